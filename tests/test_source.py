@@ -41,7 +41,7 @@ ui.fetching ui.guess
 ui.families
 ui.models ui.timeline
 ui.model_bar
-ui.race ui.race_desk ui.race_words ui.run_picker ui.model_needs
+ui.race ui.race_desk ui.race_words ui.model_needs
 ui.page_frame ui.snapshot_measure ui.server
 pages
 app

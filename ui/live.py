@@ -75,11 +75,6 @@ def follow(key: str, look: Look, *, drawn: object = None, every: float = 0.5, wh
     _mount(key, data | {"whole": whole}, whole)
 
 
-def again(key: str, every: float = 0.1) -> None:
-    """Has the part of the page that this stands in drawn once more, after so many seconds."""
-    _mount(key, _told(Sight(None), time.monotonic()) | {"every": every}, False)
-
-
 def _mount(key: str, data: dict[str, Any], whole: bool) -> None:
     def draw() -> None:
         told = mounted("follow", styles=("follow",))(

@@ -28,10 +28,8 @@ from engine.weights.checkpoints import PairCheckpoint
 from ui import (
     families,
     fetching,
-    live,
     models,
     session,
-    training_step,
     widgets,
 )
 from ui.fields import visible
@@ -46,7 +44,6 @@ from ui.fit_text import (
 from ui.models import (
     FIRST_MODEL,
     PRETRAINED,
-    RUN,
     choose_model,
     facts,
     facts_help,
@@ -54,10 +51,9 @@ from ui.models import (
     kind_of,
     model_of,
 )
-from ui.players.scrubber import scrubber
 from ui.text.markdown import safe
 from ui.text.tokens import names_of
-from ui.timeline import timeline_of
+from ui.timeline import scrubbed
 from ui.training_step import NEWEST
 
 if TYPE_CHECKING:
@@ -66,7 +62,6 @@ if TYPE_CHECKING:
     from engine.service.state import RunView
 
 
-SCRUBBER = "subject_scrubber"
 # What the box of the text remembers: the page that drew it last, and what it put into the address.
 _TEXT_PAGE, _TEXT_WRITTEN = "text_page", "text_written"
 BEGINS = 28  # characters of a text that its line shows
@@ -198,35 +193,18 @@ def subject_from(
 
 @contextmanager
 def subject_of(choice: Choice) -> Iterator[Subject]:
-    """Reads the model at the step of the scrubber, which is drawn on leaving.
-
-    Coming last, that tells the browser that the pictures of a step have all been sent. Within a fragment of
-    its own, it moves without the bar being drawn again.
-    """
+    """Reads the model at the step of the scrubber, which is drawn on leaving."""
     name = choice.name
-    run = session.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
-    timeline = timeline_of(name)
-    steps = timeline.steps if timeline else ()
-    # Its place does not move while it loads; on a wide screen it is in the line of the question (app.css).
-    slot = st.container(height=78, border=False, key="timeline") if steps else st.container()
-    step = training_step.current(name, steps)
-    found = model_of(name, step, steps)
-    choice.facts.caption(
-        facts(found, timeline.total if timeline else None, step, steps),
-        help=facts_help(found, len(steps) or None),
-    )
-    asked = FIRST_TEXT if choice.text is None else choice.text
-    ids, shown, notes = read(asked, found.tokenizer, most_tokens(found.config), choice.letters)
-    for note in notes if choice.text is not None else ():
-        st.caption(f":material/info: {safe(note)}")
-    try:
-        yield subject_from(name, run, step, steps, found, shown, ids)
-    finally:
-        if timeline is not None and steps:
-            with slot:
-                scrubber(steps, timeline.losses, step, marks=timeline.marks, model=name, key=SCRUBBER)
-            if timeline.run is not None and timeline.active:
-                follow_snapshots(timeline.run, steps)
+    with scrubbed(name) as moment:
+        step, steps = moment.step, moment.steps
+        found = model_of(name, step, steps)
+        total = moment.timeline.total if moment.timeline else None
+        choice.facts.caption(facts(found, total, step, steps), help=facts_help(found, len(steps) or None))
+        asked = FIRST_TEXT if choice.text is None else choice.text
+        ids, shown, notes = read(asked, found.tokenizer, most_tokens(found.config), choice.letters)
+        for note in notes if choice.text is not None else ():
+            st.caption(f":material/info: {safe(note)}")
+        yield subject_from(name, models.run_of(name), step, steps, found, shown, ids)
 
 
 @contextmanager
@@ -261,18 +239,6 @@ def _large_vocabulary(name: str, vocab_size: int, _tokenizer: Tokenizer) -> list
 def _named(name: str, vocab_size: int, _tokenizer: Tokenizer) -> list[str]:
     words = names_of(_tokenizer)
     return words + ["[unused]" if is_pretrained(name) else "[mask]"] * (vocab_size - len(words))
-
-
-def follow_snapshots(run: str, steps: tuple[int, ...]) -> None:
-    """Has the page drawn again when the training has got further."""
-    manager = session.manager()
-
-    def look() -> live.Sight:
-        manager.watch(run)
-        view = manager.view(run)
-        return live.Sight(None if view is None else (view.snapshots, view.active))
-
-    live.follow("snapshots", look, drawn=(steps, True), every=1.0, whole=True)
 
 
 # The text ---------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from engine.errors import GlassformerError
 from engine.ledger import parameter_formula
 from engine.model import build
 from engine.presets import PRESETS
-from engine.training.kinds import LABELS, PAIRS
+from engine.training.kinds import LABELS, PAIRS, Kind
 from engine.training.snapshot_series import Lapse, open_lapse
 from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint
@@ -76,7 +76,7 @@ def kind_of(name: str) -> str:
         return "words"
     if (kind := families.kind_of(name)) is not None:
         return kind
-    run = session.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
+    run = run_of(name)
     task = run.spec.corpus if run else name.removeprefix(TASK) if name.startswith(TASK) else ""
     return task if task in TASKS else "letters"
 
@@ -100,7 +100,7 @@ def title_of(name: str, run: RunView | None = None) -> str:
 
 def titled(name: str) -> str:
     """Returns the title of a model, that of a run with its name."""
-    return title_of(name, session.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None)
+    return title_of(name, run_of(name))
 
 
 def choose_model(
@@ -121,7 +121,7 @@ def choose_model(
     asked_for = st.query_params.get("model")
     # A path or a model's name may hold more than letters: it counts only if it is among the options.
     named = asked_for if asked_for and is_pretrained(asked_for) else session.from_url("model")
-    views = _runs(named)
+    views = runs_of(named, _opens)
     options = _options(views, named)
     fetching.take(CHOSEN)
     place = f"{widgets.page_drawn()}/{view}"
@@ -204,18 +204,26 @@ def _insisted() -> set[str]:
     return views
 
 
-def _runs(named: str | None) -> dict[str, RunView]:
-    manager = session.manager()
-    views = {RUN + view.id: view for view in reversed(manager.runs(session.owner())) if _opens(view)}
-    if (
-        named
-        and named.startswith(RUN)
-        and named not in views
-        and (view := manager.view(named.removeprefix(RUN))) is not None
-        and _opens(view)
-    ):
-        views[named] = view  # somebody else's, by its link
-    return views
+def run_of(name: str) -> RunView | None:
+    """Returns the training of that name; None for a model that is not trained here, and one that has gone."""
+    return session.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
+
+
+def runs_of(named: str | None, opens: Callable[[RunView], bool]) -> dict[str, RunView]:
+    """Returns this browser's trainings that can be opened, newest first, and the one that a link names, by
+    their names in links.
+    """
+    mine = reversed(session.manager().runs(session.owner()))
+    found = {RUN + view.id: view for view in mine if opens(view)}
+    if named and named not in found and (linked := run_of(named)) is not None and opens(linked):
+        found[named] = linked
+    return found
+
+
+def runs(kind: Kind, named: str | None) -> dict[str, str]:
+    """Returns the trainings of a kind that have something to look into, by their names in links -> title."""
+    found = runs_of(named, lambda view: view.spec.kind is kind and bool(view.snapshots))
+    return {name: title_of(name, view) for name, view in found.items()}
 
 
 def _opens(view: RunView) -> bool:
@@ -225,8 +233,7 @@ def _opens(view: RunView) -> bool:
 
 def _missing(name: str) -> str:
     if name.startswith(RUN):
-        view = session.manager().view(name.removeprefix(RUN))
-        if view is not None and view.spec.kind is LABELS:
+        if (view := run_of(name)) is not None and view.spec.kind is LABELS:
             return (
                 "That run gives a label and writes no text, which this page is about: Families, Who speaks,"
                 " shows it"

@@ -1,22 +1,21 @@
-"""A number of every snapshot of a run, measured a little at a time while the page is looked at."""
+"""A number of every snapshot of a run, measured while the page is looked at."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
 
+from engine.data.progress import Progress, Steps
 from engine.errors import GlassformerError
 from engine.model import Transformer
-from ui import live
+from ui.background_jobs import measured
 from ui.model_bar import Subject
 from ui.models import model_after
 from ui.timeline import timeline_of
 
 MOST_STEPS = 32  # snapshots that are measured
-SLICE_SECONDS = 0.12  # of measuring in one run of the script: a control waits that long at most
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -45,45 +44,31 @@ def draw_over_snapshots(
     measure: Callable[[Transformer], Any],
     draw: Callable[[dict[int, Any]], None],
 ) -> None:
-    """Measures snapshots of a run and draws what is there so far (step -> what `measure` gave), again and
-    again until all is measured.
-
-    `what` names the measure among others, `model` the run as the subject's bar does. Streamlit does not dim
-    what a fragment draws by itself.
+    """Measures snapshots of a run and draws what is there so far (step -> what `measure` gave). `what` names
+    the measure among others, `model` the run as the subject's bar does.
     """
     wanted, kept = some(steps), _results(what, model)
+    missing = [step for step in wanted if step not in kept]
 
-    def go_on() -> None:
-        missing = [step for step in wanted if step not in kept]
-        _advance(model, missing, kept, measure)
-        found = {step: kept[step] for step in wanted if kept.get(step) is not None}
-        if found:
-            draw(found)
-        left = sum(step not in kept for step in wanted)
-        if left:
-            live.again("snapshot_measure", 0.4)
-            st.caption(f"{left} more {'snapshot is' if left == 1 else 'snapshots are'} still to be measured.")
-        elif missing:
-            st.rerun()  # once, as a whole: no timer is needed any more
+    def measuring() -> Steps[dict[int, Any]]:
+        for done, step in enumerate(missing):
+            yield Progress(done, len(missing))
+            try:
+                kept[step] = measure(model_after(model, step).model)
+            except GlassformerError:
+                kept[step] = None  # thinned out or removed meanwhile
+        return {step: kept[step] for step in wanted}
 
-    if all(step in kept for step in wanted):
-        go_on()
-    else:
-        st.fragment(go_on)()
+    def draw_known(_: object = None) -> None:
+        if known := {step: kept[step] for step in wanted if kept.get(step) is not None}:
+            draw(known)
 
-
-def _advance(
-    model: str, missing: Sequence[int], kept: dict[int, Any], measure: Callable[[Transformer], Any]
-) -> None:
-    """Measures until a slice of time is spent, one snapshot at least."""
-    end = time.monotonic() + SLICE_SECONDS
-    for step in missing:
-        try:
-            kept[step] = measure(model_after(model, step).model)
-        except GlassformerError:
-            kept[step] = None  # thinned out or removed meanwhile
-        if time.monotonic() > end:
+    if missing:
+        all_of_them = measured((what, model, *wanted), measuring, "Measuring the snapshots", draw_known)
+        if all_of_them is None:
             return
+        kept.update(all_of_them)
+    draw_known()
 
 
 def steps_of(subject: Subject) -> tuple[int, ...]:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine.measure.attention.head_scores import HeadFormation, formed
 from engine.service.history import losses_at
 from engine.service.state import RunView
 from engine.training.snapshot_series import Lapse
-from ui import session
-from ui.models import LAPSES, RUN, lapse_of
-from ui.players.scrubber import Mark
+from ui import live, session, training_step
+from ui.models import LAPSES, lapse_of, run_of
+from ui.players.scrubber import Mark, scrubber
+from ui.training_step import NEWEST
+
+SCRUBBER = "subject_scrubber"
 
 DOES = {"previous": "looks one back", "induction": "copies"}
 
@@ -36,8 +43,64 @@ def timeline_of(name: str) -> Timeline | None:
     """Returns the timeline of a model in the bar; None for one whose training is not here."""
     if name in LAPSES:
         return of_lapse(lapse_of(name))
-    view = session.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
+    view = run_of(name)
     return of_run(view) if view is not None else None
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A step of a training: NEWEST, which is followed, or one of those that are kept. Without a training it
+    is NEWEST.
+    """
+
+    timeline: Timeline | None
+    step: int
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        return self.timeline.steps if self.timeline else ()
+
+    @property
+    def number(self) -> int:
+        """The step as a number, where there is a training."""
+        return max(self.steps) if self.steps and self.step == NEWEST else self.step
+
+
+@contextmanager
+def scrubbed(name: str, above: DeltaGenerator | None = None) -> Iterator[Moment]:
+    """Gives the moment of a training that is looked at. Its scrubber stands `above`, or here, and is drawn on
+    leaving: coming last, it tells the browser that the pictures of a step have all been sent. Within a
+    fragment of its own, it moves without the rest being drawn again.
+    """
+    timeline = timeline_of(name)
+    moment = Moment(timeline, training_step.current(name, timeline.steps if timeline else ()))
+    place = above or st.container()
+    if (
+        moment.steps
+    ):  # its place does not move while it loads; on a wide screen it is beside the question (app.css)
+        place = place.container(height=78, border=False, key="timeline")
+    try:
+        yield moment
+    finally:
+        if timeline is not None and moment.steps:
+            with place:
+                losses, marks = timeline.losses, timeline.marks
+                scrubber(moment.steps, losses, moment.step, marks=marks, model=name, key=SCRUBBER)
+            follow(timeline)
+
+
+def follow(timeline: Timeline | None) -> None:
+    """Has the page drawn again when a training that goes on has got further."""
+    if timeline is None or timeline.run is None or not timeline.active:
+        return
+    manager, run = session.manager(), timeline.run
+
+    def look() -> live.Sight:
+        manager.watch(run)
+        view = manager.view(run)
+        return live.Sight(None if view is None else (view.snapshots, view.active))
+
+    live.follow("snapshots", look, drawn=(timeline.steps, True), every=1.0, whole=True)
 
 
 def of_lapse(lapse: Lapse) -> Timeline:

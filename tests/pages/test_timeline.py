@@ -18,7 +18,7 @@ from tests.pages import helpers
 from tests.pages.bar_page import given, opened, said
 from tests.pages.helpers import in_address
 from tests.pages.stage import StageManager, view_of
-from ui import model_bar, models
+from ui import models, timeline
 from ui.models import LAPSES
 from ui.timeline import timeline_of
 
@@ -35,7 +35,7 @@ def scrubbed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
     def noted(steps: Any, losses: Any, shown: int, **named: Any) -> None:
         found.append({"steps": list(steps), "losses": list(losses), "shown": shown, **named})
 
-    monkeypatch.setattr(model_bar, "scrubber", noted)
+    monkeypatch.setattr(timeline, "scrubber", noted)
     yield found
 
 

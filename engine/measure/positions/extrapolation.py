@@ -58,16 +58,6 @@ def window_starts(
     return np.unique(firsts[:, None] + np.arange(size)) * context
 
 
-def share_read(finished: int, begun: int, windows: int, variants: int) -> float:
-    """Returns the share of the reading done, 0 to 1: `finished` of so many `variants`, each of so many
-    windows, and `begun` windows of the next.
-
-    >>> share_read(1, 8, 16, 3), share_read(3, 0, 16, 3)
-    (0.5, 1.0)
-    """
-    return min(1.0, (finished + begun / windows) / variants)
-
-
 def position_losses(
     model: Transformer, tokens: Tensor, starts: np.ndarray, length: int, batch: int = BATCH
 ) -> Iterator[np.ndarray]:

@@ -8,7 +8,6 @@ at initialisation.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -165,16 +164,6 @@ def ratio(blocks: np.ndarray) -> float:
     """
     first, last = float(blocks[0]), float(blocks[-1])
     return first / last if last > 0 and math.isfinite(last) else math.nan
-
-
-def slice_of(profiles: Iterator[Profile], seconds: float) -> tuple[list[Profile], bool]:
-    """Returns the profiles made within `seconds` (at least one), and whether the iterator has ended."""
-    end, result = time.monotonic() + seconds, []
-    for profile in profiles:
-        result.append(profile)
-        if time.monotonic() > end:
-            return result, False
-    return result, True
 
 
 Means = Mapping[tuple[Wiring, int], np.ndarray]  # (wiring, depth) -> one number for each place

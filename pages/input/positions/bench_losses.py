@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
-import time
+from functools import partial
 
 import numpy as np
 import streamlit as st
+from torch import Tensor
 
 from engine.config import Position
 from engine.data import corpora
+from engine.data.progress import Progress, Steps
 from engine.errors import CorpusError
 from engine.measure.positions.extrapolation import (
     TAIL,
@@ -18,25 +20,20 @@ from engine.measure.positions.extrapolation import (
     Curve,
     curve,
     position_losses,
-    share_read,
     stopgap,
     window_starts,
 )
 from engine.model import Transformer
 from engine.weights.checkpoints import Checkpoint
-from pages.input.positions.bench_choice import WINDOWS, Choice, Variant, choose, name_of
+from pages.input.positions.bench_choice import WINDOWS, Variant, choose
 from pages.input.positions.bench_curves import draw_curves
-from ui import live, session
+from ui import session
+from ui.background_jobs import measured
 from ui.text.markdown import safe
-
-SLICE_SECONDS = 0.25  # of work between two drawings
-_WORK = "bench_work"
 
 
 def draw_extrapolation(models: dict[Position, Checkpoint], chosen: tuple[Position, ...]) -> None:
-    """Draws the controls, and a fragment that measures a slice, draws, and comes back until all
-    is measured.
-    """
+    """Draws the controls, and the curves as far as they are measured."""
     context = next(iter(models.values())).config.context
     st.markdown(f"### Measured: texts up to {TIMES} times as long as in training")
     problem = _no_corpus(models)
@@ -52,7 +49,48 @@ def draw_extrapolation(models: dict[Position, Checkpoint], chosen: tuple[Positio
         }
         draw_curves(models, curves, choice, context, {})
         return
-    st.fragment(_measure_and_draw)(models, choice, context)
+    finished, starts = _kept(choice.windows), _starts(choice.windows, context)
+    missing = [v for v in choice.variants if v not in finished]
+
+    def draw(so_far: tuple[Variant, tuple[np.ndarray, ...]] | None) -> None:
+        read = np.concatenate(so_far[1]) if so_far else starts[:0]
+        begun = {so_far[0]: curve(read, starts[: len(read)], context, choice.width)} if so_far else {}
+        known = [v for v in choice.variants if v in finished]
+        curves = {v: _curve(v, choice.windows, choice.width, context) for v in known}
+        draw_curves(models, curves, choice, context, {v: c for v, c in begun.items() if v not in curves})
+
+    if missing:
+        tokens = session.corpus("shakespeare").validation
+        key = ("extrapolation", choice.windows, *choice.variants)
+        todo = {variant: _model(models, variant) for variant in missing}
+        steps = partial(_measuring, todo, tokens, starts, context, finished)
+        read = measured(key, steps, f"Reading windows of {TIMES * context} characters", draw)
+        if read is None:
+            return
+        finished |= read
+    st.caption(
+        f"Measured now, on this machine: {len(starts):,} windows of {TIMES * context} characters of Tiny"
+        " Shakespeare's validation split."
+    )
+    draw(None)
+
+
+def _measuring(
+    todo: dict[Variant, Transformer],
+    tokens: Tensor,
+    starts: np.ndarray,
+    context: int,
+    finished: dict[Variant, np.ndarray],
+) -> Steps[dict[Variant, np.ndarray]]:
+    """Puts the losses (window, position) of each variant `todo` among the `finished` ones; returns these."""
+    done = 0
+    for variant, model in todo.items():
+        parts: tuple[np.ndarray, ...] = ()
+        for part in position_losses(model, tokens, starts, TIMES * context):
+            parts, done = (*parts, part), done + len(part)
+            yield Progress(done, len(todo) * len(starts), (variant, parts))
+        finished[variant] = np.concatenate(parts)
+    return dict(finished)
 
 
 def _no_corpus(models: dict[Position, Checkpoint]) -> str:
@@ -80,57 +118,6 @@ def _curve(variant: Variant, windows: int, width: int, context: int) -> Curve:
 
 def _starts(windows: int, context: int) -> np.ndarray:
     return window_starts(len(session.corpus("shakespeare").validation), context, windows)
-
-
-def _measure_and_draw(models: dict[Position, Checkpoint], choice: Choice, context: int) -> None:
-    """Measures a slice, draws what is there, and comes back until all is measured."""
-    finished, starts = _kept(choice.windows), _starts(choice.windows, context)
-    missing = [v for v in choice.variants if v not in finished]
-    partial: dict[Variant, Curve] = {}
-    if missing:
-        losses = _advance(models, missing[0], choice.windows, starts, context)
-        if len(losses) == len(starts):
-            finished[missing[0]] = losses
-            st.session_state.pop(_WORK, None)
-            missing = missing[1:]
-            if not missing:
-                st.rerun()
-        else:
-            partial[missing[0]] = curve(losses, starts[: len(losses)], context, choice.width)
-    place = st.container(height=62, border=False)  # the same height before and after, so that nothing jumps
-    if missing:
-        live.again("bench_losses")
-        done, begun = len(choice.variants) - len(missing), sum(c.windows for c in partial.values())
-        place.progress(
-            share_read(done, begun, len(starts), len(choice.variants)),
-            text=f"Reading {len(starts):,} windows of {TIMES * context} characters: {name_of(missing[0])}",
-        )
-    else:
-        place.caption(
-            f"Measured now, on this machine: {len(starts):,} windows of {TIMES * context} characters of Tiny"
-            " Shakespeare's validation split."
-        )
-    curves = {v: _curve(v, choice.windows, choice.width, context) for v in choice.variants if v in finished}
-    draw_curves(models, curves, choice, context, partial)
-
-
-def _advance(
-    models: dict[Position, Checkpoint], variant: Variant, windows: int, starts: np.ndarray, context: int
-) -> np.ndarray:
-    """A slice of the work on a variant: all losses so far, (window, position). The work on another is
-    dropped.
-    """
-    work = st.session_state.get(_WORK)
-    if work is None or work["of"] != (variant, windows):
-        tokens = session.corpus("shakespeare").validation
-        batches = position_losses(_model(models, variant), tokens, starts, TIMES * context)
-        work = st.session_state[_WORK] = {"of": (variant, windows), "batches": batches, "parts": []}
-    until = time.monotonic() + SLICE_SECONDS
-    for part in work["batches"]:
-        work["parts"].append(part)
-        if time.monotonic() > until:
-            break
-    return np.concatenate(work["parts"])
 
 
 def _model(models: dict[Position, Checkpoint], variant: Variant) -> Transformer:

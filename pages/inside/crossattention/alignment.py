@@ -37,11 +37,10 @@ from ui import (
     session,
     widgets,
 )
-from ui.models import PRETRAINED, RUN, is_pretrained
+from ui.models import PRETRAINED, RUN, is_pretrained, runs
 from ui.players.plot import plot
-from ui.run_picker import runs, scrubbed
 from ui.text.markdown import safe
-from ui.timeline import timeline_of
+from ui.timeline import scrubbed, timeline_of
 
 TASK = "cross_task"
 HEIGHT, LETTERS, GROWN = 420, 160, 260
@@ -73,8 +72,8 @@ def draw_alignment() -> None:
             words.typed(form), first, key=f"cross_text_{kept}", max_chars=LETTERS, **widgets.KEPT
         ).strip()
         change = widgets.select("What is done to it", CHANGES, "cross_change", kind="list")
-    with scrubbed(name, above) as at:
-        _aligned(name, text, change, at, (pictured, controls))
+    with scrubbed(name, above) as moment:
+        _aligned(name, text, change, moment.number, (pictured, controls))
 
 
 def _aligned(

@@ -18,8 +18,7 @@ from engine.weights.pretrained import pairs
 from engine.weights.pretrained.pairs import PretrainedPair
 from ui import families, session
 from ui.fit_text import PAIR
-from ui.models import PRETRAINED, RUN, is_pretrained, title_of
-from ui.run_picker import run_of
+from ui.models import PRETRAINED, RUN, is_pretrained, run_of, title_of
 from ui.training_step import NEWEST
 
 ASKED = 40  # held-out pairs whose alignment is scored

@@ -11,6 +11,8 @@ import streamlit as st
 
 from engine.config import Norm, Wiring
 from engine.data import corpora
+from engine.data.corpus import Corpus
+from engine.data.progress import Progress, Steps
 from engine.errors import CorpusError
 from engine.measure.residual.gradient_by_depth import (
     EPS,
@@ -26,12 +28,12 @@ from engine.measure.residual.gradient_by_depth import (
     measure,
     ratios,
     reason,
-    slice_of,
     unusable,
 )
 from engine.parts.cards.norms import NORM_CARDS, norm_title
 from pages.inside.residual import figures
-from ui import explain, live, session, widgets
+from ui import explain, session, widgets
+from ui.background_jobs import measured
 from ui.players.plot import plot
 from ui.text.markdown import safe
 
@@ -41,24 +43,40 @@ INITS: dict[str, Init] = {"as in GPT-2": "scaled", "writes not scaled": "unscale
 QUANTITIES: dict[str, Quantity] = {"the stream": "gradients", "each block's weights": "weights"}
 SEEDS = (1, 3, 5)
 DEEPEST = "deepest"
-FIRST_SECONDS = 0.05  # of work before anything is drawn
-SLICE_SECONDS = 0.25  # of work between two drawings: a control waits that long at most
-_WORK = "residual_road_work"
-
-
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _kept(plan: Plan, corpus: str) -> dict[str, tuple[Profile, ...]]:
-    """Where the finished result of a plan is put."""
-    return {}
 
 
 def draw_wirings() -> None:
-    """Draws the controls, and a fragment that measures a slice, draws, and comes back until all
-    is measured.
-    """
+    """Draws the controls, and what is measured of fresh models: as far as it is, then with the verdicts."""
     plan, quantity = _choose()
     corpus = corpora.default_name()
-    st.fragment(_measure_and_draw)(plan, corpus, quantity)
+    try:
+        text = session.corpus(corpus)
+    except CorpusError as error:
+        st.error(safe(str(error)))
+        return
+    profiles = measured(
+        ("wirings", plan, corpus),
+        lambda: _measuring(plan, text),
+        "Measuring fresh models",
+        lambda so_far: _draw(plan, so_far, quantity) if so_far else None,
+    )
+    if profiles is None:
+        return
+    st.caption(
+        f"{len(profiles)} fresh models, none of them trained: width {plan.d_model}, {plan.n_heads}"
+        f" heads, a batch of {plan.batch} windows of {plan.context} characters from the corpus"
+        f" *{safe(corpus)}*."
+    )
+    means, depth = _draw(plan, profiles, quantity)
+    _say(plan, profiles, means, quantity, depth)
+
+
+def _measuring(plan: Plan, text: Corpus) -> Steps[tuple[Profile, ...]]:
+    profiles: tuple[Profile, ...] = ()
+    for profile in measure(plan, text.train, text.vocab_size):
+        profiles = (*profiles, profile)
+        yield Progress(profile.done, plan.work, profiles)
+    return profiles
 
 
 def _choose() -> tuple[Plan, Quantity]:
@@ -96,66 +114,6 @@ def _choose() -> tuple[Plan, Quantity]:
     what = widgets.select("Gradient by", list(QUANTITIES), "residual_gradient", container=row, hint=hint)
     plan = Plan(depths=DEPTHS[deepest], norm=NORMS[norm], init=INITS[init], seeds=seeds)
     return plan, QUANTITIES[what]
-
-
-def _measure_and_draw(plan: Plan, corpus: str, quantity: Quantity) -> None:
-    """Draws what is there, and then measures on: what stands on the page while the work goes on is fresh, and
-    Streamlit does not dim it.
-    """
-    kept = _kept(plan, corpus)
-    if "profiles" in kept:
-        profiles = kept["profiles"]
-        st.container(
-            height=62, border=False
-        ).caption(  # as high as the progress bar was, so that nothing jumps
-            f"{len(profiles)} fresh models, none of them trained: width {plan.d_model}, {plan.n_heads}"
-            f" heads, a batch of {plan.batch} windows of {plan.context}"
-            f" characters from the corpus *{safe(corpus)}*."
-        )
-        means, depth = _draw(plan, profiles, quantity)
-        _say(plan, profiles, means, quantity, depth)
-        return
-    begun = _begun(plan, corpus)
-    try:
-        profiles, ended = _advance(plan, corpus, 0.0 if begun else FIRST_SECONDS)
-    except CorpusError as error:
-        st.error(safe(str(error)))
-        return
-    last = profiles[-1]
-    text = f"{figures.WIRING_WORDS[last.wiring]}, {last.depth} blocks, seed {last.seed + 1} of {plan.seeds}"
-    st.container(height=62, border=False).progress(min(last.done / plan.work, 1.0), text=text)
-    _draw(plan, profiles, quantity)
-    if begun and not ended:
-        profiles, ended = _advance(plan, corpus, SLICE_SECONDS)
-    if ended:
-        kept["profiles"] = profiles
-        st.session_state.pop(_WORK, None)
-        st.rerun()
-    live.again("wirings")
-
-
-def _begun(plan: Plan, corpus: str) -> bool:
-    work = st.session_state.get(_WORK)
-    return bool(work and work["of"] == (plan, corpus) and work["profiles"])
-
-
-def _advance(plan: Plan, corpus: str, seconds: float) -> tuple[tuple[Profile, ...], bool]:
-    """A slice of the work: (all profiles so far, whether that is all). The work of another plan is dropped;
-    no seconds, no work.
-    """
-    work = st.session_state.get(_WORK)
-    if work is None or work["of"] != (plan, corpus):
-        found = session.corpus(corpus)
-        work = st.session_state[_WORK] = {
-            "of": (plan, corpus),
-            "iterator": measure(plan, found.train, found.vocab_size),
-            "profiles": (),
-            "ended": False,
-        }
-    if seconds > 0 and not work["ended"]:
-        new, work["ended"] = slice_of(work["iterator"], seconds)
-        work["profiles"] = (*work["profiles"], *new)
-    return work["profiles"], work["ended"]
 
 
 def _draw(plan: Plan, profiles: tuple[Profile, ...], quantity: Quantity) -> tuple[dict[Quantity, Any], int]:

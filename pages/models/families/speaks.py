@@ -22,11 +22,11 @@ from engine.weights.checkpoints import LabelCheckpoint, load_labels
 from pages.models.families import words_speaks as words
 from pages.models.families.speaks_figure import speaks_figure
 from ui import explain, session, widgets
-from ui.models import RUN
+from ui.models import RUN, runs
 from ui.players.plot import plot
-from ui.run_picker import runs, scrubbed
 from ui.site import ROOT
 from ui.text.markdown import safe
+from ui.timeline import scrubbed
 from ui.training_step import NEWEST
 
 MODEL, TEXT = "speaks_model", "speaks_text"
@@ -54,7 +54,8 @@ def draw_speaks() -> None:
         )
         st.button(words.ANOTHER, on_click=_another, icon=":material/shuffle:", disabled=not _held())
     text = " ".join(typed.split())
-    with scrubbed(name, above) as at:
+    with scrubbed(name, above) as moment:
+        at = moment.number
         try:
             found = _spoken(name, at, text)
         except GlassformerError as error:

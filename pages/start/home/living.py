@@ -31,9 +31,9 @@ from pages.start.home.reading import (
 )
 from ui import explain, site, training_step, widgets
 from ui.fit_text import ENGLISH, EXAMPLES, MAX_TEXT
-from ui.model_bar import Choice, Subject, follow_snapshots
+from ui.model_bar import Choice, Subject
 from ui.models import LAPSES
-from ui.timeline import timeline_of
+from ui.timeline import follow, timeline_of
 from ui.training_step import NEWEST
 
 SHOWN, ANSWERED, WROTE, GO, BEFORE = "home_shown", "home_answered", "home_wrote", "home_go", "home_before"
@@ -65,8 +65,7 @@ def draw_living(choice: Choice) -> None:
     if not heard.whole:
         with st.container(key="living_map_further_place"):
             living_map_further(_spoken(name, in_full(subject, reading), subject))
-    if looked.timeline is not None and looked.timeline.run is not None and looked.timeline.active:
-        follow_snapshots(looked.timeline.run, looked.timeline.steps)
+    follow(looked.timeline)
 
 
 def _spoken(name: str, heard: Predictions, subject: Subject) -> dict[str, Any]:

@@ -20,7 +20,6 @@ from ui.page_frame import (
     choose_view,
     header,
 )
-from ui.run_picker import run_of
 from ui.tour import bar
 from ui.tour.courses import shelf
 from ui.training_step import NEWEST
@@ -67,7 +66,7 @@ def _line() -> DeltaGenerator:
 def _view_of(name: str) -> str:
     """The id of the view of a model's family; a run's or a published one's own configuration says it."""
     family = families.family_of(name)
-    run = run_of(name)
+    run = models.run_of(name)
     if family == "decoder" and (run is not None or models.is_pretrained(name)):
         config = run.spec.model if run is not None else models.model_of(name, NEWEST, ()).config
         family = "decoder" if config.causal else "encoder"

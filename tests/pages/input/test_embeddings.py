@@ -24,8 +24,7 @@ from pages.input.embeddings import analogies, shared, words
 from pages.input.embeddings import cloud as embeddings_cloud
 from tests.pages.helpers import opened, said
 from tests.pages.stage import LETTERS, StageManager, view_of
-from ui import model_bar, models, session
-from ui import snapshot_measure as embeddings_course
+from ui import background_jobs, model_bar, models, session
 from ui.fit_text import FIRST_TEXT
 
 ROOT = Path(__file__).parents[3]
@@ -231,16 +230,12 @@ def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic)
     assert wanted.replace("-", "−") in told.replace("-", "−")
 
 
-def test_the_course_over_a_run_is_measured_bit_by_bit(manager, monkeypatch, drawn):
-    monkeypatch.setattr(embeddings_course, "SLICE_SECONDS", 0.0)  # one snapshot in each round
+def test_the_course_over_a_run_is_measured(manager, monkeypatch, drawn):
+    monkeypatch.setattr(background_jobs, "GLANCE", 240.0)
+    monkeypatch.setattr(background_jobs, "_server", background_jobs.Jobs())
     name = with_run(manager)
     page = embeddings(model=name, step="20")
-    assert "2 more snapshots are still to be measured" in said(page)
-    for _ in range(3):
-        page.run()
-        assert not page.exception
-    told = said(page)
-    assert "still to be measured" not in told and "do not stand out" in told  # the stage's models are random
+    assert "do not stand out" in said(page)  # the stage's models are random
     config = ModelConfig(vocab_size=30, **SMALL)
     tokens = [c.encode() for c in LETTERS[:30]]
     names, classes = token_classes(tokens, 30)

@@ -39,7 +39,7 @@ from engine.presets import PRESETS
 from engine.service.state import RunSpec
 from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint
-from pages.input.positions import bench_choice, bench_losses, rope_arrows, shared
+from pages.input.positions import bench_choice, rope_arrows, shared
 from pages.input.positions import figures_why as figures
 from pages.input.positions import sinusoidal_clock as clock
 from pages.input.positions.answers import TITLES
@@ -48,10 +48,10 @@ from pages.input.positions.t5 import BUCKETS, FARTHEST
 from tests.pages.helpers import FOLDS, opened, unescaped
 from tests.pages.stage import StageManager, view_of
 from ui import (
+    background_jobs,
     model_bar,
     models,
     session,
-    snapshot_measure,
 )
 from ui.fit_text import FIRST_TEXT, most_tokens, read
 from ui.site import ROOT
@@ -294,7 +294,7 @@ def test_an_untrained_table_has_not_learned_what_near_is(manager):
 
 
 def test_the_course_over_a_run(manager, monkeypatch, drawn):
-    monkeypatch.setattr(snapshot_measure, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(background_jobs, "GLANCE", 240.0)
     spec = RunSpec(
         ModelConfig(**SMALL, vocab_size=30, position="learned"),
         TrainConfig(steps=40),
@@ -303,11 +303,7 @@ def test_the_course_over_a_run(manager, monkeypatch, drawn):
     )
     manager.views["r"] = view_of(spec, "r", "done", snapshots=(0, 20, 40))
     page = positions("learned", model="run-r", step="20", learned_picture="table")
-    assert "2 more snapshots are still to be measured" in unescaped(page) and "32 × 16" in unescaped(page)
-    for _ in range(3):
-        page.run()
-        assert not page.exception
-    assert "still to be measured" not in unescaped(page)
+    assert "32 × 16" in unescaped(page)
     found = drawn["learned_course"]
     tables = [manager.model("r", step).model.positions.weight.numpy() for step in (0, 20, 40)]
     assert found.table["step"] == [0, 20, 40]
@@ -799,22 +795,13 @@ def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
     monkeypatch.setattr(session, "manager", lambda: stage)
     model_bar.st.cache_resource.clear()
     monkeypatch.setattr(bench_choice, "WINDOWS", {"128": 12, "256": 8, "all": 8})
-    monkeypatch.setattr(bench_losses, "SLICE_SECONDS", 60.0)
+    monkeypatch.setattr(background_jobs, "GLANCE", 240.0)
+    monkeypatch.setattr(background_jobs, "_server", background_jobs.Jobs())
     return stage
 
 
 def bench(**query: str) -> AppTest:
     return positions("bench", **query)
-
-
-def measured(page: AppTest) -> AppTest:
-    """Run until all is measured: a variant each time, where the browser would come back by itself."""
-    for _ in range(12):
-        if page.get("progress") == [] and "Measured now" in unescaped(page):
-            return page
-        page.run()
-        assert not page.exception, page.exception
-    raise AssertionError("it never ends")
 
 
 @cache
@@ -856,7 +843,6 @@ def test_all_six_are_measured_and_summed_up(manager, shakespeare, drawn):
         "786,432",
     ]
     assert facts.loc["RoPE", ["enters at", "tells"]].tolist() == ["queries and keys", "how far back"]
-    measured(page)
     said, numbers = unescaped(page), page.table[1].value
     assert "8 windows of 256 characters" in said and "no row for position 64" in said
     assert list(numbers.index) == [scheme.title for scheme in SCHEMES.values()]
@@ -928,7 +914,7 @@ def test_what_they_know_of_distance(manager, drawn, shakespeare):
     [{"bench_show": "Above own last 64", "bench_unit": "bits"}, {"bench_windows": "128", "bench_bin": "1"}],
 )
 def test_every_option_is_drawn(manager, shakespeare, drawn, query):
-    page = measured(bench(**query))
+    page = bench(**query)
     assert not page.error
     windows, width = (12 if query.get("bench_windows") == "128" else 8), int(query.get("bench_bin", 8))
     assert f"{windows} windows" in unescaped(page)

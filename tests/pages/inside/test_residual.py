@@ -23,6 +23,7 @@ from tests.engine.helpers import loud, tiny
 from tests.pages.helpers import in_address, opened, said
 from tests.pages.inside.models import ALPHABET, of_letters, only_this
 from tests.pages.stage import StageManager
+from ui import background_jobs
 from ui import session as state
 from ui.site import ROOT
 
@@ -255,9 +256,9 @@ def test_the_highway_draws_the_means_of_what_was_measured(drawn, monkeypatch):
 
     corpus = corpora.from_text("to be or not to be, that is the question. " * 30, "python")
     monkeypatch.setattr(state, "corpus", lambda name: corpus)
-    monkeypatch.setattr(highway, "FIRST_SECONDS", 60.0)
+    monkeypatch.setattr(background_jobs, "GLANCE", 240.0)
+    monkeypatch.setattr(background_jobs, "_server", background_jobs.Jobs())
     monkeypatch.setattr(highway, "DEPTHS", {"24": (2, 4), "48": (2, 3), "96": (2, 5)})
-    highway._kept.clear()
     page = residual("highway", residual_deepest="24", residual_seeds="1")
     plan = Plan(depths=(2, 4), seeds=1)
     profiles = list(measure(plan, torch.as_tensor(corpus.train), corpus.vocab_size))
@@ -277,4 +278,3 @@ def test_the_highway_draws_the_means_of_what_was_measured(drawn, monkeypatch):
     assert f"a factor {math.sqrt(0.5):.2f}; measured: pre-norm × {pre:.2f}, post-norm × {post:.2f}" in (
         said(page)
     )
-    highway._kept.clear()

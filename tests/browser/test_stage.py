@@ -39,6 +39,7 @@ def test_keys_fill_the_screen_open_the_stage_and_freeze_it(stage, app_url) -> No
     settled(stage)
     stage.wait_for_selector(".gf-plot .main-svg")
     stage.wait_for_selector(".gf-stage-ui", state="attached")
+    expect(stage.get_by_role("button", name=re.compile("^Stage mode"))).to_be_in_viewport(ratio=1)
     before = stage.evaluate(BOX, ".gf-plot")
     stage.hover(".gf-plot", position={"x": 60, "y": 60})
     stage.keyboard.press("f")

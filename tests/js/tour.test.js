@@ -1,6 +1,6 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { arrows, leads, sceneAt } from "../../ui/assets/tour_state.js"
+import { arrows, leads, sceneAt, scrolledBy } from "../../ui/assets/tour_state.js"
 
 const free = { writes: false, busy: false }, moves = { writes: false, busy: true }, writes = { writes: true, busy: true }
 
@@ -40,4 +40,11 @@ test("an address is a scene where page and place are its", () => {
   assert.equal(sceneAt("http://a/x/tokens?course=c&scene=2&tokens_view=bpe", addresses), 1)
   assert.equal(sceneAt("http://a/x/sampling?course=c&scene=2", addresses), -1)
   assert.equal(sceneAt("http://a/x/tokens", addresses), -1)
+})
+
+test("a phone's page is scrolled as little as shows what is pointed at, and to its beginning where it is too large", () => {
+  assert.equal(scrolledBy({ top: 100, bottom: 300 }, 50, 600), 0)
+  assert.equal(scrolledBy({ top: 500, bottom: 700 }, 50, 600), 108)
+  assert.equal(scrolledBy({ top: 20, bottom: 300 }, 50, 600), -38)
+  assert.equal(scrolledBy({ top: 400, bottom: 1200 }, 50, 600), 342)
 })

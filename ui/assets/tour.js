@@ -6,17 +6,18 @@ import { button, element, running, within, write } from "./shared/dom.js"
 import { revisit, visit } from "./shared/history.js"
 import { component } from "./shared/mount.js"
 import { createNotes } from "./tour_notes.js"
-import { arrows, leads, sceneAt, writes } from "./tour_state.js"
+import { arrows, leads, sceneAt, scrolledBy, writes } from "./tour_state.js"
 
 const RUNS = "gf-tour-on" // on the root element, while a course runs
 const AGAIN = 700 // milliseconds after which a scene that has not come is asked for again: a page that asks for something
 const TRIES = 8 //    of its own at the same moment may have overtaken it
+const PHONE = "(max-width: 640px)", LOOK_MS = 150, LOOKS = 100 // of a figure that is still being drawn
 
 /** @param {HTMLElement} place */
 function create(place) {
   const root = element("section", "gf-tour")
   root.setAttribute("aria-label", "Guided course")
-  const self = { root, ended: new AbortController(), at: 0, count: 0, scene: "", shown: "", going: 0, wanted: -1, tabbed: false, data: null, asked: new Set() }
+  const self = { root, ended: new AbortController(), at: 0, count: 0, scene: "", shown: "", going: 0, revealing: 0, wanted: -1, tabbed: false, data: null, asked: new Set() }
   const bar = within(root, "div", "gf-tour-bar")
   const ask = element("div", "gf-tour-ask"), notes = createNotes()
   ask.setAttribute("role", "dialog")
@@ -39,6 +40,7 @@ function create(place) {
   Object.assign(self, { bar, ask, notes, back, on, where, title, text, away, question, speaks, style, size })
   const options = { signal: self.ended.signal, capture: true }
   document.addEventListener("pointerdown", () => { self.tabbed = false }, options)
+  for (const name of ["pointerdown", "touchmove", "wheel"]) document.addEventListener(name, () => clearTimeout(self.revealing), options)
   document.addEventListener("keydown", (event) => pressed(self, event), options)
   document.addEventListener("gf-room-left", () => { ask.hidden = true }, options)
   window.addEventListener("popstate", () => expect(self), options)
@@ -101,7 +103,7 @@ function openQuestion(self) {
   ask.setAttribute("aria-label", question.asked)
   const answers = element("div", "gf-tour-answers"), why = element("p", "gf-tour-why")
   why.setAttribute("aria-live", "polite")
-  const shown = button("Skip", "Close the question and show the page", () => { ask.hidden = true })
+  const shown = button("Skip", "Close the question and show the page", () => { ask.hidden = true; reveal(self) })
   shown.className = "gf-tour-show"
   question.answers.forEach((/** @type {string} */ answer, /** @type {number} */ i) => {
     answers.append(button(answer, answer, () => {
@@ -149,11 +151,27 @@ function update(self, data) {
   if (!arrived || self.shown === data.scene) return
   self.shown = data.scene
   self.ask.hidden = self.notes.root.hidden = true
+  reveal(self)
   if (data.question && !self.asked.has(data.scene)) openQuestion(self)
+}
+
+// On a phone a page is longer than the screen: what a scene points at is scrolled to, as often as the page has grown above it,
+// until somebody begins to look around.
+function reveal(self, before = "", looks = LOOKS) {
+  clearTimeout(self.revealing)
+  if (!looks || !self.data.point || !matchMedia(PHONE).matches) return
+  const main = document.querySelector('[data-testid="stMain"]'), at = main?.querySelector(`.st-key-${CSS.escape(self.data.point)}`)
+  const box = at?.getBoundingClientRect(), now = box && !running() && box.height > 1 ? `${box.top} ${box.height}` : ""
+  if (main && box && now && now === before) {
+    const from = document.querySelector('[data-testid="stHeader"]')?.getBoundingClientRect().bottom ?? 0
+    main.scrollBy({ top: scrolledBy(box, from, self.bar.getBoundingClientRect().top) })
+  }
+  self.revealing = setTimeout(() => reveal(self, now, looks - 1), LOOK_MS)
 }
 
 function remove(self) {
   clearTimeout(self.going)
+  clearTimeout(self.revealing)
   self.ended.abort()
   self.size.disconnect()
   self.style.remove()

@@ -44,3 +44,17 @@ export const arrows = (held, tabbed) => !!held && (held.matches(SLIDES) || (tabb
 export function sceneAt(address, addresses) {
   return addresses.findIndex((one) => sceneOf(new URL(one, address)) === sceneOf(address))
 }
+
+const EDGE = 8 // pixels between what is pointed at and what lies over the page
+
+/**
+ * By how many pixels a page is scrolled so that what is pointed at lies between `from` and `to`: as little as shows all of it,
+ * or, where it is larger than that, to its beginning.
+ * @param {{ top: number, bottom: number }} box
+ * @param {number} from
+ * @param {number} to
+ */
+export function scrolledBy({ top, bottom }, from, to) {
+  const above = top - EDGE - from, below = bottom + EDGE - to
+  return above < 0 || below > above ? above : Math.max(0, below)
+}

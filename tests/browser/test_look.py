@@ -85,3 +85,19 @@ def test_the_sidebar_has_its_width_at_once(page, app_url):
     sidebar = page.get_by_test_id("stSidebar")
     assert sidebar.evaluate("e => getComputedStyle(e).transitionProperty") == "transform"
     assert sidebar.bounding_box()["width"] == 208
+
+
+def test_on_a_phone_the_names_of_rows_are_whole_and_the_courses_answer_stands_below_their_question(
+    page, app_url
+):
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{app_url}/reference?reference_view=export")
+    name = page.locator("[data-testid=stTable] tbody th").first
+    expect(name).to_contain_text("Hugging")
+    settled(page)
+    assert name.bounding_box()["width"] >= 70
+    page.goto(f"{app_url}/courses")
+    page.locator(".st-key-answer").wait_for()
+    settled(page)
+    question, answer = page.locator("h2").first.bounding_box(), page.locator(".st-key-answer").bounding_box()
+    assert question["y"] + question["height"] <= answer["y"]

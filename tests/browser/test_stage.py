@@ -143,3 +143,15 @@ def test_the_room_answers(stage, app_url, browser) -> None:
     stage.goto(f"{app_url}/room?id=%3Cscript%3E")
     expect(stage.get_by_text("There is no such room")).to_be_visible()
     expect(stage.get_by_role("link", name="Your answer")).to_have_count(0)  # in no menu
+
+
+def test_the_rooms_answer_to_a_courses_question_is_marked_and_the_course_goes_on(stage, app_url) -> None:
+    at(stage, f"{app_url}/positions?positions_view=why&course=ten-minutes&scene=4&stage=1")
+    stage.get_by_role("button", name="Let phones answer").click()
+    stage.get_by_role("button", name="Ask", exact=True).click()
+    stage.get_by_role("button", name="No more answers").click()
+    expect(stage.locator(".gf-room-bars .right")).to_contain_text("Nothing, each word gets exactly the same")
+    stage.get_by_role("button", name="Hide the answers").click()
+    expect(stage.locator(".gf-tour-ask")).to_be_hidden()
+    stage.keyboard.press("ArrowRight")
+    expect(stage.locator(".gf-tour-where")).to_have_text("5 of 9")

@@ -135,7 +135,7 @@ def _ways(taken: Taken, found: Plan | str, size: pack.Size, no_tokenizer: bool) 
         "opened by": "`load_pair`, in this app's engine",
     }
     nano = {
-        "way": "The architecture, to read",
+        "way": "A program to read",
         "files": "`nano.py`",
         "size": "under 300 lines",
         "opened by": "`python nano.py`, which trains a small GPT and writes with it",

@@ -108,9 +108,9 @@ class Subject:
     @property
     def gap(self) -> int | None:
         """Where the last gap of the text is that the model is to fill; None where there is none."""
-        if not isinstance(self.tokenizer, BlankTokenizer) or self.tokenizer.mask not in self.ids:
+        if not isinstance(self.tokenizer, BlankTokenizer) or self.tokenizer.mask_id not in self.ids:
             return None
-        return len(self.ids) - 1 - self.ids[::-1].index(self.tokenizer.mask)
+        return len(self.ids) - 1 - self.ids[::-1].index(self.tokenizer.mask_id)
 
     def recording(self) -> Recording:
         """Returns every activation of the forward pass over the text; cached by model, step and text."""

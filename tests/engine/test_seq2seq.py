@@ -306,11 +306,11 @@ def test_the_half_that_reads_is_the_encoder_by_itself(fields: dict[str, Any]) ->
 def test_gaps_are_one_token_each_and_come_back(inner, text):
     tokenizer = BlankTokenizer(inner)
     ids = tokenizer.encode(text)
-    assert ids.count(tokenizer.mask) == text.count("_") and tokenizer.decode(ids) == text
-    assert tokenizer.mask == inner.vocab_size == tokenizer.vocab_size - 1
+    assert ids.count(tokenizer.mask_id) == text.count("_") and tokenizer.decode(ids) == text
+    assert tokenizer.mask_id == inner.vocab_size == tokenizer.vocab_size - 1
     assert not tokenizer.unknown(text) and tokenizer.to_dict() == inner.to_dict()
     pieces = [inner.encode(piece) for piece in text.split("_")]
-    assert [i for i in ids if i != tokenizer.mask] == [i for piece in pieces for i in piece]
+    assert [i for i in ids if i != tokenizer.mask_id] == [i for piece in pieces for i in piece]
 
 
 def test_what_the_alphabet_lacks_is_still_said():

@@ -102,7 +102,7 @@ def test_the_model_fills_the_gaps_of_the_first_example_as_the_poet_did() -> None
     assert shown == text and not notes
     with torch.inference_mode():
         guesses = found.model(torch.tensor([ids]))[0].argmax(-1).tolist()
-    filled = [g if i == found.tokenizer.mask else i for i, g in zip(ids, guesses, strict=True)]
+    filled = [g if i == found.tokenizer.mask_id else i for i, g in zip(ids, guesses, strict=True)]
     assert found.tokenizer.decode(filled).endswith("Once more unto the breach, dear friends")
 
 

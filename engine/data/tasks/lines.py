@@ -62,7 +62,7 @@ def rewriting(
 
 
 def repeating(
-    name: str, title: str, rule: str, letters: str, shortest: int, longest: int, places: int
+    name: str, title: str, rule: str, letters: str, shortest: int, longest: int, length: int
 ) -> Task:
     """Makes a task: a piece of `shortest` to `longest` different letters, each length equally likely, over
     and over until the line is full. The answer begins where the piece is certain to have begun again.
@@ -75,25 +75,25 @@ def repeating(
 
     def answer(line: str) -> str:
         period = again(line)
-        return "".join(line[i % period] for i in range(given, places))
+        return "".join(line[i % period] for i in range(given, length))
 
     def draw(draws: random.Random, _: int) -> str:
         period = draws.randint(shortest, longest)
         piece = draws.sample(letters, period)
-        return "".join(piece[i % period] for i in range(places))
+        return "".join(piece[i % period] for i in range(length))
 
     def right(line: str) -> bool:
         period = again(line)
-        known = shortest <= period <= longest and set(line) <= set(letters) and len(line) == places
+        known = shortest <= period <= longest and set(line) <= set(letters) and len(line) == length
         return (
             known
             and len(set(line[:period])) == period
-            and all(line[i] == line[i - period] for i in range(period, places))
+            and all(line[i] == line[i - period] for i in range(period, length))
         )
 
     def sources(line: str) -> Sources:
         period = again(line)
-        return tuple(tuple(range(i - period, -1, -period)) for i in range(given, places))
+        return tuple(tuple(range(i - period, -1, -period)) for i in range(given, length))
 
     def asks(typed: str) -> str | None:
         known = shortest <= len(typed) <= longest and set(typed) <= set(letters)
@@ -118,9 +118,9 @@ def repeating(
         title=title,
         rule=rule,
         alphabet="".join(sorted(letters)),
-        length=places + 1,
+        length=length + 1,
         given=given,
-        entropies=(*map(entropy, range(places)), 0.0),
+        entropies=(*map(entropy, range(length)), 0.0),
         draw=draw,
         right=right,
         answer=answer,

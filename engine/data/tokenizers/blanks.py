@@ -30,7 +30,7 @@ class BlankTokenizer:
         return self.inner.vocab_size + 1
 
     @property
-    def mask(self) -> int:
+    def mask_id(self) -> int:
         return self.inner.vocab_size
 
     def unknown(self, text: str) -> list[str]:
@@ -41,7 +41,7 @@ class BlankTokenizer:
         first, *others = text.split(BLANK)
         ids = self.inner.encode(first)
         for piece in others:
-            ids += [self.mask, *self.inner.encode(piece)]
+            ids += [self.mask_id, *self.inner.encode(piece)]
         return ids
 
     def decode(self, ids: list[int]) -> str:
@@ -50,7 +50,7 @@ class BlankTokenizer:
     def _gaps(self, ids: list[int]) -> Iterator[int]:
         """Where the masks are, between one place before the first token and the place behind the last."""
         yield -1
-        yield from (i for i, token in enumerate(ids) if token == self.mask)
+        yield from (i for i, token in enumerate(ids) if token == self.mask_id)
         yield len(ids)
 
     def to_dict(self) -> dict[str, Any]:

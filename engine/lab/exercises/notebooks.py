@@ -109,9 +109,9 @@ def notebook(name: str) -> str:
     return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
 
 
-def _cell(place: int, cell: Cell) -> dict[str, object]:
+def _cell(number: int, cell: Cell) -> dict[str, object]:
     source = cell.source.splitlines(keepends=True)
-    shared: dict[str, object] = {"id": f"cell-{place}", "source": source}
+    shared: dict[str, object] = {"id": f"cell-{number}", "source": source}
     if cell.kind == "text":
         return {"cell_type": "markdown", "metadata": {}, **shared}
     folded = {"jupyter": {"source_hidden": True}} if cell.kind == "solution" else {}

@@ -40,8 +40,8 @@ def chosen(sets: Sequence[str], count: int, seed: int) -> list[Exercise]:
 def sheet(exercises: Sequence[Exercise], title: str, seed: int) -> str:
     """Returns a whole HTML page, without scripts. `title` may be any text."""
     name = html.escape(title)
-    asked = "".join(_question(place, each) for place, each in enumerate(exercises, 1))
-    told = "".join(_answer(place, each) for place, each in enumerate(exercises, 1))
+    asked = "".join(_question(number, each) for number, each in enumerate(exercises, 1))
+    told = "".join(_answer(number, each) for number, each in enumerate(exercises, 1))
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
         f"<style>{STYLE}</style></head><body><h1>{name}</h1>"
@@ -51,14 +51,14 @@ def sheet(exercises: Sequence[Exercise], title: str, seed: int) -> str:
     )
 
 
-def _question(place: int, exercise: Exercise) -> str:
+def _question(number: int, exercise: Exercise) -> str:
     options = getattr(exercise.form, "options", ())
     listed = "".join(f"<li>{inline(each)}</li>" for each in options)
     below = f'<ul class="options">{listed}</ul>' if options else '<div class="blank"></div>'
-    return f"<section><h2>{place}. {inline(exercise.title)}</h2>{block(exercise.statement)}{below}</section>"
+    return f"<section><h2>{number}. {inline(exercise.title)}</h2>{block(exercise.statement)}{below}</section>"
 
 
-def _answer(place: int, exercise: Exercise) -> str:
+def _answer(number: int, exercise: Exercise) -> str:
     text = inline(exercise.form.text(exercise.answer))
     steps = "".join(f"<li>{inline(step)}</li>" for step in exercise.steps)
-    return f"<section><h2>{place}. {inline(exercise.title)}: {text}</h2><ul>{steps}</ul></section>"
+    return f"<section><h2>{number}. {inline(exercise.title)}: {text}</h2><ul>{steps}</ul></section>"

@@ -57,7 +57,7 @@ def counted(corpus: Corpus, given: str) -> np.ndarray:
 
 
 @torch.inference_mode()
-def expected(model: Transformer, corpus: Corpus, given: str, places: int = PLACES) -> np.ndarray:
+def expected(model: Transformer, corpus: Corpus, given: str, count: int = PLACES) -> np.ndarray:
     """Returns the model's expectation after `given`, (vocab,): its mean probabilities at positions of the
     validation split, each with as much before it as the model takes.
     """
@@ -66,7 +66,7 @@ def expected(model: Transformer, corpus: Corpus, given: str, places: int = PLACE
     ends = ends[ends >= context]
     if not len(ends):
         return np.zeros(corpus.vocab_size)
-    some = np.unique(ends[np.linspace(0, len(ends) - 1, min(places, len(ends))).astype(int)])
+    some = np.unique(ends[np.linspace(0, len(ends) - 1, min(count, len(ends))).astype(int)])
     windows = torch.stack([tokens[end - context : end] for end in some])
     parts: list[Tensor] = []
     for batch in windows.split(32):

@@ -130,12 +130,12 @@ class Sentence:
     adverb: Word | None = None
 
 
-def agreeing(stem: str, places: Places, phrase: Phrase) -> tuple[str, Places]:
+def agreeing(stem: str, positions: Places, phrase: Phrase) -> tuple[str, Places]:
     """Returns a stem with the ending of a noun's gender and number; it comes from its English words and from
     the noun.
     """
     gender = NOUNS[phrase.noun.base][1]
-    return stem + ENDINGS[gender, phrase.plural], places + phrase.noun.places
+    return stem + ENDINGS[gender, phrase.plural], positions + phrase.noun.places
 
 
 def noun(phrase: Phrase) -> Velan:

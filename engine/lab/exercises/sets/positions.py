@@ -14,8 +14,8 @@ from engine.lab.exercises.forms import Numbers, Pick
 BASE = 10_000
 
 
-def _encoding(place: float, rates: list[float]) -> tuple[float, ...]:
-    return tuple(turn(place * rate) for rate in rates for turn in (math.sin, math.cos))
+def _encoding(position: float, rates: list[float]) -> tuple[float, ...]:
+    return tuple(turn(position * rate) for rate in rates for turn in (math.sin, math.cos))
 
 
 def _rotation(angle: float) -> tuple[tuple[float, float], tuple[float, float]]:

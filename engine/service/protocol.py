@@ -1,4 +1,4 @@
-"""Messages between a worker and its manager: one JSON object a line, never a pickle.
+"""Messages between a worker and its manager: one JSON list a line, never a pickle.
 
 Commands go to the worker: `Train` first, then the others. The end of its input means that the manager is
 gone, or needs it no more. Messages come from the worker: `Ready`, `Started`, and then what happens.
@@ -10,17 +10,13 @@ all that concerns it; of the only one it is 0.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, get_args
 
 from engine.config import ModelConfig, TrainConfig
-from engine.errors import ConfigError
 
 if TYPE_CHECKING:
-    from engine.training.records import HeadScores, Record, TaskScores
-
-SENT = ("Step", "Evaluation", "Sample", "Done")  # a Snapshot goes to disk, and only its place is told
+    from engine.training.records import Record
 
 # Commands -----------------------------------------------------------------------------------------
 
@@ -105,7 +101,9 @@ class Started:
 
 @dataclass(frozen=True)
 class Records:
-    """Records of a training, in order, a bundle at a time."""
+    """Records of a training, in order, a bundle at a time. A Snapshot goes to disk, and is told by
+    SnapshotSaved.
+    """
 
     items: tuple[Record, ...]
 
@@ -135,109 +133,75 @@ class Failed:
 
 Message = Ready | Alive | Started | Records | SnapshotSaved | Warned | Failed
 
-COMMANDS: Mapping[str, type[Command]] = {
-    "train": Train,
-    "pause": Pause,
-    "resume": Resume,
-    "step": SingleStep,
-    "learning_rate": SetLearningRate,
-    "prompt": SetPrompt,
-    "stop": Stop,
-    "leave": Leave,
-}
-MESSAGES: Mapping[str, type[Message]] = {
-    "ready": Ready,
-    "alive": Alive,
-    "started": Started,
-    "records": Records,
-    "snapshot": SnapshotSaved,
-    "warning": Warned,
-    "failed": Failed,
-}
-KINDS: Mapping[type, str] = {said: kind for kinds in (COMMANDS, MESSAGES) for kind, said in kinds.items()}
-
 # On the pipe --------------------------------------------------------------------------------------
+
+_RECORDS = frozenset({"Step", "Evaluation", "Sample", "Done", "HeadScores", "TaskScores"})
+_SENT = (*get_args(Command), *get_args(Message), ModelConfig, TrainConfig)
+_CLASSES = {each.__name__: each for each in _SENT}
+_TUPLE = "()"  # instead of a class, before the items of a tuple
 
 
 def dump(message: Command | Message, entrant: int = 0) -> bytes:
     """Writes a command or message as one line of ASCII: newlines and lone surrogates inside texts are
     escaped.
     """
-    values = (
-        {"items": [encode(r) for r in message.items]} if isinstance(message, Records) else asdict(message)
-    )
-    line = json.dumps({"kind": KINDS[type(message)], "entrant": entrant, **values}, separators=(",", ":"))
-    return line.encode("ascii") + b"\n"
+    return json.dumps([entrant, encode(message)], separators=(",", ":")).encode("ascii") + b"\n"
 
 
 def load_command(line: bytes) -> tuple[int, Command]:
     """Returns the inverse of `dump`, for the worker: (entrant, command). Raises ValueError for a line that is
     not whole, as a killed process leaves it, or is no command.
     """
-    kind, entrant, values = _parts(line)
-    try:
-        if kind == "train":
-            values["model"] = ModelConfig.from_dict(values["model"])
-            values["train"] = TrainConfig.from_dict(values["train"])
-        return entrant, COMMANDS[kind](**values)
-    except (KeyError, TypeError, AttributeError, ConfigError) as error:
-        raise ValueError(f"no command: {error}") from error
+    entrant, command = _load(line)
+    if not isinstance(command, Command):
+        raise ValueError("this is no command")
+    return entrant, command
 
 
 def load_message(line: bytes) -> tuple[int, Message]:
     """Returns the inverse of `dump`, for the manager: (entrant, message). Raises ValueError as
     `load_command`.
     """
-    kind, entrant, values = _parts(line)
+    entrant, message = _load(line)
+    if not isinstance(message, Message):
+        raise ValueError("this is no message")
+    return entrant, message
+
+
+def _load(line: bytes) -> tuple[int, Any]:
+    match json.loads(line):
+        case [int(entrant), [str(), *_] as values]:
+            return entrant, decode(values)
+    raise ValueError("a line is an entrant and a command, or a message")
+
+
+def encode(value: Any) -> Any:
+    """Returns a record, command or message as a list: the name of its class and its fields in order, with
+    what is inside them likewise.
+    """
+    if is_dataclass(value):
+        return [type(value).__name__, *(encode(getattr(value, field.name)) for field in fields(value))]
+    return [_TUPLE, *map(encode, value)] if isinstance(value, tuple) else value
+
+
+def decode(value: Any) -> Any:
+    """Returns the inverse of `encode`. Raises ValueError for what is neither a number, nor a text, nor one of
+    the classes that are sent.
+    """
+    if not isinstance(value, list):
+        return value
+    if not value or not isinstance(name := value[0], str):
+        raise ValueError("what is sent begins with the name of its class")
+    values = tuple(map(decode, value[1:]))
+    if name == _TUPLE:
+        return values
+    if name in _RECORDS:
+        from engine.training import records  # here: a worker reads its input before it has imported torch
+
+        made = getattr(records, name)
+    elif (made := _CLASSES.get(name)) is None:
+        raise ValueError(f"nothing that is sent is called {name!r}")
     try:
-        if kind == "records":
-            values["items"] = tuple(decode(item) for item in values["items"])
-        return entrant, MESSAGES[kind](**values)
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"no message: {error}") from error
-
-
-def _parts(line: bytes) -> tuple[str, int, dict[str, Any]]:
-    said = json.loads(line)
-    if not isinstance(said, dict) or not isinstance(kind := said.pop("kind", None), str):
-        raise ValueError("what is said is an object with a kind")
-    if not isinstance(entrant := said.pop("entrant", 0), int):
-        raise ValueError("an entrant is a number")
-    return kind, entrant, said
-
-
-def encode(record: Record | HeadScores | TaskScores) -> list[Any]:
-    """Returns the name of a record's class and its fields in order; a record inside it likewise."""
-    values = (getattr(record, field.name) for field in fields(record))
-    return [type(record).__name__, *(encode(v) if _is_record(v) else v for v in values)]
-
-
-def _is_record(value: Any) -> bool:
-    return is_dataclass(value) and not isinstance(value, type)
-
-
-def decode(values: Sequence[Any]) -> Record:
-    """Returns the inverse of `encode`. Raises ValueError for what is no record."""
-    from engine.training import records  # here: a worker reads its input before it has imported torch
-
-    if not values or values[0] not in SENT:
-        raise ValueError(f"no record is called {values[0] if values else None!r}")
-    kind, *found = values
-    try:
-        found = [_inside(value) if isinstance(value, list) else value for value in found]
-        record: Record = getattr(records, kind)(*found)
+        return made(*values)
     except TypeError as error:
         raise ValueError(str(error)) from error
-    return record
-
-
-def _inside(values: Sequence[Any]) -> HeadScores | TaskScores:
-    """The record inside a record. Raises TypeError for what is none."""
-    from engine.training.records import HeadScores, TaskScores
-
-    if len(values) == 5 and values[0] == "HeadScores":
-        induction, previous = (tuple(tuple(row) for row in grid) for grid in values[1:3])
-        return HeadScores(induction, previous, *values[3:])
-    if len(values) == 3 and values[0] == "TaskScores":
-        return TaskScores(*values[1:])
-    raise TypeError("no scores of heads or of a task")

@@ -9,15 +9,16 @@ from typing import Literal
 
 from engine.errors import RunError
 from engine.service import admission, budgets, protocol
-from engine.service.housekeeping import Housekeeping
 from engine.service.processes import Job, NoProcess, Seat, Worker, Workers, describe_exit
 from engine.service.profiles import GB, Profile
+from engine.service.repeater import Repeater
 from engine.service.run_table import RunTable
 from engine.service.snapshots import Saved, clear_partial
 from engine.service.state import End, Run, Standing, WorkerStanding
 from engine.service.transport import Opener
 from engine.training.records import Done
 
+TICK = 0.25  # seconds between rounds of housekeeping
 STOP_GRACE = 30.0  # seconds that a worker has for its last look before it is ended by force
 MAX_MOVES = 5  # of one run: a training that stops every process that it gets must not go on
 # Why a run is as it is, where nobody decided that
@@ -40,7 +41,7 @@ class Scheduler:
         size = self.profile.threads_per_run, self.profile.max_workers
         self.workers = Workers(*size, spare, self._on_message, self._on_exit, opener)
         self.workers.keep_spare(idle=True)
-        self._housekeeping = Housekeeping(self.tick)
+        self._housekeeping = Repeater(self.tick, TICK)
 
     @property
     def profile(self) -> Profile:

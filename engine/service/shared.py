@@ -13,7 +13,6 @@ import logging
 import os
 import threading
 import time
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, cast
@@ -22,6 +21,7 @@ from engine.errors import GlassformerError, RunError
 from engine.service import cluster
 from engine.service.manager import RunManager
 from engine.service.profiles import Profile
+from engine.service.repeater import Repeater
 from engine.service.rooms import Rooms
 from engine.service.snapshot_reader import NO_TOWER, Trained, opened
 from engine.service.state import RunView
@@ -104,12 +104,10 @@ class SharedRuns:
         self._quiet = 0.0  # nobody asks before this moment (of time.monotonic)
         self._views: OrderedDict[str, RunView] = OrderedDict()
         self._lock = threading.Lock()
-        self._closed = threading.Event()
         self.rooms = cast(Rooms, _SharedRooms(self))
         self._get(lambda actor: actor.beat.remote(), START_SECONDS)
         self.profile: Profile = self.call("manager.profile")
-        beat = weakref.WeakMethod(self._beat)
-        threading.Thread(target=_beat, args=(beat, self._closed), daemon=True).start()
+        self._beats = Repeater(self._beat, BEAT_SECONDS)
 
     def view(self, run_id: str) -> RunView | None:
         """Returns the manager's view of a run: the same object until something changes."""
@@ -139,7 +137,7 @@ class SharedRuns:
 
     def close(self) -> None:
         """Leaves; the runs go on as long as another server is there."""
-        self._closed.set()
+        self._beats.stop()
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_") or not hasattr(RunManager, name):
@@ -196,12 +194,6 @@ class SharedRuns:
             self._get(lambda actor: actor.beat.remote())
         except RunError:
             log.debug("the service that holds the runs does not answer")
-
-
-def _beat(method: weakref.WeakMethod[Callable[[], None]], closed: threading.Event) -> None:
-    while not closed.wait(BEAT_SECONDS) and (beat := method()) is not None:
-        beat()
-        del beat
 
 
 class _SharedRooms:

@@ -140,7 +140,7 @@ ENDED.join()  # nobody who closes a manager waits for a puppet's reader
 def puppets(monkeypatch: pytest.MonkeyPatch) -> type[Puppet]:
     Puppet.alive, Puppet.most = set(), 0
     monkeypatch.setattr(processes, "Worker", Puppet)
-    monkeypatch.setattr("engine.service.housekeeping.TICK", 3600.0)  # rounds are made by the test
+    monkeypatch.setattr("engine.service.scheduler.TICK", 3600.0)  # rounds are made by the test
     return Puppet
 
 

@@ -143,9 +143,8 @@ def test_commands_and_messages_survive_the_pipe_and_are_not_each_other() -> None
 
 
 TORN = [
-    b'{"kind": "rec', b"", b"[1]", b"{}", b'{"kind": 3}', b'{"kind": "nothing"}', b'{"kind": "stop", "now": 1}', b'{"kind": "train"}',
-    b'{"kind": "train", "model": 3, "train": {}, "corpus": "", "text": "", "folder": ""}', b'{"kind": "snapshot"}', b'{"kind": "records"}',
-    b'{"kind": "stop", "entrant": "0"}', b'{"kind": "ready", "entrant": null}',
+    b'[0,["Reco', b"", b"[1]", b"{}", b'[0,[3]]', b'[0,["Nothing"]]', b'[0,["Stop",1]]', b'[0,["Train"]]',
+    b'[0,["SnapshotSaved"]]', b'[0,["Records"]]', b'["0",["Stop"]]', b'[null,["Ready"]]', b'[0,["Step",1,1.0,1.0,1.0,1,1.0]]',
 ]  # fmt: skip
 
 

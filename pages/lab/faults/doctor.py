@@ -20,7 +20,7 @@ from engine.lab.doctor.grafted import fitting, grafted
 from engine.lab.doctor.table import HEALTHY, shipped, subject_of
 from engine.service.state import RunView
 from pages.lab.faults import words_doctor as words
-from pages.lab.faults.doctor_figures import grid, verdict
+from pages.lab.faults.figures_doctor import grid, verdict
 from ui import (
     explain,
     models,

@@ -22,7 +22,7 @@ from engine.lab.doctor.patient import (
 )
 from engine.lab.doctor.table import shipped, subject_of
 from pages.lab.faults import words_doctor as words
-from pages.lab.faults.doctor_figures import curves
+from pages.lab.faults.figures_doctor import curves
 from ui import explain, widgets
 from ui.players.plot import plot
 from ui.text.markdown import safe

@@ -19,7 +19,7 @@ from engine.lab.doctor.story import (
     shipped,
 )
 from pages.lab.faults import words_doctor as words
-from pages.lab.faults.doctor_figures import gradient_norms, loss_curves
+from pages.lab.faults.figures_doctor import gradient_norms, loss_curves
 from ui import explain, session, widgets
 from ui.background_jobs import measured
 from ui.figures.patterns import pattern_heatmap

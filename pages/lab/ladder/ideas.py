@@ -16,7 +16,7 @@ from engine.measure.tasks.ladder import KINDS, lines
 from engine.measure.tasks.text_statistics import baselines
 from engine.presets.ladder import LADDER
 from pages.lab.ladder import words
-from pages.lab.ladder.ideas_figure import rungs
+from pages.lab.ladder.figures_ideas import rungs
 from pages.lab.ladder.shared import seeds, stored
 from ui import (
     explain,

@@ -14,7 +14,7 @@ from engine.experiments.ladder import (
 )
 from engine.presets.ladder import LECTURE
 from pages.lab.ladder import words_lecture as words
-from pages.lab.ladder.lecture_figure import beside, over_steps, readings
+from pages.lab.ladder.figures_lecture import beside, over_steps, readings
 from ui import explain, widgets
 from ui.players.plot import plot
 

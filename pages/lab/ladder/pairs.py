@@ -15,7 +15,7 @@ from engine.experiments.bigram_expectations import (
     shipped,
 )
 from pages.lab.ladder import words_pairs as words
-from pages.lab.ladder.pairs_figure import panels
+from pages.lab.ladder.figures_pairs import panels
 from ui import explain, widgets
 from ui.players.plot import plot
 

@@ -10,7 +10,7 @@ from engine.measure.tasks.task_heads import ProblemReading
 from engine.measure.tasks.task_scores import TaskCurve
 from ui.figures import specs as go
 from ui.figures.patterns import pattern_heatmap
-from ui.figures.theme import base_layout, colour
+from ui.figures.theme import colour
 
 PARTS = {"held out": "validation", "trained on": "training"}
 
@@ -48,13 +48,14 @@ def learned(curve: TaskCurve, floor: float, *, log: bool = False) -> go.Figure:
         if log
         else {"range": [0, end]}
     )
-    layout = base_layout(
+    return go.figure(
+        traces,
         uirevision="task-learned",
         margin={"l": 56, "r": 14, "t": 8, "b": 40},
         showlegend=True,
         legend={"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "font": {"size": 13}},
         hovermode="closest",
-        xaxis={"title": {"text": "step"}, "showgrid": False, "anchor": "y2"} | scale,
+        xaxis=go.axis("step", anchor="y2") | scale,
         yaxis={
             "title": {"text": "solved"},
             "range": [-0.03, 1.05],
@@ -73,29 +74,27 @@ def learned(curve: TaskCurve, floor: float, *, log: bool = False) -> go.Figure:
         shapes=[_across(floor)],
         annotations=[_named(floor)],
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def _across(floor: float) -> dict[str, Any]:
     line = {"color": colour("quiet"), "width": 2, "dash": "dash"}
-    return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": "y2", "y0": floor, "y1": floor} | {
+    return go.rule(y=floor, yref="y2") | {
         "line": line,
         "layer": "below",
     }
 
 
 def _named(floor: float) -> dict[str, Any]:
-    return {
-        "xref": "paper",
-        "x": 1,
-        "yref": "y2",
-        "y": floor,
-        "text": f"the floor: {floor:.3f}",
-        "showarrow": False,
-        "xanchor": "right",
-        "yanchor": "bottom",
-        "font": {"color": colour("quiet"), "size": 13},
-    }
+    return go.note(
+        f"the floor: {floor:.3f}",
+        1,
+        floor,
+        xref="paper",
+        yref="y2",
+        xanchor="right",
+        yanchor="bottom",
+        font={"color": colour("quiet"), "size": 13},
+    )
 
 
 def looked_at(seen: ProblemReading, layer: int, head: int) -> go.Figure:
@@ -128,10 +127,11 @@ def scores(values: np.ndarray, even: float, chosen: tuple[int, int]) -> go.Figur
     )
     line = {"color": colour("quiet"), "width": 1.5, "dash": "dot"}
     place = {"xref": "paper", "x0": 0, "x1": 1, "y0": even, "y1": even}
-    layout = base_layout(
+    return go.figure(
+        [bars],
         margin={"l": 48, "r": 8, "t": 22, "b": 40},
         showlegend=False,
-        xaxis={"title": {"text": "head (layer.head)"}, "type": "category", "showgrid": False},
+        xaxis=go.axis("head (layer.head)", type="category"),
         yaxis={
             "title": {"text": "weight on the source"},
             "range": [0, 1.05],
@@ -140,7 +140,6 @@ def scores(values: np.ndarray, even: float, chosen: tuple[int, int]) -> go.Figur
         },
         shapes=[{"type": "line", "line": line} | place],
     )
-    return go.Figure({"data": [bars], "layout": layout})
 
 
 def heads_table(values: np.ndarray) -> dict[str, np.ndarray]:

@@ -11,7 +11,7 @@ from engine.config import ResolvedConfig
 from engine.ledger import Ledger
 from engine.parts.registry import HEALTHY
 from ui.figures import specs as go
-from ui.figures.theme import SEQUENTIAL, base_layout, colour
+from ui.figures.theme import SEQUENTIAL, colour
 
 STREAM, CENTRE, HALF = (
     32.0,
@@ -226,7 +226,8 @@ def figure(made: Ledger, height: int, small: bool = False) -> go.Figure:
         "hovertemplate": "%{customdata}<extra></extra>",
     }
     hidden = {"visible": False, "fixedrange": True}
-    layout = base_layout(
+    return go.figure(
+        [trace],
         margin={"l": 2, "r": 2, "t": 4, "b": 2},
         showlegend=False,
         shapes=shapes,
@@ -234,7 +235,6 @@ def figure(made: Ledger, height: int, small: bool = False) -> go.Figure:
         xaxis=hidden | {"range": [-2, sheet.width + 2]},
         yaxis=hidden | {"range": [max(sheet.height + 4, 0 if small else height), -8]},
     )
-    return go.Figure({"data": [trace], "layout": layout})
 
 
 def parameters(made: Ledger) -> Mapping[tuple[str, str], int]:
@@ -281,4 +281,4 @@ def _way(line: Line) -> dict[str, object]:
 
 
 def _text(words: str, x: float, y: float, size: int) -> dict[str, object]:
-    return {"text": words, "x": x, "y": y, "showarrow": False, "font": {"size": size}}
+    return go.note(words, x, y, font={"size": size})

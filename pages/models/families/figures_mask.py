@@ -76,14 +76,11 @@ def masks_figure(
 
 
 def _axis(tokens: Sequence[str]) -> dict[str, Any]:
-    return {
-        "tickmode": "array",
-        "tickvals": list(range(len(tokens))),
-        "ticktext": list(tokens),
-        "tickfont": {"size": 10},
-        "showgrid": False,
-        "zeroline": False,
-        "ticks": "",
-        "ticklabeloverflow": "allow",
-        "fixedrange": True,
-    }
+    return go.ticks(
+        list(range(len(tokens))),
+        list(tokens),
+        tickfont={"size": 10},
+        ticks="",
+        ticklabeloverflow="allow",
+        fixedrange=True,
+    )

@@ -20,7 +20,7 @@ from engine.measure.families.classifier import (
 from engine.training.kinds import LABELS
 from engine.weights.checkpoints import LabelCheckpoint, load_labels
 from pages.models.families import words_speaks as words
-from pages.models.families.speaks_figure import speaks_figure
+from pages.models.families.figures_speaks import speaks_figure
 from ui import explain, session, widgets
 from ui.models import RUN, runs
 from ui.players.plot import plot

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.ledger.block import GatePaid, block_of, gate_paid, known, plain_ratio, rows_of_block, shares
-from pages.models.parameters import answers, block_figures, words
+from pages.models.parameters import answers, figures_block, words
 from pages.models.parameters.choice import Choice
 from pages.models.parameters.figures import NAMES
 from ui import explain
@@ -32,7 +32,7 @@ def draw_block(choice: Choice) -> None:
     explain.answer(answers.in_a_block(choice, own))
     told = "; ".join(f"{name} {counts.share:.1%} in the feed-forward network" for name, counts in rows)
     plot(
-        block_figures.block_bars(rows),
+        figures_block.block_bars(rows),
         key="parameters_block",
         alt=f"Parameters of one block: {told}.",
         height=370,
@@ -71,7 +71,7 @@ def _more(d: int) -> None:
 def _shares(d: int) -> None:
     curves = shares(d, RATIOS)
     plot(
-        block_figures.share_line(curves),
+        figures_block.share_line(curves),
         key="parameters_shares",
         alt=(
             f"Share of the feed-forward network in a block of width {d}: {curves.four:.1%} at 4 d with two"

@@ -10,7 +10,7 @@ import numpy as np
 from engine.ledger import COMPONENTS, PER_BLOCK, Ledger, Row
 from engine.ledger.shares import thin
 from ui.figures import specs as go
-from ui.figures.theme import base_layout, colour
+from ui.figures.theme import colour
 from ui.text.numbers import percent, short
 
 NAMES = {
@@ -113,9 +113,7 @@ def treemap(ledger: Ledger, title: str) -> go.Figure:
             "color": [_on(v["part"]) if v["parent"] else "var(--gf-seq6)" for v in values],
         },
     }
-    return go.Figure(
-        {"data": [trace], "layout": base_layout(margin={"l": 0, "r": 0, "t": 0, "b": 0}, showlegend=False)}
-    )
+    return go.figure([trace], margin={"l": 0, "r": 0, "t": 0, "b": 0}, showlegend=False)
 
 
 def _label(name: str, node: Mapping[str, Any], top: float, nodes: Mapping[str, Any]) -> str:
@@ -153,14 +151,14 @@ def component_bars(counts: Mapping[str, int]) -> go.Figure:
         "cliponaxis": False,
         "hovertemplate": "%{y}: %{x:,.0f}<extra></extra>",
     }
-    layout = base_layout(
+    return go.figure(
+        [bars],
         margin={"l": 110, "r": 56, "t": 8, "b": 44},
         showlegend=False,
         bargap=0.3,
         xaxis={"title": {"text": "parameters"}, "exponentformat": "B", "nticks": 5},
         yaxis={"autorange": "reversed", "showgrid": False},
     )
-    return go.Figure({"data": [bars], "layout": layout})
 
 
 def comparison(models: Sequence[tuple[str, Ledger]], *, shares: bool) -> go.Figure:
@@ -196,7 +194,8 @@ def comparison(models: Sequence[tuple[str, Ledger]], *, shares: bool) -> go.Figu
             }
         )
         named.add(kind)
-    layout = base_layout(
+    return go.figure(
+        bars,
         barmode="stack",
         bargap=0.35,
         margin={"l": 110, "r": 16, "t": 84, "b": 44},
@@ -218,4 +217,3 @@ def comparison(models: Sequence[tuple[str, Ledger]], *, shares: bool) -> go.Figu
         | ({"tickformat": ".0%"} if shares else {}),
         yaxis={"autorange": "reversed", "showgrid": False},
     )
-    return go.Figure({"data": bars, "layout": layout})

@@ -12,7 +12,7 @@ from engine.ledger import Ledger
 from engine.ledger.budget import budget, grown
 from engine.ledger.growth import Work, by_heads, by_part, work
 from engine.ledger.sizes import fitting, padding
-from pages.models.parameters import answers, cost_figures, figures, guesses, words
+from pages.models.parameters import answers, figures, figures_cost, guesses, words
 from pages.models.parameters.choice import LENGTHS, Choice
 from ui import explain, widgets
 from ui.guess import ask
@@ -42,7 +42,7 @@ def draw_flops(choice: Choice) -> None:
     explain.answer(answers.work_of_a_token(choice, found, crossing))
     meeting = (crossing, ledger.flops(crossing).scores) if crossing else None
     plot(
-        cost_figures.flops_by_length(lengths, parts, meeting, tokens),
+        figures_cost.flops_by_length(lengths, parts, meeting, tokens),
         key="parameters_flops",
         alt=alt,
         height=350,

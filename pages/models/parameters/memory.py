@@ -12,7 +12,7 @@ from engine.ledger import DTYPES, GB, kv_numbers
 from engine.ledger.fits import alike, needs, smallest, totals, uses
 from engine.ledger.flops import seen
 from engine.ledger.growth import break_even, caches, with_weights
-from pages.models.parameters import answers, cost_figures, guesses, words
+from pages.models.parameters import answers, figures_cost, guesses, words
 from pages.models.parameters.choice import LENGTHS, Choice
 from pages.models.parameters.flops import length_slider
 from ui import explain, widgets
@@ -72,7 +72,7 @@ def _growing(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
     ends = "; ".join(f"{name} {gigabytes(v[-1])} at a million tokens" for name, v in lines.items())
     alt = f"Memory of {choice.title} over the length of the text: {ends}."
     plot(
-        cost_figures.memory_by_length(lengths, lines, DEVICES, tokens),
+        figures_cost.memory_by_length(lengths, lines, DEVICES, tokens),
         key="parameters_cache",
         alt=alt,
         height=400,
@@ -100,7 +100,7 @@ def _uses(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
     sums = "; ".join(f"{use} {gigabytes(total)}" for use, total in totals(found).items())
     alt = f"Memory of {choice.title} in {dtype}: {sums}."
     plot(
-        cost_figures.memory_bars(found, DEVICES),
+        figures_cost.memory_bars(found, DEVICES),
         key="parameters_memory",
         alt=alt,
         height=310,

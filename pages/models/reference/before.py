@@ -8,7 +8,7 @@ import streamlit as st
 
 from engine.measure.families.influence_by_distance import LAYERS, LayerInfluence, layer_influence
 from pages.models.reference import words_before as words
-from pages.models.reference.before_figure import influence_lines
+from pages.models.reference.figures_before import influence_lines
 from ui import explain, widgets
 from ui.players.plot import plot
 

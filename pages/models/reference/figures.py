@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.lab.reference.compare import TOLERANCE, Comparison, Difference
 from ui.figures import specs as go
-from ui.figures.theme import base_layout, colour
+from ui.figures.theme import colour
 
 FLOOR = 1e-9  # where an exact equality stands: a logarithm has no zero
 MOST_TICKS = 12
@@ -43,7 +43,8 @@ def along(comparison: Comparison) -> go.Figure:
                     hovertemplate="%{text}<extra></extra>",
                 )
             )
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 64, "r": 84, "t": 24, "b": 40},
         xaxis={
             "title": {"text": "block"},
@@ -62,7 +63,6 @@ def along(comparison: Comparison) -> go.Figure:
         annotations=[tolerance_label(), *begins(comparison, heights)],
         uirevision=f"differences-{len(states)}",
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def hover(row: Difference) -> str:
@@ -89,20 +89,19 @@ def ticks(states: tuple[Difference, ...]) -> dict[str, Any]:
 
 
 def tolerance() -> dict[str, Any]:
-    place = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": TOLERANCE, "y1": TOLERANCE}
+    place = go.rule(y=TOLERANCE)
     return place | {"line": {"color": colour("output"), "width": 2, "dash": "dash"}}
 
 
 def tolerance_label() -> dict[str, Any]:
-    return {
-        "xref": "paper",
-        "x": 1.005,
-        "y": float(np.log10(TOLERANCE)),
-        "xanchor": "left",
-        "text": "tolerance",
-        "showarrow": False,
-        "font": {"color": colour("output")},
-    }
+    return go.note(
+        "tolerance",
+        1.005,
+        float(np.log10(TOLERANCE)),
+        xref="paper",
+        xanchor="left",
+        font={"color": colour("output")},
+    )
 
 
 def begins(comparison: Comparison, heights: np.ndarray) -> list[dict[str, Any]]:

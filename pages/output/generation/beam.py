@@ -17,7 +17,7 @@ from engine.sample.decoding_comparison import (
     rivals,
 )
 from pages.output.generation import words
-from pages.output.generation.beam_figures import beam_tree, rows, spread
+from pages.output.generation.figures_beam import beam_tree, rows, spread
 from pages.output.generation.settings import conversation
 from ui import explain, widgets
 from ui.background_jobs import measured

@@ -22,7 +22,7 @@ from engine.measure.generation.kv_cache import (
     sharing,
 )
 from engine.presets import PRESETS, Preset
-from pages.output.generation import cache_figures as figures
+from pages.output.generation import figures_cache as figures
 from ui import explain, widgets
 from ui.model_bar import Subject
 from ui.players.plot import plot

@@ -20,7 +20,7 @@ from engine.measure.generation.kv_cache import (
     speed,
     totals,
 )
-from pages.output.generation import cache_figures as figures
+from pages.output.generation import figures_cache as figures
 from pages.output.generation import words
 from pages.output.generation.settings import conversation
 from ui import explain, widgets

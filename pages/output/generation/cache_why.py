@@ -9,7 +9,7 @@ import streamlit as st
 
 from engine.config import SampleConfig
 from engine.measure.generation.kv_cache import CacheStability, unchanged
-from pages.output.generation import cache_figures as figures
+from pages.output.generation import figures_cache as figures
 from pages.output.generation import words
 from pages.output.generation.cache_steps import written_twice
 from ui import explain

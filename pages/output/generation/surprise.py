@@ -15,7 +15,7 @@ from pages.output.generation import words
 from ui import explain
 from ui.figures import specs as go
 from ui.figures.labels import plain
-from ui.figures.theme import SEQUENTIAL, base_layout, colour
+from ui.figures.theme import SEQUENTIAL, colour
 from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.text.markdown import safe
@@ -138,33 +138,20 @@ def surprise_bars(labels: Sequence[str], surprise: Surprise) -> go.Figure:
         axis = {"tickvals": depth, "ticktext": words, "tickfont": {"family": "monospace"}} | (
             {"tickangle": 0} if max(map(len, labels)) == 1 else {}
         )
-    return go.Figure(
+    return go.figure(
         traces,
-        base_layout(
-            xaxis={"title": {"text": "token written"}, "range": [0.4, count + 0.6], **axis},
-            yaxis={"title": {"text": "surprise, −ln p (nats)"}, "rangemode": "tozero"},
-            bargap=0.0 if count > 150 else 0.15,
-            shapes=[
-                {
-                    "type": "line",
-                    "xref": "paper",
-                    "x0": 0,
-                    "x1": 1,
-                    "y0": surprise.guessing,
-                    "y1": surprise.guessing,
-                    "line": {"color": colour("quiet"), "dash": "dot", "width": 1.5},
-                }
-            ],
-            annotations=[
-                {
-                    "xref": "paper",
-                    "x": 1,
-                    "y": surprise.guessing,
-                    "text": f"guessing: ln V = {surprise.guessing:.2f}",
-                    "showarrow": False,
-                    "xanchor": "right",
-                    "yanchor": "bottom",
-                }
-            ],
-        ),
+        xaxis={"title": {"text": "token written"}, "range": [0.4, count + 0.6], **axis},
+        yaxis={"title": {"text": "surprise, −ln p (nats)"}, "rangemode": "tozero"},
+        bargap=0.0 if count > 150 else 0.15,
+        shapes=[go.rule(y=surprise.guessing, line={"color": colour("quiet"), "dash": "dot", "width": 1.5})],
+        annotations=[
+            go.note(
+                f"guessing: ln V = {surprise.guessing:.2f}",
+                1,
+                surprise.guessing,
+                xref="paper",
+                xanchor="right",
+                yanchor="bottom",
+            )
+        ],
     )

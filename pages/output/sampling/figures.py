@@ -30,13 +30,13 @@ def stage_map(words: Sequence[str], values: np.ndarray, stages: Sequence[str]) -
         colorbar={"title": {"text": "p", "side": "top"}, "thickness": 10},
     )
     tall = crowded(words)
-    layout = base_layout(
+    return go.figure(
+        [heat],
         margin={"l": 8, "r": 8, "t": 8, "b": 40 + LETTER * tall},
         showlegend=False,
         xaxis=token_axis(words, "token, likeliest first", upright=tall > 0),
         yaxis={"autorange": "reversed", "showgrid": False, "ticks": ""},
     )
-    return go.Figure({"data": [heat], "layout": layout})
 
 
 def temperatures(words: Sequence[str], values: np.ndarray, titles: Sequence[str]) -> go.Figure:
@@ -51,24 +51,17 @@ def temperatures(words: Sequence[str], values: np.ndarray, titles: Sequence[str]
         margin={"l": 8, "r": 8, "t": 26, "b": 24},
         showlegend=False,
         bargap=0.25,
-        yaxis={
-            "tickvals": at,
-            "ticktext": [plain(w) for w in words],
-            "tickfont": MONO,
-            "showgrid": False,
-            "zeroline": False,
-        },
+        yaxis=go.ticks(at, [plain(w) for w in words], tickfont=MONO),
         annotations=[
-            {
-                "text": title,
-                "x": i * (width + gap) + width / 2,
-                "y": 1.0,
-                "xref": "paper",
-                "yref": "paper",
-                "xanchor": "center",
-                "yanchor": "bottom",
-                "showarrow": False,
-            }
+            go.note(
+                title,
+                i * (width + gap) + width / 2,
+                1.0,
+                xref="paper",
+                yref="paper",
+                xanchor="center",
+                yanchor="bottom",
+            )
             for i, title in enumerate(titles)
         ],
     )
@@ -117,12 +110,12 @@ def shares(words: Sequence[str], probabilities: np.ndarray, drawn: np.ndarray) -
         marker={"symbol": "line-ew", "size": 18, "line": {"width": 3, "color": colour("quiet")}},
     )
     tall = crowded(words)
-    layout = base_layout(
+    return go.figure(
+        [bars, marks],
         margin={"l": 48, "r": 8, "t": 30, "b": 44 + LETTER * tall},
         xaxis=token_axis(words, "token, likeliest first", upright=tall > 0),
         yaxis={"rangemode": "tozero"},
     )
-    return go.Figure({"data": [bars, marks], "layout": layout})
 
 
 def scored(tokens: Sequence[str], scored: Scored, *, upright: int) -> go.Figure:
@@ -144,8 +137,7 @@ def scored(tokens: Sequence[str], scored: Scored, *, upright: int) -> go.Figure:
         hovertemplate="“%{hovertext}”: p = %{customdata:.4f}, −ln p = %{y:.3f} nats<extra></extra>",
     )
     lines = [
-        {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y}
-        | {"line": {"color": colour(shade), "width": 2, "dash": dash}}
+        go.rule(y=y) | {"line": {"color": colour(shade), "width": 2, "dash": dash}}
         for y, shade, dash in ((mean, "attention", "solid"), (scored.guessing, "quiet", "dot"))
     ]
     named = (
@@ -153,11 +145,11 @@ def scored(tokens: Sequence[str], scored: Scored, *, upright: int) -> go.Figure:
         (scored.guessing, f" guessing:<br> {scored.guessing:.2f}"),
     )
     notes = [
-        {"xref": "paper", "x": 1, "y": y, "text": text, "showarrow": False}
-        | {"xanchor": "left", "yanchor": "middle", "align": "left"}
+        go.note(text, 1, y, xref="paper") | {"xanchor": "left", "yanchor": "middle", "align": "left"}
         for y, text in named
     ]
-    layout = base_layout(
+    return go.figure(
+        [bars],
         margin={"l": 44, "r": 82, "t": 18, "b": 40 + LETTER * upright},
         showlegend=False,
         bargap=0.25,
@@ -168,4 +160,3 @@ def scored(tokens: Sequence[str], scored: Scored, *, upright: int) -> go.Figure:
         ),
         yaxis={"title": {"text": "surprise −ln p (nats)"}, "rangemode": "tozero"},
     )
-    return go.Figure({"data": [bars], "layout": layout})

@@ -9,7 +9,7 @@ import numpy as np
 from engine.measure.families.influence_by_distance import LayerInfluence
 from pages.models.reference.words_before import NAMES
 from ui.figures import specs as go
-from ui.figures.theme import base_layout, colour
+from ui.figures.theme import colour
 
 LOWEST = -12  # decades: what is below leaves the picture, and the answer says it
 COLOURS = {"rnn": "run4", "lstm": "run1", "attention": "run0"}
@@ -28,7 +28,8 @@ def influence_lines(layers: Sequence[LayerInfluence]) -> go.Figure:
         )
         for layer in layers
     ]
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 70, "r": 24, "t": 30, "b": 44},
         xaxis={"title": {"text": "tokens back"}, "zeroline": False, "rangemode": "tozero"},
         yaxis={
@@ -41,4 +42,3 @@ def influence_lines(layers: Sequence[LayerInfluence]) -> go.Figure:
         showlegend=True,
         legend={"orientation": "h", "y": 1.08, "x": 0},
     )
-    return go.Figure({"data": traces, "layout": layout})

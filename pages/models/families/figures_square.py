@@ -9,7 +9,7 @@ import numpy as np
 
 from ui.figures import specs as go
 from ui.figures.labels import plain
-from ui.figures.theme import SEQUENTIAL, base_layout, colour
+from ui.figures.theme import SEQUENTIAL, colour
 
 STRIP, BETWEEN = 0.09, 0.04  # of the height: the letters' chances, and the room above them
 MASKED = colour("quiet", 25)
@@ -24,7 +24,8 @@ def square_figure(weights: np.ndarray, chances: np.ndarray, title: str, labels: 
     letters = [f"{plain(label)} at {i}" for i, label in enumerate(labels)]
     square = {"x": letters, "y": letters, "hovertemplate": "%{y} looks at %{x}<br>weight %{z:.4f}"}
     strip = {"x": letters, "y": [""], "hovertemplate": "probability of %{x}: %{z:.4f}", "yaxis": "y2"}
-    layout = base_layout(
+    return go.figure(
+        [_heat(shown, square), _heat(chances[None], strip)],
         margin={"l": 22, "r": 2, "t": 42, "b": 4},
         showlegend=False,
         plot_bgcolor=MASKED,
@@ -39,7 +40,6 @@ def square_figure(weights: np.ndarray, chances: np.ndarray, title: str, labels: 
             }
         ],
     )
-    return go.Figure({"data": [_heat(shown, square), _heat(chances[None], strip)], "layout": layout})
 
 
 def _heat(values: np.ndarray, rest: dict[str, Any]) -> dict[str, Any]:
@@ -58,14 +58,11 @@ def _heat(values: np.ndarray, rest: dict[str, Any]) -> dict[str, Any]:
 
 def _axis(labels: Sequence[str]) -> dict[str, Any]:
     """With what its cells are called, or without."""
-    return {
-        "tickmode": "array",
-        "tickvals": list(range(len(labels))),
-        "ticktext": [plain(label) for label in labels],
-        "tickfont": {"size": 9, "family": "monospace"},
-        "ticklabeloverflow": "allow",
-        "showgrid": False,
-        "zeroline": False,
-        "ticks": "",
-        "fixedrange": True,
-    }
+    return go.ticks(
+        list(range(len(labels))),
+        [plain(label) for label in labels],
+        tickfont={"size": 9, "family": "monospace"},
+        ticklabeloverflow="allow",
+        ticks="",
+        fixedrange=True,
+    )

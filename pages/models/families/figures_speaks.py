@@ -10,7 +10,7 @@ import numpy as np
 from ui.figures import specs as go
 from ui.figures.labels import crowded, plain
 from ui.figures.patterns import named_cells, placed, token_axis
-from ui.figures.theme import DIVERGING, base_layout, colour
+from ui.figures.theme import DIVERGING, colour
 
 WIDE = 420  # pixels that the words have between them
 BARS = 0.3  # of the width: the shares
@@ -54,16 +54,12 @@ def speaks_figure(
         "hovertemplate": "%{customdata}: %{x:.1f}%<extra></extra>",
     }
     upright = crowded(words, WIDE)
-    names: dict[str, Any] = {
-        "tickmode": "array",
-        "tickvals": list(range(len(labels))),
-        "ticktext": [plain(label) for label in labels],
-        "showgrid": False,
-        "zeroline": False,
-        "autorange": "reversed",
-    }
+    names: dict[str, Any] = go.ticks(
+        list(range(len(labels))), [plain(label) for label in labels], autorange="reversed"
+    )
     most = max(100 * float(shares.max()), 1.0)
-    layout = base_layout(
+    return go.figure(
+        [bars, heat],
         margin={"l": 128, "r": 4, "t": 92 if upright else 54, "b": 62},
         showlegend=False,
         bargap=0.35,
@@ -83,4 +79,3 @@ def speaks_figure(
             anchor="y",
         ),
     )
-    return go.Figure({"data": [bars, heat], "layout": layout})

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from engine.presets.ladder import LADDER
 from ui.figures import specs as go
-from ui.figures.theme import base_layout, colour
+from ui.figures.theme import colour
 
 MOST = 3.75  # nats: what is beyond stands at the right edge, with its number
 LINES = {"unigram": "letters counted", "bigram": "pairs", "trigram": "triples"}
@@ -49,7 +49,8 @@ def rungs(losses: Mapping[str, float], chosen: str, lines: Mapping[str, float]) 
             ),
         )
     shown = {name: at for name, at in lines.items() if name in LINES}
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 140, "r": 40, "t": 24, "b": 40},
         showlegend=False,
         xaxis={
@@ -57,41 +58,20 @@ def rungs(losses: Mapping[str, float], chosen: str, lines: Mapping[str, float]) 
             "range": [min([*losses.values(), 2.0]) - 0.22, MOST + 0.25],
             "zeroline": False,
         },
-        yaxis={
-            "tickmode": "array",
-            "tickvals": list(rows.values()),
-            "ticktext": [f"<b>{LADDER[n].title}</b>" if n == chosen else LADDER[n].title for n in names],
-            "range": [-0.8, len(names) - 0.3],
-            "showgrid": False,
-            "zeroline": False,
-        },
+        yaxis=go.ticks(
+            list(rows.values()),
+            [f"<b>{LADDER[n].title}</b>" if n == chosen else LADDER[n].title for n in names],
+            range=[-0.8, len(names) - 0.3],
+        ),
         shapes=[
-            {
-                "type": "line",
-                "x0": at,
-                "x1": at,
-                "y0": 0,
-                "y1": 1,
-                "yref": "paper",
-                "line": {"color": quiet, "width": 1.2, "dash": "dot"},
-                "layer": "below",
-            }
+            go.rule(x=at, line={"color": quiet, "width": 1.2, "dash": "dot"}, layer="below")
             for at in shown.values()
         ],
         annotations=[
-            {
-                "x": at,
-                "y": 1,
-                "yref": "paper",
-                "yanchor": "bottom",
-                "text": LINES[name],
-                "showarrow": False,
-                "font": {"size": 12, "color": quiet},
-            }
+            go.note(LINES[name], at, 1, yref="paper", yanchor="bottom", font={"size": 12, "color": quiet})
             for name, at in shown.items()
         ],
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def _written(loss: float) -> str:

@@ -10,7 +10,7 @@ from engine.sample.beam import Beam, Node
 from ui.figures import specs as go
 from ui.figures.axes import MONO
 from ui.figures.labels import plain, short
-from ui.figures.theme import base_layout, colour
+from ui.figures.theme import colour
 
 PRUNED_ROWS = 2  # the best of the pruned that are drawn at each step
 ABOVE = 0.28  # rows from an edge's end to its score
@@ -124,20 +124,14 @@ def beam_tree(beam: Beam, words: Sequence[str], texts: Sequence[str], *, root: s
         )
     )
     lowest = max(place.values(), default=0)
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 8, "r": 8, "t": 30, "b": 40},
         hovermode="closest",
-        xaxis={
-            "title": {"text": "tokens written"},
-            "range": [-0.5, beam.nodes[-1].depth + 0.5],
-            "dtick": 1,
-            "showgrid": False,
-            "zeroline": False,
-        },
+        xaxis=go.axis("tokens written", range=[-0.5, beam.nodes[-1].depth + 0.5], dtick=1, zeroline=False),
         yaxis={"visible": False, "range": [-lowest - 0.6, 0.6]},
         uirevision=f"beam-{beam.nodes[-1].depth}-{lowest}",
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def _way(beam: Beam) -> set[int]:

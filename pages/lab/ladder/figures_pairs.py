@@ -48,17 +48,16 @@ def panels(expectations: Expectations, other: str, top: int) -> go.Figure:
             "showticklabels": column == 0,
         }
         annotations.append(
-            {
-                "xref": "paper",
-                "yref": "paper",
-                "x": left + width / 2,
-                "y": base + height,
-                "xanchor": "center",
-                "yanchor": "bottom",
-                "showarrow": False,
-                "text": f"after <b>{''.join(show_token(c) for c in each)}</b>",
-                "font": {"size": 14},
-            }
+            go.note(
+                f"after <b>{''.join(show_token(c) for c in each)}</b>",
+                left + width / 2,
+                base + height,
+                xref="paper",
+                yref="paper",
+                xanchor="center",
+                yanchor="bottom",
+                font={"size": 14},
+            )
         )
         sources = ("text", TABLE, other) if each in DOUBLE else ("text", TABLE)
         for source in sources:

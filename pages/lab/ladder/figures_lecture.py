@@ -8,7 +8,7 @@ from engine.experiments.ladder import Experiment, Overfit
 from engine.presets.ladder import LECTURE
 from pages.lab.ladder.words_lecture import row_label
 from ui.figures import specs as go
-from ui.figures.theme import base_layout, colour
+from ui.figures.theme import colour
 
 SHADES = ("run0", "run1", "run2", "run3", "run4", "run5", "validation", "training")
 
@@ -53,7 +53,8 @@ def beside(experiment: Experiment) -> go.Figure:
             line={"width": 2},
         ),
     ]
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 210, "r": 20, "t": 30, "b": 40},
         legend={"orientation": "h", "y": 1.02, "x": 0, "yanchor": "bottom"},
         xaxis={"title": {"text": "loss (nats a letter)"}, "zeroline": False},
@@ -65,7 +66,6 @@ def beside(experiment: Experiment) -> go.Figure:
             "zeroline": False,
         },
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def over_steps(experiment: Experiment) -> go.Figure:
@@ -98,13 +98,13 @@ def over_steps(experiment: Experiment) -> go.Figure:
                     cliponaxis=False,
                 )
             )
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 50, "r": 20, "t": 10, "b": 40},
         legend={"orientation": "v", "x": 1.01, "xanchor": "left", "y": 1, "yanchor": "top"},
         xaxis={"title": {"text": "steps"}, "range": [0, end], "zeroline": False},
         yaxis={"title": {"text": "loss (nats a letter)"}},
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def readings(overfit: Overfit) -> go.Figure:
@@ -122,8 +122,8 @@ def readings(overfit: Overfit) -> go.Figure:
             (overfit.validation, "on unseen text", "validation"),
         )
     ]
-    layout = base_layout(
+    return go.figure(
+        traces,
         xaxis={"title": {"text": "readings of the text"}, "zeroline": False},
         yaxis={"title": {"text": "loss (nats a letter)"}},
     )
-    return go.Figure({"data": traces, "layout": layout})

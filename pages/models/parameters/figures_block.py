@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.ledger.block import BlockParameters, Shares
 from ui.figures import specs as go
-from ui.figures.theme import base_layout, colour
+from ui.figures.theme import colour
 
 PARTS = {"attention": "attention", "feedforward": "feed-forward", "norm": "norms"}
 
@@ -36,7 +36,8 @@ def block_bars(rows: Sequence[tuple[str, BlockParameters]]) -> go.Figure:
                 "hovertemplate": f"{label}: %{{x:,.0f}} (%{{customdata:.2%}})<extra></extra>",
             }
         )
-    layout = base_layout(
+    return go.figure(
+        bars,
         barmode="stack",
         margin={"l": 130, "r": 16, "t": 34, "b": 44},
         legend={"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "traceorder": "normal"},
@@ -45,7 +46,6 @@ def block_bars(rows: Sequence[tuple[str, BlockParameters]]) -> go.Figure:
         xaxis={"title": {"text": "parameters in one block"}, "tickformat": "~s"},
         yaxis={"autorange": "reversed", "showgrid": False},
     )
-    return go.Figure({"data": bars, "layout": layout})
 
 
 def share_line(shares: Shares) -> go.Figure:
@@ -79,9 +79,9 @@ def share_line(shares: Shares) -> go.Figure:
         "cliponaxis": False,
         "hovertemplate": "%{text}: %{y:.2%}<extra></extra>",
     }
-    layout = base_layout(
+    return go.figure(
+        [*lines, dots],
         margin={"l": 56, "r": 16, "t": 34, "b": 44},
         xaxis={"title": {"text": "d_ff / d_model"}},
         yaxis={"title": {"text": "share of a block"}, "range": [0, 1], "tickformat": ".0%"},
     )
-    return go.Figure({"data": [*lines, dots], "layout": layout})

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.ledger import GB
 from ui.figures import specs as go
-from ui.figures.theme import base_layout, colour
+from ui.figures.theme import colour
 from ui.text.numbers import flop, gigabytes
 
 FLOP_LINES = {
@@ -58,18 +58,18 @@ def flops_by_length(
         )
         left = x > 512  # above the rising line, or below it where there is no room
         notes.append(
-            {
-                "x": float(np.log10(x)),
-                "y": float(np.log10(y)),
-                "text": f"T = {x:,}",
-                "showarrow": False,
-                "xanchor": "right" if left else "left",
-                "yanchor": "bottom" if left else "top",
-                "xshift": -4 if left else 8,
-                "yshift": 8 if left else -4,
-            }
+            go.note(
+                f"T = {x:,}",
+                float(np.log10(x)),
+                float(np.log10(y)),
+                xanchor="right" if left else "left",
+                yanchor="bottom" if left else "top",
+                xshift=-4 if left else 8,
+                yshift=8 if left else -4,
+            )
         )
-    layout = base_layout(
+    return go.figure(
+        lines,
         margin={"l": 72, "r": 16, "t": 62, "b": 48},
         shapes=[_upright(at)],
         annotations=notes,
@@ -94,20 +94,11 @@ def flops_by_length(
             "entrywidth": 128,
         },
     )
-    return go.Figure({"data": lines, "layout": layout})
 
 
 def _upright(at: int) -> dict[str, Any]:
     """A line at the chosen length."""
-    return {
-        "type": "line",
-        "x0": at,
-        "x1": at,
-        "y0": 0,
-        "y1": 1,
-        "yref": "paper",
-        "line": {"color": colour("quiet"), "width": 2},
-    }
+    return go.rule(x=at, line={"color": colour("quiet"), "width": 2})
 
 
 def ticks(lengths: np.ndarray) -> dict[str, Any]:
@@ -150,34 +141,26 @@ def memory_by_length(
     low, high = (float(positive.min()), float(positive.max())) if positive.size else (0.1, 1.0)
     low, high = np.log10(min(max(low, high / 1e5), 4.0)) - 0.1, np.log10(max(high, 100.0)) + 0.15
     rules = [
-        {
-            "type": "line",
-            "xref": "paper",
-            "x0": 0,
-            "x1": 1,
-            "y0": size / GB,
-            "y1": size / GB,
-            "line": {"color": colour("quiet"), "width": 1, "dash": "dot"},
-        }
+        go.rule(y=size / GB, line={"color": colour("quiet"), "width": 1, "dash": "dot"})
         for size in devices.values()
     ]
     # Side by side, since 8, 16 and 24 GB lie close together.
     names = [
-        {
-            "xref": "paper",
-            "x": i / len(devices),
-            "y": float(np.log10(size / GB)),
-            "text": f"{name.split()[-1]} {size // GB}",
-            "showarrow": False,
-            "xanchor": "left",
-            "yanchor": "middle",
-            "font": {"size": 12},
-            "bgcolor": "var(--gf-seq0)",
-            "borderpad": 1,
-        }
+        go.note(
+            f"{name.split()[-1]} {size // GB}",
+            i / len(devices),
+            float(np.log10(size / GB)),
+            xref="paper",
+            xanchor="left",
+            yanchor="middle",
+            font={"size": 12},
+            bgcolor="var(--gf-seq0)",
+            borderpad=1,
+        )
         for i, (name, size) in enumerate(devices.items())
     ]
-    layout = base_layout(
+    return go.figure(
+        drawn,
         margin={"l": 64, "r": 16, "t": 62, "b": 48},
         shapes=[*rules, _upright(at)],
         annotations=names,
@@ -189,7 +172,6 @@ def memory_by_length(
         },
         yaxis={"type": "log", "title": {"text": "GB"}, "range": [low, high], "tickformat": ",~g", "dtick": 1},
     )
-    return go.Figure({"data": drawn, "layout": layout})
 
 
 MEMORY_PARTS = {
@@ -230,46 +212,30 @@ def memory_bars(uses: Mapping[str, Mapping[str, int]], devices: Mapping[str, int
     most, least = max(sums.values()), min(devices.values())
     end = max(most, least) if most * VISIBLE > least else most
     shown = {name: size for name, size in devices.items() if size <= end}
-    layout = base_layout(
+    return go.figure(
+        bars,
         barmode="stack",
         bargap=0.35,
         margin={"l": 84, "r": 16, "t": 74, "b": 44},
         shapes=[
-            {
-                "type": "line",
-                "x0": size / GB,
-                "x1": size / GB,
-                "y0": 0,
-                "y1": 1,
-                "yref": "paper",
-                "line": {"color": colour("quiet"), "width": 1.5, "dash": "dot"},
-            }
+            go.rule(x=size / GB, line={"color": colour("quiet"), "width": 1.5, "dash": "dot"})
             for size in shown.values()
         ],
         annotations=[
-            {
-                "x": size / GB,
-                "y": 1.0,
-                "yref": "paper",
-                "yanchor": "bottom",
-                "xanchor": "center" if size * 1.05 < end else "right",
-                "text": f"{name.split()[-1]} {size // GB} GB",
-                "showarrow": False,
-                "font": {"size": 12},
-            }
+            go.note(
+                f"{name.split()[-1]} {size // GB} GB",
+                size / GB,
+                1.0,
+                yref="paper",
+                yanchor="bottom",
+                xanchor="center" if size * 1.05 < end else "right",
+                font={"size": 12},
+            )
             for name, size in shown.items()
             if size * 12 > end  # no room beside each other
         ]
         + [
-            {
-                "x": total / GB,
-                "y": use,
-                "text": gigabytes(total),
-                "showarrow": False,
-                "xanchor": "left",
-                "xshift": 6,
-                "font": {"size": 15},
-            }
+            go.note(gigabytes(total), total / GB, use, xanchor="left", xshift=6, font={"size": 15})
             for use, total in sums.items()
         ],
         xaxis={
@@ -289,4 +255,3 @@ def memory_bars(uses: Mapping[str, Mapping[str, int]], devices: Mapping[str, int
             "traceorder": "normal",
         },
     )
-    return go.Figure({"data": bars, "layout": layout})

@@ -11,7 +11,7 @@ import numpy as np
 from engine.measure.generation.kv_cache import Family, family
 from ui.figures import specs as go
 from ui.figures.labels import plain
-from ui.figures.theme import base_layout, colour
+from ui.figures.theme import colour
 from ui.text.numbers import flop, gigabytes
 
 
@@ -53,14 +53,10 @@ def flops_by_step(
     ends = np.log10(
         [max(1.0, float(min(with_cache.min(), without.min()))), float(max(with_cache.max(), without.max()))]
     )
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 64, "r": 12, "t": 30, "b": 44},
-        xaxis={
-            "title": {"text": "step"},
-            "showgrid": False,
-            "zeroline": False,
-            "range": [-0.6, len(words) - 0.4],
-        },
+        xaxis=go.axis("step", zeroline=False, range=[-0.6, len(words) - 0.4]),
         yaxis={
             "title": {"text": "FLOP for the token"},
             "type": "log",
@@ -69,7 +65,6 @@ def flops_by_step(
             "range": [float(ends[0]) - 0.25, float(ends[1]) + 0.25],
         },
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def bytes_by_heads(kv_heads: Sequence[int], sizes: Sequence[int], heads: int, chosen: int) -> go.Figure:
@@ -89,7 +84,8 @@ def bytes_by_heads(kv_heads: Sequence[int], sizes: Sequence[int], heads: int, ch
         "hovertext": [f"{name}: {n:,} bytes" for name, n in zip(names, sizes, strict=True)],
         "hoverinfo": "text",
     }
-    layout = base_layout(
+    return go.figure(
+        [bars],
         margin={"l": 130, "r": 72, "t": 8, "b": 40},
         showlegend=False,
         bargap=0.3,
@@ -100,7 +96,6 @@ def bytes_by_heads(kv_heads: Sequence[int], sizes: Sequence[int], heads: int, ch
             **byte_ticks(sizes),
         },
     )
-    return go.Figure({"data": [bars], "layout": layout})
 
 
 def way(kv_heads: int, heads: int) -> str:
@@ -138,7 +133,8 @@ def published(titles: Sequence[str], ways: Mapping[Family, np.ndarray], actual: 
         }
         for name, sizes in ways.items()
     ]
-    layout = base_layout(
+    return go.figure(
+        bars,
         barmode="group",
         bargap=0.25,
         bargroupgap=0.08,
@@ -151,7 +147,6 @@ def published(titles: Sequence[str], ways: Mapping[Family, np.ndarray], actual: 
             **byte_ticks(np.concatenate(list(ways.values()))),
         },
     )
-    return go.Figure({"data": bars, "layout": layout})
 
 
 def byte_ticks(sizes: Sequence[int] | np.ndarray) -> dict[str, list[float] | list[str]]:
@@ -188,11 +183,11 @@ def changes(with_mask: tuple[np.ndarray, np.ndarray], without: tuple[np.ndarray,
         for state, pair, shade in (("on", with_mask, "attention"), ("off", without, "output"))
         for what, values, opacity in (("key", pair[0], 100), ("value", pair[1], 50))
     ]
-    layout = base_layout(
+    return go.figure(
+        bars,
         barmode="group",
         bargap=0.2,
         margin={"l": 64, "r": 12, "t": 48, "b": 36},
         xaxis={"showgrid": False},
         yaxis={"title": {"text": "largest change"}, "rangemode": "tozero"},
     )
-    return go.Figure({"data": bars, "layout": layout})

@@ -73,7 +73,8 @@ def grid(
         "xaxis": columns | small | {"tickangle": -90},
         "yaxis": rows | small | {"ticktext": [_short(titles[name]) for name in names]},
     }
-    layout = base_layout(
+    return go.figure(
+        [trace],
         margin={"l": 264, "r": 104, "t": 116, "b": 8},  # slanted names reach beyond the last column
         xaxis=columns | {"tickangle": -45},
         yaxis=rows,
@@ -81,7 +82,6 @@ def grid(
         showlegend=False,
         meta={"narrow": narrow},
     )
-    return go.Figure({"data": [trace], "layout": layout})
 
 
 def verdict(chart: Chart, check: str) -> str:
@@ -91,16 +91,9 @@ def verdict(chart: Chart, check: str) -> str:
 
 def _every(names: Sequence[str], written: Sequence[str]) -> dict[str, Any]:
     """An axis that names every row or column, and keeps its room."""
-    return {
-        "tickmode": "array",
-        "tickvals": list(range(len(names))),
-        "ticktext": list(written),
-        "tickfont": {"size": 11},
-        "automargin": False,
-        "fixedrange": True,
-        "showgrid": False,
-        "zeroline": False,
-    }
+    return go.ticks(
+        list(range(len(names))), list(written), tickfont={"size": 11}, automargin=False, fixedrange=True
+    )
 
 
 def _short(title: str) -> str:
@@ -128,11 +121,11 @@ def loss_curves(runs: Sequence[StageRun], names: Mapping[str, str], line: float,
 def gradient_norms(runs: Sequence[StageRun], names: Mapping[str, str]) -> go.Figure:
     """Draws the norm of the whole gradient over the steps, on a logarithmic scale."""
     traces = [_line(run.points, run.norms, names[run.name], LINES[run.name]) for run in runs]
-    layout = base_layout(
+    return go.figure(
+        traces,
         xaxis={"title": {"text": "step"}, "rangemode": "tozero"},
         yaxis={"title": {"text": "norm of the gradient"}, "type": "log", "dtick": 1},
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def _line(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, name: str, of: str) -> go.Trace:
@@ -150,27 +143,8 @@ def _losses(line: float, text: str) -> dict[str, object]:
     return base_layout(
         xaxis={"title": {"text": "step"}, "rangemode": "tozero"},
         yaxis={"title": {"text": "loss, nats"}, "rangemode": "tozero"},
-        shapes=[
-            {
-                "type": "line",
-                "xref": "paper",
-                "x0": 0,
-                "x1": 1,
-                "y0": line,
-                "y1": line,
-                "line": {"color": colour("quiet"), "dash": "dot", "width": 1.5},
-            }
-        ],
+        shapes=[go.rule(y=line, line={"color": colour("quiet"), "dash": "dot", "width": 1.5})],
         annotations=[
-            {
-                "text": text,
-                "xref": "paper",
-                "x": 1,
-                "xanchor": "right",
-                "y": line,
-                "yanchor": "bottom",
-                "showarrow": False,
-                "font": {"size": 12},
-            }
+            go.note(text, 1, line, xref="paper", xanchor="right", yanchor="bottom", font={"size": 12})
         ],
     )

@@ -5,6 +5,7 @@ A file is read strictly: what is missing, unknown or too long is said in a sente
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from engine.errors import GlassformerError
 from ui import site
 
 FOLDER = site.ROOT / "scenes"
+MORE = "GLASSFORMER_COURSES"  # a folder with courses of whoever runs the app
 MOST_LETTERS = 250  # of what a scene says: two lines of the bar on a projector
 MOST_TITLE = 60
 SOON_TIRED = 180  # minutes
@@ -102,10 +104,13 @@ class Shelf:
 
 @cache
 def shelf(folder: Path = FOLDER) -> Shelf:
-    """Returns all courses of a folder, read once. A file that cannot be read is left out, and said."""
+    """Returns all courses of a folder and of $GLASSFORMER_COURSES, read once, and a sentence about each file
+    that cannot be read.
+    """
     courses: dict[str, Course] = {}
     problems = []
-    for path in sorted(folder.glob("*.yaml")):
+    more = os.environ.get(MORE)
+    for path in [*sorted(folder.glob("*.yaml")), *(sorted(Path(more).glob("*.yaml")) if more else ())]:
         try:
             course = parse(path.name, path.read_text("utf-8"))
             if course.id in courses:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.data.corpora import cache_folder
 from engine.weights.pretrained import folder
 
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")  # of a model: it stands in links, and names a folder
@@ -117,7 +118,7 @@ def _own() -> list[str]:
 
 def find(name: str, path: Path | str | None = None) -> Path | None:
     """Returns the file or folder of a model of KNOWN, in this order: `path`, $GLASSFORMER_MODELS/<name>, the
-    installed carrier, the Hugging Face cache. None where it is in none of them.
+    installed carrier, our cache folder, the Hugging Face cache. None where it is in none of them.
     """
     return next((path for path in _places(name, path) if _is_model(path)), None)
 
@@ -132,7 +133,13 @@ def _places(name: str, path: Path | str | None) -> Iterator[Path]:
     if name == "smollm2-135m" and (spec := importlib.util.find_spec(CARRIER)) and spec.origin:
         yield Path(spec.origin).parent / CARRIED
     if name in KNOWN:
+        yield cached_file(name)
         yield from _cached(KNOWN[name].repository)
+
+
+def cached_file(name: str) -> Path:
+    """Returns the file of a model of KNOWN in our cache folder, where `glassformer --model` puts it."""
+    return cache_folder() / "models" / f"{name}.gguf"
 
 
 def _cached(repository: str) -> Iterator[Path]:

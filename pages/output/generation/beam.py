@@ -45,8 +45,7 @@ def draw_beam(subject: Subject) -> None:
     if beam is None:
         return
     if gone := dropped(len(subject.ids), depth, subject.config.context):
-        over = f"Prompt and depth together exceed the context of {subject.config.context}"
-        st.caption(f":material/info: {over}: the first {gone} tokens of the text are dropped.")
+        st.caption(words.dropped(gone, subject.config.context))
     _tree(subject, beam, width)
     others = measured(
         ("rivals", subject.key, subject.ids, depth, width, penalty, ends, seed),
@@ -54,7 +53,7 @@ def draw_beam(subject: Subject) -> None:
         words.COMPARING,
     )
     if others is not None:
-        explain.answer(_verdict(others, width))
+        explain.answer(words.verdict(others, width))
         explain.measure_it(_compare, subject, others, width, seed)
 
 
@@ -109,21 +108,15 @@ def _tree(subject: Subject, beam: Beam, width: int) -> None:
             height=90 + ROW * lines,
             name="beam-search",
             data=table,
-            alt=(
-                f"A tree of {steps} steps: {width} branches are kept at each, the pruned ones are grey; the"
-                f" winner writes {texts[beam.winner]}."
-            ),
+            alt=words.tree_alt(steps, width, texts[beam.winner]),
         )
 
 
 def _controls(subject: Subject, a: Any, b: Any, c: Any) -> tuple[int, int, float, str, int]:
     most = max(1, min(DEEPEST, subject.config.context))
-    hint = "Branches kept at each step. 1 is greedy decoding."
-    width = widgets.slide("Width", 1, WIDEST, 4, "beam_width", container=a, hint=hint)
+    width = widgets.slide("Width", 1, WIDEST, 4, "beam_width", container=a, hint=words.WIDTH_HINT)
     first = min(16, most)  # where the shipped model's greedy way is not the best
-    depth = widgets.slide(
-        "Depth", 1, DEEPEST, first, "beam_depth", container=b, hint="Tokens written at most."
-    )
+    depth = widgets.slide("Depth", 1, DEEPEST, first, "beam_depth", container=b, hint=words.DEPTH_HINT)
     # Streamlit's own: a box that opens over the page and takes no room on it
     with c.popover("More", width="stretch"):
         penalty, stop, seed = _more()
@@ -132,16 +125,10 @@ def _controls(subject: Subject, a: Any, b: Any, c: Any) -> tuple[int, int, float
 
 def _more() -> tuple[float, str, int]:
     """Returns the settings that matter where branches may end early, and to the sample."""
-    hint = (
-        "Finished branches are compared by sum / length^penalty: 0 favours short ones, above 1 long ones."
-        " It matters only where branches can end early. The search goes on to the full depth, as Hugging"
-        ' Face\'s with early_stopping="never"; its default may stop before.'
-    )
+    hint = words.PENALTY_HINT
     penalty = widgets.slide("Length penalty", -1.0, 2.0, 1.0, "beam_penalty", step=0.1, hint=hint)
-    hint = "A token that ends with this sign finishes its branch."
-    stop = widgets.select("A branch ends at", list(STOPS), "beam_stop", kind="list", hint=hint)
-    hint = "Of the sample that the winner is compared with."
-    seed = widgets.whole("Seed", 0, MAX_SEED, 0, "beam_seed", hint=hint)
+    stop = widgets.select("A branch ends at", list(STOPS), "beam_stop", kind="list", hint=words.STOP_HINT)
+    seed = widgets.whole("Seed", 0, MAX_SEED, 0, "beam_seed", hint=words.RIVAL_SEED)
     return penalty, stop, seed
 
 
@@ -171,25 +158,7 @@ def _compare(subject: Subject, rivals: Rivals, width: int, seed: int) -> None:
         },
     )
     text = safe(_written(subject, rivals.sample.tokens))
-    st.markdown(
-        f"The sample, “{text}”, is {times(rivals.winner.times(rivals.sample))} times less"
-        " probable than the winner. People's own text is not the likeliest either: of good models, a sample"
-        " often reads better than the winner (Holtzman et al. 2020). Judge for yourself."
-        if rivals.winner.total > rivals.sample.total
-        else "This sample is more probable than the winner: a pruned branch can be."
-    )
-
-
-def times(value: float) -> str:
-    """Returns a factor, as exact as anybody reads it.
-
-    >>> times(1.53), times(124.7), times(5.7e18)
-    ('1.5', '125', '5.7 × 10¹⁸')
-    """
-    if value < 1e6:
-        return f"{value:,.0f}" if value >= 100 else f"{value:,.1f}"
-    mantissa, _, power = f"{value:.1e}".partition("e+")
-    return f"{mantissa} × 10{power.lstrip('0').translate(str.maketrans('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+    st.markdown(words.sample(rivals, text))
 
 
 def _row(subject: Subject, name: str, text: Continuation) -> dict[str, object]:
@@ -201,27 +170,3 @@ def _row(subject: Subject, name: str, text: Continuation) -> dict[str, object]:
         "probability": text.probability,
         "tokens": len(text.tokens),
     }
-
-
-def _verdict(rivals: Rivals, width: int) -> str:
-    ours, greedy = len(rivals.winner.tokens), len(rivals.greedy.tokens)
-    more = times(rivals.winner.times(rivals.greedy))
-    if rivals.verdict == "same":
-        why = (
-            ", as it must: width 1 is greedy."
-            if width == 1
-            else ": none of the branches it kept turned out more probable."
-        )
-        return f"**Here width {width} finds what greedy decoding finds**{why}"
-    if rivals.verdict == "shorter":
-        return (
-            f"**The beam's text is {more} times as probable as the greedy one, and shorter**:"
-            f" {ours} tokens against {greedy}. Each further token makes a text less probable."
-        )
-    if rivals.verdict == "likelier":
-        return (
-            f"**The beam's text is {more} times as probable as the greedy one**: somewhere the"
-            " likeliest token led into a less likely text."
-        )
-    lengths = f"it is {ours} tokens long, the greedy one {greedy}"
-    return f"**The beam's text has the better score, not the higher probability**: {lengths}."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -29,7 +28,6 @@ from ui.figures import theme
 from ui.model_bar import Subject
 from ui.players.component import mounted
 from ui.players.plot import plot
-from ui.text.numbers import flop
 
 LONGEST, FIRST = 128, 24  # tokens that are written: at most, and at first
 MAX_SEED = 2**31 - 1
@@ -62,33 +60,18 @@ def _measured(subject: Subject, pairs: tuple[CacheStep, ...], totals: Totals) ->
 
 
 def _controls(a: Any, b: Any) -> tuple[int, SampleConfig]:
-    hint = "Long enough, and the context is full."
+    hint = words.LENGTH_HINT
     length = widgets.slide("Tokens to write", 4, LONGEST, FIRST, "kv_length", container=a, hint=hint)
     # Streamlit's own: a box that opens over the page and takes no room on it
     with b.popover("Draw", width="stretch"):
-        hint = "0 is greedy: always the likeliest token."
-        warm = widgets.slide("Temperature", 0.0, 2.0, 0.0, "kv_temperature", step=0.1, hint=hint)
-        hint = "Of the draws, where the temperature is above 0."
-        seed = widgets.whole("Seed", 0, MAX_SEED, 0, "kv_seed", hint=hint, disabled=warm == 0)
+        warm = widgets.slide("Temperature", 0.0, 2.0, 0.0, "kv_temperature", step=0.1, hint=words.GREEDY)
+        seed = widgets.whole("Seed", 0, MAX_SEED, 0, "kv_seed", hint=words.DRAWS_SEED, disabled=warm == 0)
     return length, SampleConfig(temperature=warm, seed=seed)
 
 
 def _say_refill(subject: Subject, pairs: tuple[CacheStep, ...]) -> None:
-    if (refill := first_refill(pairs)) is None:
-        return
-    step, moved = refill
-    st.caption(
-        f":material/info: Before step {step} the context of {subject.config.context} tokens was full. The"
-        " engine goes on from the last half of them, and positions start anew: the token that stood at"
-        f" {moved} now stands at 0, so its kept key and value no longer fit and are computed again. With"
-        " absolute positions there is no other way. Systems with relative positions may slide instead"
-        " and drop only the oldest; then the kept values still carry something of the tokens that were"
-        " dropped."
-    )
-
-
-def _mount() -> Callable[..., Any]:
-    return mounted("kvcache")
+    if (refill := first_refill(pairs)) is not None:
+        st.caption(words.refilled(*refill, subject.config.context))
 
 
 def _player(subject: Subject, pairs: tuple[CacheStep, ...]) -> None:
@@ -101,7 +84,7 @@ def _player(subject: Subject, pairs: tuple[CacheStep, ...]) -> None:
         "prompt": len(subject.ids),
         "context": c.context,
         "per_position": size.formula,
-        "letters": "layers · 2 (keys and values) · kv_heads · d_head · T · bytes of a number",
+        "letters": words.LETTERS,
         "numbers": f"{size.each} · T · 4",
         "name": STEP,
         "step": linked(widgets.read_url(STEP), len(pairs)),
@@ -119,7 +102,7 @@ def _player(subject: Subject, pairs: tuple[CacheStep, ...]) -> None:
             for p in pairs
         ],
     }
-    _mount()(key="kv_player", data=data)
+    mounted("kvcache")(key="kv_player", data=data)
 
 
 def written_twice(subject: Subject, length: int, sampling: SampleConfig) -> tuple[CacheStep, ...] | None:
@@ -161,44 +144,21 @@ def _totals(subject: Subject, pairs: tuple[CacheStep, ...], totals: Totals) -> N
             "refilled": totals.refilled,
         }
     )
-    last = pairs[-1]
     plot(
         figures.flops_by_step(totals.cached, totals.uncached, tokens, totals.refilled),
         key="kv_flops",
         height=280,
         data=table,
         name="kv-cache-flops",
-        alt=(
-            f"FLOP for each of {len(pairs)} tokens: the last one takes {flop(last.flops)} with the cache and"
-            f" {flop(last.flops_without)} without."
-        ),
+        alt=words.flops_alt(pairs),
     )
-    both = f"{flop(int(totals.cached_sum[-1]))} with the cache, {flop(int(totals.uncached_sum[-1]))} without"
-    text = f"**In total {both}: {totals.times:.1f} times as much.**"
-    if not last.refilled and last.computed == 1:
-        text += (
-            " The first step costs the same, since the prompt has to be read either way. The last one"
-            f" costs {flop(last.flops)} with the cache and {flop(last.flops_without)} without,"
-            f" {totals.times_last:.0f} times as much: one position is computed instead of"
-            f" {last.computed_without}."
-        )
-    st.markdown(text)
+    st.markdown(words.in_total(totals, pairs[-1]))
 
 
 def _identical(subject: Subject, totals: Totals) -> None:
-    steps = len(totals.cached)
     filled, whole = _filled(subject.key, subject.ids, subject)
     said = cache_size(subject.config, len(subject.ids), parts=subject.model.parts).formula
-    tick = "✓" if totals.same == steps else "✗"
-    agree = "✓ **Bytes agree.**" if filled == said else "✗ **Bytes differ.**"
-    close = "" if totals.same == steps else " Two tokens were so nearly equal that rounding decided."
-    st.markdown(
-        f"{tick} **{totals.same} of {steps} tokens are identical.** The logits they were chosen by differ by"
-        f" at most {totals.difference:.1e}: the same sums, rounded in another order.{close}\n\n{agree} After"
-        f" the prompt of {len(subject.ids)} tokens the formula says {said:,} bytes, and the filled part of"
-        f" the cache's tensor has {filled:,}. The tensor has room for more, {whole:,} bytes in all, and"
-        " doubles when it is full."
-    )
+    st.markdown(words.identical(totals, filled, whole, said, len(subject.ids)))
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -211,39 +171,13 @@ def _speed(subject: Subject) -> None:
     columns = st.columns([3, 3, 3, 4], gap="medium", vertical_alignment="center")
     if columns[3].button("Measure again", key="kv_again", icon=":material/timer:"):
         st.session_state["kv_turn"] = (st.session_state.get("kv_turn", 0) + 1) % 100
-    with st.spinner("Measuring the speed of both, for a second …"):
+    with st.spinner(words.TIMING):
         speed = _speed_of(repr(subject.config), st.session_state.get("kv_turn", 0), subject)
-    rates = (
-        ("With, tokens/s", rate(speed.cached)),
-        ("Without, tokens/s", rate(speed.uncached)),
-        ("Times as fast", f"{speed.ratio:.1f}"),
-    )
-    for column, (name, value) in zip(columns, rates, strict=False):
+    for column, (name, value) in zip(columns, words.rates(speed), strict=False):
         column.metric(name, value)
-    blocks = "one block" if speed.blocks == 1 else f"{speed.blocks} blocks"
-    less = (
-        "one token at a time reads all weights from memory for itself, many positions at once share one"
-        " reading."
-        if subject.is_pretrained
-        else "a small model spends much of its time between the operations, and reading many positions at"
-        " once uses the processor better than one."
-    )
-    st.caption(
-        f"Measured on this server: {blocks} of {speed.tokens} tokens each way, in turn, after a text of one"
-        " token; medians. The server may be shared and busy: trust the ratio more than the speeds. By FLOPs"
-        f" it would be {speed.work:.1f} times; "
-        + (less if speed.work > speed.ratio else "here the cache gains even more.")
-    )
+    st.caption(words.measured(speed, subject.is_pretrained))
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def _speed_of(config: str, turn: int, _subject: Subject) -> Speed:
     return speed(_subject.model, min(SPEED_TOKENS, _subject.config.context), SPEED_SECONDS)
-
-
-def rate(value: float) -> str:
-    """
-    >>> rate(4.26), rate(1234.5)
-    ('4.3', '1,234')
-    """
-    return f"{value:.1f}" if value < 20 else f"{value:,.0f}"

@@ -25,7 +25,7 @@ def draw_why(subject: Subject, container: Any) -> None:
         return
     ids = (*subject.ids, pairs[0].token)[-c.context :]
     if len(ids) < 2:
-        st.info("This model sees one token at a time: there is no earlier key to compare.")
+        st.info(words.ONE_TOKEN)
         return
     kept, lost = _unchanged(subject.key, ids, True, subject), _unchanged(subject.key, ids, False, subject)
     table = pd.DataFrame(
@@ -43,10 +43,7 @@ def draw_why(subject: Subject, container: Any) -> None:
         height=350,
         data=table,
         name="kv-changes",
-        alt=(
-            f"Largest change of an earlier key or value by layer: at most {kept.most:.2g} with the causal"
-            f" mask, up to {lost.most:.2g} without."
-        ),
+        alt=words.changes_alt(kept, lost),
     )
     explain.answer(words.allowed(kept, lost))
     explain.measure_it(_measured, subject, ids, kept, lost)
@@ -64,25 +61,10 @@ def _measured(
             explain.worked(
                 name,
                 f"{found.most:.2g}" if found.most else "0",
-                f"largest change of any key or value of the first {len(ids) - 1} tokens when one more is"
-                f" read; the largest of them is {found.largest:.3g}",
+                words.largest_change(found, len(ids) - 1),
             )
-    st.caption(
-        f"The text is read twice: without its newest token, “{safe(subject.vocabulary[ids[-1]])}”, and with"
-        " it. In layer 0 nothing has been mixed yet: its keys and values come from each token's own"
-        " embedding, mask or not. "
-        + (
-            "This model has no layer above it, whose keys and values would change. "
-            if subject.config.n_layers == 1
-            else ""
-        )
-        + (
-            "Differences around a ten-millionth are rounding: sums of another size are added in another"
-            " order."
-            if unchanged.most
-            else ""
-        )
-    )
+    newest = safe(subject.vocabulary[ids[-1]])
+    st.caption(words.read_twice(newest, subject.config.n_layers, rounded=bool(unchanged.most)))
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.errors import ConfigError
-from engine.sample.rounding import Rounding, rounding
+from engine.sample.rounding import rounding
 from engine.sample.row_products import ARITHMETICS, Arithmetic, check
+from pages.output.generation import words
 from pages.output.generation.session import products_of
 from ui import widgets
 from ui.background_jobs import measured
 from ui.model_bar import Subject
-
-NAMES: dict[Arithmetic, str] = {"float32": "32 bits", "bfloat16": "bfloat16", "int8": "8 bits"}
 
 
 def choose_arithmetic(subject: Subject) -> Arithmetic:
@@ -21,12 +20,8 @@ def choose_arithmetic(subject: Subject) -> Arithmetic:
     """
     if not subject.is_pretrained:
         return "float32"
-    offered = {name: NAMES[name] for name in ARITHMETICS if _has(name, subject)}
-    hint = (
-        "For each token the model reads all its weights once, and that takes the time: weights of fewer bits"
-        " are read sooner. They are rounded for it, and what that changes is measured on your text."
-    )
-    return widgets.select("Weights in", offered, "generation_arithmetic", hint=hint)
+    offered = {name: words.ARITHMETICS[name] for name in ARITHMETICS if _has(name, subject)}
+    return widgets.select("Weights in", offered, "generation_arithmetic", hint=words.ARITHMETIC_HINT)
 
 
 def _has(arithmetic: Arithmetic, subject: Subject) -> bool:
@@ -47,20 +42,7 @@ def draw_rounding(subject: Subject, arithmetic: Arithmetic) -> None:
     found = measured(
         ("rounding", subject.key, subject.ids, arithmetic),
         lambda: rounding(subject.model, subject.ids, products),
-        "Reading the text in both",
+        words.READING_BOTH,
     )
     if found is not None:
-        st.caption(f":material/info: {rounding_sentence(found)}")
-
-
-def rounding_sentence(rounding: Rounding) -> str:
-    """
-    >>> rounding_sentence(Rounding("int8", 5, 1.62, 0.2, 3.1, 2.5, 2.512, 0.8))[:73]
-    'With weights in 8 bits the logits of your text are off by **1.62** at mos'
-    """
-    return (
-        f"With weights in {NAMES[rounding.arithmetic]} the logits of your text are off by"
-        f" **{rounding.largest:.2f}** at most, on a spread of {rounding.spread:.1f}; its loss is"
-        f" **{rounding.loss:.3f}** nats a token in place of {rounding.exact:.3f}, and the likeliest token"
-        f" stays the same at {rounding.alike:.0%} of the places."
-    )
+        st.caption(words.rounded(found))

@@ -12,6 +12,7 @@ from engine.config import SampleConfig
 from engine.data.tokenizers import ends as ends_of
 from engine.weights.pretrained.conversation import user_turn
 from engine.weights.pretrained.vocabulary import PretrainedTokenizer
+from pages.output.generation import words
 from pages.output.generation.records import LENGTHS, Limits
 from pages.output.generation.rounding import choose_arithmetic
 from ui import session, widgets
@@ -37,21 +38,13 @@ def conversation(subject: Subject, container: Any) -> tuple[Subject, frozenset[i
     tokenizer = subject.tokenizer
     if not isinstance(tokenizer, PretrainedTokenizer) or tokenizer.template is None:
         return subject, frozenset(), ""
-    hint = (
-        "The text becomes your turn in a conversation, put into the words that the model was taught with."
-        " Else the model goes on with it, as if it had written the beginning, too."
-    )
+    hint = words.CONVERSATION_HINT
     if not widgets.switch("Conversation", False, "generation_chat", container=container, hint=hint):
         return subject, frozenset(), ""
     turn = user_turn(tokenizer, subject.text)
     ends = ends_of(tokenizer)
     text = " or ".join(f"`{subject.vocabulary[i]}`" for i in sorted(ends & set(turn.ids)) or sorted(ends))
-    about = (
-        f"Around your {turn.text_tokens:,} tokens the model's chat template puts **{turn.around:,} others**:"
-        f" who speaks, what it is to be, and {turn.special} special tokens, which no typed text becomes. The"
-        f" answer ends where the model writes {text}."
-    )
-    return replace(subject, ids=turn.ids), ends, about
+    return replace(subject, ids=turn.ids), ends, words.turn(turn, text)
 
 
 def row(subject: Subject) -> list[Any]:
@@ -149,12 +142,5 @@ def _cuts(vocab: int) -> dict[str, float]:
 
 
 def _say_length(wanted: int, most: int) -> None:
-    if wanted > most:
-        st.caption(
-            f":material/info: {wanted:,} tokens were asked for; a branch here has at most {most:,}, a tree"
-            f" {Limits(most, most).tree:,}."
-        )
-    elif wanted < 1:
-        st.caption(
-            f":material/info: {wanted:,} tokens were asked for, so nothing is written. Ask for at least 1."
-        )
+    if not 1 <= wanted <= most:
+        st.caption(words.other_length(wanted, most, Limits(most, most).tree))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.sample.branches import Written
-from engine.sample.surprise import Surprise, odds, surprise
+from engine.sample.surprise import Surprise, surprise
 from pages.output.generation import words
 from ui import explain
 from ui.figures import specs as go
@@ -27,10 +26,7 @@ def draw_surprise(subject: Subject, path: Sequence[Written], shown: int) -> None
         return
     found = surprise(path, subject.config.vocab_size)
     if not found.finite:
-        st.info(
-            "This model has diverged: its logits are no numbers, so there are no probabilities, and what it"
-            " writes is as good as any."
-        )
+        st.info(words.DIVERGED)
         return
     labels = [subject.vocabulary[node.token] for node in path]
     told = surprise(path[:shown], subject.config.vocab_size)
@@ -46,12 +42,9 @@ def _every_token(subject: Subject, labels: list[str], path: Sequence[Written], s
         height=280,
         name="generation",
         data=_table(labels, path, surprise, len(subject.ids)),
-        alt=(
-            f"Surprise of each of the {len(path)} tokens written so far, in nats, and their mean so far,"
-            f" which ends at {surprise.likelihood.nats:.2f}."
-        ),
+        alt=words.surprise_alt(surprise),
     )
-    worst, least = safe(labels[surprise.worst]), chance(path[surprise.worst].log_p)
+    worst, least = safe(labels[surprise.worst]), words.chance(path[surprise.worst].log_p)
     st.markdown(words.least_expected(surprise, worst, least))
 
 
@@ -71,20 +64,6 @@ def _table(labels: Sequence[str], path: Sequence[Written], surprise: Surprise, p
             "sees_from_position": [n.begin for n in path],
         }
     )
-
-
-def chance(log_p: float) -> str:
-    """Returns a probability that may be tiny: in percent, and where that would be 0, as one in so many.
-
-    >>> chance(math.log(0.0147)), chance(math.log(1 / 320_000_000)), chance(-900.0)
-    ('1.47%', '1 in 3.2e+08', '1 in more than can be written')
-    """
-    found = odds(log_p)
-    if math.isinf(found.draws):
-        return "1 in more than can be written"
-    if found.p > 0.0005:
-        return f"{found.p:.2%}"
-    return f"1 in {found.draws:,.0f}" if found.p > 1e-7 else f"1 in {found.draws:.1e}"
 
 
 def surprise_bars(labels: Sequence[str], surprise: Surprise) -> go.Figure:

@@ -1,11 +1,20 @@
 """Sentences of the views of Generation."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 
-from engine.measure.generation.kv_cache import CacheStability, CacheStep, Totals
-from engine.sample.surprise import Surprise
+from engine.measure.generation.kv_cache import CacheSize, CacheStability, CacheStep, Sharing, Speed, Totals
+from engine.presets import Preset
+from engine.sample.decoding_comparison import Rivals
+from engine.sample.rounding import Rounding
+from engine.sample.row_products import Arithmetic
+from engine.sample.surprise import Surprise, odds
+from engine.weights.pretrained.conversation import Conversation
 from ui.model_bar import Subject
 from ui.page_frame import Words
+from ui.text.markdown import safe
+from ui.text.numbers import flop, gigabytes
 
 TOKENS_QUESTION = "How does a model write a text?"
 CACHE_QUESTION = "What is a KV cache for, and why is it allowed?"
@@ -157,3 +166,345 @@ def allowed(with_mask: CacheStability, without_mask: CacheStability) -> str:
         f"{masked} Without the mask by **{without_mask.most:.2g}**, and no cache is possible. Only layer 0"
         f" stays ({without_mask.first:.2g}): its keys and values are made before tokens look at each other."
     )
+
+
+# Settings ---------------------------------------------------------------------------------------
+
+LENGTH_HINT = "Long enough, and the context is full."
+GREEDY = "0 is greedy: always the likeliest token."
+DRAWS_SEED = "Of the draws, where the temperature is above 0."
+CONVERSATION_HINT = (
+    "The text becomes your turn in a conversation, put into the words that the model was taught with. Else"
+    " the model goes on with it, as if it had written the beginning, too."
+)
+ARITHMETICS: dict[Arithmetic, str] = {"float32": "32 bits", "bfloat16": "bfloat16", "int8": "8 bits"}
+ARITHMETIC_HINT = (
+    "For each token the model reads all its weights once, and that takes the time: weights of fewer bits are"
+    " read sooner. They are rounded for it, and what that changes is measured on your text."
+)
+READING_BOTH = "Reading the text in both"
+
+
+def turn(turn: Conversation, text: str) -> str:
+    """Says what a chat template puts around a person's text, and where the answer ends."""
+    return (
+        f"Around your {turn.text_tokens:,} tokens the model's chat template puts **{turn.around:,} others**:"
+        f" who speaks, what it is to be, and {turn.special} special tokens, which no typed text becomes. The"
+        f" answer ends where the model writes {text}."
+    )
+
+
+def other_length(wanted: int, most: int, tree: int) -> str:
+    """Says why another number of tokens is written than was asked for."""
+    why = (
+        f"a branch here has at most {most:,}, a tree {tree:,}."
+        if wanted > most
+        else "so nothing is written. Ask for at least 1."
+    )
+    return f":material/info: {wanted:,} tokens were asked for{';' if wanted > most else ','} {why}"
+
+
+def rounded(rounding: Rounding) -> str:
+    """
+    >>> rounded(Rounding("int8", 5, 1.62, 0.2, 3.1, 2.5, 2.512, 0.8))[16:89]
+    'With weights in 8 bits the logits of your text are off by **1.62** at mos'
+    """
+    return (
+        f":material/info: With weights in {ARITHMETICS[rounding.arithmetic]} the logits of your text are off"
+        f" by **{rounding.largest:.2f}** at most, on a spread of {rounding.spread:.1f}; its loss is"
+        f" **{rounding.loss:.3f}** nats a token in place of {rounding.exact:.3f}, and the likeliest token"
+        f" stays the same at {rounding.alike:.0%} of the places."
+    )
+
+
+# Token by token ---------------------------------------------------------------------------------
+
+DIVERGED = (
+    "This model has diverged: its logits are no numbers, so there are no probabilities, and what it writes is"
+    " as good as any."
+)
+
+
+def chance(log_p: float) -> str:
+    """Returns a probability that may be tiny: in percent, and where that would be 0, as one in so many.
+
+    >>> chance(math.log(0.0147)), chance(math.log(1 / 320_000_000)), chance(-900.0)
+    ('1.47%', '1 in 3.2e+08', '1 in more than can be written')
+    """
+    both = odds(log_p)
+    if math.isinf(both.draws):
+        return "1 in more than can be written"
+    if both.p > 0.0005:
+        return f"{both.p:.2%}"
+    return f"1 in {both.draws:,.0f}" if both.p > 1e-7 else f"1 in {both.draws:.1e}"
+
+
+def surprise_alt(surprise: Surprise) -> str:
+    return (
+        f"Surprise of each of the {len(surprise.depth)} tokens written so far, in nats, and their mean so"
+        f" far, which ends at {surprise.likelihood.nats:.2f}."
+    )
+
+
+# The KV cache, step by step ---------------------------------------------------------------------
+
+LETTERS = "layers · 2 (keys and values) · kv_heads · d_head · T · bytes of a number"
+TIMING = "Measuring the speed of both, for a second …"
+
+
+def refilled(step: int, moved: int, context: int) -> str:
+    """Says why a full context costs the whole cache."""
+    return (
+        f":material/info: Before step {step} the context of {context} tokens was full. The engine goes on"
+        " from the last half of them, and positions start anew: the token that stood at"
+        f" {moved} now stands at 0, so its kept key and value no longer fit and are computed again. With"
+        " absolute positions there is no other way. Systems with relative positions may slide instead and"
+        " drop only the oldest; then the kept values still carry something of the tokens that were dropped."
+    )
+
+
+def flops_alt(pairs: Sequence[CacheStep]) -> str:
+    last = pairs[-1]
+    return (
+        f"FLOP for each of {len(pairs)} tokens: the last one takes {flop(last.flops)} with the cache and"
+        f" {flop(last.flops_without)} without."
+    )
+
+
+def in_total(totals: Totals, last: CacheStep) -> str:
+    """Says what all steps and the last one cost, both ways."""
+    both = f"{flop(int(totals.cached_sum[-1]))} with the cache, {flop(int(totals.uncached_sum[-1]))} without"
+    text = f"**In total {both}: {totals.times:.1f} times as much.**"
+    if last.refilled or last.computed != 1:
+        return text
+    return (
+        f"{text} The first step costs the same, since the prompt has to be read either way. The last one"
+        f" costs {flop(last.flops)} with the cache and {flop(last.flops_without)} without,"
+        f" {totals.times_last:.0f} times as much: one position is computed instead of"
+        f" {last.computed_without}."
+    )
+
+
+def identical(totals: Totals, filled: int, whole: int, formula: int, prompt: int) -> str:
+    """Says whether both ways write the same, and whether the cache is as large as the formula says."""
+    steps = len(totals.cached)
+    same = totals.same == steps
+    agree = "✓ **Bytes agree.**" if filled == formula else "✗ **Bytes differ.**"
+    close = "" if same else " Two tokens were so nearly equal that rounding decided."
+    return (
+        f"{'✓' if same else '✗'} **{totals.same} of {steps} tokens are identical.** The logits they were"
+        f" chosen by differ by at most {totals.difference:.1e}: the same sums, rounded in another"
+        f" order.{close}\n\n{agree} After the prompt of {prompt} tokens the formula says {formula:,} bytes,"
+        f" and the filled part of the cache's tensor has {filled:,}. The tensor has room for more,"
+        f" {whole:,} bytes in all, and doubles when it is full."
+    )
+
+
+def rates(speed: Speed) -> tuple[tuple[str, str], ...]:
+    """Returns the names and values of the speeds of both ways, and their ratio."""
+    return (
+        ("With, tokens/s", rate(speed.cached)),
+        ("Without, tokens/s", rate(speed.uncached)),
+        ("Times as fast", f"{speed.ratio:.1f}"),
+    )
+
+
+def rate(value: float) -> str:
+    """
+    >>> rate(4.26), rate(1234.5)
+    ('4.3', '1,234')
+    """
+    return f"{value:.1f}" if value < 20 else f"{value:,.0f}"
+
+
+def measured(speed: Speed, large: bool) -> str:
+    """Says how the speeds were measured, and why they are not in proportion to the work."""
+    blocks = "one block" if speed.blocks == 1 else f"{speed.blocks} blocks"
+    less = (
+        "one token at a time reads all weights from memory for itself, many positions at once share one"
+        " reading."
+        if large
+        else "a small model spends much of its time between the operations, and reading many positions at"
+        " once uses the processor better than one."
+    )
+    return (
+        f"Measured on this server: {blocks} of {speed.tokens} tokens each way, in turn, after a text of one"
+        " token; medians. The server may be shared and busy: trust the ratio more than the speeds. By FLOPs"
+        f" it would be {speed.work:.1f} times; "
+        + (less if speed.work > speed.ratio else "here the cache gains even more.")
+    )
+
+
+# Its bytes --------------------------------------------------------------------------------------
+
+CANNOT_SHARE = "Only the mixer “attention” can share key-value heads; this one has as many as heads."
+PUBLISHED = "Published models, at the same length"
+
+
+def bytes_taken(sharing: Sharing, heads: int, tokens: int) -> str:
+    """Says what a cache takes with so many key-value heads."""
+    saved = sharing.saved(heads)
+    less = (
+        f", {saved:g} times less than with a key head each.**" if saved > 1 else ", the most it can take.**"
+    )
+    return (
+        f"**With {heads} of {sharing.heads} key-value heads the cache of {tokens:,} tokens takes"
+        f" {gigabytes(sharing.sizes[heads].formula)}{less} The queries keep all their heads: a group of them"
+        " reads the same keys and values (Shazeer 2019, MQA; Ainslie et al. 2023, GQA)."
+    )
+
+
+def bytes_alt(ways: Sequence[str], sizes: Sequence[int]) -> str:
+    each = ", ".join(f"{way} {gigabytes(size)}" for way, size in zip(ways, sizes, strict=True))
+    return f"Bytes of the cache: {each}."
+
+
+def bytes_by_hand(size: CacheSize, context: int) -> str:
+    """Returns the formula with its numbers, and the tensor that holds as much."""
+    beyond = (
+        f" This model's own context is {context:,}; at more the numbers hold for one trained for it."
+        if size.tokens > context
+        else ""
+    )
+    shape = " × ".join(f"{n:,}" for n in size.shape)
+    return (
+        f"layers · 2 · kv_heads · d_head · T · bytes of a number = {size.numbers} = **{size.formula:,} bytes"
+        f" = {gigabytes(size.formula)}**\n\n{'✓' if size.tensor == size.formula else '✗'} The tensor that the"
+        f" engine's `KVCache` makes for it has the shape {shape} (layer, key or value, text, kv_head,"
+        f" position, d_head) in {size.dtype}: {size.tensor:,} bytes.{beyond}"
+    )
+
+
+def published_alt(
+    titles: Sequence[str], ways: Sequence[str], sizes: Sequence[float], tokens: int, dtype: str
+) -> str:
+    each = ", ".join(f"{t} {w} {gigabytes(s)}" for t, w, s in zip(titles, ways, sizes, strict=True))
+    return f"Cache of published models at {tokens:,} tokens in {dtype}: {each}."
+
+
+def published(models: Sequence[tuple[str, Preset]], tokens: int) -> str:
+    """Says what is drawn of published models, and where their sizes come from."""
+    notes = " · ".join(_note(title, preset, tokens) for title, preset in models)
+    return (
+        "Full colour: as published. Pale: the same model with a key head each (MHA), with 8 shared ones"
+        f" (GQA), or with one for all (MQA). {notes}. Mistral attends to a window of 4,096, so its own cache"
+        " need not grow beyond that."
+    )
+
+
+def _note(title: str, preset: Preset, tokens: int) -> str:
+    c = preset.model.resolved()
+    over = f"; beyond its context of {c.context:,}" if tokens > c.context else f"; context {c.context:,}"
+    return (
+        f"{title}: {c.n_layers} layers, {c.n_kv_heads} of {c.n_heads} key-value heads of {c.d_head}{over}"
+        f" ({safe(preset.source or '')})"
+    )
+
+
+# Why it may be kept -----------------------------------------------------------------------------
+
+ONE_TOKEN = "This model sees one token at a time: there is no earlier key to compare."
+
+
+def changes_alt(with_mask: CacheStability, without_mask: CacheStability) -> str:
+    return (
+        f"Largest change of an earlier key or value by layer: at most {with_mask.most:.2g} with the causal"
+        f" mask, up to {without_mask.most:.2g} without."
+    )
+
+
+def largest_change(stability: CacheStability, tokens: int) -> str:
+    return (
+        f"largest change of any key or value of the first {tokens} tokens when one more is read; the largest"
+        f" of them is {stability.largest:.3g}"
+    )
+
+
+def read_twice(newest: str, layers: int, *, rounded: bool) -> str:
+    """Says how earlier keys and values were compared."""
+    above = "This model has no layer above it, whose keys and values would change. " if layers == 1 else ""
+    rest = (
+        "Differences around a ten-millionth are rounding: sums of another size are added in another order."
+        if rounded
+        else ""
+    )
+    return (
+        f"The text is read twice: without its newest token, “{newest}”, and with it. In layer 0 nothing has"
+        " been mixed yet: its keys and values come from each token's own embedding, mask or not."
+        f" {above}{rest}"
+    )
+
+
+# Beam search ------------------------------------------------------------------------------------
+
+WIDTH_HINT = "Branches kept at each step. 1 is greedy decoding."
+DEPTH_HINT = "Tokens written at most."
+PENALTY_HINT = (
+    "Finished branches are compared by sum / length^penalty: 0 favours short ones, above 1 long ones. It"
+    " matters only where branches can end early. The search goes on to the full depth, as Hugging Face's with"
+    ' early_stopping="never"; its default may stop before.'
+)
+STOP_HINT = "A token that ends with this sign finishes its branch."
+RIVAL_SEED = "Of the sample that the winner is compared with."
+
+
+def dropped(tokens: int, context: int) -> str:
+    return (
+        f":material/info: Prompt and depth together exceed the context of {context}: the first {tokens}"
+        " tokens of the text are dropped."
+    )
+
+
+def tree_alt(steps: int, width: int, winner: str) -> str:
+    return (
+        f"A tree of {steps} steps: {width} branches are kept at each, the pruned ones are grey; the winner"
+        f" writes {winner}."
+    )
+
+
+def sample(rivals: Rivals, text: str) -> str:
+    """Compares a sample with the winner."""
+    if rivals.winner.total <= rivals.sample.total:
+        return "This sample is more probable than the winner: a pruned branch can be."
+    return (
+        f"The sample, “{text}”, is {times(rivals.winner.times(rivals.sample))} times less probable than the"
+        " winner. People's own text is not the likeliest either: of good models, a sample often reads better"
+        " than the winner (Holtzman et al. 2020). Judge for yourself."
+    )
+
+
+def times(value: float) -> str:
+    """Returns a factor, as exact as anybody reads it.
+
+    >>> times(1.53), times(124.7), times(5.7e18)
+    ('1.5', '125', '5.7 × 10¹⁸')
+    """
+    if value < 1e6:
+        return f"{value:,.0f}" if value >= 100 else f"{value:,.1f}"
+    mantissa, _, power = f"{value:.1e}".partition("e+")
+    return f"{mantissa} × 10{power.lstrip('0').translate(str.maketrans('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+
+
+def verdict(rivals: Rivals, width: int) -> str:
+    """Says what the search found beside greedy decoding."""
+    ours, greedy = len(rivals.winner.tokens), len(rivals.greedy.tokens)
+    more = times(rivals.winner.times(rivals.greedy))
+    if rivals.verdict == "same":
+        why = (
+            ", as it must: width 1 is greedy."
+            if width == 1
+            else ": none of the branches it kept turned out more probable."
+        )
+        return f"**Here width {width} finds what greedy decoding finds**{why}"
+    if rivals.verdict == "shorter":
+        return (
+            f"**The beam's text is {more} times as probable as the greedy one, and shorter**: {ours} tokens"
+            f" against {greedy}. Each further token makes a text less probable."
+        )
+    if rivals.verdict == "likelier":
+        return (
+            f"**The beam's text is {more} times as probable as the greedy one**: somewhere the likeliest"
+            " token led into a less likely text."
+        )
+    lengths = f"it is {ours} tokens long, the greedy one {greedy}"
+    return f"**The beam's text has the better score, not the higher probability**: {lengths}."

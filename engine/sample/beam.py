@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from engine.config import SampleConfig
-from engine.data.progress import Progress, Steps, finish
+from engine.data.progress import Progress, Steps
 from engine.errors import ConfigError, ShapeError
 from engine.model import Transformer
 from engine.parts.cache import KVCache
@@ -65,6 +65,7 @@ class Beam:
         return tuple(sorted(last, key=lambda node: (-node.score, node.index)))
 
 
+@torch.inference_mode()
 def beam_search(
     model: Transformer,
     tokens: Sequence[int],
@@ -74,9 +75,9 @@ def beam_search(
     length_penalty: float = 1.0,
     stop: Collection[int] = (),
     shown: int = 0,
-) -> Beam:
+) -> Steps[Beam]:
     """Searches for the continuation of `tokens` (at least one) with the highest score, at most `depth` tokens
-    long.
+    long, with a progress after each step.
 
     At each step every branch is continued by every token; of all these candidates the `width` with the
     highest total live on (of equal ones, the one of the better branch, then of the smaller id). One that ends
@@ -91,23 +92,6 @@ def beam_search(
     Raises ConfigError for a width or depth out of range, and ShapeError for a model that is not causal or no
     tokens.
     """
-    return finish(
-        searching(model, tokens, depth, width, length_penalty=length_penalty, stop=stop, shown=shown)
-    )
-
-
-@torch.inference_mode()
-def searching(
-    model: Transformer,
-    tokens: Sequence[int],
-    depth: int,
-    width: int,
-    *,
-    length_penalty: float = 1.0,
-    stop: Collection[int] = (),
-    shown: int = 0,
-) -> Steps[Beam]:
-    """Searches as `search`, with a progress after each step."""
     config = model.config
     check_size(width, depth, config.context)
     if not config.causal or not tokens:
@@ -222,11 +206,6 @@ def _expand(
         )
         made.append(node)
     return made
-
-
-def greedy(model: Transformer, tokens: Sequence[int], length: int) -> tuple[tuple[int, ...], float]:
-    """Returns the likeliest token at each step: (ids, their total log-probability)."""
-    return sampled(model, tokens, length, SampleConfig(temperature=0.0))
 
 
 def sampled(

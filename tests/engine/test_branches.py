@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.config import SampleConfig
+from engine.data.progress import finish
 from engine.errors import ConfigError, ShapeError
 from engine.sample import generate, steps, uniform
-from engine.sample.beam import beam_search, greedy, sampled
+from engine.sample.beam import beam_search, sampled
 from engine.sample.branches import Tree, ended_by, follow, grow, likelihood, pick
 from engine.sample.generate import window
 from engine.sample.stages import stages
@@ -213,7 +214,7 @@ def log_probability(model, prompt, ids) -> float:
 def test_a_wide_beam_is_exhaustive_search(position):
     model, prompt, depth = model_of(position=position), [1, 2], 4
     # 4^3 branches at the last but one step: none is ever pruned before it
-    found = beam_search(model, prompt, depth, 64)
+    found = finish(beam_search(model, prompt, depth, 64))
     every = {ids: log_probability(model, prompt, ids) for ids in itertools.product(range(4), repeat=depth)}
     best = max(every, key=every.__getitem__)
     assert found.path(found.winner) == best
@@ -223,7 +224,7 @@ def test_a_wide_beam_is_exhaustive_search(position):
 @for_each("penalty", [-1.0, 0.0, 1.0, 2.0])
 def test_with_a_stop_token_all_lengths_are_compared(penalty):
     model, prompt, depth, end = model_of(3), [1], 4, 0
-    found = beam_search(model, prompt, depth, 64, length_penalty=penalty, stop={end})
+    found = finish(beam_search(model, prompt, depth, 64, length_penalty=penalty, stop={end}))
     every = {}
     for length in range(1, depth + 1):
         for ids in itertools.product(range(3), repeat=length):
@@ -237,8 +238,8 @@ def test_with_a_stop_token_all_lengths_are_compared(penalty):
 
 def test_width_one_is_greedy():
     model = loud(tiny(), seed=1)
-    found = beam_search(model, [1, 2], 6, 1)
-    ids, total = greedy(model, [1, 2], 6)
+    found = finish(beam_search(model, [1, 2], 6, 1))
+    ids, total = sampled(model, [1, 2], 6, SampleConfig(temperature=0.0))
     assert found.path(found.winner) == ids
     assert found.nodes[found.winner].total == pytest.approx(total, abs=1e-4)
     model = loud(tiny())
@@ -248,7 +249,7 @@ def test_width_one_is_greedy():
 
 def test_the_tree_is_whole():
     model = loud(tiny(), seed=2)
-    found = beam_search(model, [1], 5, 3, shown=5)
+    found = finish(beam_search(model, [1], 5, 3, shown=5))
     for node in found.nodes:
         before = 0.0
         if node.parent is not None:
@@ -269,14 +270,16 @@ def test_a_long_prompt_loses_its_beginning():
     model = loud(tiny())
     context = model.config.context
     prompt = [i % 11 for i in range(30)]
-    assert beam_search(model, prompt, 4, 2) == beam_search(model, prompt[-(context - 3) :], 4, 2)
+    assert finish(beam_search(model, prompt, 4, 2)) == finish(
+        beam_search(model, prompt[-(context - 3) :], 4, 2)
+    )
 
 
 def test_what_cannot_be_searched_is_refused():
     model = loud(tiny())
     for width, depth, what in ((0, 2, "width"), (65, 2, "width"), (2, 0, "depth"), (2, 9, "depth")):
         with pytest.raises(ConfigError, match=what):
-            beam_search(model, [1], depth, width)
+            finish(beam_search(model, [1], depth, width))
     for other, prompt in ((loud(tiny(causal=False)), [1]), (model, [])):
         with pytest.raises(ShapeError):
-            beam_search(other, prompt, 2, 2)
+            finish(beam_search(other, prompt, 2, 2))

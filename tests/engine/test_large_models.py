@@ -33,7 +33,7 @@ from engine.measure.residual.stream import (
     writer_of,
 )
 from engine.sample import generate, steps
-from engine.sample.beam import searching
+from engine.sample.beam import beam_search
 from engine.sample.branches import Tree, grow
 from engine.sample.decoder import Held
 from engine.sample.decoding_comparison import write_each
@@ -89,7 +89,7 @@ def test_texts_with_several_settings(model):
 
 
 def test_slow_searches_and_comparisons_are_the_quick_ones(model):
-    assert [p.done for p in searching(model, IDS, 3, 2)] == [1, 2]
+    assert [p.done for p in beam_search(model, IDS, 3, 2)] == [1, 2]
     ids = (IDS * 12)[:64]
     *_, last = scan(model, ids, 1, window=8, batch=2)
     found = finish(scanning(model, ids, 1, window=8, batch=2))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from engine import sample
 from engine.config import SampleConfig
+from engine.data.progress import finish
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import ConfigError, ShapeError
 from engine.sample import stages
@@ -265,7 +266,7 @@ def test_a_text_beside_another():
 def test_rivals_read_the_same_prompt_and_end_at_their_first_stop():
     model, ids = loud(tiny(), seed=5, factor=4.0), (1, 2, 3, 4, 5, 6, 7)
     ends = frozenset({0, 3})
-    beam = beam_search(model, ids, 6, 3, stop=ends)
+    beam = finish(beam_search(model, ids, 6, 3, stop=ends))
     found = rivals(model, ids, beam, 6, ends, seed=2)
     assert found.winner == Continuation(beam.path(beam.winner), beam.nodes[beam.winner].total)
     room = model.config.context - 5  # the last of six is not read

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.data.progress import Progress, Steps
-from engine.sample.beam import Beam, searching
+from engine.sample.beam import Beam, beam_search
 from engine.sample.decoding_comparison import (
     Continuation,
     Rivals,
@@ -61,7 +61,7 @@ def _beam(subject: Subject, depth: int, width: int, penalty: float, ends: Ends) 
     """The tree; None while it is still being searched."""
     return measured(
         ("beam", subject.key, subject.ids, depth, width, penalty, ends),
-        lambda: searching(
+        lambda: beam_search(
             subject.model,
             subject.ids,
             depth,

@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine import presets
 from engine.config import ModelConfig, SampleConfig
+from engine.data.progress import finish
 from engine.data.tokenizers.char import CharTokenizer
 from engine.measure.generation.kv_cache import Speed, compare
 from engine.measure.recording import record
@@ -349,7 +350,9 @@ def found_by(depth: int, width: int, stop: str = "", penalty: float = 1.0, seed:
     kept = models._shipped("shakespeare-classic")
     ids = tuple(kept.tokenizer.encode("KING RICHARD II:\n"))
     ends = ending_with(kept.tokenizer, stop, 65)
-    found = beam_search(kept.model, ids, depth, width, length_penalty=penalty, stop=ends, shown=width + 2)
+    found = finish(
+        beam_search(kept.model, ids, depth, width, length_penalty=penalty, stop=ends, shown=width + 2)
+    )
     return kept, ids, found, rivals(kept.model, ids, found, depth, ends, seed)
 
 

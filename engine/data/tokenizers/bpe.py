@@ -7,7 +7,7 @@ from __future__ import annotations
 import heapq
 import reprlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
@@ -236,20 +236,19 @@ def learning(
     (as Hugging Face's trainer decides). A merge whose bytes are a token already gets that token's id. Raises
     TokenizerError for a text without characters and for a vocabulary smaller than its starting symbols.
     """
-    base = starting_symbols(text, level)
-    if split not in get_args(Split):
-        raise TokenizerError(f"split must be one of {get_args(Split)}")
-    if vocab_size < len(base):
+    wanted = merges_wanted(text, vocab_size, level)
+    yield Progress(0, wanted)
+    return (yield from Trainer(text, level, split).learning(wanted))
+
+
+def merges_wanted(text: str, vocab_size: int, level: Level) -> int:
+    """Returns how many merges make `vocab_size` tokens of a text. Raises as `learning`."""
+    start = len(starting_symbols(text, level))
+    if vocab_size < start:
         raise TokenizerError(
-            f"a vocabulary of {vocab_size} is smaller than the {len(base)} {level}s to start from"
+            f"a vocabulary of {vocab_size} is smaller than the {start} {level}s to start from"
         )
-    merges: list[Merge] = []
-    yield Progress(0, wanted := vocab_size - len(base))
-    for merge in Trainer(base, Counter(pieces(text, split)), level).merges(vocab_size):
-        merges.append(merge)
-        if merge.rank % PROGRESS_EVERY == 0:
-            yield Progress(merge.rank, wanted)
-    return BpeTokenizer(level, split, base, tuple(merges))
+    return vocab_size - start
 
 
 def starting_symbols(text: str, level: Level) -> tuple[bytes, ...]:
@@ -269,14 +268,17 @@ class Trainer:
     Counts of pairs are kept up to date merge by merge: only places where the merged pair stood are visited.
     """
 
-    def __init__(self, base: Sequence[bytes], counted: Mapping[str, int], level: Level) -> None:
-        self.tokens = list(base)
-        ids = {token: i for i, token in enumerate(base)}
+    def __init__(self, text: str, level: Level, split: Split) -> None:
+        if split not in get_args(Split):
+            raise TokenizerError(f"split must be one of {get_args(Split)}")
+        self.level, self.split, self.base = level, split, starting_symbols(text, level)
+        self.tokens = list(self.base)
+        ids = {token: i for i, token in enumerate(self.base)}
         self.symbols: list[int] = []
         self.weight: list[int] = []
         self.following: list[int] = []
         self.before: list[int] = []
-        for piece, times in counted.items():
+        for piece, times in Counter(pieces(text, split)).items():
             parts = (
                 [ids[BYTE[b]] for b in _utf8(piece)] if level == "byte" else [ids[_utf8(c)] for c in piece]
             )
@@ -294,6 +296,15 @@ class Trainer:
                 pair = (self.symbols[i], self.symbols[j])
                 self.counts[pair] += self.weight[i]
                 self.places[pair].append(i)
+
+    def learning(self, wanted: int, keep: int = 0) -> Steps[BpeTokenizer]:
+        """Learns at most `wanted` merges, with a progress now and then; `keep` as in `merges`."""
+        merges: list[Merge] = []
+        for merge in self.merges(len(self.base) + wanted, keep):
+            merges.append(merge)
+            if merge.rank % PROGRESS_EVERY == 0:
+                yield Progress(merge.rank, wanted)
+        return BpeTokenizer(self.level, self.split, self.base, tuple(merges))
 
     def merges(self, vocab_size: int, keep: int = 0) -> Iterable[Merge]:
         """Yields the merges, best first. `runners_up` gets, for each, the `keep` pairs that came next, with

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, Literal, NoReturn
+from typing import IO, Any, NoReturn
 
 from engine.data.progress import Progress, Steps
 from engine.data.tokenizers import bpe, bpe_watch
@@ -32,8 +32,6 @@ BEAT_SECONDS = 0.2  # between two words of the process, so that its listener can
 SILENT_SECONDS = 20.0  # without a word: it is stopped, or the machine is
 GONE = "the process that learned the merges was ended from outside, perhaps for want of memory; ask again"
 
-Kind = Literal["learning", "watching"]
-
 
 def learning(
     text: str, vocab_size: int, *, level: Level = "byte", split: Split = "words"
@@ -43,25 +41,21 @@ def learning(
     """
     if len(text) <= SHORT:
         return (yield from bpe.learning(text, vocab_size, level=level, split=split))
-    told = yield from _apart("learning", text, vocab_size, level, split)
-    return BpeTokenizer.from_dict(told["tokenizer"])
+    wanted = bpe.merges_wanted(text, vocab_size, level)
+    return (yield from _apart(text, wanted, level, split, 0)).tokenizer
 
 
 def watching(text: str, new_tokens: int, *, level: Level = "byte", split: Split = "words") -> Steps[Watched]:
     """Runs `engine.data.tokenizers.bpe_watch.learning` in another process. Raises as `learning` here."""
     if len(text) <= SHORT:
         return (yield from bpe_watch.learning(text, new_tokens, level=level, split=split))
-    told = yield from _apart("watching", text, new_tokens, level, split)
-    runners_up = tuple(
-        tuple(((first, second), count) for first, second, count in rows) for rows in told["runners_up"]
-    )
-    tokenizer = BpeTokenizer.from_dict(told["tokenizer"])
-    return Watched(tokenizer, runners_up, told["characters"], told["bytes"], told["length"])
+    return (yield from _apart(text, new_tokens, level, split, RUNNERS_UP))
 
 
-def _apart(kind: Kind, text: str, size: int, level: Level, split: Split) -> Steps[dict[str, Any]]:
-    """Returns the process's result. Closing the generator ends the process."""
-    order = json.dumps({"kind": kind, "text": text, "size": size, "level": level, "split": split})
+def _apart(text: str, wanted: int, level: Level, split: Split, keep: int) -> Steps[Watched]:
+    """Returns what the process learned. Closing the generator ends the process."""
+    how = {"text": text, "new_tokens": wanted, "level": level, "split": split, "keep": keep}
+    order = json.dumps(how)
     child = subprocess.Popen(
         [sys.executable, "-m", "engine.data.tokenizers.bpe_process", str(os.getpid())],
         stdin=subprocess.PIPE,
@@ -74,12 +68,12 @@ def _apart(kind: Kind, text: str, size: int, level: Level, split: Split) -> Step
     talk = threading.Thread(target=_talk, args=(child, order, heard), name="merges", daemon=True)
     try:
         talk.start()
-        yield Progress(0, size)
+        yield Progress(0, wanted)
         for message in _words(heard):
             if "refused" in message:
                 raise TokenizerError(message["refused"])
             if "done" not in message:
-                return message
+                return _watched(message)
             yield Progress(message["done"], message["total"])
         raise TokenizerError(GONE)
     finally:
@@ -149,17 +143,23 @@ class _Voice:
 
 
 def _result(order: dict[str, Any], say: _Voice) -> dict[str, Any]:
-    text, size, how = order["text"], order["size"], {"level": order["level"], "split": order["split"]}
-    if order["kind"] == "learning":
-        return {"tokenizer": _heeded(bpe.learning(text, size, **how), say).to_dict()}
-    seen = _heeded(bpe_watch.learning(text, size, **how, keep=RUNNERS_UP), say)
+    seen = _heeded(bpe_watch.learning(**order), say)
     return {
         "tokenizer": seen.tokenizer.to_dict(),
-        "runners_up": [[(*pair, count) for pair, count in rows] for rows in seen.runners_up],
+        "runners_up": seen.runners_up,
         "characters": seen.characters,
         "bytes": seen.bytes,
         "length": seen.length,
     }
+
+
+def _watched(told: dict[str, Any]) -> Watched:
+    """Reads what `_result` returned."""
+    runners_up = tuple(
+        tuple(((first, second), count) for (first, second), count in rows) for rows in told["runners_up"]
+    )
+    tokenizer = BpeTokenizer.from_dict(told["tokenizer"])
+    return Watched(tokenizer, runners_up, told["characters"], told["bytes"], told["length"])
 
 
 def _heeded(steps: Steps[Any], say: _Voice) -> Any:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -15,13 +15,11 @@ import numpy as np
 from engine.data.progress import Progress, Steps, finish
 from engine.data.tokenizers.bpe import (
     BYTE,
-    PROGRESS_EVERY,
     BpeTokenizer,
     Level,
     Split,
     Trainer,
     pieces,
-    starting_symbols,
 )
 from engine.errors import TokenizerError
 
@@ -69,22 +67,12 @@ def learning(
     """
     if new_tokens < 0:
         raise TokenizerError(f"the number of tokens to learn must not be negative, not {new_tokens}")
-    base = starting_symbols(text, level)
     yield Progress(0, new_tokens)
-    trainer = Trainer(base, Counter(pieces(text, split)), level)
+    trainer = Trainer(text, level, split)
     length = trainer.length
-    merges = []
-    for merge in trainer.merges(len(base) + new_tokens, keep):
-        merges.append(merge)
-        if merge.rank % PROGRESS_EVERY == 0:
-            yield Progress(merge.rank, new_tokens)
-    return Watched(
-        BpeTokenizer(level, split, base, tuple(merges)),
-        tuple(trainer.runners_up),
-        len(text),
-        len(text.encode("utf-8", "surrogatepass")),
-        length,
-    )
+    tokenizer = yield from trainer.learning(new_tokens, keep)
+    size = len(text.encode("utf-8", "surrogatepass"))
+    return Watched(tokenizer, tuple(trainer.runners_up), len(text), size, length)
 
 
 def affordable(text: str, level: Level, split: Split, limit: int = MAX_SYMBOLS) -> int:

@@ -364,6 +364,11 @@ def read_url(key: str) -> str:
     return str(st.query_params.get(key, ""))
 
 
+def held_or_linked(key: str) -> Any:
+    """Returns the value of a control that is drawn later: what the session holds, else what the URL does."""
+    return st.session_state.get(key, st.query_params.get(key))
+
+
 def write_url(key: str, value: str | None) -> None:
     """Writes a value that no widget holds into the URL; None takes it out."""
     if value is None:

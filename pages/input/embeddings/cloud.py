@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-import streamlit as st
 
 from pages.input.embeddings.looks import class_look
 from pages.input.embeddings.shared import CLOUD, Vocabulary
@@ -69,15 +68,13 @@ def cloud(
     )
     turned = getattr(result, "turn", None)
     found = _read(turned) if isinstance(turned, str) else None
-    if found == FIRST:
-        st.query_params.pop(TURN, None)
-    elif found is not None:
-        st.query_params[TURN] = f"{found[0]},{found[1]}"
+    if found is not None:
+        widgets.write_url(TURN, None if found == FIRST else f"{found[0]},{found[1]}")
 
 
 def _angles() -> tuple[int, int]:
     """The angles of the picture: turned to in this session, else the URL's, else the first ones."""
-    for text in (widgets.picked(CLOUD, "turn"), st.query_params.get(TURN)):
+    for text in (widgets.picked(CLOUD, "turn"), widgets.read_url(TURN)):
         if isinstance(text, str) and (result := _read(text)) is not None:
             return result
     return FIRST

@@ -105,7 +105,7 @@ def rope_arrows(
         min(home[1], most),
         _asked(key, most, pairs)[2],
     )
-    st.query_params[key] = "-".join(map(str, at))
+    widgets.write_url(key, "-".join(map(str, at)))
     st.session_state[f"{key}_home"] = name
     colours = theme.palette()
     data = {
@@ -138,11 +138,11 @@ def _held(key: str, home: str, most: int, pairs: int) -> tuple[int, int, int] | 
         return parse(text, most, pairs)
     if st.session_state.get(f"{key}_home", home) != home:
         return None
-    return parse(st.query_params.get(key, ""), most, pairs)
+    return parse(widgets.read_url(key), most, pairs)
 
 
 def _asked(key: str, most: int, pairs: int) -> tuple[int, int, int]:
-    return parse(st.query_params.get(key, ""), most, pairs) or (0, 0, 0)
+    return parse(widgets.read_url(key), most, pairs) or (0, 0, 0)
 
 
 def parse(text: str, most: int, pairs: int) -> tuple[int, int, int] | None:

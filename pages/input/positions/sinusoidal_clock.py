@@ -7,7 +7,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import streamlit as st
 
 from engine.measure.positions.sinusoids import waves
 from pages.input.positions.answers import clock_sentence
@@ -66,5 +65,5 @@ def shown(count: int) -> list[int]:
 
 def linked(length: int) -> int:
     """Returns the position in the URL, which may be anything, within 0 .. length - 1."""
-    named = widgets.number_of(st.query_params.get(POSITION))
+    named = widgets.number_of(widgets.read_url(POSITION))
     return min(FIRST_POSITION if named is None else named, length - 1)

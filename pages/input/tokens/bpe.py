@@ -19,7 +19,7 @@ from ui import explain, session
 from ui.guess import ask
 from ui.players.component import mounted
 from ui.text.markdown import safe
-from ui.widgets import index_of, number_of, picked, put_index, select, whole
+from ui.widgets import index_of, number_of, picked, put_index, read_url, select, whole
 
 LEVELS: dict[Level, str] = {"byte": "Bytes", "char": "Characters"}
 SPLITS: dict[Split, str] = {"words": "Cut into words first", "none": "Leave it whole"}
@@ -115,6 +115,6 @@ def _at(merges: int, vocabulary: int) -> tuple[int, int]:
     if isinstance(said, str):
         step, _, token = said.partition(",")
     else:
-        step, token = st.query_params.get(STEP, ""), st.query_params.get(TOKEN, "")
+        step, token = read_url(STEP), read_url(TOKEN)
     chosen = index_of(token, vocabulary)
     return min(number_of(step) or 0, merges - 1), FOLLOW if chosen is None else chosen

@@ -107,7 +107,7 @@ def choose_texts(typed: str, level: Level, split: Split, source: str) -> Texts |
 def typed_text() -> str:
     """Draws the examples and, folded, the box. Returns what stands in it, in whole characters."""
     held = st.session_state.get(TYPED)
-    text = held if isinstance(held, str) else st.query_params.get(LINK, EXAMPLES[FIRST])
+    text = held if isinstance(held, str) else widgets.read_url(LINK) or EXAMPLES[FIRST]
     if held is None or whole(text) != text:  # half a character cannot be sent to the browser
         st.session_state[TYPED] = whole(text)
     # Streamlit's own: a button that puts a text into the box; the box has the value, and is in the link.
@@ -137,10 +137,7 @@ def _box() -> str:
             " Only short texts fit into a link."
         ),
     )
-    if text == EXAMPLES[FIRST] or len(text) > IN_LINK:
-        st.query_params.pop(LINK, None)
-    elif st.query_params.get(LINK) != text:
-        st.query_params[LINK] = text
+    widgets.write_url(LINK, None if text == EXAMPLES[FIRST] or len(text) > IN_LINK else text)
     if len(text) > IN_LINK:
         st.caption(f"This text is not part of the link: {len(text):,} characters are too many for one.")
     return text

@@ -48,7 +48,7 @@ def custom_text() -> str | None:
     sentence, where it is too long.
     """
     if TEXT not in st.session_state:
-        named = st.query_params.get(TEXT)
+        named = widgets.read_url(TEXT)
         st.session_state[TEXT] = (
             named[: 2 * LINK] if named is not None else st.session_state.get("kept_compare_text", LINE)
         )
@@ -97,12 +97,9 @@ def _take_example() -> None:
 
 def _to_link(text: str) -> None:
     fits = len(text) <= LINK and len(quote(text)) <= LINK
-    if text == LINE or not fits:
-        st.query_params.pop(TEXT, None)
-        if not fits:
-            st.caption("The text is too long for the link: who opens it sees another.")
-    elif st.query_params.get(TEXT) != text:
-        st.query_params[TEXT] = text
+    widgets.write_url(TEXT, None if text == LINE or not fits else text)
+    if not fits:
+        st.caption("The text is too long for the link: who opens it sees another.")
 
 
 def choose_source(key: str, label: str, hint: str) -> str:

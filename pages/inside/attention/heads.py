@@ -77,7 +77,7 @@ def _follow(sort: str, known: bool, strongest: tuple[int, int]) -> None:
     """
     keys = (f"{TOPIC}_layer", f"{TOPIC}_head")
     before = st.session_state.get(SORTED_BEFORE)
-    fresh = not any(key in st.session_state or key in st.query_params for key in keys)
+    fresh = not any(widgets.held_or_linked(key) is not None for key in keys)
     if known:
         st.session_state[SORTED_BEFORE] = sort
         if sort != LAYERS and (fresh or before not in (None, sort)):

@@ -54,7 +54,7 @@ def draw_scaling() -> None:
 
 def _round() -> None:
     """A link from when d_k was any number leads to the power of two that is nearest."""
-    asked = st.query_params.get(WIDTH, "")
+    asked = widgets.read_url(WIDTH)
     if asked.isascii() and asked.isdecimal() and len(asked) < 10 and int(asked) not in WIDTHS:
         st.session_state.setdefault(WIDTH, min(WIDTHS, key=lambda width: abs(width - int(asked))))
 

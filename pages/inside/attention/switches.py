@@ -100,7 +100,7 @@ def _measured(subject: Subject, found: Comparison, read: Consequence, switches: 
 def _controls(subject: Subject, place: int) -> Switches:
     config, scheme = subject.config, subject.model.parts.position(subject.config)
     names = [f"{i}.{h}" for i in range(config.n_layers) for h in range(config.n_heads)]
-    if not any(key in st.session_state or key in st.query_params for key in KEYS):
+    if not any(widgets.held_or_linked(key) is not None for key in KEYS):
         st.session_state[OFF] = _of_layer(0, names)  # something is off at first sight
     with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
         hint = words.MASK_HINT if config.causal else words.NO_MASK_HINT

@@ -54,7 +54,7 @@ CHANGES: dict[Change, str] = {
 
 
 def draw_alignment() -> None:
-    asked_for = st.query_params.get(TASK, "")
+    asked_for = widgets.read_url(TASK)
     there = shipped() | runs(PAIRS, asked_for) | published()
     if not there:
         explain.answer(words.NONE)

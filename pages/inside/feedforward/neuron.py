@@ -66,8 +66,7 @@ def _writes(subject: Subject, layer: int, neuron: int) -> PromotedTokens:
 
 def _through_norm() -> bool:
     """The switch stands in the fold, which is drawn later: it is read where it is kept."""
-    held = st.session_state.get(NORM, st.query_params.get(NORM))
-    return str(held).lower() != "false"
+    return str(widgets.held_or_linked(NORM)).lower() != "false"
 
 
 NORM = "feedforward_norm"

@@ -110,7 +110,7 @@ def following(subject: Subject) -> list[int | None]:
 
 def _first(subject: Subject, lens: Lens) -> int:
     """The token that is looked at until another is chosen: a link's cell's, else one that is worth it."""
-    linked = widgets.indexes_of(st.query_params.get(CELL), lens.guess.shape, nearest=True)
+    linked = widgets.indexes_of(widgets.read_url(CELL), lens.guess.shape, nearest=True)
     if linked is None and subject.gap is not None:
         return subject.gap
     return linked[1] if linked else latest(lens, following(subject), blanks(subject, lens.guess[-1]))
@@ -221,7 +221,7 @@ def place_of(clicked: str | None, shape: tuple[int, ...]) -> tuple[int, int] | N
 
 def _cell(shape: tuple[int, ...], position: int) -> tuple[int, int]:
     """(depth, position) from the URL, kept inside the table; at first the middle depth of the token above."""
-    found = widgets.indexes_of(st.query_params.get(CELL), shape, nearest=True)
+    found = widgets.indexes_of(widgets.read_url(CELL), shape, nearest=True)
     return (shape[0] // 2, position) if found is None else (found[0], found[1])
 
 
@@ -287,7 +287,7 @@ def _move_buttons(depth: int, position: int, shape: tuple[int, ...]) -> None:
 
 
 def _go(depth: int, position: int) -> None:
-    st.query_params[CELL] = f"{depth}-{position}"
+    widgets.write_url(CELL, f"{depth}-{position}")
 
 
 def _settling(lens: Lens, names: Sequence[str]) -> str:

@@ -55,7 +55,7 @@ def _one(
     """One of `first`, of the listed tokens, or, of a large vocabulary, any that is typed."""
     if len(subject.vocabulary) <= FEW:
         return widgets.select(label, (*first, *listed), key, kind="list", container=container, hint=hint)
-    wanted = st.session_state.get(key) or st.query_params.get(key)
+    wanted = widgets.held_or_linked(key)
     typed = (
         isinstance(wanted, str) and wanted not in (*first, *listed) and _token(subject, wanted) is not None
     )

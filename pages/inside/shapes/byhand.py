@@ -23,10 +23,7 @@ def draw_by_hand() -> None:
 
 
 def ask_by_hand() -> str:
-    asked = st.session_state.get(
-        EXAMPLE, st.query_params.get(EXAMPLE)
-    )  # the question comes before the choice
-    return words.ASK_HAND["mask" if asked == "mask" else "heads"]
+    return words.ASK_HAND[widgets.chosen(EXAMPLES, EXAMPLE)]
 
 
 def words_by_hand() -> Words:
@@ -41,5 +38,4 @@ def code_by_hand() -> Code:
 
 
 def _is_mask() -> bool:
-    """Which example `draw_by_hand` has drawn."""
-    return st.session_state.get(EXAMPLE) == "mask"
+    return widgets.chosen(EXAMPLES, EXAMPLE) == "mask"

@@ -94,7 +94,7 @@ def _chosen(steps: Sequence[TraceStep], key: str, source: Source) -> int:
         index = next((i for i, s in enumerate(steps) if s.name == before[1]), 0)
         st.session_state.pop(WALK, None)
     elif not isinstance(index, int) or isinstance(index, bool):
-        index = widgets.number_of(st.query_params.get("shapes_step"))
+        index = widgets.number_of(widgets.read_url("shapes_step"))
         if index is None:
             index = _first(steps) if before is None else before[2]
     index = min(max(index, 0), len(steps) - 1)

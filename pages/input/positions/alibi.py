@@ -4,18 +4,17 @@ in `alibi_effect`, what becomes of a pattern.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from engine.measure.positions import alibi as measured
 from pages.input.positions import figures_alibi as figures
+from pages.input.positions import words_answers
 from pages.input.positions.alibi_effect import choose_multiplier, draw_effect
-from pages.input.positions.answers import alibi_sentence
 from pages.input.positions.figures_shared import bias_heatmap
 from pages.input.positions.shared import choose_mask, thousands
+from pages.input.positions.words_answers import alibi_sentence
 from ui import explain, widgets
 from ui.figures.patterns import pattern_table
 from ui.players.plot import plot
@@ -87,7 +86,7 @@ def _list_slopes(slopes: measured.Slopes) -> None:
         pd.DataFrame(
             {
                 "head": np.arange(heads),
-                "slope": [_power(float(s)) for s in slopes.slope],
+                "slope": [words_answers.slope_power(float(s)) for s in slopes.slope],
                 "as a number": [f"{s:.6g}" for s in slopes.slope],
                 "1/e at distance": [f"{d:,.1f}" for d in slopes.to_a_third],
                 "1 percent at distance": [f"{d:,.1f}" for d in slopes.to_a_percent],
@@ -96,31 +95,7 @@ def _list_slopes(slopes: measured.Slopes) -> None:
         hide_index=True,
         height=min(38 + 35 * heads, 318),
     )
-    st.caption(_rule(heads))
-
-
-def _power(slope: float) -> str:
-    """A slope as a fraction, where it is a whole power of two, else as a power.
-
-    >>> _power(0.25), _power(2**-0.5), _power(2.0)
-    ('1/4', '2^(−0.5)', '2')
-    """
-    exponent = math.log2(slope)
-    if exponent != round(exponent):
-        return minus(f"2^({exponent:.4g})")
-    return f"1/{2 ** -round(exponent)}" if exponent < 0 else f"{2 ** round(exponent)}"
-
-
-def _rule(heads: int) -> str:
-    slope_rule = measured.slope_rule(heads)
-    power = slope_rule.power
-    rule = f"The paper's rule for {power} heads: slopes 2^(−8/{power}), 2^(−16/{power}), …, 2^(−8)."
-    if not slope_rule.rest:
-        return f"{rule} For 8 heads these are 1/2, 1/4, …, 1/256."
-    return (
-        f"{heads} is not a power of two. {rule} The other {slope_rule.rest} come from the rule for"
-        f" {2 * power} heads: every second of its slopes, steepest first."
-    )
+    st.caption(words_answers.slope_rule_words(heads))
 
 
 def draw_matrix(heads: int, times: float) -> None:

@@ -15,11 +15,11 @@ from engine.presets import PRESETS
 from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint
 from pages.input.positions import figures_bench as figures
-from pages.input.positions.answers import TITLES, reach_sentence
 from pages.input.positions.bench_curves import above_rows
 from pages.input.positions.bench_losses import draw_extrapolation
 from pages.input.positions.bench_similarity import draw_similarity
 from pages.input.positions.figures_bench import Line
+from pages.input.positions.words_answers import TITLES, reach_sentence
 from ui import explain, widgets
 from ui.players.plot import plot
 from ui.site import ROOT

@@ -8,22 +8,17 @@ import streamlit as st
 from engine.config import Position
 from engine.measure.positions.extrapolation import (
     BLOCK,
-    HELD,
     TAIL,
     TIMES,
     Curve,
     Unit,
     above_tail,
     costs,
-    far_buckets,
     in_unit,
-    least,
-    reach_of,
 )
-from engine.measure.positions.schemes import SCHEMES
-from engine.model import Transformer
 from engine.weights.checkpoints import Checkpoint
 from pages.input.positions import figures_bench as figures
+from pages.input.positions import words_answers
 from pages.input.positions.bench_choice import Choice, Variant, name_of
 from pages.input.positions.figures_bench import Line
 from ui.players.plot import plot
@@ -47,7 +42,7 @@ def draw_curves(
             " and the engine refuses to make one up."
         )
     if any(scheme == "t5" for scheme, _ in shown):
-        st.caption(f":material/info: {_unmet(models['t5'].model)}")
+        st.caption(f":material/info: {words_answers.unmet_buckets(models['t5'].model)}")
     if curves and not partial:
         st.table(_numbers(models, curves, choice.unit, context))
         st.caption(
@@ -57,7 +52,7 @@ def draw_curves(
             " same seed, same batches in the same order: small differences between schemes may be luck, and"
             " so may how high a broken curve climbs."
         )
-        st.markdown(_summary(models, curves, context))
+        st.markdown(words_answers.bench_summary(models, curves, context))
 
 
 def _draw_figure(shown: dict[Variant, Curve], choice: Choice, context: int, partial: set[Variant]) -> None:
@@ -87,20 +82,6 @@ def _draw_figure(shown: dict[Variant, Curve], choice: Choice, context: int, part
         f"Points are means over {choice.width} position{'s' * (choice.width > 1)}, bands one standard error,"
         f" taken over blocks of {BLOCK} neighbouring windows.{base} Bumps that come back every {context}"
         " positions are the text's: the same characters are read there again, with more before them."
-    )
-
-
-def _unmet(model: Transformer) -> str:
-    """Why T5's far buckets matter, in this model's numbers."""
-    found = far_buckets(model)
-    if found is None:
-        return "All of T5's buckets were met in training."
-    return (
-        f"T5's distances of up to {model.config.context - 1} fall into buckets 0 to {found.last}; training"
-        f" never met buckets {found.last + 1} to {found.end}. They still hold their random start, at most"
-        f" {found.unmet:.2f} in size, where bucket {found.last} has learned {found.met:+.2f} (mean over"
-        f" heads). Beside that, a bias near 0 gives what is too far e^{-found.met:.2f} ≈ {found.factor:.0f}"
-        " times the weight."
     )
 
 
@@ -142,27 +123,3 @@ def _numbers(
             row[f"more at {times * context}"] = answer
         rows[name_of(variant)] = row
     return pd.DataFrame.from_dict(rows, orient="index")
-
-
-def _summary(models: dict[Position, Checkpoint], curves: dict[Variant, Curve], context: int) -> str:
-    """Which hold, which break, and what the mask alone is worth: from the numbers."""
-    found = reach_of(curves)
-    held, lost = (
-        ", ".join(f"{name_of(v)} ({far:+.2f})" for v, far in some.items())
-        for some in (found.held, found.lost)
-    )
-    words = (
-        f"**Read at {TIMES * context} instead of {context}, the same characters cost at most {HELD} nats"
-        f" more: {held or 'none of these'}.** "
-    )
-    words += f"They cost more with {lost}. " if lost else ""
-    words += f"A learned table has no answer beyond {context}. " if ("learned", None) in curves else ""
-    trained = {name: checkpoint.metrics["validation_loss"] for name, checkpoint in models.items()}
-    if "none" in trained and len(trained) > 1:
-        best = least(trained)
-        words += (
-            f"Within {context}, {SCHEMES[best].title} is best, at {trained[best]:.3f} nats; with no positions"
-            f" it is {trained['none']:.3f}. It has only the causal mask to tell the order by: “Why” measures"
-            " how much that leaks."
-        )
-    return words

@@ -18,7 +18,7 @@ from engine.measure.positions.position_table import (
 )
 from engine.model import Transformer
 from pages.input.positions import figures_learned as figures
-from pages.input.positions.answers import learned_sentence
+from pages.input.positions.words_answers import learned_sentence
 from ui import explain, widgets
 from ui.model_bar import Subject
 from ui.players.plot import plot

@@ -19,8 +19,8 @@ from engine.measure.positions.position_scores import (
 )
 from engine.weights.checkpoints import Checkpoint
 from pages.input.positions import figures_rope_against as figures
-from pages.input.positions.answers import against_sentence
 from pages.input.positions.shared import example
+from pages.input.positions.words_answers import against_sentence
 from ui import explain, widgets
 from ui.players.plot import plot
 from ui.text.markdown import safe

@@ -10,9 +10,9 @@ import streamlit as st
 
 from engine.measure.positions import rope
 from engine.measure.positions.rope import Score, frequencies, score_at, unturned
-from pages.input.positions.answers import arrows_sentence, pair_sentence
 from pages.input.positions.rope_turning import Turning, turning
 from pages.input.positions.shared import signed, thousands
+from pages.input.positions.words_answers import arrows_sentence, pair_sentence
 from ui import explain, widgets
 from ui.figures import theme
 from ui.model_bar import Subject

@@ -13,9 +13,9 @@ from engine.measure.positions.rope import (
     some_distances,
 )
 from pages.input.positions import figures_rope as figures
-from pages.input.positions.answers import distance_sentence
 from pages.input.positions.rope_turning import BASES, WIDTHS, Turning, near, near_base, turning
 from pages.input.positions.shared import thousands
+from pages.input.positions.words_answers import distance_sentence
 from ui import explain, widgets
 from ui.model_bar import Subject
 from ui.players.plot import plot

@@ -10,9 +10,9 @@ import streamlit as st
 from engine.measure.positions import rope
 from engine.measure.positions.rope import SHIFT, LayoutLoss, Layouts, layout_pattern
 from pages.input.positions import figures_rope as figures
-from pages.input.positions.answers import layouts_sentence
 from pages.input.positions.figures_shared import half_width_pattern
 from pages.input.positions.rope_turning import Turning, turning
+from pages.input.positions.words_answers import layouts_sentence
 from ui import explain
 from ui.figures.patterns import pattern_table
 from ui.model_bar import Subject

@@ -8,9 +8,9 @@ import streamlit as st
 
 from engine.measure.positions.rope import turned_by, turns_within
 from pages.input.positions import figures_rope as figures
-from pages.input.positions.answers import turns_sentence
 from pages.input.positions.rope_turning import BASES, WIDTHS, near, near_base
 from pages.input.positions.shared import thousands
+from pages.input.positions.words_answers import turns_sentence
 from ui import explain, widgets
 from ui.model_bar import Subject
 from ui.players.plot import plot

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.measure.positions.sinusoids import waves
-from pages.input.positions.answers import clock_sentence
+from pages.input.positions.words_answers import clock_sentence
 from ui import explain, widgets
 from ui.figures import theme
 from ui.players.component import mounted

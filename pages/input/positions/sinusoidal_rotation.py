@@ -16,7 +16,7 @@ from engine.measure.positions.sinusoids import (
     turned_pair,
 )
 from pages.input.positions import figures_sinusoidal as figures
-from pages.input.positions.answers import rotation_sentence
+from pages.input.positions.words_answers import rotation_sentence
 from ui import explain, widgets
 from ui.players.plot import plot
 from ui.text.numbers import number

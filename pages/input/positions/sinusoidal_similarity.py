@@ -11,7 +11,7 @@ import streamlit as st
 
 from engine.measure.positions.sinusoids import Similarity, similarity
 from pages.input.positions import figures_sinusoidal as figures
-from pages.input.positions.answers import similarity_sentence
+from pages.input.positions.words_answers import similarity_sentence
 from ui import explain
 from ui.players.plot import plot
 from ui.text.numbers import number

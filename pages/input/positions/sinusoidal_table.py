@@ -11,7 +11,7 @@ import streamlit as st
 from engine.measure.positions.sinusoids import Waves, waves
 from engine.parts.positions import sinusoidal_table
 from pages.input.positions import figures_sinusoidal as figures
-from pages.input.positions.answers import waves_sentence
+from pages.input.positions.words_answers import waves_sentence
 from ui import explain
 from ui.players.plot import plot
 

@@ -9,9 +9,9 @@ import streamlit as st
 from engine.measure.positions import t5_buckets as measured
 from engine.parts.positions import T5Bias
 from pages.input.positions import figures_t5 as figures
-from pages.input.positions.answers import buckets_sentence
 from pages.input.positions.shared import choose_mask, thousands
 from pages.input.positions.t5_learned import draw_learned_bias
+from pages.input.positions.words_answers import buckets_sentence
 from ui import explain, widgets
 from ui.model_bar import subject_bar
 from ui.players.plot import plot

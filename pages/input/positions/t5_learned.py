@@ -10,15 +10,16 @@ import streamlit as st
 
 from engine.measure.positions import t5_buckets as measured
 from pages.input.positions import figures_t5 as figures
+from pages.input.positions import words_answers
 from pages.input.positions.figures_shared import bias_heatmap
-from pages.input.positions.shared import example, signed
+from pages.input.positions.shared import example
 from ui import widgets
 from ui.figures.patterns import pattern_table
 from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.text.markdown import safe
 
-MOST_TOLD, FARTHEST, MOST_DRAWN = 8, 160, 64  # heads in the sentence, offsets of the lines, of the matrix
+FARTHEST, MOST_DRAWN = 160, 64  # offsets of the lines, of the matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,7 @@ def draw_learned_bias(subject: Subject) -> None:
         )
     with right:
         _draw_matrix(source, float(np.abs(bias).max()))
-    st.markdown(_lesson(measured.learned_bias(source.weight, source.causal, context)))
+    st.markdown(words_answers.t5_lesson(measured.learned_bias(source.weight, source.causal, context)))
 
 
 def _source(subject: Subject) -> _Source | None:
@@ -104,35 +105,3 @@ def _draw_matrix(source: _Source, reach: float) -> None:
         data=pattern_table(matrix, [""] * len(matrix)),
         alt=f"Heatmap: the bias of head {head} as it is added to the scores, queries down.",
     )
-
-
-def _lesson(learned_bias: measured.LearnedBias) -> str:
-    """Which heads look near and which far, read off the trained part of the bias."""
-    text = "; ".join(
-        f"head {h}: distance {learned_bias.favours[h]}, {signed_slope(learned_bias.alibi_slope[h])}"
-        for h in range(min(len(learned_bias.favours), MOST_TOLD))
-    )
-    words = (
-        f"Between distance 0 and {learned_bias.last}, head {learned_bias.loudest} varies the most: its bias"
-        f" spans **{learned_bias.spread[learned_bias.loudest]:.2f}**, which is a factor of about"
-        f" {float(f'{learned_bias.factor:.2g}'):,.0f} between weights. The distance each"
-        f" head favours, and the mean fall of its bias per token (ALiBi would call it its slope): {text}."
-    )
-    if learned_bias.unmet is None:
-        return words
-    new = learned_bias.unmet
-    return (
-        words
-        + f" The {new.buckets} buckets from distance {new.distance} on are never used within the context:"
-        f" they average {signed(new.mean)}, where distance {learned_bias.last} has {signed(new.met_mean)}."
-        " So a text longer than the context meets numbers that nobody taught."
-    )
-
-
-def signed_slope(value: float) -> str:
-    """Returns a slope with its sign, a plus too.
-
-    >>> signed_slope(0.5), signed_slope(-0.25)
-    ('+0.500', '−0.250')
-    """
-    return f"+{signed(value)}" if value >= 0 else signed(value)

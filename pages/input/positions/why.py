@@ -19,8 +19,8 @@ from engine.measure.positions.permutation import (
 )
 from pages.input.positions import figures_why as figures
 from pages.input.positions import guesses
-from pages.input.positions.answers import TITLES, order_sentence
 from pages.input.positions.why_measured import draw_measured
+from pages.input.positions.words_answers import TITLES, order_sentence
 from ui import explain, session, widgets
 from ui.guess import ask
 from ui.players.plot import plot

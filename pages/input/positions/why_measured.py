@@ -17,9 +17,9 @@ from engine.measure.positions.permutation import (
     Plan,
 )
 from pages.input.positions import figures_why as figures
-from pages.input.positions.answers import TITLES
 from pages.input.positions.figures_why import short
 from pages.input.positions.why_order import draw_trained
+from pages.input.positions.words_answers import TITLES
 from ui import explain, widgets
 from ui.figures.axes import symmetric
 from ui.players.plot import plot

@@ -12,12 +12,12 @@ from engine.measure.positions.permutation import (
     in_order_and_out,
     moves_nothing,
     new_order,
-    setting_of,
     word_order,
 )
 from engine.model import Transformer
 from pages.input.positions import figures_why as figures
-from pages.input.positions.answers import TITLES
+from pages.input.positions import words_answers
+from pages.input.positions.words_answers import TITLES
 from ui import explain, widgets
 from ui.layout import fewer_labels_on_phones
 from ui.model_bar import Subject, subject_bar
@@ -54,7 +54,7 @@ def _draw_order(subject: Subject, move: Move, seed: int) -> None:
     settings = _measured(subject.key, subject.ids, tuple(order.tolist()), subject.model)
     _draw_losses(settings, subject)
     _draw_moved(settings, subject)
-    explain.takeaway(lesson(settings, TITLES[subject.config.position]))
+    explain.takeaway(words_answers.lesson(settings, TITLES[subject.config.position]))
 
 
 def _draw_losses(settings: tuple[Setting, ...], subject: Subject) -> None:
@@ -84,7 +84,7 @@ def _draw_losses(settings: tuple[Setting, ...], subject: Subject) -> None:
 
 def _draw_moved(settings: tuple[Setting, ...], subject: Subject) -> None:
     """How far each token moved, in one setting."""
-    names = [name_of(s) for s in settings]
+    names = [words_answers.setting_name(s) for s in settings]
     chosen = widgets.select("Drawn token by token", names, "why_setting", wrap=True)
     fewer_labels_on_phones(len(subject.ids))
     plot(
@@ -92,15 +92,13 @@ def _draw_moved(settings: tuple[Setting, ...], subject: Subject) -> None:
         key="why_moved",
         height=270,
         name="moved-by-order",
-        data=pd.DataFrame({"token": subject.labels} | {name_of(s): s.moved for s in settings}),
+        data=pd.DataFrame(
+            {"token": subject.labels} | {words_answers.setting_name(s): s.moved for s in settings}
+        ),
         alt=(
             f"How far the final vector of each token moves when the order of the text changes, with {chosen}."
         ),
     )
-
-
-def name_of(setting: Setting) -> str:
-    return f"{'positions' if setting.position else 'no positions'}, {'mask' if setting.mask else 'no mask'}"
 
 
 def _row(setting: Setting, scheme: str) -> str:
@@ -117,29 +115,3 @@ def _measured(
     key: tuple[str, int], ids: tuple[int, ...], order: tuple[int, ...], _model: Transformer
 ) -> tuple[Setting, ...]:
     return in_order_and_out(_model, ids, np.array(order, dtype=np.int64))
-
-
-def lesson(settings: tuple[Setting, ...], scheme: str) -> str:
-    """Sums up the numbers of a model with that position scheme."""
-    bare, placed = (setting_of(settings, position, False) for position in (False, True))
-    leak, both = (setting_of(settings, position, True) for position in (False, True))
-    assert bare is not None and placed is not None
-    words = (
-        "Without positions and without a mask the order makes no difference:"
-        f" {number(bare.relative)}, rounding in float32. "
-    )
-    if leak is None or both is None:
-        return words + f"With its positions on it makes {number(placed.relative)}."
-    if scheme == TITLES["none"]:
-        return words + f"This model has no positions, but its mask leaks some: {number(leak.relative)}."
-    words += (
-        f"The mask alone makes it {number(leak.relative)}, mask and positions ({scheme})"
-        f" {number(both.relative)}. "
-    )
-    if both.loss_in is None or both.loss_out is None or leak.loss_in is None:
-        return words
-    return (
-        words
-        + f"The loss of this text is {both.loss_in:.2f} nats per token in order and {both.loss_out:.2f} out"
-        f" of order; with the positions taken away it is {leak.loss_in:.2f} even in order."
-    )

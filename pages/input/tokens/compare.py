@@ -14,7 +14,7 @@ from pages.input.tokens import guesses, shared
 from pages.input.tokens.chips import Row, token_chips
 from pages.input.tokens.compared import Comparison, draw_answer, draw_lines, draw_others, draw_summary
 from pages.input.tokens.cutting import SHOWN, TOKENIZERS, cut_of, requested_size, vocabulary_of
-from pages.input.tokens.examples import EXAMPLES
+from pages.input.tokens.words_examples import EXAMPLES
 from ui import explain
 from ui.guess import ask
 from ui.text.markdown import safe

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from engine.data.tokenizers.bpe_watch import Watched
 from engine.lab.guesses import tokens
-from pages.input.tokens.examples import EXAMPLES
+from pages.input.tokens.words_examples import EXAMPLES
 from ui.guess import Choice, Guess, offered
 from ui.text.tokens import show_bytes
 

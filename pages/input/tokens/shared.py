@@ -20,7 +20,7 @@ from engine.data.tokenizers.published import PUBLISHED, PublishedTokenizer, whol
 from engine.data.tokenizers.words import WordTokenizer
 from engine.errors import CorpusError, TokenizerError
 from engine.measure.tokens.vocabulary import prefix
-from pages.input.tokens.examples import EXAMPLES, LINE
+from pages.input.tokens.words_examples import EXAMPLES, LINE
 from ui import session, widgets
 from ui.background_jobs import Key, known, measured
 from ui.text.markdown import safe

@@ -8,7 +8,7 @@ import streamlit as st
 from engine.data.tokenizers.published import PublishedTokenizer
 from engine.measure.tokens.vocabulary import Passage, costs, line_counts
 from pages.input.tokens import shared, words
-from pages.input.tokens.examples import LINE
+from pages.input.tokens.words_examples import LINE
 from ui.text.markdown import safe
 from ui.text.tokens import show_bytes
 

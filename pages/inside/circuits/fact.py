@@ -11,8 +11,8 @@ from engine.data.tokenizers import Tokenizer
 from engine.errors import GlassformerError
 from engine.measure.circuits.fact_recall import Fact, answer_of, trace
 from engine.measure.recording import record
+from pages.inside.circuits import words_behaviour as words
 from pages.inside.circuits.figures_fact import answer_by_depth
-from pages.inside.circuits.induction import name_of
 from pages.inside.circuits.prompts import MOST_ANSWER, MOST_PROMPT, OWN, line
 from ui import explain, widgets
 from ui.fit_text import most_tokens, read
@@ -21,7 +21,6 @@ from ui.players.plot import plot
 from ui.text.markdown import safe
 
 HEIGHT = 360
-PARTS = {"attention": "the attention", "feedforward": "the feed-forward network"}
 
 
 @dataclass(frozen=True)
@@ -63,8 +62,8 @@ def draw_fact(subject: Subject) -> None:
         return
     fact, note = found
     _draw(subject, fact)
-    explain.answer(f"After “{safe(prompt)}”: {sentence(fact, subject)}")
-    explain.measure_it(st.markdown, _who(fact))
+    explain.answer(f"After “{safe(prompt)}”: {words.fact_answer(fact, subject)}")
+    explain.measure_it(st.markdown, words.who(fact))
     if note:
         st.caption(f":material/info: {safe(note)}")
 
@@ -114,16 +113,8 @@ def _traced(
     return trace(_subject.model, recording, meant.token), note
 
 
-def depth_names(layers: int) -> list[str]:
-    """
-    >>> depth_names(2)
-    ['embed', 'block 0', 'block 1']
-    """
-    return ["embed", *(f"block {i}" for i in range(layers))]
-
-
 def _draw(subject: Subject, fact: Fact) -> None:
-    names = depth_names(subject.config.n_layers)
+    names = words.depth_names(subject.config.n_layers)
     guesses = [subject.vocabulary[i] for i in fact.guess]
     written = fact.written
     parts = None if written is None else {"attention": written.attention, "feedforward": written.feedforward}
@@ -140,63 +131,4 @@ def _draw(subject: Subject, fact: Fact) -> None:
             f"Rank of “{subject.vocabulary[fact.answer]}” after each block, from {fact.rank[0]:,} to"
             f" {fact.rank[-1]:,}, its probability, and what each block wrote of its logit."
         ),
-    )
-
-
-def sentence(fact: Fact, subject: Subject) -> str:
-    """Returns where it becomes the likeliest, where it climbs most, and who wrote it."""
-    names = depth_names(subject.config.n_layers)
-    word = f"“{safe(subject.vocabulary[fact.answer])}”"
-    if fact.first is None:
-        guess = safe(subject.vocabulary[fact.guess[-1]])
-        text = (
-            f"{word} ends as number **{fact.rank[-1]:,}**, with a probability of {fact.probability[-1]:.3f}:"
-            f" the model would write “{guess}”. Its best place on the way is {fact.rank[fact.best]:,}, after"
-            f" {names[fact.best]}."
-        )
-    else:
-        text = (
-            f"{word} is the likeliest token {_since(fact.first, names)}; in the end with a probability of"
-            f" **{fact.probability[-1]:.2f}**."
-        )
-    if fact.leap is not None:
-        text += (
-            f" It climbs most in {names[fact.leap]}: from number {fact.rank[fact.leap - 1]:,} to"
-            f" {fact.rank[fact.leap]:,}."
-        )
-    return f"{text} {_most(fact)}".strip()
-
-
-def _since(first: int, names: list[str]) -> str:
-    """
-    >>> _since(3, depth_names(3)), _since(1, depth_names(3))
-    ('only after **block 2**, the last', 'after **block 0** already')
-    """
-    if first == 0:
-        return "from the embedding on"
-    if first == len(names) - 1:
-        return f"only after **{names[first]}**, the last"
-    return f"after **{names[first]}** already" if 2 * first < len(names) else f"only after **{names[first]}**"
-
-
-def _most(fact: Fact) -> str:
-    """The part of a block that wrote most of it."""
-    if fact.written is None:
-        return ""
-    part, layer, most = fact.written.most
-    return f"Most of it was written by {PARTS[part]} of block {layer} (**{most:+.1f}** nats)."
-
-
-def _who(fact: Fact) -> str:
-    written = fact.written
-    if written is None:
-        return "Nobody can be named for it: this model's logits are no plain sum of what was written."
-    part, layer, most = written.most
-    name = PARTS[part]
-    head = written.head
-    alone = "" if head is None else f"; of all heads {name_of(head.layer, head.head)}, {head.value:+.1f}"
-    return (
-        f"Attention wrote **{written.by_attention:+.1f}** nats of its logit (less the mean of all), the"
-        f" feed-forward networks **{written.by_feedforward:+.1f}**; most {name} of block {layer},"
-        f" {most:+.1f}{alone}."
     )

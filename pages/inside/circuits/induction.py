@@ -6,14 +6,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.config import ResolvedConfig
 from engine.data.tokenizers import Tokenizer, token_bytes
 from engine.measure.attention.habits import STRONG
-from engine.measure.attention.heads import HeadValue
 from engine.measure.circuits.induction import (
     Repeat,
     drawn,
-    guessing,
     ordinary,
     read_twice,
 )
@@ -58,7 +55,7 @@ def draw_induction(subject: Subject) -> None:
     once = drawn(pool, count, seed)
     repeat = _read(subject.key, once, subject)
     _draw_readings(subject, repeat)
-    explain.answer(" ".join(sentences(repeat, _trained_on(subject), subject.config)))
+    explain.answer(" ".join(words.sentences(repeat, _trained_on(subject), subject.config)))
     if repeat.strong:
         ask("head", guesses.head, subject.model, repeat)
     explain.measure_it(_measured, subject, repeat)
@@ -67,7 +64,7 @@ def draw_induction(subject: Subject) -> None:
 def _measured(subject: Subject, repeat: Repeat) -> None:
     """Draws the second reading without the heads that copy, and every head's score."""
     if (knockout := _knocked_out(subject, repeat)) is not None and repeat.strong:
-        st.markdown(without_them(knockout))
+        st.markdown(words.without_them(knockout))
     _every_head(repeat)
 
 
@@ -106,7 +103,7 @@ def _knocked_out(subject: Subject, repeat: Repeat) -> Knockout | None:
     )
     if result is None:
         return None
-    names = [name_of(*head) for head in result.heads]
+    names = [words.name_of(*head) for head in result.heads]
     off = np.arange(len(result.without))
     plot(
         figures.knocked_out(result.without, result.others, result.others_mean, names, repeat.first_loss),
@@ -126,69 +123,6 @@ def _knocked_out(subject: Subject, repeat: Repeat) -> Knockout | None:
         ),
     )
     return result
-
-
-def name_of(layer: int, head: int) -> str:
-    """Returns the name of a head on the axes: both counted from 0.
-
-    >>> name_of(18, 6)
-    '18.6'
-    """
-    return f"{layer}.{head}"
-
-
-def sentences(repeat: Repeat, trained_on: str | None, config: ResolvedConfig) -> list[str]:
-    """Says what is seen and which heads copy, or why none does."""
-    sentences = [words.read_twice(repeat, guessing(config.vocab_size))]
-    if not repeat.strong:
-        return [*sentences, *_why_not(repeat, trained_on, config)]
-    best, many = repeat.strong[0], len(repeat.strong)
-    sentences.append(
-        (f"{many} heads look" if many > 1 else "One head looks")
-        + " at what came after the same token last time"
-        + (", most of all **head " if many > 1 else ": **head ")
-        + f"{name_of(best.layer, best.head)}** ({best.value:.0%} of its weight)."
-    )
-    return sentences
-
-
-def without_them(knockout: Knockout) -> str:
-    """Says what the second reading costs with the best heads off, and with as many others."""
-    off = len(knockout.heads)
-    below = f"; {_below(knockout.below[0])}." if knockout.below else "."
-    return (
-        f"Without the best {off} the second reading costs **{knockout.without[-1]:.1f}** nats, without"
-        f" {off} random heads of the same layers {knockout.others_mean[-1]:.1f}{below}"
-    )
-
-
-def _below(head: HeadValue) -> str:
-    """`head.value` is the loss without it."""
-    name = name_of(head.layer, head.head)
-    return f"without {name} alone, a head below them that reads the token before, {head.value:.1f}"
-
-
-def _why_not(repeat: Repeat, trained_on: str | None, config: ResolvedConfig) -> list[str]:
-    """Says that no head copies, and what is missing for it."""
-    most, before = repeat.best[0], repeat.before
-    sentences = [
-        "**No induction head**: the most that a head gives to what came after the same token is"
-        f" {most.value:.0%} ({name_of(most.layer, most.head)}), and {STRONG:.0%} would make it one."
-    ]
-    if config.n_layers == 1:
-        sentences.append("With one layer there can be none: it needs a head below it to read from.")
-    else:
-        sentences.append(_below_it(before))
-    if trained_on is not None:
-        sentences.append(trained_on)
-    return sentences
-
-
-def _below_it(before: HeadValue) -> str:
-    name = f"{name_of(before.layer, before.head)}, {before.value:.0%}"
-    if before.value >= STRONG:
-        return f"A head that reads the token before, the other half of the circuit, is there ({name})."
-    return f"Nor does a head below read the token before, the other half of the circuit (most: {name})."
 
 
 def _trained_on(subject: Subject) -> str | None:
@@ -224,7 +158,7 @@ def _every_head(repeat: Repeat) -> None:
     )
     best = [
         {
-            "head": name_of(one.layer, one.head),
+            "head": words.name_of(one.layer, one.head),
             "looks at what came after": one.value,
             "at the token before": float(repeat.previous[one.layer, one.head]),
         }

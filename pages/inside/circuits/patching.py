@@ -19,8 +19,8 @@ from engine.measure.circuits.prompt_pairs import (
     prompts_of,
 )
 from pages.inside.circuits import figures_patching as figures
-from pages.inside.circuits.patching_answer import SITES, depth_names, sentence, untouched
 from pages.inside.circuits.prompts import OWN, Pair, custom_pair, pairs_for
+from pages.inside.circuits.words_patching import SITES, depth_names, sentence, untouched
 from ui import explain, widgets
 from ui.background_jobs import measured
 from ui.figures.labels import crowded

@@ -19,14 +19,12 @@ from engine.measure.circuits.sinks import (
 )
 from pages.inside.circuits import figures_sinks as figures
 from pages.inside.circuits import words_behaviour as words
-from pages.inside.circuits.induction import name_of
 from pages.inside.circuits.measured_text import SHORT, long_text
 from ui import explain, widgets
 from ui.background_jobs import measured
 from ui.fit_text import most_tokens
 from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.text.markdown import safe
 
 FRONT = ("\n", " the", ".", "e", "Z")
 TITLES: dict[Opening, str] = {
@@ -65,7 +63,7 @@ def draw_sinks(subject: Subject) -> None:
         _draw_layers(found, opening, subject)
     with right:
         _draw_losses(found, opening)
-    explain.answer(sentence(found, opening, subject))
+    explain.answer(words.sinks_answer(found, opening, subject))
     explain.measure_it(_heads, found.of(opening))
     explain.by_hand(st.markdown, words.SINKS_METHOD)
 
@@ -128,40 +126,10 @@ def _draw_losses(found: Sinks, opening: Opening) -> None:
     )
 
 
-def sentence(sinks: Sinks, opening: Opening, subject: Subject) -> str:
-    """Says what is seen under one opening."""
-    told, kept = sinks.of(opening), sinks.of("kept")
-    first = f"“{safe(subject.vocabulary[told.ids[told.seen]])}”"
-    loss = f"the second half costs {told.loss:.2f} nats a token instead of {kept.loss:.2f}"
-    if opening == "kept":
-        return _as_it_is(told, first) + _lost(sinks)
-    if opening in ("other", "dropped"):
-        stays = "the sink is wherever the text begins" if told.is_sink else "no sink there either"
-        return (
-            f"Now the text begins with {first}, and **{told.mean:.0%}** of all weight lies on that"
-            f" ({kept.mean:.0%} on the old first one before): {stays}. {loss[0].upper()}{loss[1:]}."
-        )
-    if opening == "forgotten":
-        gone = f"“{safe(subject.vocabulary[sinks.ids[0]])}”"
-        grows = (
-            "a new sink is there at once" if told.is_sink else "no new sink forms for what was read with it"
-        )
-        return (
-            f"From the middle on nobody sees {gone} any more. What is now the first, {first}, gets"
-            f" **{told.mean:.0%}** (evenly: {told.even:.0%}): {grows}, and {loss}. A text that never had it"
-            f" costs {sinks.of('dropped').loss:.2f}."
-        )
-    other = f"“{safe(subject.vocabulary[sinks.ids[sinks.control]])}” (position {sinks.control})"
-    return (
-        f"From the middle on nobody sees {other}, a token of the first half like any other: {loss}. Without"
-        f" the first one it was **{sinks.of('forgotten').loss:.2f}**."
-    )
-
-
 def _heads(told: OpeningResult) -> None:
     """How many heads rest there, and how long the values are that they take from there."""
     most = told.most
-    st.markdown(words.resting(told, name_of(most.layer, most.head)))
+    st.markdown(words.resting(told, words.name_of(most.layer, most.head)))
     layers, kv = told.lengths.shape[1:]
     plot(
         figures.value_bars(told.lengths),
@@ -175,27 +143,4 @@ def _heads(told: OpeningResult) -> None:
             "others": told.lengths[1].ravel(),
         },
         alt=words.VALUES_ALT,
-    )
-
-
-def _as_it_is(told: OpeningResult, first: str) -> str:
-    if not told.is_sink:
-        most = told.most
-        return (
-            f"**{told.mean:.1%}** of all weight lies on the first token, {first}; spread evenly it would be"
-            f" {told.even:.1%}. The most that a head gives it is {most.value:.0%}"
-            f" ({name_of(most.layer, most.head)}): this model makes no sink. That takes long training on much"
-            " text (Gu et al. 2024). "
-        )
-    return (
-        f"**{told.mean:.0%}** of all weight lies on the first token, {first}; spread evenly it would be"
-        f" {told.even:.0%}. "
-    )
-
-
-def _lost(found: Sinks) -> str:
-    kept, gone, never = (found.of(one).loss for one in ("kept", "forgotten", "dropped"))
-    return (
-        f"Forgotten half-way, the rest of the text costs **{gone:.2f}** nats a token instead of {kept:.2f}"
-        f" ({never:.2f} where the text never had it)."
     )

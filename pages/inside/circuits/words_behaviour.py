@@ -2,11 +2,23 @@
 
 from dataclasses import replace
 
+from engine.config import ResolvedConfig
 from engine.measure.attention.habits import STRONG
-from engine.measure.circuits.induction import Repeat
-from engine.measure.circuits.sinks import OpeningResult
+from engine.measure.attention.heads import HeadValue
+from engine.measure.circuits.fact_recall import Fact
+from engine.measure.circuits.induction import (
+    Repeat,
+    guessing,
+)
+from engine.measure.circuits.knockout import Knockout
+from engine.measure.circuits.sinks import (
+    Opening,
+    OpeningResult,
+    Sinks,
+)
 from ui.model_bar import Subject
 from ui.page_frame import Words
+from ui.text.markdown import safe
 
 INDUCTION_QUESTION = "Can the model repeat what it has read only once?"
 INDUCTION = Words(
@@ -156,4 +168,190 @@ def fact(subject: Subject) -> Words:
         FACT
         if subject.is_pretrained
         else replace(FACT, attempt=f"{FACT_SMALL} {REAL}: ask it for a capital.")
+    )
+
+
+def name_of(layer: int, head: int) -> str:
+    """Returns the name of a head on the axes: both counted from 0.
+
+    >>> name_of(18, 6)
+    '18.6'
+    """
+    return f"{layer}.{head}"
+
+
+def sentences(repeat: Repeat, trained_on: str | None, config: ResolvedConfig) -> list[str]:
+    """Says what is seen and which heads copy, or why none does."""
+    sentences = [read_twice(repeat, guessing(config.vocab_size))]
+    if not repeat.strong:
+        return [*sentences, *why_not(repeat, trained_on, config)]
+    best, many = repeat.strong[0], len(repeat.strong)
+    sentences.append(
+        (f"{many} heads look" if many > 1 else "One head looks")
+        + " at what came after the same token last time"
+        + (", most of all **head " if many > 1 else ": **head ")
+        + f"{name_of(best.layer, best.head)}** ({best.value:.0%} of its weight)."
+    )
+    return sentences
+
+
+def without_them(knockout: Knockout) -> str:
+    """Says what the second reading costs with the best heads off, and with as many others."""
+    off = len(knockout.heads)
+    below = f"; {below_head(knockout.below[0])}." if knockout.below else "."
+    return (
+        f"Without the best {off} the second reading costs **{knockout.without[-1]:.1f}** nats, without"
+        f" {off} random heads of the same layers {knockout.others_mean[-1]:.1f}{below}"
+    )
+
+
+def below_head(head: HeadValue) -> str:
+    """`head.value` is the loss without it."""
+    name = name_of(head.layer, head.head)
+    return f"without {name} alone, a head below them that reads the token before, {head.value:.1f}"
+
+
+def why_not(repeat: Repeat, trained_on: str | None, config: ResolvedConfig) -> list[str]:
+    """Says that no head copies, and what is missing for it."""
+    most, before = repeat.best[0], repeat.before
+    sentences = [
+        "**No induction head**: the most that a head gives to what came after the same token is"
+        f" {most.value:.0%} ({name_of(most.layer, most.head)}), and {STRONG:.0%} would make it one."
+    ]
+    if config.n_layers == 1:
+        sentences.append("With one layer there can be none: it needs a head below it to read from.")
+    else:
+        sentences.append(below_it(before))
+    if trained_on is not None:
+        sentences.append(trained_on)
+    return sentences
+
+
+def below_it(before: HeadValue) -> str:
+    name = f"{name_of(before.layer, before.head)}, {before.value:.0%}"
+    if before.value >= STRONG:
+        return f"A head that reads the token before, the other half of the circuit, is there ({name})."
+    return f"Nor does a head below read the token before, the other half of the circuit (most: {name})."
+
+
+def sinks_answer(sinks: Sinks, opening: Opening, subject: Subject) -> str:
+    """Says what is seen under one opening."""
+    told, kept = sinks.of(opening), sinks.of("kept")
+    first = f"“{safe(subject.vocabulary[told.ids[told.seen]])}”"
+    loss = f"the second half costs {told.loss:.2f} nats a token instead of {kept.loss:.2f}"
+    if opening == "kept":
+        return as_it_is(told, first) + lost(sinks)
+    if opening in ("other", "dropped"):
+        stays = "the sink is wherever the text begins" if told.is_sink else "no sink there either"
+        return (
+            f"Now the text begins with {first}, and **{told.mean:.0%}** of all weight lies on that"
+            f" ({kept.mean:.0%} on the old first one before): {stays}. {loss[0].upper()}{loss[1:]}."
+        )
+    if opening == "forgotten":
+        gone = f"“{safe(subject.vocabulary[sinks.ids[0]])}”"
+        grows = (
+            "a new sink is there at once" if told.is_sink else "no new sink forms for what was read with it"
+        )
+        return (
+            f"From the middle on nobody sees {gone} any more. What is now the first, {first}, gets"
+            f" **{told.mean:.0%}** (evenly: {told.even:.0%}): {grows}, and {loss}. A text that never had it"
+            f" costs {sinks.of('dropped').loss:.2f}."
+        )
+    other = f"“{safe(subject.vocabulary[sinks.ids[sinks.control]])}” (position {sinks.control})"
+    return (
+        f"From the middle on nobody sees {other}, a token of the first half like any other: {loss}. Without"
+        f" the first one it was **{sinks.of('forgotten').loss:.2f}**."
+    )
+
+
+def as_it_is(result: OpeningResult, first: str) -> str:
+    if not result.is_sink:
+        most = result.most
+        return (
+            f"**{result.mean:.1%}** of all weight lies on the first token, {first}; spread evenly it would be"
+            f" {result.even:.1%}. The most that a head gives it is {most.value:.0%}"
+            f" ({name_of(most.layer, most.head)}): this model makes no sink. That takes long training on much"
+            " text (Gu et al. 2024). "
+        )
+    return (
+        f"**{result.mean:.0%}** of all weight lies on the first token, {first}; spread evenly it would be"
+        f" {result.even:.0%}. "
+    )
+
+
+def lost(result: Sinks) -> str:
+    kept, gone, never = (result.of(one).loss for one in ("kept", "forgotten", "dropped"))
+    return (
+        f"Forgotten half-way, the rest of the text costs **{gone:.2f}** nats a token instead of {kept:.2f}"
+        f" ({never:.2f} where the text never had it)."
+    )
+
+
+FACT_PARTS = {"attention": "the attention", "feedforward": "the feed-forward network"}
+
+
+def depth_names(layers: int) -> list[str]:
+    """
+    >>> depth_names(2)
+    ['embed', 'block 0', 'block 1']
+    """
+    return ["embed", *(f"block {i}" for i in range(layers))]
+
+
+def fact_answer(fact: Fact, subject: Subject) -> str:
+    """Returns where it becomes the likeliest, where it climbs most, and who wrote it."""
+    names = depth_names(subject.config.n_layers)
+    word = f"“{safe(subject.vocabulary[fact.answer])}”"
+    if fact.first is None:
+        guess = safe(subject.vocabulary[fact.guess[-1]])
+        text = (
+            f"{word} ends as number **{fact.rank[-1]:,}**, with a probability of {fact.probability[-1]:.3f}:"
+            f" the model would write “{guess}”. Its best place on the way is {fact.rank[fact.best]:,}, after"
+            f" {names[fact.best]}."
+        )
+    else:
+        text = (
+            f"{word} is the likeliest token {since(fact.first, names)}; in the end with a probability of"
+            f" **{fact.probability[-1]:.2f}**."
+        )
+    if fact.leap is not None:
+        text += (
+            f" It climbs most in {names[fact.leap]}: from number {fact.rank[fact.leap - 1]:,} to"
+            f" {fact.rank[fact.leap]:,}."
+        )
+    return f"{text} {most_written(fact)}".strip()
+
+
+def since(first: int, names: list[str]) -> str:
+    """
+    >>> since(3, depth_names(3)), since(1, depth_names(3))
+    ('only after **block 2**, the last', 'after **block 0** already')
+    """
+    if first == 0:
+        return "from the embedding on"
+    if first == len(names) - 1:
+        return f"only after **{names[first]}**, the last"
+    return f"after **{names[first]}** already" if 2 * first < len(names) else f"only after **{names[first]}**"
+
+
+def most_written(fact: Fact) -> str:
+    """The part of a block that wrote most of it."""
+    if fact.written is None:
+        return ""
+    part, layer, most = fact.written.most
+    return f"Most of it was written by {FACT_PARTS[part]} of block {layer} (**{most:+.1f}** nats)."
+
+
+def who(fact: Fact) -> str:
+    written = fact.written
+    if written is None:
+        return "Nobody can be named for it: this model's logits are no plain sum of what was written."
+    part, layer, most = written.most
+    name = FACT_PARTS[part]
+    head = written.head
+    alone = "" if head is None else f"; of all heads {name_of(head.layer, head.head)}, {head.value:+.1f}"
+    return (
+        f"Attention wrote **{written.by_attention:+.1f}** nats of its logit (less the mean of all), the"
+        f" feed-forward networks **{written.by_feedforward:+.1f}**; most {name} of block {layer},"
+        f" {most:+.1f}{alone}."
     )

@@ -20,7 +20,6 @@ from engine.measure.residual.lens import (
     lens_steps,
     logit_lens,
     reach,
-    settling,
 )
 from pages.inside.residual import figures, words
 from pages.inside.residual.figures_depth import guess_bars
@@ -79,7 +78,7 @@ def draw_lens(subject: Subject) -> None:
         height=max(260, min(34 * len(found.depths) + 90, 400)),
         name="logit-lens-climb",
         data=_climb_rows(subject, lens, names, position),
-        alt=f"The likeliest tokens {position_word(subject.config)} token {position}, at each depth.",
+        alt=f"The likeliest tokens {words.position_word(subject.config)} token {position}, at each depth.",
     )
     before = int(lens.guess[max(found.settled - 1, 0), position])
     word, earlier = subject.vocabulary[final], subject.vocabulary[before]
@@ -171,7 +170,7 @@ def _grid(subject: Subject, lens: Lens, names: list[str], position: int) -> None
         " is already the final one. Click a cell."
     )
     _draw_cell(subject, lens, names, *chosen)
-    explain.takeaway(_settling(lens, names))
+    explain.takeaway(words.settled_at(lens, names))
 
 
 def _caveats(subject: Subject) -> None:
@@ -191,18 +190,11 @@ def _caveats(subject: Subject) -> None:
         )
 
 
-def position_word(config: ModelConfig) -> str:
-    """Returns the word for where a guess stands: a causal model guesses what comes after a token; an encoder,
-    what stands there.
-    """
-    return "after" if config.causal else "at"
-
-
 def _hints(
     lens: Lens, subject: Subject, names: Sequence[str], said: Sequence[Sequence[str]]
 ) -> list[list[str]]:
     """Returns the hover text of each cell, (depth, query)."""
-    tokens, where = [plain(label) for label in subject.labels], position_word(subject.config)
+    tokens, where = [plain(label) for label in subject.labels], words.position_word(subject.config)
     return [
         [
             f"{name}, {where} “{token}”<br>guess “{plain(word)}”, probability {p:.3f}<br>KL to the output"
@@ -254,7 +246,7 @@ def _draw_cell(subject: Subject, lens: Lens, names: Sequence[str], depth: int, p
     with text:
         _move_buttons(depth, position, lens.guess.shape)
         st.markdown(
-            f"**{safe(names[depth])}**, {position_word(subject.config)} token {position},"
+            f"**{safe(names[depth])}**, {words.position_word(subject.config)} token {position},"
             f" “{safe(subject.labels[position])}”"
         )
         following = (
@@ -288,20 +280,3 @@ def _move_buttons(depth: int, position: int, shape: tuple[int, ...]) -> None:
 
 def _go(depth: int, position: int) -> None:
     widgets.write_url(CELL, f"{depth}-{position}")
-
-
-def _settling(lens: Lens, names: Sequence[str]) -> str:
-    """Which layer settles the tokens, counted."""
-    found = settling(lens)
-    text = ", ".join(f"{names[d]}: {n}" for d, n in enumerate(found.counts) if n)
-    step = (
-        ""
-        if found.step is None
-        else f"The largest step towards the output is {names[found.step]}'s: mean KL"
-        f" {found.kl[found.step - 1]:.2f} → {found.kl[found.step]:.2f} nats."
-    )
-    return (
-        f"**Half of the tokens are settled by {names[found.half]}** ({found.by[found.half]} of"
-        f" {found.tokens}). First depth from which on the top guess stays: {text}. At the embedding the"
-        f" guesses are {found.kl[0]:.2f} nats from the output on average. {step}"
-    )

@@ -25,7 +25,7 @@ from engine.measure.residual.stream import (
     writer_of,
 )
 from pages.inside.residual import figures, words
-from pages.inside.residual.push import POSITION, first_position, not_a_sum
+from pages.inside.residual.push import POSITION, first_position
 from ui import explain, widgets
 from ui.layout import scrolled
 from ui.model_bar import Subject
@@ -185,7 +185,7 @@ def _draw_cosines(subject: Subject, stream: Stream, usual: Stream, position: int
 
 def _draw_shares(subject: Subject, stream: Stream, usual: Stream, position: int) -> None:
     if stream.shares is None or usual.shares is None:
-        st.info(not_a_sum(subject.config, subject.model.parts))
+        st.info(words.not_a_sum(subject.config, subject.model.parts))
         return
     _bars(
         stream.writes,

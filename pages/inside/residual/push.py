@@ -6,10 +6,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.config import ResolvedConfig
 from engine.measure.residual.attribution import Attribution, Pushes, Versus, attribute, pushes
 from engine.measure.residual.lens import sureness, telling
-from engine.parts.protocols import Parts
 from pages.inside.residual import figures, words
 from pages.inside.residual.lens import blanks, following, read_so_far
 from pages.inside.residual.targets import choose_tokens
@@ -31,30 +29,10 @@ def _attribution(
     return attribute(_subject.model, _subject.recording(), position, target, versus)
 
 
-def not_a_sum(config: ResolvedConfig, parts: Parts) -> str:
-    """Returns why the final stream, or a logit, cannot be taken apart into writes."""
-    if parts.wiring(config).replaces:
-        return (
-            "This model has no residual stream: each sublayer replaces what it read, so nothing is a sum that"
-            " could be taken apart."
-        )
-    if parts.sums(config):
-        card = parts.norm(config).card
-        return (
-            f"The final norm of this model is {card.title} ({card.source}): {card.nonlinearity} changes each"
-            " number by a factor of its own, so a logit is not the sum of what was written to the stream."
-        )
-    return (
-        "This model is post-norm: after every sum a norm rescales the whole stream, so the final stream is"
-        " not the sum of what was written. Every write passes through all the norms above it; one frozen"
-        " divisor is not enough to take that apart, so it is not offered here."
-    )
-
-
 def draw_push(subject: Subject) -> None:
     """Draws the parts of one logit, as bars; heads against layers and the sum are folded."""
     if not subject.model.parts.logit_is_sum(subject.config):
-        st.info(not_a_sum(subject.config, subject.model.parts))
+        st.info(words.not_a_sum(subject.config, subject.model.parts))
         return
     position = token_strip(
         subject.labels, key=POSITION, chosen=first_position(subject), label=_strip_label(subject)
@@ -110,7 +88,7 @@ def _more(subject: Subject, attribution: Attribution, told: Pushes, name: str, v
     }
     for column, (label, value) in zip(st.columns(3), facts.items(), strict=True):
         column.metric(safe(label), value)
-    st.caption(frozen_words(subject.config, subject.model.parts, attribution.scale))
+    st.caption(words.frozen_words(subject.config, subject.model.parts, attribution.scale))
     if subject.model.parts.mixer(subject.config).present:
         layers, heads = ([str(i) for i in range(n)] for n in attribution.heads.shape)
         plot(
@@ -134,14 +112,3 @@ def _strip_label(subject: Subject) -> str:
         if subject.config.causal
         else "Position whose token is predicted"
     )
-
-
-def frozen_words(config: ResolvedConfig, parts: Parts, scale: float) -> str:
-    """Says how the final norm was treated."""
-    norm = parts.norm(config).card
-    if not norm.present:
-        return "There is no final norm, so nothing had to be frozen."
-    words = norm.linear_words(config)
-    rest = f"what else {norm.title} does (each vector is {words}) is linear and stays in"
-    what = rest if words else f"{norm.title} does nothing else"
-    return f"The final norm's divisor is frozen at {scale:.3f}, its value on this text; {what}."

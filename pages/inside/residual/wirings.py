@@ -9,29 +9,26 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.config import Norm, Wiring
+from engine.config import Norm
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.progress import Progress, Steps
 from engine.errors import CorpusError
 from engine.measure.residual.gradient_by_depth import (
-    EPS,
     Init,
-    LastBlock,
     Plan,
     Profile,
     Quantity,
     averaged,
     blocks_of,
-    gradient_flow,
     last_block,
     measure,
     ratios,
-    reason,
     unusable,
 )
 from engine.parts.cards.norms import NORM_CARDS, norm_title
 from pages.inside.residual import figures
+from pages.inside.residual import words_wirings as words
 from ui import explain, session, widgets
 from ui.background_jobs import measured
 from ui.players.plot import plot
@@ -181,13 +178,6 @@ def _by_layer(means: dict[tuple[str, int], np.ndarray]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["wiring", "blocks", "block", "value"])
 
 
-THEORY = {
-    "pre": "the identity path carries the gradient to every block: flat",
-    "post": "a norm after every sum damps the path, so gradients are larger near the output",
-    "none": "a product of Jacobians: vanishes or explodes with depth",
-}
-
-
 def _say(
     plan: Plan, profiles: tuple[Profile, ...], means: dict[Quantity, Any], quantity: Quantity, depth: int
 ) -> None:
@@ -197,12 +187,15 @@ def _say(
         values = means[quantity].get((wiring, depth))
         if values is not None:
             blocks = blocks_of(values, depth)
-            remark = instead(plan, wiring, blocks, blocks_of(means["activations"][wiring, depth], depth))
+            remark = words.instead(
+                plan, wiring, blocks, blocks_of(means["activations"][wiring, depth], depth)
+            )
             lines.append(
-                f"| **{figures.WIRING_WORDS[wiring]}** | {THEORY[wiring]} | {seen(blocks)}{remark} |"
+                f"| **{figures.WIRING_WORDS[wiring]}** | {words.THEORY[wiring]} |"
+                f" {words.seen(blocks)}{remark} |"
             )
     st.markdown(
-        f"| wiring | theory, at initialisation | seen here, {depth} blocks |\n|---|---|---|\n"
+        f"| wiring | theory, at initialisation | words.seen here, {depth} blocks |\n|---|---|---|\n"
         + "\n".join(lines)
     )
     broken = unusable(profiles)
@@ -213,74 +206,4 @@ def _say(
         )
     found = last_block(means["weights"], depth)
     if found is not None and NORM_CARDS[plan.norm].divides:
-        explain.takeaway(_proved(found, plan.init))
-
-
-def seen(blocks: np.ndarray) -> str:
-    """Describes how gradients (block,) change on their way from the last block to the first.
-
-    >>> seen(np.array([1e-6, 1.0]))
-    'vanishes: the first block gets 1e-06 of the last one’s'
-    """
-    found = gradient_flow(blocks)
-    return {
-        "not finite": "not finite: it explodes beyond what float32 can hold",
-        "zero": "0 everywhere: smaller than the smallest float32",
-        "zero at the last": "0 at the last block",
-        "zero at the first": (
-            f"vanishes: exactly 0 at the first block, below the smallest float32; {found.reached} of"
-            f" {found.blocks} blocks get any"
-        ),
-        "flat": f"flat: first ÷ last = {found.ratio:.2f}",
-        "fades": f"fades: first ÷ last = {found.ratio:.2g}",
-        "vanishes": f"vanishes: the first block gets {found.ratio:.2g} of the last one’s",
-        "grows": f"grows towards the input: first ÷ last = {found.ratio:.2g}",
-        "explodes": f"explodes: the first block gets {found.ratio:.2g} times the last one’s",
-    }[found.fate]
-
-
-def instead(plan: Plan, wiring: Wiring, blocks: np.ndarray, lengths: np.ndarray) -> str:
-    """Returns a sentence where what was seen is not what theory says, or has a reason that can be seen.
-    `lengths`: norm of the stream (block,).
-    """
-    found = reason(plan, wiring, blocks, lengths)
-    if found is None:
-        return ""
-    words = {
-        "no norm": "Not flat: with no norm in front, a write grows with the stream that it reads",
-        "stream grows": (
-            f"Not flat: the stream grows, from {lengths[0]:.2g} to {lengths[-1]:.2g}, and a norm divides"
-            " gradients by the length of what it reads"
-        ),
-        "saturates": (
-            f"Not flat: the stream grows, from {lengths[0]:.2g} to {lengths[-1]:.2g}, and where a number is"
-            f" large {NORM_CARDS[plan.norm].title} has hardly a slope"
-        ),
-        "as pre-norm": "Without a norm this is the same model as pre-norm",
-        "own paths": ("Not what was expected: presumably the sublayers' own paths carry what the norms damp"),
-        "small writes": "Not what was expected: each write is small beside the stream",
-        "restored": ("Not what was expected: the norm before each sublayer restores the size that was lost"),
-        "epsilon": (
-            f"The norms cannot stop it: the stream became so short that $\\varepsilon$ = {EPS:g} in their"
-            " divisor outweighs it"
-        ),
-    }
-    return f". {words[found]}"
-
-
-def _proved(last_block: LastBlock, init: str) -> str:
-    """Says what Xiong et al. 2020 prove about the last block: its gradient shrinks like 1/sqrt(L) in
-    pre-norm, not in post-norm.
-    """
-    return (
-        "Xiong et al. (2020) prove it for the *last* block: in pre-norm the gradient of its weights shrinks"
-        " like $1/\\sqrt{L}$ with the number of blocks, in post-norm it does not. From"
-        f" {last_block.least} to {last_block.depth} blocks $1/\\sqrt{{L}}$ would be a factor"
-        f" {last_block.theory:.2f}; measured: pre-norm × {last_block.pre:.2f}, post-norm ×"
-        f" {last_block.post:.2f}. "
-        + (
-            "These weights are like theirs."
-            if init == "fan_in"
-            else "Their weights start with std about $1/\\sqrt{inputs}$: choose that above to see it."
-        )
-    )
+        explain.takeaway(words.proved(found, plan.init))

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
+from engine.config import ModelConfig, ResolvedConfig
 from engine.experiments.no_residual import Pair
 from engine.measure.residual.attribution import Pushes, Versus
-from engine.measure.residual.lens import DepthTable
+from engine.measure.residual.lens import (
+    DepthTable,
+    Lens,
+    settling,
+)
 from engine.measure.residual.norm_example import Habit, NormExample
 from engine.measure.residual.stream import Summary
 from engine.parts.cards.norms import NORM_CARDS, norm_title
+from engine.parts.protocols import Parts
 from ui.page_frame import Words
 from ui.text.markdown import safe
 from ui.text.numbers import minus, nats, number
@@ -372,4 +379,59 @@ def trained_again(now: Pair, then: Pair, corpus: str) -> str:
     return (
         f"Trained now on *{safe(corpus)}*: {now.added.loss:.3f} nats with residual connections,"
         f" {now.replaced.loss:.3f} without. Shipped: {then.added.loss:.3f} and {then.replaced.loss:.3f}."
+    )
+
+
+def not_a_sum(config: ResolvedConfig, parts: Parts) -> str:
+    """Returns why the final stream, or a logit, cannot be taken apart into writes."""
+    if parts.wiring(config).replaces:
+        return (
+            "This model has no residual stream: each sublayer replaces what it read, so nothing is a sum that"
+            " could be taken apart."
+        )
+    if parts.sums(config):
+        card = parts.norm(config).card
+        return (
+            f"The final norm of this model is {card.title} ({card.source}): {card.nonlinearity} changes each"
+            " number by a factor of its own, so a logit is not the sum of what was written to the stream."
+        )
+    return (
+        "This model is post-norm: after every sum a norm rescales the whole stream, so the final stream is"
+        " not the sum of what was written. Every write passes through all the norms above it; one frozen"
+        " divisor is not enough to take that apart, so it is not offered here."
+    )
+
+
+def frozen_words(config: ResolvedConfig, parts: Parts, scale: float) -> str:
+    """Says how the final norm was treated."""
+    norm = parts.norm(config).card
+    if not norm.present:
+        return "There is no final norm, so nothing had to be frozen."
+    words = norm.linear_words(config)
+    rest = f"what else {norm.title} does (each vector is {words}) is linear and stays in"
+    what = rest if words else f"{norm.title} does nothing else"
+    return f"The final norm's divisor is frozen at {scale:.3f}, its value on this text; {what}."
+
+
+def position_word(config: ModelConfig) -> str:
+    """Returns the word for where a guess stands: a causal model guesses what comes after a token; an encoder,
+    what stands there.
+    """
+    return "after" if config.causal else "at"
+
+
+def settled_at(lens: Lens, names: Sequence[str]) -> str:
+    """Which layer settles the tokens, counted."""
+    found = settling(lens)
+    text = ", ".join(f"{names[d]}: {n}" for d, n in enumerate(found.counts) if n)
+    step = (
+        ""
+        if found.step is None
+        else f"The largest step towards the output is {names[found.step]}'s: mean KL"
+        f" {found.kl[found.step - 1]:.2f} → {found.kl[found.step]:.2f} nats."
+    )
+    return (
+        f"**Half of the tokens are settled by {names[found.half]}** ({found.by[found.half]} of"
+        f" {found.tokens}). First depth from which on the top guess stays: {text}. At the embedding the"
+        f" guesses are {found.kl[0]:.2f} nats from the output on average. {step}"
     )

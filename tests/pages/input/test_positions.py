@@ -42,9 +42,9 @@ from engine.weights.checkpoints import Checkpoint
 from pages.input.positions import bench_choice, rope_arrows, shared
 from pages.input.positions import figures_why as figures
 from pages.input.positions import sinusoidal_clock as clock
-from pages.input.positions.answers import TITLES
 from pages.input.positions.rope_arrows import SHIFTS
 from pages.input.positions.t5 import BUCKETS, FARTHEST
+from pages.input.positions.words_answers import TITLES
 from tests.pages.helpers import FOLDS, opened, unescaped
 from tests.pages.stage import StageManager, view_of
 from ui import (

@@ -34,11 +34,11 @@ from engine.measure.circuits.quantisation import (
 )
 from engine.measure.recording import record
 from pages.inside.circuits import steering as steering_view
-from pages.inside.circuits.fact import PARTS
-from pages.inside.circuits.induction import sentences, without_them
-from pages.inside.circuits.patching_answer import sentence
 from pages.inside.circuits.prompts import PAIRS
 from pages.inside.circuits.steering_prompts import COEFFICIENTS, LETTERS, MOST_PROMPT
+from pages.inside.circuits.words_behaviour import FACT_PARTS as PARTS
+from pages.inside.circuits.words_behaviour import sentences, without_them
+from pages.inside.circuits.words_patching import sentence
 from tests.pages.helpers import opened, said, unescaped
 from tests.pages.inside.models import MODERN, SMALL, run_of, shipped
 from tests.pages.real_model import carried

@@ -1,19 +1,36 @@
-"""The sentences that answer the views of Positions, of what their figures show; Markdown."""
+"""The sentences that say what the figures of Positions show; Markdown."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from engine.config import Position
-from engine.measure.positions.extrapolation import Reach
+from engine.measure.positions.alibi import slope_rule
+from engine.measure.positions.extrapolation import (
+    HELD,
+    TIMES,
+    Curve,
+    Reach,
+    far_buckets,
+    least,
+    reach_of,
+)
 from engine.measure.positions.permutation import SCHEMES as ALL
-from engine.measure.positions.permutation import OrderEffect
+from engine.measure.positions.permutation import (
+    OrderEffect,
+    Setting,
+    setting_of,
+)
 from engine.measure.positions.position_scores import DistanceScores
 from engine.measure.positions.position_table import PositionTable
 from engine.measure.positions.rope import Decay, LayoutLoss, Layouts, Score, Turns
 from engine.measure.positions.schemes import SCHEMES
 from engine.measure.positions.sinusoids import Similarity, TurnedPair, Waves
-from engine.measure.positions.t5_buckets import Buckets
+from engine.measure.positions.t5_buckets import Buckets, LearnedBias
+from engine.model import Transformer
+from engine.weights.checkpoints import Checkpoint
+from pages.input.positions.bench_choice import Variant, name_of
 from pages.input.positions.shared import signed
 from ui.text.numbers import minus, number
 
@@ -265,3 +282,130 @@ def signed_plus(value: float) -> str:
     ('+0.50', '−0.25')
     """
     return minus(f"{value:+.2f}")
+
+
+def lesson(settings: tuple[Setting, ...], scheme: str) -> str:
+    """Sums up the numbers of a model with that position scheme."""
+    bare, placed = (setting_of(settings, position, False) for position in (False, True))
+    leak, both = (setting_of(settings, position, True) for position in (False, True))
+    assert bare is not None and placed is not None
+    words = (
+        "Without positions and without a mask the order makes no difference:"
+        f" {number(bare.relative)}, rounding in float32. "
+    )
+    if leak is None or both is None:
+        return words + f"With its positions on it makes {number(placed.relative)}."
+    if scheme == TITLES["none"]:
+        return words + f"This model has no positions, but its mask leaks some: {number(leak.relative)}."
+    words += (
+        f"The mask alone makes it {number(leak.relative)}, mask and positions ({scheme})"
+        f" {number(both.relative)}. "
+    )
+    if both.loss_in is None or both.loss_out is None or leak.loss_in is None:
+        return words
+    return (
+        words
+        + f"The loss of this text is {both.loss_in:.2f} nats per token in order and {both.loss_out:.2f} out"
+        f" of order; with the positions taken away it is {leak.loss_in:.2f} even in order."
+    )
+
+
+def setting_name(setting: Setting) -> str:
+    return f"{'positions' if setting.position else 'no positions'}, {'mask' if setting.mask else 'no mask'}"
+
+
+def unmet_buckets(model: Transformer) -> str:
+    """Why T5's far buckets matter, in this model's numbers."""
+    found = far_buckets(model)
+    if found is None:
+        return "All of T5's buckets were met in training."
+    return (
+        f"T5's distances of up to {model.config.context - 1} fall into buckets 0 to {found.last}; training"
+        f" never met buckets {found.last + 1} to {found.end}. They still hold their random start, at most"
+        f" {found.unmet:.2f} in size, where bucket {found.last} has learned {found.met:+.2f} (mean over"
+        f" heads). Beside that, a bias near 0 gives what is too far e^{-found.met:.2f} ≈ {found.factor:.0f}"
+        " times the weight."
+    )
+
+
+def bench_summary(models: dict[Position, Checkpoint], curves: dict[Variant, Curve], context: int) -> str:
+    """Which hold, which break, and what the mask alone is worth: from the numbers."""
+    found = reach_of(curves)
+    held, lost = (
+        ", ".join(f"{name_of(v)} ({far:+.2f})" for v, far in some.items())
+        for some in (found.held, found.lost)
+    )
+    words = (
+        f"**Read at {TIMES * context} instead of {context}, the same characters cost at most {HELD} nats"
+        f" more: {held or 'none of these'}.** "
+    )
+    words += f"They cost more with {lost}. " if lost else ""
+    words += f"A learned table has no answer beyond {context}. " if ("learned", None) in curves else ""
+    trained = {name: checkpoint.metrics["validation_loss"] for name, checkpoint in models.items()}
+    if "none" in trained and len(trained) > 1:
+        best = least(trained)
+        words += (
+            f"Within {context}, {SCHEMES[best].title} is best, at {trained[best]:.3f} nats; with no positions"
+            f" it is {trained['none']:.3f}. It has only the causal mask to tell the order by: “Why” measures"
+            " how much that leaks."
+        )
+    return words
+
+
+def slope_power(slope: float) -> str:
+    """A slope as a fraction, where it is a whole power of two, else as a power.
+
+    >>> slope_power(0.25), slope_power(2**-0.5), slope_power(2.0)
+    ('1/4', '2^(−0.5)', '2')
+    """
+    exponent = math.log2(slope)
+    if exponent != round(exponent):
+        return minus(f"2^({exponent:.4g})")
+    return f"1/{2 ** -round(exponent)}" if exponent < 0 else f"{2 ** round(exponent)}"
+
+
+def slope_rule_words(heads: int) -> str:
+    split = slope_rule(heads)
+    power = split.power
+    rule = f"The paper's rule for {power} heads: slopes 2^(−8/{power}), 2^(−16/{power}), …, 2^(−8)."
+    if not split.rest:
+        return f"{rule} For 8 heads these are 1/2, 1/4, …, 1/256."
+    return (
+        f"{heads} is not a power of two. {rule} The other {split.rest} come from the rule for"
+        f" {2 * power} heads: every second of its slopes, steepest first."
+    )
+
+
+MOST_TOLD = 8  # heads in the sentence
+
+
+def t5_lesson(learned_bias: LearnedBias) -> str:
+    """Which heads look near and which far, read off the trained part of the bias."""
+    text = "; ".join(
+        f"head {h}: distance {learned_bias.favours[h]}, {signed_slope(learned_bias.alibi_slope[h])}"
+        for h in range(min(len(learned_bias.favours), MOST_TOLD))
+    )
+    words = (
+        f"Between distance 0 and {learned_bias.last}, head {learned_bias.loudest} varies the most: its bias"
+        f" spans **{learned_bias.spread[learned_bias.loudest]:.2f}**, which is a factor of about"
+        f" {float(f'{learned_bias.factor:.2g}'):,.0f} between weights. The distance each"
+        f" head favours, and the mean fall of its bias per token (ALiBi would call it its slope): {text}."
+    )
+    if learned_bias.unmet is None:
+        return words
+    new = learned_bias.unmet
+    return (
+        words
+        + f" The {new.buckets} buckets from distance {new.distance} on are never used within the context:"
+        f" they average {signed(new.mean)}, where distance {learned_bias.last} has {signed(new.met_mean)}."
+        " So a text longer than the context meets numbers that nobody taught."
+    )
+
+
+def signed_slope(value: float) -> str:
+    """Returns a slope with its sign, a plus too.
+
+    >>> signed_slope(0.5), signed_slope(-0.25)
+    ('+0.500', '−0.250')
+    """
+    return f"+{signed(value)}" if value >= 0 else signed(value)

@@ -1,0 +1,109 @@
+"""Sentences and formulas of the view Steps."""
+
+from __future__ import annotations
+
+from engine.measure.attention import single_head
+from engine.measure.attention.single_head import Stages, WrittenOut
+from ui.model_bar import Subject
+from ui.text.markdown import safe
+
+STAGES = ("q, k, v", "q·k", "÷ √d", "mask", "softmax", "· v", "W_O")
+
+
+FORMULAS = {
+    "q, k, v": "$q = x W_Q$, $k = x W_K$, $v = x W_V$. Each token makes a question, a label and a message.",
+    "q·k": (
+        "$s_{ij} = q_i \\cdot k_j$. How well the label of key $j$ answers the question of query $i$. Any"
+        " sign, any size."
+    ),
+    "÷ √d": (
+        "$s_{ij} / \\sqrt{d_{head}}$. The division keeps the spread near 1, whatever the width of the head."
+    ),
+    "mask": "$s_{ij} + M_{ij}$, with $M_{ij} = -\\infty$ where $j > i$. The grey half lies in the future.",
+    "softmax": "$p_{ij} = e^{s_{ij}} / \\sum_k e^{s_{ik}}$. Each row becomes weights that sum to 1.",
+    "· v": "$z_i = \\sum_j p_{ij} v_j$. The messages, mixed by the weights.",
+    "W_O": "$z_i W_O$, with this head's rows of $W_O$. What this head adds to the residual stream.",
+}
+
+
+OWN_WEIGHTS = "this model's mixer makes weights of its scores in its own way, which is not written out here."
+
+
+def formula(stage: str, stages: Stages) -> str:
+    """Returns the formula of a stage, or that it is not written out."""
+    if stage == "softmax" and stages.exponentials is None:
+        return f"$p_{{ij}}$: {OWN_WEIGHTS}"
+    return scaled(stages) if stage == "÷ √d" else FORMULAS[stage]
+
+
+def scaled(stages: Stages) -> str:
+    kind = single_head.scaled_by(stages.divisor, stages.q.shape[1])
+    if kind == "own":
+        return "$s_{ij}$, which this model's mixer makes of the products."
+    if kind == "none":
+        return (
+            "$s_{ij}$ as it is: this model's mixer does not divide. The spread of the scores grows with the"
+            " width of the head."
+        )
+    return FORMULAS["÷ √d"] if kind == "root" else f"$s_{{ij}} / {stages.divisor:.4f}$, in this model."
+
+
+def names_of(stages: Stages) -> dict[str, str]:
+    """Returns the names of the stages: the one of the division by √d only where there is one."""
+    divides = single_head.scaled_by(stages.divisor, stages.q.shape[1]) == "root"
+    return {stage: stage if divides or stage != "÷ √d" else "scores" for stage in STAGES}
+
+
+def variant(subject: Subject, stage: str, stages: Stages) -> str:
+    """Says how this model differs, in a sentence."""
+    config = subject.config
+    turns = "rotate" in subject.model.parts.position(config).enters
+    text = ""
+    if stage == "q, k, v" and config.mixer == "shared_qk":
+        text = " This model's queries and keys are the same vectors."
+    elif stage == "q·k" and (config.qk_norm or turns):
+        done = {
+            "brought to a standard size (QK-norm)": config.qk_norm,
+            "turned by their position (RoPE)": turns,
+        }
+        text = f" Before that, q and k are {' and '.join(what for what, is_done in done.items() if is_done)}."
+    elif stage == "÷ √d" and stages.bias is not None:
+        text = " This model's positions also add a bias for the distance here; it is included."
+    elif stage == "mask" and not config.causal:
+        text = " **This model is an encoder: it has no mask, and the stage changes nothing.**"
+    elif stage == "W_O" and not config.output_projection:
+        text = " **This model has no output projection: the head's slice of the stream gets z as it is.**"
+    return text
+
+
+def arithmetic(labels: list[str], w: WrittenOut, query: int, key: int) -> str:
+    """Returns the way from q and k to one weight, written out (Markdown)."""
+    here, there = (f"{safe(labels[i])} (position {i})" for i in (query, key))
+    lines = [f"**How {here} comes to give {w.weight:.4f} of its weight to {there}**\n"]
+    width = len(w.pairs)
+    terms = " + ".join(f"({q:.2f})({k:.2f})" for q, k in w.pairs[:3])
+    rest = f" + \\ldots\\ ({width - 3}\\ more)" if width > 3 else ""
+    lines.append(f"$q \\cdot k = {terms}{rest} = {w.raw:.4f}$\n")
+    lines.append(divided(w))
+    if w.bias is not None:
+        lines.append(f"$s + \\text{{bias}} = {w.scaled:.4f} + ({w.bias:.4f}) = {w.masked:.4f}$\n")
+    if w.exponential is None:
+        lines.append(f"$p = {w.weight:.4f}$, of the {w.seen} keys that it sees: {OWN_WEIGHTS}")
+        return "\n".join(lines)
+    lines.append(f"$e^{{s - \\max}} = e^{{{w.masked:.4f} - ({w.largest:.4f})}} = {w.exponential:.4f}$\n")
+    lines.append(
+        f"$p = {w.exponential:.4f} / {w.total:.4f} = {w.weight:.4f}$, a sum over the {w.seen} keys that it"
+        " sees."
+    )
+    return "\n".join(lines)
+
+
+def divided(w: WrittenOut) -> str:
+    """From the product to the score."""
+    width = len(w.pairs)
+    return {
+        "root": f"$s = {w.raw:.4f} / \\sqrt{{{width}}} = {w.scaled:.4f}$\n",
+        "none": f"$s = {w.scaled:.4f}$: the product as it is.\n",
+        "number": f"$s = {w.raw:.4f} / {w.divisor or 1:.4f} = {w.scaled:.4f}$\n",
+        "own": f"$s = {w.scaled:.4f}$, which this model's mixer makes of the product.\n",
+    }[single_head.scaled_by(w.divisor, width)]

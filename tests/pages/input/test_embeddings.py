@@ -311,7 +311,7 @@ def test_letters_as_they_come_out(manager: StageManager, drawn: Any) -> None:
     [(2, 9, "so the sum brings it nearer"), (3, 3, "not needed"), (7, 4, "so the sum takes it farther away")],
 )
 def test_an_analogy_is_told_with_both_places(rank: int, near_c: int, verdict: str) -> None:
-    found = Analogy((0, 1, 2), 3, np.array([1, 4, 3]), np.array([0.9, 0.5, 0.4]), rank, rank + 1, near_c)
+    found = Analogy((0, 1, 2), 3, np.array([1, 4, 3]), np.array([0.9, 0.5, 0.4]), rank, near_c)
     said = words.answered(found, ["man", "king", "woman", "queen"], ["king", "prince", "queen"])
     assert said.startswith(
         "**“king” − “man” + “woman” lands nearest to “king”, one of the three that went in.** Without the"

@@ -7,15 +7,14 @@ made at the first start, in a file that only this user may read.
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import hmac
 import ipaddress
 import os
-import re
 import secrets
 from functools import cache
 from pathlib import Path
+
+from itsdangerous import BadSignature, Signer
 
 from engine.data.corpora import cache_folder
 from engine.errors import ConfigError
@@ -23,28 +22,25 @@ from engine.service.secret import chosen
 
 COOKIE = "glassformer"
 TRUST = "GLASSFORMER_TRUST_PROXY"
-_SIGNED = re.compile(r"([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})")  # secrets.token_urlsafe(), and SHA-256
 
 
 def new_cookie() -> str:
     """Returns the cookie of somebody who was never here: a key nobody can guess, and the server's word for
     it.
     """
-    key = secrets.token_urlsafe(32)
-    return f"{key}.{_signature(key)}"
+    return _signer().sign(secrets.token_urlsafe(32)).decode("ascii")
 
 
 def key_in(cookie: object) -> str | None:
     """Returns the key in a cookie, if this server made it."""
-    found = _SIGNED.fullmatch(cookie) if isinstance(cookie, str) else None
-    if found is None or not hmac.compare_digest(found[2], _signature(found[1])):
+    try:
+        return _signer().unsign(cookie).decode("ascii") if isinstance(cookie, str) else None
+    except (BadSignature, UnicodeError):
         return None
-    return found[1]
 
 
-def _signature(key: str) -> str:
-    digest = hmac.new(_secret(), b"glassformer owner " + key.encode("ascii"), hashlib.sha256).digest()
-    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
+def _signer() -> Signer:
+    return Signer(_secret(), salt="glassformer owner", digest_method=hashlib.sha256)
 
 
 @cache

@@ -22,7 +22,7 @@ SHORT = {
 WATCHED = {
     "bytes": "--rounds 1",
     "live": "--presses 1",
-    "views": "--page attention --rounds 1",
+    "views": "--page attention --rounds 2",
 }  # by a browser
 LONG = {
     *("cold_start", "formation", "load", "pretrained", "race", "recipes", "soak", "time_to_quality"),

@@ -27,8 +27,8 @@ from ui.players.component import mounted
 log = logging.getLogger(__name__)
 
 PATH = "/live/"
-MOST = 4_000  # that are followed at a time; the one that was asked about longest ago goes first
-UNASKED = 600.0  # seconds: a browser lets a hidden tab ask once a minute
+MOST = 2_000  # that are followed at a time; the one that was asked about longest ago goes first
+UNASKED = 150.0  # seconds until it is forgotten: a browser lets a hidden tab ask once a minute
 _TOKENS = "live_tokens"
 
 

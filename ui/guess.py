@@ -101,16 +101,16 @@ def _declined() -> bool:
     text = session.from_url(URL, (ON, OFF))
     if text is not None:
         st.session_state[_OFF] = text == OFF
-    elif st.session_state.get(_OFF) and URL not in st.query_params:
-        st.query_params[URL] = OFF
+    elif st.session_state.get(_OFF) and not widgets.read_url(URL):
+        widgets.write_url(URL, OFF)
     return bool(st.session_state.get(_OFF))
 
 
 def _scene_asks() -> bool:
     """True if the scene of a course that is shown has a question of its own."""
-    course = courses.shelf().courses.get(st.query_params.get("course", ""))
+    course = courses.shelf().courses.get(widgets.read_url("course"))
     if course is None:
         return False
-    number = widgets.number_of(st.query_params.get("scene"))
+    number = widgets.number_of(widgets.read_url("scene"))
     at = widgets.clamped(number, 1, len(course.scenes), 1) - 1
     return course.scenes[at].question is not None

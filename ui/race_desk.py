@@ -40,9 +40,9 @@ def in_hand(key: str, title: str) -> str | None:
     if kept is not None and not manager.race(kept):
         kept = st.session_state[place] = None
     if kept is not None and named != kept:
-        st.query_params[RACE] = kept
+        widgets.write_url(RACE, kept)
     elif kept is None and found:
-        st.query_params.pop(RACE, None)
+        widgets.write_url(RACE, None)
     return kept
 
 
@@ -162,7 +162,8 @@ def start(key: str, title: str, specs: Sequence[RunSpec]) -> None:
     runs = _carry_out(session.manager().start_race, specs, session.owner(), title)
     view = session.manager().view(runs[0]) if isinstance(runs, tuple) else None
     if view is not None and view.race is not None:
-        st.session_state[f"race_{key}"] = st.query_params[RACE] = view.race
+        st.session_state[f"race_{key}"] = view.race
+        widgets.write_url(RACE, view.race)
         remember_place(view.race, widgets.page_drawn())
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from engine.service.state import RunView
-from ui import live, session, site
+from ui import live, session, site, widgets
 from ui.text.markdown import safe
 from ui.text.numbers import duration
 
@@ -49,7 +49,7 @@ def remember_place(race: str, url: str) -> None:
 
 def _elsewhere() -> list[list[RunView]]:
     """Active runs that the page does not show, the runs of a race together."""
-    shown, race = st.query_params.get("run", ""), st.query_params.get(RACE, "")
+    shown, race = widgets.read_url("run"), widgets.read_url(RACE)
     found: dict[str, list[RunView]] = {}
     for view in session.manager().runs(session.owner()):
         if view.active and shown not in (view.id, view.beside) and (not race or view.race != race):

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import streamlit as st
 
 from engine.config import SampleConfig
 from engine.errors import ConfigError
@@ -39,15 +38,10 @@ def settings(seed: int) -> SampleConfig:
     """
     values = widgets.picked(KEY, "settings")
     if not isinstance(values, Mapping):
-        values = {name: parsed(name, st.query_params.get(f"sampling_{name}")) for name in NAMES}
+        values = {name: parsed(name, widgets.read_url(f"sampling_{name}")) for name in NAMES}
     config = valid(values, seed)
     for name in NAMES:
-        said = _said(name, getattr(config, name))
-        if said != st.query_params.get(f"sampling_{name}", ""):
-            if said:
-                st.query_params[f"sampling_{name}"] = said
-            else:
-                st.query_params.pop(f"sampling_{name}", None)
+        widgets.write_url(f"sampling_{name}", _said(name, getattr(config, name)) or None)
     return config
 
 

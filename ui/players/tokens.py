@@ -31,7 +31,7 @@ def token_strip(
     held = st.session_state.get(key)
     index = held.get("index") if held is not None and hasattr(held, "get") else None
     if not isinstance(index, int):
-        index = widgets.number_of(st.query_params.get(key))
+        index = widgets.number_of(widgets.read_url(key))
     somebody = index is not None
     index = index if index is not None else chosen
     index = index if 0 <= index < count else count - 1  # beyond the text it counts as the last

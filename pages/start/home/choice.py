@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.presets import ENCODER_DECODERS, PRESETS, Preset
-from ui import controls
+from ui import controls, widgets
 from ui.fields import TRAINABLE
 
 # Models that are a pill; the other published ones are in a list beside them.
@@ -47,7 +47,7 @@ def _pills() -> str:
     """The name comes out of the URL as well; one that does not exist falls back to the first. Its key is the
     training page's, which knows other names.
     """
-    current = st.session_state.get("preset", st.query_params.get("preset"))
+    current = st.session_state.get("preset", widgets.read_url("preset"))
     if current in OTHERS:
         st.session_state["home_other"] = current
     offered = [*FEATURED, *(name for name in OTHERS if name == st.session_state.get("home_other"))]

@@ -96,7 +96,7 @@ def _rest(looked: Looked) -> dict[str, Any]:
             }
             for name, part in parts.items()
         },
-        "part": st.query_params.get("part"),
+        "part": widgets.read_url("part") or None,
         "say": words.SAY if subject.config.causal else words.SAY_OF_GAPS,
         "panel": words.PANEL if subject.config.causal else words.PANEL_OF_GAPS,
         "text": subject.text,

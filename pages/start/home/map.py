@@ -15,7 +15,7 @@ from engine.presets import Preset
 from pages.start.home import words, words_pair
 from pages.start.home.map_drawing import model_map
 from pages.start.home.map_pair import pair_map
-from ui import site
+from ui import site, widgets
 from ui.figures.theme import PART_COLOURS
 from ui.players.component import mounted
 
@@ -49,7 +49,7 @@ def draw_stacks(
         "map": pair_map(counted, pages, live),
         "palette": PART_COLOURS,
         "alt": alt,
-        "part": st.query_params.get("part"),
+        "part": widgets.read_url("part") or None,
     }
     result = mounted("map", isolated=True)(key=key, data=data, on_opened_change=lambda: None)
     opened = getattr(result, "opened", None)
@@ -70,7 +70,7 @@ def transformer_map(
         "map": _cached_map(config, tuple(sorted((pages or {}).items()))),
         "palette": PART_COLOURS,
         "alt": alt,
-        "part": st.query_params.get("part"),
+        "part": widgets.read_url("part") or None,
     }
     result = mounted("map", isolated=True)(key=key, data=data, on_opened_change=lambda: None)
     opened = getattr(result, "opened", None)

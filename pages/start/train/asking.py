@@ -11,7 +11,7 @@ import streamlit as st
 from engine.errors import GlassformerError
 from engine.service.state import RunSpec, RunView
 from pages.start.train import beside
-from ui import session
+from ui import session, widgets
 from ui.text.markdown import safe
 
 REFUSAL_SECONDS = 10.0  # that a refusal stays: the panel is drawn again several times a second
@@ -49,7 +49,7 @@ def select(run_id: str) -> None:
     if run_id != st.session_state.get("run_id"):
         beside.forget()
     st.session_state["run_id"] = st.session_state["run_in_hand"] = run_id
-    st.query_params["run"] = run_id
+    widgets.write_url("run", run_id)
 
 
 def selected() -> str | None:
@@ -58,13 +58,10 @@ def selected() -> str | None:
 
     A run id in a URL may be anything; one that no run has is left for the panel to explain.
     """
-    named = st.query_params.get("run")
-    if (
-        named is None
-        and (kept := st.session_state.get("run_id"))
-        and session.manager().view(kept) is not None
-    ):
-        st.query_params["run"] = named = kept
+    named, kept = widgets.read_url("run") or None, st.session_state.get("run_id")
+    if named is None and kept and session.manager().view(kept) is not None:
+        named = kept
+        widgets.write_url("run", kept)
     st.session_state["run_id"] = named
     return named
 

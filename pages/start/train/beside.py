@@ -8,7 +8,7 @@ import streamlit as st
 
 from engine.service.state import RunSpec, RunView
 from pages.start.train.curve_points import curve_of
-from ui import session
+from ui import session, widgets
 
 OVER = "over"  # in the link
 NONE = "none"
@@ -55,8 +55,7 @@ def laid_over(view: RunView) -> list[RunView]:
         max_selections=MOST,
     )
     written = ",".join(chosen) or NONE
-    if st.query_params.get(OVER) != written:
-        st.query_params[OVER] = written
+    widgets.write_url(OVER, written)
     return [found[run] for run in chosen if run in found]
 
 
@@ -68,13 +67,13 @@ def comparable(view: RunView, other: RunView) -> bool:
 
 def forget() -> None:
     """Forgets the runs laid over another: they are chosen anew when another run is shown."""
-    st.query_params.pop(OVER, None)
+    widgets.write_url(OVER, None)
     st.session_state.pop("overlaid_for", None)
 
 
 def _linked(view: RunView) -> list[RunView]:
     """The runs that the link names, whoever started them: who knows a run's id may watch it."""
-    names = [name for name in st.query_params.get(OVER, "").split(",")[:MOST] if IDS.fullmatch(name)]
+    names = [name for name in widgets.read_url(OVER).split(",")[:MOST] if IDS.fullmatch(name)]
     found = [session.manager().view(name) for name in names if name not in (view.id, view.beside)]
     return [one for one in found if one is not None]
 
@@ -89,8 +88,7 @@ def _begin(view: RunView, mine: list[RunView], known: list[str]) -> None:
             st.session_state["overlaid"] = kept
         return
     st.session_state["overlaid_for"] = view.id
-    linked = st.query_params.get(OVER)
-    if linked is not None:
+    if linked := widgets.read_url(OVER):
         st.session_state["overlaid"] = [run for run in linked.split(",") if run in known][:MOST]
     else:
         # runs are listed oldest first, so this run stands where `mine` has no entry newer than it

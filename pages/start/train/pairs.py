@@ -7,9 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-import pandas as pd
-
 from engine.data.pairs import LabelledText, PairedText
 from engine.data.tasks.paired import PAIR_TASKS
 from engine.presets import ENCODERS, PAIRED, Preset
@@ -18,9 +15,7 @@ from engine.training import kinds
 from engine.training.records import Evaluation, Sample
 from engine.training.train import warning
 from pages.start.train import words_pairs as words
-from pages.start.train.curve_points import newest_of_each
-from ui.figures.solved import Solved, solved_curves
-from ui.players.plot import plot
+from pages.start.train.tasks import draw_shares
 from ui.text.markdown import token_word
 
 SHOWN = 14  # pairs that are shown before the first run
@@ -85,24 +80,8 @@ def baselines(spec: RunSpec) -> Mapping[str, float]:
 
 def solved(view: RunView, paired: Paired, height: int) -> None:
     """Draws the share that is right by step, of what is held out and of what it learned from."""
-    looks = [look for look in newest_of_each(view.history.evaluations) if look.task is not None]
-    steps = np.array([look.step for look in looks])
-    parts = {
-        "held out": ("validation", [look.task.validation for look in looks if look.task]),
-        "learned from": ("training", [look.task.train for look in looks if look.task]),
-    }
-    plot(
-        solved_curves(
-            [Solved(name, steps, np.array(shares), shade) for name, (shade, shares) in parts.items()],
-            float(view.total_steps),
-            what="named right" if paired.labels else "written right, whole and alone",
-        ),
-        key="solved_chart",
-        alt=words.alt(paired.title, looks[-1] if looks else None),
-        height=height,
-        data=pd.DataFrame({"step": steps, **{name: shares for name, (_, shares) in parts.items()}}),
-        name="right",
-    )
+    what = "named right" if paired.labels else "written right, whole and alone"
+    draw_shares(view, "right", height, lambda look: words.alt(paired.title, look), "learned from", what=what)
 
 
 def written(paired: Paired, sample: Sample) -> str:

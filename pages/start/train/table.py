@@ -13,8 +13,7 @@ from engine.service.state import RunSpec, RunView
 from pages.start.train.asking import act, select
 from pages.start.train.curve_points import curve_table
 from pages.start.train.losses import slug
-from pages.start.train.steer import full, further, room
-from ui import live, session
+from ui import live, session, widgets
 from ui.fields import changes, label_of, show
 from ui.status import duration_exact
 
@@ -173,15 +172,6 @@ def _actions(view: RunView) -> None:
                 args=(run,),
             )
         st.button(
-            "Continue",
-            icon=":material/fast_forward:",
-            disabled=view.active or not further(view),
-            on_click=_continue,
-            args=(view,),
-            key="continue_run",
-            help=f"{further(view):,} further steps, from its last snapshot." if room(view) else full(view),
-        )
-        st.button(
             "Remove",
             icon=":material/delete:",
             on_click=_remove,
@@ -218,8 +208,8 @@ def _actions(view: RunView) -> None:
 def _remove(run: str) -> None:
     """Removes a run, and its id from the address when it was the one shown."""
     act(session.manager().remove, run, session.owner())
-    if session.manager().view(run) is None and st.query_params.get("run") == run:
-        st.query_params.pop("run", None)
+    if session.manager().view(run) is None and widgets.read_url("run") == run:
+        widgets.write_url("run", None)
         st.session_state.pop("run_id", None)
 
 
@@ -231,8 +221,3 @@ def _rename(run: str) -> None:
         # to the first run.
         st.session_state["run_in_hand"] = run
         st.session_state["overlaid"] = list(st.session_state.get("overlaid", []))
-
-
-def _continue(view: RunView) -> None:
-    act(session.manager().extend, view.id, session.owner(), further(view))
-    select(view.id)

@@ -5,7 +5,7 @@ marked.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pandas as pd
@@ -34,22 +34,32 @@ def floor(spec: RunSpec) -> Mapping[str, float]:
 
 def solved(view: RunView, task: Task, height: int) -> None:
     """Draws the accuracy by step, of held-out problems and of those trained on."""
+    draw_shares(view, "solved", height, lambda look: words.alt(task, look), "trained on")
+
+
+def draw_shares(
+    view: RunView,
+    name: str,
+    height: int,
+    alt: Callable[[Evaluation | None], str],
+    trained: str,
+    what: str = "problems solved",
+) -> None:
+    """Draws the share that is right by step, of what is held out and of what it was `trained` on."""
     looks = [look for look in newest_of_each(view.history.evaluations) if look.task is not None]
     steps = np.array([look.step for look in looks])
     parts = {
         "held out": ("validation", [look.task.validation for look in looks if look.task]),
-        "trained on": ("training", [look.task.train for look in looks if look.task]),
+        trained: ("training", [look.task.train for look in looks if look.task]),
     }
+    lines = [Solved(part, steps, np.array(shares), shade) for part, (shade, shares) in parts.items()]
     plot(
-        solved_curves(
-            [Solved(name, steps, np.array(shares), shade) for name, (shade, shares) in parts.items()],
-            float(view.total_steps),
-        ),
+        solved_curves(lines, float(view.total_steps), what=what),
         key="solved_chart",
-        alt=words.alt(task, looks[-1] if looks else None),
+        alt=alt(looks[-1] if looks else None),
         height=height,
-        data=pd.DataFrame({"step": steps, **{name: shares for name, (_, shares) in parts.items()}}),
-        name="solved",
+        data=pd.DataFrame({"step": steps, **{part: shares for part, (_, shares) in parts.items()}}),
+        name=name,
     )
 
 

@@ -189,17 +189,13 @@ def test_continue_offers_no_more_steps_than_are_allowed(manager, monkeypatch):
         allowed = replace(manager.profile, max_steps=most)
         monkeypatch.setattr(session, "profile", lambda allowed=allowed: allowed)
         changed(page, manager, **done)
-        for button in ("extend_button", "continue_run"):
-            assert page.button(key=button).disabled == (not offered)
-            if offered:
-                clicked(page, button)
-                assert [each for each in manager.asked if each[0] == "extend"][-1] == (
-                    "extend",
-                    "run-0",
-                    offered,
-                )
-            else:
-                assert "the most allowed here" in page.button(key=button).help
+        assert page.button(key="extend_button").disabled == (not offered)
+        if offered:
+            clicked(page, "extend_button")
+            asked = [each for each in manager.asked if each[0] == "extend"]
+            assert asked[-1] == ("extend", "run-0", offered)
+        else:
+            assert "the most allowed here" in page.button(key="extend_button").help
 
 
 def test_against_time_and_queue_place_and_failure(manager):
@@ -298,7 +294,7 @@ def test_earlier_runs_are_compared_overlaid_renamed_and_removed(manager):
     clicked(page, "show_run")
     assert page.query_params["run"] == "run-0"
     changed(page, manager, status="finished")
-    clicked(page, "continue_run")
+    clicked(page, "extend_button")
     assert ("extend", "run-0", STEPS - 40) in manager.asked, "to the end that was planned"
     clicked(page, "remove_run")
     assert list(manager.views) == ["run-1"]

@@ -48,10 +48,8 @@ def custom_text() -> str | None:
     sentence, where it is too long.
     """
     if TEXT not in st.session_state:
-        named = widgets.read_url(TEXT)
-        st.session_state[TEXT] = (
-            named[: 2 * LINK] if named is not None else st.session_state.get("kept_compare_text", LINE)
-        )
+        linked = widgets.read_url(TEXT)[: 2 * LINK]
+        st.session_state[TEXT] = linked or st.session_state.get("kept_compare_text", LINE)
     held, halves = whole_characters(str(st.session_state[TEXT]))
     if halves:
         st.session_state[TEXT] = held

@@ -120,6 +120,14 @@ def test_imports_go_down_only() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_controls_own_the_address() -> None:
+    """A page reads and writes it by `ui.widgets` alone."""
+    pages = [path for path in EVERYTHING if module_of(path).startswith("pages.")]
+    wrong = [source.name(path) for path in pages if "query_params." in source.text(path)]
+    wrong += [source.name(path) for path in pages if "query_params[" in source.text(path)]
+    assert pages and not wrong, "\n".join(wrong)
+
+
 def test_no_page_imports_from_another() -> None:
     wrong = []
     for path in source.files("pages"):

@@ -129,6 +129,13 @@ def header(title: str, draw: Callable[[], T]) -> T:
         return drawn
 
 
+@contextmanager
+def question_line() -> Iterator[DeltaGenerator]:
+    """Opens the second line of a page; gives the place of its question, before what else stands there."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="question_line"):
+        yield st.empty()
+
+
 def show(page: Page) -> None:
     """Draws the page: the scrubber and the controls of a view draw the view again, and no more."""
     session.drop_endless()
@@ -143,8 +150,7 @@ def show(page: Page) -> None:
 
 def _question_line(page: Page, view: View, walked: bool) -> tuple[DeltaGenerator, Choice | None]:
     """(the place of the question, what is looked into); the bar stands only where it acts."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="question_line"):
-        question = st.empty()
+    with question_line() as question:
         if not callable(view.question):
             view.ask(question)
         if not view.needs_model:

@@ -2,11 +2,12 @@
 // Training time below the living map: drag it, and the same text is read by the model as it was at that step.
 
 import { fill } from "./livemap_state.js"
-import { marked, place, points, wanted, words } from "./scrubber_state.js"
-import { button, vector, within, write } from "./shared/dom.js"
+import { place, wanted } from "./scrubber_state.js"
+import { button, within, write } from "./shared/dom.js"
 import { picture } from "./shared/picture.js"
 import { playButton, still } from "./shared/play.js"
 import { filmed } from "./shared/shots.js"
+import { createTrack, drawTrack, said } from "./shared/track.js"
 
 const REST_MS = 130 // while it plays, a picture stands so long at least
 const SETTLE_MS = 450 // pictures that are here already are shown without the server, which is told when the hand rests
@@ -15,12 +16,11 @@ const LOOK_MS = 40, AGAIN_MS = 8_000, PATIENCE_MS = 60_000 // while it is filmed
 
 /** Makes it, once. */
 export function createCourse(self, box) {
-  const track = within(box, "div", "gf-live-track gf-scrub-track")
-  const drawing = vector("svg", { preserveAspectRatio: "none", viewBox: "0 0 1000 100", "aria-hidden": "true" }, track)
+  const track = createTrack("gf-live-track")
   /** @type {any} */
   const course = {
-    box, title: box.insertBefore(document.createElement("span"), track), line: vector("polyline", { class: "gf-scrub-line" }, drawing), done: vector("polyline", { class: "gf-scrub-done" }, drawing),
-    marks: within(track, "div", "gf-scrub-marks"), range: within(track, "input"), where: within(box, "output"), index: 0, playing: false, on: false, steps: [], cache: new Map(), timer: 0, said: "",
+    box, track, title: within(box, "span"), range: box.appendChild(track.root) && track.slider, where: within(box, "output"),
+    index: 0, playing: false, on: false, steps: [], losses: [], marks: [], cache: new Map(), timer: 0,
   }
   course.play = box.insertBefore(button("▶", "", () => (course.playing ? pause(self) : play(self))), course.title)
   course.back = box.appendChild(button("", "", () => { pause(self); self.does.ask({ do: "back" }) }))
@@ -28,7 +28,6 @@ export function createCourse(self, box) {
   course.film.title = "Save this picture through the training, as a video"
   const main = /** @type {HTMLElement} */ (self.root.querySelector(".gf-live-main"))
   filmed(main, () => ({ drawing: picture(main) }))
-  Object.assign(course.range, { type: "range", min: "0", step: "1" })
   course.range.oninput = () => { pause(self); go(self, Number(course.range.value)) }
   return course
 }
@@ -39,7 +38,7 @@ export function takeCourse(self, data) {
   course.box.hidden = !sent
   if (!sent) return
   const moving = self.waiting?.what.do === "step" && data.answered !== self.waiting.id // the hand is further already
-  Object.assign(course, { steps: sent.steps, losses: sent.losses, marked: sent.marks, model: sent.model, on: sent.on, textId: data.text_id, wanted: undefined })
+  Object.assign(course, { steps: sent.steps, losses: sent.losses, marks: sent.marks, model: sent.model, on: sent.on, textId: data.text_id, wanted: undefined })
   if (sent.on) {
     course.cache.delete(data.picture.name)
     course.cache.set(data.picture.name, data.picture)
@@ -90,31 +89,16 @@ export function pause(self) {
 }
 
 function drawCourse(self) {
-  const { course, panel } = self, last = course.steps.length - 1
+  const { course, panel } = self
   playButton(course.play, course.playing, panel.learn)
   course.play.title = panel.learn
   write(course.title, course.on ? panel.training : panel.invite)
-  course.range.max = String(Math.max(last, 0))
-  course.range.value = String(course.index)
+  drawTrack(course.track, course, course.index, course.on)
   course.range.setAttribute("aria-label", panel.time)
-  const where = course.on ? said(course) : fill(panel.models, { count: course.steps.length })
+  const where = course.on ? said(course, course.index) : fill(panel.models, { count: course.steps.length })
   course.range.setAttribute("aria-valuetext", where)
   write(course.where, where)
   course.box.classList.toggle("gf-on", course.on)
-  const text = (some) => some.map((p) => p.map((n) => n.toFixed(1)).join(",")).join(" "), line = points(course.losses)
-  course.line.setAttribute("points", text(line))
-  course.done.setAttribute("points", course.on ? text(line.filter(([x]) => x <= (1000 * course.index) / Math.max(last, 1) + 0.01)) : "")
-  const found = marked(course.steps, course.marked, course.marks.clientWidth || 900), names = JSON.stringify(found)
-  if (names !== course.said) {
-    course.said = names
-    course.marks.replaceChildren()
-    for (const { at, side, short, words: full } of found) {
-      const mark = within(course.marks, "span", "", side === "none" ? "" : short)
-      mark.style.left = `${at}%`
-      mark.dataset.side = side
-      mark.title = full
-    }
-  }
   course.back.hidden = !self.before
   if (self.before) {
     write(course.back, "↩")
@@ -136,14 +120,12 @@ async function film(self) {
       if (performance.now() - asked > AGAIN_MS) { asked = performance.now(); go(self, index) }
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
     }
-    return said(course)
+    return said(course, course.index)
   }
   const back = () => (on ? go(self, before) : self.does.ask({ do: "back" }))
   const { film: make } = await import("./film.js")
   await make(course.film, { name: course.model, steps, show, back })
 }
-
-const said = (course) => words({ steps: course.steps, losses: course.losses, marks: course.marked, run: "" }, course.index)
 
 export function endCourse(self) {
   clearTimeout(self.course.turn)

@@ -4,7 +4,8 @@
 import { within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { asker, playButton } from "./shared/play.js"
-import { after, marked, place, points, wanted, words } from "./scrubber_state.js"
+import { createTrack, drawTrack, said } from "./shared/track.js"
+import { after, place, wanted } from "./scrubber_state.js"
 
 /**
  * What is sent.
@@ -23,14 +24,12 @@ function create(parent) {
   const root = within(parent, "div", "gf-scrubber")
   root.innerHTML = `
     <button type="button" class="gf-scrub-play"></button>
-    <div class="gf-scrub-track"><svg preserveAspectRatio="none" viewBox="0 0 1000 100" aria-hidden="true"><polyline class="gf-scrub-line"/><polyline class="gf-scrub-done"/></svg>
-      <div class="gf-scrub-marks" aria-hidden="true"></div>
-      <input type="range" min="0" step="1"></div>
     <output class="gf-scrub-where"></output><button type="button" class="gf-scrub-film" title="Save this view through the training as a video">Film</button>`
-  const find = (name) => root.querySelector(name)
+  const find = (name) => root.querySelector(name), track = createTrack()
+  find(".gf-scrub-play").after(track.root)
   const self = {
-    root, button: find(".gf-scrub-play"), film: find(".gf-scrub-film"), slider: find("input"), line: find(".gf-scrub-line"), done: find(".gf-scrub-done"), where: find("output"),
-    marks: [], marked: find(".gf-scrub-marks"), steps: [], losses: [], run: "", index: 0, playing: false, send: null, question: null, shown: NaN, drew: () => {},
+    root, track, slider: track.slider, button: find(".gf-scrub-play"), film: find(".gf-scrub-film"), where: find("output"),
+    marks: [], steps: [], losses: [], run: "", index: 0, playing: false, send: null, question: null, shown: NaN, drew: () => {},
   }
   self.question = asker(() => wanted(self.steps, self.index), (step) => self.trigger("step", step), ANSWER_MS) // an event: the server keeps the step (ui/training_step.py)
   self.slider.setAttribute("aria-label", "Training time: the step whose model is shown")
@@ -79,7 +78,7 @@ async function filmed(self) {
       clearTimeout(timer)
       clearInterval(again)
       self.drew = () => {}
-      resolve(words(self, self.index))
+      resolve(said(self, self.index))
     }
     go(self, place(self.steps, step))
     self.drew()
@@ -89,19 +88,11 @@ async function filmed(self) {
 }
 
 function draw(self) {
-  const { steps, losses, index, slider } = self
-  const last = steps.length - 1
-  slider.max = String(Math.max(last, 0))
-  slider.value = String(index)
-  slider.disabled = last < 1
-  self.button.disabled = self.film.hidden = last < 1
-  const said = words(self, index)
-  self.where.textContent = said
-  slider.setAttribute("aria-valuetext", said)
-  const text = (some) => some.map((p) => p.map((n) => n.toFixed(1)).join(",")).join(" ")
-  const line = points(losses)
-  self.line.setAttribute("points", text(line))
-  self.done.setAttribute("points", text(line.filter(([x]) => x <= (1000 * index) / Math.max(last, 1) + 0.01)))
+  const single = self.steps.length < 2, where = said(self, self.index)
+  drawTrack(self.track, self, self.index)
+  self.slider.disabled = self.button.disabled = self.film.hidden = single
+  self.where.textContent = where
+  self.slider.setAttribute("aria-valuetext", where)
 }
 
 /**
@@ -112,27 +103,11 @@ function draw(self) {
 function update(self, data, fresh) {
   const moving = !fresh && self.run === data.run && self.question.waiting()
   self.index = after(self, data, moving)
-  Object.assign(self, { run: data.run, steps: data.steps, losses: data.losses, shown: data.shown })
-  mark(self, data.marks ?? [])
+  Object.assign(self, { run: data.run, steps: data.steps, losses: data.losses, shown: data.shown, marks: data.marks ?? [] })
   if (!moving) self.question.settle(data.shown)
   if (self.question.answered(data.shown) && self.playing) setTimeout(() => advance(self), REST_MS)
   draw(self)
   self.drew()
-}
-
-/** Names at the steps where something happened; they are drawn again only where they are others. */
-function mark(self, marks) {
-  self.marks = marks
-  const found = marked(self.steps, marks, self.marked.clientWidth || 900), said = JSON.stringify(found)
-  if (said === self.marked.dataset.said) return
-  self.marked.dataset.said = said
-  self.marked.replaceChildren(...found.map(({ at, side, short }) => {
-    const name = document.createElement("span")
-    name.textContent = side === "none" ? "" : short
-    name.style.left = `${at}%`
-    name.dataset.side = side
-    return name
-  }))
 }
 
 function remove(self) {

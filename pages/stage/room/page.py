@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine.errors import GlassformerError
 from engine.service.rooms import Question, Rooms
-from ui import live, session
+from ui import live, session, widgets
 from ui.text.markdown import safe
 
 POLL_SECONDS = 2.0
@@ -16,7 +16,7 @@ CHOSEN = "room_answer"
 @st.fragment
 def draw_room() -> None:
     """Draws the question of the moment; the browser follows it, until the room has ended."""
-    room, person, rooms = st.query_params.get("id"), session.owner(), session.rooms()
+    room, person, rooms = widgets.read_url("id"), session.owner(), session.rooms()
     live.follow("room", lambda: live.Sight(_seen(rooms, room)), every=POLL_SECONDS)
     try:
         asked = rooms.look(room)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.start.courses import words
 from ui import explain, session
-from ui.page_frame import boundary, header
+from ui.page_frame import boundary, header, question_line
 from ui.text.markdown import safe
 from ui.tour import bar
 from ui.tour.courses import Course, shelf
@@ -25,8 +25,8 @@ def draw_course(course: Course) -> None:
 
 session.drop_endless()
 header(words.TITLE, lambda: None)
-with st.container(horizontal=True, key="question_line"):
-    st.header(words.QUESTION, anchor=False)
+with question_line() as question:
+    question.header(words.QUESTION, anchor=False)
 with boundary():
     found = shelf()
     if found.courses:

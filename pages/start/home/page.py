@@ -19,6 +19,7 @@ from ui.page_frame import (
     boundary,
     choose_view,
     header,
+    question_line,
 )
 from ui.tour import bar
 from ui.tour.courses import shelf
@@ -93,8 +94,7 @@ def _choose(place: DeltaGenerator, line: DeltaGenerator) -> tuple[View, Choice |
 
 session.drop_endless()
 place = header(words.TITLE, _line)
-with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="question_line"):
-    question = st.empty()
+with question_line() as question:
     line = st.container(width="content")
 view, choice = _choose(place, line)
 explain.new_view(f"{KEY}/{view.id}")

@@ -31,7 +31,7 @@ from pages.start.train.whatif import WHAT_IFS
 from ui import explain, session, widgets
 from ui.controls import control_groups, preset_picker
 from ui.fields import Values
-from ui.page_frame import boundary, header
+from ui.page_frame import boundary, header, question_line
 from ui.players.plot import plot
 from ui.players.served import ASSETS
 from ui.text.markdown import whole
@@ -47,8 +47,7 @@ def draw_desk() -> None:
     busy = run is not None and run.active and session.manager().may_control(run.id, session.owner())
     preset = header("Train", (lambda: None) if busy else preset_picker)
     st.html(ASSETS / "panel.css")
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="question_line"):
-        question = st.empty()
+    with question_line() as question:
         if not busy:
             drawer = st.popover("Settings", icon=":material/tune:")
     with st.container(

@@ -1,0 +1,50 @@
+// @ts-check
+// The track of a training: its loss, the steps at which something happened, and the slider over its snapshots.
+
+import { marked, points, words } from "../scrubber_state.js"
+import { element, vector, within } from "./dom.js"
+
+/**
+ * @typedef {object} Training
+ * @property {number[]} steps
+ * @property {(number | null)[]} losses
+ * @property {import("../scrubber_state.js").Mark[]} marks
+ */
+
+/** Makes a track, once. @param {string} [name] of its element */
+export function createTrack(name = "") {
+  const root = element("div", `gf-scrub-track ${name}`)
+  const drawing = vector("svg", { preserveAspectRatio: "none", viewBox: "0 0 1000 100", "aria-hidden": "true" }, root)
+  const [line, done] = ["gf-scrub-line", "gf-scrub-done"].map((part) => vector("polyline", { class: part }, drawing))
+  const names = within(root, "div", "gf-scrub-marks"), slider = within(root, "input")
+  names.setAttribute("aria-hidden", "true")
+  Object.assign(slider, { type: "range", min: "0", step: "1" })
+  return { root, line, done, names, slider }
+}
+
+/**
+ * Draws a training at one of its steps; `on` where its model is the one that is shown.
+ * @param {ReturnType<typeof createTrack>} track
+ * @param {Training} training
+ * @param {number} index
+ */
+export function drawTrack(track, { steps, losses, marks }, index, on = true) {
+  const last = Math.max(steps.length - 1, 0), line = points(losses)
+  const text = (some) => some.map((p) => p.map((n) => n.toFixed(1)).join(",")).join(" ")
+  Object.assign(track.slider, { max: String(last), value: String(index) })
+  track.line.setAttribute("points", text(line))
+  track.done.setAttribute("points", on ? text(line.filter(([x]) => x <= (1000 * index) / Math.max(last, 1) + 0.01)) : "")
+  const found = marked(steps, marks, track.names.clientWidth || 900), known = JSON.stringify(found)
+  if (known === track.names.dataset.known) return
+  track.names.dataset.known = known
+  track.names.replaceChildren(...found.map(({ at, side, short, words: full }) => {
+    const name = element("span", "", side === "none" ? "" : short)
+    name.style.left = `${at}%`
+    name.dataset.side = side
+    name.title = full
+    return name
+  }))
+}
+
+/** Says where in a training one is. @param {Training} training @param {number} index */
+export const said = (training, index) => words({ ...training, run: "" }, index)

@@ -35,7 +35,7 @@ def sidebar_status() -> None:
     the race that the page shows, likewise.
     """
     for views in _elsewhere():
-        with st.container(border=True, gap="xsmall"):
+        with st.container(border=True, gap="xsmall", key=f"card_{views[0].id}"):
             _one(views[0]) if views[0].race is None else _race(views)
 
 

@@ -18,7 +18,7 @@ from tests.source import ENGINE, EVERYTHING, ROOT, SCREEN
 LAYERS = [
     line.split()
     for line in """\
-engine.errors engine.nano engine.service.secret engine.parts.cards
+engine.errors engine.nano engine.parts.cards
 engine.config engine.service.process_guards engine.service.cpu_quota engine.probe engine.data.progress
 engine.data.tokenizers engine.presets engine.training.numerics engine.weights.safetensors_header engine.training.records
 engine.data.tasks

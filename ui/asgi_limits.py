@@ -20,7 +20,6 @@ from streamlit import config
 from streamlit.runtime import Runtime
 
 from engine.service import profiles
-from engine.service.secret import SecretError, chosen
 from ui import identity, websocket_filter
 from ui.uploads import Coming, Uploads
 
@@ -110,8 +109,8 @@ def middleware() -> list[Middleware]:
     browser without a key.
     """
     try:
-        chosen()
-    except SecretError as error:
+        identity.chosen()
+    except identity.SecretError as error:
         raise SystemExit(str(error)) from error
     os.environ["FORWARDED_ALLOW_IPS"] = ""
     return [Middleware(Guard)]

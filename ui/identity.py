@@ -17,11 +17,11 @@ from pathlib import Path
 from itsdangerous import BadSignature, Signer
 
 from engine.data.corpora import cache_folder
-from engine.errors import ConfigError
-from engine.service.secret import chosen
+from engine.errors import ConfigError, GlassformerError
 
 COOKIE = "glassformer"
-TRUST = "GLASSFORMER_TRUST_PROXY"
+SECRET, TRUST = "GLASSFORMER_SECRET", "GLASSFORMER_TRUST_PROXY"
+SHORTEST = 16  # characters of a secret
 
 
 def new_cookie() -> str:
@@ -46,6 +46,20 @@ def _signer() -> Signer:
 @cache
 def _secret() -> bytes:
     return secret(cache_folder() / "secret")
+
+
+class SecretError(GlassformerError):
+    """A secret that strangers could guess. No message contains it."""
+
+
+def chosen() -> str:
+    """Returns $GLASSFORMER_SECRET; nothing where it is not set. Raises SecretError for one that
+    is too short.
+    """
+    result = os.environ.get(SECRET, "")
+    if result and len(result) < SHORTEST:
+        raise SecretError(f"{SECRET} has {len(result)} characters: choose at least {SHORTEST} at random.")
+    return result
 
 
 def secret(path: Path) -> bytes:

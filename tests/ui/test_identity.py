@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ConfigError
-from engine.service.secret import SECRET, SecretError
 from tests.engine.cases import for_each
 from ui import identity
+from ui.identity import SECRET, SecretError
 
 
 @pytest.fixture(autouse=True)

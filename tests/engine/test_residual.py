@@ -41,7 +41,6 @@ from engine.measure.residual.lens import (
 from engine.measure.residual.norm_example import habits, norm_example
 from engine.measure.residual.stream import (
     cosines,
-    is_sum,
     landings,
     mean,
     norms,
@@ -140,7 +139,7 @@ def looked_at(fields, factor=4.0):
 @for_each("fields", VARIANTS.values(), ids=VARIANTS)
 def test_the_final_stream_is_the_sum_of_its_writes_and_shares_sum_to_one(fields):
     _, recording = looked_at(fields)
-    assert is_sum(recording.config)
+    assert recording.parts.sums(recording.config)
     total = sum(write.array for write in writes(recording))
     np.testing.assert_allclose(total, outputs(recording)[-1], rtol=1e-4, atol=1e-4)
     found = shares(recording)

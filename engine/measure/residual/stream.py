@@ -12,7 +12,7 @@ import numpy as np
 from engine.config import ModelConfig, ResolvedConfig
 from engine.measure.recording import Recording
 from engine.parts.protocols import Wiring
-from engine.parts.registry import HEALTHY, Parts
+from engine.parts.registry import Parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +40,6 @@ class Write:
     onto: np.ndarray | None = field(
         repr=False
     )  # the stream that it is added to (query, d_model); None for the first
-
-
-def is_sum(config: ResolvedConfig, parts: Parts = HEALTHY) -> bool:
-    """True if the final stream is the plain sum of all writes: no norm sits on it, and something is added."""
-    return parts.sums(config)
 
 
 def outputs(recording: Recording) -> list[np.ndarray]:
@@ -160,9 +155,9 @@ def cosines(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
 def shares(recording: Recording) -> np.ndarray | None:
     """Returns each write's share of the final stream x, (write, query): w . x / (x . x), in the order of
     `writes`. A token's shares sum to 1. A share is negative where the write points away from x. None where
-    the final stream is not a sum (see `is_sum`).
+    the final stream is not a sum (see `Parts.sums`).
     """
-    if not is_sum(recording.config, recording.parts):
+    if not recording.parts.sums(recording.config):
         return None
     final = outputs(recording)[-1].astype(np.float64)
     parts = np.stack([write.array.astype(np.float64) for write in writes(recording)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
 from engine.lab.exercises.exercise import (
@@ -153,30 +154,13 @@ def _order(proof: Proof, rng: Random) -> Exercise:
     )
 
 
-def equivariance(rng: Random) -> Exercise:
-    return _order(EQUIVARIANCE, rng)
-
-
-def turning(rng: Random) -> Exercise:
-    return _order(ROTATION, rng)
-
-
-def relative(rng: Random) -> Exercise:
-    return _order(ROPE, rng)
-
-
-def keeping(rng: Random) -> Exercise:
-    return _order(CACHE, rng)
-
-
-def highway(rng: Random) -> Exercise:
-    return _order(STREAM, rng)
-
-
-TASKS = (
-    ("equivariance", "Another order of tokens", equivariance),
-    ("turning", "A turn by k", turning),
-    ("relative", "RoPE and the distance", relative),
-    ("keeping", "Why a cache works", keeping),
-    ("highway", "A way past the norms", highway),
+TASKS = tuple(
+    (name, title, partial(_order, proof))
+    for name, title, proof in (
+        ("equivariance", "Another order of tokens", EQUIVARIANCE),
+        ("turning", "A turn by k", ROTATION),
+        ("relative", "RoPE and the distance", ROPE),
+        ("keeping", "Why a cache works", CACHE),
+        ("highway", "A way past the norms", STREAM),
+    )
 )

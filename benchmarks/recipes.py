@@ -24,6 +24,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.ledger import ledger
+from engine.measure.attention.head_scores import head_scores
 from engine.model import build
 from engine.presets import PRESETS
 from engine.training.numerics import choose, keep_memory
@@ -146,7 +147,8 @@ def result(corpus: Corpus, name: str, seed: int, precision: str = "auto") -> Res
     )
     clock: list[float] = []
     loss = 0.0
-    for record in train(replace(model, vocab_size=corpus.vocab_size), config, corpus, device="cpu"):
+    model = replace(model, vocab_size=corpus.vocab_size)
+    for record in train(model, config, corpus, device="cpu", score_heads=head_scores):
         if isinstance(record, Step):
             clock.append(time.process_time())
         elif isinstance(record, Evaluation):

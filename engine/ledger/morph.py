@@ -11,17 +11,8 @@ from engine.config import GATED, Ffn, ModelConfig, gated_width
 from engine.ledger import Ledger, kv_numbers, ledger, ledger_of
 from engine.parts.cards.norms import NORM_CARDS
 from engine.presets import Preset
-from engine.presets.published import ENCODER_DECODERS, PUBLISHED
+from engine.presets.published import BY_YEAR
 
-FIRST = "transformer-base"  # the model of 2017
-# The models of the table, in the order of their years.
-MODELS: dict[str, Preset] = {
-    name: (PUBLISHED | ENCODER_DECODERS)[name]
-    for name in (
-        *(FIRST, "bert-base", "gpt2", "t5-base", "gpt3-175b", "llama2-7b", "llama2-70b"),
-        *("pythia-70m", "mistral-7b", "gemma-2b", "llama3-8b", "qwen2.5-0.5b", "smollm2-135m"),
-    )
-}
 # What may be chosen at each of the eight, the choice of 2017 first.
 OFFERED: dict[str, tuple[str, ...]] = {
     "family": ("both", "encoder", "decoder"),
@@ -143,10 +134,10 @@ def users(facet: str, value: str) -> tuple[str, ...]:
 
 def unchanged(name: str) -> tuple[str, ...]:
     """Returns those of the eight at which a model of the table does what the first one did."""
-    return tuple(each for each in OFFERED if _CHOICES[name][each] == _CHOICES[FIRST][each])
+    return tuple(each for each in OFFERED if _CHOICES[name][each] == _CHOICES[next(iter(BY_YEAR))][each])
 
 
-_CHOICES = {name: choices_of(preset) for name, preset in MODELS.items()}
+_CHOICES = {name: choices_of(preset) for name, preset in BY_YEAR.items()}
 
 
 @dataclass(frozen=True)

@@ -286,3 +286,11 @@ ENCODER_DECODERS: dict[str, Preset] = {
         encoder=replace(_ORIGINAL, causal=False, output_head="none"),
     ),
 }
+# The models of the table of variations, in the order of their years.
+BY_YEAR: dict[str, Preset] = {
+    name: (PUBLISHED | ENCODER_DECODERS)[name]
+    for name in (
+        *("transformer-base", "bert-base", "gpt2", "t5-base", "gpt3-175b", "llama2-7b", "llama2-70b"),
+        *("pythia-70m", "mistral-7b", "gemma-2b", "llama3-8b", "qwen2.5-0.5b", "smollm2-135m"),
+    )
+}

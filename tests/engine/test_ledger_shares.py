@@ -20,6 +20,7 @@ from engine.ledger.shares import Difference, change, differences, largest, quick
 from engine.ledger.sizes import fitting, padding
 from engine.model import build
 from engine.presets import ENCODER_DECODERS, LECTURE_MODELS, PRESETS
+from engine.presets.published import BY_YEAR
 from engine.seq2seq import build_pair
 from tests.engine.cases import for_each
 
@@ -228,7 +229,7 @@ def test_what_was_changed_since_2017() -> None:
     assert morph.unchanged("llama2-7b") == ("heads",) and morph.unchanged("llama2-70b") == ()
     assert "gemma-2b" in morph.users("heads", "one")
     block = 4 * 512**2 + 2 * 512 * 2048
-    counts = ledger(morph.MODELS["transformer-base"].model).components
+    counts = ledger(BY_YEAR["transformer-base"].model).components
     assert counts["attention"] + 6 * 2 * 512 * 2048 == 6 * block
 
 
@@ -259,9 +260,9 @@ def test_seven_rows_add_up(name: str) -> None:
     )
 
 
-@for_each("name", list(morph.MODELS))
+@for_each("name", list(BY_YEAR))
 def test_a_model_with_its_own_choices_is_that_model(name):
-    preset = morph.MODELS[name]
+    preset = BY_YEAR[name]
     made = morph.morphed(preset, morph.choices_of(preset))
     assert made.model.resolved() == preset.model.resolved() or name == "t5-base"
     assert morph.costs(made).parameters == ledger_of(preset).total
@@ -270,53 +271,52 @@ def test_a_model_with_its_own_choices_is_that_model(name):
 @for_each("name", ["llama2-7b", "bert-base", "pythia-70m", "gemma-2b", "t5-base"])
 def test_what_is_drawn_can_be_built_and_has_as_many_parameters(name):
     """GPT-2's sizes with the choices of others, built on the meta device."""
-    made = morph.morphed(morph.MODELS["gpt2"], morph.choices_of(morph.MODELS[name]))
+    made = morph.morphed(BY_YEAR["gpt2"], morph.choices_of(BY_YEAR[name]))
     model = build_pair(made.pair, device="meta") if made.pair else build(made.model, device="meta")
     assert sum(p.numel() for p in model.parameters()) == morph.costs(made).parameters
-    assert morph.choices_of(made) == morph.choices_of(morph.MODELS[name])
+    assert morph.choices_of(made) == morph.choices_of(BY_YEAR[name])
 
 
 def test_choices_as_the_papers_have_them():
     first = {facet: values[0] for facet, values in morph.OFFERED.items()}
-    assert morph.choices_of(morph.MODELS["transformer-base"]) == first | {"biases": "network"}
-    assert morph.choices_of(morph.MODELS["bert-base"])["family"] == "encoder"
-    assert morph.choices_of(morph.MODELS["qwen2.5-0.5b"])["biases"] == "qkv"
-    heads = [morph.choices_of(morph.MODELS[name])["heads"] for name in ("gpt2", "gemma-2b", "mistral-7b")]
+    assert morph.choices_of(BY_YEAR["transformer-base"]) == first | {"biases": "network"}
+    assert morph.choices_of(BY_YEAR["bert-base"])["family"] == "encoder"
+    assert morph.choices_of(BY_YEAR["qwen2.5-0.5b"])["biases"] == "qkv"
+    heads = [morph.choices_of(BY_YEAR[name])["heads"] for name in ("gpt2", "gemma-2b", "mistral-7b")]
     assert heads == ["own", "one", "grouped"]
-    for preset in morph.MODELS.values():
+    for preset in BY_YEAR.values():
         assert all(found in morph.OFFERED[facet] for facet, found in morph.choices_of(preset).items())
 
 
 def test_whose_choices_they_are_and_what_sizes_follow():
-    assert morph.named(morph.choices_of(morph.MODELS["gpt2"])) == ("gpt2", "gpt3-175b")
-    assert morph.named(morph.choices_of(morph.MODELS["llama3-8b"])) == (
+    assert morph.named(morph.choices_of(BY_YEAR["gpt2"])) == ("gpt2", "gpt3-175b")
+    assert morph.named(morph.choices_of(BY_YEAR["llama3-8b"])) == (
         "llama2-70b",
         "mistral-7b",
         "llama3-8b",
     )
-    mixed = morph.choices_of(morph.MODELS["gpt2"]) | {"position": "alibi", "tying": "untied"}
+    mixed = morph.choices_of(BY_YEAR["gpt2"]) | {"position": "alibi", "tying": "untied"}
     assert morph.named(mixed) == () and morph.nearest(mixed) == ("gpt2", ("position", "tying"))
     assert morph.users("wiring", "parallel") == ("pythia-70m",) and morph.users("position", "alibi") == ()
     assert morph.users("family", "both") == ("transformer-base", "t5-base")
-    gpt2, gemma = morph.MODELS["gpt2"].model, morph.MODELS["gemma-2b"].model
+    gpt2, gemma = BY_YEAR["gpt2"].model, BY_YEAR["gemma-2b"].model
     assert morph.hidden_width(gpt2, "swiglu") == 2048 and morph.hidden_width(gpt2, "relu") == 3072
     assert morph.hidden_width(gemma, "gelu") == 24_576
     assert [morph.key_heads(gpt2, heads) for heads in ("own", "grouped", "one")] == [12, 3, 1]
-    assert morph.key_heads(morph.MODELS["mistral-7b"].model, "grouped") == 8
-    made = morph.morphed(morph.MODELS["llama2-7b"], morph.choices_of(morph.MODELS["gpt2"]))
+    assert morph.key_heads(BY_YEAR["mistral-7b"].model, "grouped") == 8
+    made = morph.morphed(BY_YEAR["llama2-7b"], morph.choices_of(BY_YEAR["gpt2"]))
     assert made.model.resolved().d_ff == 11_008 * 3 // 2
     assert (
-        morph.morphed(morph.MODELS["gpt2"], morph.choices_of(morph.MODELS["llama2-7b"])).model.resolved().d_ff
-        == 2048
+        morph.morphed(BY_YEAR["gpt2"], morph.choices_of(BY_YEAR["llama2-7b"])).model.resolved().d_ff == 2048
     )
 
 
 def test_costs_by_hand():
-    assert morph.costs(morph.MODELS["t5-base"]).cache == 12 * 2 * 768 * 2
-    assert morph.costs(morph.MODELS["bert-base"]).cache == 0
+    assert morph.costs(BY_YEAR["t5-base"]).cache == 12 * 2 * 768 * 2
+    assert morph.costs(BY_YEAR["bert-base"]).cache == 0
     d, layers, vocab, tokens = 768, 12, 50_257, 512
     block = 2 * (4 * d * d + 2 * 4 * d * d + 2 * tokens * d)
-    assert morph.costs(morph.MODELS["gpt2"]).flops == layers * block + 2 * vocab * d
+    assert morph.costs(BY_YEAR["gpt2"]).flops == layers * block + 2 * vocab * d
     found = morph.three(morph.Size(layers=2, d_model=32, heads=4), vocab=100, context=16)
     block, cross = 12 * 32 * 32 + 2 * 32, 4 * 32 * 32 + 32
     ends = 100 * 32 + 16 * 32 + 32
@@ -326,8 +326,6 @@ def test_costs_by_hand():
 
 def test_what_does_not_go_together_is_said():
     with pytest.raises(ConfigError, match="cross-attention"):
-        morph.morphed(
-            morph.MODELS["pythia-70m"], morph.choices_of(morph.MODELS["pythia-70m"]) | {"family": "both"}
-        )
+        morph.morphed(BY_YEAR["pythia-70m"], morph.choices_of(BY_YEAR["pythia-70m"]) | {"family": "both"})
     with pytest.raises(ConfigError, match="window"):
-        morph.morphed(morph.MODELS["mistral-7b"], morph.choices_of(morph.MODELS["t5-base"]))
+        morph.morphed(BY_YEAR["mistral-7b"], morph.choices_of(BY_YEAR["t5-base"]))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from engine.config import ModelConfig, TrainConfig
 from engine.data.corpora import from_text
+from engine.measure.attention.head_scores import head_scores
 from engine.model import build
 from engine.presets import ENCODER_DECODERS, ENCODERS, PRESETS
 from engine.training.records import Done
@@ -41,7 +42,7 @@ def test_trainable_presets_train(name: str) -> None:
     vocab = corpus.vocab_size + (preset.train.objective == "masked")  # the blank
     model = dataclasses.replace(preset.model, vocab_size=vocab)
     config = dataclasses.replace(preset.train, steps=2, batch_size=2, eval_tokens=256, sample_length=4)
-    last = list(train(model, config, corpus, device="cpu"))[-1]
+    last = list(train(model, config, corpus, device="cpu", score_heads=head_scores))[-1]
     assert isinstance(last, Done) and last.reason == "finished"
 
 

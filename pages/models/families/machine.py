@@ -10,7 +10,6 @@ import streamlit as st
 from engine.errors import ConfigError
 from engine.ledger import ledger_of
 from engine.ledger.morph import (
-    MODELS,
     OFFERED,
     choices_of,
     costs,
@@ -21,6 +20,7 @@ from engine.ledger.morph import (
     users,
 )
 from engine.presets import Preset
+from engine.presets.published import BY_YEAR
 from pages.models.families import words_machine as words
 from pages.models.families.drawing import drawing, figure, parameters
 from ui import explain, widgets
@@ -40,8 +40,8 @@ def draw_machine() -> None:
         size = widgets.select("Sizes of", words.SIZES, SIZE, first=FIRST, kind="list", hidden=True)
         pictured = st.container()
     with controls, st.container(key="pairs_beside"):
-        chosen = {facet: _choice(facet, choices_of(MODELS[FIRST])[facet]) for facet in OFFERED}
-    base = MODELS[size]
+        chosen = {facet: _choice(facet, choices_of(BY_YEAR[FIRST])[facet]) for facet in OFFERED}
+    base = BY_YEAR[size]
     try:
         made = morphed(base, chosen)
     except ConfigError as error:
@@ -58,12 +58,12 @@ def draw_machine() -> None:
 def _told(size: str, made: Preset, chosen: dict[str, str]) -> str:
     same = named(chosen)
     near = nearest(chosen)
-    return words.choices_sentence(size, same, near, costs(MODELS[size]), costs(made))
+    return words.choices_sentence(size, same, near, costs(BY_YEAR[size]), costs(made))
 
 
 def _make(name: str) -> None:
     """All eight switches go to a model's choices."""
-    for facet, value in choices_of(MODELS[name]).items():
+    for facet, value in choices_of(BY_YEAR[name]).items():
         st.session_state[_key(facet)] = value
 
 
@@ -105,17 +105,17 @@ def _table() -> None:
     """Every model of the table at each of the eight, with a dot where it is as in 2017, its counts, and where
     they are published.
     """
-    found = {name: choices_of(preset) for name, preset in MODELS.items()}
-    counted = {name: costs(preset) for name, preset in MODELS.items()}
+    found = {name: choices_of(preset) for name, preset in BY_YEAR.items()}
+    counted = {name: costs(preset) for name, preset in BY_YEAR.items()}
     columns = {
-        words.HEADS[facet]: [words.choice(found[name][facet], facet in unchanged(name)) for name in MODELS]
+        words.HEADS[facet]: [words.choice(found[name][facet], facet in unchanged(name)) for name in BY_YEAR]
         for facet in OFFERED
     }
-    columns["as in 2017"] = [f"{len(unchanged(name))} of {len(OFFERED)}" for name in MODELS]
-    columns["parameters"] = [f"{counted[name].parameters:,}" for name in MODELS]
-    columns["FLOPs a token"] = [words.large(counted[name].flops) for name in MODELS]
+    columns["as in 2017"] = [f"{len(unchanged(name))} of {len(OFFERED)}" for name in BY_YEAR]
+    columns["parameters"] = [f"{counted[name].parameters:,}" for name in BY_YEAR]
+    columns["FLOPs a token"] = [words.large(counted[name].flops) for name in BY_YEAR]
     with st.container(key="whole_words"), st.container(key="models_table"):
         st.table(pd.DataFrame(columns, index=list(words.TITLES.values())), border="horizontal")
-    st.markdown(words.sources({name: safe(preset.source or "") for name, preset in MODELS.items()}))
+    st.markdown(words.sources({name: safe(preset.source or "") for name, preset in BY_YEAR.items()}))
     st.markdown(words.REASONS)
     st.markdown(words.READING)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from engine.ledger.morph import MODELS, OFFERED, TOKENS, Costs
+from engine.ledger.morph import OFFERED, TOKENS, Costs
 from engine.parts.cards.norms import NORM_CARDS, norm_title
+from engine.presets.published import BY_YEAR
 from ui.page_frame import Words
 
 QUESTION = "Which few choices turn one model into another?"
-TITLES = {name: preset.title.removesuffix(" (published)") for name, preset in MODELS.items()} | {
+TITLES = {name: preset.title.removesuffix(" (published)") for name, preset in BY_YEAR.items()} | {
     "transformer-base": "The original, 2017"
 }
 SIZES = {name: f"the sizes of {title}" for name, title in TITLES.items()}
@@ -86,7 +87,7 @@ def used(facet: str, names: Sequence[str]) -> str:
     if not names:
         return _BEYOND["alibi"] if facet == "position" else "none of the table"
     if len(names) > 5:
-        return f"{len(names)} of {len(MODELS)}, as {SHORT[names[0]]} and {SHORT[names[-1]]}"
+        return f"{len(names)} of {len(BY_YEAR)}, as {SHORT[names[0]]} and {SHORT[names[-1]]}"
     return ", ".join(SHORT[name] for name in names)
 
 

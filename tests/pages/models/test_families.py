@@ -19,11 +19,12 @@ from engine.data.tokenizers.pairs import PairTokenizer
 from engine.errors import RunError
 from engine.experiments.why_decoders import lessons, writing
 from engine.ledger import ledger_of
-from engine.ledger.morph import MODELS, Size, choices_of, costs, morphed, three
+from engine.ledger.morph import Size, choices_of, costs, morphed, three
 from engine.measure.families.three_families import carry_on, fill_in
 from engine.measure.families.unmasked_attention import continue_text
 from engine.measure.families.unmasked_attention import opened as without_mask
 from engine.measure.recording import record
+from engine.presets.published import BY_YEAR
 from engine.seq2seq import build_classifier
 from engine.service.state import RunSpec
 from engine.training import kinds
@@ -43,7 +44,7 @@ def opened(view: str, **query: str) -> AppTest:
 
 
 def query_of(name: str) -> dict[str, str]:
-    return {f"families_{facet}": value for facet, value in choices_of(MODELS[name]).items()}
+    return {f"families_{facet}": value for facet, value in choices_of(BY_YEAR[name]).items()}
 
 
 def test_counts_of_the_three():
@@ -111,7 +112,7 @@ def test_each_task_stands_in_the_fold_in_both_forms():
 def test_a_button_makes_it_another_model(drawn):
     page = opened("machine")
     page.button(key="families_make_llama2-7b").click().run()
-    made = costs(morphed(MODELS["gpt2"], choices_of(MODELS["llama2-7b"])))
+    made = costs(morphed(BY_YEAR["gpt2"], choices_of(BY_YEAR["llama2-7b"])))
     assert (
         "At GPT-2 small's sizes these are **the 8 choices of LLaMA-2 7B**."
         f" **{made.parameters:,} parameters** (GPT-2 small: 124.4 M)" in said(page)
@@ -126,7 +127,7 @@ def test_a_button_makes_it_another_model(drawn):
 def test_the_drawing_has_every_parameter(drawn, name):
     """Each tensor stands in a box; what both towers share is in the boxes of both."""
     opened("machine", families_size=name, **query_of(name))
-    table, preset = drawn["families_machine"].table, MODELS[name]
+    table, preset = drawn["families_machine"].table, BY_YEAR[name]
     total = sum(table["parameters"])
     if preset.encoder:  # one embedding, drawn twice
         total -= preset.model.vocab_size * preset.model.d_model
@@ -136,7 +137,7 @@ def test_the_drawing_has_every_parameter(drawn, name):
 
 def test_the_table_marks_what_is_as_it_was_in_2017():
     table = opened("machine", measure="true").table[0].value
-    assert len(table) == len(MODELS) and table["as in 2017"].iloc[0] == "8 of 8"
+    assert len(table) == len(BY_YEAR) and table["as in 2017"].iloc[0] == "8 of 8"
     assert (
         table.loc["GPT-2 small", "Norm"] == "LayerNorm •" and table.loc["LLaMA-2 7B", "Positions"] == "RoPE"
     )

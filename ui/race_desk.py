@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -19,12 +18,10 @@ from ui import (
     site,
     widgets,
 )
+from ui.requests import carry_out, refusal
 from ui.status import RACE, remember_place
-from ui.text.markdown import safe
 
-REFUSAL_SECONDS = 10.0  # that a refusal stays: the panel is drawn again several times a second
 GO_WIDTH = 118  # of Pause, Resume and Go on, which share a place
-REFUSED = "race_refused"
 
 
 def in_hand(key: str, title: str) -> str | None:
@@ -145,9 +142,7 @@ def progress(views: Sequence[RunView], specs: Sequence[RunSpec], stored: Stored 
 
 def troubles(live: Sequence[RunView]) -> None:
     """Shows failures, refusals, and whose race it is."""
-    sentence, since = st.session_state.get(REFUSED, ("", 0.0))
-    if sentence and time.monotonic() - since < REFUSAL_SECONDS:
-        st.error(safe(sentence))
+    refusal()
     for view in live:
         if view.message and view.status in ("failed", "paused"):
             (st.error if view.status == "failed" else st.info)(race_words.trouble(view))
@@ -159,7 +154,7 @@ def troubles(live: Sequence[RunView]) -> None:
 
 def start(key: str, title: str, specs: Sequence[RunSpec]) -> None:
     """Starts a race, and makes it the one in hand. A refusal becomes a sentence on the page."""
-    runs = _carry_out(session.manager().start_race, specs, session.owner(), title)
+    runs = carry_out(session.manager().start_race, specs, session.owner(), title)
     view = session.manager().view(runs[0]) if isinstance(runs, tuple) else None
     if view is not None and view.race is not None:
         st.session_state[f"race_{key}"] = view.race
@@ -168,7 +163,7 @@ def start(key: str, title: str, specs: Sequence[RunSpec]) -> None:
 
 
 def _revive(race: str) -> None:
-    _carry_out(session.manager().revive, race, session.owner())
+    carry_out(session.manager().revive, race, session.owner())
 
 
 def each(what: Callable[[str, str], object], runs: Sequence[str]) -> None:
@@ -176,12 +171,3 @@ def each(what: Callable[[str, str], object], runs: Sequence[str]) -> None:
     for run in runs:
         with suppress(GlassformerError):
             what(run, session.owner())
-
-
-def _carry_out(what: Callable[..., object], *arguments: object) -> object:
-    st.session_state.pop(REFUSED, None)
-    try:
-        return what(*arguments)
-    except GlassformerError as error:
-        st.session_state[REFUSED] = (str(error), time.monotonic())
-        return None

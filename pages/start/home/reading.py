@@ -17,11 +17,11 @@ from engine.measure.home.living_map import (
 )
 from engine.model import Transformer
 from pages.start.home.words import forgotten
-from ui import session, training_step
+from ui import training_step
 from ui.fields import visible
 from ui.fit_text import MAX_TEXT, most_tokens, read
 from ui.model_bar import LARGE, Subject, subject_from
-from ui.models import RUN, model_of
+from ui.models import model_of, run_of
 from ui.timeline import Timeline, timeline_of
 
 HELD, SAID, BEFORE = "home_ids", "home_said", "home_before_reading"
@@ -54,7 +54,6 @@ def look(name: str, text: str, letters: int = 0) -> Looked:
     """Returns the model of a name at the step that is looked at, reading a text, which is what was taken of
     so many `letters` (0: all of it).
     """
-    run = session.manager().view(name.removeprefix(RUN)) if name.startswith(RUN) else None
     timeline = timeline_of(name)
     steps = timeline.steps if timeline else ()
     step = training_step.current(name, steps)
@@ -67,7 +66,7 @@ def look(name: str, text: str, letters: int = 0) -> Looked:
             notes = [forgotten(held.forgotten, most_tokens(found.config), found.config.context)]
     else:
         ids, shown, notes = read(text, found.tokenizer, most_tokens(found.config), letters)
-    subject = subject_from(name, run, step, steps, found, shown, ids)
+    subject = subject_from(name, run_of(name), step, steps, found, shown, ids)
     return Looked(subject, timeline, step, tuple(notes))
 
 

@@ -1,46 +1,32 @@
-"""Asking the run manager for something, and saying so where it refuses; and which run is shown."""
+"""Starting and steering runs by a button, and which run is shown."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
 
-from engine.errors import GlassformerError
 from engine.service.state import RunSpec, RunView
 from pages.start.train import beside
 from ui import session, widgets
-from ui.text.markdown import safe
-
-REFUSAL_SECONDS = 10.0  # that a refusal stays: the panel is drawn again several times a second
+from ui.requests import carry_out
 
 
 def start(spec: RunSpec) -> None:
-    """Starts a run and makes it the one that is shown. A refusal becomes a sentence on the page."""
+    """Starts a run and makes it the one that is shown."""
     act(session.manager().start, spec, session.owner())
 
 
 def start_comparison(first: RunSpec, second: RunSpec) -> None:
     """Starts two runs that train together; the first is the one that is shown, with the second beside it."""
-    st.session_state.pop("refused", None)
-    try:
-        one, _ = session.manager().start_comparison(first, second, session.owner())
-    except GlassformerError as error:
-        _refuse(error)
-    else:
-        select(one)
+    if both := carry_out(session.manager().start_comparison, first, second, session.owner()):
+        select(both[0])
 
 
 def start_beside(first: RunView, second: RunSpec) -> None:
     """Trains a second recipe beside a run that has ended; that one is shown, with the second beside it."""
-    st.session_state.pop("refused", None)
-    try:
-        session.manager().start_beside(first.id, second, session.owner())
-    except GlassformerError as error:
-        _refuse(error)
-    else:
+    if carry_out(session.manager().start_beside, first.id, second, session.owner()):
         select(first.id)
 
 
@@ -66,25 +52,9 @@ def selected() -> str | None:
     return named
 
 
-def refusal() -> None:
-    """Shows why the last click was refused, for long enough to be read."""
-    sentence, since = st.session_state.get("refused", ("", 0.0))
-    if sentence and time.monotonic() - since < REFUSAL_SECONDS:
-        st.error(safe(sentence))
-
-
-def _refuse(error: GlassformerError) -> None:
-    st.session_state["refused"] = (str(error), time.monotonic())
-
-
 def act(what: Callable[..., Any], *arguments: Any) -> None:
-    """Carries out a button. A refusal becomes a sentence; a new run that comes of it is the one shown."""
-    st.session_state.pop("refused", None)
-    try:
-        result = what(*arguments)
-    except GlassformerError as error:
-        _refuse(error)
-        return
+    """Carries out a button; a new run that comes of it is the one shown."""
+    result = carry_out(what, *arguments)
     if isinstance(result, str) and result:
         select(result)
 

@@ -8,7 +8,7 @@ from engine.presets import Preset
 from engine.service.state import RunView
 from engine.training import kinds
 from pages.start.train import heads, pairs, tasks, words, words_heads, words_pairs, words_tasks
-from pages.start.train.asking import refusal, selected, start, start_beside, start_comparison
+from pages.start.train.asking import selected, start, start_beside, start_comparison
 from pages.start.train.beside import trained_already
 from pages.start.train.curves import loss_curves
 from pages.start.train.data import data_group
@@ -34,6 +34,7 @@ from ui.fields import Values
 from ui.page_frame import boundary, header, question_line
 from ui.players.plot import plot
 from ui.players.served import ASSETS
+from ui.requests import refusal
 from ui.text.markdown import whole
 
 TALL = 420  # of the empty chart: there is nothing else yet

@@ -14,7 +14,7 @@ from engine.measure.attention.head_scores import HeadGrowth
 from engine.service.state import RunView
 from engine.training.compare import compare
 from pages.start.train import heads, pairs, tasks, words
-from pages.start.train.asking import refusal, start
+from pages.start.train.asking import start
 from pages.start.train.beside import other_of
 from pages.start.train.losses import Picture, bits, losses, number, vocabulary
 from pages.start.train.measured import by_hand, measured
@@ -22,6 +22,7 @@ from pages.start.train.samples import samples
 from pages.start.train.steer import bar, buttons, look_inside, options
 from ui import explain, live, session
 from ui.players.served import ASSETS
+from ui.requests import refusal
 from ui.status import STATUS, progress_words
 from ui.text.markdown import safe
 

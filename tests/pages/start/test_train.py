@@ -21,7 +21,7 @@ from engine.service.history import History, HistoryLog
 from engine.service.run_changes import Change
 from engine.training.records import Evaluation
 from engine.weights.checkpoints import pack
-from pages.start.train import asking, saved
+from pages.start.train import saved
 from pages.start.train.curve_points import curve_of
 from pages.start.train.curves import WHOLE, loss_curves
 from pages.start.train.losses import baselines, vocabulary
@@ -29,7 +29,7 @@ from pages.start.train.whatif import WHAT_IFS
 from tests.pages.helpers import bars, ran
 from tests.pages.stage import history
 from tests.pages.start.training import changed, clicked, opened, sentences, unescaped
-from ui import session
+from ui import requests, session
 from ui.fields import TRAINABLE, preset_values
 
 STEPS = TRAINABLE["fast"].train.steps  # type: ignore[union-attr]
@@ -273,8 +273,8 @@ def test_a_refusal_stays_while_the_panel_is_drawn_again_and_again(manager, monke
     for _ in range(3):
         page.run()
         assert r"\!\[a\]\(b\) just being saved" in sentences(page)
-    later = asking.time.monotonic() + asking.REFUSAL_SECONDS
-    monkeypatch.setattr(asking.time, "monotonic", lambda: later)
+    later = requests.time.monotonic() + requests.REFUSAL_SECONDS
+    monkeypatch.setattr(requests.time, "monotonic", lambda: later)
     page.run()
     assert "just being saved" not in sentences(page)
 

@@ -17,7 +17,7 @@ from pages.models.parameters.choice import LENGTHS, Choice
 from ui import explain, widgets
 from ui.guess import ask
 from ui.players.plot import plot
-from ui.text.numbers import flop, percent, short
+from ui.text.numbers import short
 
 
 def draw_flops(choice: Choice) -> None:
@@ -94,24 +94,9 @@ def _products(work: Work) -> None:
 
 
 def _numbers(work: Work, ledger: Ledger) -> None:
-    flops = work.flops
-    columns = [*st.columns(2), *st.columns(2)]
-    with columns[0]:
-        explain.worked(
-            "Forward, one token", flop(flops.forward), f"{flops.forward:,} at T = {flops.tokens:,}"
-        )
-    with columns[1]:
-        part = percent(flops.scores, flops.forward)
-        text = f"{words.growing(ledger)} = {flops.scores:,}; the rest does not depend on T"
-        explain.worked("Of these, scores and sums", part, text)
-    with columns[2]:
-        explain.worked(
-            "Training, one token",
-            flop(flops.training),
-            "3 · forward: backward makes two products for each of forward's",
-        )
-    with columns[3]:
-        explain.worked("6 N, the rule of thumb", flop(flops.six_n), words.six_n(work, ledger))
+    for column, card in zip([*st.columns(2), *st.columns(2)], words.numbers_at(work, ledger), strict=True):
+        with column:
+            explain.worked(*card)
     st.caption(words.whole_text(work, ledger))
 
 
@@ -120,7 +105,7 @@ def _heads(ledger: Ledger, tokens: int) -> None:
     rows = by_heads(ledger, tokens)
     if not rows:
         return
-    st.subheader("Do more heads cost more?", anchor=False)
+    st.subheader(words.MORE_HEADS, anchor=False)
     st.markdown(words.heads(rows))
     st.table(
         pd.DataFrame(
@@ -137,7 +122,7 @@ def _heads(ledger: Ledger, tokens: int) -> None:
 def _sizes(ledger: Ledger) -> None:
     """Sizes that 64 divides, and why."""
     rows = fitting(ledger.config)
-    st.subheader("Why are sizes multiples of 64 or 128?", anchor=False)
+    st.subheader(words.WHY_SIZES, anchor=False)
     st.markdown(words.sizes(rows[0], padding(ledger.config)))
     st.table(
         pd.DataFrame(
@@ -154,7 +139,7 @@ def _sizes(ledger: Ledger) -> None:
 def _budget(ledger: Ledger) -> None:
     """Beyond 6 N: how large a model, and how much text, for the work there is."""
     found = budget(ledger.total)
-    st.subheader("How much text suits a model of this size?", anchor=False)
+    st.subheader(words.HOW_MUCH_TEXT, anchor=False)
     st.markdown(words.chinchilla(found))
     st.table(
         pd.DataFrame(

@@ -119,60 +119,26 @@ def rows_table(ledger: Ledger) -> pd.DataFrame:
 
 
 def _savings(choice: Choice) -> None:
-    """Draws what one matrix for embedding and output saves, what sharing keys and values saves, and what a
-    longer context costs.
+    """Draws what one matrix for embedding and output saves, what a longer context costs, and what sharing
+    keys and values saves.
     """
     c = choice.config
-    columns = [*st.columns(2), *st.columns(2)]
-    other = choice.variant(tie_embeddings=not c.tie_embeddings)
-    with columns[0]:
-        if other is not None:
-            found = change(choice.ledger, other)
-            share = percent(found.saved, found.larger)
-            text = (
-                f"$V\\cdot d$ = {c.vocab_size:,} · {c.d_model:,}: one matrix for embedding and output."
-                f" {share} of the model without tying."
-            )
-            explain.worked(
-                "Tying saves" if c.tie_embeddings else "Tying would save", f"{found.saved:,}", text
-            )
-    with columns[1]:
-        longer = choice.variant(context=2 * c.context)
-        if longer is not None:
-            text = (
-                f"{2 * c.context:,} tokens in place of {c.context:,}: attention's matrices act on one token"
-                " at a time, so they stay as they are."
-            )
-            explain.worked(
-                "Twice the context",
-                words.signed(change(choice.ledger, longer).parameters),
-                text + (" Only the position table grows." if c.position == "learned" else ""),
-            )
-    with columns[2]:
-        _grouped(choice, "A key head for each query head (MHA)", c.n_heads)
-    with columns[3]:
-        _grouped(choice, "One key head for all (MQA)", 1)
+    variants = (
+        (words.tying, choice.variant(tie_embeddings=not c.tie_embeddings)),
+        (words.twice_the_context, choice.variant(context=2 * c.context)),
+    )
+    cards = [say(c, change(choice.ledger, other)) for say, other in variants if other is not None]
+    grouped = (_grouped(choice, words.OWN_KEYS, c.n_heads), _grouped(choice, words.ONE_KEY, 1))
+    cards += [card for card in grouped if card is not None]
+    for column, card in zip([*st.columns(2), *st.columns(2)], cards, strict=False):
+        with column:
+            explain.worked(*card)
 
 
-def _grouped(choice: Choice, name: str, heads: int) -> None:
+def _grouped(choice: Choice, name: str, heads: int) -> tuple[str, str, str] | None:
+    """A card for another number of key heads; None where the model cannot have it."""
     c = choice.config
     if c.mixer != "attention":
-        explain.worked(name, "–", "Only the mixer `attention` has separate keys to share.")
-        return
+        return name, "–", words.NO_KEYS
     other = choice.variant(n_kv_heads=heads)
-    if other is None:
-        return
-    text = (
-        "That is this model."
-        if heads == c.n_kv_heads
-        else f"{heads} in place of {c.n_kv_heads}, in each of {c.n_layers:,} layers."
-    )
-    found = change(choice.ledger, other)
-    now, then = found.cache_before, found.cache_after
-    today = f", now {now:,}." if now != then else "."
-    cache = (
-        f" A token then takes {then:,} numbers in the KV cache{today}"
-        if now
-        else " Without a causal mask there is no KV cache."
-    )
-    explain.worked(name, words.signed(found.parameters), text + cache)
+    return None if other is None else (name, *words.shared_keys(c, heads, change(choice.ledger, other)))

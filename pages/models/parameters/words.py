@@ -9,7 +9,7 @@ from engine.ledger import TRAINED_IN, Ledger
 from engine.ledger.block import GatePaid
 from engine.ledger.budget import TOKENS, Budget
 from engine.ledger.growth import BreakEven, Headed, Work
-from engine.ledger.shares import Where
+from engine.ledger.shares import Change, Where
 from engine.ledger.sizes import TILE, Fitting
 from pages.models.parameters.choice import Choice
 from ui.page_frame import Words
@@ -94,6 +94,9 @@ WHAT_COUNTS = (
 ONCE = (
     " {name} acts once a text, on its first token alone: {flops:,} FLOP more for the whole text, in no row."
 )
+MORE_HEADS = "Do more heads cost more?"
+WHY_SIZES = "Why are sizes multiples of 64 or 128?"
+HOW_MUCH_TEXT = "How much text suits a model of this size?"
 SIDES = {
     "vocab_size": "Vocabulary",
     "d_model": "Width",
@@ -157,6 +160,48 @@ def in_the_blocks(choice: Choice, where: Where) -> str:
     )
 
 
+OWN_KEYS, ONE_KEY = "A key head for each query head (MHA)", "One key head for all (MQA)"
+NO_KEYS = "Only the mixer `attention` has separate keys to share."
+
+
+def tying(c: ResolvedConfig, change: Change) -> tuple[str, str, str]:
+    """Returns a card (label, number, arithmetic) of one matrix for embedding and output."""
+    return (
+        "Tying saves" if c.tie_embeddings else "Tying would save",
+        f"{change.saved:,}",
+        f"$V\\cdot d$ = {c.vocab_size:,} · {c.d_model:,}: one matrix for embedding and output."
+        f" {percent(change.saved, change.larger)} of the model without tying.",
+    )
+
+
+def twice_the_context(c: ResolvedConfig, change: Change) -> tuple[str, str, str]:
+    """Returns a card of a context twice as long."""
+    return (
+        "Twice the context",
+        signed(change.parameters),
+        f"{2 * c.context:,} tokens in place of {c.context:,}: attention's matrices act on one token at a"
+        " time, so they stay as they are."
+        + (" Only the position table grows." if c.position == "learned" else ""),
+    )
+
+
+def shared_keys(c: ResolvedConfig, heads: int, change: Change) -> tuple[str, str]:
+    """Returns (number, arithmetic) of another number of key heads."""
+    text = (
+        "That is this model."
+        if heads == c.n_kv_heads
+        else f"{heads} in place of {c.n_kv_heads}, in each of {c.n_layers:,} layers."
+    )
+    now, then = change.cache_before, change.cache_after
+    today = f", now {now:,}." if now != then else "."
+    cache = (
+        f" A token then takes {then:,} numbers in the KV cache{today}"
+        if now
+        else " Without a causal mask there is no KV cache."
+    )
+    return signed(change.parameters), text + cache
+
+
 def gate(ratio: float, paid: GatePaid) -> str:
     """Says how a gate is paid for."""
     plain, gated = paid.plain.feedforward, paid.gated.feedforward
@@ -203,6 +248,25 @@ def six_n(work: Work, ledger: Ledger) -> str:
         f"6 · {ledger.total:,} parameters: {work.six_n_share:.0%} of what was counted. With the"
         f" {work.multiplying:,} that meet a token in a product: {work.six_multiplying_share:.0%}."
         " Kaplan et al. 2020 count those of the blocks only"
+    )
+
+
+def numbers_at(work: Work, ledger: Ledger) -> tuple[tuple[str, str, str], ...]:
+    """Returns four cards (label, number, arithmetic): the work of one token, forward and in training."""
+    flops = work.flops
+    return (
+        ("Forward, one token", flop(flops.forward), f"{flops.forward:,} at T = {flops.tokens:,}"),
+        (
+            "Of these, scores and sums",
+            percent(flops.scores, flops.forward),
+            f"{growing(ledger)} = {flops.scores:,}; the rest does not depend on T",
+        ),
+        (
+            "Training, one token",
+            flop(flops.training),
+            "3 · forward: backward makes two products for each of forward's",
+        ),
+        ("6 N, the rule of thumb", flop(flops.six_n), six_n(work, ledger)),
     )
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -26,18 +29,6 @@ from pages.models.reference import words
 from ui import explain, session, widgets
 from ui.model_bar import Subject
 from ui.text.markdown import safe
-
-OPEN = """import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
-
-folder = "{folder}"  # into which you unpacked the zip
-model = AutoModelForCausalLM.from_pretrained(folder)
-tokenizer = AutoTokenizer.from_pretrained(folder)  # where there is a tokenizer.json
-ids = tokenizer("First Citizen:", return_tensors="pt")
-with torch.inference_mode():
-    written = model.generate(**ids, max_new_tokens=100, do_sample=True, temperature=0.8)
-print(tokenizer.decode(written[0]))
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +64,7 @@ def draw_export(subject: Subject) -> None:
         "Numbers as",
         list(pack.DTYPES),
         "reference_dtype",
-        hint="float32 is exact. The others take half the room, and keep about 3 (bfloat16) or 4 digits.",
+        hint=words.DTYPE_HINT,
     )
     size = pack.size(taken.model, dtype)
     try:
@@ -86,13 +77,7 @@ def draw_export(subject: Subject) -> None:
     explain.answer(words.packed(found, size.megabytes, dtype))
     st.table(pd.DataFrame(_ways(taken, found, size, bool(note))).set_index("way"), border="horizontal")
     with st.container(horizontal=True):
-        if isinstance(found, Plan):
-            _zip(taken, found, dtype)
-        _one_file(taken, dtype)
-        if taken.pair is not None:
-            _own_folder(taken, taken.pair)
-        else:
-            _nano()
+        _downloads(taken, found, dtype)
     if isinstance(found, str):
         st.info(safe(f"Not for this model: {found}."))
     elif note:
@@ -117,30 +102,19 @@ def _note(taken: Taken) -> str | None:
 
 def _ways(taken: Taken, found: Plan | str, size: pack.Size, no_tokenizer: bool) -> list[dict[str, str]]:
     """The ways out: which files, how large, and what opens them."""
-    hub = {"way": "Hugging Face's layout", "files": "–", "size": "–", "opened by": "–"}
+    family, files = "–", "–"
     if isinstance(found, Plan):
         files = "`model.safetensors`, `config.json`" + ("" if no_tokenizer else ", `tokenizer.json`")
-        title = WRITERS[found.family].title
-        hub |= {"files": files, "size": size.megabytes, "opened by": f"`transformers`, as {title}"}
-    one = {
-        "way": "One file of PyTorch",
-        "files": "`model.py`, `model.safetensors`",
-        "size": size.megabytes,
-        "opened by": "`python model.py`, with torch and safetensors",
-    }
-    own = {
-        "way": "This app's own folder",
-        "files": ", ".join(f"`{name}`" for name in FILES),
-        "size": pack.size(taken.model, "float32").megabytes,
-        "opened by": "`load_pair`, in this app's engine",
-    }
-    nano = {
-        "way": "A program to read",
-        "files": "`nano.py`",
-        "size": "under 300 lines",
-        "opened by": "`python nano.py`, which trains a small GPT and writes with it",
-    }
-    return [hub, one, nano] if taken.pair is None else [hub, one, own]
+        family = f"`transformers`, as {WRITERS[found.family].title}"
+    own = ", ".join(f"`{name}`" for name in FILES)
+    rows = [
+        (words.HUB, files, size.megabytes if isinstance(found, Plan) else "–", family),
+        (words.ONE_FILE, "`model.py`, `model.safetensors`", size.megabytes, words.OPENS_FILE),
+        (words.A_PROGRAM, "`nano.py`", words.NANO_SIZE, words.OPENS_NANO)
+        if taken.pair is None
+        else (words.OWN_FOLDER, own, pack.size(taken.model, "float32").megabytes, words.OPENS_FOLDER),
+    ]
+    return [dict(zip(("way", "files", "size", "opened by"), row, strict=True)) for row in rows]
 
 
 def _files(taken: Taken, found: Plan | str) -> None:
@@ -156,71 +130,30 @@ def _opened(taken: Taken, found: Plan | str) -> None:
     """The same model through a library, in ten lines."""
     if isinstance(found, Plan):
         st.markdown(words.LIBRARY)
-        st.code(OPEN.format(folder=taken.file), language="python")
+        st.code(words.OPEN.format(folder=taken.file), language="python")
     else:
         st.markdown(words.NO_LIBRARY)
         st.code(f"python model.py {taken.source}".strip(), language="bash")
 
 
-def _zip(taken: Taken, plan: Plan, dtype: str) -> None:
-    model, tokenizer = taken.model, taken.tokenizer
-    assert isinstance(model, Transformer) and not isinstance(tokenizer, PairTokenizer)
+def _downloads(taken: Taken, found: Plan | str, dtype: str) -> None:
+    """Draws a button for each file; a file is built when it is asked for."""
+    model, tokenizer, pair = taken.model, taken.tokenizer, taken.pair
+    if isinstance(found, Plan):
+        assert isinstance(model, Transformer) and not isinstance(tokenizer, PairTokenizer)
+        make = partial(pack.hugging_face, model, found, tokenizer, dtype)
+        _download(words.ZIP, make, f"{taken.file}-{found.family}.zip", "application/zip", "reference_zip")
+    _download("model.py", taken.written, "model.py", "text/x-python", "reference_py")
+    weights, kind = "model.safetensors", "application/octet-stream"
+    _download(weights, partial(pack.engine_weights, model, dtype), weights, kind, "reference_weights")
+    if pair is None:
+        read = partial(Path(NANO).read_text, "utf-8")
+        _download("nano.py", read, "nano.py", "text/x-python", "reference_nano")
+    else:
+        folder = partial(checkpoints.pack, pair.model, pair.tokenizer, pair.metrics)
+        _download(words.OWN_FOLDER, folder, f"{taken.file}.zip", "application/zip", "reference_own")
+
+
+def _download(label: str, make: Callable[[], Any], file: str, kind: str, key: str) -> None:
     # Streamlit's own: a file is built when it is asked for, not before.
-    st.download_button(
-        "Download the zip",
-        lambda: pack.hugging_face(model, plan, tokenizer, dtype),
-        f"{taken.file}-{plan.family}.zip",
-        "application/zip",
-        icon=":material/download:",
-        on_click="ignore",
-        key="reference_zip",
-    )
-
-
-def _one_file(taken: Taken, dtype: str) -> None:
-    model = taken.model
-    # Streamlit's own: files are built when they are asked for, not before.
-    st.download_button(
-        "model.py",
-        taken.written,
-        "model.py",
-        "text/x-python",
-        icon=":material/download:",
-        on_click="ignore",
-        key="reference_py",
-    )
-    st.download_button(
-        "model.safetensors",
-        lambda: pack.engine_weights(model, dtype),
-        "model.safetensors",
-        "application/octet-stream",
-        icon=":material/download:",
-        on_click="ignore",
-        key="reference_weights",
-    )
-
-
-def _nano() -> None:
-    # Streamlit's own: a file is read when it is asked for, not before.
-    st.download_button(
-        "nano.py",
-        lambda: Path(NANO).read_text("utf-8"),
-        "nano.py",
-        "text/x-python",
-        icon=":material/download:",
-        on_click="ignore",
-        key="reference_nano",
-    )
-
-
-def _own_folder(taken: Taken, pair: PairCheckpoint) -> None:
-    # Streamlit's own: a file is built when it is asked for, not before.
-    st.download_button(
-        "This app's own folder",
-        lambda: checkpoints.pack(pair.model, pair.tokenizer, pair.metrics),
-        f"{taken.file}.zip",
-        "application/zip",
-        icon=":material/download:",
-        on_click="ignore",
-        key="reference_own",
-    )
+    st.download_button(label, make, file, kind, icon=":material/download:", on_click="ignore", key=key)

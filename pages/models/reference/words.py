@@ -126,6 +126,24 @@ def along_alt(far: str, tolerance: float) -> str:
     )
 
 
+OPEN = """import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+folder = "{folder}"  # into which you unpacked the zip
+model = AutoModelForCausalLM.from_pretrained(folder)
+tokenizer = AutoTokenizer.from_pretrained(folder)  # where there is a tokenizer.json
+ids = tokenizer("First Citizen:", return_tensors="pt")
+with torch.inference_mode():
+    written = model.generate(**ids, max_new_tokens=100, do_sample=True, temperature=0.8)
+print(tokenizer.decode(written[0]))
+"""
+DTYPE_HINT = "float32 is exact. The others take half the room, and keep about 3 (bfloat16) or 4 digits."
+ZIP, OWN_FOLDER = "Download the zip", "This app's own folder"
+HUB, ONE_FILE, A_PROGRAM = "Hugging Face's layout", "One file of PyTorch", "A program to read"
+NANO_SIZE = "under 300 lines"
+OPENS_FILE = "`python model.py`, with torch and safetensors"
+OPENS_FOLDER = "`load_pair`, in this app's engine"
+OPENS_NANO = "`python nano.py`, which trains a small GPT and writes with it"
 LIBRARY = (
     "Ten lines of Hugging Face's `transformers` read the unpacked folder and write with the model. The class"
     " is chosen by `config.json`."

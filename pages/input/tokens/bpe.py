@@ -51,7 +51,7 @@ def draw_bpe() -> None:
         _play(watched, texts)
     with right:
         merges = len(watched.seen.tokenizer.merges)
-        explain.answer(words.why_pieces(watched.ways, merges, texts.name, _large_list(texts)))
+        explain.answer(words.why_pieces(watched.ways, merges, texts.name))
         _draw_ways(watched.ways)
     explain.measure_it(_measured, watched, texts, new_tokens, level)
 
@@ -90,7 +90,9 @@ def _draw_ways(ways: Ways) -> None:
 
 def _measured(watched: Watching, texts: Texts, new_tokens: int, level: Level) -> None:
     st.markdown(words.achieved(achieved(watched.seen), new_tokens))
-    st.markdown(words.lists(watched.ways, len(watched.seen.tokenizer.base), LEVELS[level]))
+    st.markdown(
+        words.lists(watched.ways, len(watched.seen.tokenizer.base), LEVELS[level], _large_list(texts))
+    )
     st.caption(words.learned_from(texts.name, watched.seen.characters))
     draw_result(watched, texts, new_tokens)
 

@@ -89,11 +89,8 @@ def _times(ratio: float) -> str:
 # BPE --------------------------------------------------------------------------------------------
 
 
-def why_pieces(ways: Ways, merges: int, name: str, large: int | None = None) -> str:
-    """Returns the answer of the view: what pieces save, and what whole words would not do. `large` is how
-    many words all of Tiny Shakespeare has; None where that is not known, or is what the merges are learned
-    from.
-    """
+def why_pieces(ways: Ways, merges: int, name: str) -> str:
+    """Returns the answer of the view: what pieces save, and what whole words would not do."""
     letters, pieces = ways.characters, ways.pieces
     if pieces.tokens >= letters.tokens:
         return (
@@ -109,16 +106,16 @@ def why_pieces(ways: Ways, merges: int, name: str, large: int | None = None) -> 
         return saved
     if not ways.new or ways.words.spelled:
         return f"{saved} Whole words would be {ways.words.tokens:,}, but their list has no next new word."
-    table = "" if large is None else f", and for all of Shakespeare it needs {large:,}"
     return (
-        f"{saved} Whole words would be {ways.words.tokens:,}, but their list has no entry for a new word"
-        f" such as “{safe(ways.new)}”{table}; BPE spells it in **{ways.pieces.spelled:,} pieces**,"
-        " at worst letter by letter."
+        f"{saved} A list of whole words has no entry for a new one such as “{safe(ways.new)}”; BPE spells it"
+        f" in **{ways.pieces.spelled:,} pieces**."
     )
 
 
-def lists(ways: Ways, base: int, level: str) -> str:
-    """Says how long the list of each way is, for this text."""
+def lists(ways: Ways, base: int, level: str, large: int | None = None) -> str:
+    """Says how long the list of each way is, for this text. `large` is how many words all of Tiny Shakespeare
+    has; None where that is not known, or is what the merges are learned from.
+    """
     pieces = ways.pieces.vocab_size
     text = (
         f"The lists for this text: **{ways.characters.vocab_size:,}** characters;"
@@ -126,8 +123,10 @@ def lists(ways: Ways, base: int, level: str) -> str:
     )
     if ways.words is None:
         return f"{text}."
+    table = "" if large is None else f" All of Shakespeare needs {large:,}."
     return (
-        f"{text}; **{ways.words.vocab_size:,}** whole words, and one more for each new word of another text."
+        f"{text}; **{ways.words.vocab_size:,}** whole words, and one more for each new word of another"
+        f" text.{table}"
     )
 
 
@@ -253,15 +252,11 @@ def gained(first: Cost, last: Cost, gain: Gain, new: NewWords | None) -> str:
     text = (
         f"**From {first.vocab_size:,} {first.name} to {last.name}'s {last.vocab_size:,} entries:"
         f" {gain.tokens:.1f} times fewer tokens, {_times(gain.scores)} times less attention**, for an"
-        " embedding"
-        f" {_times(gain.embedding)} times as large."
+        f" embedding {_times(gain.embedding)} times as large."
     )
     if new is None:
         return text
-    return (
-        f"{text} A list of whole words needs {new.listed:,} entries and still misses **{new.share:.1%}** of"
-        " the words of a part that it was not made from."
-    )
+    return f"{text} {new.listed:,} whole words would still miss **{new.share:.1%}** of those in new text."
 
 
 def share_of(first: Cost, last: Cost, d: int) -> str:

@@ -53,7 +53,7 @@ DOES: dict[Habit, str] = {  # "Head 2 of layer 1 ..."
     "near": f"gives **{{value}}** of its weight to tokens at most {NEAREST} places away",
     "first": "rests on the first token with **{value}** of its weight",
 }
-MENTIONED = 6  # habits in one sentence
+MENTIONED = 3  # habits in one sentence
 NAMED_HEADS = 4  # of one habit
 
 
@@ -65,7 +65,7 @@ def specialities(counts: Counts, head: tuple[int, int], habit_here: tuple[Habit,
     if rest:
         parts.append(f"{rest} {'does' if rest == 1 else 'do'} something else")
     here = f"Head {head[1]} of layer {head[0]} {_does(habit_here)}."
-    return f"What the {counts.heads} heads specialise in: {', '.join(parts)}. {here}"
+    return f"Of {counts.heads} heads, {', '.join(parts)}. {here}"
 
 
 def _does(habit: tuple[Habit, float] | None) -> str:

@@ -35,13 +35,12 @@ def wrote(name: str, text: str) -> str:
 
 def masked(future: float, loss_with: float, loss_without: float, step: int) -> str:
     """Says what the mask hides, and what becomes of a training without it (Markdown)."""
-    first = f"It hides later tokens; without it this head would put **{future:.0%}** of its weight there."
+    first = f"It hides later tokens, on which this head would put **{future:.0%}** of its weight."
     if step == 0:
         return f"{first} Before a training both models guess: move the step."
     return (
-        f"{first} A model *trained* without it copies the very letter it should predict: loss"
-        f" **{loss_without:.2f}** against **{loss_with:.2f}** nats after {step} steps. But it cannot write:"
-        " then the next letter is not there yet."
+        f"{first} A model *trained* without it copies the very letter that it should predict (loss"
+        f" **{loss_without:.2f}** against **{loss_with:.2f}** nats after {step} steps) and cannot write."
     )
 
 

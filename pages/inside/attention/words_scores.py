@@ -39,11 +39,9 @@ def scaled(query: SampleQuery) -> str:
             f" **{query.most_plain:.1%}**. Make d_k larger."
         )
     return (
-        f"A score adds up {query.width} products, so it spreads by about √{query.width} = {query.spread:.1f},"
-        f" and the softmax makes of {query.spread:.1f} a factor e^{query.spread:.1f}: one key takes"
-        f" **{query.most_plain:.1%}** of the weight, and the nearer that is to 1, the less is learned about"
-        " the others. Divided by √d_k scores spread by about 1 at any width, and it takes"
-        f" **{query.most_scaled:.1%}**."
+        f"A score adds up {query.width} products, so it spreads by √{query.width} = {query.spread:.1f}, and"
+        f" one key takes **{query.most_plain:.1%}** of the weight. Divided by √d_k, scores spread by 1 at any"
+        f" width, and it takes **{query.most_scaled:.1%}**."
     )
 
 

@@ -66,8 +66,7 @@ def aligned(written: str, target: str, seen: AlignmentHits | None) -> str:
         )
     return (
         f"It writes “{safe(written)}”, which is right. For **{seen.right} of the {seen.counted} symbols**"
-        f" that come from the source, it looks most at a place where they truly come from (rings); by"
-        f" chance it would be {seen.chance:.1f}."
+        f" from the source it looks most at where they come from (rings); by chance, {seen.chance:.1f}."
     )
 
 

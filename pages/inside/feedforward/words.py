@@ -142,9 +142,8 @@ def functions_answer(through: str, inputs: Inputs) -> str:
     """Says where a model's inputs fall on its own function."""
     outside = f" {inputs.outside:.1%} of all inputs lie outside the picture." if inputs.outside else ""
     return (
-        f"Without a bend two matrices in a row would be one. This model bends by **{through}**, and **"
-        f"{inputs.negative:.0%}** of its inputs on this text are below zero, where little or nothing gets"
-        f" through.{outside}"
+        f"Without a bend two matrices in a row would be one. This model bends by **{through}**:"
+        f" **{inputs.negative:.0%}** of its inputs are below zero, where little gets through.{outside}"
     )
 
 

@@ -331,12 +331,10 @@ def _by_loss(pair: Pair) -> str:
         ", and next to no gradient reaches the first block" if pair.replaced.reached < LITTLE else ""
     )
     return (
-        "With residual connections a block only *adds* to what it reads: each token's vector lives on, and"
-        " the gradient has a way back past the blocks. Without them the gradient must go through every block,"
-        " and attention averages the tokens until they are alike (cosine"
-        f" **{pair.replaced.last_alike:.2f}** after {_blocks(pair.depth)}, untrained; with them"
-        f" **{pair.added.last_alike:.2f}**): what is alike cannot be told apart{no_way_back}. After"
-        f" {pair.steps} steps the model without them is at **{without}**{end}, the other at **{with_them}**."
+        f"Without residual connections attention averages the tokens until they are alike (cosine"
+        f" **{pair.replaced.last_alike:.2f}** after {_blocks(pair.depth)}, with them"
+        f" **{pair.added.last_alike:.2f}**){no_way_back}. After {pair.steps} steps that model is at"
+        f" **{without}**{end}, the other at **{with_them}**."
     )
 
 

@@ -126,9 +126,8 @@ def test_why_pieces_of_words_is_answered_from_the_text_that_is_shown(monkeypatch
     # a word that is not there: "café" and "abc" as one
     new, own = "caféabc", watch(text, 6).tokenizer
     assert (
-        f"Whole words would be {len(listed)}, but their list has no entry for a new word such as “{new}”"
-        f"; BPE spells it in **{len(own.encode(' ' + new))} pieces**, at worst letter by letter."
-        in said(page)
+        f"A list of whole words has no entry for a new one such as “{new}”; BPE spells it in"
+        f" **{len(own.encode(' ' + new))} pieces**." in said(page)
     )
     table = page.table[0].value
     wanted = {
@@ -431,7 +430,9 @@ def test_what_a_vocabulary_costs(drawn: dict[str, Any]) -> None:
     listed = WordTokenizer.train(manual[:end])
     new = listed.encode(manual[end:])
     missed = new.count(-1) / len(new)
-    assert f"needs {listed.vocab_size:,} entries and still misses **{missed:.1%}**" in words
+    assert (
+        f"{listed.vocab_size:,} whole words would still miss **{missed:.1%}** of those in new text" in words
+    )
     model = ModelConfig(vocab_size=w, d_model=128, n_layers=2, n_heads=2, position="rope")
     share = w * 128 / sum(p.numel() for p in build(model, device="meta").parameters())
     assert f"At width 128 the embedding is {share:.0%} of the tied model with gpt2" in words

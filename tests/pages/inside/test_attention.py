@@ -308,11 +308,12 @@ def test_heads_says_how_many_do_what_and_what_the_chosen_one_does(monkeypatch):
     line = "First Citizen:\nBefore we proceed any further, hear me speak.\n"
     text = told_by("heads", text=line)
     counted = Counter(habit for habit in sent["habits"] if habit)
-    sentence = text[text.index("What the 16 heads specialise in") :].split(" | ")[0]
+    sentence = text[text.index("Of 16 heads, ") :].split(" | ")[0]
     assert len(counted) == 6 and sum(counted.values()) == 16
-    for habit, count in counted.items():
+    three = counted.most_common(3)
+    for habit, count in three:
         assert f"**{count}** {words.DOING[habit][count > 1]}" in sentence
-    assert "something else" not in sentence
+    assert f"{16 - sum(count for _, count in three)} do something else" in sentence
 
 
 def test_switches_names_what_is_off_and_what_it_costs():
@@ -346,7 +347,7 @@ def test_the_mask_is_shown_on_and_off_and_what_a_training_makes_of_it(drawn: dic
     np.testing.assert_allclose(off.traces[0]["z"], without, rtol=1e-4, atol=1e-6)
     assert on.layout["plot_bgcolor"] != on.traces[0]["colorscale"][0][1], "masked is not the colour of zero"
     future = np.mean([without[i, i + 1 :].sum() for i in range(7)])
-    assert f"without it this head would put **{future:.0%}** of its weight there" in text
+    assert f"on which this head would put **{future:.0%}** of its weight" in text
     both = json.loads(Path("checkpoints/unmasked.json").read_text())
     at = both["masked"]["steps"].index(50)
     trained = [both[kind]["losses"][at] for kind in ("unmasked", "masked")]

@@ -107,7 +107,7 @@ def test_a_right_answer_has_its_rings(monkeypatch, drawn):
     found = right("reverse", "abc", "none", 0)
     seen = looked(found.pattern(None), truth("reverse", "abc"), found.text)
     assert f"For **{seen.right} of the 3 symbols**" in told
-    assert f"by chance it would be {seen.chance:.1f}" in told
+    assert f"by chance, {seen.chance:.1f}" in told
     rings = drawn["cross_alignment"].traces[1]
     assert list(zip(rings["x"], rings["y"], strict=True)) == [(2, 0), (1, 1), (0, 2)]
     opened(

@@ -211,7 +211,7 @@ def test_functions_their_slopes_and_this_models_inputs(drawn):
         np.testing.assert_allclose(behind["y"], counts / gates.size / np.diff(edges), rtol=1e-6)
     outside = ((gates < -2) | (gates > 2)).mean()
     words = said(page)
-    assert f"**{(gates < 0).mean():.0%}** of its inputs on this text are below zero" in words
+    assert f"**{(gates < 0).mean():.0%}** of its inputs are below zero" in words
     assert f"The inputs' mean is {gates.mean():.2f}, their standard deviation {gates.std():.2f}." in words
     assert (f" {outside:.1%} of all inputs lie outside" in words) == (outside > 0)
     assert "**0.000473** (at x = ±2." in words and "24,001 points" in words

@@ -173,8 +173,6 @@ class Visitor:
 
     async def _changed(self, one: dict[str, Any]) -> bool:
         """Whether the page is to be drawn again, by what the route answers. Raises Broken."""
-        if "token" not in one:
-            return True
         address = f"{self._address}/live/{one['token']}?since={one['version']}"
         status, told = await asyncio.to_thread(_get, address, self._cookie)
         self.received += len(told)

@@ -71,6 +71,22 @@ def test_from_noise_to_text_with_pause_resume_stop_and_reload(page: Page, app_ur
     expect(page.get_by_text("belongs to another browser")).to_have_count(0)
 
 
+def test_the_bar_and_the_curve_grow_while_the_page_itself_rests(page: Page, app_url: str):
+    sent: list[bytes] = []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda one: sent.append(one)))
+    link = LINK.replace("eval_every=20&sample_every=20", "eval_every=1000&sample_every=1000")
+    begun(page, app_url, link.replace("steps=400", "steps=2000"), steps=105)  # the last early look is at 100
+    after_frames(page, 60)
+    settled(page)
+    points = "() => document.querySelector('.st-key-loss_chart .gf-figure')._fullData[0].x.length"
+    begin, first = page.evaluate(points), steps_done(page)
+    sent.clear()
+    wait_for_steps(page, first + 25)
+    assert len(sent) <= 1, "a heartbeat, at the most"
+    assert page.evaluate(points) >= begin + 20
+    button(page, "Stop").click()
+
+
 STEP = (
     r"() => Number(document.querySelector('.gf-scrubber output').innerText.match(/step"
     r" ([\d,]+)/)[1].replaceAll(',', ''))"

@@ -8,7 +8,7 @@ import { next } from "./follow_state.js"
 /**
  * What is sent, and what the route answers.
  * @typedef {object} Data
- * @property {string} [token] whom to ask about; none: only to be drawn again
+ * @property {string} token what to ask about
  * @property {string} state another one: the page has to be drawn again
  * @property {string} version another one: something has changed
  * @property {number} every seconds between two questions
@@ -50,7 +50,7 @@ function draw(self, { share, text }) {
 
 function later(self) {
   clearTimeout(self.timer)
-  self.timer = setTimeout(() => (self.data.token ? ask(self) : again(self)), next(self.data.every, self.failed))
+  self.timer = setTimeout(() => ask(self), next(self.data.every, self.failed))
 }
 
 async function ask(self) {
@@ -80,12 +80,12 @@ async function ask(self) {
 // Where the browser is busy drawing, Streamlit takes this request together with a click of that moment, and answers one of them
 // only: so it is made when the browser is idle, and once more where no answer comes.
 function again(self) {
-  const { data } = self, wait = Math.max(0, (data.token ? REST_MS : 0) - (performance.now() - self.drawn))
+  const { data } = self, wait = Math.max(0, REST_MS - (performance.now() - self.drawn))
   clearTimeout(self.timer)
   self.timer = setTimeout(() => whenIdle(() => {
     if (!self.root.isConnected || self.data !== data) return
     self.trigger?.("changed", performance.now())
-    self.timer = setTimeout(() => (data.token ? ask(self) : again(self)), PATIENCE_MS)
+    self.timer = setTimeout(() => ask(self), PATIENCE_MS)
   }), wait)
 }
 

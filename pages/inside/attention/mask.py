@@ -24,8 +24,8 @@ HEIGHT, CURVES = 365, 215
 
 
 def draw_mask(subject: Subject) -> None:
-    if not subject.config.causal or len(subject.ids) < 2:
-        st.info(words.NO_MASK if not subject.config.causal else words.ONE_TOKEN)
+    if len(subject.ids) < 2:
+        st.info(words.ONE_TOKEN)
         return
     both = shipped()
     found = _without(subject.key, subject.ids, subject.recording(), subject.model)

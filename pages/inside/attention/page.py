@@ -22,7 +22,7 @@ from pages.inside.attention.steps import draw_steps
 from pages.inside.attention.switches import draw_switches
 from ui.fit_text import ENGLISH
 from ui.model_bar import Subject
-from ui.model_needs import HEADS, QUERIES_KEYS, SAYS
+from ui.model_needs import CAUSAL, HEADS, QUERIES_KEYS, SAYS
 from ui.page_frame import Code, Page, View, show
 
 PATTERNS = (Attention, Attention.forward, heads.head_numbers)
@@ -79,7 +79,7 @@ show(
                 words_mask.MASK,
                 (without_mask, learn),
                 question=words_mask.QUESTION,
-                takes=(SAYS, HEADS),
+                takes=(SAYS, CAUSAL, HEADS),
             ),
             View(
                 "scaling",

@@ -9,9 +9,6 @@ from ui.page_frame import Words
 QUESTION = "What does the causal mask do?"
 TRAINED_FOR = "Trained for so many steps (right)"
 WITH, WITHOUT = "with the mask", "without it"
-NO_MASK = (
-    "This model is an encoder: it has no causal mask, and fills gaps from both sides. Choose another above."
-)
 ONE_TOKEN = "The text has one token only: nothing comes later that a mask could hide."
 CURVES_ALT = "Two curves of loss over the steps of a training: with the causal mask, and without it."
 LOSSES_ALT = "The loss of each token of the text, with the causal mask and without it, in the model above."

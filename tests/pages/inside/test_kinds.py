@@ -27,6 +27,8 @@ def stated(room: str, view: str, fields: dict[str, Any]) -> tuple[str, ...]:
             "shared_qk",
         ):
             return ("no queries and keys",)
+        if view == "mask" and not fields.get("causal", True):
+            return ("fills gaps",)
         return ("has no mixer",) if fields.get("mixer") == "none" else ("What you see",)
     if room == "residual" and fields.get("wiring") == "none":
         return "no residual stream", "Nothing is added here"

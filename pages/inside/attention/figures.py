@@ -40,7 +40,7 @@ def head_heatmap(values: np.ndarray, name: str, *, top: float | None = None) -> 
         ygap=2,
         x=np.arange(wide),
         y=np.arange(heads if across else layers),
-        texttemplate="%{z:.3g}" if wide <= MOST_WITH_TEXT else "",
+        texttemplate=("%{z:.0%}" if top == 1 else "%{z:.2g}") if wide <= MOST_WITH_TEXT else "",
         textfont={"size": 13},
         hovertemplate=(
             f"layer %{{{'x' if across else 'y'}}}, head %{{{'y' if across else 'x'}}}<br>{name} %{{z:.4f}}"

@@ -68,14 +68,14 @@ def _examined(subject: Subject, bug: str, slow: bool) -> tuple[Finding, ...] | N
     """The findings; None while they are being made, with those drawn that are there."""
     case = _case(subject, bug)
     key = ("doctor", subject.key, bug, case.curve is not None and len(case.curve.losses))
-    result = measured((*key, "quick"), lambda: examine(case, QUICK), words.EXAMINING, _table)
+    result = measured((*key, "quick"), lambda: examine(case, QUICK), words.EXAMINING, _so_far)
     if result is None or not slow:
         return result
     more = measured(
         (*key, "slow"),
         lambda: examine(case, SLOW),
         words.EXAMINING,
-        lambda some: _table((*result, *(some or ()))),
+        lambda some: _so_far((*result, *(some or ()))),
     )
     return None if more is None else (*result, *more)
 
@@ -128,10 +128,14 @@ def _curve(run: RunView, step: int) -> TrainingCurve:
     )
 
 
-def _table(findings: Sequence[Finding] | None) -> None:
+def _so_far(findings: Sequence[Finding] | None) -> None:
+    """What is there while the others are being done."""
+    _table(findings or ())
+    explain.answer(words.so_far(findings or ()))
+
+
+def _table(findings: Sequence[Finding]) -> None:
     """A row each, in the order of all checks; two columns of them."""
-    if not findings:
-        return
     findings = sorted(findings, key=lambda f: list(CHECKS).index(f.check))
     half = (len(findings) + 1) // 2
     for column, some in zip(st.columns(2, gap="small"), (findings[:half], findings[half:]), strict=True):
@@ -144,7 +148,8 @@ def _table(findings: Sequence[Finding] | None) -> None:
             }
             for f in some
         ]
-        column.table(pd.DataFrame(rows).set_index(""), border="horizontal")
+        if rows:
+            column.table(pd.DataFrame(rows).set_index(""), border="horizontal")
 
 
 def _more(findings: Sequence[Finding], bug: str) -> None:

@@ -43,6 +43,13 @@ def examined(findings: Sequence[Finding], checks: Mapping[str, Check]) -> str:
     return counted
 
 
+def so_far(findings: Sequence[Finding]) -> str:
+    """Says how many checks passed while others are being done."""
+    verdicts = [finding.verdict for finding in findings]
+    passed = verdicts.count("pass")
+    return f"So far **{passed} of {passed + verdicts.count('fail')} checks** pass; the others are being done."
+
+
 def of_check(check: Check, finding: Finding) -> str:
     """Returns one check in words: its question, what it found, and why the limit lies there."""
     return f"**{check.question}** {finding.sentence}\n\n*Why that limit?* {check.reason}"

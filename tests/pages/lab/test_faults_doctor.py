@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,8 +13,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
+from engine.data.progress import Progress
 from engine.experiments.bug_races import FOLDER, Side
 from engine.experiments.bug_races import Comparison as Both
+from engine.lab.doctor.check import Finding
 from engine.lab.doctor.checks import CHECKS
 from engine.lab.doctor.patient import (
     BUDGET,
@@ -184,6 +188,25 @@ def test_a_bug_that_is_put_in_is_found(manager: StageManager) -> None:
     assert "checks fail.** Future tokens" in answer and "the model sees what it should guess" in answer
     healthy = said(opened("doctor", model=run(manager), doctor_check="spread"))
     assert CHECKS["spread"].question in healthy and "Future tokens: Replacing" not in healthy
+
+
+def test_what_is_found_so_far_stands_there_while_the_rest_is_done(
+    manager: StageManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = threading.Event()
+
+    def examine(case: object, names: object) -> Iterator[Progress]:
+        yield Progress(1, 2, (Finding("future", "pass", 0.0, "Nothing moved.", 0.1),))
+        go.wait(60)
+        yield Progress(2, 2)
+        return ()
+
+    monkeypatch.setattr(background_jobs, "GLANCE", 0.5)
+    monkeypatch.setattr(background_jobs, "_server", background_jobs.Jobs())
+    monkeypatch.setattr("pages.lab.faults.doctor.examine", examine)
+    page = opened("doctor", model=run(manager))
+    go.set()
+    assert "So far **1 of 1 checks** pass" in said(page) and CHECKS["future"].title in said(page)
 
 
 STORED = json.loads(STORY.read_text("utf-8"))

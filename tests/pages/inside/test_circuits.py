@@ -43,7 +43,7 @@ from tests.pages.helpers import opened, said, unescaped
 from tests.pages.inside.models import MODERN, SMALL, run_of, shipped
 from tests.pages.real_model import carried
 from tests.pages.stage import StageManager
-from ui import background_jobs
+from ui import background_jobs, models
 from ui.models import REAL_MODEL
 
 pytestmark = pytest.mark.usefixtures("manager", "measured_anew")
@@ -93,6 +93,15 @@ def test_where_nothing_copies_it_says_why(manager: StageManager) -> None:
     assert "It has not been trained" in unescaped(circuit("induction", "untrained-fast"))
     one = circuit("induction", run_of(manager, n_layers=1))
     assert "With one layer there can be none" in unescaped(one)
+
+
+def test_induction_opens_with_a_model_that_has_such_a_head_and_offers_ones_own(manager, monkeypatch):
+    monkeypatch.setattr(models.sources, "available", list)  # without the real model
+    page = circuit("sinks", SMALL)
+    page.get_by_key("circuits_view").set_value("induction").run()
+    assert page.selectbox(key="subject_model").value == "timelapse" and "3 heads look" in unescaped(page)
+    page.button(key=f"look_into_{SMALL}").click().run()
+    assert page.selectbox(key="subject_model").value == SMALL and "No induction head" in unescaped(page)
 
 
 def told(**changes: Any) -> induction.Repeat:

@@ -64,7 +64,8 @@ def held(name: str, page: AppTest) -> str | None:
     no sign: the test wrote it there.
     """
     try:
-        return str(ELSEWHERE[name](page) if name in ELSEWHERE else page.session_state[name])
+        found = ELSEWHERE[name](page) if name in ELSEWHERE else page.session_state[name]
+        return str(found).lower() if isinstance(found, bool) else str(found)
     except KeyError:
         return None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 import streamlit as st
 
@@ -18,9 +17,6 @@ from ui.players.plot import plot
 from ui.text.markdown import token_word
 
 SHOWN = 24  # tokens of a row of the batch
-# between drawings of the two small charts while a run goes on: drawing takes the browser more time than all
-# the rest
-SELDOM_SECONDS = 2.0
 
 
 def measured(view: RunView, other: RunView | None = None) -> None:
@@ -84,7 +80,6 @@ def _cells(tokens: tuple[str, ...]) -> str:
 
 
 def _small_charts(view: RunView, mark: str) -> None:
-    view = _seldom(view, f"seldom{mark}")
     h, total = view.history, float(view.total_steps)
     some = curve_points.spread(len(h.steps), LIVE_POINTS)
     left, right = st.columns(2)
@@ -115,20 +110,3 @@ def _small_charts(view: RunView, mark: str) -> None:
             alt=f"Learning rate, now {latest_rate}",
             height=170,
         )
-
-
-def _seldom(view: RunView, name: str) -> RunView:
-    """The view, or while the run goes on the one of up to SELDOM_SECONDS ago: the browser draws nothing where
-    nothing has changed.
-    """
-    kept, since = st.session_state.get(name, (None, 0.0))
-    if (
-        view.status == "running"
-        and kept is not None
-        and kept.id == view.id
-        and kept.status == "running"
-        and time.monotonic() - since < SELDOM_SECONDS
-    ):
-        return kept
-    st.session_state[name] = (view, time.monotonic())
-    return view

@@ -67,12 +67,12 @@ def _panel(run_id: str, was_going: bool) -> None:
         notes, picture = losses(view, other, HEIGHT + (CHOICES if view.active else 0), menu)
     with progress:
         _follow(view, other, picture)
-    if task is not None and middle:
-        with middle[0]:
-            tasks.solved(view, task, HEIGHT + 50)
-    if paired is not None and middle:
-        with middle[0]:
-            pairs.solved(view, paired, HEIGHT + 50)
+    for place in middle:
+        with place:
+            if task is not None:
+                tasks.solved(view, task, HEIGHT + 50)
+            elif paired is not None:
+                pairs.solved(view, paired, HEIGHT + 50)
     with beside:
         shown = heads.looked_at(view, other)
         if shown is None:

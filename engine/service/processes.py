@@ -76,11 +76,6 @@ class Worker:
     def pid(self) -> int:
         return self.transport.pid
 
-    @property
-    def vanished(self) -> bool:
-        """True if its machine was lost with it."""
-        return self.transport.vanished
-
     def lives(self) -> bool:
         """True until its end has been reported."""
         return not self._reported
@@ -110,18 +105,6 @@ class Worker:
         """Ends it whatever it is doing."""
         self.transport.kill()
         self.retire()
-
-    def resident_bytes(self) -> int:
-        """Returns the memory it holds now; 0 where that is not known."""
-        return self.transport.resident_bytes()
-
-    def last_words(self) -> str:
-        """Returns the last line of its standard error, at most 300 characters."""
-        return self.transport.last_words()
-
-    def trim_errors(self) -> None:
-        """Keeps a talkative library from filling the disk."""
-        self.transport.trim_errors()
 
     def _read(self) -> None:
         try:
@@ -235,10 +218,6 @@ class Workers:
             worker.frozen = True
             worker.kill()
         return late
-
-    def trim(self) -> None:
-        for worker in self.alive():
-            worker.trim_errors()
 
     def close(self) -> None:
         """Ends every process and waits until they, and their reader threads, are gone."""

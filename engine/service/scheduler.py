@@ -312,7 +312,8 @@ class Scheduler:
             self.dispatch()
             idle = self._taken() == 0
         self.workers.silent()  # `_on_exit` hears of those
-        self.workers.trim()
+        for worker in self.workers.alive():
+            worker.transport.trim_errors()
         self.workers.keep_spare(idle)
 
     def _look_after(self, run: Run) -> None:
@@ -344,7 +345,7 @@ class Scheduler:
 
     def _check_memory(self, run: Run) -> None:
         limit = self.profile.max_worker_bytes
-        if limit and run.seat is not None and (used := run.seat.worker.resident_bytes()) > limit:
+        if limit and run.seat is not None and (used := run.seat.worker.transport.resident_bytes()) > limit:
             worker = run.seat.worker
             runs = self._seated(worker)
             what = "The training" if len(runs) == 1 else f"The {len(runs)} trainings of this race together"
@@ -364,7 +365,7 @@ class Scheduler:
         workers = tuple(
             WorkerStanding(
                 "training" if worker.jobs else "spare" if worker.ready else "starting",
-                worker.resident_bytes(),
+                worker.transport.resident_bytes(),
             )
             for worker in self.workers.alive()
         )
@@ -432,12 +433,12 @@ class Scheduler:
             clear_partial(job.folder)
         if run is not None and run.seat == seat:
             worker = seat.worker
-            if not worker.frozen and not worker.vanished:
-                self.fail(run, describe_exit(code, worker.last_words()), lost=True)
+            if not worker.frozen and not worker.transport.vanished:
+                self.fail(run, describe_exit(code, worker.transport.last_words()), lost=True)
             elif run.stopping:
                 self.end(run, "stopped", LATE)
             elif run.moves < MAX_MOVES:
-                self._move(run, MOVED if worker.vanished else REPLACED)
+                self._move(run, MOVED if worker.transport.vanished else REPLACED)
             else:
                 self.fail(run, FROZEN, lost=True)
 

@@ -91,6 +91,10 @@ class Puppet:
         type(self).most = max(type(self).most, len(type(self).alive))
 
     @property
+    def transport(self) -> Puppet:
+        return self
+
+    @property
     def job(self) -> Job | None:
         return self.jobs[0] if self.jobs else None
 

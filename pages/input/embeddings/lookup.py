@@ -20,7 +20,6 @@ from ui.text.numbers import minus, number
 FIRST = 4  # position that is followed until another is chosen
 ALL_ROWS = 140  # a larger vocabulary is drawn with the rows of the text only
 SHOWN = 6  # dimensions in numbers
-LISTED = 24  # ids in the sentence
 HEIGHT = 400
 
 
@@ -46,7 +45,7 @@ def draw_lookup(subject: Subject) -> None:
 def _measured(subject: Subject, lookup: Lookup, matrix: np.ndarray, position: int) -> None:
     """The ids, one row in numbers, and what is added to it."""
     rows, _ = _shown_rows(subject, matrix)
-    st.caption(f"ids = {_listed(subject.ids)}. {_scale(lookup, matrix, rows)}")
+    st.caption(f"ids = {words.listed_ids(subject.ids)}. {words.scale_note(lookup, matrix, rows)}")
     _draw_numbers(subject, lookup, position)
     st.markdown(words.looked_up(subject.config, lookup))
 
@@ -55,20 +54,6 @@ def _shown_rows(subject: Subject, matrix: np.ndarray) -> tuple[np.ndarray, np.nd
     """(rows of E that are drawn, ids of the text)"""
     ids = np.asarray(subject.ids)
     return np.arange(len(matrix)) if len(matrix) <= ALL_ROWS else np.unique(ids), ids
-
-
-def _scale(lookup: Lookup, matrix: np.ndarray, rows: np.ndarray) -> str:
-    others = lookup.vocab_size - lookup.different
-    left_out = (
-        ""
-        if len(rows) == len(matrix)
-        else f" The other {others:,} rows of $E$ are not drawn: this text does not use them."
-    )
-    end = reach(matrix[rows])
-    return (
-        f"Blue below zero, orange above; the scale ends at ±{end:.3f}, which 99.5% of the entries keep"
-        f" to.{left_out} The same token always brings the same row, wherever it stands."
-    )
 
 
 def _choose_position(subject: Subject) -> int:
@@ -83,11 +68,6 @@ def _choose_position(subject: Subject) -> int:
         label="Position whose row is followed",
         hints=hints,
     )
-
-
-def _listed(ids: tuple[int, ...]) -> str:
-    more = f", … {len(ids)} in all" if len(ids) > LISTED else ""
-    return f"[{', '.join(map(str, ids[:LISTED]))}{more}]"
 
 
 def _draw_rows(

@@ -9,7 +9,7 @@ import numpy as np
 from engine.config import ModelConfig
 from engine.measure.embeddings.analogies import Analogy
 from engine.measure.embeddings.separation import Separation, SeparationCurve
-from engine.measure.embeddings.table import Lookup
+from engine.measure.embeddings.table import Lookup, reach
 from engine.measure.embeddings.token_classes import Vocabulary
 from engine.measure.embeddings.token_map import Alike, FrequencyLinks, TokenMap
 from ui.page_frame import Words
@@ -356,3 +356,26 @@ def ordinal(rank: int) -> str:
         return "first"
     ending = {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th") if rank % 100 not in (11, 12, 13) else "th"
     return f"{rank:,}{ending}"
+
+
+LISTED_IDS = 24  # ids in the sentence
+
+
+def scale_note(lookup: Lookup, matrix: np.ndarray, rows: np.ndarray) -> str:
+    """Says what the colours of the drawn `rows` mean, and how many rows are not drawn."""
+    others = lookup.vocab_size - lookup.different
+    left_out = (
+        ""
+        if len(rows) == len(matrix)
+        else f" The other {others:,} rows of $E$ are not drawn: this text does not use them."
+    )
+    end = reach(matrix[rows])
+    return (
+        f"Blue below zero, orange above; the scale ends at ±{end:.3f}, which 99.5% of the entries keep"
+        f" to.{left_out} The same token always brings the same row, wherever it stands."
+    )
+
+
+def listed_ids(ids: tuple[int, ...]) -> str:
+    more = f", … {len(ids)} in all" if len(ids) > LISTED_IDS else ""
+    return f"[{', '.join(map(str, ids[:LISTED_IDS]))}{more}]"

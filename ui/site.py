@@ -227,7 +227,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Reference",
         ":material/difference:",
         "reference",
-        "Two programs on the same weights, number by number; and any model to take along.",
+        "What each part computes; two programs on the same weights; and any model to take along.",
         also=EVERY_PART,
     ),
     Entry(

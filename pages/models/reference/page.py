@@ -14,6 +14,15 @@ show(
         "Reference",
         "reference_view",
         (
+            View(
+                "quick",
+                "Quick reference",
+                draw_quick,
+                words.QUICK,
+                (quick_reference,),
+                False,
+                question=words.ASK_QUICK,
+            ),
             View("dice", "Two programs", draw_two, words.TWO, words.CODE, question=words.ASK_TWO),
             View(
                 "export",
@@ -23,15 +32,6 @@ show(
                 words.EXPORT_CODE,
                 question=words.ASK_EXPORT,
                 whole=True,
-            ),
-            View(
-                "quick",
-                "Quick reference",
-                draw_quick,
-                words.QUICK,
-                (quick_reference,),
-                False,
-                question=words.ASK_QUICK,
             ),
             View(
                 "before",

@@ -51,10 +51,7 @@ def _bars(subject: Subject, scored: Scored) -> None:
         height=HEIGHT,
         name="likelihood",
         data=pd.DataFrame({"token": tokens, "id": subject.ids[1:], "p": scored.p, "nats": scored.nats}),
-        alt=(
-            f"Surprise −ln p of each of {len(tokens)} tokens after all before it; the mean,"
-            f" {scored.likelihood.nats:.2f} nats, is the loss."
-        ),
+        alt=words.scored_alt(scored, len(tokens)),
     )
 
 

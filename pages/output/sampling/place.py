@@ -53,12 +53,7 @@ def staged(subject: Subject, position: int, config: SampleConfig, logits: np.nda
     try:
         return _stages(subject.key, subject.ids, position, config, logits)
     except ShapeError as error:
-        sentence = safe(f"{str(error)[:1].upper()}{str(error)[1:]}.")
-        st.warning(
-            f"{sentence} The weights have grown beyond all numbers, as they do when a training diverges: look"
-            " at an earlier step, or at another model.",
-            icon=":material/warning:",
-        )
+        st.warning(words.no_logits(safe(str(error))), icon=":material/warning:")
         st.stop()
         raise
 

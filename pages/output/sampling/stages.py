@@ -59,10 +59,7 @@ def draw_stages(subject: Subject) -> None:
 
 
 def _measured(subject: Subject, records: tuple[Stage, ...], token: int) -> None:
-    st.markdown(
-        "**The engine's own result**, computed on the server when the sliders rest: it draws"
-        f" “{safe(subject.vocabulary[token])}” (token {token})."
-    )
+    st.markdown(words.engine_result(safe(subject.vocabulary[token]), token))
     _table(records)
     _map(subject, records)
 
@@ -103,10 +100,7 @@ def _map(subject: Subject, records: tuple[Stage, ...]) -> None:
         height=120 + 30 * len(names),
         name="sampling-stages",
         data=table,
-        alt=(
-            f"Probability of the {len(tokens)} likeliest tokens after each of {len(names)} stages, by the"
-            " engine."
-        ),
+        alt=words.stages_alt(len(tokens), len(names)),
     )
 
 
@@ -117,12 +111,12 @@ def _shares(subject: Subject, tally: Tally, kept: int) -> None:
     table = pd.DataFrame(
         {"token": tokens, "id": order, "probability": p, "draws": tally.counts[order], "share": shares}
     )
-    st.markdown("The engine's own thousand draws, with the same random numbers as the browser's.")
+    st.markdown(words.ENGINE_DRAWS)
     plot(
         figures.shares(tokens, p, shares),
         key="sampling_shares",
         height=300,
         name="thousand-draws",
         data=table,
-        alt=f"Share of {DRAWS:,} draws beside the probability, for the {len(tokens)} likeliest tokens.",
+        alt=words.shares_alt(DRAWS, len(tokens)),
     )

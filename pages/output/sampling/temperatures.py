@@ -43,7 +43,7 @@ def draw_temperatures(subject: Subject) -> None:
     if subject.config.causal:
         texts = _samples(subject, position, seed)
     else:
-        st.info("This model looks both ways and fills gaps; it does not write on, so there are no samples.")
+        st.info(words.NO_SAMPLES)
     first, last = records[0], records[-1]
     explain.answer(words.temperature(first, last, TEMPERATURES, order, safe(subject.vocabulary[order[0]])))
     ask("colder", guesses.colder, logits, subject.vocabulary)
@@ -67,10 +67,7 @@ def _charts(subject: Subject, order: np.ndarray, records: list[Stage], logits: n
         height=HEIGHT,
         name="temperatures",
         data=table,
-        alt=(
-            f"Probability of the {len(tokens[:SHOWN])} likeliest tokens at temperatures"
-            f" {', '.join(f'{t:g}' for t in TEMPERATURES)}."
-        ),
+        alt=words.temperatures_alt(len(tokens[:SHOWN]), TEMPERATURES),
     )
 
 

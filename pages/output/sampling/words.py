@@ -89,6 +89,44 @@ LADDER = (
 )
 
 
+NO_SAMPLES = "This model looks both ways and fills gaps; it does not write on, so there are no samples."
+ENGINE_DRAWS = "The engine's own thousand draws, with the same random numbers as the browser's."
+
+
+def engine_result(token: str, index: int) -> str:
+    return (
+        "**The engine's own result**, computed on the server when the sliders rest: it draws"
+        f" “{token}” (token {index})."
+    )
+
+
+def no_logits(why: str) -> str:
+    return (
+        f"{why[:1].upper()}{why[1:]}. The weights have grown beyond all numbers, as they do when a training"
+        " diverges: look at an earlier step, or at another model."
+    )
+
+
+def stages_alt(tokens: int, stages: int) -> str:
+    return f"Probability of the {tokens} likeliest tokens after each of {stages} stages, by the engine."
+
+
+def shares_alt(draws: int, tokens: int) -> str:
+    return f"Share of {draws:,} draws beside the probability, for the {tokens} likeliest tokens."
+
+
+def temperatures_alt(tokens: int, temperatures: Sequence[float]) -> str:
+    each = ", ".join(f"{t:g}" for t in temperatures)
+    return f"Probability of the {tokens} likeliest tokens at temperatures {each}."
+
+
+def scored_alt(scored: Scored, tokens: int) -> str:
+    return (
+        f"Surprise −ln p of each of {tokens} tokens after all before it; the mean,"
+        f" {scored.likelihood.nats:.2f} nats, is the loss."
+    )
+
+
 def after(token: str) -> str:
     """Says where somebody has chosen to look."""
     return f"What follows “{token}”."

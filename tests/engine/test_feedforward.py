@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from engine.data.progress import Progress, finish
 from engine.errors import ShapeError
 from engine.ledger import ledger
 from engine.ledger.block import block, block_of, gate_paid, known, shares
@@ -87,10 +88,11 @@ def test_scores_are_what_a_unit_of_the_neuron_adds_to_the_logits(fields: dict) -
 def test_a_scan_finds_what_a_loop_over_windows_finds(ffn: str) -> None:
     model = loud(tiny(ffn=ffn))
     ids = ids_of(model, 61)
-    states = list(neurons.scan(model, ids, 1, window=6, batch=4, top=3, apart=4))
-    assert [s.done for s in states] == [24, 48, 60] and all(s.total == 60 and s.window == 6 for s in states)
+    asked: dict[str, int] = {"window": 6, "batch": 4, "top": 3, "apart": 4}
+    assert list(neurons.scan(model, ids, 1, **asked)) == [Progress(done, 60) for done in (24, 48, 60)]
+    last = finish(neurons.scan(model, ids, 1, **asked))
+    assert (last.total, last.window) == (60, 6)
     post = np.concatenate([record(model, ids[i : i + 6])["blocks.1.ffn_post"] for i in range(0, 60, 6)])
-    last = states[-1]
     np.testing.assert_allclose(last.positive, (post > 0).mean(0), atol=1e-6)
     for sign, values, at in ((1, last.highest, last.highest_at), (-1, last.lowest, last.lowest_at)):
         stretches = (sign * post).reshape(15, 4, -1).max(1)  # of four tokens each
@@ -102,17 +104,18 @@ def test_a_scan_finds_what_a_loop_over_windows_finds(ffn: str) -> None:
 
 def test_a_short_text_has_fewer_contexts() -> None:
     model = loud(tiny())
-    (state,) = neurons.scan(model, [1, 2, 3], 0, window=8, top=4, apart=2)
-    assert (state.done, state.window) == (3, 3) and (state.highest_at[:, 2:] == -1).all()
+    state = finish(neurons.scan(model, [1, 2, 3], 0, window=8, top=4, apart=2))
+    assert (state.total, state.window) == (3, 3) and (state.highest_at[:, 2:] == -1).all()
     assert np.isneginf(state.highest[:, 2:]).all() and np.isfinite(state.highest[:, :2]).all()
     with pytest.raises(ShapeError, match="no text"):
         list(neurons.scan(model, [], 0, window=8))
 
 
-def test_activations_near_are_the_recorded_ones() -> None:
+@for_each("batch", [1, 2, 8])
+def test_activations_near_are_the_recorded_ones(batch: int) -> None:
     model = loud(tiny(ffn="geglu"))
     ids = ids_of(model, 40)
-    near = neurons.activations_near(model, ids, 1, 3, [8, 0, 32], 8)
+    near = finish(neurons.activations_near(model, ids, 1, 3, [8, 0, 32], 8, batch=batch))
     own = [record(model, ids[start : start + 8])["blocks.1.ffn_post"][:, 3] for start in (8, 0, 32)]
     np.testing.assert_allclose(near, own, rtol=1e-4, atol=1e-6)
 
@@ -182,7 +185,7 @@ def test_what_is_largest_along_a_text_and_a_vocabulary():
 
 def scanned(lowest: list[float]) -> Scan:
     highest, low = np.array([[3.0, 1.0, -np.inf]]), np.array([[*lowest, np.inf]])
-    return Scan(8, 8, 4, highest, np.array([[7, 3, -1]]), low, np.array([[0, 5, -1]]), np.zeros(1))
+    return Scan(8, 4, highest, np.array([[7, 3, -1]]), low, np.array([[0, 5, -1]]), np.zeros(1))
 
 
 def test_what_a_neuron_likes_and_which_of_its_sides_is_shown():

@@ -7,7 +7,7 @@ Feed-Forward Layers Are Key-Value Memories").
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -21,9 +21,8 @@ from engine.errors import HeadError, ShapeError
 from engine.model import Transformer
 from engine.probe import Recorder
 
-QUIET = (
-    0.1  # of a layer's root mean square: below it, a neuron of a kind that is never exactly 0 counts as quiet
-)
+# Of a layer's root mean square: below it, a neuron of a kind that is never exactly 0 counts as quiet.
+QUIET = 0.1
 
 
 @dataclass(frozen=True)
@@ -115,15 +114,13 @@ def check_neuron(model: Transformer, layer: int, neuron: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """The strongest activations of one layer's neurons within the first `done` of `total` tokens, strongest
-    first.
+    """The strongest activations of one layer's neurons among `total` tokens, strongest first.
 
     `highest` and `lowest` (d_ff, top) are activations, `*_at` their positions among the ids, -1 where the
     text is too short for so many. `positive` (d_ff,) is the share of tokens with an activation above zero.
     `window` is how many tokens the model saw at once.
     """
 
-    done: int
     total: int
     window: int
     highest: np.ndarray
@@ -142,9 +139,9 @@ def scan(
     batch: int = 16,
     top: int = 8,
     apart: int = 16,
-) -> Iterator[Scan]:
-    """Reads ids (position,) in windows of `window` tokens, `batch` windows at a time, and yields the state
-    after each batch.
+) -> Steps[Scan]:
+    """Reads ids (position,) in windows of `window` tokens, `batch` windows at a time, with a progress in
+    tokens after each batch.
 
     Of every stretch of `apart` tokens only the strongest counts, so that they are not all from one line.
     Tokens past the last whole window are left out. Raises ShapeError for no ids, or when the model has no
@@ -156,45 +153,30 @@ def scan(
     if window < 1:
         raise ShapeError("there is no text to read: give at least one token")
     rows = tokens[: len(tokens) // window * window].view(-1, window)
-    best: tuple[Tensor, Tensor] | None = None
-    worst: tuple[Tensor, Tensor] | None = None
+    none = torch.empty(0, model.config.d_ff), torch.empty(0, model.config.d_ff, dtype=torch.int64)
+    best, worst = none, none
     positive = torch.zeros(model.config.d_ff, dtype=torch.int64)
     for start in range(0, len(rows), batch):
-        post = _post(model, rows[start : start + batch], layer).flatten(
-            0, 1
-        )  # (batch, window, d_ff) -> (tokens, d_ff)
+        # (batch, window, d_ff) -> (tokens, d_ff)
+        post = _post(model, rows[start : start + batch], layer).flatten(0, 1)
         positive += (post > 0).sum(0)
         best = _merge(best, _stretches(post, start * window, apart), top)
         worst = _merge(worst, _stretches(-post, start * window, apart), top)
-        done = min(start + batch, len(rows)) * window
-        yield _state(done, rows.numel(), window, best, worst, positive, top)
+        yield Progress(min(start + batch, len(rows)) * window, rows.numel())
 
+    def whole(values: Tensor, fill: float) -> np.ndarray:
+        missing = top - len(values)
+        return torch.nn.functional.pad(values, (0, 0, 0, missing), value=fill).T.numpy()
 
-def scanning(
-    model: Transformer, ids: Sequence[int] | np.ndarray, layer: int, *, window: int, batch: int
-) -> Steps[Scan]:
-    """Returns the last state of `scan`, with a progress after each batch."""
-    last: Scan | None = None
-    for last in scan(model, ids, layer, window=window, batch=batch):
-        yield Progress(last.done, last.total)
-    assert last is not None  # a scan has at least one batch
-    return last
-
-
-def nearing(
-    model: Transformer,
-    ids: Sequence[int] | np.ndarray,
-    layer: int,
-    neuron: int,
-    starts: Sequence[int],
-    window: int,
-) -> Steps[np.ndarray]:
-    """Runs `activations_near` window by window, with a progress after each."""
-    rows = []
-    for start in starts:
-        rows.append(activations_near(model, ids, layer, neuron, [start], window)[0])
-        yield Progress(len(rows), len(starts))
-    return np.stack(rows)
+    return Scan(
+        rows.numel(),
+        window,
+        whole(best[0], -np.inf),
+        whole(best[1], -1),
+        -whole(worst[0], -np.inf),
+        whole(worst[1], -1),
+        (positive / rows.numel()).numpy(),
+    )
 
 
 def activations_near(
@@ -204,14 +186,20 @@ def activations_near(
     neuron: int,
     starts: Sequence[int],
     window: int,
-) -> np.ndarray:
+    *,
+    batch: int = 8,
+) -> Steps[np.ndarray]:
     """Returns a neuron's activation at each token of the windows that begin at `starts`: (len(starts),
-    window), in one batched pass.
+    window). It reads `batch` windows at a time, with a progress after each batch.
     """
     check_neuron(model, layer, neuron)
     tokens = torch.as_tensor(np.asarray(ids, dtype=np.int64))
-    rows = torch.stack([tokens[start : start + window] for start in starts])
-    return _post(model, rows, layer)[:, :, neuron].numpy()
+    near = []
+    for first in range(0, len(starts), batch):
+        rows = torch.stack([tokens[start : start + window] for start in starts[first : first + batch]])
+        near.append(_post(model, rows, layer)[:, :, neuron].numpy())
+        yield Progress(min(first + batch, len(starts)), len(starts))
+    return np.concatenate(near)
 
 
 @torch.inference_mode()
@@ -247,38 +235,11 @@ def _stretches(values: Tensor, offset: int, apart: int) -> tuple[Tensor, Tensor]
     return result, at + offset + apart * torch.arange(len(padded))[:, None]
 
 
-def _merge(
-    known: tuple[Tensor, Tensor] | None, new: tuple[Tensor, Tensor], top: int
-) -> tuple[Tensor, Tensor]:
+def _merge(known: tuple[Tensor, Tensor], new: tuple[Tensor, Tensor], top: int) -> tuple[Tensor, Tensor]:
     """Returns the `top` largest of both, column by column."""
-    values, at = new if known is None else (torch.cat((known[0], new[0])), torch.cat((known[1], new[1])))
+    values, at = torch.cat((known[0], new[0])), torch.cat((known[1], new[1]))
     largest, which = values.topk(min(top, len(values)), dim=0)
     return largest, at.gather(0, which)
-
-
-def _state(
-    done: int,
-    total: int,
-    window: int,
-    best: tuple[Tensor, Tensor],
-    worst: tuple[Tensor, Tensor],
-    positive: Tensor,
-    top: int,
-) -> Scan:
-    def whole(values: Tensor, fill: float) -> np.ndarray:
-        missing = top - len(values)
-        return torch.nn.functional.pad(values, (0, 0, 0, missing), value=fill).T.numpy()
-
-    return Scan(
-        done,
-        total,
-        window,
-        whole(best[0], -np.inf),
-        whole(best[1], -1),
-        -whole(worst[0], -np.inf),
-        whole(worst[1], -1),
-        (positive / done).numpy(),
-    )
 
 
 Side = Literal["strongest", "highest", "lowest"]  # strongest: whichever of the other two is larger

@@ -12,6 +12,7 @@ import numpy as np
 import streamlit as st
 
 from engine.data import corpora
+from engine.data.progress import finish
 from engine.errors import CorpusError
 from engine.measure.feedforward.neurons import (
     SIDES,
@@ -21,9 +22,8 @@ from engine.measure.feedforward.neurons import (
     activations_near,
     excerpts,
     liked,
-    nearing,
     places,
-    scanning,
+    scan,
     shows_lowest,
     windows,
 )
@@ -91,7 +91,7 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool, contain
     window = min(subject.config.context, WINDOW)
     found = measured(
         key,
-        lambda: scanning(subject.model, ids[: SPANS[span]], layer, window=window, batch=BATCH),
+        lambda: scan(subject.model, ids[: SPANS[span]], layer, window=window, batch=BATCH),
         "Reading the corpus",
     )
     if found is None:
@@ -127,7 +127,7 @@ def _elsewhere(subject: Subject, layer: int, neuron: int, is_signed: bool, conta
     ids = ids[: SLOW_SPANS[span]]
     found = measured(
         ("contexts", subject.key, layer, source, span),
-        lambda: scanning(subject.model, ids, layer, window=SLOW_WINDOW, batch=SLOW_BATCH),
+        lambda: scan(subject.model, ids, layer, window=SLOW_WINDOW, batch=SLOW_BATCH),
         "Reading the corpus",
     )
     if found is None:
@@ -137,7 +137,7 @@ def _elsewhere(subject: Subject, layer: int, neuron: int, is_signed: bool, conta
     starts = windows(at, found.window)
     near = measured(
         ("contexts near", subject.key, layer, neuron, source, tuple(at.tolist())),
-        lambda: nearing(subject.model, ids, layer, neuron, starts, found.window),
+        lambda: activations_near(subject.model, ids, layer, neuron, starts, found.window, batch=1),
         "Reading around the strongest places",
     )
     if near is None:
@@ -186,7 +186,8 @@ def _near(
 ) -> np.ndarray:
     """The neuron's activation along the windows of its contexts: (context, window)."""
     _, layer, neuron, at, _ = key
-    return activations_near(_model, _ids, layer, neuron, windows(np.array(at), window), window)  # type: ignore[arg-type]
+    starts = windows(np.array(at), window)
+    return finish(activations_near(_model, _ids, layer, neuron, starts, window))  # type: ignore[arg-type]
 
 
 def _row(subject: Subject, ids: np.ndarray, found: Excerpt) -> str:

@@ -19,7 +19,7 @@ from engine.service import profiles
 from engine.service.events import note
 from engine.service.manager import RunManager
 from engine.service.profiles import Profile
-from engine.training.numerics import share_memory
+from engine.training.numerics import bound_products, share_memory
 from ui import background_jobs, identity, session
 from ui.operate import (
     expire_sessions,
@@ -38,6 +38,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     server ends.
     """
     share_memory()
+    bound_products()
     log.arrange()
     file_descriptors.more_descriptors()
     file_descriptors.say_seldom(asyncio.get_running_loop())

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from engine.service.protocol import Command, Message, dump, load_message
+from engine.training.numerics import PRODUCT_CACHES
 
 ROOT = Path(__file__).resolve().parents[2]
 MAX_ERROR_BYTES = 1 << 20  # of a worker's standard error; older lines go
@@ -154,4 +155,5 @@ def _environment() -> dict[str, str]:
     # costs nothing: default 42, 42, 56; 2,000: 43, 45, 48; 20,000: 42, 42, 44; never spinning
     # (OMP_WAIT_POLICY=passive) 74, 76, 77; one thread 69, 70, 71.
     waiting = {"GOMP_SPINCOUNT": os.environ.get("GOMP_SPINCOUNT", "2000")}
-    return {**os.environ, **waiting, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
+    own = {name: value for name, value in os.environ.items() if PRODUCT_CACHES.get(name) != value}
+    return {**own, **waiting, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,9 @@ from functools import cache
 import torch
 
 from engine.config import Precision
+
+# Variables by which oneDNN and torch are told how many compiled products they keep
+PRODUCT_CACHES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64", "LRU_CACHE_CAPACITY": "64"}
 
 
 @dataclass(frozen=True)
@@ -130,6 +134,17 @@ def share_memory(arenas: int = 2) -> bool:
         return bool(ctypes.CDLL(None).mallopt(m_arena_max, arenas))
     except (OSError, AttributeError):
         return False
+
+
+def bound_products() -> None:
+    """Has oneDNN and torch keep few compiled products (PRODUCT_CACHES) in this whole process. For a server,
+    before the first product.
+
+    One is compiled for each shape, of about 0.7 MB, and by default the last 1,024 are kept: a server that
+    reads texts of every length grows by each. Not for a worker, whose shapes come again at every step.
+    """
+    for name, capacity in PRODUCT_CACHES.items():
+        os.environ.setdefault(name, capacity)
 
 
 def perplexity(nats: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +21,8 @@ from engine.sample.branches import Tree, grow
 from engine.sample.rounding import rounding
 from engine.sample.row_products import ARITHMETICS, Arithmetic, product
 from engine.sample.single_row import ready
-from engine.training.numerics import choose, has_bfloat16
+from engine.service.transport import _environment
+from engine.training.numerics import PRODUCT_CACHES, choose, has_bfloat16
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
@@ -241,3 +243,36 @@ def test_the_threads_of_a_server_share_two_pools_of_memory(tmp_path) -> None:
         return int(subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout)
 
     assert pools("2") <= 2 < pools("as it is")
+
+
+# Growth in MB with products of 500 shapes by oneDNN, as a server meets them
+SHAPES = """
+import sys, torch
+from engine.training.numerics import bound_products
+if sys.argv[1] == "bound": bound_products()
+torch.set_num_threads(1)
+torch.set_float32_matmul_precision("medium")
+table = torch.randn(192, 192)
+def used(): return int(next(line for line in open("/proc/self/status") if line.startswith("RssAnon")).split()[1])
+begun = [torch.randn(rows, 192) @ table for rows in (2, 3)] and used()
+for rows in range(4, 504): torch.randn(rows, 192) @ table
+print((used() - begun) // 1024)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no Linux")
+def test_a_server_does_not_grow_with_every_length_of_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in PRODUCT_CACHES:
+        monkeypatch.delenv(name, raising=False)
+
+    def growth(how: str) -> int:
+        command = [sys.executable, "-c", SHAPES, how]
+        return int(subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout)
+
+    free = growth("as it is")
+    if free < 100:
+        pytest.skip("float32 products are not oneDNN's here")
+    assert growth("bound") < free / 2
+    for name in PRODUCT_CACHES:
+        monkeypatch.setenv(name, PRODUCT_CACHES[name])
+    assert not PRODUCT_CACHES.keys() & _environment().keys(), "a worker keeps what its steps need"

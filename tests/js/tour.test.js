@@ -47,4 +47,6 @@ test("a phone's page is scrolled as little as shows what is pointed at, and to i
   assert.equal(scrolledBy({ top: 500, bottom: 700 }, 50, 600), 108)
   assert.equal(scrolledBy({ top: 20, bottom: 300 }, 50, 600), -38)
   assert.equal(scrolledBy({ top: 400, bottom: 1200 }, 50, 600), 342)
+  assert.equal(scrolledBy({ top: 400, bottom: 700 }, 50, 600, 0.6), 0)
+  assert.equal(scrolledBy({ top: 500, bottom: 700 }, 50, 600, 0.6), 108)
 })

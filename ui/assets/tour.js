@@ -11,7 +11,8 @@ import { arrows, leads, sceneAt, scrolledBy, writes } from "./tour_state.js"
 const RUNS = "gf-tour-on" // on the root element, while a course runs
 const AGAIN = 700 // milliseconds after which a scene that has not come is asked for again: a page that asks for something
 const TRIES = 8 //    of its own at the same moment may have overtaken it
-const PHONE = "(max-width: 640px)", LOOK_MS = 150, LOOKS = 100 // of a figure that is still being drawn
+const PHONE = "(max-width: 640px)", ENOUGH = 0.6 // of a figure: on a wide screen only what lies mostly behind the bar is scrolled to
+const LOOK_MS = 150, LOOKS = 100 // at a figure that is still being drawn
 
 /** @param {HTMLElement} place */
 function create(place) {
@@ -155,16 +156,16 @@ function update(self, data) {
   if (data.question && !self.asked.has(data.scene)) openQuestion(self)
 }
 
-// On a phone a page is longer than the screen: what a scene points at is scrolled to, as often as the page has grown above it,
-// until somebody begins to look around.
+// On a phone, and under an open fold, a page is longer than the screen: what a scene points at is scrolled to, as often as the
+// page has grown above it, until somebody begins to look around.
 function reveal(self, before = "", looks = LOOKS) {
   clearTimeout(self.revealing)
-  if (!looks || !self.data.point || !matchMedia(PHONE).matches) return
+  if (!looks || !self.data.point) return
   const main = document.querySelector('[data-testid="stMain"]'), at = main?.querySelector(`.st-key-${CSS.escape(self.data.point)}`)
   const box = at?.getBoundingClientRect(), now = box && !running() && box.height > 1 ? `${box.top} ${box.height}` : ""
   if (main && box && now && now === before) {
     const from = document.querySelector('[data-testid="stHeader"]')?.getBoundingClientRect().bottom ?? 0
-    main.scrollBy({ top: scrolledBy(box, from, self.bar.getBoundingClientRect().top) })
+    main.scrollBy({ top: scrolledBy(box, from, self.bar.getBoundingClientRect().top, matchMedia(PHONE).matches ? 1 : ENOUGH) })
   }
   self.revealing = setTimeout(() => reveal(self, now, looks - 1), LOOK_MS)
 }

@@ -49,12 +49,15 @@ const EDGE = 8 // pixels between what is pointed at and what lies over the page
 
 /**
  * By how many pixels a page is scrolled so that what is pointed at lies between `from` and `to`: as little as shows all of it,
- * or, where it is larger than that, to its beginning.
+ * or, where it is larger than that, to its beginning. Not at all where the share `enough` of what could be seen of it is seen.
  * @param {{ top: number, bottom: number }} box
  * @param {number} from
  * @param {number} to
+ * @param {number} [enough]
  */
-export function scrolledBy({ top, bottom }, from, to) {
+export function scrolledBy({ top, bottom }, from, to, enough = 1) {
+  const seen = Math.min(bottom, to) - Math.max(top, from)
+  if (enough < 1 && seen >= enough * Math.min(bottom - top, to - from)) return 0
   const above = top - EDGE - from, below = bottom + EDGE - to
   return above < 0 || below > above ? above : Math.max(0, below)
 }

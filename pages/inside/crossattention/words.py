@@ -155,9 +155,9 @@ BY_HAND = (
 
 # The two masks ----------------------------------------------------------------------------------
 
-BATCH = (("two", "cats", "[end]"), ("the", "cat", "sat", "down", "[end]"))
+BATCH = (("two", "kittens", "[end]"), ("the", "cat", "sat", "down", "[end]"))
 BATCH_NAMES = ("a short source", "the longest one")
-TARGET = ("[begin]", "der", "Kater", "saß")
+TARGET = ("[begin]", "zwei", "kleine", "Katzen")
 CURVES_ALT = "Two trainings over their steps: with the masks in their places, and swapped."
 
 

@@ -29,16 +29,18 @@ ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
-def _sentence(*arguments: str) -> str:
-    with pytest.raises(SystemExit) as ended:
-        cli.main(arguments)
-    return str(ended.value.code)
-
-
-def test_no_port_and_no_folder_are_sentences() -> None:
+def test_a_port_that_is_taken_or_none_and_a_folder_that_is_not_there_are_sentences(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("localhost", 0))
+        other.listen()
+        with pytest.raises(SystemExit, match=f"Port {(port := other.getsockname()[1])} is taken"):
+            cli.choose_port("localhost", port)
     with pytest.raises(SystemExit, match="is not a port"):
         cli.choose_port("localhost", 70000)
-    assert "no folder" in _sentence("--courses", "/nonexistent")
+    with pytest.raises(SystemExit, match="no address of this computer"):
+        cli.choose_port("203.0.113.1", 8765)
+    with pytest.raises(SystemExit, match="There is no folder"):
+        cli.main(["--courses", str(tmp_path / "none")])
 
 
 def test_without_a_wish_the_next_free_port_serves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +185,7 @@ def test_a_stranger_installs_the_wheel_and_trains(place: Path) -> None:
     port = _free_port()
     environment = {
         "PATH": os.environ["PATH"],
-        "HOME": "/nonexistent",
+        "HOME": "/dev/null/none",  # which not even root can make
         "TMPDIR": str(temporary),
         "HTTPS_PROXY": "http://127.0.0.1:9",
         "HTTP_PROXY": "http://127.0.0.1:9",

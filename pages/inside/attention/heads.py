@@ -37,9 +37,9 @@ def draw_heads(subject: Subject) -> None:
     config = subject.config
     numbers = numbers_of(subject)
     titles = words.shown_titles()
-    if words.shown() != words.PATTERNS:
-        field = widgets.select(words.SHOWN, titles, "attention_number", kind="list", width=220)
-        draw_measure(subject, numbers, field)
+    if (measure := words.shown()) != words.PATTERNS:
+        widgets.select(words.SHOWN, titles, "attention_number", kind="list", width=220)
+        draw_measure(subject, numbers, measure)
         return
     patterns = subject.recording().stacked("pattern")
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):

@@ -75,9 +75,14 @@ def test_from_noise_to_text_with_pause_resume_stop_and_reload(page: Page, app_ur
 def test_the_bar_and_the_curve_grow_while_the_page_itself_rests(page: Page, app_url: str):
     sent: list[bytes] = []
     page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
-    link = LINK.replace("eval_every=20&sample_every=20", "eval_every=1000&sample_every=1000")
-    link = link.replace("snapshot_every=50", "snapshot_every=1000")
-    begun(page, app_url, link.replace("steps=400", "steps=2000"), steps=130)  # the last early look is at 128
+    link = (
+        LINK.replace("steps=400", "steps=5000")
+        .replace("=20&", "=4000&")
+        .replace("snapshot_every=50", "snapshot_every=4000")
+    )
+    begun(
+        page, app_url, link + "&look_early=false&snapshot_early=false", steps=30
+    )  # nothing but steps to come
     after_frames(page, 60)
     settled(page)
     points = "() => document.querySelector('.st-key-loss_chart .gf-figure')._fullData[0].x.length"

@@ -85,13 +85,11 @@ def gigabytes(n: float) -> str:
     return f"{n:.0f} B"
 
 
-def nats(value: float, noun: str = "letters") -> str:
-    """Returns a loss or an entropy with its meaning: e^nats choices, all alike, cost as much.
+def nats(value: float, token: str = "character") -> str:
+    """Returns a loss or an entropy with its perplexity, e^nats.
 
-    >>> nats(2.0794), nats(0.0), nats(11.0, "words")
-    ('2.08 nats: torn between 8.0 letters', '0.00 nats: sure of one', '11.00 nats: torn between 59,874 words')
+    >>> nats(2.0794), nats(11.0, "word")
+    ('2.08 nats per character (perplexity 8.0)', '11.00 nats per word (perplexity 59,874)')
     """
     choices = perplexity(value)
-    if choices < 1.05:
-        return f"{value:.2f} nats: sure of one"
-    return f"{value:.2f} nats: torn between {choices:,.{1 if choices < 20 else 0}f} {noun}"
+    return f"{value:.2f} nats per {token} (perplexity {choices:,.{1 if choices < 20 else 0}f})"

@@ -79,7 +79,7 @@ def switched(
     off = without(switches, subject.config.n_layers, subject.config.n_heads)
     if comparison.loss_before is None or comparison.loss_after is None:
         return f"{off}, {guess}."
-    noun = "tokens" if subject.is_pretrained else "letters"
+    noun = "token" if subject.is_pretrained else "character"
     of = f"of position {comparison.start} and later" if comparison.start else "on this text"
     return (
         f"{off}, the loss {of} goes from **{comparison.loss_before:.2f}** to"

@@ -19,10 +19,10 @@ GAP = 5  # pixels between a point and its label
 OTHERS = tuple(f"run{i}" for i in range(6))
 
 BASELINE_WORDS = {
-    "uniform": "knowing nothing ({log} {v}{each})",
-    "unigram": "{what} frequencies",
-    "bigram": "{what} pairs",
-    "trigram": "{what} triples",
+    "uniform": "uniform ({log} {v}{each})",
+    "unigram": "unigram",
+    "bigram": "bigram",
+    "trigram": "trigram",
 }
 
 
@@ -74,7 +74,7 @@ def loss_curves(
         },
         shapes=[shape for part in parts for shape in part.shapes],
         annotations=[*(note for part in parts for note in part.notes), *labels],
-        **({"yaxis2": _choices_axis(y_range, token)} if unit == "nats" else {}),
+        **({"yaxis2": _choices_axis(y_range)} if unit == "nats" else {}),
     )
     traces = [trace for part in parts for trace in part.traces]
     axes = ["y", *(["y2"] if unit == "nats" else [])]
@@ -91,11 +91,11 @@ NOTHING = {
 }
 
 
-def _choices_axis(y_range: list[float], token: str) -> dict[str, Any]:
+def _choices_axis(y_range: list[float]) -> dict[str, Any]:
     """The same losses as numbers of equally likely tokens, e^loss: 1, 2, 4, 8 ..."""
     choices = [2**power for power in range(17) if math.log(2**power) <= y_range[1]]
     return {
-        "title": {"text": f"torn between {token}s" if token != "character" else "torn between letters"},
+        "title": {"text": "perplexity"},
         "overlaying": "y",
         "matches": "y",
         "side": "right",

@@ -25,7 +25,7 @@ STRANGER = (
 def before(vocabulary: int, loss: float, noun: str, steps: int) -> str:
     """Returns the sentence before the first run."""
     return (
-        f"Before it learns, it is torn between **{vocabulary:,}** {noun}s ({loss:.2f} nats). Press **Train**"
+        f"Before it learns, it guesses among **{vocabulary:,}** {noun}s: a loss of {loss:.2f} nats. Press **Train**"
         f" and watch {steps:,} steps change that."
     )
 
@@ -60,11 +60,11 @@ def after(step: int, loss: float, bits: str, noun: str, vocabulary: int) -> str:
     """Describes a run as last validated."""
     if step == 0:
         return (
-            f"Before the first step: **{nats(loss, noun + 's')}**. It knows nothing of the {vocabulary:,}"
+            f"Before the first step: **{nats(loss, noun)}**. It knows nothing of the {vocabulary:,}"
             " that there are."
         )
     return (
-        f"After **{step:,}** steps: **{nats(loss, noun + 's')}** instead of {vocabulary:,}, on text that it"
+        f"After **{step:,}** steps: **{nats(loss, noun)}** instead of {vocabulary:,}, on text that it"
         f" never read ({bits} bits per character)."
     )
 
@@ -76,7 +76,7 @@ def diverged(step: int) -> str:
 
 def pair(first: str, second: str, comparison: Comparison, noun: str, leaks: bool) -> str:
     """Compares two runs. `leaks`: the second has no mask, and sees what it should guess."""
-    one, other = (f"{nats(loss, noun + 's')}" for loss in comparison.losses)
+    one, other = (f"{nats(loss, noun)}" for loss in comparison.losses)
     return (
         f"After **{comparison.steps[1]:,}** steps: {safe(first)} **{one}**; {safe(second)} **{other}**."
         f" {verdict(comparison, leaks, noun)}"

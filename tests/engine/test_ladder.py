@@ -320,6 +320,13 @@ def test_a_race_is_ranked() -> None:
     assert found.clear and found.complete
     assert [each.name for each in found.below_bigram] == ["b"]
     assert [each.name for each in found.stalled] == ["c"]
+    counted = LINES_OF["unigram"]
+    edges = finish(
+        [line("near", counted - 0.1), line("below", counted - 0.2), line("lost", counted + 1.1)],
+        "nats",
+        LINES_OF,
+    )
+    assert edges is not None and [each.name for each in edges.stalled] == ["near"]
     going = line("b", 2.61, step=150, status="running")
     half = finish([line("a", 2.6), going, line("c", 99.0)], "nats", LINES_OF)
     assert half is not None and not half.complete and half.stalled == () == half.early

@@ -189,6 +189,9 @@ def test_the_matrices_of_a_model() -> None:
     by_block = np.array([{4: 1.5}.get(bits, 1.01) for bits in BITS])
     found = Losses(1.0, by_block, np.full(len(BITS), 3.0), 1, 1, 1)
     assert found.enough(whole=False, more=0.02) == 8  # 3 would do, 4 would not
+    assert (
+        Losses(4.0, 4 * by_block, 4 * by_block, 1, 1, 1).enough(whole=False, more=0.02) == 8
+    )  # a share, not nats
     assert found.enough(whole=False, more=0.5) == min(BITS) and found.enough(whole=True, more=0.02) == 32
 
 

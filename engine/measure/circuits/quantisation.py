@@ -64,14 +64,15 @@ class Rounding:
         """
         return self.top + 1 if self.offset else 2 * self.top + 1
 
-    def stored_bits(self, numbers: int) -> float:
-        """Returns bits per number, with its share of the scales (and minima).
+    def stored_bits(self, rows: int, columns: int) -> float:
+        """Returns bits per number of a matrix, with its share of the scales (and minima). A block does not go
+        on in the next row.
 
-        >>> Rounding(4, offset=True).stored_bits(32), Rounding(8).stored_bits(64)
-        (5.0, 8.5)
+        >>> Rounding(4, offset=True).stored_bits(1, 32), Rounding(8).stored_bits(2, 32), Rounding(4).stored_bits(2, 40)
+        (5.0, 8.5, 4.8)
         """
-        scales = math.ceil(numbers / self.block) if self.block else 1
-        return self.bits + scales * PART * (1 + self.offset) / max(numbers, 1)
+        scales = rows * math.ceil(columns / self.block) if self.block else 1
+        return self.bits + scales * PART * (1 + self.offset) / max(rows * columns, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +162,7 @@ def rounding_error(matrix: Tensor, quantised: Rounded | None) -> RoundingError:
         relative=float(apart.norm()) / size if size else 0.0,
         largest=float(apart.abs().max()),
         zeros=float((values == 0).float().mean()),
-        bits=FULL if quantised is None else quantised.way.stored_bits(x.numel()),
+        bits=FULL if quantised is None else quantised.way.stored_bits(*x.shape),
     )
 
 

@@ -84,7 +84,8 @@ def _bert_pieces(config: ModelConfig) -> Pieces:
 def _bert_head(config: ModelConfig) -> Pieces:
     if config.output_head == "none":
         return {}
-    result = {"output.bias": piece(f"{HEAD}.bias")}
+    # An untied head adds its own bias, a tied one that of the transform: transformers keeps both under two names.
+    result = {"output.bias": piece(f"{HEAD}.bias" if config.tie_embeddings else f"{HEAD}.decoder.bias")}
     if not config.tie_embeddings:
         result["unembedding"] = piece(f"{HEAD}.decoder.weight")
     transform = f"{HEAD}.transform"
@@ -93,8 +94,8 @@ def _bert_head(config: ModelConfig) -> Pieces:
 
 def _bert_ignored(config: ModelConfig) -> set[str]:
     """The head that says whether two texts follow each other, and what is stored twice."""
-    tied = {f"{HEAD}.decoder.weight"} if config.tie_embeddings else set()
-    return {"cls.seq_relationship.", "embeddings.position_ids", f"{HEAD}.decoder.bias"} | tied
+    twice = {f"{HEAD}.decoder.weight", f"{HEAD}.decoder.bias"} if config.tie_embeddings else {f"{HEAD}.bias"}
+    return {"cls.seq_relationship.", "embeddings.position_ids"} | twice
 
 
 ENCODERS: dict[str, Family[ModelConfig]] = {

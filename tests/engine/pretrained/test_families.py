@@ -69,6 +69,15 @@ def test_two_texts_in_a_bert(seed: int, tmp_path: Path) -> None:
         ours(tokens, types=types[:, 1:])
 
 
+@torch.no_grad()
+def test_an_untied_bert_adds_the_bias_of_its_decoder(tmp_path: Path) -> None:
+    theirs = made("bert, masked", 0, tmp_path, sizes={"tie_word_embeddings": False})
+    ours = open_model(tmp_path).model()
+    tokens = some_tokens(ours.config, batch=2, length=9)
+    assert not torch.equal(theirs.cls.predictions.decoder.bias, theirs.cls.predictions.bias)
+    close(ours(tokens), said(theirs, tokens))
+
+
 @for_each("kind", ["BertModel", "BertForPreTraining"])
 @for_each("seed", SEEDS[:2])
 @torch.no_grad()

@@ -3,6 +3,7 @@
 # make test-all  the same, the exhaustive tests and a short run of every benchmark: half an hour more
 # make mutants PATHS=engine/parts  break lines there, one at a time, and list those that no test of the engine notices
 #                                  (SAMPLE=tests/mutants.tsv for the stored sample, MUTANTS_ARGS="--draw 50" for fewer by lot)
+# make screenshots  take the pictures of the README from the running app
 # make clean  remove what these two made
 
 PYTHON ?= python3
@@ -24,7 +25,7 @@ RAY_STAMP = $(VENV)/.ready-ray-$(call HASH,requirements-ray.txt)
 MODELS_STAMP = $(VENV)/.ready-models-$(call HASH,requirements-models.txt)
 NODE_STAMP = node_modules/.ready-$(call HASH,package-lock.json)
 
-.PHONY: run test test-all mutants cosmic-ray pytest scripts setup setup-test models ray check-python check-port venv chromium clean
+.PHONY: run test test-all mutants cosmic-ray pytest scripts screenshots setup setup-test models ray check-python check-port venv chromium clean
 .NOTPARALLEL:
 
 run: check-python check-port setup models
@@ -45,6 +46,9 @@ pytest:
 mutants: check-python setup-test cosmic-ray
 	@if [ -z "$(PATHS)$(SAMPLE)" ]; then echo "Which lines? make mutants PATHS=engine/parts, or SAMPLE=tests/mutants.tsv."; exit 1; fi
 	@$(BIN)/python -m tests.mutants $(PATHS) $(addprefix --sample ,$(SAMPLE)) $(MUTANTS_ARGS)
+
+screenshots: check-python setup-test models chromium
+	@$(BIN)/python -m tests.browser.screenshots
 
 # The browser's modules (ui/assets): their arithmetic where there is node, their style and types where npm has its packages.
 scripts: check-python

@@ -1,4 +1,4 @@
-"""The running map on Home in a real Chromium: the first minute, played through, and where each place leads."""
+"""The running map on Home in a real Chromium: what a newcomer does in a minute, and where each place leads."""
 
 import re
 

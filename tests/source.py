@@ -1,8 +1,14 @@
 """The source as the tests that read it see it: each file read and parsed once."""
 
 import ast
+import re
+import tomllib
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import TypeGuard
+
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -39,3 +45,43 @@ def tree(path: Path) -> ast.Module:
 @cache
 def nodes(path: Path) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(tree(path)))
+
+
+def shown() -> Iterator[tuple[str, str]]:
+    """Yields every string with a blank in it that a screen may show, with its file: of pages, ui, the lab, presets and
+    cards without docstrings; of TOML files, courses and the browser's modules.
+    """
+    folders = ("pages", "ui", "engine/lab", "engine/presets", "engine/parts/cards")
+    for path in files(*folders):
+        documented = {id(node) for node in map(_docstring, nodes(path)) if node is not None}
+        for node in nodes(path):
+            if _is_text(node) and id(node) not in documented:
+                yield f"{name(path)}:{node.lineno}", node.value
+    for path in sorted(each for folder in folders for each in (ROOT / folder).rglob("*.toml")):
+        yield from ((name(path), each) for each in _leaves(tomllib.loads(text(path))))
+    for path in sorted((ROOT / "scenes").glob("*.yaml")):
+        yield from ((name(path), each) for each in _leaves(yaml.safe_load(text(path))))
+    for path in sorted((ROOT / "ui" / "assets").rglob("*.js")):
+        code = re.sub(r"/\*.*?\*/|(?<!:)//[^\n]*", "", text(path), flags=re.DOTALL)
+        yield from ((name(path), each) for each in re.findall(r"[\"`]([^\"`\n]* [^\"`\n]*)[\"`]", code))
+
+
+def _is_text(node: ast.AST) -> TypeGuard[ast.Constant]:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value
+
+
+def _docstring(node: ast.AST) -> ast.Constant | None:
+    body = getattr(node, "body", None)
+    first = body[0] if isinstance(body, list) and body else None
+    documents = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+    if documents and isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+        return first.value
+    return None
+
+
+def _leaves(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(each)

@@ -331,6 +331,12 @@ def banned() -> frozenset[str]:
     return frozenset(re.findall(r"`(\w+)`", " ".join(row[3] for row in rows if len(row) == 5)))
 
 
+def off_screen() -> frozenset[str]:
+    """The phrases in quotation marks in the last column of the tables in docs/terms.md."""
+    rows = [line.split("|") for line in (ROOT / "docs" / "terms.md").read_text().splitlines()]
+    return frozenset(re.findall("“(.+?)”", " ".join(row[3] for row in rows if len(row) == 5)))
+
+
 def words(name: str) -> list[str]:
     """
     >>> words("BlockStack"), words("one_hot_rows"), words("KvCache2")
@@ -373,6 +379,18 @@ def test_names_are_the_terms_of_the_docs() -> None:
         for path in EVERYTHING
         for name in [*path.relative_to(ROOT).with_suffix("").parts, *signatures(path)]
         if (bad := banned() & set(words(name)))
+    ]
+    assert not wrong, "docs/terms.md has other words:\n" + "\n".join(wrong)
+
+
+def test_sentences_use_the_terms_of_the_docs() -> None:
+    phrases = sorted(off_screen())
+    assert {"torn between", "by heart"} <= set(phrases)
+    pattern = re.compile(r"\b(" + "|".join(map(re.escape, phrases)) + r")\b")
+    wrong = [
+        f"{where}: {match[1]} (“{string[max(0, match.start() - 30) : match.end() + 30]}”)"
+        for where, string in source.shown()
+        for match in pattern.finditer(string)
     ]
     assert not wrong, "docs/terms.md has other words:\n" + "\n".join(wrong)
 

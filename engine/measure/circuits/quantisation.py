@@ -68,8 +68,8 @@ class Rounding:
         """Returns bits per number of a matrix, with its share of the scales (and minima). A block does not go
         on in the next row.
 
-        >>> Rounding(4, offset=True).stored_bits(1, 32), Rounding(8).stored_bits(2, 32), Rounding(4).stored_bits(2, 40)
-        (5.0, 8.5, 4.8)
+        >>> Rounding(4, offset=True).stored_bits(1, 32), Rounding(4).stored_bits(2, 40)
+        (5.0, 4.8)
         """
         scales = rows * math.ceil(columns / self.block) if self.block else 1
         return self.bits + scales * PART * (1 + self.offset) / max(rows * columns, 1)

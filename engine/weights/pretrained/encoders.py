@@ -84,7 +84,7 @@ def _bert_pieces(config: ModelConfig) -> Pieces:
 def _bert_head(config: ModelConfig) -> Pieces:
     if config.output_head == "none":
         return {}
-    # An untied head adds its own bias, a tied one that of the transform: transformers keeps both under two names.
+    # An untied head adds a bias of its own; tied, both names are one tensor.
     result = {"output.bias": piece(f"{HEAD}.bias" if config.tie_embeddings else f"{HEAD}.decoder.bias")}
     if not config.tie_embeddings:
         result["unembedding"] = piece(f"{HEAD}.decoder.weight")

@@ -6,7 +6,6 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TypeGuard
 
 import yaml
 
@@ -55,8 +54,8 @@ def shown() -> Iterator[tuple[str, str]]:
     for path in files(*folders):
         documented = {id(node) for node in map(_docstring, nodes(path)) if node is not None}
         for node in nodes(path):
-            if _is_text(node) and id(node) not in documented:
-                yield f"{name(path)}:{node.lineno}", node.value
+            if isinstance(node, ast.Constant) and " " in str(node.value) and id(node) not in documented:
+                yield f"{name(path)}:{node.lineno}", str(node.value)
     for path in sorted(each for folder in folders for each in (ROOT / folder).rglob("*.toml")):
         yield from ((name(path), each) for each in _leaves(tomllib.loads(text(path))))
     for path in sorted((ROOT / "scenes").glob("*.yaml")):
@@ -64,10 +63,6 @@ def shown() -> Iterator[tuple[str, str]]:
     for path in sorted((ROOT / "ui" / "assets").rglob("*.js")):
         code = re.sub(r"/\*.*?\*/|(?<!:)//[^\n]*", "", text(path), flags=re.DOTALL)
         yield from ((name(path), each) for each in re.findall(r"[\"`]([^\"`\n]* [^\"`\n]*)[\"`]", code))
-
-
-def _is_text(node: ast.AST) -> TypeGuard[ast.Constant]:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value
 
 
 def _docstring(node: ast.AST) -> ast.Constant | None:

@@ -25,7 +25,7 @@ def test_what_is_solved_stays_in_the_browser(page, app_url):
     page.reload()
     page.locator(".gf-solved-full").wait_for()
     page.get_by_label("The cache's bytes: not solved yet").click()
-    page.get_by_text("How many MiB").wait_for()
+    page.get_by_text("How many MB").wait_for()
     page.get_by_role("button", name="Forget which exercises").click()
     page.wait_for_function(
         "document.querySelector('.gf-solved-count').innerText.startsWith('0 of 47 solved')"

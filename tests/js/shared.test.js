@@ -1,11 +1,12 @@
 // What the components share, as far as it needs no page.
 import assert from "node:assert/strict"
+import { readFileSync } from "node:fs"
 import { test } from "node:test"
 
 import { channels, level, luminance, ramp, shade } from "../../ui/assets/shared/colours.js"
 import { cell, csv, csvOfColumns } from "../../ui/assets/shared/csv.js"
 import { pointerMoved, target } from "../../ui/assets/shared/keys.js"
-import { bytes, chance, counted, memory, numbers, percent, short, whole } from "../../ui/assets/shared/numbers.js"
+import { bytes, chance, counted, flop, memory, numbers, percent, scientific, whole } from "../../ui/assets/shared/numbers.js"
 import { decode, ended, known, pathOf, raised, shown } from "../../ui/assets/writer_state.js"
 
 const PALETTE = Object.fromEntries([0, 1, 2, 3, 4, 5, 6].map((i) => [`seq${i}`, [`#0000${i}0`, `#00${i}000`]]))
@@ -67,8 +68,9 @@ test("numbers as they are said", () => {
   assert.deepEqual([counted(1, "token"), counted(2000, "token"), counted(2, "axis", "axes")], ["1 token", "2,000 tokens", "2 axes"])
   assert.deepEqual([1, 0.0995, 0.0994, 0.0009, 0].map(percent), ["100%", "10%", "9.9%", "<0.1%", "0%"])
   assert.deepEqual([1, 0.9999, 0.5, 0.0001, 0].map(chance), ["100.0%", ">99.9%", "50.0%", "<0.1%", "0.0%"])
-  assert.deepEqual([999, 1500, 2.5e6, 1.2e15].map(short), ["999 ", "1.50 k", "2.50 M", "1.20 P"])
-  assert.deepEqual([1023, 1536, 2 ** 20, 3 * 2 ** 30].map(memory), ["1023 B", "1.5 KB", "1 MB", "3 GB"])
+  for (const [name, cases] of Object.entries(JSON.parse(readFileSync(new URL("../numbers.json", import.meta.url), "utf8")))) {
+    assert.deepEqual(cases.map(([value]) => ({ flop, memory, scientific })[name](value)), cases.map(([, written]) => written))
+  }
 })
 
 test("the writer's tree", () => {

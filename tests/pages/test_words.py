@@ -16,6 +16,7 @@ from engine.presets import PRESETS
 from engine.weights.checkpoints import load
 from tests.pages.helpers import opened, said
 from ui import models
+from ui.text.numbers import scientific
 
 ROOT = Path(__file__).parents[2]
 
@@ -62,7 +63,7 @@ def test_mistral_s_cache_and_scores_end_at_its_window():
 def test_a_score_of_14_leaves_the_zeros_less_than_a_millionth():
     told = said(opened("inside/attention", attention_view="√d_k", measure="true", hand="true"), "caption")
     share = float(torch.tensor([14.0] + [0.0] * 99, dtype=torch.float64).softmax(0)[1])
-    assert f"= {share:.1e}" in told and f"{share:.1e}" == "8.3e-07"
+    assert f"= {scientific(share)}" in told and scientific(share) == "8.3 × 10⁻⁷"
 
 
 @pytest.mark.parametrize("name", ["shakespeare-classic", "shakespeare-modern"])

@@ -5,7 +5,7 @@
 import { around, element, vector, within } from "./shared/dom.js"
 import { target } from "./shared/keys.js"
 import { component } from "./shared/mount.js"
-import { whole } from "./shared/numbers.js"
+import { scientific, whole } from "./shared/numbers.js"
 import { keepInLink, keptInLink, playButton } from "./shared/play.js"
 import { saveTools } from "./shared/save.js"
 import { sideOf } from "./shared/theme.js"
@@ -99,7 +99,7 @@ function hand(svg, length, width, colour) {
 
 function waves(theta) {
   const length = (2 * Math.PI) / theta
-  return length >= 1e6 ? length.toExponential(1) : length >= 1000 ? whole(Math.round(length)) : length.toPrecision(3)
+  return length >= 1e6 ? scientific(length) : length >= 1000 ? whole(Math.round(length)) : length.toPrecision(3)
 }
 
 function rebuild(self) {

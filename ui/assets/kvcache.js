@@ -4,7 +4,7 @@
 
 import { button, element, pointIn, resize, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
-import { counted, memory, short, whole } from "./shared/numbers.js"
+import { counted, flop, memory, whole } from "./shared/numbers.js"
 import { keepInLink, keptInLink, playButton, still } from "./shared/play.js"
 import { saveTools } from "./shared/save.js"
 import { sideOf } from "./shared/theme.js"
@@ -115,7 +115,6 @@ function go(self, step) {
 
 // Words -----------------------------------------------------------------------------------------------------------------
 
-const flop = (n) => `${short(n)}FLOP`
 
 const computedIn = (step, kind) => (kind === "with" ? step.computed : step.position - step.begin)
 

@@ -5,7 +5,7 @@
 import { button, element, within } from "./shared/dom.js"
 import { target } from "./shared/keys.js"
 import { component } from "./shared/mount.js"
-import { short, whole } from "./shared/numbers.js"
+import { memory, whole } from "./shared/numbers.js"
 import { asker, playButton } from "./shared/play.js"
 import { paint } from "./shared/theme.js"
 
@@ -131,8 +131,6 @@ function go(self, index) {
 }
 
 // Drawing ------------------------------------------------------------------------------------------------------------------
-
-const memory = (n) => `${short(n)}B`
 
 function chips(shape) {
   const line = element("span", "gf-axes gf-chipped")

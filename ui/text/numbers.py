@@ -15,10 +15,19 @@ def number(value: float) -> str:
     """
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
-    power = math.floor(math.log10(value))
-    if power >= -3:
-        return f"{value:.3f}"
-    return f"{value / 10**power:.1f} × 10" + str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{value:.3f}" if abs(value) >= 1e-3 else scientific(value)
+
+
+def scientific(value: float, digits: int = 1) -> str:
+    """Returns a number with a power of ten, as it is written in a text.
+
+    >>> scientific(1.19e-7), scientific(-96.2, 0), scientific(0.0)
+    ('1.2 × 10⁻⁷', '−1 × 10²', '0')
+    """
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else str(value)
+    mantissa, power = f"{value:.{digits}e}".split("e")
+    return f"{minus(mantissa)} × 10" + str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 def minus(written: str) -> str:
@@ -56,16 +65,18 @@ def short(n: float) -> str:
 
 
 def flop(n: float) -> str:
-    """
+    """Returns a number of floating-point operations with its unit.
+
     >>> flop(284_812_800), flop(9e15)
     ('285 MFLOP', '9 PFLOP')
     """
-    text = short(n).replace("B", "G")
+    text = short(n).replace("B", "G").replace("K", "k")
     return f"{text[:-1]} {text[-1]}FLOP" if text[-1].isalpha() else f"{text} FLOP"
 
 
 def percent(part: float, whole: float) -> str:
-    """
+    """Returns a share of a whole, in percent.
+
     >>> percent(1, 4), percent(0, 4), percent(1, 9000)
     ('25.0%', '0%', '<0.1%')
     """

@@ -36,7 +36,7 @@ def numbers(given: object, count: int | None, unit: str = "", whole: bool = True
     blanks or commas; brackets around them, a leading equals sign and the unit behind them do no harm. Where
     they need not be `whole`, 1,024 is ambiguous, and is refused.
 
-    >>> numbers("[1, 2.5  -3]", 3), numbers("1,048,576", 1), numbers("12 MiB", 1, "MiB"), numbers("2/4", 1)
+    >>> numbers("[1, 2.5  -3]", 3), numbers("1,048,576", 1), numbers("12 MB", 1, "MB"), numbers("2/4", 1)
     ((1.0, 2.5, -3.0), (1048576.0,), (12.0,), (0.5,))
     """
     text = plain(given).translate(_MINUS)

@@ -18,6 +18,7 @@ from ui.figures import theme
 from ui.model_bar import Subject
 from ui.players.component import mounted
 from ui.players.tokens import token_strip
+from ui.text.numbers import scientific
 
 FIRST = 12  # place of the query, until somebody chooses
 STRIP = 130  # pixels: four rows of letters, the others a turn of the wheel away
@@ -68,7 +69,7 @@ def _shift(q: np.ndarray, k: np.ndarray, at: tuple[int, int, int], turned: Turni
         {
             f"q·k at ({at[0]}, {at[1]})": [signed(s.before, 6) for s in found],
             f"q·k at ({at[0] + shift:,}, {at[1] + shift:,})": [signed(s.after, 6) for s in found],
-            "difference": [f"{s.difference:.1e}" for s in found],
+            "difference": [scientific(s.difference) for s in found],
         },
         index=pd.Index([s.precision for s in found], name="turned in"),
     )

@@ -18,6 +18,7 @@ from ui.figures.patterns import pattern_table
 from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.text.markdown import safe
+from ui.text.numbers import scientific
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
@@ -81,7 +82,7 @@ def _draw_measured(subject: Subject, turned: Turning, layouts: Layouts) -> None:
 
 def _size(value: float) -> str:
     """Rounding shows its power of ten, a real change its digits."""
-    return f"{value:.2f}" if value > 1e-3 or value == 0 else f"{value:.1e}"
+    return f"{value:.2f}" if value > 1e-3 or value == 0 else scientific(value)
 
 
 def _draw_patterns(subject: Subject, layouts: Layouts) -> None:

@@ -32,7 +32,7 @@ from engine.model import Transformer
 from engine.weights.checkpoints import Checkpoint
 from pages.input.positions.bench_choice import Variant, name_of
 from pages.input.positions.shared import signed
-from ui.text.numbers import minus, number
+from ui.text.numbers import minus, number, scientific
 
 TITLES: dict[Position, str] = {name: SCHEMES[name].title for name in ALL}  # as they are written everywhere
 
@@ -198,8 +198,8 @@ def turns_sentence(turns: Turns, context: int) -> str:
 def layouts_sentence(layouts: Layouts, loss: LayoutLoss | None) -> str:
     same = (
         "The two layouts are the same up to the order of the dimensions: largest difference"
-        f" **{layouts.difference('permuted'):.1e}**. Mixed up, without reordering, scores change by up to"
-        f" **{layouts.difference('wrong'):.2f}**"
+        f" **{scientific(layouts.difference('permuted'))}**. Mixed up, without reordering, scores change by"
+        f" up to **{layouts.difference('wrong'):.2f}**"
     )
     if loss is None:
         return f"{same}, and no shape is wrong and no error is raised."

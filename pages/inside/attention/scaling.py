@@ -28,6 +28,7 @@ from pages.inside.attention.figures_scaling import query_bars, scaling_curves
 from ui import explain, widgets
 from ui.guess import ask
 from ui.players.plot import plot
+from ui.text.numbers import scientific
 
 EXPONENTS = {"none": 0.0, "1/√d_k": 0.5, "1/d_k": 1.0, "own": None}
 WIDTH = "attention_dk"
@@ -182,7 +183,7 @@ def _worked(seed: int) -> None:
             f"$e^{{{SCORE}}} / (e^{{{SCORE}}} + {zeros})$, $e^{{{SCORE}}} = {among.exponential:.0f}$",
         )
     st.caption(
-        f"Each of the zeros gets 1 / (e¹⁴ + {zeros}) = {among.each_zero:.1e}. Divided by √128, the same"
-        f" score is {among.divided:.2f} and takes"
+        f"Each of the zeros gets 1 / (e¹⁴ + {zeros}) = {scientific(among.each_zero)}. Divided by √128, the"
+        f" same score is {among.divided:.2f} and takes"
         f" {among.divided_weight:.4f} of the weight among {zeros} zeros."
     )

@@ -22,6 +22,7 @@ from pages.inside.attention.figures import shared_figure
 from ui import explain, widgets
 from ui.model_bar import Subject
 from ui.players.plot import plot
+from ui.text.numbers import gigabytes
 
 PUBLISHED = {"LLaMA-2 70B": "llama2-70b", "LLaMA-2 7B": "llama2-7b", "GPT-2 small": "gpt2"}
 MINE, OWN, FIRST = "this model", "own", "LLaMA-2 70B"
@@ -56,7 +57,7 @@ def draw_shared_keys(subject: Subject) -> None:
     full = _counted(config, n_heads, n_heads, size, parts.name, parts)
     less = cache_saving(found, full) if n_kv < n_heads else 0.0
     named = KINDS[kind(n_heads, n_kv)]
-    explain.answer(words.shared(named, n_heads, n_kv, _bytes(found.cache_bytes_per_token), less))
+    explain.answer(words.shared(named, n_heads, n_kv, gigabytes(found.cache_bytes_per_token), less))
     explain.measure_it(_more, which, config, n_heads, n_kv, size, parts)
     explain.by_hand(_by_hand, config, n_kv, size, found)
 
@@ -72,8 +73,8 @@ def _more(which: str, config: ResolvedConfig, n_heads: int, n_kv: int, size: int
 def _by_hand(config: ResolvedConfig, n_kv: int, size: int, shared_keys: SharedKeys) -> None:
     st.markdown(
         f"The cache grows by 2 × {config.n_layers} layers × {n_kv} key-value heads × {config.d_head} numbers"
-        f" × {size} bytes = **{_bytes(shared_keys.cache_bytes_per_token)} for each token**,"
-        f" {_bytes(shared_keys.cache_bytes)} at the full context of {config.context:,}."
+        f" × {size} bytes = **{gigabytes(shared_keys.cache_bytes_per_token)} for each token**,"
+        f" {gigabytes(shared_keys.cache_bytes)} at the full context of {config.context:,}."
     )
 
 
@@ -106,8 +107,8 @@ def _table(config: ModelConfig, n_heads: int, n_kv: int, size: int, parts: Parts
         f"{kv} key-value {'head' if kv == 1 else 'heads'}" + (" (chosen)" if kv == n_kv else ""): [
             f"{f.parameters:,}",
             f"{f.all_parameters:,}",
-            _bytes(f.cache_bytes_per_token),
-            _bytes(f.cache_bytes),
+            gigabytes(f.cache_bytes_per_token),
+            gigabytes(f.cache_bytes),
         ]
         for kv, f in zip(choices, found, strict=True)
     }
@@ -118,17 +119,3 @@ def _table(config: ModelConfig, n_heads: int, n_kv: int, size: int, parts: Parts
         f"cache, {config.context:,} tokens",
     ]
     return pd.DataFrame(columns, index=pd.Index(rows, name=""))
-
-
-def _bytes(count: int) -> str:
-    """A size that can be read, in units of 1024.
-
-    >>> _bytes(327_680)
-    '320 KiB'
-    """
-    value, unit = float(count), "bytes"
-    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
-        if value < 1024 or unit == "TiB":
-            break
-        value /= 1024
-    return f"{value:,.4g} {unit}"

@@ -19,6 +19,7 @@ from ui.figures.patterns import matrix_heatmap, pattern_heatmap, pattern_table
 from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
+from ui.text.numbers import scientific
 
 HEIGHT, TALL, WIDE = 410, 320, 230  # pixels: of the figure, and of its cells where they have least room
 STRONGEST = -1  # whichever key gets most of the weight
@@ -54,7 +55,7 @@ def draw_steps(subject: Subject) -> None:
 def _more(recording: Recording, stages: Stages, layer: int, head: int, query: int) -> None:
     st.caption(
         "Computed again from the recorded `q_rot`, `k_rot` and `v`: the pattern differs from the recorded"
-        f" one by at most {single_head.gap(stages, recording, layer, head):.0e}."
+        f" one by at most {scientific(single_head.gap(stages, recording, layer, head), 0)}."
     )
     _written(recording, stages, query, layer)
 

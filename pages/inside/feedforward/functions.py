@@ -16,6 +16,7 @@ from pages.inside.feedforward import words
 from ui import explain, widgets
 from ui.model_bar import Subject
 from ui.players.plot import plot
+from ui.text.numbers import scientific
 
 REACHES = (2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
 DOTS = 500
@@ -112,7 +113,7 @@ def _two_gelus() -> None:
     found = _difference()
     x, difference = found.x[::10], found.y[::10]
     table = pd.DataFrame({"x": x, "tanh_minus_exact": difference})
-    alt = f"Difference of the two; its largest size is {found.worst:.1e}, at ±{found.where:.2f}."
+    alt = f"Difference of the two; its largest size is {scientific(found.worst)}, at ±{found.where:.2f}."
     plot(
         figures.difference_line(x, difference),
         key="feedforward_difference",

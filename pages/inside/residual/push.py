@@ -16,6 +16,7 @@ from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
 from ui.text.markdown import safe
+from ui.text.numbers import scientific
 
 POSITION = "residual_position"
 BARS = {"largest": "hardest pushes", "layers": "by layer"}
@@ -84,7 +85,7 @@ def _more(subject: Subject, attribution: Attribution, told: Pushes, name: str, v
     facts = {
         "Sum of the parts": f"{attribution.total:+.4f}",
         f"Logit of “{name}”{against}": f"{attribution.logit:+.4f}",
-        "Difference": f"{told.difference:+.1e}",
+        "Difference": scientific(told.difference),
     }
     for column, (label, value) in zip(st.columns(3), facts.items(), strict=True):
         column.metric(safe(label), value)

@@ -9,6 +9,7 @@ import numpy as np
 from engine.lab.reference.compare import TOLERANCE, Comparison, Difference
 from ui.figures import specs as go
 from ui.figures.theme import colour
+from ui.text.numbers import scientific
 
 FLOOR = 1e-9  # where an exact equality stands: a logarithm has no zero
 MOST_TICKS = 12
@@ -67,7 +68,7 @@ def along(comparison: Comparison) -> go.Figure:
 
 def hover(row: Difference) -> str:
     where = "" if row.block is None else f"block {row.block}, "
-    return f"{where}{row.bare}<br>difference {row.largest:.2e}<br>largest number there {row.size:.3g}"
+    return f"{where}{row.bare}<br>difference {scientific(row.largest)}<br>largest number there {row.size:.3g}"
 
 
 def ticks(states: tuple[Difference, ...]) -> dict[str, Any]:

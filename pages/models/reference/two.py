@@ -25,7 +25,7 @@ from ui.fields import show as written
 from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.text.markdown import safe
-from ui.text.numbers import number
+from ui.text.numbers import number, scientific
 
 ABOVE, SEED, NONE = "model", "reference_seed", "none"
 HEIGHT = 380
@@ -140,7 +140,7 @@ def _measured(comparison: Comparison, config: ResolvedConfig | None) -> None:
         {
             "activation": [row.name for row in comparison.rows],
             "agrees": [row.close for row in comparison.rows],
-            "largest difference": [f"{row.largest:.2e}" for row in comparison.rows],
+            "largest difference": [scientific(row.largest) for row in comparison.rows],
             "largest number": [row.size for row in comparison.rows],
         },
         hide_index=True,

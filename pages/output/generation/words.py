@@ -14,7 +14,7 @@ from engine.weights.pretrained.conversation import Conversation
 from ui.model_bar import Subject
 from ui.page_frame import Words
 from ui.text.markdown import safe
-from ui.text.numbers import flop, gigabytes
+from ui.text.numbers import flop, gigabytes, scientific
 
 TOKENS_QUESTION = "How does a model write a text?"
 CACHE_QUESTION = "What is a KV cache for, and why is it allowed?"
@@ -236,7 +236,7 @@ def chance(log_p: float) -> str:
         return "1 in more than can be written"
     if both.p > 0.0005:
         return f"{both.p:.2%}"
-    return f"1 in {both.draws:,.0f}" if both.p > 1e-7 else f"1 in {both.draws:.1e}"
+    return f"1 in {both.draws:,.0f}" if both.p > 1e-7 else f"1 in {scientific(both.draws)}"
 
 
 def surprise_alt(surprise: Surprise) -> str:
@@ -293,7 +293,7 @@ def identical(totals: Totals, filled: int, whole: int, formula: int, prompt: int
     close = "" if same else " Two tokens were so nearly equal that rounding decided."
     return (
         f"{'✓' if same else '✗'} **{totals.same} of {steps} tokens are identical.** The logits they were"
-        f" chosen by differ by at most {totals.difference:.1e}: the same sums, rounded in another"
+        f" chosen by differ by at most {scientific(totals.difference)}: the same sums, rounded in another"
         f" order.{close}\n\n{agree} After the prompt of {prompt} tokens the formula says {formula:,} bytes,"
         f" and the filled part of the cache's tensor has {filled:,}. The tensor has room for more,"
         f" {whole:,} bytes in all, and doubles when it is full."
@@ -481,8 +481,7 @@ def times(value: float) -> str:
     """
     if value < 1e6:
         return f"{value:,.0f}" if value >= 100 else f"{value:,.1f}"
-    mantissa, _, power = f"{value:.1e}".partition("e+")
-    return f"{mantissa} × 10{power.lstrip('0').translate(str.maketrans('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+    return scientific(value)
 
 
 def verdict(rivals: Rivals, width: int) -> str:

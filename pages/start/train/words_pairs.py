@@ -51,8 +51,8 @@ def described(train: int, held_out: int, vocabulary: int, labels: bool) -> str:
 def before(chance: float, noun: str, outcomes: int, steps: int) -> str:
     """Returns the sentence before the first run."""
     return (
-        f"Before it learns, it guesses among **{outcomes:,}** {noun}s: a loss of {chance:.2f} nats. Press **Train**:"
-        f" can it do it alone after {steps:,} steps?"
+        f"Before it learns, it guesses among **{outcomes:,}** {noun}s: a loss of {chance:.2f} nats. Press"
+        f" **Train**: can it do it alone after {steps:,} steps?"
     )
 
 

@@ -31,6 +31,7 @@ from tests.pages.conftest import Drawn
 from tests.pages.helpers import FOLDS, chosen, opened, said, unescaped
 from tests.pages.inside.models import of_letters, only_this, shipped
 from tests.pages.stage import StageManager
+from ui.text.numbers import scientific
 
 PAGE = "inside/attention"
 ROOT = Path(__file__).parents[3]
@@ -151,7 +152,7 @@ def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):
     np.testing.assert_allclose(table["masked"], found.masked[QUERY], atol=1e-9)
     np.testing.assert_allclose(table["weight"], PATTERNS[LAYER, HEAD, QUERY], atol=1e-6)
     gap = np.abs(found.pattern - RECORDING[block + "pattern"][HEAD]).max()
-    assert 0 < gap < 1e-5 and f"by at most {gap:.0e}." in said(page)
+    assert 0 < gap < 1e-5 and f"by at most {scientific(gap, 0)}." in said(page)
     words = said(page)
     assert f"comes to give {PATTERNS[LAYER, HEAD, QUERY, 2]:.4f} of its weight to c (position 2)" in words
     assert f"({found.q[QUERY, 0]:.2f})({found.k[2, 0]:.2f})" in words
@@ -396,11 +397,11 @@ def test_the_self_term_is_the_engines(shown: str, drawn: dict[str, Drawn]) -> No
     ("query", "wanted"),
     [
         # LLaMA-2 70B: 80 layers, 8 of 64 heads have keys, of 128 numbers: 2 x 80 x 8 x 128 numbers a token
-        ({"attention_bytes": "16 bits"}, "**320 KiB for each token**, **87.5% less** than with 64."),
+        ({"attention_bytes": "16 bits"}, "**320 KB for each token**, **87.5% less** than with 64."),
         # GPT-2 small: 2 x 12 x 12 x 64 numbers
-        ({"attention_sizes": "GPT-2 small"}, "**36 KiB for each token**. Nothing is shared here"),
+        ({"attention_sizes": "GPT-2 small"}, "**36 KB for each token**. Nothing is shared here"),
         # LLaMA-2 7B: 2 x 32 x 32 x 128 numbers, one byte each
-        ({"attention_sizes": "LLaMA-2 7B", "attention_bytes": "8 bits"}, "**256 KiB for each token**."),
+        ({"attention_sizes": "LLaMA-2 7B", "attention_bytes": "8 bits"}, "**256 KB for each token**."),
     ],
 )
 def test_sharing_says_what_is_kept_and_saved(query: dict[str, str], wanted: str):

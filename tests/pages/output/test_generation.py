@@ -38,7 +38,7 @@ from tests.pages.stage import StageManager
 from ui import background_jobs, models
 from ui.fit_text import show_token
 from ui.model_bar import Subject
-from ui.text.numbers import flop, gigabytes
+from ui.text.numbers import flop, gigabytes, scientific
 
 pytestmark = pytest.mark.usefixtures("manager")
 WARM = SampleConfig(temperature=1.0, seed=3)
@@ -451,7 +451,7 @@ def test_both_write_the_same_and_the_bytes_agree(drawn):
     assert f"**In total {total}: {sum(uncached) / sum(cached):.1f} times as much.**" in words
     last = f"{flop(cached[-1])} with the cache and {flop(uncached[-1])} without"
     assert f"The last one costs {last}, {uncached[-1] / cached[-1]:.0f} times as much" in words
-    assert f"at most {max(p.difference for p in pairs):.1e}:" in words
+    assert f"at most {scientific(max(p.difference for p in pairs))}:" in words
 
 
 def test_what_does_not_agree_is_said_not_to(monkeypatch: pytest.MonkeyPatch):

@@ -41,10 +41,17 @@ const scaled = (units) => (n) => {
 const decimal = scaled([[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]])
 const binary = scaled([[2 ** 30, "GB"], [2 ** 20, "MB"], [2 ** 10, "KB"]])
 
-/** 1500 -> "1.50 k", to be followed by a unit; below a thousand as it is. @param {number} n */
-export function short(n) {
+/** 1500 -> "1.5 kFLOP". @param {number} n */
+export function flop(n) {
   const found = decimal(n)
-  return found ? `${found[0].toPrecision(3)} ${found[1]}` : `${n} `
+  return found ? `${Number(found[0].toPrecision(3))} ${found[1]}FLOP` : `${n} FLOP`
+}
+
+/** 1.19e-7 -> "1.2 × 10⁻⁷". @param {number} x @param {number} [digits] */
+export function scientific(x, digits = 1) {
+  if (x === 0 || !Number.isFinite(x)) return String(x)
+  const [mantissa, power] = x.toExponential(digits).split("e")
+  return `${mantissa.replace("-", "−")} × 10${[...String(Number(power))].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]).join("")}`
 }
 
 /** 1536 -> "1.5 KB", in powers of 1024. @param {number} n */

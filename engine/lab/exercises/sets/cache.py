@@ -16,17 +16,17 @@ def size(rng: Random) -> Exercise:
     numbers = 2 * layers * kv * wide * length
     result = numbers * width / MIB
     return Exercise(
-        f"{layers} layers, {heads} query heads that share {kv} KV heads of {wide} numbers. How many MiB"
+        f"{layers} layers, {heads} query heads that share {kv} KV heads of {wide} numbers. How many MB"
         f" ($2^{{20}}$ bytes) does the KV cache of one text of {length:,} tokens take, at {width} bytes a"
         " number?",
-        Numbers(1, 1, "MiB"),
+        Numbers(1, 1, "MB"),
         (result,),
         (
             f"Keys *and* values: $2 \\cdot L \\cdot H_{{kv}} \\cdot d_{{head}}$ = 2 · {layers} · {kv} ·"
             f" {wide}"
             f" = {2 * layers * kv * wide:,} numbers a token.",
             f"Times {length:,} tokens times {width} bytes = {numbers * width:,} bytes.",
-            f"Divided by 1,048,576: **{result:,.1f} MiB**.",
+            f"Divided by 1,048,576: **{result:,.1f} MB**.",
         ),
         (
             Mistake("two", (result / 2,), "You forgot the factor 2: keys and values are both kept."),
@@ -35,7 +35,9 @@ def size(rng: Random) -> Exercise:
             ),
             Mistake("bytes", (result / width,), f"Those are numbers. Each takes {width} bytes."),
             Mistake("layers", (result / layers,), "That is one layer. Every layer has its own cache."),
-            Mistake("mega", (numbers * width / 1e6,), "You divided by a million. A MiB has 1,048,576 bytes."),
+            Mistake(
+                "mega", (numbers * width / 1e6,), "You divided by a million. Here 1 MB is $2^{20}$ bytes."
+            ),
             Mistake("head", (result / kv,), "That is one KV head. Every one of them is kept."),
         ),
         see("generation", generation_view="cache"),

@@ -235,7 +235,7 @@ def _missing(name: str) -> str:
     if name.startswith(RUN):
         if (view := run_of(name)) is not None and view.spec.kind is LABELS:
             return (
-                "That run gives a label and writes no text, which this page is about: Families, Who speaks,"
+                "That run gives a label and writes no text, which this page is about: Families, Classifier,"
                 " shows it"
             )
         return "That run is not on this server (any more)"

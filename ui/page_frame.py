@@ -3,7 +3,7 @@ looked into, the view, and, folded, what is said about it.
 
 show(Page("Attention", "attention_view", (
     View("heads", "Heads", draw_heads, Words(see=..., why=..., attempt=...), (pattern, entropy),
-         question="Who looks at whom?"),
+         question="Which tokens attend to which?"),
     ...
 )))
 """

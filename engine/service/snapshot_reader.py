@@ -27,7 +27,7 @@ Trained = AnyCheckpoint
 SNAPSHOT = "this snapshot"
 NO_TOWER = (
     "This run learns from pairs or labels, and this looks inside a model that reads one text and writes: open"
-    " the run on the page Cross-attention (pairs), or Families, Who speaks (labels), instead."
+    " the run on the page Cross-attention (pairs), or Families, Classifier (labels), instead."
 )
 Reader = Callable[[Path], tuple[T, dict[str, Any]]]
 

@@ -41,7 +41,7 @@ def test_a_click_goes_from_family_to_family_and_a_part_to_its_page(page, app_url
     page.wait_for_selector(".gf-live canvas")
     settled(page)
     page.get_by_role("radio", name="Encoder").click()
-    expect(page.get_by_role("heading", name="A text has gaps: what stands there?")).to_be_visible()
+    expect(page.get_by_role("heading", name="What fills the gaps?")).to_be_visible()
     expect(page.locator(".gf-live-heading")).to_have_text("Token here")
     expect(page.locator(".gf-live-token").first).to_have_text("e")
     page.get_by_role("radio", name="Both").click()

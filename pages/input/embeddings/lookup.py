@@ -1,4 +1,4 @@
-"""The view "The lookup": ids pick rows of E, the rows become the input."""
+"""The view "Lookup": ids pick rows of E, the rows become the input."""
 
 from __future__ import annotations
 

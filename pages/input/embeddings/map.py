@@ -1,4 +1,4 @@
-"""The view "The map": principal components of the token embedding, and the neighbours of one token."""
+"""The view "Map": principal components of the token embedding, and the neighbours of one token."""
 
 from __future__ import annotations
 

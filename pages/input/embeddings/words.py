@@ -18,9 +18,9 @@ from ui.text.numbers import minus
 
 FIRST_TEXT = "To be or not to be"  # letters that come again
 
-LOOKUP_ASKED = "What does the model read instead of a letter?"
-MAP_ASKED = "Do tokens that are used alike lie together?"
-ANALOGIES_ASKED = "Can one calculate with tokens: king − man + woman?"
+LOOKUP_ASKED = "How does an id become a vector?"
+MAP_ASKED = "Do similar tokens get similar vectors?"
+ANALOGIES_ASKED = "Does king − man + woman give queen?"
 
 LOOKUP = Words(
     see=(

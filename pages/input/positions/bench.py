@@ -1,4 +1,4 @@
-"""The view "Side by side": six schemes by what they cost and how far beyond their training they reach, as it
+"""The view "Extrapolation": six schemes by what they cost and how far beyond their training they reach, as it
 was measured when their models were trained. Measurements to repeat are folded.
 """
 

@@ -1,4 +1,4 @@
-"""Part of the view "Side by side": which curves are drawn, and how; whatever the URL says."""
+"""Part of the view "Extrapolation": which curves are drawn, and how; whatever the URL says."""
 
 from __future__ import annotations
 

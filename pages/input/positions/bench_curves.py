@@ -1,4 +1,4 @@
-"""Part of the view "Side by side": the curves of loss by position, the table below, and what they say."""
+"""Part of the view "Extrapolation": the curves of loss by position, the table below, and what they say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Part of the view "Side by side": what each scheme knows of distance before training, and after."""
+"""Part of the view "Extrapolation": what each scheme knows of distance before training, and after."""
 
 from __future__ import annotations
 

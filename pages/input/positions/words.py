@@ -3,16 +3,16 @@
 from ui.page_frame import Words
 
 WHY_ASKED = "Why does a Transformer need positions at all?"
-TABLE_ASKED = "How can waves number the places?"
+TABLE_ASKED = "How do waves encode a position?"
 CLOCK_ASKED = "How are waves like a clock?"
-SIMILARITY_ASKED = "Are near places more alike?"
-ROTATION_ASKED = "Why sines, of all things?"
-LEARNED_ASKED = "Can a model learn where its tokens stand?"
-ROPE_ASKED = "How does RoPE tell distances?"
-AGAINST_ASKED = "What does RoPE do that added waves do not?"
-ALIBI_ASKED = "What if distance simply costs?"
-T5_ASKED = "How exactly must a distance be known?"
-BENCH_ASKED = "Which scheme reaches beyond its training?"
+SIMILARITY_ASKED = "Do nearby positions get similar vectors?"
+ROTATION_ASKED = "Why sines and cosines?"
+LEARNED_ASKED = "Can positions be learned?"
+ROPE_ASKED = "How does RoPE encode distance?"
+AGAINST_ASKED = "What does rotating add over adding?"
+ALIBI_ASKED = "What if distance is simply penalised?"
+T5_ASKED = "How finely must distance be resolved?"
+BENCH_ASKED = "Which scheme extrapolates past the training length?"
 
 WHY = Words(
     see=(

@@ -1,4 +1,4 @@
-"""The view "Compare": one text, cut in many ways."""
+"""The view "Tokenizers": one text, cut in many ways."""
 
 from __future__ import annotations
 

@@ -7,10 +7,10 @@ from engine.measure.tokens.vocabulary import Cost, Cut, Gain, Passage, RoundTrip
 from ui.page_frame import Words
 from ui.text.markdown import safe
 
-BPE_ASKED = "Why byte-pair encoding (BPE)?"
-COMPARE_ASKED = "How is the same text cut?"
-ROUNDTRIP_ASKED = "Does the text come back, and what becomes of a new letter?"
-COST_ASKED = "Why not letters, and why not whole words?"
+BPE_ASKED = "How does BPE (byte-pair encoding) build its tokens?"
+COMPARE_ASKED = "How do tokenizers split the same text?"
+ROUNDTRIP_ASKED = "Does decoding restore the text?"
+COST_ASKED = "How large should the vocabulary be?"
 
 BPE = Words(
     see=(

@@ -98,7 +98,7 @@ def unmasked(unmasked: UnmaskedReading) -> Guess | None:
 
 
 def parts(subject: Subject) -> Guess | None:
-    """Makes a guess about the three switches of the view Switch off."""
+    """Makes a guess about the three switches of the view Ablation."""
     truth = attention.dearest_part(subject.model, subject.recording())
     if truth is None:
         return None

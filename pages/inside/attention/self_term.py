@@ -1,4 +1,4 @@
-"""The view "Q, K": why raw similarity looks at itself, and what takes that away. It needs no model."""
+"""The view "Why Q and K": why raw similarity looks at itself, and what takes that away. It needs no model."""
 
 from __future__ import annotations
 

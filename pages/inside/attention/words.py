@@ -20,7 +20,7 @@ from ui.text.numbers import minus
 
 # Heads ------------------------------------------------------------------------------------------
 
-HEADS_QUESTION = "Who looks at whom?"
+HEADS_QUESTION = "Which tokens attend to which?"
 STRONG_HINT = (
     f"Only heads that give a habit {STRONG:.0%} of their weight, and twice an even share; none that looks"
     " broadly, nearby, at its own word or at the first token."
@@ -157,7 +157,7 @@ def heads(subject: Subject) -> Words:
 
 # Step by step -----------------------------------------------------------------------------------
 
-STEPS_QUESTION = "How does a head get from tokens to weights?"
+STEPS_QUESTION = "How does a head turn tokens into weights?"
 LOOKS = "The token that looks"
 
 
@@ -186,7 +186,7 @@ STEPS = Words(
 
 # Measures of the heads --------------------------------------------------------------------------
 
-MEASURES_QUESTION = "Which head does it most?"
+MEASURES_QUESTION = "Which head does this most?"
 SHOWN = "Shown"
 PATTERNS = "patterns"
 
@@ -326,7 +326,7 @@ MEASURED = Words(
     ),
     why=(
         "Two heads that look alike on one text may follow different rules. Numbers make models, and steps of"
-        " a training, comparable. Why so many heads rest on the first token, *Sinks* under Circuits"
+        " a training, comparable. Why so many heads rest on the first token, *Attention sinks* under Circuits"
         " says."
     ),
     attempt=(
@@ -337,7 +337,7 @@ MEASURED = Words(
 
 # Shared keys ------------------------------------------------------------------------------------
 
-SHARED_KEYS_QUESTION = "What is saved when heads share their keys?"
+SHARED_KEYS_QUESTION = "What does sharing keys save?"
 
 
 def shared_alt(n_heads: int, n_kv: int) -> str:

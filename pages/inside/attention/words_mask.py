@@ -7,7 +7,7 @@ from engine.measure.attention.ablation import UnmaskedReading
 from ui.page_frame import Words
 
 QUESTION = "What does the causal mask do?"
-TRAINED_FOR = "Trained for so many steps (right)"
+TRAINED_FOR = "Training step (right)"
 WITH, WITHOUT = "with the mask", "without it"
 ONE_TOKEN = "The text has one token only: nothing comes later that a mask could hide."
 CURVES_ALT = "Two curves of loss over the steps of a training: with the causal mask, and without it."

@@ -91,7 +91,7 @@ SCALING = Words(
 
 # Queries and keys -------------------------------------------------------------------------------
 
-SELF_QUESTION = "Why not compare the tokens as they are?"
+SELF_QUESTION = "Why not compare the embeddings directly?"
 RUNG_NAMES = {"similarity": "raw similarity", "one-matrix": "one matrix", "two-matrices": "queries and keys"}
 SELF_WIDTH = "Numbers in a vector"
 SELF_SHOWN = "Shown"
@@ -161,7 +161,7 @@ SELF = Words(
         " training can put it where it is useful."
     ),
     attempt=(
-        "Set the width to 4: how much is left for others? *Ideas* of the Ladder says what each of these three"
+        "Set the width to 4: how much is left for others? *Rungs* of the Ladder says what each of these three"
         " came to, trained."
     ),
 )

@@ -1,4 +1,4 @@
-"""Sentences and formulas of the view Steps."""
+"""Sentences and formulas of the view Step by step."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from ui.page_frame import Words
 from ui.text.markdown import safe
 from ui.text.numbers import nats
 
-QUESTION = "What does the model lose without a part?"
+QUESTION = "What breaks without each part?"
 MASK_HINT = "Off: every token also sees the ones after it."
 NO_MASK_HINT = "This model is an encoder: it has no mask."
 SCALE_HINT = "Off: the scores are the products q·k as they are."

@@ -13,7 +13,7 @@ TEXT = (
     " morning, when the streets are washed and the first trains arrive."
 )
 
-PATCHING_QUESTION = "Where does the model keep what tells two prompts apart?"
+PATCHING_QUESTION = "Where is the difference between two prompts carried?"
 PATCHING = Words(
     see=(
         "Two prompts that differ in one place. A piece of the first run is put into the second, at one block"

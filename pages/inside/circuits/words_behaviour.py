@@ -20,7 +20,7 @@ from ui.model_bar import Subject
 from ui.page_frame import Words
 from ui.text.markdown import safe
 
-INDUCTION_QUESTION = "Can the model repeat what it has read only once?"
+INDUCTION_QUESTION = "Can it repeat what it has seen once?"
 INDUCTION = Words(
     see=(
         "Random tokens, read twice in a row: how surprising each is at its first and at its second reading."
@@ -70,7 +70,7 @@ INDUCTION_METHOD = (
     " the sequence begins again."
 )
 
-SINKS_QUESTION = "How much rests on the first token?"
+SINKS_QUESTION = "How much attention goes to the first token?"
 # Short: the longer the text goes on, the less a lost beginning costs each token of it.
 SINKS_TEXT = (
     "The capital of France is Paris, and the capital of Italy is Rome. Most people who visit Europe for the"
@@ -119,7 +119,7 @@ def resting(result: OpeningResult, most: str) -> str:
     )
 
 
-FACT_QUESTION = "In which block does the answer appear, and who writes it?"
+FACT_QUESTION = "Which block recalls the fact?"
 FACT = Words(
     see=(
         "Above, the answer's rank among all tokens if the model stopped after each block, 1 on top, and its"

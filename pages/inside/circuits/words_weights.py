@@ -4,8 +4,8 @@ from engine.measure.circuits.quantisation import BITS, FULL, Losses, RoundingErr
 from engine.measure.circuits.steering import Cost, Direction, SteeredContinuation
 from ui.page_frame import Words
 
-STEERING_QUESTION = "Can a mood be added while a model writes?"
-QUANTISATION_QUESTION = "How few bits does a weight need?"
+STEERING_QUESTION = "Can we steer what it writes about?"
+QUANTISATION_QUESTION = "How many bits per weight are enough?"
 
 STEERING = Words(
     see=(

@@ -19,8 +19,8 @@ from engine.measure.families.written_target import Change, WrittenTarget
 from ui.page_frame import Words
 from ui.text.markdown import safe
 
-ASK_ALIGNMENT = "What does the writer look at in the source?"
-ASK_MASKS = "Which of the two masks goes where?"
+ASK_ALIGNMENT = "Which source symbols does the decoder attend to?"
+ASK_MASKS = "Which mask goes where?"
 NONE = "No trained encoder-decoder came with this copy of the app: 0 of them are in `checkpoints/paired`."
 NOT_YET = (
     ":material/info: That run has nothing to look into yet, or is not on this server (any more), or does not"

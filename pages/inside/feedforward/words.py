@@ -10,8 +10,8 @@ from ui.text.markdown import safe
 from ui.text.numbers import minus
 
 QUESTIONS = {
-    "neurons": "What does a neuron look for?",
-    "functions": "Why a bend between two matrices?",
+    "neurons": "What makes a neuron fire?",
+    "functions": "Why a nonlinearity between the two matrices?",
 }
 MASSIVE = (
     "The first token excites a few neurons more than ten times as much as any other token does: massive"
@@ -48,7 +48,7 @@ FUNCTIONS = Words(
         " by on its way back. The green area is where the inputs of the model fall on this text."
     ),
     why=(
-        "Without a bend, two matrices in a row would be one. ReLU is 0, and so is its slope, left of"
+        "Without a nonlinearity, two matrices in a row would be one. ReLU is 0, and so is its slope, left of"
         " zero: a neuron that only ever gets such inputs learns nothing. The smooth ones let a little"
         " through. A gate goes further: one half of the network decides how much of the other passes."
     ),
@@ -142,16 +142,16 @@ def functions_answer(through: str, inputs: Inputs) -> str:
     """Says where a model's inputs fall on its own function."""
     outside = f" {inputs.outside:.1%} of all inputs lie outside the picture." if inputs.outside else ""
     return (
-        f"Without a bend two matrices in a row would be one. This model bends by **{through}**:"
+        f"Without a nonlinearity, two matrices in a row would be one. This model bends by **{through}**:"
         f" **{inputs.negative:.0%}** of its inputs are below zero, where little gets through.{outside}"
     )
 
 
 def no_inputs(has_network: bool) -> str:
     """Says where there is nothing of the model's own to draw."""
-    lacks = "one function that bends its inputs" if has_network else "feed-forward networks"
+    lacks = "one nonlinear function of its inputs" if has_network else "feed-forward networks"
     return (
-        f"Without a bend two matrices in a row would be one. This model has no {lacks}: **0** inputs of its"
+        f"Without a nonlinearity, two matrices in a row would be one. This model has no {lacks}: **0** inputs of its"
         f" own"
         " are drawn."
     )

@@ -24,9 +24,9 @@ from ui.text.markdown import safe
 from ui.text.numbers import minus, nats, number
 
 QUESTIONS = {
-    "lens": "What would it say if a block were the last?",
-    "push": "Which part pushed the answer?",
-    "norms": "Who makes the stream longer?",
+    "lens": "What would it predict if it stopped here?",
+    "push": "Which components pushed this prediction?",
+    "norms": "Which sublayers grow the stream's norm?",
     "highway": "Why residual connections?",
 }
 

@@ -9,12 +9,12 @@ from engine.measure.shapes.op_trace import TraceStep
 from engine.measure.shapes.shape_mistakes import Attempt
 from ui.page_frame import Words
 
-ASK_PASS = "What shape has each tensor?"
+ASK_PASS = "What shape is each tensor?"
 ASK_HAND = {
-    "heads": "How do two heads come to their result?",
+    "heads": "How do two heads compute their output?",
     "mask": "Why must the mask come before the softmax?",
 }
-ASK_WRONG = "What happens when shapes do not fit?"
+ASK_WRONG = "What happens when shapes don't match?"
 
 FLOPS = (
     "FLOPs: a product of (m, k) and (k, n) counts 2·m·k·n. Elementwise operations count 1 for each number"
@@ -61,9 +61,7 @@ MASK = by_hand(
 )
 
 WRONG = Words(
-    see=(
-        "The message as it comes, and under it what it means: what was expected, what came, how to mend it."
-    ),
+    see=("The message as it comes, and under it what it means: what was expected, what came, how to fix it."),
     why=(
         "Most bugs in a Transformer are wrong shapes. The kind ones stop the program; the others run,"
         " and learn badly."
@@ -160,7 +158,7 @@ def late(example: MaskExample) -> str:
 
 @dataclass(frozen=True)
 class Explanation:
-    """A mistake that was run, and in sentences what was expected, what came, how to mend it, and what it
+    """A mistake that was run, and in sentences what was expected, what came, how to fix it, and what it
     means where nothing was raised: `good` where that is no mistake.
     """
 

@@ -1,4 +1,4 @@
-"""The view "The doctor": every check on the model of the bar, and on the same with a bug put into it; which
+"""The view "Diagnosis": every check on the model of the bar, and on the same with a bug put into it; which
 check finds which bug.
 """
 

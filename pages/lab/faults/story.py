@@ -1,4 +1,4 @@
-"""The view "A story": a model that does not learn, and two causes found one after the other."""
+"""The view "Case study": a model that does not learn, and two causes found one after the other."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from ui.page_frame import Words
 from ui.text.markdown import safe
 from ui.text.tokens import show_characters
 
-QUESTIONS = {"cost": "What does this mistake cost?"}
+QUESTIONS = {"cost": "What does this bug cost?"}
 ELSEWHERE = (
     "One mistake more, causal and padding mask swapped, needs a model that has both: it is trained under"
     " [Cross-attention](/crossattention?cross_view=masks)."

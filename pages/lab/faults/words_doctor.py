@@ -14,9 +14,9 @@ from ui.page_frame import Words
 from ui.text.markdown import safe
 
 QUESTIONS = {
-    "doctor": "Is this model what it should be?",
+    "doctor": "Is this model healthy?",
     "patient": "What is wrong with this model?",
-    "story": "Why does the loss not fall?",
+    "story": "Why isn't the loss falling?",
 }
 MARKS = {"pass": ":green[:material/check_circle:]", "fail": ":red[:material/cancel:]", "not applicable": "–"}
 CHECK, BUG, NO_BUG = "Check", "Put a bug into it", "none"
@@ -24,7 +24,7 @@ BUG_HINT = (
     "The same weights, in a model with this fault in its parts. Faults that act before the first step change"
     " nothing in a model that is trained."
 )
-SLOW = "With one batch by heart"
+SLOW = "Include the overfit-one-batch test"
 SLOW_HINT = "It begins the model anew and trains it on one batch: some seconds."
 EXAMINING = "Examining"
 
@@ -227,7 +227,7 @@ NAMES = {
     "spread": "weights unscaled",
     "mask": "mask transposed",
     "told": "mask transposed, writes unscaled",
-    "mended": "both mended",
+    "mended": "both fixed",
 }
 
 
@@ -268,7 +268,7 @@ def shapes(mask: StageRun, future: float) -> str:
 def mended(run: StageRun) -> str:
     last = run.last
     return (
-        f"With both mended it is at **{last.loss:.2f}** nats after {last.step:,} steps, on text that it never"
+        f"With both fixed it is at **{last.loss:.2f}** nats after {last.step:,} steps, on text that it never"
         f" saw, and writes “{begins(last.drawn)}”."
     )
 

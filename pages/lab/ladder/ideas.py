@@ -1,4 +1,4 @@
-"""The view "Ideas": all rungs, what each adds in the configuration and in the code, and what it buys."""
+"""The view "Rungs": all rungs, what each adds in the configuration and in the code, and what it buys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The view "Lecture": a lecture's experiment and ours, rung by rung."""
+"""The view "Replication": a lecture's experiment and ours, rung by rung."""
 
 from __future__ import annotations
 

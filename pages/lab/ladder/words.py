@@ -13,7 +13,7 @@ from ui.page_frame import Words
 
 ASK_IDEAS = "What does each idea buy?"
 ASK_RACE = "What matters, and what does not?"
-ASK_RUNGS = "Which rung learns most in the same time?"
+ASK_RUNGS = "Which rung learns fastest?"
 QUESTION = "Question"
 UNITS = {"nats": "nats", "bits": "bits a letter"}
 RUNG = "Rung"

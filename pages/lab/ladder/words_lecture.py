@@ -14,7 +14,7 @@ from engine.presets.ladder import LECTURE
 from ui.page_frame import Words
 from ui.text.markdown import safe
 
-ASK = "Does the lecture's ladder come out the same here?"
+ASK = "Do the lecture's losses replicate?"
 SHOWN = "Shown"
 SHOWS = {"ends": "end values", "curves": "curves"}
 WROTE = "Written after its training"

@@ -12,8 +12,8 @@ from engine.presets.ladder import LADDER
 from ui.page_frame import Words
 from ui.text.markdown import safe
 
-ASK = "What does a table of pairs know, and what not?"
-BESIDE = "Beside the table of pairs"
+ASK = "What can a bigram model not see?"
+BESIDE = "Beside the bigram model"
 TEXT = "the text"
 APART = "after th and after sh apart by"
 LOSS = "loss on unseen text (nats)"
@@ -26,7 +26,7 @@ MEASURED = (
 WORDS = Words(
     see=(
         "What comes next after one letter, and after two: how often in the text, and how probable for the"
-        " models. The first four charts are what a table of pairs can know. In the last two it has read *h*"
+        " models. The first four charts are what a bigram model can know. In the last two it has read *h*"
         " both times, so its bars are the same."
     ),
     why=(
@@ -50,7 +50,7 @@ def answer(expectations: Expectations, other: str) -> str:
     shares = [[expectations.of(source, given, "e") for given in DOUBLE] for source in ("text", TABLE, other)]
     text, table, seeing = ([f"{share:.0%}" for share in each] for each in shares)
     one = f"After **{first}** comes an e in **{text[0]}** of all cases, after **{second}** in **{text[1]}**"
-    pairs = f"the table of pairs says **{table[0]}** both times"
+    pairs = f"the bigram model says **{table[0]}** both times"
     if expectations.apart(other) < ALIKE:
         return f"{one}; {pairs}, and {name(other).lower()} hardly does better: {seeing[0]} and {seeing[1]}."
     return f"{one}; {pairs}, *{name(other).lower()}* **{seeing[0]}** and **{seeing[1]}**."

@@ -15,7 +15,7 @@ from engine.service.state import RunView
 from ui.figures.solved import Solved
 from ui.page_frame import Words
 
-SOLVE_QUESTION = "Has it found the rule, or only learned examples by heart?"
+SOLVE_QUESTION = "Has it learned the rule, or memorised the examples?"
 SOLVE = Words(
     see=(
         "Above, the share of problems that it answers right from the first letter to the last: problems it"
@@ -49,7 +49,7 @@ HEADS = Words(
         " here. Some heads look elsewhere and are needed all the same."
     ),
 )
-ORDER_QUESTION = "Is adding easier with the last digit first?"
+ORDER_QUESTION = "Is addition easier with the ones digit first?"
 ORDER = Words(
     see=(
         "Two trainings that differ in nothing but the order in which the sum is written: its first digit"
@@ -63,10 +63,10 @@ ORDER = Words(
     ),
     attempt=(
         "Race them yourself. One seed proves little: with three digits the lead is some hundred steps, and"
-        " two layers can look at all columns at once. Then see under *Which head* who looks at which digits."
+        " two layers can look at all columns at once. Then see under *Heads* which head attends to which digits."
     ),
 )
-GROKKING_QUESTION = "Does it know sums by heart before it finds the rule?"
+GROKKING_QUESTION = "Does it memorise before it generalises?"
 GROKKING = Words(
     see=(
         "Sums on a clock. Some pairs are trained on, the others never. Above, the share of right answers;"

@@ -40,7 +40,7 @@ CODE = Words(
         " it finds the engine. In VS Code a notebook opens as it is."
     ),
 )
-SHEET_QUESTION = "Which exercises go on paper?"
+SHEET_QUESTION = "Which exercises do you want on paper?"
 SHEET = Words(
     see=(
         "The exercises of the sheet, in their order. The file is one HTML page: print it from any browser."

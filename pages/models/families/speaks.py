@@ -1,4 +1,4 @@
-"""The view "Who speaks": one line, eight speakers, and what each word does to their shares."""
+"""The view "Classifier": one line, eight speakers, and what each word does to their shares."""
 
 from __future__ import annotations
 

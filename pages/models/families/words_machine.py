@@ -9,7 +9,7 @@ from engine.parts.cards.norms import NORM_CARDS, norm_title
 from engine.presets.published import BY_YEAR
 from ui.page_frame import Words
 
-QUESTION = "Which few choices turn one model into another?"
+QUESTION = "Which choices turn one model into another?"
 TITLES = {name: preset.title.removesuffix(" (published)") for name, preset in BY_YEAR.items()} | {
     "transformer-base": "The original, 2017"
 }

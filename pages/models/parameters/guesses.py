@@ -51,7 +51,7 @@ LONGER_HOLDS = {
 
 
 def wider(model: Model) -> Guess | None:
-    """Makes a guess about a model twice as wide, in the view Where they are."""
+    """Makes a guess about a model twice as wide, in the view Breakdown."""
     fields = sizes.twice_as_wide(model.config)
     other = model.variant(**fields)
     if other is None or fields["d_model"] > SLIDERS["d_model"][1]:

@@ -1,4 +1,4 @@
-"""The view "Two programs": the same weights in the engine and in a second program that may have a mistake."""
+"""The view "Cross-check": the same weights in the engine and in a second program that may have a mistake."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def settings(
     hint = "The same seed writes the same text."
     seed = widgets.whole("Seed", 0, MAX_SEED, 0, "generation_seed", container=d, hint=hint)
     # Streamlit's own: a box that opens over the page and takes no room on it
-    with e.popover("Cuts", width="stretch"):
+    with e.popover("Truncation", width="stretch"):
         values |= _cuts(subject.config.vocab_size)
         arithmetic = choose_arithmetic(subject)
     most = LENGTHS.get(session.profile().name, min(LENGTHS.values()))

@@ -16,11 +16,11 @@ from ui.page_frame import Words
 from ui.text.markdown import safe
 from ui.text.numbers import flop, gigabytes, scientific
 
-TOKENS_QUESTION = "How does a model write a text?"
-CACHE_QUESTION = "What is a KV cache for, and why is it allowed?"
+TOKENS_QUESTION = "How does a model write?"
+CACHE_QUESTION = "What does a KV cache save, and why is it exact?"
 WRITING_TWICE, SEARCHING = "Writing the text twice", "Searching"
 COMPARING = "Writing what it is compared with"
-BEAM_QUESTION = "Is the likeliest next token the best choice?"
+BEAM_QUESTION = "Is the most likely token the best choice?"
 
 TOKENS = Words(
     see=(
@@ -121,7 +121,7 @@ def surprised(surprise: Surprise, vocab: int) -> str:
     if told.tokens == 1:
         return (
             "It guesses one token, reads it, and guesses the next: the **first token** cost it"
-            f" {told.nats:.2f} nats, as if torn between **{told.perplexity:.1f}** of {vocab:,} tokens."
+            f" {told.nats:.2f} nats: perplexity **{told.perplexity:.1f}**, out of {vocab:,} possible tokens."
         )
     return (
         "It guesses one token, reads it, and guesses the next: the"

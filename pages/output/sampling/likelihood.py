@@ -1,4 +1,4 @@
-"""The view "Likelihood": the probability of a whole text, its loss and its perplexity, step by step."""
+"""The view "Perplexity": the probability of a whole text, its loss and its perplexity, step by step."""
 
 from __future__ import annotations
 

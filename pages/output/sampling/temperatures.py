@@ -1,4 +1,4 @@
-"""The view "Temperatures": the same logits and the same model at five temperatures, side by side."""
+"""The view "Temperature": the same logits and the same model at five temperatures, side by side."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from ui.page_frame import Words
 from ui.text.numbers import minus
 
 SEED = "The same seed draws the same token."
-STAGES_QUESTION = "How do many numbers become one token?"
+STAGES_QUESTION = "How do logits become one token?"
 MODES = {"stages": "One draw", "draws": "A thousand draws"}
 STAGES = Words(
     see=(
@@ -53,7 +53,7 @@ TEMPERATURES = Words(
 )
 CHOICES = "Choices are $e$ to the entropy: as uncertain as among so many equally likely tokens."
 
-LIKELIHOOD_QUESTION = "How is a whole text scored?"
+LIKELIHOOD_QUESTION = "How is a text scored?"
 LIKELIHOOD = Words(
     see=(
         "For each token of the text, how surprised the model was after reading all before it: $-\\ln p$. The"
@@ -134,7 +134,7 @@ def after(token: str) -> str:
 
 def after_the_chosen(token: str, torn: int) -> str:
     """Says where a reader begins, and why there."""
-    return f"What follows “{token}”, the last place where the model is torn between {torn} tokens or more."
+    return f"What follows “{token}”, the last position with an effective choice of {torn} tokens or more."
 
 
 def in_place(token: str, gap: bool) -> str:

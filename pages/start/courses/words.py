@@ -1,7 +1,7 @@
 """Sentences of the page of courses."""
 
 TITLE = "Courses"
-QUESTION = "Shall somebody lead the way?"
+QUESTION = "Would you like a guided tour?"
 NONE = "There is no course here: put one into the folder `scenes`, as docs/teaching.md says."
 
 

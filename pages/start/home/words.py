@@ -7,9 +7,9 @@ from ui.page_frame import Words
 from ui.text.markdown import safe
 
 TITLE = "A Transformer, with the lid off"
-QUESTION = "Words go in: which one comes next?"
-GAPS_QUESTION = "A text has gaps: what stands there?"
-PAIR_QUESTION = "One text goes in: how is another written?"
+QUESTION = "What comes next?"
+GAPS_QUESTION = "What fills the gaps?"
+PAIR_QUESTION = "How does one text become another?"
 PUBLISHED_QUESTION = "What is a model made of?"
 FIRST_LETTERS = "ROMEO:\nO, she d"  # as many as there are lanes
 REPEATING = "hark, hark, har"  # for a model in which heads learn to copy

@@ -10,7 +10,7 @@ from ui.text.numbers import nats
 
 QUESTION = "Can it learn to write?"
 CLEAR = 0.02  # nats: a smaller difference between two runs may be their seeds'
-HARDLY = "They hardly differ: another seed could turn it round."
+HARDLY = "They hardly differ: another seed could reverse the order."
 IN_BITS = "These runs cut the text into different tokens, so their losses are drawn in bits per character."
 GONE = (
     "The run in this link is not on this server: it was removed, or the server was restarted, or the link is"
@@ -71,7 +71,7 @@ def after(step: int, loss: float, bits: str, noun: str, vocabulary: int) -> str:
 
 def diverged(step: int) -> str:
     """Says that a loss is no number."""
-    return f"At step **{step:,}** its loss is no number any more: the training has failed."
+    return f"At step **{step:,}** the loss is NaN: training diverged."
 
 
 def pair(first: str, second: str, comparison: Comparison, noun: str, leaks: bool) -> str:

@@ -122,7 +122,7 @@ def test_why_pieces_of_words_is_answered_from_the_text_that_is_shown(monkeypatch
         f"**{len(text)} characters become {left} tokens**: {times:.1f} times shorter, so attention compares"
         f" **{times**2:.1f} times fewer pairs**"
     ) in said(page)
-    assert page.header[0].value == "Why byte-pair encoding (BPE)?"
+    assert page.header[0].value == "How does BPE (byte-pair encoding) build its tokens?"
     # a word that is not there: "café" and "abc" as one
     new, own = "caféabc", watch(text, 6).tokenizer
     assert (

@@ -169,7 +169,7 @@ def test_a_thousand_draws_are_counted_by_the_engine(drawn):
 
 
 def test_temperatures_write_two_hundred_characters_each_and_the_seed_changes_them(drawn):
-    page = written(opened(sampling_view="Temperatures"))
+    page = written(opened(sampling_view="Temperature"))
     logits = logits_of(ids_of("KING RICHARD II:\n"), -1).double()
     order = logits.argsort(descending=True, stable=True)[:15]
     for t, trace in zip((0.2, 0.5, 0.8, 1.0, 1.5), drawn["sampling_temperatures"].traces, strict=True):

@@ -66,7 +66,10 @@ SIZES = (
     Control("d_head", "Width of a head", "0: the width divided by the heads.", 4),
     Control("d_ff", "Feed-forward width", "0: 4 times the width, or 8/3 of it for gated kinds.", 32),
     Control(
-        "dropout", "Dropout", "Share of activations set to zero at random while training; 0 is none.", 0.05
+        "dropout",
+        "Dropout",
+        "Share of activations set to zero at random while training; 0 switches it off.",
+        0.05,
     ),
 )
 PARTS = (
@@ -220,7 +223,7 @@ OPTIMISER = (
     ),
     Control("beta1", "Beta 1", "AdamW: memory of the mean gradient.", 0.01),
     Control("beta2", "Beta 2", "AdamW: memory of the gradient's size.", 0.01),
-    Control("weight_decay", "Weight decay", "Pulls matrices towards zero; 0 is none.", 0.01),
+    Control("weight_decay", "Weight decay", "Pulls matrices towards zero; 0 switches it off.", 0.01),
     Control("grad_clip", "Gradient clipping", "The longest gradient allowed; 0 is no limit.", 0.1),
     Control(
         "init",
@@ -255,7 +258,7 @@ SCHEDULE = (
     Control(
         "seconds",
         "Seconds",
-        "It ends after so many seconds of computing, even before all steps; 0: steps alone.",
+        "It ends after this many seconds of computing, even before all steps; 0: steps alone.",
         5,
     ),
     Control("batch_size", "Batch size", "Windows of text read in each step."),

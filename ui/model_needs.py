@@ -38,7 +38,7 @@ CAUSAL = Need(
 KEEPS = Need(
     lambda subject: bool(kv_numbers(subject.config)),
     "This model has no use for a cache: without a causal mask every later token changes the keys and values"
-    " of the earlier ones, and without a mixer there are none.",
+    " of the earlier ones, and this model has no mixer.",
 )
 HEADS = Need(
     lambda subject: subject.model.parts.mixer(subject.config).present,

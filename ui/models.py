@@ -428,5 +428,6 @@ def _loss_help(metrics: Mapping[str, object], context: int) -> str | None:
     return (
         f"Validation loss: nats per character on text that it never read, after {own:.0f} passes over the"
         " text that it learned from. The 0.92 that texts give for Tiny Shakespeare is the *training* loss of"
-        f" a larger model (8 layers, width 256) after {other:.0f} passes: by then it knows much by heart."
+        f" a larger model (8 layers, width 256) after {other:.0f} passes: by then it has memorised much of"
+        " the text."
     )

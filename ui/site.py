@@ -182,7 +182,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Ladder",
         ":material/stairs:",
         "ladder",
-        "From a table of pairs to a Transformer, one idea a rung: what each of them buys.",
+        "From a bigram model to a Transformer, one idea a rung: what each of them buys.",
         also=EVERY_PART,
     ),
     Entry(

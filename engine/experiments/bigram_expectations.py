@@ -25,7 +25,7 @@ log = logging.getLogger("glassformer.pairs")
 SHIPPED = Path(__file__).parents[2] / "checkpoints" / "races" / "pairs.json"
 SINGLE = ("t", "e", " ", "\n")
 DOUBLE = ("th", "sh")
-TABLE = "last"  # a table of pairs
+TABLE = "last"  # a bigram model
 SEEING = ("attention-1", "positions")  # rungs that see more than one letter
 # Five times as long as a race: that h is not the same after t and after s is learned late.
 TRAINING = replace(RACE_TRAINING, steps=1500, eval_every=0, sample_every=0, snapshot_every=0)

@@ -205,7 +205,7 @@ def collect(work: Path, into: Path, corpus: Corpus, config: TrainConfig = LECTUR
         "command": "python -m engine.experiments ladder",
         "corpus": corpus.name,
         "measured": (
-            f"nats a letter, in windows of {LECTURE['last'].rung.model.context}: curves on about"
+            f"nats per character, in windows of {LECTURE['last'].rung.model.context}: curves on about"
             f" {config.eval_tokens:,} letters of each split, `whole` on the whole validation split"
         ),
         "train": config.to_dict(),

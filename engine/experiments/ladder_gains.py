@@ -19,7 +19,7 @@ Verdict = Literal["better", "worse", "alike", "exploded"]
 
 @dataclass(frozen=True)
 class Idea:
-    """A rung and the one below it after the same training: losses on unseen text, nats a token."""
+    """A rung and the one below it after the same training: losses on unseen text, nats per token."""
 
     name: str
     before: float

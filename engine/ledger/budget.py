@@ -2,7 +2,7 @@
 
 Kaplan et al. 2020 (section 6.1) let the model grow much faster than its text: N ~ C^0.73, D ~ C^0.27.
 Hoffmann et al. 2022 ("Chinchilla") let both grow alike, N ~ D ~ C^0.5, about 20 tokens for each parameter,
-and give the loss as L = 1.69 + 406.4 / N^0.34 + 410.7 / D^0.28 nats a token (their third approach).
+and give the loss as L = 1.69 + 406.4 / N^0.34 + 410.7 / D^0.28 nats per token (their third approach).
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ ENCODERS: dict[str, Preset] = {
             "sample_prompt": "",
         },
         why={
-            "dropout": "so few lines are soon known by heart",
+            "dropout": "so few lines are soon memorised",
             "norm": "a word's vector may be long, and so weigh more in the mean than that of “the”",
             "pooling": (
                 "tried: with LayerNorm and otherwise alike, 31% of the held-out texts are right by the first"

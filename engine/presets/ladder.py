@@ -1,4 +1,4 @@
-"""The ladder: from a table of pairs of letters to a modern Transformer, one idea a rung.
+"""The ladder: from a bigram model of letters to a modern Transformer, one idea a rung.
 
 The rungs up to `block-8`, their sizes in LECTURE and the published losses are a lecture's; the rungs above
 carry on to what models are made of today.
@@ -37,7 +37,7 @@ class Rung:
 
 _LAST = Rung(
     "Last letter",
-    "The row of the last letter says what comes next: a table of pairs, no more.",
+    "The row of the last letter says what comes next: a bigram model, no more.",
     ModelConfig(
         context=64,
         d_model=64,

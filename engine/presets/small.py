@@ -42,7 +42,7 @@ SMALL: dict[str, Preset] = {
         _CLASSIC,
         "Fast",
         "From noise to Shakespeare in 220 steps: narrower than classic, with everything that makes short"
-        " trainings learn quicker.",
+        " runs learn faster.",
         model={
             "d_model": 96,
             "n_heads": 2,
@@ -253,8 +253,8 @@ SMALL: dict[str, Preset] = {
     ),
     "grokking": derived(
         _CLASSIC,
-        "Grokking (memory, then the rule)",
-        "One layer and strong weight decay: on Modular addition it knows its own sums by heart long before"
+        "Grokking (memorises, then generalises)",
+        "One layer and strong weight decay: on Modular addition it memorises its training sums long before"
         " it finds the rule.",
         model={
             "context": 6,

@@ -61,7 +61,7 @@ def test_the_chosen_steps_and_the_last_are_kept_as_they_were_trained(lapse: Laps
 
 
 def loss_by_hand(model: Transformer, tokens: torch.Tensor, length: int) -> float:
-    """Windows side by side, the last and shorter one too; nats a token."""
+    """Windows side by side, the last and shorter one too; nats per token."""
     with torch.inference_mode():
         pieces = [tokens[i : i + length + 1] for i in range(0, len(tokens) - 1, length)]
         nats = [F.cross_entropy(model(one[None, :-1])[0], one[1:], reduction="sum") for one in pieces]

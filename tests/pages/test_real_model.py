@@ -188,5 +188,5 @@ def test_weights_in_eight_bits_write_what_the_engine_writes_with_them() -> None:
     cost = finish(rounding(found.model, ids, products))
     finished(page, "off by", 120)
     assert f"are off by **{cost.largest:.2f}** at most" in said(page)
-    assert f"**{cost.loss:.3f}** nats a token in place of {cost.exact:.3f}" in said(page)
+    assert f"**{cost.loss:.3f}** nats per token in place of {cost.exact:.3f}" in said(page)
     assert cost.largest > 0.01  # else it would be the same arithmetic

@@ -27,7 +27,7 @@ LETTER = 7  # pixels, about
 LONGEST = 22  # letters of a name beside its curve
 LINE = 17  # pixels of a label
 LINES = {
-    "uniform": "knowing nothing",
+    "uniform": "uniform guess",
     "unigram": "how often each {token} occurs",
     "bigram": "the {token} before (bigram)",
     "trigram": "the two before (trigram)",

@@ -109,7 +109,7 @@ def overfits_a_batch(case: Case) -> Measurement:
     """
     if case.wanted.mixer != "attention":
         raise NotApplicable(
-            "Without attention nothing can be learned by heart: the next token depends on too little."
+            "Without attention nothing can be memorised: the next token depends on too little."
         )
     batch = small(case.batch())
     settings = replace(

@@ -56,7 +56,7 @@ def numbers(given: object, count: int | None, unit: str = "", whole: bool = True
     parts = [part for part in re.split(r"[\s;,]+", text) if part]
     result = tuple(_number(part) for part in parts)
     if not result:
-        raise ExerciseError("there is no number in it")
+        raise ExerciseError("no number was found in it")
     if count is not None and len(result) != count:
         wanted = "one number is" if count == 1 else f"{count} numbers are"
         raise ExerciseError(f"{wanted} asked for, and {len(result)} stand there")

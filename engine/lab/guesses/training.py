@@ -6,7 +6,7 @@ from engine.experiments.bug_races import Comparison
 from engine.experiments.no_residual import Pair
 from engine.lab.guesses.truth import Truth
 
-TOLD = 0.1  # nats a letter by which two losses differ that an eye tells apart
+TOLD = 0.1  # nats per character by which two losses differ that an eye tells apart
 
 
 def without_residuals(pair: Pair) -> Truth:

@@ -28,7 +28,8 @@ def _products(*read: str) -> tuple[Product, ...]:
 class PlainCard(FeedForwardCard):
     title: ClassVar[str] = "Feed-forward"
     sentence: ClassVar[str] = (
-        "Each token thinks for itself: its vector is widened, passed through a bend, and narrowed again. No"
+        "Each token thinks for itself: its vector is widened, passed through a nonlinearity, and narrowed"
+        " again. No"
         " token sees another here."
     )
     activation_formula: ClassVar[Formula] = ("", "")  # what `activation` does

@@ -75,7 +75,7 @@ ANALOGIES = Words(
 )
 
 NOT_FINITE = (
-    "The embedding of this model holds numbers that are none (inf or NaN): its training went astray, and"
+    "The embedding of this model contains values that are not finite (inf or NaN): its training diverged, and"
     " there is nothing to draw. Choose an earlier step, or another model."
 )
 

@@ -57,7 +57,7 @@ def choose(chosen: Sequence[Position], schemes: set[Position], live: bool) -> Ch
     windows = widgets.select(
         "Windows", tuple(WINDOWS), "bench_windows", first="256", container=row, hint=hint
     )
-    hint = "The mean over so many positions is one point. 1: nothing is smoothed."
+    hint = "Number of positions averaged for one point. 1: nothing is smoothed."
     width = widgets.select(
         "Positions in a point", WIDTHS, "bench_bin", first=str(TAIL), container=row, hint=hint
     )

@@ -24,7 +24,7 @@ CHANGED = {
 }
 HOLDS = {
     "none": "Each word compares itself with the same words as before, and a sum has no order.",
-    "some": "The mask alone tells the order: whoever has the same words before it as before keeps its row.",
+    "some": "The mask alone tells the order: a token with the same words before it as before keeps its row.",
     "all": "The mask alone tells the order: each word now has other words before it.",
 }
 

@@ -114,7 +114,7 @@ def rotation_sentence(turned: TurnedPair, p: int, k: int) -> str:
     return (
         f"A step of {minus(str(k))} turns this hand by **{minus(f'{turned.angle:.4g}')}** radians, wherever"
         f" it starts: from ({signed(x)}, {signed(y)}) at {p} to ({signed(u)}, {signed(v)}) at {p + k}. So one"
-        " linear map finds “so many places back” everywhere. RoPE makes this its whole idea."
+        " linear map finds “k positions back” everywhere. RoPE makes this its whole idea."
     )
 
 
@@ -259,7 +259,7 @@ def reach_sentence(
     them. `best`: the scheme of least validation loss, in nats.
     """
     held, lost = (_listed(some) for some in (reach.held, reach.lost))
-    within = f"Within {context}, {TITLES[best[0]]} is best (**{best[1]:.2f}** nats a letter)."
+    within = f"Within {context}, {TITLES[best[0]]} is best (**{best[1]:.2f}** nats per character)."
     far = f"Read {times * context} letters after training on {context}"
     last = "; a learned table has no answer" if ends else ""
     if held and lost:

@@ -160,8 +160,8 @@ def achieved(result: Achieved, requested: int) -> str:
         text += f" You asked for {requested:,}; after these no pair was left."
     if result.once is not None:
         text += (
-            f" From merge {result.once:,} on the winning pair stands there only once: from there the text is"
-            " learned by heart, which helps with no other text."
+            f" From merge {result.once:,} the winning pair occurs only once: from there BPE memorises the"
+            " text, which helps with no other text."
         )
     return text
 
@@ -178,11 +178,11 @@ def saved(shrinking: Shrinking, name: str) -> str:
 def four_ways(cut: str, new_tokens: int, by_heart: bool) -> str:
     """Says what the four trainings were made on, and what each way is worth."""
     return (
-        f"Four trainings on {cut}, each for up to {new_tokens:,} new tokens. A vocabulary that starts from"
+        f"Four runs on {cut}, each for up to {new_tokens:,} new tokens. A vocabulary that starts from"
         " characters has every character of the text, and one that is not among them cannot be encoded at"
         " all. From bytes nothing is ever unknown, but a character of several bytes must be merged first."
         + (
-            " Where one or two tokens are left, the whole text has become a token: it was learned by heart."
+            " Where one or two tokens are left, the whole text has become a token: it was memorised."
             if by_heart
             else ""
         )
@@ -271,7 +271,7 @@ def share_of(first: Cost, last: Cost, d: int) -> str:
 
 PERPLEXITY = (
     "A model's loss is counted for each token, and a long token is harder to guess than a letter. So the"
-    " *perplexity* $e^{loss}$, the number of choices that a model is torn between, does not compare across"
+    " *perplexity* $e^{loss}$, the effective number of choices, does not compare across"
     " vocabularies. Divided by the characters of a token it does: *bits per character*. The table has models"
     " that are all equally good, at 2 bits per character: $perplexity ="
     " 2^{\\,2\\,\\cdot\\,characters\\ per\\ token}$."
@@ -328,9 +328,10 @@ def round_trip(trips: dict[str, RoundTrip], entries: dict[str, int]) -> str:
     if letters.lost:
         one = safe(letters.lost[0])
         return (
-            f"**“{one}” is none of the {entries['Characters']} known characters, so it has no id**: a program"
-            " stops there, or the letter is lost; a list of words loses the whole word. BPE begins with the"
-            f" 256 bytes and spells it: **its {trips['BPE'].cut.tokens} ids come back as the text**."
+            f"**“{one}” is not one of the {entries['Characters']} known characters, so it has no id**:"
+            " encoding"
+            " fails or drops it; a word vocabulary loses the whole word. BPE starts from the 256 bytes and"
+            f" spells it: **its {trips['BPE'].cut.tokens} ids decode to the same text**."
         )
     return (
         f"**The text comes back letter for letter from {len(whole)} of {len(trips)} tokenizers.** The list of"

@@ -90,7 +90,7 @@ def unmasked(unmasked: UnmaskedReading) -> Guess | None:
         " text do?",
         choices,
         right,
-        f"With the mask {n['before']:.2f} nats a token, without it {n['after']:.2f}. “Measure it”"
+        f"With the mask {n['before']:.2f} nats per token, without it {n['after']:.2f}. “Measure it”"
         " below has every"
         " token.",
         {explain.MEASURE: True},

@@ -326,7 +326,7 @@ MEASURED = Words(
     ),
     why=(
         "Two heads that look alike on one text may follow different rules. Numbers make models, and steps of"
-        " a training, comparable. Why so many heads rest on the first token, *Attention sinks* under Circuits"
+        " a training, comparable. Why many heads rest on the first token, *Attention sinks* under Circuits"
         " says."
     ),
     attempt=(

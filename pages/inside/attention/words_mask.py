@@ -61,7 +61,7 @@ BY_HAND = (
 MASK = Words(
     see=(
         "Left, one head of the model above: with its mask, and the same scores without. Right, two"
-        " trainings"
+        " runs"
         " that differ in the mask alone."
     ),
     why=(

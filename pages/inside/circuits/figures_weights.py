@@ -127,7 +127,7 @@ def loss_by_bits(
         [*traces, _mark(str(n), here)],
         margin={"l": 48, "r": 8, "t": 28, "b": 44},
         xaxis=go.axis("bits for a weight", type="category"),
-        yaxis={"title": {"text": "loss (nats a token)"}, "range": [0, 1.08 * ends], "nticks": 6},
+        yaxis={"title": {"text": "loss (nats per token)"}, "range": [0, 1.08 * ends], "nticks": 6},
         shapes=[guess] if guessing < 1.08 * ends else [],
     )
 

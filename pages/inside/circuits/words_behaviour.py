@@ -238,7 +238,7 @@ def sinks_answer(sinks: Sinks, opening: Opening, subject: Subject) -> str:
     """Says what is seen under one opening."""
     told, kept = sinks.of(opening), sinks.of("kept")
     first = f"“{safe(subject.vocabulary[told.ids[told.seen]])}”"
-    loss = f"the second half costs {told.loss:.2f} nats a token instead of {kept.loss:.2f}"
+    loss = f"the second half costs {told.loss:.2f} nats per token instead of {kept.loss:.2f}"
     if opening == "kept":
         return as_it_is(told, first) + lost(sinks)
     if opening in ("other", "dropped"):
@@ -282,7 +282,7 @@ def as_it_is(result: OpeningResult, first: str) -> str:
 def lost(result: Sinks) -> str:
     kept, gone, never = (result.of(one).loss for one in ("kept", "forgotten", "dropped"))
     return (
-        f"Forgotten half-way, the rest of the text costs **{gone:.2f}** nats a token instead of {kept:.2f}"
+        f"Forgotten half-way, the rest of the text costs **{gone:.2f}** nats per token instead of {kept:.2f}"
         f" ({never:.2f} where the text never had it)."
     )
 

@@ -158,7 +158,7 @@ BY_HAND = (
 BATCH = (("two", "kittens", "[end]"), ("the", "cat", "sat", "down", "[end]"))
 BATCH_NAMES = ("a short source", "the longest one")
 TARGET = ("[begin]", "zwei", "kleine", "Katzen")
-CURVES_ALT = "Two trainings over their steps: with the masks in their places, and swapped."
+CURVES_ALT = "Two runs over their steps: with the masks in their places, and swapped."
 
 
 def mask_title(which: int, shape: tuple[int, ...]) -> str:
@@ -206,7 +206,7 @@ def trained(both: Mapping[str, Swapped], at: int) -> str:
 MASKS = Words(
     see=(
         "Left, what each of the decoder's two attentions may look at, for a batch of two sources. Right, two"
-        " trainings on dates that differ in nothing but where the two masks went."
+        " runs on dates that differ only in where the two masks went."
     ),
     why=(
         "Both are called mask, and both are added to scores. Swapped, the writer sees the symbol it should"

@@ -142,7 +142,8 @@ def functions_answer(through: str, inputs: Inputs) -> str:
     """Says where a model's inputs fall on its own function."""
     outside = f" {inputs.outside:.1%} of all inputs lie outside the picture." if inputs.outside else ""
     return (
-        f"Without a nonlinearity, two matrices in a row would be one. This model bends by **{through}**:"
+        "Without a nonlinearity, two matrices in a row would be one. This model's activation function is"
+        f" **{through}**:"
         f" **{inputs.negative:.0%}** of its inputs are below zero, where little gets through.{outside}"
     )
 
@@ -151,7 +152,8 @@ def no_inputs(has_network: bool) -> str:
     """Says where there is nothing of the model's own to draw."""
     lacks = "one nonlinear function of its inputs" if has_network else "feed-forward networks"
     return (
-        f"Without a nonlinearity, two matrices in a row would be one. This model has no {lacks}: **0** inputs of its"
+        f"Without a nonlinearity, two matrices in a row would be one. This model has no {lacks}: **0**"
+        " inputs of its"
         f" own"
         " are drawn."
     )

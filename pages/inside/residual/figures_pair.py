@@ -20,7 +20,7 @@ LOOKS = {"added": ("run0", "solid"), "replaced": ("run4", "dash")}
 _Y = {
     "losses": "training loss (nats)",
     "gradients": "gradient of the loss (norm)",
-    "alike": "likeness of two tokens (cosine)",
+    "alike": "similarity of two tokens (cosine)",
 }
 
 

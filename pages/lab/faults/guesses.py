@@ -37,7 +37,7 @@ def next_mistake(fault: Fault, finding: Comparison) -> Guess | None:
         return None
     choices, right = offered(truth, SAID, HOLDS[truth.right])
     broken = truth.numbers["broken"]
-    with_bug = f"{broken:.2f}" if math.isfinite(broken) else "no number any more"
+    with_bug = f"{broken:.2f}" if math.isfinite(broken) else "it becomes NaN"
     return Guess(
         f"The next mistake: “{fault.title}”. What does the loss look like?",
         choices,

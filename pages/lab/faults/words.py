@@ -23,7 +23,7 @@ def answer(finding: Comparison) -> str:
         return "Neither has been measured yet: **0** losses to compare."
     if finding.kind == "dies":
         return (
-            f"With the bug the training **dies at step {broken.died:,}**: the loss is no number any more. The"
+            f"With the bug the training **dies at step {broken.died:,}**: the loss is NaN. The"
             f" healthy twin stands at **{healthy.loss:.2f}** and writes {quoted(healthy)}."
         )
     losses = f"**{broken.loss:.2f}** with the bug, **{healthy.loss:.2f}** healthy"

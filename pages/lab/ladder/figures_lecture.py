@@ -57,7 +57,7 @@ def beside(experiment: Experiment) -> go.Figure:
         traces,
         margin={"l": 210, "r": 20, "t": 30, "b": 40},
         legend={"orientation": "h", "y": 1.02, "x": 0, "yanchor": "bottom"},
-        xaxis={"title": {"text": "loss (nats a letter)"}, "zeroline": False},
+        xaxis={"title": {"text": "loss (nats per character)"}, "zeroline": False},
         yaxis={
             "tickmode": "array",
             "tickvals": list(rows.values()),
@@ -103,7 +103,7 @@ def over_steps(experiment: Experiment) -> go.Figure:
         margin={"l": 50, "r": 20, "t": 10, "b": 40},
         legend={"orientation": "v", "x": 1.01, "xanchor": "left", "y": 1, "yanchor": "top"},
         xaxis={"title": {"text": "steps"}, "range": [0, end], "zeroline": False},
-        yaxis={"title": {"text": "loss (nats a letter)"}},
+        yaxis={"title": {"text": "loss (nats per character)"}},
     )
 
 
@@ -125,5 +125,5 @@ def readings(overfit: Overfit) -> go.Figure:
     return go.figure(
         traces,
         xaxis={"title": {"text": "readings of the text"}, "zeroline": False},
-        yaxis={"title": {"text": "loss (nats a letter)"}},
+        yaxis={"title": {"text": "loss (nats per character)"}},
     )

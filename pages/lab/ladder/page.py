@@ -1,4 +1,4 @@
-"""The ladder: from a table of pairs to a Transformer, one idea a rung."""
+"""The ladder: from a bigram model to a Transformer, one idea a rung."""
 
 from engine.experiments.ladder import train_rung
 from engine.measure.tasks.text_statistics import counted, expected

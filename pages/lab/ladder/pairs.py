@@ -1,4 +1,4 @@
-"""The view "Bigrams": what a table of pairs learned, and what it cannot learn."""
+"""The view "Bigrams": what a bigram model learned, and what it cannot learn."""
 
 from __future__ import annotations
 

@@ -35,9 +35,7 @@ TOO_SHORT = "Paste a text of some thousand letters under **Text**, and press **R
 SELF_TERM = "Why a letter looks at itself"
 NOTHING_NEW = "No new line: only a number differs."
 NOT_STORED = "There is no stored race here: `python -m engine.experiments races ladder` makes it."
-SEEDS = (
-    "The same trainings with other seeds: first weights and batches differ. Losses on all unseen text, nats."
-)
+SEEDS = "The same runs with other seeds: first weights and batches differ. Losses on all unseen text, nats."
 LOWEST = "The lowest rung: nothing lies below it."
 FEW = "Choose at least two rungs."
 EXPLAINED = {"parts": "values", "healthy": "a matrix of their own", "raw_values": "the stream itself"}
@@ -84,13 +82,13 @@ EXPLODES = (
 )
 REMARKS: Mapping[str, str] = {
     "mean": "An average forgets which letter came last, and that one says most.",
-    "similarity": "Every letter mostly finds itself: it is the table of pairs again.",
+    "similarity": "Every letter mostly finds itself: it is the bigram model again.",
     "one-matrix": "With one matrix for both sides a letter still mostly finds itself.",
     "two-matrices": "It may look elsewhere now, and so no longer keeps its last letter.",
     "values": "Still no better than the table: only what was gathered goes on, not the letter's own vector.",
     "attention-1": "A residual keeps the last letter and adds what was gathered to it.",
     "block-1": "After listening, each letter thinks for itself.",
-    "positions": "Without them it sees a bag of letters. No idea above the table of pairs buys as much.",
+    "positions": "Without them it sees a bag of letters. No idea above the bigram model buys as much.",
     "heads": "At 64 numbers, four heads have 16 each; several heads pay in larger models.",
     "norm": "Norms buy depth and high rates; at four layers they only slow the start.",
     "modern": "RoPE, RMSNorm, SwiGLU and normed queries and keys, all at once.",
@@ -103,7 +101,7 @@ IDEAS = Words(
         " what the chosen rung adds to the one it stands on."
     ),
     why=(
-        "A Transformer is no single invention. Each part was added to mend something, and here each can be"
+        "A Transformer is no single invention. Each part was added to fix something, and here each can be"
         " left out. Losses are those of a short training of a small model: what is small here, norms and"
         " heads, may be large in a large one."
     ),
@@ -153,7 +151,7 @@ def _one(line: Standing) -> str:
 
 
 CUTS = (
-    " A token is worth several letters, so nats a token say nothing between them: bits a letter divide"
+    " A token is worth several letters, so nats per token say nothing between them: bits a letter divide"
     " by what all have alike."
 )
 
@@ -197,4 +195,4 @@ def ended_early(finish: Finish) -> str:
 
 def ladder_alt(losses: Mapping[str, float]) -> str:
     text = ", ".join(f"{LADDER[name].title} {loss:.2f}" for name, loss in losses.items())
-    return f"Loss on unseen text by rung, nats a letter: {text}."
+    return f"Loss on unseen text by rung, nats per character: {text}."

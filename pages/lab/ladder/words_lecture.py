@@ -27,13 +27,13 @@ WORDS = Words(
     ),
     why=(
         "The lecture's numbers are losses on the text that it trains on, and 10,000 such steps read that"
-        " text more than eighty times. A model with millions of parameters learns it by heart by then: its"
+        " text more than eighty times. A model with millions of parameters has memorised it by then: its"
         " loss there goes on falling while it guesses unseen text no better, or worse. Lower is only better"
         " on unseen text."
     ),
     attempt=(
-        "Open *Measure it*: a model of ours, where the two losses part. Look at *curves*: a table of pairs"
-        " has nothing to learn by heart, so its two lines stay together."
+        "Open *Measure it*: a model of ours, where the two losses part. Look at *curves*: a bigram model"
+        " cannot memorise anything, so its two lines stay together."
     ),
 )
 
@@ -122,7 +122,7 @@ def alt(experiment: Experiment) -> str:
         f" {each.validation[-1]:.2f} unseen, published {_published(name)}"
         for name, each in experiment.rungs.items()
     ]
-    return f"Losses in nats a letter. {'; '.join(sentences)}. Not run: {len(experiment.missing)} rungs."
+    return f"Losses in nats per character. {'; '.join(sentences)}. Not run: {len(experiment.missing)} rungs."
 
 
 def made(experiment: Experiment) -> str:
@@ -137,8 +137,8 @@ def readings(overfit: Overfit) -> str:
     return (
         f"`{overfit.name}`, which comes with the app: after {overfit.passes[-1]:.1f} readings of its text"
         f" the loss is {overfit.train[-1]:.2f} on what it has read and {overfit.validation[-1]:.2f} on what"
-        f" it has not, {overfit.gap:.2f} apart. Both still fall here; where the second turns, learning by"
-        " heart begins to cost."
+        f" it has not, {overfit.gap:.2f} apart. Both still fall here; where the second turns, the model"
+        " begins to overfit."
     )
 
 

@@ -1,4 +1,4 @@
-"""Sentences of the view about a table of pairs."""
+"""Sentences of the view about a bigram model."""
 
 from __future__ import annotations
 

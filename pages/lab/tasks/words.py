@@ -52,7 +52,7 @@ HEADS = Words(
 ORDER_QUESTION = "Is addition easier with the ones digit first?"
 ORDER = Words(
     see=(
-        "Two trainings that differ in nothing but the order in which the sum is written: its first digit"
+        "Two runs that differ only in the order in which the sum is written: its first digit"
         " first, as we write it, or its last digit first. Left the loss, right the share of new sums that"
         " are right from the first digit to the last."
     ),
@@ -63,7 +63,8 @@ ORDER = Words(
     ),
     attempt=(
         "Race them yourself. One seed proves little: with three digits the lead is some hundred steps, and"
-        " two layers can look at all columns at once. Then see under *Heads* which head attends to which digits."
+        " two layers can look at all columns at once. Then see under *Heads* which head attends to which"
+        " digits."
     ),
 )
 GROKKING_QUESTION = "Does it memorise before it generalises?"
@@ -75,7 +76,7 @@ GROKKING = Words(
         " showed a jump as late as the paper's."
     ),
     why=(
-        "Knowing all examples by heart is not the end of learning: weight decay keeps pushing towards smaller"
+        "Memorising all examples is not the end of learning: weight decay keeps pushing towards smaller"
         " weights, and the rule needs smaller ones than the list (Power et al. 2022, “Grokking”)."
     ),
     attempt="Train it live without weight decay, or with fewer pairs to train on, and compare.",
@@ -285,16 +286,16 @@ def grokking_alt(curve: TaskCurve) -> str:
 
 
 def grokked(by_heart: int | None, understood: int | None, curve: TaskCurve) -> str:
-    """Says when it knew its sums, and when the others."""
+    """Says when it memorised its sums, and when it generalised."""
     if by_heart is None:
-        return f"At its end it knows **{curve.train_solved[-1]:.0%}** of the sums that it trains on."
-    first = f"After **{by_heart:,}** steps it knows {SOLVED:.0%} of its own sums by heart"
+        return f"At its end it solves **{curve.train_solved[-1]:.0%}** of its training sums."
+    first = f"After **{by_heart:,}** steps it has memorised {SOLVED:.0%} of its training sums"
     if understood is None:
-        return f"{first}; of the others it never finds more than **{curve.best_solved:.0%}**."
+        return f"{first}; of the held-out ones it never solves more than **{curve.best_solved:.0%}**."
     early = curve.solved_after(by_heart)
     return (
-        f"{first}, and of those that it never saw only **{early:.0%}**. It finds the rule after"
-        f" **{understood:,}** steps: {SOLVED:.0%} of those too."
+        f"{first}, but solves only **{early:.0%}** of the held-out ones. It generalises after"
+        f" **{understood:,}** steps, with {SOLVED:.0%} of those right."
     )
 
 

@@ -21,7 +21,7 @@ PRACTISE = Words(
     attempt=(
         "Forget $\\sqrt{d_k}$ on purpose, or mask after the softmax, and read the hint. A set is shared"
         " by its"
-        " link: whoever opens it gets the same numbers. The dots are kept in your browser only."
+        " link: everyone who opens it gets the same numbers. The dots are stored only in your browser."
     ),
 )
 CODE_QUESTION = "Can you write it yourself?"

@@ -1,4 +1,5 @@
-"""The view "Architectures": eight choices turn one machine into another model of the table; the drawing and the
+"""The view "Architectures": eight choices turn one machine into another model of the table; the drawing and
+the
 counts follow.
 """
 

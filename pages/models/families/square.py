@@ -1,4 +1,5 @@
-"""The view "Without the mask": one text in a decoder with its mask, without it, in a model trained without it,
+"""The view "Without the mask": one text in a decoder with its mask, without it, in a model trained without
+it,
 and in an encoder, which is asked for what it cannot see.
 """
 

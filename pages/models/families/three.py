@@ -1,4 +1,5 @@
-"""The view "Overview": encoder, decoder, and both, beside each other: of what they are made, who sees whom."""
+"""The view "Overview": encoder, decoder, and both, beside each other: of what they are made, who sees"
+" whom."""
 
 from __future__ import annotations
 

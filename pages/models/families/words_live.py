@@ -121,8 +121,7 @@ LIVE = Words(
 BY_HAND = (
     "All three are in `checkpoints/`. The encoder (`encoders/blanks`) and the decoder (`shakespeare-modern`)"
     " learned letters of Shakespeare; the encoder-decoder (`paired/language`) learned sentences from"
-    " English into Velan, whose grammar says what is right. The sentences offered are none that it learned"
-    " from.\n\n"
+    " English into Velan, whose grammar says what is right. It was not trained on the sentences offered.\n\n"
     "**Passes**: of $n$ blanks, 1. Of $n$ letters, $n$: the pass that reads the text writes the first of"
     " them. Of $m$ words, $1 + (m + 1)$: one over the source, and one for each word and for the end.\n\n"
     "A shade is the weight of attention, the mean of all layers and heads, as a share of the largest."

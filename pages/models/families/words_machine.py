@@ -172,7 +172,8 @@ BY_HAND = (
     " $d^2$ to $d^2 \\cdot H_{kv}/H$ each, and the cache by the same factor. A second matrix at the output"
     " costs $V \\cdot d$. RMSNorm and LayerNorm, before or after, cost a few thousand: their choice is"
     " about training, not size.\n\n"
-    "What is none of the eight stays with the sizes: Mistral's window of 4,096, BERT's token types, Gemma's"
+    "What is not one of the eight stays with the sizes: Mistral's window of 4,096, BERT's token types,"
+    " Gemma's"
     " embeddings times $\\sqrt d$, the base of RoPE."
 )
 REASONS = (

@@ -44,7 +44,7 @@ def speaker_sentence(spoken: WordAblation, true: str | None) -> str:
     who = named(spoken.labels[first])
     text = (
         f"**{safe(who)}**, it thinks: **{spoken.shares[first]:.0%}**, then"
-        f" {safe(named(spoken.labels[second]))} {spoken.shares[second]:.0%}; knowing nothing, each has"
+        f" {safe(named(spoken.labels[second]))} {spoken.shares[second]:.0%}; a uniform guess would give each"
         f" {1 / len(spoken.labels):.1%}. Most depends on “{safe(word)}”: without it {safe(who)} has"
         f" **{without:.0%}**."
     )

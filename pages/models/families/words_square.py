@@ -14,7 +14,7 @@ TITLES = {
     "unmasked": "trained without it",
     "blanks": "trained on blanks",
 }
-ROWS = ("weight ahead", "nats a letter", "… at the end", "writes alone")
+ROWS = ("weight ahead", "nats per character", "… at the end", "writes alone")
 TYPED, LAYER, ALL = "A text", "Attention of", "all layers"
 SHORT = "Type two letters or more: there is nothing later to look at. With 0 or 1 there is no square."
 NONE = "The 3 models of this view did not come with this copy of the app."
@@ -41,7 +41,8 @@ def mask_sentence(
 ) -> str:
     """Says what the mask is for (Markdown)."""
     return (
-        f"With its mask **{masked['validation_loss']:.2f}** nats a letter. Taken away, the same weights have"
+        f"With its mask **{masked['validation_loss']:.2f}** nats per character. Taken away, the same"
+        " weights have"
         f" each answer before them, and do worse: **{opened['validation_loss']:.2f}**. Trained without it:"
         f" **{cheat['validation_loss']:.2f}**, copied; but **{cheat['end_loss']:.2f}** at the end of a text,"
         f" where there is nothing to copy. To see all is fair for what is hidden: **{right:.1%}** of blanks"

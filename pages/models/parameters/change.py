@@ -95,7 +95,7 @@ def chosen_model() -> Choice:
     except ConfigError as error:
         problem.error(
             safe(
-                f"{fields.label_of(error.field)} {error}. Until that is mended, {choice.title} is counted"
+                f"{fields.label_of(error.field)} {error}. Until that is fixed, {choice.title} is counted"
                 " as it was."
             )
         )

@@ -286,7 +286,8 @@ def attention_and_length(choice: Choice, work: Work, crossing: int | None) -> st
     if crossing is None and flops.scores:
         return (
             f"Each token is compared with the last {c.window:,} only, so from there on it costs"
-            " the same however long the text, and everything else together stays dearer: scores and sums are"
+            " the same however long the text, and everything else together stays more expensive: scores and"
+            " sums are"
             f" {percent(flops.scores, flops.forward)} here."
         )
     if crossing is None:
@@ -344,7 +345,8 @@ def chinchilla(budget: Budget) -> str:
     return (
         f"By the rule of Hoffmann et al. 2022, about {TOKENS} tokens for each parameter,"
         f" **{short(budget.tokens)} tokens**: 6 · N · D = {flop(budget.flops)} of training. Their fit then"
-        f" foresees a loss of {budget.loss:.2f} nats a token, on their own text. Models that many people use"
+        f" foresees a loss of {budget.loss:.2f} nats per token, on their own text. Models that many people"
+        " use"
         " are trained on far"
         " more, since a small model is cheaper to run."
     )

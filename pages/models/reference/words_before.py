@@ -13,7 +13,7 @@ NAMES = {"rnn": "RNN", "lstm": "LSTM", "attention": "attention"}
 LENGTH = "Tokens"
 COUNTED = (
     "Counted for one layer, 64 wide. Without constants this is Table 1 of Vaswani et al. 2017: $T^2 d$"
-    " against $T d^2$. Attention is the dearer one where a text is longer than the vector is wide: that is"
+    " against $T d^2$. Attention is more expensive where a text is longer than the vector is wide: that is"
     " its price."
 )
 SETTING = (

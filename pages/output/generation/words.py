@@ -26,7 +26,7 @@ TOKENS = Words(
     see=(
         "The model reads the text so far, draws one token, and reads again. Each token is coloured by the"
         " probability that the model gave it. Multiplied, they are the probability of the text, $\\prod_i"
-        " p_i$; the mean of $-\\ln p_i$ is its loss in nats a token, $e$ to that its perplexity."
+        " p_i$; the mean of $-\\ln p_i$ is its loss in nats per token, $e$ to that its perplexity."
     ),
     why=(
         "There is no plan, only one choice after another, and none is taken back. One other token early"
@@ -125,8 +125,8 @@ def surprised(surprise: Surprise, vocab: int) -> str:
         )
     return (
         "It guesses one token, reads it, and guesses the next: the"
-        f" **first {told.tokens} tokens** cost it {told.nats:.2f} nats each, as if torn between"
-        f" **{told.perplexity:.1f}** of {vocab:,} tokens."
+        f" **first {told.tokens} tokens** cost it {told.nats:.2f} nats each on average: perplexity"
+        f" **{told.perplexity:.1f}**, out of {vocab:,} possible tokens."
     )
 
 
@@ -212,7 +212,7 @@ def rounded(rounding: Rounding) -> str:
     return (
         f":material/info: With weights in {ARITHMETICS[rounding.arithmetic]} the logits of your text are off"
         f" by **{rounding.largest:.2f}** at most, on a spread of {rounding.spread:.1f}; its loss is"
-        f" **{rounding.loss:.3f}** nats a token in place of {rounding.exact:.3f}, and the likeliest token"
+        f" **{rounding.loss:.3f}** nats per token in place of {rounding.exact:.3f}, and the likeliest token"
         f" stays the same at {rounding.alike:.0%} of the places."
     )
 

@@ -51,7 +51,9 @@ TEMPERATURES = Words(
         " writes noise at every temperature."
     ),
 )
-CHOICES = "Choices are $e$ to the entropy: as uncertain as among so many equally likely tokens."
+CHOICES = (
+    "Choices are $e$ to the entropy: as uncertain as a choice among that number of equally likely tokens."
+)
 
 LIKELIHOOD_QUESTION = "How is a text scored?"
 LIKELIHOOD = Words(
@@ -189,9 +191,10 @@ def scored(scored: Scored, noun: str) -> str:
     """Says what the loss of a text is, and what it means."""
     likelihood = scored.likelihood
     return (
-        f"By the probability of each token after all before it: this text costs the model"
-        f" **{likelihood.nats:.2f} nats** a token, its loss, as if torn between"
-        f" **{likelihood.perplexity:.1f}** {noun} each time; guessing would cost {scored.guessing:.2f}."
+        f"By the chain rule, from the probability of each token given those before it: the loss is"
+        f" **{likelihood.nats:.2f} nats per token** (perplexity **{likelihood.perplexity:.1f}** {noun}); a"
+        " uniform"
+        f" guess would cost {scored.guessing:.2f}."
     )
 
 

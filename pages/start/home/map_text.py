@@ -312,7 +312,7 @@ def _unembedding(c: ResolvedConfig, made_of: Parts) -> Part:
             " for every token that could stand there."
         )
     if not made_of.output(c).linear:
-        text = f"A layer of its own bends each vector once more. {text}"
+        text = f"An extra layer transforms each vector once more. {text}"
     saved = c.vocab_size * c.d_model
     text += (
         f" It is the embedding's own table, which saves {saved:,} parameters."

@@ -197,7 +197,7 @@ def numbers(view: RunView) -> None:
         st.metric(
             "Perplexity",
             number(perplexity(loss), ".2f" if loss < 50 else ".3g"),
-            help=f"e to the loss: among how many equally likely {word}s it hesitates.",
+            help=f"e to the loss: the effective number of {word}s to choose among.",
         )
         if paired is None:
             st.metric(

@@ -59,16 +59,15 @@ def before(chance: float, noun: str, outcomes: int, steps: int) -> str:
 def after(look: Evaluation, chance: float, labels: bool) -> str:
     """Says how many were right at the last evaluation."""
     if look.task is None or not math.isfinite(look.validation_loss):
-        return f"At step **{look.step:,}** its loss is no number any more: the training has failed."
+        return f"At step **{look.step:,}** its loss is NaN: training diverged."
     does = (
-        "names the speaker of **{:.0%}** of the texts that it never read ({:.0%} of those it learned from)"
+        "names the speaker of **{:.0%}** of the held-out texts ({:.0%} of the training texts)"
         if labels
-        else "writes **{:.0%}** of the targets that it never saw right to their ends, alone ({:.0%} of"
-        " those it learned from)"
+        else "writes **{:.0%}** of the held-out targets without an error ({:.0%} of the training targets)"
     ).format(look.task.validation, look.task.train)
     return (
-        f"After **{look.step:,}** steps it {does}. Its loss is **{look.validation_loss:.3f}** nats; knowing"
-        f" nothing, it would be {chance:.2f}."
+        f"After **{look.step:,}** steps it {does}. Its loss is **{look.validation_loss:.3f}** nats; a"
+        f" uniform guess would cost {chance:.2f}."
     )
 
 

@@ -17,7 +17,7 @@ def question(task: Task) -> str:
 
 def settings(task: Task) -> str:
     """Returns the label of the button."""
-    long = "some minutes: it learns by heart long before it understands" if task.answers_only else "a minute"
+    long = "some minutes: it memorises long before it generalises" if task.answers_only else "a minute"
     return (
         f"Puts a small model and a training that solve {task.title} into the controls; on two cores about"
         f" {long}."
@@ -31,7 +31,7 @@ def described(task: Task, train: int, validation: int) -> str:
     if task.stream:
         return (
             f"**{train:,}** letters to train on and **{validation:,}** held out, from a source whose entropy"
-            f" rate is **{task.entropies[-1]:.3f}** nats a letter."
+            f" rate is **{task.entropies[-1]:.3f}** nats per character."
         )
     return (
         f"**{train:,}** problems to train on and **{validation:,}** others,"
@@ -68,7 +68,7 @@ def before(task: Task, floor: float, uniform: float, steps: int) -> str:
 def after(task: Task, look: Evaluation, floor: float) -> str:
     """Says how many were solved at the last validation."""
     if look.task is None or not math.isfinite(look.validation_loss):
-        return f"At step **{look.step:,}** its loss is no number any more: the training has failed."
+        return f"At step **{look.step:,}** its loss is NaN: training diverged."
     solved = (
         f"names the likeliest next letter at **{look.task.validation:.0%}** of the places"
         if task.stream

@@ -262,7 +262,7 @@ def test_a_model_that_went_astray_is_told_in_a_sentence(manager, monkeypatch):
 
     monkeypatch.setattr(manager, "model", model)
     page = embeddings(embed_view="map", model=name)
-    assert "its training went astray" in said(page) and not page.error
+    assert "its training diverged" in said(page) and not page.error
     monkeypatch.setattr(
         manager, "model", lambda run, step=None: whole(run, step) if step == 0 else model(run, step)
     )

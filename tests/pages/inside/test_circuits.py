@@ -152,14 +152,14 @@ def test_weights_and_losses_are_the_engines(opening: sinks.Opening, drawn: dict[
     assert bars["x"] == pytest.approx([other.loss for other in measured.openings], abs=1e-6)
     assert [colour != bars["marker"]["color"][-1] for colour in bars["marker"]["color"]].count(True) in (1, 4)
     losses = {other.opening: f"{other.loss:.2f}" for other in measured.openings}
-    half, costs = len(ids) // 2, f"costs {losses[opening]} nats a token instead of {losses['kept']}"
+    half, costs = len(ids) // 2, f"costs {losses[opening]} nats per token instead of {losses['kept']}"
     most = np.unravel_index(one.share.argmax(), one.share.shape)
     told = {
         "kept": [
             f"**{one.mean:.1%}** of all weight lies on the first token, “F”",
             f"evenly it would be {one.even:.1%}. The most that a head gives it is {one.share.max():.0%}",
             f"({most[0]}.{most[1]}): this model makes no sink",
-            f"costs **{losses['forgotten']}** nats a token instead of {losses['kept']} ({losses['dropped']} where",
+            f"costs **{losses['forgotten']}** nats per token instead of {losses['kept']} ({losses['dropped']} where",
         ],
         "other": [
             f"begins with “⏎”, and **{one.mean:.0%}** of all weight lies on that ({kept.mean:.0%}",

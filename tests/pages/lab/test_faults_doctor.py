@@ -323,7 +323,7 @@ def side(loss: float, text: str = "thou art", share: float = 0.5, died: int | No
         (side(2.11), "Loss **2.11** with the bug, **2.10** healthy: the loss does not show it."),
         (
             side(3.3, died=31),
-            "With the bug the training **dies at step 31**: the loss is no number any more.",
+            "With the bug the training **dies at step 31**: the loss is NaN.",
         ),
     ],
 )

@@ -152,7 +152,7 @@ def test_what_there_is_is_counted() -> None:
     assert config["n_layers"] == 4
     says("ten-minutes", "Four rounds, one better guess", "this model has four")
     assert len(LADDER) == 19
-    says("attention-from-nothing", "A table of pairs", "nineteen models")
+    says("attention-from-nothing", "A bigram model", "nineteen models")
     moments = len(list((KEPT / "timelapse").glob("step-*.safetensors")))
     for course in ("built-live", "the-chapter"):
         assert scene(course, f"A training, kept at {moments} moments")

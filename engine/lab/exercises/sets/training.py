@@ -44,7 +44,8 @@ def perplexity(rng: Random) -> Exercise:
         (right,),
         (
             f"The losses $-\\ln p$: {', '.join(f'{loss:.3f}' for loss in losses)}; their mean {mean:.3f}.",
-            f"$e^{{{mean:.3f}}}$ = **{right:.2f}**: as unsure as among so many equal choices.",
+            f"$e^{{{mean:.3f}}}$ = **{right:.2f}**: as uncertain as a choice among that number of equal"
+            " options.",
         ),
         (
             Mistake("loss", (mean,), "That is the mean loss. The perplexity is $e$ to this power."),
@@ -70,7 +71,7 @@ def bits(rng: Random) -> Exercise:
     loss, letters = rng.randint(20, 45) / 10, rng.choice([2.5, 3.2, 3.6, 4.0, 4.4])
     right = loss / math.log(2) / letters
     return Exercise(
-        f"A model has a loss of {loss} nats a token; a token is {letters} characters long on average. How"
+        f"A model has a loss of {loss} nats per token; a token is {letters} characters long on average. How"
         " many"
         " **bits per character** is that?",
         Numbers(1, 3),

@@ -161,9 +161,11 @@ def seen_half(name: str, both: bool) -> str:
     is chosen in it (Markdown).
     """
     if both:
-        return f"Two halves, one at a time; how one looks at the other: [Cross-attention]({crossing(name)})."
+        return (
+            f"Two halves, one at a time; how one attends to the other: [Cross-attention]({crossing(name)})."
+        )
     return (
-        f"Seen here: **the half that reads**, its encoder. The half that writes looks at it in"
+        f"Seen here: **the half that reads**, its encoder. The half that writes attends to it in"
         f" [Cross-attention]({crossing(name)})."
     )
 
@@ -174,7 +176,7 @@ CLOSED = {
         " itself."
     ),
     "sums": (
-        "These sums are of English words, or of letters as texts have them; the encoder-decoders that come"
+        "These sums are of English words, or of characters as texts have them; the encoder-decoders that come"
         " with the app know few of either."
     ),
     "checks": (

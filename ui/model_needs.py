@@ -42,7 +42,7 @@ KEEPS = Need(
 )
 HEADS = Need(
     lambda subject: subject.model.parts.mixer(subject.config).present,
-    "This model has no mixer: its tokens never look at each other, and there are no heads.",
+    "This model has no mixer: its tokens never attend to each other, and there are no heads.",
 )
 QUERIES_KEYS = Need(
     lambda subject: _card(subject).scored and _card(subject).learned,

@@ -75,7 +75,7 @@ def progress(views: Sequence[RunView], left: float) -> str:
     """
     going = [view for view in views if view.active]
     if all(view.status == "queued" for view in going) and going[0].place:
-        return f"waiting, place {going[0].place} in the queue"
+        return f"waiting, position {going[0].place} in the queue"
     if all(view.status == "paused" for view in going):
         return "paused"
     if all(view.status in ("queued", "starting") for view in going):

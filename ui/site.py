@@ -118,7 +118,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Attention",
         ":material/hub:",
         "attention",
-        "Every head of every layer: who looks at whom, and what for.",
+        "Every head of every layer: which token attends to which, and what for.",
         ("attention",),
     ),
     Entry(
@@ -127,7 +127,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Cross-attention",
         ":material/compare_arrows:",
         "crossattention",
-        "Two texts: what is written looks at what was read, and which mask is whose.",
+        "Two texts: what is written attends to what was read, and which mask is whose.",
         ("cross_attention", "memory"),
         ("attention",),
     ),

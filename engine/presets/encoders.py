@@ -17,7 +17,7 @@ _BASE = derived(
 _BLANKS = derived(
     _BASE,
     "Fill the blanks",
-    "Three in twenty letters of Shakespeare are hidden, and guessed from both sides, all at once.",
+    "Three in twenty characters of Shakespeare are hidden, and guessed from both sides, all at once.",
     model={"context": 64, "d_model": 96, "n_layers": 4},
     train={
         "objective": "masked",
@@ -29,8 +29,9 @@ _BLANKS = derived(
     },
     why={
         "steps": (
-            "only 15% of the letters are guessed at a step, a seventh of what a decoder learns from: it takes"
-            " more steps. Tried: 1.90 nats per hidden letter after 200 of 800, 1.52 after 600, 1.35 at the"
+            "only 15% of the characters are guessed at a step, a seventh of what a decoder learns from: it"
+            " takes"
+            " more steps. Tried: 1.90 nats per hidden character after 200 of 800, 1.52 after 600, 1.35 at the"
             " end, where 59% are guessed right"
         ),
     },
@@ -47,8 +48,8 @@ ENCODERS: dict[str, Preset] = {
         train={"tokenizer": "bpe:512"},
         why={
             "tokenizer": (
-                "tried: 2.79 nats per hidden token after 800 steps, 2.11 bits per character; letters 1.94,"
-                " but a hidden letter has more beside it that tells"
+                "tried: 2.79 nats per hidden token after 800 steps, 2.11 bits per character; characters 1.94,"
+                " but a hidden character has more beside it that tells"
             ),
         },
         source=_BLANKS.source,

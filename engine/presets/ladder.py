@@ -37,7 +37,7 @@ class Rung:
 
 _LAST = Rung(
     "Last letter",
-    "The row of the last letter says what comes next: a bigram model, no more.",
+    "The row of the last character says what comes next: a bigram model, no more.",
     ModelConfig(
         context=64,
         d_model=64,
@@ -64,12 +64,12 @@ def _ladder() -> dict[str, Rung]:
         model = replace(under.model, **changes)  # type: ignore[arg-type]
         rungs[name] = Rung(title, idea, model, below, changes, under.parts if parts is None else parts)
 
-    step("mean", "last", "Average", "All letters so far count alike.", mixer="mean")
+    step("mean", "last", "Average", "All characters so far count alike.", mixer="mean")
     step(
         "similarity",
         "mean",
         "Raw similarity",
-        "A letter takes more of those whose vectors are like its own.",
+        "A character takes more of those whose vectors are like its own.",
         mixer="similarity",
     )
     step(
@@ -84,7 +84,7 @@ def _ladder() -> dict[str, Rung]:
         "two-matrices",
         "one-matrix",
         "Queries and keys",
-        "What a letter looks for and what it offers are two matrices.",
+        "What a character looks for and what it offers are two matrices.",
         mixer="attention",
     )
     step("values", "two-matrices", "Values", "What is handed on is a third matrix: W_V.", "healthy")
@@ -92,7 +92,7 @@ def _ladder() -> dict[str, Rung]:
         "attention-1",
         "values",
         "Attention ×1",
-        "What was gathered is added to the letter's own vector: a residual.",
+        "What was gathered is added to the character's own vector: a residual.",
         wiring="pre",
     )
     for fewer, depth in pairwise(DEPTHS):
@@ -100,7 +100,7 @@ def _ladder() -> dict[str, Rung]:
         title = f"Attention ×{depth}"
         step(f"attention-{depth}", f"attention-{fewer}", title, idea, n_layers=depth)
     for depth in DEPTHS:
-        idea = "After each attention every letter thinks for itself: a feed-forward network."
+        idea = "After each attention a feed-forward network transforms every position on its own."
         title = f"Full block ×{depth}"
         step(f"block-{depth}", f"attention-{depth}", title, idea, ffn="relu")
     step(
@@ -114,7 +114,7 @@ def _ladder() -> dict[str, Rung]:
         "positions",
         "output",
         "Positions",
-        "Sines and cosines say which letter stands where.",
+        "Sines and cosines say which character stands where.",
         position="sinusoidal",
     )
     step("heads", "positions", "Four heads", "Four narrow searches at once instead of a wide one.", n_heads=4)
@@ -203,7 +203,7 @@ LECTURE: dict[str, Published] = {
         replace(
             LADDER["block-4"],
             title="Full block ×4, positions",
-            idea="Sines and cosines say which letter stands where.",
+            idea="Sines and cosines say which character stands where.",
             model=replace(LADDER["block-4"].at(65, 128, 256), position="sinusoidal"),
             below="block-4",
             changes={"position": "sinusoidal"},

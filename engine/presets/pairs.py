@@ -30,7 +30,7 @@ PAIRED: dict[str, Preset] = {
     "dates": derived(
         _BASE,
         "Dates",
-        "Letter by letter, from dates as people write them.",
+        "Character by character, from dates as people write them.",
         model={},
         why={"steps": _TRIED + "33% after 100 of 300 steps, 90% after 200, 99.9% at the end"},
         source=_BASE.source,
@@ -67,7 +67,7 @@ PAIRED: dict[str, Preset] = {
     "reverse": derived(
         _BASE,
         "Reverse",
-        "Three to twelve letters, backwards.",
+        "Three to twelve characters, backwards.",
         model={},
         why={"steps": _TRIED + "80% after 200 of 300 steps, 98.8% at the end"},
         source=_BASE.source,
@@ -75,7 +75,7 @@ PAIRED: dict[str, Preset] = {
     "sort": derived(
         _BASE,
         "Sort",
-        "Three to twelve letters, in the order of the alphabet.",
+        "Three to twelve characters, in the order of the alphabet.",
         model={},
         why={"steps": _TRIED + "85% after 200 of 300 steps, 99.4% at the end"},
         source=_BASE.source,

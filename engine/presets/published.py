@@ -279,7 +279,7 @@ ENCODER_DECODERS: dict[str, Preset] = {
     "transformer-base": Preset(
         "Transformer base of 2017 (published)",
         "The model of 2017: 6 layers that read and 6 that write, 512 wide, norms after each sum, sine waves"
-        " for places.",
+        " for positions.",
         _ORIGINAL,
         source="Vaswani et al. 2017, table 3; its vocabulary is about 37,000 (5.1)",
         published="65 million",

@@ -115,6 +115,6 @@ QUESTIONS: dict[str, Question] = {
         )
         for depth in NORM_DEPTHS
     },
-    "cuts": Question("Letters or tokens", "Letters or tokens, in bits a letter?", tuple(_cuts())),
+    "cuts": Question("Letters or tokens", "Letters or tokens, in bits per character?", tuple(_cuts())),
     "inits": Question("First weights", "How should the first weights be drawn?", tuple(_inits())),
 }

@@ -157,7 +157,8 @@ SMALL: dict[str, Preset] = {
         _CLASSIC,
         "Induction (watch heads form)",
         "Two layers, and a text of which a third of the windows repeat themselves: first a head forms that"
-        " reads the letter before, then, all at once, one that copies; the loss of what comes again falls.",
+        " reads the character before, then, all at once, one that copies; the loss of what comes again"
+        " falls.",
         model={
             "d_model": 96,
             "n_layers": 2,
@@ -185,9 +186,10 @@ SMALL: dict[str, Preset] = {
         why={
             "repeat": (
                 "in ordinary text little comes twice within 64 characters: tried without repeats, after 600"
-                " steps a head read the letter before (0.60 of its weight), and none copied (0.03). With 0.3"
+                " steps a head read the character before (0.60 of its weight), and none copied (0.03). With"
+                " 0.3"
                 " heads that copy formed after 480 to 520 steps, with 0.35 after 360 to 400, with 0.4 after"
-                " 300 to 320 (three seeds each), in all nine after the one that reads the letter before"
+                " 300 to 320 (three seeds each), in all nine after the one that reads the character before"
             ),
             "n_layers": (
                 "a head that copies needs one below it that reads the token before: two layers are the least"
@@ -196,9 +198,9 @@ SMALL: dict[str, Preset] = {
             "context": "tried: with 24 windows of 96, as many characters a step, no head copied in 600 steps",
             "d_model": "tried: 64 wide, heads of 16 numbers: neither formed in 600 steps (0.43 and 0.28)",
             "position": (
-                "with learned positions a head can look one place back whatever stands there, so it forms"
+                "with learned positions a head can look one position back whatever stands there, so it forms"
                 " before it is needed. Tried for 600 steps: RoPE 0.21 and no copying, sinusoids 0.48, none;"
-                " with ALiBi copying at step 380 from a smear of the last few letters (0.24). Where half"
+                " with ALiBi copying at step 380 from a smear of the last few characters (0.24). Where half"
                 " of the windows repeat, RoPE formed both, the copying first (steps 500 and 560)"
             ),
             "qk_norm": (
@@ -242,7 +244,7 @@ SMALL: dict[str, Preset] = {
         },
         why={
             "context": "as long as the longest problem; *Settings that solve it* makes it that of the task",
-            "n_layers": "a copy of what comes after needs a head below that reads the place before",
+            "n_layers": "a copy of what comes after needs a head below that reads the position before",
             "steps": (
                 "tried, seed 0: Reverse had 99% of the held-out problems right after 100 of 400 steps,"
                 " addition with the last digit first 95% after 200 of 800, with the first digit first 90%"

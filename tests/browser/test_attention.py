@@ -33,7 +33,7 @@ def test_a_click_or_a_key_enlarges_a_head_on_the_same_node_and_marks_a_cell(page
     expect(head).to_have_attribute("aria-pressed", "false")
     assert page.evaluate("window.drawing.isConnected && window.small.isConnected")
     cell = page.locator(".gf-heads-pair")
-    expect(cell).to_contain_text(re.compile("looks at .* at position"))
+    expect(cell).to_contain_text(re.compile("attends to .* at position"))
     first = cell.inner_text()
     large.click(position={"x": 110, "y": 200})  # among the cells
     expect(cell).not_to_have_text(first)
@@ -63,12 +63,12 @@ def test_arcs_answer_to_pointer_keys_and_chips_without_the_server(page, app_url)
         """On a busy machine the page may still move below the pointer: then it is put there again."""
         for _ in range(5):
             token.hover()
-            if said.inner_text().find("at position 20 looks at head") >= 0:
+            if said.inner_text().find("at position 20 attends to head") >= 0:
                 break
             after_frames(page)
         expect(said).to_contain_text(words)
 
-    point(re.compile(r"at position 20 looks at head 0: .* 0\.\d{3}"))
+    point(re.compile(r"at position 20 attends to head 0: .* 0\.\d{3}"))
     picture = "() => document.querySelector('.gf-arcs canvas').toDataURL()"
     one = page.evaluate(picture)
     page.locator(".gf-arcs-chip").nth(2).click()
@@ -78,12 +78,12 @@ def test_arcs_answer_to_pointer_keys_and_chips_without_the_server(page, app_url)
     # The rows scroll below the pointer, which stays where it is: the key's choice must last all the same.
     page.keyboard.press("End")
     after_frames(page)
-    expect(said).to_contain_text(f"at position {left.locator('.gf-arcs-token').count() - 1} looks at")
+    expect(said).to_contain_text(f"at position {left.locator('.gf-arcs-token').count() - 1} attends to")
     page.keyboard.press("Home")
     after_frames(page)
-    expect(said).to_contain_text("at position 0 looks at head 0: “F” at 0 1.000")
+    expect(said).to_contain_text("at position 0 attends to head 0: “F” at 0 1.000")
     page.keyboard.press("ArrowDown")
-    expect(said).to_contain_text("at position 1 looks at")
+    expect(said).to_contain_text("at position 1 attends to")
     page.keyboard.press("ArrowRight")
     expect(said).to_contain_text("is looked at by")
     assert page.evaluate("window.runs") == 0

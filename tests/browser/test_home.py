@@ -50,7 +50,7 @@ def test_a_click_goes_from_family_to_family_and_a_part_to_its_page(page, app_url
     expect(page.locator(".gf-live")).to_have_count(0)
     expect(page.locator(".map svg")).to_contain_text("Written so far")
     cross = page.locator('.map [data-part="decoder.cross_attention"]')
-    expect(cross).to_contain_text("looks at")
+    expect(cross).to_contain_text("attends to")
     cross.focus()
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"/crossattention\?.*cross_task=language"))

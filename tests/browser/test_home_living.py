@@ -26,14 +26,14 @@ FIND = """async ({ kind, lane, lanes }) => {
     await new Promise(requestAnimationFrame)
     return canvas.style.cursor === 'pointer' ? card.dataset.kind : 'nothing'
   }
-  const rows = [], place = []
+  const rows = [], position = []
   for (let y = 60; y < box.height; y += 4) if (await at(6, y) === 'token') rows.push(y)
   const y = rows[Math.floor(((lane + 0.5) * rows.length) / lanes)]
   for (let x = 2; x < box.width; x += 2) {
-    if (await at(x, y) === kind) place.push(x)
-    else if (place.length) break
+    if (await at(x, y) === kind) position.push(x)
+    else if (position.length) break
   }
-  return place.length ? [box.left + place[place.length >> 1], box.top + y] : null
+  return position.length ? [box.left + position[position.length >> 1], box.top + y] : null
 }"""
 
 
@@ -186,7 +186,13 @@ def test_pointing_tells_and_a_click_leads_to_the_place(page, app_url, full):
 
 
 PLACES = [  # kind, lane, what the card says, addresses that it leads to, the token that is chosen there and where
-    ("head", 4, "it looks most at “", "/attention.*attention_view=steps", ("The token that looks", "e")),
+    (
+        "head",
+        4,
+        "it looks most at “",
+        "/attention.*attention_view=steps",
+        ("The token that attends (query)", "e"),
+    ),
     ("middle", 1, "blocks.2.resid_mid", "/residual.*residual_token=1", ("After which token", "o")),
     ("embed", 3, "(query", "/embeddings.*embed_position=3", ("Position whose row", "b")),
     ("pos_embed", 2, "(query", "/positions.*positions_view=learned", None),

@@ -328,7 +328,7 @@ def together(monkeypatch: pytest.MonkeyPatch, files: list[dict[str, Any]]) -> li
     async def all_of_them() -> list[int]:
         guarded = Guard(app)
         first = list(await asyncio.gather(*(one(guarded, file) for file in files)))
-        assert await one(guarded, files[0]) == 408, "places are given back"
+        assert await one(guarded, files[0]) == 408, "positions are given back"
         return first
 
     return aside(all_of_them())

@@ -61,7 +61,7 @@ def test_a_course_is_read_as_it_is_written():
             "scene 1: there is no page “attenton”. There are Home, which is /, and courses, train",
         ),
         ("point: attention_grid", "point: a b{}", "`point` is the key of a control or figure"),
-        ("text: Guess.", "text: " + "x" * 251, "`text` has 251 letters; 250 fit"),
+        ("text: Guess.", "text: " + "x" * 251, "`text` has 251 characters; 250 fit"),
         ("right: 2", "right: 3", "scene 2, question: `right` is a whole number from 1 to 2"),
         ("[this, that]", "[this, this]", "two of the `answers` are the same"),
         ("at: /", "at: /?course=x", "`course` in a link is the bar's own"),

@@ -106,7 +106,7 @@ function tell(self) {
     found.sort((a, b) => b[0] - a[0])
     return `head ${head}: ` + found.slice(0, 3).filter(([v]) => v > 0.0005).map(([v, i]) => `“${self.labels[i]}” at ${i} ${v.toFixed(3)}`).join(", ")
   })
-  self.said.textContent = `“${self.labels[index]}” at position ${index} ${side === 0 ? "looks at" : "is looked at by"} ${parts.join("; ") || "nothing: no head is chosen"}`
+  self.said.textContent = `“${self.labels[index]}” at position ${index} ${side === 0 ? "attends to" : "is attended to by"} ${parts.join("; ") || "nothing: no head is chosen"}`
 }
 
 function draw(self) {

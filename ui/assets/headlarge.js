@@ -13,7 +13,7 @@ const LETTER = 7, LEAST_LABEL = 9, LONGEST = 10 // pixels; letters of a token at
 const SHORTEST = 300, HIGHEST = 620, REST = 395 // pixels of a pattern with its edges, and of what else stands on a screen
 const TITLE = 18, BELOW = 24 // pixels of the words that say what an axis is, and of the scale of colours
 const LEGEND = 260 // pixels of the scale, with all its words
-const LOOKS = "this token looks …", LOOKED = "… at this one"
+const LOOKS = "this token attends …", LOOKED = "… to this one"
 
 /**
  * @typedef {object} Shown
@@ -244,7 +244,7 @@ function names(self, context, { cell, edge, ink, chosen, paper, written }) {
 function say(self, side) {
   const { tokens, row, column, shown, palette, cells } = self, value = shown.weight(row, column)
   const share = shown.exact ? `${(value * 100).toFixed(1)}%` : `about ${Math.round(value * 100)}%`
-  write(self.said, `“${tokens[row]}” at position ${row} looks at “${tokens[column]}” at position ${column}: ${share}`)
+  write(self.said, `“${tokens[row]}” at position ${row} attends to “${tokens[column]}” at position ${column}: ${share}`)
   self.canvas.setAttribute("aria-label", `${shown.title}. Queries go down, keys to the right. ${self.said.textContent}. Arrow keys move.`)
   const letters = tokens.every((t) => [...t].length <= 2)
   self.strip.classList.toggle("gf-heads-letters", letters)

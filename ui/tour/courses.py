@@ -207,7 +207,7 @@ def _words(where: str, table: Mapping[str, Any], name: str, most: int) -> str:
         raise CourseError(f"{where}: `{name}` is a text; one with a colon in it stands in quotation marks.")
     text = " ".join(found.split())
     if len(text) > most:
-        raise CourseError(f"{where}: `{name}` has {len(text)} letters; {most} fit.")
+        raise CourseError(f"{where}: `{name}` has {len(text)} characters; {most} fit.")
     return text
 
 

@@ -16,14 +16,14 @@ MODULUS = len(SIGNS)  # a prime
 LETTERS = "abcdefgh"
 
 _ALL = (
-    rewriting("copy", "Copy", "Write the letters once more.", LETTERS, 8, lambda q: range(len(q))),
+    rewriting("copy", "Copy", "Write the characters once more.", LETTERS, 8, lambda q: range(len(q))),
     rewriting(
-        "reverse", "Reverse", "Write the letters backwards.", LETTERS, 8, lambda q: range(len(q))[::-1]
+        "reverse", "Reverse", "Write the characters backwards.", LETTERS, 8, lambda q: range(len(q))[::-1]
     ),
     rewriting(
         "sort",
         "Sort",
-        "Write the letters in the order of the alphabet.",
+        "Write the characters in the order of the alphabet.",
         LETTERS,
         8,
         lambda q: sorted(range(len(q)), key=lambda i: q[i]),
@@ -50,7 +50,7 @@ _ALL = (
         SIGNS,
         held_out=0.35,
     ),
-    markov("markov", "Markov source", "Two letters decide which can follow.", "abcdef"),
+    markov("markov", "Markov source", "Two characters decide which can follow.", "abcdef"),
 )
 
 TASKS: dict[str, Task] = {task.name: task for task in _ALL}

@@ -55,7 +55,7 @@ def rewriting(
         right=right,
         answer=answer,
         sources=sources,
-        form=f"{count} letters from {letters[0]} to {letters[-1]}",
+        form=f"{count} characters from {letters[0]} to {letters[-1]}",
         asks=asks,
         key=lambda line: line[:count],
     )
@@ -125,7 +125,7 @@ def repeating(
         right=right,
         answer=answer,
         sources=sources,
-        form=f"{shortest} to {longest} different letters from {min(letters)} to {max(letters)}",
+        form=f"{shortest} to {longest} different characters from {min(letters)} to {max(letters)}",
         asks=asks,
         key=lambda line: line[: again(line)],
     )

@@ -128,12 +128,12 @@ def _table(subject: Subject, unit: Directions, examples: tuple[Four, ...]) -> No
                 "expected": d,
                 "nearest of all": subject.vocabulary[found.nearest],
                 "nearest without the three": subject.vocabulary[found.answer],
-                "place of the expected": found.rank,
-                "its place near c alone": found.rank_near_c,
+                "position of the expected": found.rank,
+                "its position near c alone": found.rank_near_c,
             }
         )
     table = pd.DataFrame(rows)
-    for place in {"place of the expected", "its place near c alone"} & set(table):
+    for place in {"position of the expected", "its position near c alone"} & set(table):
         table[place] = table[place].astype("Int64")
     st.dataframe(table, hide_index=True, width="stretch", key="embed_analogies")
-    st.caption("Places are counted from 1, the three words left out. Empty: a word that this model cuts.")
+    st.caption("Positions are counted from 1, the three words left out. Empty: a word that this model cuts.")

@@ -33,7 +33,7 @@ LOOKUP = Words(
         " weights: they become whatever helps to predict."
     ),
     attempt=(
-        "Choose a letter that comes twice: both take the same row. Then look at what the position adds to"
+        "Choose a character that comes twice: both take the same row. Then look at what the position adds to"
         " it. With a run of yours, drag the step and see the rows grow out of noise."
     ),
 )

@@ -76,7 +76,8 @@ def draw_effect(heads: int, times: float) -> None:
 def _draw_effect(subject: Subject, times: float) -> None:
     if subject.config.mixer == "none":
         st.info(
-            "This model has no mixer: its tokens never look at each other, so there is no pattern to change."
+            "This model has no mixer: its tokens never attend to each other, so there is no pattern to"
+            " change."
             " Choose another model above."
         )
         return

@@ -132,7 +132,7 @@ def _draw_facts(models: dict[Position, Checkpoint]) -> None:
             "enters at": HOOK_NAMES[scheme.hook],
             "tells": {
                 "nothing": "nothing: the causal mask alone",
-                "absolute": "which place",
+                "absolute": "which position",
                 "relative": "how far back",
             }[scheme.carries],
             "parameters here": f"{parameters_added(here, name):,}",

@@ -58,7 +58,8 @@ def draw_similarity(models: dict[Position, Checkpoint]) -> None:
         )
     st.caption(
         "1 means that distance makes no difference. Added to the embedding: the cosine of the same token at"
-        " two places. RoPE: the score of equal q and k, turned, as a share of that at distance 0. ALiBi and"
+        " two positions. RoPE: the score of equal q and k, turned, as a share of that at distance 0. ALiBi"
+        " and"
         " T5: the factor $e^{bias}$ that the distance puts on a weight, as a share of the largest, a line"
         f" for each head. Dotted upright: {context}, the training context. {_initial_sentence(found)}"
     )
@@ -80,7 +81,7 @@ def _initial_sentence(found: Found) -> str:
     if "learned" in found:
         low, high = found["learned"][1].range_apart
         near += (
-            "An untrained table tells that two places differ, and not how far apart they are:"
+            "An untrained table tells that two positions differ, and not how far apart they are:"
             f" {low:.2f} to {high:.2f} at every distance."
         )
     return near

@@ -11,11 +11,11 @@ from ui.text.numbers import number
 CHANGED = {
     "none": Choice(
         "No word's row changes",
-        "Attention weighs words whatever their places, but the mask decides who is there to be weighed.",
+        "Attention weighs words whatever their positions, but the mask decides who is there to be weighed.",
     ),
     "some": Choice(
         "Only those of some words change",
-        "Moving a word changes what the others see of it only where something tells places apart.",
+        "Moving a word changes what the others see of it only where something tells positions apart.",
     ),
     "all": Choice(
         "Every word's row changes",

@@ -99,7 +99,7 @@ def _draw_largest(effect: OrderEffect, scheme: Position, causal: bool) -> None:
     st.caption(
         f"One attention layer of {plan.n_heads} heads, width {plan.d_model}, seed {plan.seed}, untrained;"
         f" {ENTERS.get(scheme, scheme)}. Its matrices have the standard deviation $1/\\sqrt{{inputs}}$:"
-        " with the usual 0.02 all words would look at each other almost alike."
+        " with the usual 0.02 all words would attend to each other almost alike."
     )
 
 

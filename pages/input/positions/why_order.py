@@ -49,7 +49,7 @@ def _draw_order(subject: Subject, move: Move, seed: int) -> None:
     if unit == "words" and moves_nothing(order):
         st.caption(
             ":material/info: The text is one word, so moving words changes nothing. Let the tokens change"
-            " places instead."
+            " positions instead."
         )
     settings = _measured(subject.key, subject.ids, tuple(order.tolist()), subject.model)
     _draw_losses(settings, subject)

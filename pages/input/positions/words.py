@@ -39,7 +39,7 @@ TABLE = Words(
     ),
     why=(
         "It is added to the embeddings before the first block, so that the same word is another vector in"
-        " another place. Wavelengths that grow by a constant factor give every scale of distance its own"
+        " another position. Wavelengths that grow by a constant factor give every scale of distance its own"
         " pair of dimensions."
     ),
     attempt=(
@@ -138,13 +138,14 @@ AGAINST = Words(
         " its end: each point is the score, in a head of the first block. On top: where positions enter."
     ),
     why=(
-        "Added to the embedding (Vaswani et al. 2017), a place is mixed into everything that the token is,"
+        "Added to the embedding (Vaswani et al. 2017), a position is mixed into everything that the token is,"
         " and $(e + p_m)W_Q \\cdot (e' + p_n)W_K$ has terms in $m$ and in $n$ alone. Turned (Su et al."
-        " 2021), only $m - n$ is left: what a head learns at one place holds at every other."
+        " 2021), only $m - n$ is left: what a head learns at one position holds at every other."
     ),
     attempt=(
         "Change the distance: RoPE's line moves up and down and stays flat. Choose another head and other"
-        " letters. “Measure it” has the scores of every two places: stripes along the diagonal are RoPE's."
+        " characters. “Measure it” has the scores of every two positions: stripes along the diagonal are"
+        " RoPE's."
     ),
 )
 

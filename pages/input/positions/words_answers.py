@@ -57,7 +57,7 @@ def order_sentence(before: str, after: str, scheme: Position, causal: bool, effe
         ),
         "mask leaks": (
             f"No positions, and yet rows change by up to **{largest}**: the causal mask by itself leaks some"
-            " order, since an early word looks at fewer words than a late one. Without the mask it is"
+            " order, since an early word attends to fewer words than a late one. Without the mask it is"
             f" {bare}."
         ),
         "distances kept": (
@@ -75,9 +75,10 @@ def order_sentence(before: str, after: str, scheme: Position, causal: bool, effe
 def waves_sentence(waves: Waves) -> str:
     fast, slow = waves.wavelength[0], waves.wavelength[-1]
     return (
-        f"Every place gets a row of its own. The fastest wave comes round every **{fast:.2f}** places and"
+        f"Every position gets a row of its own. The fastest wave comes round every **{fast:.2f}** positions"
+        " and"
         f" tells neighbours apart; the slowest needs **{slow:,.1f}** and tells early from late."
-        f" {waves.complete} of {len(waves.theta)} waves go round within these {waves.length:,} places."
+        f" {waves.complete} of {len(waves.theta)} waves go round within these {waves.length:,} positions."
     )
 
 
@@ -85,11 +86,13 @@ def clock_sentence(waves: Waves) -> str:
     fast, slow, count = waves.wavelength[0], waves.wavelength[-1], len(waves.theta)
     if count == 1:
         return (
-            f"A place is read off **one hand** that goes round in {fast:.2f} places: after that it points"
+            f"A position is read off **one hand** that goes round in {fast:.2f} positions: after that it"
+            " points"
             " almost where it was."
         )
     return (
-        f"A place is read off **{count} hands** at once: the fastest needs {fast:.2f} places for a round, the"
+        f"A position is read off **{count} hands** at once: the fastest needs {fast:.2f} positions for a"
+        " round, the"
         f" slowest {slow:,.1f}."
     )
 
@@ -104,7 +107,8 @@ def similarity_sentence(similarity: Similarity, length: int) -> str:
             f" distance {again}. With few hands, or only fast ones, positions repeat."
         )
     return (
-        f"Near places are alike and far ones less: cosine **{curve[1]:.3f}** at distance 1, {curve[ten]:.3f}"
+        f"Near positions are alike and far ones less: cosine **{curve[1]:.3f}** at distance 1,"
+        f" {curve[ten]:.3f}"
         f" at {ten}, {curve[far]:.3f} at {far}, wherever the two stand."
     )
 
@@ -125,24 +129,28 @@ def learned_sentence(picture: str, learned: PositionTable, waves: PositionTable)
     if picture == "table":
         return (
             f"{length} × {width} = **{length * width:,}** learned numbers, where waves need none; and no row"
-            f" for place {length}, so a longer text cannot be read. Position 0 is"
+            f" for position {length}, so a longer text cannot be read. Position 0 is"
             f" {learned.first_to_median:.1f} times as long as the median position."
         )
     if picture == "path":
         return (
             f"Two directions keep **{learned.shown_variance:.0%}** of what differs between the learned"
-            f" places, and {waves.shown_variance:.0%} between the sinusoidal ones. Joined in order, places"
+            f" positions, and {waves.shown_variance:.0%} between the sinusoidal ones. Joined in order,"
+            " positions"
             " that have learned to be near make a path, the others a knot."
         )
     if learned.knows_near:
         return (
-            "Near places have found each other, though nobody told the table that 4 comes after 3: neighbours"
-            f" have a cosine of **{signed(near, 2)}** on average, places {length // 2} apart"
+            "Near positions have found each other, though nobody told the table that 4 comes after 3:"
+            " neighbours"
+            f" have a cosine of **{signed(near, 2)}** on average, positions {length // 2} apart"
             f" {signed(half, 2)}."
         )
     return (
-        f"Near places are hardly more alike than far ones: neighbours have a cosine of **{signed(near, 2)}**"
-        f" on average, places {length // 2} apart {signed(half, 2)}. This table has not learned what near is,"
+        "Near positions are hardly more alike than far ones: neighbours have a cosine of"
+        f" **{signed(near, 2)}**"
+        f" on average, positions {length // 2} apart {signed(half, 2)}. This table has not learned what"
+        " near is,"
         " or not yet."
     )
 
@@ -213,7 +221,7 @@ def against_sentence(
     added: DistanceScores, turned: DistanceScores, letters: tuple[str, str], distance: int
 ) -> str:
     """Compares an added position with a rotated one. `letters` (query, key) as Markdown."""
-    back = "1 place" if distance == 1 else f"{distance} places"
+    back = "1 position" if distance == 1 else f"{distance} positions"
     return (
         f"**With RoPE only the distance counts:** “{letters[0]}” scores “{letters[1]}” {back} back with"
         f" **{signed(turned.mean, 2)}** everywhere. Added waves make it anything from"
@@ -260,7 +268,7 @@ def reach_sentence(
     """
     held, lost = (_listed(some) for some in (reach.held, reach.lost))
     within = f"Within {context}, {TITLES[best[0]]} is best (**{best[1]:.2f}** nats per character)."
-    far = f"Read {times * context} letters after training on {context}"
+    far = f"Read {times * context} characters after training on {context}"
     last = "; a learned table has no answer" if ends else ""
     if held and lost:
         return f"{within} {far}, **{held}** holds; {lost} nats worse{last}."

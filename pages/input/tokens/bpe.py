@@ -43,7 +43,7 @@ def draw_bpe() -> None:
     if not watched.seen.tokenizer.merges:
         st.info(
             "There is nothing to merge: no two symbols stand side by side in one word. Write at least one"
-            " word of two letters."
+            " word of two characters."
         )
         return
     left, right = st.columns([15, 8], gap="medium")

@@ -166,7 +166,7 @@ def _draw_ways(texts: Texts, new_tokens: int) -> None:
         some = " · ".join(f"“{safe(show_bytes(token))}”" for token in crossing[:10])
         st.markdown(
             f"Left whole, {len(crossing):,} of the tokens learned from bytes run across a border of words,"
-            f" such as {some}. They save tokens here, and would be useless elsewhere: a place in the"
+            f" such as {some}. They save tokens here, and would be useless elsewhere: a position in the"
             " vocabulary for each word *and* for each way it happens to meet its neighbour."
         )
     else:

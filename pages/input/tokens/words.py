@@ -19,12 +19,12 @@ BPE = Words(
         " learned; equal tokens have equal colours."
     ),
     why=(
-        "A model reads ids, not letters. Frequent words become one token each, so the text gets short;"
+        "A model reads ids, not characters. Frequent words become one token each, so the text gets short;"
         " rare ones are spelled in pieces, so nothing is unknown. Attention costs $T^2$: half the tokens,"
         " a quarter of the work."
     ),
     attempt=(
-        "Choose “Languages” and watch letters that are not English being put together from bytes first."
+        "Choose “Languages” and watch characters that are not English being put together from bytes first."
         " Then switch the pre-splitting off: tokens begin to run across the borders of words."
     ),
 )
@@ -35,7 +35,7 @@ COMPARE = Words(
         " colours mean nothing else. Bytes such as `E2 82` stand where a token ends inside a character."
     ),
     why=(
-        "The model never sees the letters, only the ids. What a language, a sum or a name costs, and what"
+        "The model never sees the characters, only the ids. What a language, a sum or a name costs, and what"
         " is hard about it, is settled here, before the first matrix: few tokens mean a longer memory and"
         " less work."
     ),
@@ -56,7 +56,7 @@ ROUNDTRIP = Words(
         " text there is."
     ),
     attempt=(
-        "Take “To be or not to be”: all of it comes back. Then write one letter that Shakespeare does"
+        "Take “To be or not to be”: all of it comes back. Then write one character that Shakespeare does"
         " not use,"
         " or an emoji, and count its bytes."
     ),
@@ -196,7 +196,7 @@ SPECIAL = (
     " *program* puts its id between them when a model is trained, and a model that produces it has"
     " finished. It must never come out of what a person types, or anybody could end the document in the"
     " middle of an instruction and begin another. So user text is encoded as ordinary text"
-    " (`encode_ordinary`): the same letters become ordinary tokens."
+    " (`encode_ordinary`): the same characters become ordinary tokens."
 )
 
 
@@ -270,7 +270,7 @@ def share_of(first: Cost, last: Cost, d: int) -> str:
 
 
 PERPLEXITY = (
-    "A model's loss is counted for each token, and a long token is harder to guess than a letter. So the"
+    "A model's loss is counted for each token, and a long token is harder to guess than a character. So the"
     " *perplexity* $e^{loss}$, the effective number of choices, does not compare across"
     " vocabularies. Divided by the characters of a token it does: *bits per character*. The table has models"
     " that are all equally good, at 2 bits per character: $perplexity ="
@@ -307,7 +307,7 @@ def single_line(line: str, characters: int, isolated: int, with_empty: int, runn
 def came_back(trip: RoundTrip) -> str:
     """Says what one tokenizer's ids are decoded to."""
     if trip.same:
-        return f"back: “{trip.back}”, letter for letter"
+        return f"back: “{trip.back}”, character for character"
     if trip.lost:
         named = ", ".join(f"“{one}”" for one in trip.lost[:6])
         return f"back: “{trip.back}”. No id for {named}"
@@ -320,10 +320,10 @@ def round_trip(trips: dict[str, RoundTrip], entries: dict[str, int]) -> str:
     letters = trips["Characters"]
     if len(whole) == len(trips):
         return (
-            f"**The text comes back letter for letter from all {len(trips)} tokenizers**: the same"
+            f"**The text comes back character for character from all {len(trips)} tokenizers**: the same"
             f" {letters.cut.tokens}"
-            f" letters and blanks are {letters.cut.tokens} ids by characters and"
-            f" {trips['BPE'].cut.tokens} by BPE. A letter that nobody has listed changes that: try “bé”."
+            f" characters and blanks are {letters.cut.tokens} ids by characters and"
+            f" {trips['BPE'].cut.tokens} by BPE. A character that nobody has listed changes that: try “bé”."
         )
     if letters.lost:
         one = safe(letters.lost[0])
@@ -334,7 +334,8 @@ def round_trip(trips: dict[str, RoundTrip], entries: dict[str, int]) -> str:
             f" spells it: **its {trips['BPE'].cut.tokens} ids decode to the same text**."
         )
     return (
-        f"**The text comes back letter for letter from {len(whole)} of {len(trips)} tokenizers.** The list of"
+        f"**The text comes back character for character from {len(whole)} of {len(trips)} tokenizers.** The"
+        " list of"
         " words keeps no blanks, and has no id for a word that it was not made from."
     )
 

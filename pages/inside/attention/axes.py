@@ -15,7 +15,7 @@ from ui.figures.patterns import token_axis
 from ui.figures.theme import colour
 
 LINE = 9.0  # pixels that one label needs, one below the other
-LOOKS, LOOKED = "this token looks …", "… at this one"  # who is down, who is across
+LOOKS, LOOKED = "this token attends …", "… to this one"  # who is down, who is across
 BLANKS = "␣⏎⇥"
 MASKED = colour("quiet", 25)  # behind cells that are no weights: later tokens, which the mask hides
 LEFT_OUT = 0.25  # of the words, at most, for want of room

@@ -93,7 +93,8 @@ def arcs(subject: Subject, patterns: np.ndarray, layer: int, head: int) -> None:
             " the stronger a line, the more weight."
         ),
         "hint": (
-            "Left: the token that looks. Right: what it looks at. Point at a token, or walk with the arrow"
+            "Left: the token that attends. Right: what it attends to. Point at a token, or walk with the"
+            " arrow"
             " keys. Weights below 0.02 are drawn for the token in hand only."
         ),
     }

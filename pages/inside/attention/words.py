@@ -50,7 +50,7 @@ DOES: dict[Habit, str] = {  # "Head 2 of layer 1 ..."
     "name_mover": "copies with **{value}** of its last token's weight",
     "own_word": "gives **{value}** of its weight to the word it is in",
     "broad": "looks broadly, at **{value}** of the largest possible entropy",
-    "near": f"gives **{{value}}** of its weight to tokens at most {NEAREST} places away",
+    "near": f"gives **{{value}}** of its weight to tokens at most {NEAREST} positions away",
     "first": "rests on the first token with **{value}** of its weight",
 }
 MENTIONED = 3  # habits in one sentence
@@ -138,7 +138,8 @@ def heads(subject: Subject) -> Words:
         return MEASURED
     return Words(
         see=(
-            "One row for each token that looks, one column for each token it can look at. A row's weights sum"
+            "One row for each token that attends, one column for each token it can attend to. A row's"
+            " weights sum"
             f" to 1{reach} Point at a small picture: it is shown large. A click keeps it."
         ),
         why=(
@@ -158,7 +159,7 @@ def heads(subject: Subject) -> Words:
 # Step by step -----------------------------------------------------------------------------------
 
 STEPS_QUESTION = "How does a head turn tokens into weights?"
-LOOKS = "The token that looks"
+LOOKS = "The token that attends (query)"
 
 
 def step_by_step(labels: Sequence[str], w: WrittenOut, query: int, key: int) -> str:
@@ -166,7 +167,7 @@ def step_by_step(labels: Sequence[str], w: WrittenOut, query: int, key: int) -> 
     looks, there = safe(labels[query]), safe(labels[key])
     product, score = (minus(f"{value:.2f}") for value in (w.raw, w.masked))
     return (
-        f"How much “{looks}” looks at “{there}”: their product q·k is **{product}**, the score made of it"
+        f"How much “{looks}” attends to “{there}”: their product q·k is **{product}**, the score made of it"
         f" **{score}**, and the softmax over all {w.seen} tokens that it sees turns this score into"
         f" **{w.weight:.0%}** of the weight."
     )
@@ -213,7 +214,10 @@ MEASURES = {  # by the field of HeadNumbers, or the place
         "Entropy over the largest possible, $\\ln n$ for $n$ visible tokens. 1: perfectly even.",
     ),
     "distance": Measure(
-        "Distance", "tokens", None, "Mean distance from the token that looks to what it looks at, weighted."
+        "Distance",
+        "tokens",
+        None,
+        "Mean distance from the token that attends to what it attends to, weighted.",
     ),
     "previous": _share("Previous token", "Weight on the token just before."),
     "first": _share("First token", "Weight on position 0, from all later positions: the “sink” score."),
@@ -221,10 +225,10 @@ MEASURES = {  # by the field of HeadNumbers, or the place
         "Start of the word", "Weight on the first token of the word, and on the blank before it."
     ),
     "own_word": _share("Own word", "Weight on the tokens of the word that the token is in."),
-    "near": _share("Nearby", f"Weight on tokens that are at most {NEAREST} places away."),
+    "near": _share("Nearby", f"Weight on tokens that are at most {NEAREST} positions away."),
     "breaks": _share("Blanks and punctuation", "Weight on tokens without letter or digit."),
     "same": _share("Same token", "Weight on the same token where it stood before."),
-    "itself": _share("Itself", "Weight on the token's own place."),
+    "itself": _share("Itself", "Weight on the token's own position."),
     "induction": _share(
         "Induction", "On random tokens read twice: weight on the token that followed last time."
     ),

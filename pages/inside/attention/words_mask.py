@@ -14,7 +14,7 @@ CURVES_ALT = "Two curves of loss over the steps of a training: with the causal m
 LOSSES_ALT = "The loss of each token of the text, with the causal mask and without it, in the model above."
 RECIPE = (
     f"The curves were measured once, and come with the app: the preset “fast”, {STEPS} steps on Tiny"
-    " Shakespeare, the same seed, with the mask and without; loss on unseen text; letters drawn at"
+    " Shakespeare, the same seed, with the mask and without; loss on unseen text; characters drawn at"
     " temperature"
     f" 0.8 after “{PROMPT}” (`engine/experiments/no_causal_mask.py` does it again)."
 )
@@ -36,7 +36,7 @@ def masked(future: float, loss_with: float, loss_without: float, step: int) -> s
     if step == 0:
         return f"{first} Before a training both models guess: move the step."
     return (
-        f"{first} A model *trained* without it copies the very letter that it should predict (loss"
+        f"{first} A model *trained* without it copies the very character that it should predict (loss"
         f" **{loss_without:.2f}** against **{loss_with:.2f}** nats after {step} steps) and cannot write."
     )
 

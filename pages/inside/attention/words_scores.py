@@ -101,7 +101,7 @@ OWN, OTHERS, KEPT = "score with itself", "score with others (size)", "weight tha
 SELF_MEASURED = (
     "Untrained models: embeddings drawn from N(0, 1), matrices from N(0, 1/width). A score is q · k /"
     " √width. *Size* is the root of the mean square. The weight that stays counts further copies of the"
-    " same letter as itself."
+    " same character as itself."
 )
 TRAINED = ("last", "similarity", "two-matrices", "attention-1")  # rungs, with 64 numbers
 
@@ -114,14 +114,14 @@ def self_alt(terms: Sequence[SelfTerm]) -> str:
     text = ", ".join(
         f"{RUNG_NAMES[one.kind]} {one.self_score:.1f}, {one.self_weight:.0%} of the weight" for one in terms
     )
-    return f"Untrained models at width {terms[0].d_model}; a letter's score with itself: {text}."
+    return f"Untrained models at width {terms[0].d_model}; a character's score with itself: {text}."
 
 
 def self_answer(terms: Sequence[SelfTerm]) -> str:
     """Says how much weight stays with a letter itself, compared as it is and by queries and keys."""
     raw, _, two = terms
     return (
-        f"**A letter is most like itself:** with {raw.d_model} numbers it scores **{raw.self_score:.1f}**"
+        f"**A character is most like itself:** with {raw.d_model} numbers it scores **{raw.self_score:.1f}**"
         f" with itself, about {raw.other_score:.1f} with others, and **{raw.self_weight:.0%}** of its weight"
         f" stays. With queries and keys it is **{two.self_weight:.0%}**."
     )
@@ -133,8 +133,9 @@ def self_trained(losses: Mapping[str, float]) -> str:
         return ""
     last, similar, apart, residual = (f"{losses[name]:.2f}" for name in TRAINED)
     return (
-        f"Trained, raw similarity learns no more than the last letter tells: **{similar}** and {last} nats."
-        f" With queries and keys that letter is lost: **{apart}**; a residual brings it back: {residual}."
+        f"Trained, raw similarity learns no more than the last character tells: **{similar}** and {last}"
+        " nats."
+        f" With queries and keys that character is lost: **{apart}**; a residual brings it back: {residual}."
     )
 
 
@@ -150,13 +151,14 @@ SELF_BY_HAND = (
 )
 SELF = Words(
     see=(
-        "Three models before any training, reading the same letters: row by row what each letter looks at. A"
+        "Three models before any training, reading the same characters: row by row what each character"
+        " attends to. A"
         " vector's product with itself is the sum of its squares, about as large as it has numbers; with"
         " another vector, pluses and minuses cancel."
     ),
     why=(
         "Divided by √width, the score with itself is still about √width, and the softmax gives it"
-        " everything: the model sees its last letter alone. One matrix for both sides changes nothing,"
+        " everything: the model sees its last character alone. One matrix for both sides changes nothing,"
         " since Wx is compared with Wx. Queries and keys of their own take the special place away, and"
         " training can put it where it is useful."
     ),

@@ -24,7 +24,7 @@ SAID = {
     ),
 }
 HOLDS = {
-    "copies": "It looks at what followed the same token last time; nobody else does it as well.",
+    "copies": "It attends to what followed the same token last time; nobody else does it as well.",
     "before": "All heads that copy find their place by what it wrote beside each token.",
     "idle": "It takes part in no copying, and is missed all the same: what it does every text needs.",
 }

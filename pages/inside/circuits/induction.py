@@ -40,7 +40,7 @@ def draw_induction(subject: Subject) -> None:
         st.info("This model's context or vocabulary is too small to read two different tokens twice.")
         return
     row = st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
-    hint = "Different words of the model's vocabulary, drawn at random; letters where it has no words."
+    hint = "Different words of the model's vocabulary, drawn at random; characters where it has no words."
     count = widgets.select("Random tokens", counts, "induction_count", first=24, container=row, hint=hint)
     seed = widgets.whole(
         "Draw",
@@ -159,7 +159,7 @@ def _every_head(repeat: Repeat) -> None:
     best = [
         {
             "head": words.name_of(one.layer, one.head),
-            "looks at what came after": one.value,
+            "attends to what came after": one.value,
             "at the token before": float(repeat.previous[one.layer, one.head]),
         }
         for one in repeat.best[:10]

@@ -62,7 +62,8 @@ def read_twice(repeat: Repeat, guessing: float) -> str:
 
 
 INDUCTION_METHOD = (
-    "**Score**: mean weight from each place of the second reading to the place after the same token's first"
+    "**Score**: mean weight from each position of the second reading to the position after the same token's"
+    " first"
     " occurrence; {strong} and more counts as an induction head. **Off** means that the head writes nothing,"
     " at any token, and the model is read anew from there on. **Random heads**: for each head that is off,"
     " another of the same layer whose score is below {weak}, or of the nearest layer that has one left; four"
@@ -140,7 +141,7 @@ REAL = "Then take SmolLM2 in the bar, which reads words and was trained on much 
 
 SINKS_SMALL = "Go through the five ways: this model hardly minds any. Give it a longer text of its kind."
 FACT_SMALL = (
-    "Write your own beginning and leave the answer empty: easy letters are settled early, others late."
+    "Write your own beginning and leave the answer empty: easy characters are settled early, others late."
 )
 
 
@@ -149,7 +150,8 @@ def induction(subject: Subject) -> Words:
     if subject.is_pretrained:
         return INDUCTION
     attempt = (
-        f"Draw other letters. {REAL}: the same heads copy in each draw. In a run of yours with repeats in its"
+        f"Draw other characters. {REAL}: the same heads copy in each draw. In a run of yours with repeats"
+        " in its"
         " text, slide through the training: such heads appear all at once."
     )
     return replace(INDUCTION, attempt=attempt)
@@ -306,7 +308,8 @@ def fact_answer(fact: Fact, subject: Subject) -> str:
         guess = safe(subject.vocabulary[fact.guess[-1]])
         text = (
             f"{word} ends as number **{fact.rank[-1]:,}**, with a probability of {fact.probability[-1]:.3f}:"
-            f" the model would write “{guess}”. Its best place on the way is {fact.rank[fact.best]:,}, after"
+            f" the model would write “{guess}”. Its best position on the way is {fact.rank[fact.best]:,},"
+            " after"
             f" {names[fact.best]}."
         )
     else:

@@ -41,7 +41,7 @@ def alignment_figure(
         "colorscale": SEQUENTIAL,
         "hoverongaps": False,
         **named_cells(
-            [f"writes {n}" for n in placed(written)], [f"looks at {n}" for n in placed(source)], ", "
+            [f"writes {n}" for n in placed(written)], [f"attends to {n}" for n in placed(source)], ", "
         ),
         "hovertemplate": "%{hovertext}<br>weight %{z:.3f}<extra></extra>",
         "colorbar": {"thickness": 10, "title": {"text": "weight", "side": "right"}},

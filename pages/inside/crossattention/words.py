@@ -90,13 +90,15 @@ def formed(step: int, targets: int, score: AlignmentScore) -> str:
     best = score.best
     return (
         f"After **{step:,}** steps of its training, writing {targets} targets that it never saw: all heads"
-        f" together look at a true place for **{score.together:.0%}** of {score.symbols:,} symbols, head"
+        f" together attend to a true position for **{score.together:.0%}** of {score.symbols:,} symbols, head"
         f" {best.layer}.{best.head} for **{best.value:.0%}**; by chance it would be {score.chance:.0%}."
     )
 
 
 def grown_alt(steps: Sequence[int]) -> str:
-    return f"Share of symbols that are looked at in the right place, at {len(steps)} steps of the training."
+    return (
+        f"Share of symbols that are looked at in the right position, at {len(steps)} steps of the training."
+    )
 
 
 def unmarked(crossing: WrittenTarget, look: Look | None) -> str:
@@ -105,7 +107,7 @@ def unmarked(crossing: WrittenTarget, look: Look | None) -> str:
     if not crossing.ended:
         wrote += f", stopped after {len(crossing.written)} tokens"
     if look is None:
-        return f"{wrote}. There are 0 words in the source to look at."
+        return f"{wrote}. The source is empty."
     here, there = (
         safe(one[at].strip()) for one, at in ((crossing.written, look.query), (crossing.source, look.key))
     )
@@ -205,7 +207,8 @@ def trained(both: Mapping[str, Swapped], at: int) -> str:
 
 MASKS = Words(
     see=(
-        "Left, what each of the decoder's two attentions may look at, for a batch of two sources. Right, two"
+        "Left, what each of the decoder's two attentions may attend to, for a batch of two sources. Right,"
+        " two"
         " runs on dates that differ only in where the two masks went."
     ),
     why=(

@@ -138,7 +138,7 @@ def _elsewhere(subject: Subject, layer: int, neuron: int, is_signed: bool, conta
     near = measured(
         ("contexts near", subject.key, layer, neuron, source, tuple(at.tolist())),
         lambda: activations_near(subject.model, ids, layer, neuron, starts, found.window, batch=1),
-        "Reading around the strongest places",
+        "Reading around the strongest positions",
     )
     if near is None:
         return None

@@ -22,7 +22,7 @@ MASSIVE = (
 
 NEURONS = Words(
     see=(
-        "Left, the places in the corpus that excite this neuron most: the token that does is framed, its"
+        "Left, the positions in the corpus that excite this neuron most: the token that does is framed, its"
         " number in front. Right, what the neuron then adds to the logits: tokens that it raises, in orange,"
         " and that it lowers, in blue."
     ),
@@ -31,12 +31,13 @@ NEURONS = Words(
         " recognises something, its column of $W_{out}$ the value that is added to the stream. Facts are"
         " found there: ROME and MEMIT (Meng et al. 2022, 2023) change what a model believes of a city by"
         " changing one such matrix, or a few, and in large models single neurons were found for past tenses"
-        " or for Canada. Attention carries things from place to place; the feed-forward"
+        " or for Canada. Attention carries things from position to position; the feed-forward"
         " network knows what goes with them."
     ),
     attempt=(
         "Go through the neurons of a layer: what do the framed tokens have in common? Layers near the input"
-        " like letters, later ones what comes next. Then take an untrained model, where there is nothing to"
+        " like characters, later ones what comes next. Then take an untrained model, where there is nothing"
+        " to"
         " find. With a run of your own, drag the scrubber and watch a neuron find its task."
     ),
 )
@@ -68,13 +69,14 @@ def _raises(raised: list[str]) -> str:
 def likes(layer: int, neuron: int, liked: FavouriteToken, word: str, raised: list[str]) -> str:
     """Says what excites a neuron in the corpus, and what it raises."""
     where = (
-        f"all {liked.places} of its strongest places"
+        f"all {liked.places} of its strongest positions"
         if liked.count == liked.places
-        else f"**{liked.count}** of its {liked.places} strongest places"
+        else f"**{liked.count}** of its {liked.places} strongest positions"
     )
     if liked.count == 1:
         return (
-            f"Neuron {neuron} of layer {layer} has no favourite token: its {liked.places} strongest places,"
+            f"Neuron {neuron} of layer {layer} has no favourite token: its {liked.places} strongest"
+            " positions,"
             f" up to"
             f" **{minus(f'{liked.value:.2f}')}**, are all at different ones. What it writes raises"
             f" {_raises(raised)}."
@@ -113,7 +115,7 @@ def what_is_written(how: str, is_signed: bool, norm_step: str) -> str:
         return said
     return (
         f"{said} When its activation is negative, as a gated neuron's can be, promoted and suppressed change"
-        " places."
+        " positions."
     )
 
 

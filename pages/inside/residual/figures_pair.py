@@ -88,6 +88,6 @@ def _level(y: float) -> dict[str, Any]:
 
 
 def _named_level(y: float) -> dict[str, Any]:
-    text = f"only counting letters: {y:.2f}"
+    text = f"only the unigram baseline: {y:.2f}"
     place = {"xref": "paper", "x": 1, "xanchor": "right", "y": y, "yanchor": "bottom", "showarrow": False}
     return place | {"text": text, "font": {"size": 13, "color": colour("quiet")}}

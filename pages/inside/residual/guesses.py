@@ -17,7 +17,7 @@ SAID = {
         " on the norms.",
     ),
     "stuck": Choice(
-        "It is stuck at counting letters",
+        "It is stuck at the unigram baseline",
         "What is alike cannot be told apart, but so few blocks do not make all tokens alike.",
     ),
 }
@@ -39,6 +39,6 @@ def depth(pair: Pair) -> Guess:
         choices,
         right,
         f"After {pair.steps} steps {n['without']:.2f} nats without them, {n['with']:.2f} with them; counting"
-        f" letters alone is {n['counting']:.2f}. The lines are those of {blocks} now.",
+        f" characters alone is {n['counting']:.2f}. The lines are those of {blocks} now.",
         {"residual_depth": pair.depth, "residual_shown": "losses"},
     )

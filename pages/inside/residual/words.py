@@ -292,7 +292,7 @@ GRADIENT_TITLE = "The gradient after each block, before the first step"
 MADE_BY = (
     "The lines above were made once, by `python -m engine.experiments no-residual`: width 64, 4 heads,"
     " windows of"
-    " 64 letters of Tiny Shakespeare, 8 at a time, AdamW at 0.001, one seed."
+    " 64 characters of Tiny Shakespeare, 8 at a time, AdamW at 0.001, one seed."
 )
 AGAIN_HINT = "Takes from 10 seconds with 1 block to a minute with 8."
 
@@ -323,7 +323,7 @@ def _by_loss(pair: Pair) -> str:
     with_them, without = nats(pair.added.loss), nats(pair.replaced.loss)
     end = {
         "nothing": " (it has learned nothing: that is guessing)",
-        "counts": " (it knows hardly more than how often each letter occurs)",
+        "counts": " (it knows hardly more than how often each character occurs)",
         "less": "",
         "more": "",
     }[pair.learned]

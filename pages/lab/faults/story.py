@@ -113,7 +113,7 @@ def _more(chapter: str, told: Mapping[str, StageRun]) -> None:
             "model": words.NAMES[name],
             "step": f"{look.step:,}",
             "loss": f"{look.loss:.2f}",
-            "the likeliest letters": words.begins(look.greedy, 60),
+            "the likeliest characters": words.begins(look.greedy, 60),
             "drawn": words.begins(look.drawn, 60),
         }
         for name in names

@@ -80,18 +80,18 @@ def recipe(fault: Fault) -> str:
     model, train, _ = fault.healthy()
     depth = "1 block" if model.n_layers == 1 else f"{model.n_layers} blocks"
     text = (
-        f"the first {fault.characters:,} letters of Tiny Shakespeare"
+        f"the first {fault.characters:,} characters of Tiny Shakespeare"
         if fault.characters
         else "Tiny Shakespeare"
     )
     return (
         f"Both: {depth} of {model.d_model} numbers, {model.n_heads} heads, {train.steps} steps of"
-        f" {train.batch_size} windows of {model.context} letters of {text}, from one seed."
+        f" {train.batch_size} windows of {model.context} characters of {text}, from one seed."
     )
 
 
 def patterns(layer: int, head: int) -> str:
-    return f"What head {head} of block {layer} looks at: the healthy model, then the one with the bug."
+    return f"What head {head} of block {layer} attends to: the healthy model, then the one with the bug."
 
 
 def pattern_alt(broken: bool, layer: int, head: int) -> str:

@@ -152,7 +152,7 @@ def before(patient: Patient, spent: int) -> str:
     chart, left = patient.chart, patient.budget - spent
     last = chart.evaluations[-1]
     return (
-        f"This model ended at **{last.validation_loss:.2f} nats** on unseen text, where counting letters"
+        f"This model ended at **{last.validation_loss:.2f} nats** on unseen text, where the unigram baseline"
         f" gives"
         f" {chart.counting:.2f}. You have **{left} minutes** left for tests. What is wrong with it?"
     )
@@ -196,7 +196,8 @@ def patient_alt(patient: Patient) -> str:
     return (
         f"The loss on training text over {chart.steps[-1]:,} steps, ending at {chart.losses[-1]:.2f} nats,"
         f" and on"
-        f" unseen text, ending at {chart.evaluations[-1].validation_loss:.2f}; a line marks counting letters,"
+        f" unseen text, ending at {chart.evaluations[-1].validation_loss:.2f}; a line marks the unigram"
+        " baseline,"
         f" {chart.counting:.2f}."
     )
 
@@ -234,7 +235,7 @@ NAMES = {
 def stuck(both: StageRun, counting: float) -> str:
     last = both.last
     return (
-        f"After {last.step:,} steps the loss is **{last.loss:.2f}**, hardly better than counting letters"
+        f"After {last.step:,} steps the loss is **{last.loss:.2f}**, hardly better than the unigram baseline"
         f" ({counting:.2f}), and it writes “{begins(last.greedy)}”. It is stuck."
     )
 
@@ -261,7 +262,7 @@ def shapes(mask: StageRun, future: float) -> str:
     n = len(mask.pattern)
     return (
         f"Every shape is right: the pattern is ({n}, {n}), and so is a mask that lies on the wrong side."
-        f" Printed, it shows **{future:.0%}** of all weight on later letters: the mask is transposed."
+        f" Printed, it shows **{future:.0%}** of all weight on later characters: the mask is transposed."
     )
 
 
@@ -282,7 +283,7 @@ def as_described(run: StageRun, mask: StageRun) -> str:
     )
 
 
-LINES = {"unigram": "counting letters", "bigram": "counting pairs"}
+LINES = {"unigram": "the unigram baseline", "bigram": "the bigram baseline"}
 BLOCKS = "The norm of the gradient of each block's weights, before the first step."
 
 
@@ -296,7 +297,8 @@ def again(run: StageRun, stored: StageRun) -> str:
 
 def pattern_alt(name: str) -> str:
     return (
-        f"Who looks at whom in the first head of the last block, {name}: queries go down, keys across;"
+        f"Which token attends to which in the first head of the last block, {name}: queries go down, keys"
+        " across;"
         f" above the"
         " diagonal lies what comes later."
     )
@@ -329,6 +331,7 @@ STORY_MADE = (
     f"Made by `python -m engine.experiments story`: the preset “Classic”, {STEPS:,} steps at the learning"
     " rates of that training, the faulty ones stopped after 500. The texts that tell the story say: output"
     " “the the the the”, loss stuck at 4.2, causes a transposed mask and unscaled writes. At 4.17 nats a"
-    " model of 65 letters knows nothing, and cannot know “the”; always taking the likeliest letter, a healthy"
+    " model of 65 characters knows nothing, and cannot know “the”; always taking the likeliest character, a"
+    " healthy"
     " young model writes it."
 )

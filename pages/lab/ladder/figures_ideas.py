@@ -9,7 +9,7 @@ from ui.figures import specs as go
 from ui.figures.theme import colour
 
 MOST = 3.75  # nats: what is beyond stands at the right edge, with its number
-LINES = {"unigram": "letters counted", "bigram": "pairs", "trigram": "triples"}
+LINES = {"unigram": "unigram", "bigram": "bigram", "trigram": "trigram"}
 
 
 def rungs(losses: Mapping[str, float], chosen: str, lines: Mapping[str, float]) -> go.Figure:

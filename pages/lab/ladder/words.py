@@ -15,7 +15,7 @@ ASK_IDEAS = "What does each idea buy?"
 ASK_RACE = "What matters, and what does not?"
 ASK_RUNGS = "Which rung learns fastest?"
 QUESTION = "Question"
-UNITS = {"nats": "nats", "bits": "bits a letter"}
+UNITS = {"nats": "nats", "bits": "bits per character"}
 RUNG = "Rung"
 RUNGS = "Rungs in the race"
 BUDGET = "Budget"
@@ -29,10 +29,11 @@ TEXTS = {"shakespeare": "Tiny Shakespeare", "python": "Python manual", "text": "
 }
 YOURS = "Your text"
 YOURS_HINT = (
-    "Some thousand letters or more: nine tenths are learned from, the rest is what the loss is measured on."
+    "Some thousand characters or more: nine tenths are learned from, the rest is what the loss is measured"
+    " on."
 )
-TOO_SHORT = "Paste a text of some thousand letters under **Text**, and press **Race**."
-SELF_TERM = "Why a letter looks at itself"
+TOO_SHORT = "Paste a text of some thousand characters under **Text**, and press **Race**."
+SELF_TERM = "Why a character attends to itself"
 NOTHING_NEW = "No new line: only a number differs."
 NOT_STORED = "There is no stored race here: `python -m engine.experiments races ladder` makes it."
 SEEDS = "The same runs with other seeds: first weights and batches differ. Losses on all unseen text, nats."
@@ -81,14 +82,15 @@ EXPLODES = (
     " off."
 )
 REMARKS: Mapping[str, str] = {
-    "mean": "An average forgets which letter came last, and that one says most.",
-    "similarity": "Every letter mostly finds itself: it is the bigram model again.",
-    "one-matrix": "With one matrix for both sides a letter still mostly finds itself.",
-    "two-matrices": "It may look elsewhere now, and so no longer keeps its last letter.",
-    "values": "Still no better than the table: only what was gathered goes on, not the letter's own vector.",
-    "attention-1": "A residual keeps the last letter and adds what was gathered to it.",
-    "block-1": "After listening, each letter thinks for itself.",
-    "positions": "Without them it sees a bag of letters. No idea above the bigram model buys as much.",
+    "mean": "An average forgets which character came last, and that one says most.",
+    "similarity": "Every character mostly finds itself: it is the bigram model again.",
+    "one-matrix": "With one matrix for both sides a character still mostly finds itself.",
+    "two-matrices": "It may look elsewhere now, and so no longer keeps its last character.",
+    "values": "Still no better than the table: only what was gathered goes on, not the character's own"
+    " vector.",
+    "attention-1": "A residual keeps the last character and adds what was gathered to it.",
+    "block-1": "The feed-forward network then transforms each position on its own.",
+    "positions": "Without them it sees a bag of characters. No idea above the bigram model buys as much.",
     "heads": "At 64 numbers, four heads have 16 each; several heads pay in larger models.",
     "norm": "Norms buy depth and high rates; at four layers they only slow the start.",
     "modern": "RoPE, RMSNorm, SwiGLU and normed queries and keys, all at once.",
@@ -96,7 +98,8 @@ REMARKS: Mapping[str, str] = {
 
 IDEAS = Words(
     see=(
-        "Each row is a small model, trained alike: 64 numbers a letter, 64 letters at once, 300 steps. Its"
+        "Each row is a small model, trained alike: 64 numbers per character, 64 characters at once, 300"
+        " steps. Its"
         " point is the loss on text that it never saw; dotted lines are what counting reaches. The bar is"
         " what the chosen rung adds to the one it stands on."
     ),
@@ -113,10 +116,10 @@ IDEAS = Words(
 RACE = Words(
     see=(
         "A curve for each model, on text that it never learned from, all on the same batches; but for one"
-        " thing, or one rung, all is alike. Dotted: what counting letters, pairs and triples reaches."
+        " thing, or one rung, all is alike. Dotted: the unigram, bigram and trigram baselines."
     ),
     why=(
-        "The line of pairs (bigram) is where a model begins that looks at more than the last letter. A full"
+        "The bigram baseline is where a model begins that sees more than the last character. A full"
         " block without positions hardly crosses it in this time; with positions it does.\n\nMost choices"
         " matter less than papers make one believe, at least at this size: heads of one width, or a wider"
         " network. What the first weights are and where the norm stands decides how a deep model begins."
@@ -151,7 +154,8 @@ def _one(line: Standing) -> str:
 
 
 CUTS = (
-    " A token is worth several letters, so nats per token say nothing between them: bits a letter divide"
+    " A token is worth several characters, so nats per token say nothing between them: bits per character"
+    " divide"
     " by what all have alike."
 )
 
@@ -177,11 +181,11 @@ def compared(name: str, finish: Finish | None) -> str:
 
 def _stalled(who: list[str]) -> str:
     if not who:
-        return "None is stuck at what counting letters reaches,"
+        return "None is stuck at the unigram baseline,"
     stalls, it = ("stalls", "it has") if len(who) == 1 else ("stall", "they have")
     names = f"*{who[0]}*" if len(who) == 1 else " and ".join(who)
     explode = "does not blow up" if len(who) == 1 else "do not blow up"
-    return f"{names} {stalls}, and {explode}: {it} learned little more than how often letters come,"
+    return f"{names} {stalls}, and {explode}: {it} learned little more than how often characters come,"
 
 
 BEFORE = "As soon as **2** of them have learned a little, it is said here who is ahead."

@@ -20,8 +20,8 @@ SHOWS = {"ends": "end values", "curves": "curves"}
 WROTE = "Written after its training"
 WORDS = Words(
     see=(
-        "A lecture trains each of these for 10,000 steps: 64 windows of 128 letters of Tiny Shakespeare a"
-        " step, 256 numbers a letter, one head, no norm, no output matrix, no positions, Adam at 3e-4."
+        "A lecture trains each of these for 10,000 steps: 64 windows of 128 characters of Tiny Shakespeare a"
+        " step, 256 numbers per character, one head, no norm, no output matrix, no positions, Adam at 3e-4."
         " Diamonds are the losses that it shows; points are ours: full on what was learned from, open on"
         " text never seen."
     ),
@@ -143,4 +143,6 @@ def readings(overfit: Overfit) -> str:
 
 
 def wrote(each: Climbed) -> str:
-    return f"300 letters at temperature 0.8; the newest that was written, at up to {each.steps[-1]:,} steps."
+    return (
+        f"300 characters at temperature 0.8; the newest that was written, at up to {each.steps[-1]:,} steps."
+    )

@@ -20,17 +20,18 @@ LOSS = "loss on unseen text (nats)"
 RUNGS = {name: LADDER[name].title for name in SEEING}
 MEASURED = (
     "How far apart the two are: half the sum of all differences of shares (total variation): 0 where they"
-    " go on alike, 1 where they have no letter in common. Shares of the text are counted in what is learned"
-    " from; those of a model are its mean probabilities at 256 places of unseen text."
+    " go on alike, 1 where they have no character in common. Shares of the text are counted in what is"
+    " learned"
+    " from; those of a model are its mean probabilities at 256 positions of unseen text."
 )
 WORDS = Words(
     see=(
-        "What comes next after one letter, and after two: how often in the text, and how probable for the"
+        "What comes next after one character, and after two: how often in the text, and how probable for the"
         " models. The first four charts are what a bigram model can know. In the last two it has read *h*"
         " both times, so its bars are the same."
     ),
     why=(
-        "The lowest rung holds one row for each letter: what follows it. Training finds nothing else than"
+        "The lowest rung holds one row for each character: what follows it. Training finds nothing else than"
         " counting would. Whoever wants to know more must look further back: that is what attention is for."
     ),
     attempt=(
@@ -66,7 +67,7 @@ def alt(expectations: Expectations, other: str) -> str:
         f" for {name(other)}"
         for given in DOUBLE
     )
-    return f"Shares of the next letter after t, e, a blank, a line break, th and sh; {text}."
+    return f"Shares of the next character after t, e, a blank, a line break, th and sh; {text}."
 
 
 def made(expectations: Expectations) -> str:

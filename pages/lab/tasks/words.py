@@ -18,7 +18,7 @@ from ui.page_frame import Words
 SOLVE_QUESTION = "Has it learned the rule, or memorised the examples?"
 SOLVE = Words(
     see=(
-        "Above, the share of problems that it answers right from the first letter to the last: problems it"
+        "Above, the share of problems that it answers right from the first character to the last: problems it"
         " trains on, and others, held out, that it never sees. Below, the loss. The dashed line is the floor:"
         " what even somebody who knows the source cannot guess, because it is drawn at random."
     ),
@@ -27,24 +27,26 @@ SOLVE = Words(
         " exactly: a loss that ends above 0 may be perfect, and a held-out problem solved is a rule found."
     ),
     attempt=(
-        "Type a problem of your own. Compare Copy with Reverse: the same letters, but one is learned in a"
+        "Type a problem of your own. Compare Copy with Reverse: the same characters, but one is learned in a"
         " fraction of the steps. Then train one live, and pull its learning rate up."
     ),
 )
 HEADS_QUESTION = "Which head does the work?"
 HEADS = Words(
     see=(
-        "What one head looks at while it reads a problem: each row is a place that looks. Framed are the"
-        " places where the next letter of the answer really comes from. The bars: how much of its weight each"
+        "What one head attends to while it reads a problem: each row is a position that attends. Framed are"
+        " the"
+        " positions where the next character of the answer really comes from. The bars: how much of its"
+        " weight each"
         " head gives to them, over many problems."
     ),
     why=(
         "Attention can show the algorithm: a falling diagonal copies, a rising one reverses. A pattern alone"
-        " is no proof, so the head is switched off. Where no head looks at the sources, the problem was"
+        " is no proof, so the head is switched off. Where no head attends to the sources, the problem was"
         " solved in another way than the one we had in mind."
     ),
     attempt=(
-        "Take Reverse, then Copy, then Addition: which digits? Repeat is solved, and no head looks at a"
+        "Take Reverse, then Copy, then Addition: which digits? Repeat is solved, and no head attends to a"
         " source: *Measure it* shows by which other rule. Sort too; how it does that, nobody has measured"
         " here. Some heads look elsewhere and are needed all the same."
     ),
@@ -63,7 +65,7 @@ ORDER = Words(
     ),
     attempt=(
         "Race them yourself. One seed proves little: with three digits the lead is some hundred steps, and"
-        " two layers can look at all columns at once. Then see under *Heads* which head attends to which"
+        " two layers can attend to all columns at once. Then see under *Heads* which head attends to which"
         " digits."
     ),
 )
@@ -81,11 +83,11 @@ GROKKING = Words(
     ),
     attempt="Train it live without weight decay, or with fewer pairs to train on, and compare.",
 )
-NO_PATTERN = "This model has no heads that look at other places."
+NO_PATTERN = "This model has no heads that attend to other positions."
 SET = "Six problems that it never saw: set number"
 AXES = {"log": "powers of ten", "plain": "evenly"}
 RIGHT, WRONG = "✓ right", "✗ wrong"
-STREAM = "What it writes. A piece is wrong where one of its letters can never follow the two before it:"
+STREAM = "What it writes. A piece is wrong where one of its characters can never follow the two before it:"
 
 
 def live(task: Task) -> str:
@@ -124,7 +126,7 @@ def solved(task: Task, share: float, loss: float, floor: float) -> str:
     """Says what a trained model can do."""
     if task.stream:
         return (
-            f"It names the likeliest next letter at **{share:.0%}** of the places. Its loss ends at"
+            f"It names the likeliest next character at **{share:.0%}** of the positions. Its loss ends at"
             f" **{loss:.3f}** nats; the floor is {floor:.3f}, the source's own randomness."
         )
     why = "the answer follows from the question" if task.answers_only else "what is asked is random"
@@ -171,15 +173,16 @@ def floor_by_hand(task: Task, context: int, floor: float) -> str:
     """Says where the floor comes from."""
     if task.stream:
         return (
-            f"Two letters before give {task.entropies[-1]:.4f} nats for the next one (the entropy rate); the"
-            f" first letter of a window has only one before it: {task.entropies[0]:.4f}. Over a window of"
+            f"Two characters before give {task.entropies[-1]:.4f} nats for the next one (the entropy rate);"
+            " the"
+            f" first character of a window has only one before it: {task.entropies[0]:.4f}. Over a window of"
             f" {context}: $({task.entropies[0]:.4f} + {context - 1} \\cdot {task.entropies[-1]:.4f}) /"
             f" {context} = {floor:.4f}$."
         )
     if task.answers_only:
         return "Only the answer counts in the loss, and it follows from the question: the floor is $0$."
     return (
-        f"Nats at each of the {task.length} places of a problem, the line break last:"
+        f"Nats at each of the {task.length} positions of a problem, the line break last:"
         f" {', '.join(f'{entropy:.2f}' for entropy in task.entropies)}. Their mean is the floor,"
         f" **{floor:.4f}**: what follows from the question costs nothing."
     )
@@ -192,25 +195,28 @@ def head_option(head: HeadValue) -> str:
 def scores_alt(scored: SourceAttention) -> str:
     best = scored.best[0]
     return (
-        f"Weight that each head gives to the source of the next letter: head {best.layer}.{best.head} gives"
+        f"Weight that each head gives to the source of the next character: head {best.layer}.{best.head}"
+        " gives"
         f" most, {best.value:.0%}; an even spread would be {scored.even:.0%}."
     )
 
 
 def pattern_alt(task: Task, layer: int, head: int) -> str:
-    return f"What head {layer}.{head} looks at in a problem of {task.title}; the sources are framed."
+    return f"What head {layer}.{head} attends to in a problem of {task.title}; the sources are framed."
 
 
 def does_it(head: str, score: float, even: float, without: float, whole: float) -> str:
     """Says what a head does, and what is left without it."""
     if score < HALF:
         return (
-            f"Head **{head}** gives **{score:.0%}** of its weight to the places that the answer's letters"
+            f"Head **{head}** gives **{score:.0%}** of its weight to the positions that the answer's"
+            " characters"
             f" come from (an even spread: {even:.0%}). Switched off, **{without:.0%}** of the problems are"
             f" solved instead of {whole:.0%}: what it does for them, it does elsewhere."
         )
     return (
-        f"Choosing the answer's letters, head **{head}** gives **{score:.0%}** of its weight to the places"
+        f"Choosing the answer's characters, head **{head}** gives **{score:.0%}** of its weight to the"
+        " positions"
         f" that they come from (an even spread: {even:.0%}). Switched off, **{without:.0%}** of the problems"
         f" are solved instead of {whole:.0%}."
     )
@@ -224,16 +230,19 @@ def and_others(count: int, without: float) -> str:
 def heads_method(task: Task, scored: SourceAttention, problems: int) -> str:
     return (
         f"Over {scored.problems} held-out problems of {task.title}: the mean weight on the source of each"
-        f" letter of the answer, and the share of {problems} problems solved while the head writes nothing."
+        f" character of the answer, and the share of {problems} problems solved while the head writes"
+        " nothing."
     )
 
 
 def turns(out_of_turn: OutOfTurn) -> str:
     """Says by which rule a model repeats."""
     return (
-        "Repeating needs no look at the source: in a circle of different letters, the next one is also the"
-        f" one away for longest. A letter out of turn tells the two rules apart. After {out_of_turn.probes}"
-        f" such circles the model names the letter away for longest in **{out_of_turn.longest:.0%}**, and the"
+        "Repeating needs no look at the source: in a circle of different characters, the next one is also the"
+        " one away for longest. A character out of turn tells the two rules apart. After"
+        f" {out_of_turn.probes}"
+        f" such circles the model names the character away for longest in **{out_of_turn.longest:.0%}**,"
+        " and the"
         f" one that followed before in **{out_of_turn.after:.0%}**."
     )
 

@@ -22,7 +22,7 @@ def square_figure(weights: np.ndarray, chances: np.ndarray, title: str, labels: 
     later = np.triu(np.ones_like(weights, dtype=bool), 1)
     shown = weights if weights[later].any() else np.where(later, np.nan, weights)
     letters = [f"{plain(label)} at {i}" for i, label in enumerate(labels)]
-    square = {"x": letters, "y": letters, "hovertemplate": "%{y} looks at %{x}<br>weight %{z:.4f}"}
+    square = {"x": letters, "y": letters, "hovertemplate": "%{y} attends to %{x}<br>weight %{z:.4f}"}
     strip = {"x": letters, "y": [""], "hovertemplate": "probability of %{x}: %{z:.4f}", "yaxis": "y2"}
     return go.figure(
         [_heat(shown, square), _heat(chances[None], strip)],

@@ -82,7 +82,7 @@ def _pictures(found: dict[str, Square], text: str, layer: int | None) -> None:
                 height=HEIGHT,
                 name=f"square-{name}",
                 data={"letter": labels, "probability": chances}
-                | {f"looks at {i} {label}": one.weights(layer)[:, i] for i, label in enumerate(labels)},
+                | {f"attends to {i} {label}": one.weights(layer)[:, i] for i, label in enumerate(labels)},
             )
 
 

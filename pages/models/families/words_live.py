@@ -16,8 +16,8 @@ from ui.text.tokens import show_characters
 QUESTION = "What does each do with one sentence?"
 FIRST = "this horse will fear the funny old friend"
 HIDING: dict[Hiding, str] = {
-    "letters": "every fifth letter",
-    "half": "every second letter",
+    "letters": "every fifth character",
+    "half": "every second character",
     "word": "a word",
 }
 TITLES = {
@@ -74,7 +74,7 @@ def answered(
         )
     if continued is not None:
         letters = len(continued.symbols)
-        parts.append(f"The decoder wrote **{letters} letters in {letters} passes**.")
+        parts.append(f"The decoder wrote **{letters} characters in {letters} passes**.")
     if translated is not None:
         words = len(translated.symbols)
         parts.append(
@@ -114,15 +114,15 @@ LIVE = Words(
     ),
     attempt=(
         "Click on letters of the encoder to hide them, also a whole word; by touch, the first tap on a"
-        " blank shows what was read for it, the next one its letter. Then type a word that the translator"
+        " blank shows what was read for it, the next one its character. Then type a word that the translator"
         " does not know: two of the three do not mind."
     ),
 )
 BY_HAND = (
     "All three are in `checkpoints/`. The encoder (`encoders/blanks`) and the decoder (`shakespeare-modern`)"
-    " learned letters of Shakespeare; the encoder-decoder (`paired/language`) learned sentences from"
+    " learned characters of Shakespeare; the encoder-decoder (`paired/language`) learned sentences from"
     " English into Velan, whose grammar says what is right. It was not trained on the sentences offered.\n\n"
-    "**Passes**: of $n$ blanks, 1. Of $n$ letters, $n$: the pass that reads the text writes the first of"
+    "**Passes**: of $n$ blanks, 1. Of $n$ characters, $n$: the pass that reads the text writes the first of"
     " them. Of $m$ words, $1 + (m + 1)$: one over the source, and one for each word and for the end.\n\n"
     "A shade is the weight of attention, the mean of all layers and heads, as a share of the largest."
 )

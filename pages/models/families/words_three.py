@@ -61,7 +61,7 @@ def flow(step: int, flows: Mapping[str, Sequence[Flow]]) -> str:
     source, target, cross = flows["both"]
     if step == 1:
         return (
-            f"Step 1: the encoder looks at all **{encoder.now} pairs** at once, and is done; the decoder"
+            f"Step 1: the encoder attends to all **{encoder.now} pairs** at once, and is done; the decoder"
             f" reads the given words, back only: **{decoder.now} pairs**; the third reads the source whole"
             f" (**{source.now}**) and begins to write ({target.now} and {cross.now})."
         )
@@ -88,7 +88,7 @@ def drawn_alt(family: str, boxes: Sequence[str]) -> str:
 
 def masks_alt(family: str, made: Sequence[Flow]) -> str:
     told = (f"{MATRICES[f.name]}, {f.seen} of {f.allowed} pairs looked at, {f.now} of them now" for f in made)
-    return f"Who looks at whom in the {FAMILIES[family].lower()}: {'; '.join(told)}."
+    return f"Which token attends to which in the {FAMILIES[family].lower()}: {'; '.join(told)}."
 
 
 THREE = Words(
@@ -98,7 +98,8 @@ THREE = Words(
     ),
     why=(
         "Which words may be seen decides what a model can do. Who sees both sides cannot write, since the"
-        " next word is not there yet; who sees only the past can be asked for the next word at every place."
+        " next word is not there yet; who sees only the past can be asked for the next word at every"
+        " position."
     ),
     attempt=(
         "Show who sees whom, and move the step: see when each of the five matrices is filled, and which of"
@@ -106,8 +107,8 @@ THREE = Words(
     ),
 )
 BY_HAND = (
-    "With $S$ words given and $T$ to be written: an encoder looks at $S^2$ pairs, in one go. A decoder"
-    " looks at $n(n+1)/2$ with $n = S + T - 1$. Both together: $S^2 + T(T+1)/2 + T \\cdot S$.\n\n"
+    "With $S$ words given and $T$ to be written: an encoder attends to $S^2$ pairs, in one go. A decoder"
+    " attends to $n(n+1)/2$ with $n = S + T - 1$. Both together: $S^2 + T(T+1)/2 + T \\cdot S$.\n\n"
     "The two masks of an encoder-decoder are different things. The **causal** one, $(T, T)$, is the same"
     " triangle for every text. The **padding** one, (batch, 1, 1, S), hides the filling behind shorter"
     " sources, and is new for every batch."
@@ -116,6 +117,6 @@ BY_HAND = (
     " One head of your model without its mask"
     " stands in [Attention, its mask](/attention?attention_view=mask);"
     " what becomes of a prediction in [Attention, switched"
-    " off](/attention?attention_view=switches&attention_mask=false). What the third looks at across is in"
+    " off](/attention?attention_view=switches&attention_mask=false). What the third attends to across is in"
     " [Cross-attention](/crossattention)."
 )

@@ -105,13 +105,13 @@ WHY = Words(
     ),
 )
 BY_HAND = (
-    f"**Lessons**: the batches that training draws, {DRAWS:,} texts with places hidden by chance; a"
+    f"**Lessons**: the batches that training draws, {DRAWS:,} texts with positions hidden by chance; a"
     f" decoder predicts"
-    " the next token at every place. T5 hides 15%, too, and writes only what was hidden (Raffel et al."
+    " the next token at every position. T5 hides 15%, too, and writes only what was hidden (Raffel et al."
     " 2020); here the encoder-decoder translates the first half of the text into the second.\n\n"
-    "**Work**: a token that looks at $n$ costs $f(n)$ FLOPs. With a cache $T f(T) + \\sum_n f(n)$; without,"
+    "**Work**: a token that attends to $n$ costs $f(n)$ FLOPs. With a cache $T f(T) + \\sum_n f(n)$; without,"
     " $\\sum_n n f(n)$, for $n$ from $T$ to $2T - 1$. An encoder-decoder reads the $T$ once, and then each"
-    " token that it writes looks at those before it and at the source.\n\n"
+    " token that it writes attends to those before it and to the source.\n\n"
     "**One way to ask**: the page Tasks trains one and the same decoder to copy, sort, add and more; what"
     " it solves of problems it never saw is in `checkpoints/tasks`. **All of it works**: once the source"
     " is read, an encoder's parameters wait. That every law of scaling was first measured on decoders"

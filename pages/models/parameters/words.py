@@ -19,7 +19,8 @@ SCOPES = {"whole": "The whole model", "block": "One block"}
 WHERE = Words(
     see=(
         "Every tensor of the model as an area, in the colour of its part. *By hand* has each one's shape in"
-        " letters and in numbers.\n\n*One block*: the model's own, and three of its width. The second and the"
+        " characters and in numbers.\n\n*One block*: the model's own, and three of its width. The second"
+        " and the"
         " third are equally large: three matrices of two thirds the width are as large as two."
     ),
     why=(
@@ -53,7 +54,7 @@ TWO = Words(
 FLOPS = Words(
     see=(
         "What one token costs in the forward pass, both scales logarithmic. Matrices act once on each"
-        " token: level lines. What rises is attention's work, since each token looks at T others."
+        " token: level lines. What rises is attention's work, since each token attends to T others."
     ),
     why=(
         "A model's price is counted in FLOP. For short texts it is 2 forward and 6 in training for each"
@@ -292,7 +293,7 @@ def attention_and_length(choice: Choice, work: Work, crossing: int | None) -> st
         )
     if crossing is None:
         return (
-            "Without a mixer tokens never look at each other, so a token costs the same however long the"
+            "Without a mixer tokens never attend to each other, so a token costs the same however long the"
             " text."
         )
     table = (

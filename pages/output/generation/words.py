@@ -134,7 +134,7 @@ def least_expected(surprise: Surprise, worst: str, least: str) -> str:
     """Says how often it took the likeliest, and where it was surprised most."""
     picked = f" {surprise.picks} of them you picked." if surprise.picks else ""
     return (
-        f"It took its likeliest token in {surprise.likeliest:.0%} of the places; the least expected was"
+        f"It took its likeliest token in {surprise.likeliest:.0%} of the positions; the least expected was"
         f" “{worst}”, token {surprise.worst + 1}, with p = {least}.{picked}"
     )
 
@@ -159,12 +159,12 @@ def allowed(with_mask: CacheStability, without_mask: CacheStability) -> str:
     if without_mask.layers == 1:
         return (
             f"{masked} Without the mask this model's only layer changes them by"
-            f" **{without_mask.first:.2g}**: its keys and values are made before tokens look at each other."
+            f" **{without_mask.first:.2g}**: its keys and values are made before tokens attend to each other."
             " A layer above it would change."
         )
     return (
         f"{masked} Without the mask by **{without_mask.most:.2g}**, and no cache is possible. Only layer 0"
-        f" stays ({without_mask.first:.2g}): its keys and values are made before tokens look at each other."
+        f" stays ({without_mask.first:.2g}): its keys and values are made before tokens attend to each other."
     )
 
 
@@ -213,7 +213,7 @@ def rounded(rounding: Rounding) -> str:
         f":material/info: With weights in {ARITHMETICS[rounding.arithmetic]} the logits of your text are off"
         f" by **{rounding.largest:.2f}** at most, on a spread of {rounding.spread:.1f}; its loss is"
         f" **{rounding.loss:.3f}** nats per token in place of {rounding.exact:.3f}, and the likeliest token"
-        f" stays the same at {rounding.alike:.0%} of the places."
+        f" stays the same at {rounding.alike:.0%} of the positions."
     )
 
 

@@ -69,7 +69,7 @@ LIKELIHOOD = Words(
         " of equally likely choices."
     ),
     attempt=(
-        "Write nonsense, then a line of Shakespeare. Swap two letters: the surprise is at the swap, and at"
+        "Write nonsense, then a line of Shakespeare. Swap two characters: the surprise is at the swap, and at"
         " what follows. “Measure it” has the perplexities that others published."
     ),
 )

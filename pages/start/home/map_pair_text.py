@@ -46,7 +46,7 @@ def describe_pair(counted: Ledger) -> dict[str, Part]:
 _SOURCE = "The text that is read, cut into tokens: the encoder sees all of it at once, in both directions."
 _TARGET = (
     "What has been written, after a sign that says: begin. In training it is the right target, shifted by one"
-    " place; in use it is what the model itself wrote."
+    " position; in use it is what the model itself wrote."
 )
 _INSIDE = ("attention", "cross_attention", "feedforward", "norm1", "norm_cross", "norm2")
 
@@ -86,12 +86,13 @@ def _cross(counted: Ledger) -> Part:
     every = _held(counted, "decoder", "cross_attention")
     text = (
         "Each token that is written asks a question (q); keys and values (k, v) are made of the memory: it"
-        " looks at the source, at every place of it. The padding of shorter sources is hidden; nothing else."
+        " attends to the source, at every position of it. The padding of shorter sources is hidden; nothing"
+        " else."
     )
     return Part(
         "attention",
         "Cross-attention",
-        (_heads(c), "looks at the memory", parameters(every // c.n_layers)),
+        (_heads(c), "attends to the memory", parameters(every // c.n_layers)),
         text,
         _rows(counted, "decoder", "cross_attention", c.n_layers),
     )
@@ -106,7 +107,7 @@ def _memory(counted: Ledger) -> Part:
     c = counted.encoder
     text = (
         "The encoder's last vectors, one for each token of the source. They are made once; every block of the"
-        " decoder looks at them, at each step of the writing."
+        " decoder attends to them, at each step of the writing."
     )
     shape = dims("S, d", (c.context, c.d_model))
     return Part("attention", "Memory", (shape,), text, (("memory", shape), ("parameters", "0")))

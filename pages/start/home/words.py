@@ -22,7 +22,10 @@ def course(minutes: int) -> str:
 
 # What the browser says of what is pointed at: (title, sentence), with its numbers in {braces}.
 SAY = {
-    "token": ("Token “{word}”", "Number {id} of the {vocab} in the vocabulary; place {place} of the text."),
+    "token": (
+        "Token “{word}”",
+        "Number {id} of the {vocab} in the vocabulary; position {place} of the text.",
+    ),
     "earlier": ("{count} earlier tokens", "They are read like the others; only the last {shown} are drawn."),
     "embedding": (
         "“{word}” as a vector",
@@ -60,18 +63,18 @@ SAY = {
     ),
     "entered": (
         "“{word}” enters the blocks",
-        "The token's vector and its place's, added: {d_model} numbers of size {size}.",
+        "The token's vector and its position's, added: {d_model} numbers of size {size}.",
     ),
     "norm_embed": (
         "“{word}” enters the blocks",
         "The token's vector and what was added to it, normalised once: {d_model} numbers of size {size}.",
     ),
     "pos_embed": (
-        "Place {place} as a vector",
+        "Position {place} as a vector",
         "{d_model} numbers of size {size}, added to the token's own, which have {own}.",
     ),
     "turned": (
-        "Place {place} as a turn",
+        "Position {place} as a turn",
         "In every head queries and keys are turned: at “{word}” the fastest pair of their numbers by {fast}°,"
         " the slowest by {slow}°.",
     ),
@@ -206,7 +209,7 @@ LIVING = Words(
 
 FILLING = Words(
     see=(
-        "Each token of the text is a lane, and every lane looks at all others: before it and behind it. At"
+        "Each token of the text is a lane, and every lane attends to all others: before it and behind it. At"
         " the right stands what the model would put there; where the text has it, it says what it sees."
     ),
     why=(
@@ -214,7 +217,8 @@ FILLING = Words(
         " that is there. It cannot write on: the other side of the next token is not there yet."
     ),
     attempt=(
-        "Put an underscore for any letter of the text. Take letters away around the gap and see how the guess"
+        "Put an underscore for any character of the text. Take characters away around the gap and see how"
+        " the guess"
         " goes. Point at a head: it looks to the right as well."
     ),
 )

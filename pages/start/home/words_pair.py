@@ -44,7 +44,7 @@ def lines(wrote: WrittenTarget, step: int, vocabulary: Sequence[str]) -> dict[st
         "decoder.tokens": (joined(read[1:], words) or "nothing yet", f"{len(read)} with the sign to begin"),
         "decoder.attention": (f"the last sees {len(read)}", "back only"),
         "decoder.cross_attention": (
-            f"looks at “{shown(wrote.source[place[0]])}”",
+            f"attends to “{shown(wrote.source[place[0]])}”",
             f"{place[1]:.0%} of all heads' weight",
         ),
         "decoder.softmax": tuple(guess),
@@ -73,7 +73,7 @@ def step(wrote: WrittenTarget, at: int) -> str:
 def alt(wrote: WrittenTarget, at: int) -> str:
     return (
         f"Map of an encoder-decoder at step {at + 1} of {len(wrote.written)}: the source goes through the"
-        " encoder and becomes the memory, which the decoder's cross-attention looks at while it writes."
+        " encoder and becomes the memory, which the decoder's cross-attention attends to while it writes."
     )
 
 

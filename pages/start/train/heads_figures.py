@@ -19,7 +19,7 @@ APART = 2.0  # nats: then there is room between the curves for the name of the l
 PANEL = 0.86  # of a panel's height is below its title
 KINDS: Mapping[Kind, tuple[str, str]] = {
     "induction": ("copies", "attention"),
-    "previous": ("reads the letter before", "run1"),
+    "previous": ("reads the character before", "run1"),
 }
 Looks = Sequence[tuple[int, HeadScores]]
 
@@ -54,8 +54,8 @@ def scores(looks: Looks, formations: Sequence[HeadFormation], best: HeadValue, e
         np.array([getattr(heads, name) for _, heads in looks]) for name in ("first_loss", "second_loss")
     )
     traces += [
-        _loss(steps, first, "new letters", "quiet"),
-        _loss(steps, second, "the same letters again", "validation"),
+        _loss(steps, first, "new characters", "quiet"),
+        _loss(steps, second, "the same characters again", "validation"),
     ]
     apart = first[-1] - second[-1] > APART
     layout = base_layout(
@@ -74,7 +74,7 @@ def scores(looks: Looks, formations: Sequence[HeadFormation], best: HeadValue, e
         shapes=[_half()],
         annotations=[
             *(_named(one, looks, row) for one, row in zip(formations, _rows(formations, end), strict=True)),
-            _beside(steps, first, "new letters", "quiet", "bottom", end),
+            _beside(steps, first, "new characters", "quiet", "bottom", end),
             _beside(steps, second, "again", "validation", "bottom" if apart else "top", end),
         ],
     )

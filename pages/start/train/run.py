@@ -134,7 +134,7 @@ def _line(view: RunView, other: RunView | None, mine: bool) -> tuple[DeltaGenera
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="run_line"):
         icon, colour, word = STATUS[view.status]
         if view.status == "queued" and view.place:
-            word = f"waiting, place {view.place} in the queue"
+            word = f"waiting, position {view.place} in the queue"
         st.badge(word, icon=f":material/{icon}:", color=colour)  # type: ignore[arg-type]
         buttons(view, other, mine)
         look_inside(view)

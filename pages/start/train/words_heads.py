@@ -17,7 +17,7 @@ READS = "**What it reads**: some windows repeat their beginning (│)"
 def before(share: float, guess: float, steps: int) -> str:
     """Returns the sentence before the first run."""
     return (
-        f"**{share:.0%}** of the windows repeat their own beginning. Before it learns, a letter that comes"
+        f"**{share:.0%}** of the windows repeat their own beginning. Before it learns, a character that comes"
         f" again costs as much as a new one: {guess:.2f} nats. Press **Train**, and see when in {steps:,}"
         " steps that changes."
     )
@@ -34,7 +34,7 @@ def went(model: ModelConfig, train: TrainConfig) -> str:
 def before_another(grown: HeadGrowth, share: float, steps: int) -> str:
     """Returns the sentence before the first run, beside one that is stored."""
     return (
-        f"{order(grown)}. Random letters then cost {grown.first_loss:.2f} nats, and"
+        f"{order(grown)}. Random characters then cost {grown.first_loss:.2f} nats, and"
         f" **{grown.second_loss:.2f}** when they come again. **{share:.0%}** of your windows repeat their"
         f" beginning: press **Train**, and see in {steps:,} steps whether it happens again."
     )
@@ -49,11 +49,12 @@ def none_yet(grown: HeadGrowth) -> str:
     reads = ""
     if grown.previous_formed is not None:
         with_what = f"(**{grown.previous.value:.2f}**)"
-        reads = f" Head {_name(grown.previous)} already reads the letter before {with_what}."
+        reads = f" Head {_name(grown.previous)} already reads the character before {with_what}."
     return (
         f"At step **{grown.step:,}** no head copies yet: head {_name(grown.head)} gives most,"
-        f" **{grown.head.value:.2f}** of its weight, to the place after the first occurrence.{reads} Random"
-        f" letters cost {grown.first_loss:.2f} nats, and **{grown.second_loss:.2f}** when they come again."
+        f" **{grown.head.value:.2f}** of its weight, to the position after the first occurrence.{reads}"
+        " Random"
+        f" characters cost {grown.first_loss:.2f} nats, and **{grown.second_loss:.2f}** when they come again."
     )
 
 
@@ -61,7 +62,7 @@ def copies(grown: HeadGrowth) -> str:
     """Says that a head copies: what formed below it, since when it copies, and what that does to the loss."""
     return (
         f"{order(grown)}: **{grown.head.value:.2f}** of its weight, {grown.before:.2f} at step"
-        f" {grown.since:,}, {grown.seconds:.0f} s of training before. Random letters cost"
+        f" {grown.since:,}, {grown.seconds:.0f} s of training before. Random characters cost"
         f" {grown.first_loss:.2f} nats, and **{grown.second_loss:.2f}** when they come again."
     )
 
@@ -73,11 +74,13 @@ def order(grown: HeadGrowth) -> str:
         return f"At step **{grown.step:,}** {copies} copies"
     if grown.previous_formed < grown.formed:
         return (
-            f"First {reads} learned to read the letter before (step {grown.previous_formed:,}), then {copies}"
+            f"First {reads} learned to read the character before (step {grown.previous_formed:,}), then"
+            f" {copies}"
             f" to copy (step **{grown.formed:,}**)"
         )
     return (
-        f"By step {grown.previous_formed:,} {reads} reads the letter before, and {copies} copies, since step"
+        f"By step {grown.previous_formed:,} {reads} reads the character before, and {copies} copies, since"
+        " step"
         f" **{grown.formed:,}**"
     )
 
@@ -94,14 +97,14 @@ def both(names: tuple[str, str], pair: tuple[HeadGrowth, HeadGrowth]) -> str:
 def scores_alt(grown: HeadGrowth) -> str:
     """Describes the chart for who cannot see the chart."""
     return (
-        f"Scores of every head by step, and the loss of random letters read once and again. At step"
+        f"Scores of every head by step, and the loss of random characters read once and again. At step"
         f" {grown.step:,} head {_name(grown.head)} copies with {grown.head.value:.2f} of its weight."
     )
 
 
 def patterns_title(step: int) -> str:
     """Returns the heading above the small patterns."""
-    return f"Step **{step:,}**: random letters, then the same again"
+    return f"Step **{step:,}**: random characters, then the same again"
 
 
 def pattern_title(kind: Kind, head: HeadValue) -> str:
@@ -112,8 +115,9 @@ def pattern_title(kind: Kind, head: HeadValue) -> str:
 def patterns_alt(grown: HeadGrowth, step: int) -> str:
     """Describes the chart for who cannot see them."""
     return (
-        f"What two heads look at, at step {step:,}, on random letters read twice. Head"
-        f" {_name(grown.previous)} gives {grown.previous.value:.2f} of its weight to the letter before: a"
-        f" diagonal just below the middle. Head {_name(grown.head)} gives {grown.head.value:.2f} to the place"
+        f"What two heads attend to, at step {step:,}, on random characters read twice. Head"
+        f" {_name(grown.previous)} gives {grown.previous.value:.2f} of its weight to the character before: a"
+        f" diagonal just below the middle. Head {_name(grown.head)} gives {grown.head.value:.2f} to the"
+        " position"
         " after the first occurrence: a diagonal in the second reading."
     )

@@ -18,7 +18,7 @@ SETTLE_HELP = (
 )
 BLANKS = "Settings that fill blanks"
 BLANKS_HELP = (
-    "An encoder: it reads both ways, and guesses hidden letters from both sides. Puts its model and its"
+    "An encoder: it reads both ways, and guesses hidden characters from both sides. Puts its model and its"
     " training into the controls; on two cores about a minute."
 )
 LENGTHS = "Its lengths and its vocabulary are those of the data, whatever the context says."

@@ -30,7 +30,8 @@ def described(task: Task, train: int, validation: int) -> str:
     """
     if task.stream:
         return (
-            f"**{train:,}** letters to train on and **{validation:,}** held out, from a source whose entropy"
+            f"**{train:,}** characters to train on and **{validation:,}** held out, from a source whose"
+            " entropy"
             f" rate is **{task.entropies[-1]:.3f}** nats per character."
         )
     return (
@@ -70,7 +71,7 @@ def after(task: Task, look: Evaluation, floor: float) -> str:
     if look.task is None or not math.isfinite(look.validation_loss):
         return f"At step **{look.step:,}** its loss is NaN: training diverged."
     solved = (
-        f"names the likeliest next letter at **{look.task.validation:.0%}** of the places"
+        f"names the likeliest next character at **{look.task.validation:.0%}** of the positions"
         if task.stream
         else f"solves **{look.task.validation:.0%}** of the problems that it never saw"
         f" ({look.task.train:.0%} of those it trained on)"

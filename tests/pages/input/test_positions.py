@@ -270,13 +270,13 @@ def test_the_shipped_table_beside_the_sinusoidal_one(manager, drawn):
     assert "have found each other" in said
     assert "$\\sqrt{d/2} = 8.00$" in said
     near = by_distance(likeness["learned"])
-    assert f"a cosine of **{near[1]:.2f}** on average, places 64 apart −{-near[64]:.2f}" in said
+    assert f"a cosine of **{near[1]:.2f}** on average, positions 64 apart −{-near[64]:.2f}" in said
     assert f"Position 0 is {lengths[0] / np.median(lengths):.1f} times" in said
     both = [
         (np.linalg.svd(t - t.mean(0), compute_uv=False)[:2] ** 2).sum() / ((t - t.mean(0)) ** 2).sum()
         for t in tables.values()
     ]
-    assert f"keep **{both[0]:.0%}** of what differs between the learned places, and {both[1]:.0%}" in said
+    assert f"keep **{both[0]:.0%}** of what differs between the learned positions, and {both[1]:.0%}" in said
 
 
 def test_an_untrained_table_has_not_learned_what_near_is(manager):
@@ -286,7 +286,7 @@ def test_an_untrained_table_has_not_learned_what_near_is(manager):
     near = by_distance(cosines(table))
     half = len(table) // 2
     found = re.search(
-        rf"hardly more alike .* cosine of \*\*(\S+)\*\* on average, places {half} apart (\S+)\. This",
+        rf"hardly more alike .* cosine of \*\*(\S+)\*\* on average, positions {half} apart (\S+)\. This",
         unescaped(page),
     )
     assert found is not None
@@ -332,9 +332,11 @@ def test_the_table_and_its_waves(drawn):
     assert f"$2\\pi$ = 6.283 positions to $2\\pi \\cdot 100^{{(12-2)/12}}$ = {waves[-1]:,.1f}" in said
     assert "each is 2.154 times the one before" in said  # 100 ** (1/6)
     complete = sum(w <= 20 for w in waves)
-    assert f"{complete} of 6 waves go round within these 20 places" in said
+    assert f"{complete} of 6 waves go round within these 20 positions" in said
     assert f"{6 - complete} of 6 are longer than the table" in said
-    assert f"every **6.28** places and tells neighbours apart; the slowest needs **{waves[-1]:,.1f}**" in said
+    assert (
+        f"every **6.28** positions and tells neighbours apart; the slowest needs **{waves[-1]:,.1f}**" in said
+    )
 
 
 def test_the_clock_has_the_hands_of_the_formula(monkeypatch):
@@ -347,7 +349,7 @@ def test_the_clock_has_the_hands_of_the_formula(monkeypatch):
     assert (sent["data"]["pairs"], sent["data"]["of"], sent["data"]["last"]) == ([0, 1, 2, 3], 4, 19)
     assert sent["data"]["position"] == 7
     assert "**4 hands** at once" in unescaped(page)
-    assert "the fastest needs 6.28 places for a round, the slowest 6,283.2" in unescaped(page)
+    assert "the fastest needs 6.28 positions for a round, the slowest 6,283.2" in unescaped(page)
     assert "A hand for each frequency" in unescaped(page)
     assert "read off **one hand** that goes round in 6.28" in unescaped(
         positions("sinusoidal", sinusoid_part="clock", sinusoid_width="2")
@@ -604,7 +606,7 @@ def test_the_added_score_wanders_and_the_turned_one_stays(drawn):
         assert line["y"] == pytest.approx(scores_of_a_text(name, 2, 1), abs=1e-4)
     added, turned = (np.array(drawn[f"against_{name}"].traces[0]["y"]) for name in ("sinusoidal", "rope"))
     said = re.search(
-        r"“e” scores “h” 2 places back with \*\*(\S+)\*\* everywhere\. .* from \*\*(\S+)\*\* to \*\*(\S+)\*\*,",
+        r"“e” scores “h” 2 positions back with \*\*(\S+)\*\* everywhere\. .* from \*\*(\S+)\*\* to \*\*(\S+)\*\*,",
         unescaped(page),
     )
     still, low, high = map(plain, said.groups())

@@ -489,7 +489,7 @@ def test_what_comes_back_and_what_has_no_id(monkeypatch: pytest.MonkeyPatch) -> 
     assert rows["Characters"].cut.ids.tolist() == [*(alphabet.index(c) for c in text[:-1]), -1]
     assert rows["Characters"].note == "back: “To be or not to b”. No id for “☃”"
     assert rows["BPE"].cut.ids.tolist() == learned.encode(text)
-    assert rows["BPE"].note == f"back: “{text}”, letter for letter"
+    assert rows["BPE"].note == f"back: “{text}”, character for character"
     words = said(page)
     assert f"**“☃” is none of the {len(alphabet)} known characters, so it has no id**" in words
     assert f"**its {len(learned.encode(text))} ids come back as the text**" in words

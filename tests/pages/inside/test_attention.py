@@ -159,7 +159,7 @@ def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):
     assert f"= {found.raw[QUERY, 2]:.4f}$" in words
     assert "over the 6 keys that it sees" in words
     product, score = (f"{x[QUERY, 2]:.2f}".replace("-", "−") for x in (found.raw, found.masked))
-    assert f"How much “{TEXT[QUERY]}” looks at “{TEXT[2]}”: their product q·k is **{product}**" in words
+    assert f"How much “{TEXT[QUERY]}” attends to “{TEXT[2]}”: their product q·k is **{product}**" in words
     assert f"the score made of it **{score}**, and the softmax over all {QUERY + 1} tokens" in words
     assert f"turns this score into **{PATTERNS[LAYER, HEAD, QUERY, 2]:.0%}** of the weight." in words
     vectors = (found.written, RECORDING[block + "attn_out"], RECORDING[block + "resid_pre"])
@@ -326,7 +326,7 @@ def test_switches_names_what_is_off_and_what_it_costs():
     one, other = (shown[int(p[place].argmax())] for p in (before, after))
     assert "Without the mask and head 3 of layer 1, the loss on this text goes from" in text
     choices = math.exp(loss(after))
-    told = f"**{loss(after):.2f} nats: torn between {choices:,.{1 if choices < 20 else 0}f} letters**"
+    told = f"**{loss(after):.2f} nats: torn between {choices:,.{1 if choices < 20 else 0}f} characters**"
     assert f"goes from **{loss(before):.2f}** to {told}, and after “{TEXT[place]}” " in text
     p, q = before[place].max(), after[place].max()
     if one == other:
@@ -380,8 +380,8 @@ def test_the_self_term_is_the_engines(shown: str, drawn: dict[str, Drawn]) -> No
     runs = json.loads((ROOT / "checkpoints" / "races" / "ladder.json").read_text())["runs"]
     losses = {run["name"]: run["looks"][-1]["validation_loss"] for run in runs}
     last, similar, keys = (losses[name] for name in ("Last letter", "Raw similarity", "Queries and keys"))
-    assert f"the last letter tells: **{similar:.2f}** and {last:.2f} nats" in text
-    assert f"that letter is lost: **{keys:.2f}**" in text
+    assert f"the last character tells: **{similar:.2f}** and {last:.2f} nats" in text
+    assert f"that character is lost: **{keys:.2f}**" in text
     assert f"brings it back: {losses['Attention ×1']:.2f}." in text
     table = build(LADDER["similarity"].at(max(ids) + 1, len(ids), 64), 2, init="normal").embedding.detach()
     wanted = (table[ids].double() @ table[ids].double().T / math.sqrt(64)).numpy()

@@ -118,7 +118,7 @@ def test_sentences_about_heads_that_copy() -> None:
     words = " ".join(sentences(told(), None, config))
     assert words == (
         "Random tokens cost 8.0 nats each at the first reading (blind guessing costs 4.2: the model is sure of"
-        " something else) and **2.0** at the second: the model copies. 2 heads look at what came after the same"
+        " something else) and **2.0** at the second: the model copies. 2 heads attend to what came after the same"
         " token last time, most of all **head 1.0** (90% of its weight)."
     )
     assert without_them(off) == (
@@ -130,7 +130,7 @@ def test_sentences_about_heads_that_copy() -> None:
     calm = replace(told(), first=np.array([np.nan, 4.0, 4.0]))
     assert "blind guessing" not in " ".join(sentences(calm, None, config))
     one = sentences(told(scores=np.array([[0.0, 0.1], [0.9, 0.3]])), None, config)[1]
-    assert one.startswith("One head looks at what came after the same token last time: **head 1.0** (90%")
+    assert one.startswith("One head attends to what came after the same token last time: **head 1.0** (90%")
 
 
 @pytest.mark.parametrize("opening", sinks.OPENINGS)

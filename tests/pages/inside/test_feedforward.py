@@ -78,7 +78,9 @@ def test_what_a_neuron_looks_for_and_raises_is_what_its_activations_say(short_co
     scores = known.model.output_matrix.detach().double() @ ((column - column.mean()) * gain)
     letters = [known.tokenizer.decode([i]) for i in [token, *scores.topk(3).indices.tolist()]]
     liked, *raised = (letter.replace(" ", "␣").replace("\n", "⏎") for letter in letters)
-    places_said = "all 8 of its strongest places" if count == 8 else f"**{count}** of its 8 strongest places"
+    places_said = (
+        "all 8 of its strongest positions" if count == 8 else f"**{count}** of its 8 strongest positions"
+    )
     told = (
         f"looks for **“{liked}”**: {places_said} are there, up to **{strongest.max():.2f}**. What it writes"
     )
@@ -192,7 +194,7 @@ def test_the_contexts_are_where_the_neuron_answers():
     positive = (values > 0).mean()
     assert f"It was above zero at {positive:.1%} of them" in said(page)
     assert "From 8 tokens read, 8 at a time" in said(page)
-    assert f"no favourite token: its 1 strongest places, up to **−{-values.min():.2f}**" in said(page)
+    assert f"no favourite token: its 1 strongest positions, up to **−{-values.min():.2f}**" in said(page)
 
 
 @pytest.mark.usefixtures("own")

@@ -211,7 +211,7 @@ def test_the_highway_opens_on_two_models_that_were_trained(drawn):
         after = "1 block" if depth == 1 else f"{depth} blocks"
         if what == "losses":
             nats = {
-                side: f"**{loss:.2f} nats: torn between {math.exp(loss):,.{1 if loss < 3 else 0}f} letters**"
+                side: f"**{loss:.2f} nats: torn between {math.exp(loss):,.{1 if loss < 3 else 0}f} characters**"
                 for side, loss in ends.items()
             }
             cosines = f"cosine {alike['replaced']} after {after}, with them {alike['added']}"
@@ -219,7 +219,7 @@ def test_the_highway_opens_on_two_models_that_were_trained(drawn):
             lost = row["replaced"]["gradients"][0] < 0.01 * row["replaced"]["gradients"][-1]
             assert ("next to no gradient reaches the first block" in sentence) == lost
             knows = (
-                " (it knows hardly more than how often each letter occurs)"
+                " (it knows hardly more than how often each character occurs)"
                 if ends["replaced"] < 4
                 else (" (it has learned nothing: that is guessing)")
             )

@@ -93,7 +93,7 @@ def test_answers_are_the_models_own(manager: StageManager) -> None:
     ("task", "typed", "says"),
     [
         ("reverse", "abcdefgh", "abcdefgh> hgfedcba"),
-        ("reverse", "xyz", "“xyz” is no question of this task: type 8 letters from a to h."),
+        ("reverse", "xyz", "“xyz” is no question of this task: type 8 characters from a to h."),
         ("reverse", "<b>hi</b> *x*", "is no question of this task"),
         ("markov", "abc", "What it writes."),
     ],

@@ -188,7 +188,7 @@ def letters(name: str):
 def test_the_answer_counts_passes_and_what_is_right():
     """8 blanks; 5 guesses equal the letter (the 2nd, 6th and 7th do not); 24 letters; 7 words and the end."""
     assert answer(live()) == (
-        "The encoder filled **8 blanks in 1 pass**, 5 right. The decoder wrote **24 letters in 24 passes**."
+        "The encoder filled **8 blanks in 1 pass**, 5 right. The decoder wrote **24 characters in 24 passes**."
         " The encoder-decoder read in one, wrote in **8 passes** “timuro esto tald ilo sem veto velo”,"
         " which is **right**."
     )
@@ -224,9 +224,9 @@ def test_the_player_gets_what_the_three_wrote():
     )
     assert [len(s["reads"][0]) for s in decoder["said"]] == [len(SENTENCE) + i for i in range(24)]
     assert decoder["lines"][:3] == [
-        "0 passes, 0 letters: one each",
-        "1 pass, 1 letter: one each",
-        "2 passes, 2 letters: one each",
+        "0 passes, 0 characters: one each",
+        "1 pass, 1 character: one each",
+        "2 passes, 2 characters: one each",
     ]
     assert len(decoder["lines"]) == 25 == sent(page)["last"] + 1
     source, target = both["rows"]
@@ -488,7 +488,9 @@ def test_the_encoder_s_letters_are_hidden_one_by_one(drawn):
     assert drawn["square_blanks"].table["letter"][:3] == ["M", "y", "␣"]
 
 
-@pytest.mark.parametrize(("text", "words"), [("Zürich", "know 65 letters"), ("a", "two letters or more")])
+@pytest.mark.parametrize(
+    ("text", "words"), [("Zürich", "know 65 characters"), ("a", "two characters or more")]
+)
 def test_texts_without_a_square_get_a_sentence(text, words):
     page = shown(square_text=text)
     assert words in said(page) and not page.table

@@ -293,7 +293,7 @@ def test_the_page_writes_the_first_tokens_and_says_what_they_cost(drawn):
     assert f"**{math.exp(total / BATCH):.1f}** of 65 tokens" in said
     first = sum(logs[i].argmax().item() == token for i, token in enumerate(ids[-BATCH:]))
     worst = max(range(BATCH), key=lambda i: nats[i])
-    assert f"its likeliest token in {first / BATCH:.0%} of the places; the least expected was “" in said
+    assert f"its likeliest token in {first / BATCH:.0%} of the positions; the least expected was “" in said
     assert f"”, token {worst + 1}, with p = {math.exp(-nats[worst]):.2%}" in said and "you picked" not in said
     figure = drawn["generation_surprise"]
     assert figure.traces[0]["y"] == pytest.approx(nats, abs=1e-4)

@@ -131,12 +131,12 @@ def test_a_reader_begins_at_the_last_place_where_there_is_something_to_draw(draw
     choices = (-(logs.exp() * logs).sum(-1)).exp().tolist()
     place = max(i for i, n in enumerate(choices) if n >= 4)
     assert choices[-1] < 1.5 and place == text.index(" ")
-    assert "What follows “␣”, the last place where the model is torn between 4 tokens" in sentences(page)
+    assert "What follows “␣”, the last position where the model is torn between 4 tokens" in sentences(page)
     best = logs[place].argsort(descending=True)[:8].tolist()
     assert drawn["sampling_temperatures"].traces[3]["x"] == pytest.approx(
         logs[place][best].exp().tolist(), abs=1e-5
     )
-    assert "sampling_position" not in page.query_params, "nobody has chosen: another text, another place"
+    assert "sampling_position" not in page.query_params, "nobody has chosen: another text, another position"
     page = opened(text=text, sampling_view="temperatures", sampling_position=str(len(text) - 1))
     assert "What follows “\\:”." in sentences(page)
     assert drawn["sampling_temperatures"].traces[0]["x"][0] > 0.99

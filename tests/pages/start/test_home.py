@@ -270,7 +270,7 @@ def test_a_running_one_shows_what_runs_through_it():
     assert parts["decoder.tokens"]["lines"] == ["199", "4 with the sign to begin"]
     assert parts["decoder.attention"]["lines"] == ["the last sees 4 · back only"]
     keys = [*TEXT.replace(" ", "␣"), "<end>"]
-    looked = f"looks at “{keys[mean.argmax()]}”"
+    looked = f"attends to “{keys[mean.argmax()]}”"
     assert parts["decoder.cross_attention"]["lines"] == [looked, f"{mean.max():.0%} of all heads' weight"]
     assert parts["decoder.softmax"]["lines"][0].startswith("“9” ")
     said = " ".join(text.value for text in app.markdown)

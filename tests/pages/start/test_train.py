@@ -202,7 +202,7 @@ def test_against_time_and_queue_place_and_failure(manager):
     manager.status = "queued"
     page = clicked(opened(axis="time"), "train")
     changed(page, manager, place=2)
-    assert "place 2 in the queue" in sentences(page)
+    assert "position 2 in the queue" in sentences(page)
     changed(
         page,
         manager,
@@ -346,7 +346,7 @@ def test_the_answer_is_what_was_measured_last(manager):
     changed(page, manager, history=log.view(), step=120)
     vocabulary = manager.views["run-0"].spec.model.vocab_size
     assert (
-        f"After **120** steps: **1.95 nats: torn between 7.0 letters** instead of {vocabulary:,}, on text that"
+        f"After **120** steps: **1.95 nats: torn between 7.0 characters** instead of {vocabulary:,}, on text that"
         " it never read (2.81 bits per character)."
     ) in sentences(page), "ln 7 = 1.95, log2 7 = 2.81"
 
@@ -421,7 +421,7 @@ def test_the_batch_and_the_arithmetic_are_folded(manager):
     page = clicked(opened(measure="true", hand="true"), "train")
     shown = next(c.value for c in page.code if c.value.startswith("x[0]"))
     x, y = (line.split("]  ")[1].split() for line in shown.splitlines()[:2])
-    assert y[:20] == x[1:21], "y is x one place further on"
+    assert y[:20] == x[1:21], "y is x one position further on"
     said = sentences(page)
     assert "y[i, t] = x[i, t + 1] holds for **1,134** of 1,134 pairs" in said  # 18 windows, 63 pairs each
     assert "(= 418," in said or " − 64" in said
@@ -433,7 +433,7 @@ def test_the_batch_and_the_arithmetic_are_folded(manager):
 def test_before_a_run_the_answer_counts_the_letters_of_the_text(manager):
     page = opened(steps="321")
     letters = len(set(corpora.load("python").text))
-    said = f"torn between **{letters:,}** letters ({math.log(letters):.2f} nats)"
+    said = f"torn between **{letters:,}** characters ({math.log(letters):.2f} nats)"
     assert said in sentences(page) and "watch 321 steps" in sentences(page)
 
 

@@ -82,14 +82,14 @@ def heads_watched(manager: StageManager, count: int, **query: str) -> AppTest:
             3,
             (
                 "At step **20** no head copies yet: head 1.0 gives most, **0.12**",
-                "Head 0.2 already reads the letter before (**0.55**).",
+                "Head 0.2 already reads the character before (**0.55**).",
                 "cost 4.41 nats, and **3.13**",
             ),
         ),
         (
             5,
             (
-                "First head **0.2** learned to read the letter before (step 20), then head **1.3** to copy (step"
+                "First head **0.2** learned to read the character before (step 20), then head **1.3** to copy (step"
                 " **40**): **0.74** of its weight, 0.08 at step 20, 5 s of training before.",
                 "cost 4.63 nats, and **0.85**",
             ),
@@ -108,12 +108,12 @@ def test_every_heads_score_is_drawn_and_named_where_it_passed_a_half(manager, dr
     lines = {trace["hovertemplate"].split(":")[0]: trace["y"] for trace in figure.traces}
     assert len([name for name in lines if name.startswith("head")]) == 16, "eight heads, two scores each"
     assert lines["head 1.3 copies"] == pytest.approx([one[3] for one in HEADS])
-    assert lines["head 0.2 reads the letter before"] == pytest.approx([one[4] for one in HEADS])
-    assert lines["new letters"] == pytest.approx([one[5] for one in HEADS])
-    assert lines["the same letters again"] == pytest.approx([one[6] for one in HEADS])
+    assert lines["head 0.2 reads the character before"] == pytest.approx([one[4] for one in HEADS])
+    assert lines["new characters"] == pytest.approx([one[5] for one in HEADS])
+    assert lines["the same characters again"] == pytest.approx([one[6] for one in HEADS])
     named = [(note["text"], note["x"], note["y"]) for note in figure.layout["annotations"]]
     assert named[:2] == [("0.2", 20, 0.55), ("1.3", 40, 0.74)]
-    assert [text for text, *_ in named[2:]] == ["new letters 4.63", "again 0.85"]
+    assert [text for text, *_ in named[2:]] == ["new characters 4.63", "again 0.85"]
 
 
 def test_of_a_pair_the_heads_are_those_of_the_run_that_is_chosen(manager: StageManager, drawn: Any) -> None:
@@ -131,11 +131,11 @@ def test_of_a_pair_the_heads_are_those_of_the_run_that_is_chosen(manager: StageM
     assert "Best at copying: induction: head 1.3 with **0.74** of its weight; no positions: head 1.0 with **0.12**" in (
         sentences(page).replace("\u2060", "")
     )  # fmt: skip
-    assert drawn["head_patterns"].alt.startswith("What two heads look at, at step 40")
+    assert drawn["head_patterns"].alt.startswith("What two heads attend to, at step 40")
     page.segmented_control(key="heads_of").set_value("second").run()
     lines = {trace["hovertemplate"].split(":")[0]: trace["y"] for trace in drawn["head_scores"].traces}
     assert lines["head 1.3 copies"] == pytest.approx([one[3] for one in HEADS[:3]])
-    assert drawn["head_patterns"].alt.startswith("What two heads look at, at step 20")
+    assert drawn["head_patterns"].alt.startswith("What two heads attend to, at step 20")
     assert page.query_params["heads_of"] == "second"
 
 
@@ -153,7 +153,7 @@ def test_the_patterns_are_those_of_both_heads_at_the_newest_snapshot(manager, dr
     assert shown[0] == pytest.approx(before, abs=1e-6) and shown[1] == pytest.approx(copies, abs=1e-6)
     titles = [note["text"] for note in figure.layout["annotations"]]
     assert titles == ["0.2 looks one back: 0.63", "1.3 copies: 0.74"]
-    assert "Step **40**: random letters, then the same again" in sentences(page)
+    assert "Step **40**: random characters, then the same again" in sentences(page)
 
 
 def test_before_the_first_run_it_is_seen_how_it_went_in_the_shipped_training(manager, drawn):
@@ -170,7 +170,7 @@ def test_before_the_first_run_it_is_seen_how_it_went_in_the_shipped_training(man
     (_, before, _, first), (_, copies, _, second) = best("previous"), best("induction")
     assert first < second
     assert (
-        f"First head **0.{before}** learned to read the letter before (step {first}), then head **1.{copies}** to"
+        f"First head **0.{before}** learned to read the character before (step {first}), then head **1.{copies}** to"
         f" copy (step **{second}**)." in said
     )
     last = looks[-1]["heads"]
@@ -306,7 +306,8 @@ def watched_task(manager: StageManager, **query: str) -> AppTest:
 def test_a_task_is_a_text_to_train_on(manager: StageManager) -> None:
     page = opened(data="task", task="sort")
     assert (
-        page.header[0].value == "When does it find the rule? Write the letters in the order of the alphabet."
+        page.header[0].value
+        == "When does it find the rule? Write the characters in the order of the alphabet."
     )
     said = sentences(page)
     assert "**18,000** problems to train on and **2,000** others" in said

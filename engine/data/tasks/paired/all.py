@@ -15,9 +15,16 @@ _ALL = (
     LANGUAGE,
     NUMBERS,
     WORDS,
-    reordering("reverse", "Reverse", "Write the letters backwards.", _LETTERS, 3, 12, backwards),
+    reordering("reverse", "Reverse", "Write the characters backwards.", _LETTERS, 3, 12, backwards),
     reordering(
-        "sort", "Sort", "Write the letters in the order of the alphabet.", _LETTERS, 3, 12, alphabetical, True
+        "sort",
+        "Sort",
+        "Write the characters in the order of the alphabet.",
+        _LETTERS,
+        3,
+        12,
+        alphabetical,
+        True,
     ),
 )
 

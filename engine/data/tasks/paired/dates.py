@@ -162,7 +162,7 @@ DATES = PairTask(
     answer=answer,
     key=lambda source: read(source)[0].isoformat(),
     rules=(
-        _rule("Month by name", "The name's letters give the two digits of the month.", "Nov 21, 2026"),
+        _rule("Month by name", "The name's characters give the two digits of the month.", "Nov 21, 2026"),
         _rule("Day first", "Between two numbers, the first one is the day.", "3/11/26"),
         _rule(
             "Two-digit years",

@@ -23,7 +23,7 @@ def reordering(
     """Makes a task of `shortest` to `longest` letters, all lengths equally likely. `alike`: any position that
     holds the letter serves as its source, since the rule looks at letters and not at positions.
     """
-    form = f"{shortest} to {longest} letters from {letters[0]} to {letters[-1]}"
+    form = f"{shortest} to {longest} characters from {letters[0]} to {letters[-1]}"
 
     def answer(source: str) -> Aligned:
         if not shortest <= len(source) <= longest or not set(source) <= set(letters):

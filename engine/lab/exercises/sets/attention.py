@@ -75,9 +75,9 @@ def row(rng: Random) -> Exercise:
         ),
         (
             Mistake("late", late, "You masked after the softmax: what is left no longer sums to 1."),
-            Mistake("unmasked", whole, "There is no mask in it: this token looks at tokens to come."),
+            Mistake("unmasked", whole, "There is no mask in it: this token attends to tokens to come."),
             Mistake("zero", zeros, "You masked with 0 instead of $-\\infty$: $e^0$ is 1, not nothing."),
-            Mistake("self", short, "Off by one: a token may look at itself, too."),
+            Mistake("self", short, "Off by one: a token may attend to itself, too."),
         ),
         see("attention", attention_view="mask"),
         {"scores": scores, "at": at},

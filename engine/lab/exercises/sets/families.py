@@ -151,7 +151,7 @@ def masks(rng: Random) -> Exercise:
         f"Which mask belongs to **{place}**?",
         Choice(tuple(hints)),
         right,
-        (f"**{right}**.", "Causal masks hide what is to come; padding masks hide places without a token."),
+        (f"**{right}**.", "Causal masks hide what is to come; padding masks hide positions without a token."),
         tuple(Mistake(name.lower(), name, hint) for name, hint in hints.items() if name != right),
         see("crossattention", cross_view="masks"),
         {"place": place},
@@ -161,6 +161,6 @@ def masks(rng: Random) -> Exercise:
 TASKS = (
     ("match", "A family for a task", match),
     ("known", "Known models", known),
-    ("masks", "A mask for a place", masks),
+    ("masks", "A mask for a position", masks),
     ("healthy-looking", "Bugs that look healthy", healthy_looking),
 )

@@ -21,7 +21,7 @@ def causal(rng: Random) -> Exercise:
             f"$1 + 2 + ... + {length} = {length} \\cdot {length + 1} / 2$ = **{allowed:,}**.",
         ),
         (
-            Mistake("self", (allowed - length,), "You left the diagonal out: a token may look at itself."),
+            Mistake("self", (allowed - length,), "You left the diagonal out: a token may attend to itself."),
             Mistake("all", (length**2,), "That is the full square, without a mask."),
             Mistake(
                 "hidden-half",
@@ -39,16 +39,17 @@ def padding(rng: Random) -> Exercise:
     empty = rng.randint(2, length // 2)
     allowed = length * (length - empty)
     return Exercise(
-        f"An encoder reads $T = {length}$ places; the last {empty} are padding. The padding mask hides those"
+        f"An encoder reads $T = {length}$ positions; the last {empty} are padding. The padding mask hides"
+        " those"
         f" **keys**; all {length} queries are computed. How many pairs stay open?",
         Numbers(),
         (allowed,),
         (
-            f"Each query may look at {length} − {empty} = {length - empty} keys, in both directions.",
+            f"Each query may attend to {length} − {empty} = {length - empty} keys, in both directions.",
             f"{length} · {length - empty} = **{allowed:,}**.",
         ),
         (
-            Mistake("all", (length**2,), "You forgot the padding: nobody may look at it."),
+            Mistake("all", (length**2,), "You forgot the padding: nobody may attend to it."),
             Mistake(
                 "both",
                 ((length - empty) ** 2,),
@@ -71,13 +72,13 @@ def cross(rng: Random) -> Exercise:
     empty = rng.randint(1, source // 2)
     real = source - empty
     return Exercise(
-        f"Translation: the source has {source} places, {empty} of them padding; the target has {target}"
+        f"Translation: the source has {source} positions, {empty} of them padding; the target has {target}"
         " tokens. How many (query, key) pairs of the **cross-attention** are open in one head?",
         Numbers(),
         (target * real,),
         (
-            f"Queries: the decoder's {target} tokens. Keys: the encoder's {real} real places.",
-            f"Every query may look at the whole source, so there is no causal mask: {target} · {real} ="
+            f"Queries: the decoder's {target} tokens. Keys: the encoder's {real} real positions.",
+            f"Every query may attend to the whole source, so there is no causal mask: {target} · {real} ="
             f" **{target * real:,}**.",
         ),
         (

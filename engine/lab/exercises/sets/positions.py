@@ -51,7 +51,7 @@ def sinusoid(rng: Random) -> Exercise:
             Mistake(
                 "swapped",
                 (right[1], right[0], right[3], right[2]),
-                "Sine stands on the even places, cosine on the odd ones: not the other way round.",
+                "Sine stands on the even positions, cosine on the odd ones: not the other way round.",
             ),
             Mistake(
                 "degrees",

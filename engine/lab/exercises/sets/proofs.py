@@ -98,7 +98,7 @@ CACHE = Proof(
     {
         "new": ("A new token is written behind the text: positions $1, \\dots, t$ keep their tokens.", ()),
         "embed": ("So what goes into the first layer at these positions stays the same.", ("new",)),
-        "mask": ("Under the causal mask position $i$ looks at positions up to $i$ only.", ()),
+        "mask": ("Under the causal mask position $i$ attends to positions up to $i$ only.", ()),
         "layer": (
             "So what a layer writes at $i \\le t$ does not depend on the new token.",
             ("embed", "mask"),

@@ -118,7 +118,7 @@ def merge(rng: Random) -> Exercise:
             )
         )
     return Exercise(
-        f"A text holds these words: {_listed(counts)}. BPE starts from letters and never merges across"
+        f"A text holds these words: {_listed(counts)}. BPE starts from characters and never merges across"
         " words. Which pair is merged first? (Its two pieces, a blank between them.)",
         Pieces("Another pair is more frequent. A pair counts as often as the words that hold it occur."),
         best,
@@ -144,13 +144,15 @@ def after(rng: Random) -> Exercise:
     word = rng.choice(words)
     right = _apply(word, order[:merges])
     fewer, more, letters = _apply(word, order[: merges - 1]), _apply(word, order), tuple(word)
-    mistakes = [Mistake("letters", letters, "Those are the letters: apply the merges, one after the other.")]
+    mistakes = [
+        Mistake("letters", letters, "Those are the characters: apply the merges, one after the other.")
+    ]
     if fewer not in (right, letters):
         mistakes.append(Mistake("fewer", fewer, "The last of the merges is missing."))
     if more != right:
         mistakes.append(Mistake("more", more, f"That is one merge more than the {merges} asked for."))
     return Exercise(
-        f"BPE learns **{merges} merges** from these words, starting with letters: {_listed(counts)}. Into"
+        f"BPE learns **{merges} merges** from these words, starting with characters: {_listed(counts)}. Into"
         f" which pieces does it then cut `{word}`? (Blanks between them.)",
         Pieces("Other pieces come out. Learn the merges first, then apply them in their order.", word),
         right,

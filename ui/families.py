@@ -161,9 +161,7 @@ def seen_half(name: str, both: bool) -> str:
     is chosen in it (Markdown).
     """
     if both:
-        return (
-            f"Two halves, one at a time; how one attends to the other: [Cross-attention]({crossing(name)})."
-        )
+        return f"Two halves, one at a time; how one sees the other: [Cross-attention]({crossing(name)})."
     return (
         f"Seen here: **the half that reads**, its encoder. The half that writes attends to it in"
         f" [Cross-attention]({crossing(name)})."

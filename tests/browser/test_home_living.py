@@ -26,14 +26,14 @@ FIND = """async ({ kind, lane, lanes }) => {
     await new Promise(requestAnimationFrame)
     return canvas.style.cursor === 'pointer' ? card.dataset.kind : 'nothing'
   }
-  const rows = [], position = []
+  const rows = [], place = []
   for (let y = 60; y < box.height; y += 4) if (await at(6, y) === 'token') rows.push(y)
   const y = rows[Math.floor(((lane + 0.5) * rows.length) / lanes)]
   for (let x = 2; x < box.width; x += 2) {
-    if (await at(x, y) === kind) position.push(x)
-    else if (position.length) break
+    if (await at(x, y) === kind) place.push(x)
+    else if (place.length) break
   }
-  return position.length ? [box.left + position[position.length >> 1], box.top + y] : null
+  return place.length ? [box.left + place[place.length >> 1], box.top + y] : null
 }"""
 
 
@@ -170,7 +170,7 @@ def test_lanes_run_down_on_a_phone(page, app_url):
 
 def test_pointing_tells_and_a_click_leads_to_the_place(page, app_url, full):
     opened(page, app_url, HERE)
-    head = page.get_by_role("button", name="Head 3 of block 2", exact=True)
+    head = page.get_by_role("button", name="Head 2.3", exact=True)
     head.hover()
     card = page.locator(".gf-live-card")
     expect(card).to_contain_text("blocks.2.pattern (head, query, key) = (4, 5, 5)")
@@ -186,13 +186,7 @@ def test_pointing_tells_and_a_click_leads_to_the_place(page, app_url, full):
 
 
 PLACES = [  # kind, lane, what the card says, addresses that it leads to, the token that is chosen there and where
-    (
-        "head",
-        4,
-        "it looks most at “",
-        "/attention.*attention_view=steps",
-        ("The token that attends (query)", "e"),
-    ),
+    ("head", 4, "it looks most at “", "/attention.*attention_view=steps", ("The token that looks", "e")),
     ("middle", 1, "blocks.2.resid_mid", "/residual.*residual_token=1", ("After which token", "o")),
     ("embed", 3, "(query", "/embeddings.*embed_position=3", ("Position whose row", "b")),
     ("pos_embed", 2, "(query", "/positions.*positions_view=learned", None),
@@ -265,9 +259,9 @@ def test_one_stop_of_the_tab_key_and_arrows_to_everything(page, app_url, full):
     expect(card).to_contain_text("(query, d_model) = (5, 128) → (query, d_model) = (5, 128)")
     press("ArrowRight")
     press("ArrowRight")
-    expect(card).to_contain_text("Head 1 of block 2")
+    expect(card).to_contain_text("Head 2.1")
     press("PageUp")
-    expect(card).to_contain_text("Head 1 of block 1")
+    expect(card).to_contain_text("Head 1.1")
     press("ArrowDown")
     press("End")
     expect(card).to_contain_text("After “T”")

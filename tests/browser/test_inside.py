@@ -16,7 +16,7 @@ AT = """([figure, row, column]) => {
 
 def test_a_click_on_a_cell_chooses_its_neuron(page: Page, app_url: str):
     visit.opened(page, f"{app_url}/feedforward?feedforward_layer=1&feedforward_neuron=5&measure=true")
-    expect(page.get_by_role("heading", name="Neuron 5 of layer 1 on this text")).to_be_visible()
+    expect(page.get_by_role("heading", name="Neuron 5 of block 1 on this text")).to_be_visible()
     page.wait_for_function(
         "(all => all.length === 5 && all.every((f) => f._fullLayout))([...document.querySelectorAll('.gf-figure')])"
     )
@@ -32,7 +32,7 @@ def test_a_click_on_a_cell_chooses_its_neuron(page: Page, app_url: str):
     )
     neuron = int(re.search(r"feedforward_neuron=(\d+)", page.url)[1])
     assert abs(neuron - 100) <= 2
-    expect(page.get_by_role("heading", name=f"Neuron {neuron} of layer 2 on this text")).to_be_visible()
+    expect(page.get_by_role("heading", name=f"Neuron {neuron} of block 2 on this text")).to_be_visible()
     settled(page)
 
     assert page.evaluate("window.__figures.every((f) => f.isConnected)")

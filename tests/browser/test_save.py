@@ -33,7 +33,7 @@ clock | {CLOCK} | .gf-clock | hand,radians_per_position,wavelength,position,angl
 rope | positions?positions_view=rope&model=shakespeare-modern | .gf-rope | pair,theta,q_first,q_second, | 16 | by √32: score
 arcs | {ARCS} | .gf-arcs | head,query_position,query,key_position,key,weight | | Left: the token that looks.
 heads | attention?model=shakespeare-classic&attention_sort=layer | .gf-heads-left | layer,head,row,column,weight | | layer 3
-head | attention?model=shakespeare-classic&attention_layer=1&attention_head=2 | .gf-heads-large | query_position,query,key_position,key,weight | | Layer 1, head 2
+head | attention?model=shakespeare-classic&attention_layer=1&attention_head=2 | .gf-heads-large | query_position,query,key_position,key,weight | | Head 1.2
 """.splitlines()
     )
 }

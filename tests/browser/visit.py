@@ -179,7 +179,7 @@ def stage_faults(page, least: float, large: bool = False) -> list[str]:
         "as high": found.bottom <= 1,
         "without the menu": found.sidebar === "none",
         "the figure is large": found.share >= least,
-        "characters are large": !large || (found.answer >= 22 && found.caption >= 22 && found.ticks >= 16),
+        "letters are large": !large || (found.answer >= 22 && found.caption >= 22 && found.ticks >= 16),
       }}).filter(([, held]) => !held).map(([what]) => what) }} }}"""
     try:
         page.wait_for_function(

@@ -59,7 +59,7 @@ def race_curves(
     its end. `height` is the figure's and `wide` about the curves' own width, in pixels: labels are kept
     apart by them.
     """
-    word = "letter" if token == "character" else token
+    word = token
     y_range = loss_range(runs, lines)
     ends = [end, *(float(at[-1]) for c in runs for at in (c.at, c.looked_at, c.end_at) if len(at))]
     traces = [trace for i, each in enumerate(runs) for trace in _traces(each, i, curves)]

@@ -137,7 +137,7 @@ def _draw_patterns(effect: measured.Effect, slope: float, labels: list[str]) -> 
 def _draw_distances(recording: Recording, layer: int, times: float) -> None:
     before, after = measured.distances_of_heads(recording, layer, times)
     st.caption(
-        f"**All heads of layer {layer}**, each with its own slope: how far they look, mean over the text"
+        f"**All heads of block {layer}**, each with its own slope: how far they look, mean over the text"
     )
     plot(
         figures.distance_bars(before, after),

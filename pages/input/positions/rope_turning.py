@@ -41,7 +41,7 @@ def turning(subject: Subject) -> Turning:
     layer = widgets.select("Layer", range(c.n_layers), "rope_layer", kind="list", container=left)
     head = widgets.select("Head", range(c.n_heads), "rope_head", kind="list", container=right)
     q, k = _vectors(subject.key, subject.ids, layer, head, subject)
-    return Turning(q, k, own.base, f"layer {layer}, head {head} of {subject.title}", own.rotary)
+    return Turning(q, k, own.base, f"head {layer}.{head} of {subject.title}", own.rotary)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

@@ -132,7 +132,7 @@ def legend(numbers: HeadNumbers) -> list[tuple[str, str, str]]:
 def hints(numbers: HeadNumbers) -> list[str]:
     """Returns where each head is and what it does, layer by layer."""
     layers, heads = numbers.entropy.shape
-    places = [f"Layer {i}, head {h}: " for i in range(layers) for h in range(heads)]
+    places = [f"Head {i}.{h}: " for i in range(layers) for h in range(heads)]
     if not np.isfinite(numbers.first).any():
         return [f"{place}one token, which takes all the weight" for place in places]
     own = habit_of_each(numbers)

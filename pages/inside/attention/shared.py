@@ -89,7 +89,7 @@ def arcs(subject: Subject, patterns: np.ndarray, layer: int, head: int) -> None:
         "head": head,
         "colours": [colours[name] for name in HEAD_COLOURS],
         "alt": (
-            f"Layer {layer}: lines from the tokens that look, left, to the tokens that are looked at, right;"
+            f"Block {layer}: lines from the tokens that look, left, to the tokens that are looked at, right;"
             " the stronger a line, the more weight."
         ),
         "hint": (

@@ -93,7 +93,7 @@ def _choose_key(subject: Subject, stages: Stages, query: int) -> int:
 def _picture(
     subject: Subject, recording: Recording, stages: Stages, stage: str, layer: int, head: int
 ) -> None:
-    labels, where = subject.labels, f"layer {layer}, head {head}"
+    labels, where = subject.labels, f"head {layer}.{head}"
     name, height = f"stage-{steps_words.STAGES.index(stage) + 1}-layer-{layer}-head-{head}", HEIGHT
     if stage in ("q, k, v", "· v", "W_O"):
         if stage == "q, k, v":
@@ -161,7 +161,7 @@ def _table(subject: Subject, stages: Stages, query: int) -> pd.DataFrame:
 def _written(recording: Recording, stages: Stages, query: int, layer: int) -> None:
     lengths = single_head.lengths(recording, stages, layer, query)
     explain.takeaway(
-        f"At this token the head writes a vector of length {lengths.head:.3f}; all heads of layer {layer}"
+        f"At this token the head writes a vector of length {lengths.head:.3f}; all heads of block {layer}"
         f" together write one of length {lengths.together:.3f}. The stream before has length"
         f" {lengths.before:.3f}."
     )

@@ -122,9 +122,9 @@ def _controls(subject: Subject, place: int) -> Switches:
         if len(layers) > widgets.FEW:
             layers = [widgets.index("A layer", config.n_layers, "attention_off_layer")]
         for i in layers:
-            hint = f"Switches the heads of layer {i} off, and only those."
+            hint = f"Switches the heads of block {i} off, and only those."
             mine = _of_layer(i, names)
-            st.button(f"Layer {i}", key=f"attention_off_{i}", on_click=_put, args=(mine,), help=hint)
+            st.button(f"Block {i}", key=f"attention_off_{i}", on_click=_put, args=(mine,), help=hint)
         st.button("None", key="attention_off_none", on_click=_put, args=([],), help="All heads work again.")
     if off == _of_layer(0, names) and mask and scale and position:
         st.caption(words.FIRST)
@@ -252,7 +252,7 @@ def _each(subject: Subject, how: Ablation) -> None:
         name="each-head-off",
     )
     explain.takeaway(
-        f"Alone, layer {found.layer}, head {found.head} is missed most on this text: without it the"
+        f"Alone, head {found.layer}.{found.head} is missed most on this text: without it the"
         f" prediction moves by {found.most:.3f} nats on average. The least missed moves it by"
         f" {found.least:.4f}."
         " Heads can stand in for each other, so these numbers do not add up."

@@ -39,7 +39,7 @@ DOING: dict[Habit, tuple[str, str]] = {  # "Of 16 heads, 1 reads ..., 7 read ...
     "near": ("looks nearby", "look nearby"),
     "first": ("rests on the first token", "rest on the first token"),
 }
-DOES: dict[Habit, str] = {  # "Head 2 of layer 1 ..."
+DOES: dict[Habit, str] = {  # "Head 1.2 ..."
     "previous": "gives **{value}** of its weight to the token before",
     "word_start": "gives **{value}** of its weight to the start of its word, or the blank before it",
     "breaks": "gives **{value}** of its weight to blanks and punctuation",
@@ -64,7 +64,7 @@ def specialities(counts: Counts, head: tuple[int, int], habit_here: tuple[Habit,
     rest = counts.heads - sum(count for count, _ in ranks[:MENTIONED])
     if rest:
         parts.append(f"{rest} {'does' if rest == 1 else 'do'} something else")
-    here = f"Head {head[1]} of layer {head[0]} {_does(habit_here)}."
+    here = f"Head {head[0]}.{head[1]} {_does(habit_here)}."
     return f"Of {counts.heads} heads, {', '.join(parts)}. {here}"
 
 
@@ -80,7 +80,7 @@ def none_strong(least: float) -> str:
 
 def pattern_alt(layer: int, head: int) -> str:
     return (
-        f"Pattern of layer {layer}, head {head}: the weight that each token (down) gives to each token it"
+        f"Pattern of head {layer}.{head}: the weight that each token (down) gives to each token it"
         " sees (to the right), from 0 to 1."
     )
 
@@ -258,7 +258,7 @@ def most_of(measure: Measure, most: HeadValue, mean: float) -> str:
         f"{x:.0%}" if measure.unit == "share" else f"{x:.2f} {measure.unit}" for x in (most.value, mean)
     )
     return (
-        f"{measure.title}: head {most.head} of layer {most.layer} has the most, **{shown}**; the mean over"
+        f"{measure.title}: head {most.layer}.{most.head} has the most, **{shown}**; the mean over"
         f" all heads is **{usual}**."
     )
 
@@ -320,7 +320,7 @@ def standing_out(numbers: HeadNumbers, causal: bool) -> list[str]:
 
 
 def _name(head: HeadValue) -> str:
-    return f"layer {head.layer}, head {head.head}"
+    return f"head {head.layer}.{head.head}"
 
 
 MEASURED = Words(

@@ -22,8 +22,8 @@ RECIPE = (
 
 def pattern_alt(layer: int, head: int, mask: bool) -> str:
     if mask:
-        return f"Layer {layer}, head {head}: weights with the causal mask, none above the diagonal (grey)."
-    return f"Layer {layer}, head {head}: weights of the same scores without the mask, also on later tokens."
+        return f"Head {layer}.{head}: weights with the causal mask, none above the diagonal (grey)."
+    return f"Head {layer}.{head}: weights of the same scores without the mask, also on later tokens."
 
 
 def wrote(name: str, text: str) -> str:

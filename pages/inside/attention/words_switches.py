@@ -19,7 +19,7 @@ def question(causal: bool, token: str) -> str:
     return f"**What comes after {token}?**" if causal else f"**What stands at {token}?**"
 
 
-FIRST = "As an example the heads of layer 0 are off. “None” puts all on again."
+FIRST = "As an example the heads of block 0 are off. “None” puts all on again."
 
 
 def _heads(found: tuple[tuple[int, int], ...], layers: int, heads: int) -> str:
@@ -28,9 +28,9 @@ def _heads(found: tuple[tuple[int, int], ...], layers: int, heads: int) -> str:
         return "any head"
     of = {layer for layer, _ in found}
     if len(of) == 1 and len(found) == heads > 1:
-        return f"the heads of layer {min(of)}"
+        return f"the heads of block {min(of)}"
     if len(found) == 1:
-        return f"head {found[0][1]} of layer {found[0][0]}"
+        return f"head {found[0][0]}.{found[0][1]}"
     return f"{len(found)} heads"
 
 
@@ -38,7 +38,7 @@ def without(switches: Switches, layers: int, heads: int) -> str:
     """Names what is off.
 
     >>> without(Switches(mask=False, heads_off=((1, 3),)), 4, 4)
-    'Without the mask and head 3 of layer 1'
+    'Without the mask and head 1.3'
     """
     parts = [
         name

@@ -137,7 +137,7 @@ def _grown(name: str) -> None:
 def _choose_head(name: str, at: int) -> str:
     config = opened(name, at).model.config.decoder
     heads = {"mean": "all heads, their mean"} | {
-        f"{layer}.{head}": f"layer {layer}, head {head}"
+        f"{layer}.{head}": f"head {layer}.{head}"
         for layer in range(config.n_layers)
         for head in range(config.n_heads)
     }

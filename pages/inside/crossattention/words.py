@@ -96,9 +96,7 @@ def formed(step: int, targets: int, score: AlignmentScore) -> str:
 
 
 def grown_alt(steps: Sequence[int]) -> str:
-    return (
-        f"Share of symbols that are looked at in the right position, at {len(steps)} steps of the training."
-    )
+    return f"Share of symbols whose source position is attended to, at {len(steps)} steps of the training."
 
 
 def unmarked(crossing: WrittenTarget, look: Look | None) -> str:

@@ -83,7 +83,7 @@ def norm_choice(subject: Subject, is_signed: bool) -> None:
 
 def on_the_text(subject: Subject, along: np.ndarray, layer: int, neuron: int) -> None:
     """Draws where the neuron fires on the text: along (query,)."""
-    st.subheader(f"Neuron {neuron} of layer {layer} on this text", anchor=False)
+    st.subheader(f"Neuron {neuron} of block {layer} on this text", anchor=False)
     found = neurons.along(along)
     st.caption("Shaded by the size of its activation. Choose a token to read the number.")
     hints = [f"position {i}: {v:.4f}" for i, v in enumerate(along)]
@@ -100,7 +100,7 @@ def on_the_text(subject: Subject, along: np.ndarray, layer: int, neuron: int) ->
     st.markdown(f"{where}; on this text it lies between {found.low:.3f} and {found.high:.3f}.")
     table = {"position": range(len(along)), "token": subject.labels, "activation": along}
     alt = (
-        f"Activation of neuron {neuron} of layer {layer} at each token; strongest at position"
+        f"Activation of neuron {neuron} of block {layer} at each token; strongest at position"
         f" {found.at}, {found.peak:.3f}."
     )
     plot(

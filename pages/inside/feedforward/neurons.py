@@ -213,7 +213,7 @@ def _layer(
     diverging: bool,
 ) -> None:
     """post (query, d_ff), values (d_ff,)"""
-    st.subheader(f"Layer {layer}", anchor=False)
+    st.subheader(f"Block {layer}", anchor=False)
     width = len(values)
     order = neurons.by_size(values, MOST if shown != "all" else None)
     left, right = st.columns([16, 9], gap="small")
@@ -228,7 +228,7 @@ def _layer(
             table = {**table, "token": subject.labels * many}
         least, most = extent(post)
         alt = (
-            f"Heatmap of {len(order)} neurons of layer {layer} by {len(post)} tokens of the text: their"
+            f"Heatmap of {len(order)} neurons of block {layer} by {len(post)} tokens of the text: their"
             f" activation, {least:.2f} to {most:.2f}."
         )
         top, beyond = neurons.scale_end(post[skip:])

@@ -75,14 +75,14 @@ def likes(layer: int, neuron: int, liked: FavouriteToken, word: str, raised: lis
     )
     if liked.count == 1:
         return (
-            f"Neuron {neuron} of layer {layer} has no favourite token: its {liked.places} strongest"
+            f"Neuron {neuron} of block {layer} has no favourite token: its {liked.places} strongest"
             " positions,"
             f" up to"
             f" **{minus(f'{liked.value:.2f}')}**, are all at different ones. What it writes raises"
             f" {_raises(raised)}."
         )
     return (
-        f"Neuron {neuron} of layer {layer} looks for **“{safe(word)}”**: {where} are there, up to"
+        f"Neuron {neuron} of block {layer} looks for **“{safe(word)}”**: {where} are there, up to"
         f" **{minus(f'{liked.value:.2f}')}**. What it writes raises {_raises(raised)}."
     )
 
@@ -90,7 +90,7 @@ def likes(layer: int, neuron: int, liked: FavouriteToken, word: str, raised: lis
 def on_this_text(layer: int, neuron: int, word: str, value: float, raised: list[str]) -> str:
     """Returns the same, from the text alone."""
     return (
-        f"On this text neuron {neuron} of layer {layer} answers most to **“{safe(word)}”**, with"
+        f"On this text neuron {neuron} of block {layer} answers most to **“{safe(word)}”**, with"
         f" **{minus(f'{value:.2f}')}**. What it writes raises {_raises(raised)}."
     )
 

@@ -38,7 +38,7 @@ def depth(pair: Pair) -> Guess:
         f"The same with {blocks}. How far does the model without residual connections come?",
         choices,
         right,
-        f"After {pair.steps} steps {n['without']:.2f} nats without them, {n['with']:.2f} with them; counting"
-        f" characters alone is {n['counting']:.2f}. The lines are those of {blocks} now.",
+        f"After {pair.steps} steps {n['without']:.2f} nats without them, {n['with']:.2f} with them; the"
+        f" unigram baseline is {n['counting']:.2f}. The lines are those of {blocks} now.",
         {"residual_depth": pair.depth, "residual_shown": "losses"},
     )

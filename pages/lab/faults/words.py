@@ -91,12 +91,12 @@ def recipe(fault: Fault) -> str:
 
 
 def patterns(layer: int, head: int) -> str:
-    return f"What head {head} of block {layer} attends to: the healthy model, then the one with the bug."
+    return f"What head {layer}.{head} attends to: the healthy model, then the one with the bug."
 
 
 def pattern_alt(broken: bool, layer: int, head: int) -> str:
     who = "the model with the bug" if broken else "the healthy model"
-    return f"Attention pattern of head {head} of block {layer} of {who}: queries down, keys across"
+    return f"Attention pattern of head {layer}.{head} of {who}: queries down, keys across"
 
 
 def no_pattern(broken: bool) -> str:

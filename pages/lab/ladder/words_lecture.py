@@ -143,6 +143,4 @@ def readings(overfit: Overfit) -> str:
 
 
 def wrote(each: Climbed) -> str:
-    return (
-        f"300 characters at temperature 0.8; the newest that was written, at up to {each.steps[-1]:,} steps."
-    )
+    return f"300 characters at temperature 0.8; the newest samples, at up to {each.steps[-1]:,} steps."

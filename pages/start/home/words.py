@@ -42,7 +42,7 @@ SAY = {
         "The lane's {d_model} numbers, {pooled} to a stripe.",
     ),
     "head": (
-        "Head {head} of block {block}",
+        "Head {block}.{head}",
         "From “{query}” it looks most at “{key}”: {weight} of its weight.",
     ),
     "attn_out": (
@@ -110,7 +110,7 @@ PANEL = {
     "stopped": "Stopped after",
     "embedding": "embedding",
     "block": "block {block}",
-    "head": "Head {head} of block {block}",
+    "head": "Head {block}.{head}",
     "parameters": "Parameters: {count}.",
     "output": "block {block}, the last",
     "temperature": "Temperature",

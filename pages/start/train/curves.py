@@ -232,9 +232,8 @@ def _baselines(baselines: Mapping[str, float], vocab_size: int, unit: Unit, toke
     )
     log = {"nats": "ln", "bits": "log₂"}[unit]
     each = f" a {token}" if unit == "bits" and token != "character" else ""
-    what = "letter" if token == "character" else token
     said = {
-        name: BASELINE_WORDS.get(name, name).format(v=f"{vocab_size:,}", log=log, each=each, what=what)
+        name: BASELINE_WORDS.get(name, name).format(v=f"{vocab_size:,}", log=log, each=each)
         for name in baselines
     }
     words = {name: f"{said[name]}: {value:.2f}" for name, value in baselines.items()}

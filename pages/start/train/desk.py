@@ -184,7 +184,7 @@ def _before(chosen: Setup) -> None:
         read = pairs.examples(chosen.paired) if chosen.paired is not None else read
         with st.container(height=TALL - 50, border=False):
             st.code(whole(read), language=None, wrap_lines=not repeats)
-    noun, task = "letter" if word == "character" else word, tasks.task_of(spec)
+    noun, task = word, tasks.task_of(spec)
     if paired is not None:
         explain.answer(pairs.before(spec, paired))
     elif found is not None:

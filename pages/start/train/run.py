@@ -181,8 +181,7 @@ def _answer(view: RunView, other: RunView | None) -> str:
 
 
 def _noun(view: RunView) -> str:
-    word = pairs.noun_of(view.spec)
-    return "letter" if word == "character" else word
+    return pairs.noun_of(view.spec)
 
 
 def _troubles(view: RunView, other: RunView | None) -> None:

@@ -41,8 +41,8 @@ def test_the_switches_say_what_changed(monkeypatch):
     only_this(monkeypatch, shipped(), "trained")
     page = opened(PAGE, attention_view="switches", measure="true")
     assert page.session_state["attention_off"] == ["0.0", "0.1", "0.2", "0.3"], "something is off at first"
-    assert "Without the heads of layer 0, the loss on this text goes from" in said(page)
-    assert "As an example the heads of layer 0 are off" in said(page)
+    assert "Without the heads of block 0, the loss on this text goes from" in said(page)
+    assert "As an example the heads of block 0 are off" in said(page)
     page.button(key="attention_off_none").click().run()
     assert "nothing has changed yet" in said(page) and "Everything is on" in said(page)
     assert "As an example" not in said(page)
@@ -94,10 +94,10 @@ def test_heads_shows_the_chosen_pattern_and_says_how_far_it_looks(drawn):
     assert "`blocks.1.pattern[3]`: 8 × 8 weights." in said(page)
     p = PATTERNS[..., np.arange(1, 8), np.arange(7)].mean(-1)  # on the token before
     own = {(i, h): value for i, row in enumerate(p) for h, value in enumerate(row)}
-    assert "Head 3 of layer 1 " in said(page) and ("to the token before" in said(page)) == (own[1, 3] >= 0.4)
+    assert "Head 1.3 " in said(page) and ("to the token before" in said(page)) == (own[1, 3] >= 0.4)
     assert len(re.findall("nothing above the diagonal", said(page))) == 1
     page.get_by_key("attention_head").set_value(2).run()
-    assert "`blocks.1.pattern[2]`: 8 × 8 weights." in said(page) and "Head 2 of layer 1 " in said(page)
+    assert "`blocks.1.pattern[2]`: 8 × 8 weights." in said(page) and "Head 1.2 " in said(page)
     np.testing.assert_allclose(heat(drawn, "attention_pattern"), seen(PATTERNS[LAYER, 2]), rtol=1e-6)
 
 
@@ -165,7 +165,7 @@ def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):
     vectors = (found.written, RECORDING[block + "attn_out"], RECORDING[block + "resid_pre"])
     lengths = [np.linalg.norm(x[QUERY]) for x in vectors]
     own, together, before = (f"{x:.3f}" for x in lengths)
-    assert f"writes a vector of length {own}; all heads of layer 1 together" in words
+    assert f"writes a vector of length {own}; all heads of block 1 together" in words
     assert f"write one of length {together}. The stream before has length {before}." in words
 
 
@@ -203,7 +203,7 @@ def test_the_switches_show_both_predictions_and_how_far_they_are_apart(drawn):
     alone = np.array([one.kl.mean() for one in off]).reshape(2, 4)
     np.testing.assert_allclose(heat(drawn, "attention_each_plot"), alone, rtol=1e-3, atol=1e-6)
     layer, head = divmod(int(alone.argmax()), 4)
-    assert f"Alone, layer {layer}, head {head} is missed most" in said(page)
+    assert f"Alone, head {layer}.{head} is missed most" in said(page)
     assert f"moves by {alone.max():.3f} nats" in said(page) and f"moves it by {alone.min():.4f}" in said(page)
 
 
@@ -224,7 +224,7 @@ def test_numbers_are_those_of_the_patterns(drawn):
         if written := {"Entropy": "{:.2f} nats", "First token": "{:.0%}"}.get(name):
             layer, head = divmod(int(values.argmax()), 4)
             most, mean = (written.format(x) for x in (values.max(), values.mean()))
-            assert f"{name}: head {head} of layer {layer} has the most, **{most}**" in unescaped(page)
+            assert f"{name}: head {layer}.{head} has the most, **{most}**" in unescaped(page)
             assert f"the mean over all heads is **{mean}**." in unescaped(page)
     table = page.dataframe[0].value
     at = (table["layer"] == 1) & (table["head"] == 2)
@@ -233,14 +233,14 @@ def test_numbers_are_those_of_the_patterns(drawn):
     told = said(page)
     even = expected["Relative entropy"]
     layer, head = divmod(int(even.argmax()), 4)
-    assert f"**Layer {layer}, head {head}** spreads most evenly ({even.max():.0%}" in told
+    assert f"**Head {layer}.{head}** spreads most evenly ({even.max():.0%}" in told
     layer, head = divmod(int(expected["Relative entropy"].argmin()), 4)
     nats = expected["Entropy"][layer, head]
-    decided = f"**Layer {layer}, head {head}** is the most decided ({expected['Relative entropy'].min():.0%};"
+    decided = f"**Head {layer}.{head}** is the most decided ({expected['Relative entropy'].min():.0%};"
     assert f"{decided} {nats:.2f} nats)" in told
     far = expected["Distance"]
     layer, head = divmod(int(far.argmax()), 4)
-    assert f"**Layer {layer}, head {head}** looks farthest back: {far.max():.1f} tokens" in told
+    assert f"**Head {layer}.{head}** looks farthest back: {far.max():.1f} tokens" in told
 
 
 def test_the_scale_is_shown_beside_its_theory(drawn):
@@ -324,7 +324,7 @@ def test_switches_names_what_is_off_and_what_it_costs():
     before, after = (probabilities(one["logits"]) for one in (RECORDING, found.after))
     shown = [letter.replace(" ", "␣") for letter in "abcdefghij "]
     one, other = (shown[int(p[place].argmax())] for p in (before, after))
-    assert "Without the mask and head 3 of layer 1, the loss on this text goes from" in text
+    assert "Without the mask and head 1.3, the loss on this text goes from" in text
     choices = math.exp(loss(after))
     told = f"**{loss(after):.2f} nats: torn between {choices:,.{1 if choices < 20 else 0}f} characters**"
     assert f"goes from **{loss(before):.2f}** to {told}, and after “{TEXT[place]}” " in text

@@ -47,7 +47,7 @@ def test_it_opens_on_the_most_active_neuron_and_finds_its_contexts(short_corpus)
         page.number_input(key="feedforward_layer").value,
         page.number_input(key="feedforward_neuron").value,
     )
-    assert f"Neuron {neuron} of layer {layer} looks for" in said(page)
+    assert f"Neuron {neuron} of block {layer} looks for" in said(page)
     first = page.dataframe[0].value.iloc[0]
     assert (first["layer"], first["neuron"]) == (layer, neuron)
     assert "From 1,152 tokens read, 128 at a time" in said(page)
@@ -85,7 +85,7 @@ def test_what_a_neuron_looks_for_and_raises_is_what_its_activations_say(short_co
         f"looks for **“{liked}”**: {places_said} are there, up to **{strongest.max():.2f}**. What it writes"
     )
     words = said(feedforward(feedforward_layer=str(layer), feedforward_neuron=str(neuron)))
-    assert f"Neuron 71 of layer 3 {told} raises “{raised[0]}”, “{raised[1]}”, “{raised[2]}”." in words
+    assert f"Neuron 71 of block 3 {told} raises “{raised[0]}”, “{raised[1]}”, “{raised[2]}”." in words
 
 
 def test_corpus_text_never_becomes_html(short_corpus, monkeypatch):

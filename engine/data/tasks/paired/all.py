@@ -19,7 +19,7 @@ _ALL = (
     reordering(
         "sort",
         "Sort",
-        "Write the characters in the order of the alphabet.",
+        "Write them in the order of the alphabet.",
         _LETTERS,
         3,
         12,

@@ -144,9 +144,7 @@ def after(rng: Random) -> Exercise:
     word = rng.choice(words)
     right = _apply(word, order[:merges])
     fewer, more, letters = _apply(word, order[: merges - 1]), _apply(word, order), tuple(word)
-    mistakes = [
-        Mistake("letters", letters, "Those are the characters: apply the merges, one after the other.")
-    ]
+    mistakes = [Mistake("letters", letters, "Those are the characters: apply the merges in order.")]
     if fewer not in (right, letters):
         mistakes.append(Mistake("fewer", fewer, "The last of the merges is missing."))
     if more != right:

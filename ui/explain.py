@@ -44,7 +44,7 @@ def reading(see: str, why: str, attempt: str) -> None:
     """Draws the fold of the three things each view says about its figure: what you see, why it matters, what
     to try (Markdown).
     """
-    _fold("In words", WORDS, _three, see, why, attempt)
+    _fold("Explanation", WORDS, _three, see, why, attempt)
 
 
 def new_view(name: str) -> None:

@@ -68,7 +68,7 @@ def buttons(key: str, title: str, specs: Sequence[RunSpec], live: Sequence[RunVi
         args=(manager.stop, active),
         help=race_words.CANCEL,
     )
-    with st.popover("Each", icon=":material/format_list_bulleted:", disabled=not live):
+    with st.popover("Each run", icon=":material/format_list_bulleted:", disabled=not live):
         for view in live:
             _one(view, mine)
 

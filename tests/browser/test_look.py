@@ -16,7 +16,7 @@ def test_the_line_of_the_bar_says_what_is_read_and_the_folds_are_in_the_link(pag
     page.get_by_text("King Richard", exact=True).click()
     expect(line).to_contain_text("KING RICHARD")
     page.keyboard.press("Escape")
-    open_fold(page, "In words")
+    open_fold(page, "Explanation")
     expect(page).to_have_url(re.compile("words=true"))
     page.reload()
     expect(page.get_by_text("What you see")).to_be_visible()

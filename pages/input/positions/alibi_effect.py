@@ -31,7 +31,7 @@ def choose_multiplier() -> float:
         " steeper ones: in our trials times 4 did better."
     )
     return float(
-        widgets.slide_over("Slopes times", MULTIPLIERS, 1, "alibi_times", hint=hint, written=thousands)
+        widgets.slide_over("Slope multiplier", MULTIPLIERS, 1, "alibi_times", hint=hint, written=thousands)
     )
 
 

@@ -268,15 +268,16 @@ def reach_sentence(
     """
     held, lost = (_listed(some) for some in (reach.held, reach.lost))
     within = f"Within {context}, {TITLES[best[0]]} is best (**{best[1]:.2f}** nats per character)."
-    far = f"Read {times * context} characters after training on {context}"
-    last = "; a learned table has no answer" if ends else ""
-    if held and lost:
-        return f"{within} {far}, **{held}** holds; {lost} nats worse{last}."
+    far = f"{times * context} characters after training on {context}"
+    last = "; a learned table has no row to offer" if ends else ""
     if held:
-        return f"{within} {far}, **{held}** holds{last}."
+        verb = "extrapolates" if len(reach.held) == 1 else "extrapolate"
+        only = "Only " if lost and len(reach.held) == 1 else ""
+        rest = f"; the others lose, in nats: {lost}" if lost else ""
+        return f"{only}**{held}** {verb} to {far}{rest}{last}. {within}"
     if lost:
-        return f"{within} {far}, none of these holds: {lost} nats worse{last}."
-    return f"{within} Beyond {context} a learned table has no answer: it has no row for it."
+        return f"None of these extrapolates to {far}: they lose, in nats, {lost}{last}. {within}"
+    return f"A learned table cannot extrapolate: beyond {context} it has no row. {within}"
 
 
 def _listed(some: Mapping[Position, float]) -> str:

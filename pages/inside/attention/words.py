@@ -144,8 +144,9 @@ def heads(subject: Subject) -> Words:
         ),
         why=(
             "The pattern says *from where* information moves. What is moved is another matter: that is `v`"
-            " and $W_O$, in “Step by step”. So a token is found by one thing and tells another: in “the cat"
-            " sat on the ___” the verb is found for being a verb, and tells what one sits on."
+            " and $W_O$, in “Step by step”. So the key that finds a token and the value that it delivers"
+            " can differ:"
+            " in “the cat sat on the ___” the verb is found for being a verb, and delivers what one sits on."
         ),
         attempt=(
             "Look for a line just below the diagonal (the token before) and for columns (blanks, or the first"
@@ -258,8 +259,8 @@ def most_of(measure: Measure, most: HeadValue, mean: float) -> str:
         f"{x:.0%}" if measure.unit == "share" else f"{x:.2f} {measure.unit}" for x in (most.value, mean)
     )
     return (
-        f"{measure.title}: head {most.layer}.{most.head} has the most, **{shown}**; the mean over"
-        f" all heads is **{usual}**."
+        f"{measure.title} is highest in head **{most.layer}.{most.head}**, **{shown}**; an average head has"
+        f" **{usual}**."
     )
 
 

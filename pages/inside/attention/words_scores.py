@@ -38,10 +38,13 @@ def scaled(query: SampleQuery) -> str:
             "At d_k = 1 there is nothing to divide: both sides give the best key"
             f" **{query.most_plain:.1%}**. Make d_k larger."
         )
+    then = "so the softmax saturates: one key takes" if query.most_plain > 0.9 else "and one key takes"
     return (
-        f"A score adds up {query.width} products, so it spreads by √{query.width} = {query.spread:.1f}, and"
-        f" one key takes **{query.most_plain:.1%}** of the weight. Divided by √d_k, scores spread by 1 at any"
-        f" width, and it takes **{query.most_scaled:.1%}**."
+        f"A dot product of {query.width} terms has standard deviation √{query.width} = {query.spread:.1f},"
+        f" {then}"
+        f" **{query.most_plain:.1%}** of the weight. Dividing by √d_k restores a spread of 1 at any width,"
+        " and"
+        f" that key gets **{query.most_scaled:.1%}**."
     )
 
 
@@ -96,7 +99,7 @@ RUNG_NAMES = {"similarity": "raw similarity", "one-matrix": "one matrix", "two-m
 SELF_WIDTH = "Numbers in a vector"
 SELF_SHOWN = "Shown"
 SELF_SHOWS = {"weights": "weights", "scores": "scores"}
-SELF_DRAW = "Draw"
+SELF_DRAW = "Seed"
 OWN, OTHERS, KEPT = "score with itself", "score with others (size)", "weight that stays"
 SELF_MEASURED = (
     "Untrained models: embeddings drawn from N(0, 1), matrices from N(0, 1/width). A score is q · k /"
@@ -118,12 +121,14 @@ def self_alt(terms: Sequence[SelfTerm]) -> str:
 
 
 def self_answer(terms: Sequence[SelfTerm]) -> str:
-    """Says how much weight stays with a letter itself, compared as it is and by queries and keys."""
+    """Says how much weight stays with a character itself, compared as it is and by queries and keys."""
     raw, _, two = terms
     return (
-        f"**A character is most like itself:** with {raw.d_model} numbers it scores **{raw.self_score:.1f}**"
-        f" with itself, about {raw.other_score:.1f} with others, and **{raw.self_weight:.0%}** of its weight"
-        f" stays. With queries and keys it is **{two.self_weight:.0%}**."
+        f"Raw similarity attends to itself: **{raw.self_weight:.0%}** of a character's weight, since its"
+        " score with"
+        f" itself is **{raw.self_score:.1f}** and with others about {raw.other_score:.1f}. Separate W_Q and"
+        " W_K break"
+        f" that: **{two.self_weight:.0%}**."
     )
 
 

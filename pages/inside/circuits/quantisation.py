@@ -124,7 +124,7 @@ def _what(known: dict[str, tuple[str, ...]]) -> tuple[str, str, Scope]:
 
 def _way(name: str, scope: Scope) -> Setting:
     a, b, c = st.columns([4, 5, 3], gap="small", vertical_alignment="bottom")
-    bits = widgets.select("Bits for a weight", (FULL, *BITS), "bits", first=4, container=a)
+    bits = widgets.select("Bits per weight", (FULL, *BITS), "bits", first=4, container=a)
     hint = "Weights that share a scale share their levels."
     block = widgets.select("One scale for", SHARES, "bits_share", container=b, hint=hint)
     hint = (

@@ -50,7 +50,7 @@ def repeats(share: float) -> str:
 def read_twice(repeat: Repeat, guessing: float) -> str:
     """Returns both losses; a first one above that of a guess has its reason said."""
     more = (
-        f" (blind guessing costs {guessing:.1f}: the model is sure of something else)"
+        f" (worse than a uniform guess, {guessing:.1f}: the model is confidently wrong)"
         if repeat.first_loss > guessing
         else ""
     )
@@ -308,18 +308,18 @@ def fact_answer(fact: Fact, subject: Subject) -> str:
         guess = safe(subject.vocabulary[fact.guess[-1]])
         text = (
             f"{word} ends as number **{fact.rank[-1]:,}**, with a probability of {fact.probability[-1]:.3f}:"
-            f" the model would write “{guess}”. Its best position on the way is {fact.rank[fact.best]:,},"
+            f" the model would write “{guess}”. Its best rank on the way is {fact.rank[fact.best]:,},"
             " after"
             f" {names[fact.best]}."
         )
     else:
         text = (
-            f"{word} is the likeliest token {since(fact.first, names)}; in the end with a probability of"
-            f" **{fact.probability[-1]:.2f}**."
+            f"{word} becomes the likeliest token {since(fact.first, names)}; at the end its probability is"
+            f" **{fact.probability[-1]:.0%}**."
         )
     if fact.leap is not None:
         text += (
-            f" It climbs most in {names[fact.leap]}: from number {fact.rank[fact.leap - 1]:,} to"
+            f" The largest jump is {names[fact.leap]}: from rank {fact.rank[fact.leap - 1]:,} to"
             f" {fact.rank[fact.leap]:,}."
         )
     return f"{text} {most_written(fact)}".strip()
@@ -338,17 +338,17 @@ def since(first: int, names: list[str]) -> str:
 
 
 def most_written(fact: Fact) -> str:
-    """The part of a block that wrote most of it."""
+    """Names the part of a block with the largest single write."""
     if fact.written is None:
         return ""
     part, layer, most = fact.written.most
-    return f"Most of it was written by {FACT_PARTS[part]} of block {layer} (**{most:+.1f}** nats)."
+    return f"Largest single contribution: {FACT_PARTS[part]} of block {layer} (**{most:+.1f}** nats)."
 
 
 def who(fact: Fact) -> str:
     written = fact.written
     if written is None:
-        return "Nobody can be named for it: this model's logits are no plain sum of what was written."
+        return "It cannot be attributed: this model's logits are not a plain sum of what was written."
     part, layer, most = written.most
     name = FACT_PARTS[part]
     head = written.head

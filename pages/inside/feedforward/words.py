@@ -73,24 +73,24 @@ def likes(layer: int, neuron: int, liked: FavouriteToken, word: str, raised: lis
         if liked.count == liked.places
         else f"**{liked.count}** of its {liked.places} strongest positions"
     )
+    peak, writes = minus(f"{liked.value:.2f}"), f"What it writes raises {_raises(raised)}."
     if liked.count == 1:
         return (
             f"Neuron {neuron} of block {layer} has no favourite token: its {liked.places} strongest"
             " positions,"
-            f" up to"
-            f" **{minus(f'{liked.value:.2f}')}**, are all at different ones. What it writes raises"
-            f" {_raises(raised)}."
+            f" up to **{peak}**, are all at different ones. {writes}"
         )
+    does = "looks for" if 2 * liked.count > liked.places else "fires most often on"
     return (
-        f"Neuron {neuron} of block {layer} looks for **“{safe(word)}”**: {where} are there, up to"
-        f" **{minus(f'{liked.value:.2f}')}**. What it writes raises {_raises(raised)}."
+        f"Neuron {neuron} of block {layer} {does} **“{safe(word)}”**: {where} are there, up to **{peak}**."
+        f" {writes}"
     )
 
 
 def on_this_text(layer: int, neuron: int, word: str, value: float, raised: list[str]) -> str:
     """Returns the same, from the text alone."""
     return (
-        f"On this text neuron {neuron} of block {layer} answers most to **“{safe(word)}”**, with"
+        f"On this text neuron {neuron} of block {layer} fires most strongly on **“{safe(word)}”**, with"
         f" **{minus(f'{value:.2f}')}**. What it writes raises {_raises(raised)}."
     )
 

@@ -166,12 +166,17 @@ def compared(name: str, finish: Finish | None) -> str:
         return BEFORE
     unit = UNITS[finish.unit]
     best, worst = finish.best, finish.worst
-    when = "Lowest" if finish.complete else "So far lowest"
-    text = (
-        f"{when}: **{best.name}** with **{finish.loss(best):.2f} {unit}**; highest: {worst.name} with"
-        f" {finish.loss(worst):.2f}, {finish.apart:.2f} apart"
-    )
-    text += "." if finish.clear else ": no more than two seeds may differ by."
+    when = "" if finish.complete else "So far: "
+    if finish.clear:
+        text = (
+            f"{when}**{best.name}** is best with **{finish.loss(best):.2f} {unit}**, {finish.apart:.2f} below"
+            f" the worst, {worst.name} ({finish.loss(worst):.2f})."
+        )
+    else:
+        text = (
+            f"{when}The choice hardly matters: from {best.name} (**{finish.loss(best):.2f} {unit}**) to"
+            f" {worst.name} the loss moves by {finish.apart:.2f}, no more than two seeds may differ by."
+        )
     text += ended_early(finish)
     if name.startswith("norms") and finish.unigram is not None:
         who = [line.name for line in finish.stalled]
@@ -188,7 +193,7 @@ def _stalled(who: list[str]) -> str:
     return f"{names} {stalls}, and {explode}: {it} learned little more than how often characters come,"
 
 
-BEFORE = "As soon as **2** of them have learned a little, it is said here who is ahead."
+BEFORE = "As soon as two runs have learned a little, this line says which is ahead."
 
 
 def ended_early(finish: Finish) -> str:

@@ -46,15 +46,15 @@ def name(source: str) -> str:
 
 
 def answer(expectations: Expectations, other: str) -> str:
-    """Compares the text, the table, and the rung beside it, after th and after sh."""
+    """Compares the text, the bigram model, and the rung beside it, after th and after sh."""
     first, second = DOUBLE
     shares = [[expectations.of(source, given, "e") for given in DOUBLE] for source in ("text", TABLE, other)]
     text, table, seeing = ([f"{share:.0%}" for share in each] for each in shares)
-    one = f"After **{first}** comes an e in **{text[0]}** of all cases, after **{second}** in **{text[1]}**"
-    pairs = f"the bigram model says **{table[0]}** both times"
+    blind = f"A bigram model sees only the h, so e gets **{table[0]}** after both “{first}” and “{second}”"
+    counted = f"The text says **{text[0]}** and **{text[1]}**"
     if expectations.apart(other) < ALIKE:
-        return f"{one}; {pairs}, and {name(other).lower()} hardly does better: {seeing[0]} and {seeing[1]}."
-    return f"{one}; {pairs}, *{name(other).lower()}* **{seeing[0]}** and **{seeing[1]}**."
+        return f"{blind}. {counted}; *{name(other)}* hardly does better: {seeing[0]} and {seeing[1]}."
+    return f"{blind}. {counted}; *{name(other)}* **{seeing[0]}** and **{seeing[1]}**."
 
 
 ALIKE = 0.05  # a rung that tells the two apart by less than this hardly tells them apart

@@ -11,7 +11,7 @@ from engine.ledger.growth import Work
 from engine.ledger.shares import Difference
 from pages.models.parameters.choice import Choice
 from ui.text.markdown import safe, whole
-from ui.text.numbers import flop, gigabytes, percent
+from ui.text.numbers import flop, gigabytes, percent, short
 
 HELD = {  # where a component's parameters are, after a share
     "embedding": "in the embedding",
@@ -58,11 +58,13 @@ def where_they_are(choice: Choice, parts: dict[str, int], elsewhere: int) -> str
 
 def larger(choice: Choice, other: Choice, totals: Difference) -> str:
     if not totals.difference:
-        return f"{name(choice)} and {name(other)} have as many parameters: **{totals.first:,}**."
+        return f"{name(choice)} and {name(other)} have the same number of parameters: **{totals.first:,}**."
     bigger, smaller = (choice, other) if totals.difference < 0 else (other, choice)
+    most, least = sorted((totals.first, totals.second), reverse=True)
     return (
-        f"{name(bigger)} is **{totals.times:,.3g} times as large** as {name(smaller)}: it has"
-        f" {abs(totals.difference):,} parameters more."
+        f"{name(bigger)} is **{totals.times:,.3g} times as large** as {name(smaller)}: {short(most)}"
+        " parameters"
+        f" against {short(least)}."
     )
 
 

@@ -43,9 +43,10 @@ def carried_far(layers: Sequence[LayerInfluence]) -> str:
     """Returns the answer: steps and influence, by name."""
     rnn, attention = (next(layer for layer in layers if layer.layer == kind) for kind in ("rnn", "attention"))
     return (
-        f"From the first token to the last, an untrained RNN needs **{rnn.path} steps, one after the other**,"
-        f" and keeps {number(rnn.left)} of a neighbour's influence; attention needs **{attention.path}**"
-        f" and keeps {number(attention.left)} of it."
+        f"From the first token to the last, an untrained RNN needs **{rnn.path} sequential steps**, and"
+        f" passes on {number(rnn.left)} of a neighbour's influence; attention needs **{attention.path}**,"
+        " at a"
+        f" ratio of {attention.left:.1f}."
     )
 
 

@@ -63,7 +63,7 @@ def _controls(a: Any, b: Any) -> tuple[int, SampleConfig]:
     hint = words.LENGTH_HINT
     length = widgets.slide("Tokens to write", 4, LONGEST, FIRST, "kv_length", container=a, hint=hint)
     # Streamlit's own: a box that opens over the page and takes no room on it
-    with b.popover("Draw", width="stretch"):
+    with b.popover("Sampling", width="stretch"):
         warm = widgets.slide("Temperature", 0.0, 2.0, 0.0, "kv_temperature", step=0.1, hint=words.GREEDY)
         seed = widgets.whole("Seed", 0, MAX_SEED, 0, "kv_seed", hint=words.DRAWS_SEED, disabled=warm == 0)
     return length, SampleConfig(temperature=warm, seed=seed)

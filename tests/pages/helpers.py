@@ -123,3 +123,18 @@ def in_address(page: AppTest, name: str) -> str | None:
 
 def metrics(page: AppTest) -> dict[str, str]:
     return {str(one.label): str(one.value) for one in page.metric}
+
+
+def plain(text: str) -> float:
+    """A number as it is written on a page.
+
+    >>> plain("−1.5"), plain("1.2 × 10⁻⁷"), plain("12,345")
+    (-1.5, 1.2e-07, 12345.0)
+    """
+    text = text.replace("−", "-").replace(",", "")
+    mantissa, _, power = text.partition(" × 10")
+    return (
+        float(f"{mantissa}e{power.translate(str.maketrans('⁻⁰¹²³⁴⁵⁶⁷⁸⁹', '-0123456789'))}")
+        if power
+        else float(text)
+    )

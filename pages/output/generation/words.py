@@ -229,7 +229,7 @@ def chance(log_p: float) -> str:
     """Returns a probability that may be tiny: in percent, and where that would be 0, as one in so many.
 
     >>> chance(math.log(0.0147)), chance(math.log(1 / 320_000_000)), chance(-900.0)
-    ('1.47%', '1 in 3.2e+08', '1 in more than can be written')
+    ('1.47%', '1 in 3.2 × 10⁸', '1 in more than can be written')
     """
     both = odds(log_p)
     if math.isinf(both.draws):

@@ -45,7 +45,7 @@ from pages.input.positions import sinusoidal_clock as clock
 from pages.input.positions.rope_arrows import SHIFTS
 from pages.input.positions.t5 import BUCKETS, FARTHEST
 from pages.input.positions.words_answers import TITLES
-from tests.pages.helpers import FOLDS, opened, unescaped
+from tests.pages.helpers import FOLDS, opened, plain, unescaped
 from tests.pages.stage import StageManager, view_of
 from ui import (
     background_jobs,
@@ -68,21 +68,6 @@ def positions(view: str, **query: str) -> AppTest:
 
 def metrics(page: AppTest) -> list[str]:
     return [str(metric.value) for metric in page.metric]
-
-
-def plain(text: str) -> float:
-    """A number as it is written on a page.
-
-    >>> plain("−1.5"), plain("1.2 × 10⁻⁷"), plain("12,345")
-    (-1.5, 1.2e-07, 12345.0)
-    """
-    text = text.replace("−", "-").replace(",", "")
-    mantissa, _, power = text.partition(" × 10")
-    return (
-        float(f"{mantissa}e{power.translate(str.maketrans('⁻⁰¹²³⁴⁵⁶⁷⁸⁹', '-0123456789'))}")
-        if power
-        else float(text)
-    )
 
 
 @cache
@@ -463,7 +448,7 @@ def test_arrows_are_the_model_s_and_a_shift_leaves_the_score(monkeypatch):
         assert [*table.columns[:2]] == ["q·k at (9, 5)", f"q·k at ({9 + shift:,}, {5 + shift:,})"]
         before, after = ([plain(x) for x in table[column]] for column in table.columns[:2])
         assert before[2] == pytest.approx(terms.sum(), abs=1e-5) == after[2]
-        apart = [float(x) for x in table["difference"]]
+        apart = [plain(x) for x in table["difference"]]
         assert apart[2] < 1e-9
         assert [abs(a - b) for a, b in zip(before, after, strict=True)] == pytest.approx(
             apart, rel=0.06, abs=2e-6
@@ -559,11 +544,11 @@ def test_the_layouts_are_the_same_and_the_mix_up_costs(drawn):
     table = page.table[0].value
     for row, name in zip(table.to_numpy(), ("half", "permuted", "wrong", "crossed"), strict=True):
         largest = np.abs(getattr(found, name) - found.half).max()
-        assert float(row[0]) == pytest.approx(largest, abs=6e-3 if largest > 1e-3 else 1e-11)
-        assert float(row[1]) == pytest.approx(
+        assert plain(row[0]) == pytest.approx(largest, abs=6e-3 if largest > 1e-3 else 1e-11)
+        assert plain(row[1]) == pytest.approx(
             found.moved[name], abs=6e-3 if found.moved[name] > 1e-3 else 1e-10
         )
-    changes = [float(x) for x in table["largest change of a score"]]
+    changes = [plain(x) for x in table["largest change of a score"]]
     assert changes[0] == 0 and changes[1] < 1e-12 and changes[2] > 1 and changes[3] > 1
     own = recorded(MODERN)["blocks.1.pattern"][2]
     assert drawn["rope_pattern_half"].traces[0]["z"] == pytest.approx(own, abs=1e-4)

@@ -491,8 +491,8 @@ def test_what_comes_back_and_what_has_no_id(monkeypatch: pytest.MonkeyPatch) -> 
     assert rows["BPE"].cut.ids.tolist() == learned.encode(text)
     assert rows["BPE"].note == f"back: “{text}”, character for character"
     words = said(page)
-    assert f"**“☃” is none of the {len(alphabet)} known characters, so it has no id**" in words
-    assert f"**its {len(learned.encode(text))} ids come back as the text**" in words
+    assert f"**“☃” is not one of the {len(alphabet)} known characters, so it has no id**" in words
+    assert f"**its {len(learned.encode(text))} ids decode to the same text**" in words
     glitch = next(t.value for t in page.table if "tokens" in t.value.columns)
     assert glitch.iloc[0]["tokens"] == str(len(stand_in("gpt2").encode(" SolidGoldMagikarp")))
 

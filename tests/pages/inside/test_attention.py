@@ -224,7 +224,7 @@ def test_numbers_are_those_of_the_patterns(drawn):
         if written := {"Entropy": "{:.2f} nats", "First token": "{:.0%}"}.get(name):
             layer, head = divmod(int(values.argmax()), 4)
             most, mean = (written.format(x) for x in (values.max(), values.mean()))
-            assert f"{name}: head {layer}.{head} has the most, **{most}**" in unescaped(page)
+            assert f"{name} is highest in head **{layer}.{head}**, **{most}**" in unescaped(page)
             assert f"the mean over all heads is **{mean}**." in unescaped(page)
     table = page.dataframe[0].value
     at = (table["layer"] == 1) & (table["head"] == 2)
@@ -281,7 +281,7 @@ def test_shared_keys_counts_the_cache(drawn):
     assert list(table.columns) == ["12 key-value heads", "4 key-value heads (chosen)", "1 key-value head"]
     for column, kv in zip(table.columns, (12, 4, 1), strict=True):
         weights = 2 * kv * width * MODEL.config.d_model
-        cells = [f"{weights:,}", f"{layers * weights:,}", f"{2 * layers * kv * width * 2:,.4g} bytes"]
+        cells = [f"{weights:,}", f"{layers * weights:,}", f"{2 * layers * kv * width * 2:.3g} B"]
         assert list(table[column])[:3] == cells
     assert "5 does not divide 12" in said(page)
     assert "12 query heads read the keys and values of **4** heads (grouped-query attention)" in said(page)
@@ -326,7 +326,7 @@ def test_switches_names_what_is_off_and_what_it_costs():
     one, other = (shown[int(p[place].argmax())] for p in (before, after))
     assert "Without the mask and head 1.3, the loss on this text goes from" in text
     choices = math.exp(loss(after))
-    told = f"**{loss(after):.2f} nats: torn between {choices:,.{1 if choices < 20 else 0}f} characters**"
+    told = f"**{loss(after):.2f} nats per character (perplexity {choices:,.{1 if choices < 20 else 0}f})**"
     assert f"goes from **{loss(before):.2f}** to {told}, and after “{TEXT[place]}” " in text
     p, q = before[place].max(), after[place].max()
     if one == other:

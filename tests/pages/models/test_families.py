@@ -351,7 +351,7 @@ def test_the_shares_are_those_of_the_step(run: str, step: int, drawn: dict[str, 
     told = unescaped(page)
     assert f"**{who[first]}**, it thinks: **{whole[first]:.0%}**, then " in told
     assert f", then {who[second]} {whole[second]:.0%}" in told
-    assert f"each has {1 / 3:.1%}" in told
+    assert f"a uniform guess would give each {1 / 3:.1%}" in told
     assert f"“{WORDS[most]}”: without it {who[first]} has **{less[most][first]:.0%}**" in told
     assert "New to it, and all alike: “,”." in told
 

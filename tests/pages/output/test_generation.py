@@ -289,8 +289,8 @@ def test_the_page_writes_the_first_tokens_and_says_what_they_cost(drawn):
         logs = model(torch.tensor([ids]))[0, -BATCH - 1 : -1].double().log_softmax(-1)
     nats = [-logs[i, token].item() for i, token in enumerate(ids[-BATCH:])]
     total = sum(nats)
-    assert f"cost it {total / BATCH:.2f} nats each, as if torn between" in said
-    assert f"**{math.exp(total / BATCH):.1f}** of 65 tokens" in said
+    assert f"cost it {total / BATCH:.2f} nats each on average: perplexity" in said
+    assert f"**{math.exp(total / BATCH):.1f}**, out of 65 possible tokens" in said
     first = sum(logs[i].argmax().item() == token for i, token in enumerate(ids[-BATCH:]))
     worst = max(range(BATCH), key=lambda i: nats[i])
     assert f"its likeliest token in {first / BATCH:.0%} of the positions; the least expected was “" in said
@@ -550,7 +550,7 @@ def test_the_answer_is_how_far_a_model_without_the_mask_moves_them(drawn):
     ("fields", "said"),
     [
         ({"causal": False}, "every later token changes"),
-        ({"mixer": "none", "ffn": "gelu"}, "without a mixer there are none"),
+        ({"mixer": "none", "ffn": "gelu"}, "this model has no mixer"),
     ],
 )
 def test_a_model_that_can_keep_nothing_gets_a_sentence(fields, said: str, monkeypatch: pytest.MonkeyPatch):

@@ -131,7 +131,9 @@ def test_a_reader_begins_at_the_last_place_where_there_is_something_to_draw(draw
     choices = (-(logs.exp() * logs).sum(-1)).exp().tolist()
     place = max(i for i, n in enumerate(choices) if n >= 4)
     assert choices[-1] < 1.5 and place == text.index(" ")
-    assert "What follows “␣”, the last position where the model is torn between 4 tokens" in sentences(page)
+    assert "What follows “␣”, the last position with an effective choice of 4 tokens or more" in sentences(
+        page
+    )
     best = logs[place].argsort(descending=True)[:8].tolist()
     assert drawn["sampling_temperatures"].traces[3]["x"] == pytest.approx(
         logs[place][best].exp().tolist(), abs=1e-5
@@ -197,8 +199,8 @@ def test_a_text_is_scored_by_the_chain_rule(drawn):
     product = math.prod(p)  # of 12 numbers: float64 holds it
     nats = -math.log(product) / 12
     words = sentences(page)
-    assert f"**{nats:.2f} nats** a token, its loss, as if torn between **{math.exp(nats):.1f}** let" in words
-    assert f"guessing would cost {math.log(65):.2f}" in words
+    assert f"the loss is **{nats:.2f} nats per token** (perplexity **{math.exp(nats):.1f}** " in words
+    assert f"guess would cost {math.log(65):.2f}" in words
     power = math.floor(math.log10(product))
     assert f"| {' · '.join(f'{x:.2g}' for x in p[:3])} · … = " in words
     assert f"= {product / 10**power:.1f} · $10^{{{power}}}$" in words

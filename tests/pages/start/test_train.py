@@ -346,7 +346,7 @@ def test_the_answer_is_what_was_measured_last(manager):
     changed(page, manager, history=log.view(), step=120)
     vocabulary = manager.views["run-0"].spec.model.vocab_size
     assert (
-        f"After **120** steps: **1.95 nats: torn between 7.0 characters** instead of {vocabulary:,}, on text that"
+        f"After **120** steps: **1.95 nats per character (perplexity 7.0)** instead of {vocabulary:,}, on text that"
         " it never read (2.81 bits per character)."
     ) in sentences(page), "ln 7 = 1.95, log2 7 = 2.81"
 
@@ -433,7 +433,7 @@ def test_the_batch_and_the_arithmetic_are_folded(manager):
 def test_before_a_run_the_answer_counts_the_letters_of_the_text(manager):
     page = opened(steps="321")
     letters = len(set(corpora.load("python").text))
-    said = f"torn between **{letters:,}** characters ({math.log(letters):.2f} nats)"
+    said = f"it guesses among **{letters:,}** characters: a loss of {math.log(letters):.2f} nats"
     assert said in sentences(page) and "watch 321 steps" in sentences(page)
 
 
@@ -601,7 +601,7 @@ def test_in_bits_per_character_everything_is_in_bits():
         assert len(in_bits) and np.allclose(in_bits, in_nats / math.log(2))
     figure = loss_curves(bits, {"uniform": 4.79, "unigram": 3.98}, 512, unit="bits", token="token")
     said = [a.text for a in figure.layout.annotations if a.xref == "paper"]
-    assert said == ["knowing nothing (log₂ 512 a token): 4.79", "token frequencies: 3.98"]
+    assert said == ["uniform (log₂ 512 a token): 4.79", "unigram: 3.98"]
     assert figure.layout.yaxis.title.text == "loss (bits per character)"
 
 

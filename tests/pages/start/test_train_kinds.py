@@ -231,7 +231,7 @@ def test_a_task_is_chosen_described_and_started_with_its_settings(manager: Stage
 def test_before_the_first_run_the_loss_of_knowing_nothing_is_said(manager, drawn):
     page = opened(data="pairs", pairs="pairs-sort")
     signs = 12 + 3  # a to l, and padding, begin and end
-    assert f"torn between **{signs}** symbols ({math.log(signs):.2f} nats)" in sentences(page)
+    assert f"it guesses among **{signs}** symbols: a loss of {math.log(signs):.2f} nats" in sentences(page)
     lines = [shape["y0"] for shape in drawn["empty_chart"].layout["shapes"]]
     assert any(line == pytest.approx(math.log(signs)) for line in lines)
     first = pair_text("sort").train[0]
@@ -249,8 +249,8 @@ def test_what_is_shown_of_a_run(manager: StageManager, drawn: dict[str, Any]) ->
     assert "From noise to Shakespeare" not in said and PAIRED["reverse"].summary in said
     notes = [note["text"] for note in drawn["loss_chart"].layout["annotations"]]
     assert "0.07" in notes and "0.30" not in notes
-    assert "After **100** steps it writes **89%** of the targets that it never saw" in said
-    assert "alone (96% of those it learned from)" in said
+    assert "After **100** steps it writes **89%** of the held-out targets without an error" in said
+    assert "(96% of the training targets)" in said
     assert f"Its loss is **0.071** nats; a uniform guess would cost {math.log(15):.2f}." in said
     lines = [shape["y0"] for shape in drawn["loss_chart"].layout["shapes"]]
     assert any(line == pytest.approx(math.log(15)) for line in lines)

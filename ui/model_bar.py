@@ -274,7 +274,7 @@ def _settled_text(first: str, kind: str) -> str:
 
 def _choose_text(kind: str) -> tuple[str, int]:
     """(the text, how many letters it had before it was cut)"""
-    hint = "What the model reads. Ctrl+Enter takes it over."
+    hint = "What the model reads. Press Ctrl+Enter to apply."
     # Streamlit's own: the box lies in a closed popover, from where Streamlit writes nothing into the address.
     # No `max_chars`: with it a browser drops a longer paste without a word.
     typed = st.text_area("Text", key="text", height=90, help=hint, on_change=_cut_text)

@@ -426,7 +426,7 @@ def _loss_help(metrics: Mapping[str, object], context: int) -> str | None:
     own = passes(step, int(train["batch_size"]), context, corpora.SHAKESPEARE_TRAIN)
     other = passes(10_000, 64, 128, corpora.SHAKESPEARE_TRAIN)
     return (
-        f"Validation loss: nats per character on text that it never read, after {own:.0f} passes over the"
+        f"Validation loss: nats per character on held-out text, after {own:.0f} passes over the"
         " text that it learned from. The 0.92 that texts give for Tiny Shakespeare is the *training* loss of"
         f" a larger model (8 layers, width 256) after {other:.0f} passes: by then it has memorised much of"
         " the text."

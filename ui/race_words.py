@@ -38,7 +38,7 @@ MEANT = (
     " perplexity is e to the first. FLOPs are those of the training: forward, and twice that for backward."
 )
 NOTHING = "Nothing has been raced yet."
-CANCEL = "Ends all after the step they are at; what they have learned by then is kept."
+CANCEL = "Stops every run after its current step; what they have learned is kept."
 STORED = "Stored curves"
 OTHER = "A race of other settings than those chosen now."
 STRANGER = "This race was started in another browser: you can watch it, and start your own."

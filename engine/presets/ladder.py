@@ -76,7 +76,7 @@ def _ladder() -> dict[str, Rung]:
         "one-matrix",
         "similarity",
         "One matrix",
-        "Vectors are turned by one learned matrix before they are compared.",
+        "Vectors are multiplied by one learned matrix before they are compared.",
         "raw_values",
         mixer="shared_qk",
     )

@@ -75,7 +75,7 @@ SMALL: dict[str, Preset] = {
         why={
             "d_model": (
                 "fewer operations: 847·10⁹ in all, where the sizes of classic took 1,693·10⁹ for 200 steps,"
-                " and much the same loss on unseen text, 1.862 instead of 1.859 (means of three seeds,"
+                " and much the same loss on held-out text, 1.862 instead of 1.859 (means of three seeds,"
                 " `python -m benchmarks.recipes`)"
             ),
             "n_heads": (
@@ -134,7 +134,7 @@ SMALL: dict[str, Preset] = {
         },
         why={
             "d_ff": "8/3 of d_model instead of 4: SwiGLU has three matrices, so the parameters stay the same",
-            "position": "queries and keys are turned by their position: the score sees only the distance",
+            "position": "queries and keys are rotated by their position: the score sees only the distance",
         },
         source="Touvron et al. 2023, scaled down",
     ),
@@ -198,7 +198,7 @@ SMALL: dict[str, Preset] = {
             "context": "tried: with 24 windows of 96, as many characters a step, no head copied in 600 steps",
             "d_model": "tried: 64 wide, heads of 16 numbers: neither formed in 600 steps (0.43 and 0.28)",
             "position": (
-                "with learned positions a head can look one position back whatever stands there, so it forms"
+                "with learned positions a head can look one position back whatever the token is, so it forms"
                 " before it is needed. Tried for 600 steps: RoPE 0.21 and no copying, sinusoids 0.48, none;"
                 " with ALiBi copying at step 380 from a smear of the last few characters (0.24). Where half"
                 " of the windows repeat, RoPE formed both, the copying first (steps 500 and 560)"

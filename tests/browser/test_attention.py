@@ -85,5 +85,5 @@ def test_arcs_answer_to_pointer_keys_and_chips_without_the_server(page, app_url)
     page.keyboard.press("ArrowDown")
     expect(said).to_contain_text("at position 1 attends to")
     page.keyboard.press("ArrowRight")
-    expect(said).to_contain_text("is looked at by")
+    expect(said).to_contain_text("is attended to by")
     assert page.evaluate("window.runs") == 0

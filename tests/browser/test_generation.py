@@ -98,13 +98,13 @@ def test_arrows_step_over_what_is_there_without_the_server(page, app_url, writte
     title = page.locator(".gf-writer-panel .gf-writer-title")
     # The pointer shows another token's alternatives, a click stands on it.
     page.locator(".gf-writer-token").nth(0).hover()
-    expect(title).to_have_text("What could stand at token 1")
+    expect(title).to_have_text("Candidates for token 1")
     page.locator(".gf-writer-token").nth(9).click()
     at(page, 10)
     page.locator(".gf-writer-token").nth(3).hover()
-    expect(title).to_have_text("What could stand at token 4")
+    expect(title).to_have_text("Candidates for token 4")
     page.mouse.move(5, 5)
-    expect(title).to_have_text("What could stand at token 10")
+    expect(title).to_have_text("Candidates for token 10")
 
 
 def test_another_token_begins_a_branch_and_a_reload_keeps_both(page, app_url, written):

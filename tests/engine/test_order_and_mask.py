@@ -129,7 +129,7 @@ def test_two_trainings_end_as_two_models(tmp_path, shakespeare: Corpus, monkeypa
 
 
 def test_the_shipped_two_are_what_their_metrics_say(shakespeare: Corpus):
-    """A part of the unseen text, measured anew; on all of it they differ by what they learned."""
+    """A part of the held-out text, measured anew; on all of it they differ by what they learned."""
     curve = no_causal_mask.shipped()
     for name, learning in ((no_causal_mask.MASKED, curve.masked), (no_causal_mask.UNMASKED, curve.unmasked)):
         checkpoint = load(no_causal_mask.SQUARE / name)

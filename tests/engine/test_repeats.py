@@ -101,7 +101,7 @@ def test_without_repeats_the_batches_are_what_they_were() -> None:
         torch.cat([b.inputs.flatten() for b in batches.windows(CORPUS.validation, 0)])
         for batches in (plain, repeating)
     ]
-    assert torch.equal(*held), "a loss on unseen text is measured on the text as it is"
+    assert torch.equal(*held), "a loss on held-out text is measured on the text as it is"
     found = shifted_batch(CORPUS, MODEL, replace(TRAIN, repeat=1.0), 2)
     assert found.shifted == found.pairs
 

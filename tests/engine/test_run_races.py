@@ -28,6 +28,7 @@ from tests.engine.running import (
     managers,
     pid,
     reached,
+    settled,
     spec,
     wait,
 )
@@ -267,6 +268,7 @@ def test_what_is_done_by_hand_stays_with_a_run_and_in_its_name(make: Callable[..
     run = manager.start(spec(replace(LONG, snapshot_every=10), name="fast"), ME)
     reached(manager, run, 25)
     manager.pause(run, ME)
+    settled(manager, run)  # a step that was under way is told of after the pause
     manager.set_learning_rate(run, ME, 0.5)
     view = look(manager, run)
     (change,) = view.changes

@@ -55,7 +55,7 @@ def test_without_a_place_for_it_the_secret_lasts_as_long_as_the_server(
 def test_a_chosen_secret_is_shared_and_not_too_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert identity.secret(tmp_path / "a") == identity.secret(tmp_path / "b")
     assert list(tmp_path.iterdir()) == []
-    monkeypatch.setenv(SECRET, "fifteen characters")
+    monkeypatch.setenv(SECRET, "fifteen letters")
     with pytest.raises(SecretError, match="has 15 characters: choose at least 16"):
         identity.secret(tmp_path / "a")
 

@@ -88,7 +88,7 @@ export function paintDraws(self, last) {
   self.root.dataset.distance = String(found)
   self.root.dataset.counts = JSON.stringify(Array.from(now).filter(Boolean))
   self.said.textContent = n
-    ? `After ${whole(n)} draws the shares are ${(100 * found).toFixed(1)}% away from the probabilities; to be expected are ${(Math.min(1, expected / Math.sqrt(n)) * 100).toFixed(1)}%, falling as 1/√n.`
+    ? `After ${whole(n)} draws the shares are ${(100 * found).toFixed(1)}% away from the probabilities; expected: ${(Math.min(1, expected / Math.sqrt(n)) * 100).toFixed(1)}%, falling as 1/√n.`
     : "Press Draw."
   paintChart(self, distances, expected, n, found)
 }

@@ -135,7 +135,7 @@ function panel(self) {
     self.list.replaceChildren(element("p", "gf-writer-note", "As soon as a token is written, what else could stand in its place is listed here."))
     return
   }
-  self.which.textContent = `What could stand at token ${whole(i + 1)}`
+  self.which.textContent = `Candidates for token ${whole(i + 1)}`
   const top = Math.max(...node.others.map((o) => Math.max(o.p, o.q)), 1e-9)
   const rows = node.others.map((other) => {
     const row = element("button", "gf-writer-row" + (other.token === node.token ? " gf-here" : ""))

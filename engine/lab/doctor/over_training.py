@@ -19,7 +19,7 @@ WINDOW = 32  # tokens of validation text that are looked for in the training tex
 ENOUGH, READ = 100, 75_000  # steps and tokens before which a training is not judged
 LENGTH, SHOWN = 80, 60  # tokens that a model writes to be judged, and letters of them that are shown
 TEMPERATURE = 0.8  # the usual one: at 1 a young model writes more noise than its loss says
-LOOKED = 8192  # tokens of unseen text that it reads
+LOOKED = 8192  # tokens of held-out text that it reads
 
 
 def next_tokens(case: Case) -> Measurement:

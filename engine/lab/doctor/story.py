@@ -34,7 +34,7 @@ from engine.training.optim import Optimiser, learning_rate_factor
 
 log = logging.getLogger("glassformer.story")
 PATH = Path(__file__).resolve().parents[3] / "checkpoints" / "story.json"
-STEPS, STRIDE, SEEN = 2000, 10, 8192  # updates; of which each STRIDE are a point; tokens of unseen text
+STEPS, STRIDE, SEEN = 2000, 10, 8192  # updates; of which each STRIDE are a point; tokens of held-out text
 LOOKS = (0, 20, 100, 200, 500, 1000, 2000)
 LETTERS, READ = 60, "ROMEO:\nWhat"
 CPU = torch.device("cpu")
@@ -74,8 +74,8 @@ STAGES: Mapping[str, Stage] = {
 
 @dataclass(frozen=True)
 class Look:
-    """A model after a step: its loss on unseen text, nats per letter, and its text after READ's name, written
-    greedily and sampled.
+    """A model after a step: its loss on held-out text, nats per character, and its text after the name,
+    written greedily and sampled.
     """
 
     step: int

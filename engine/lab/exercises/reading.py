@@ -115,7 +115,7 @@ def letters(given: object, allowed: str) -> tuple[str, ...]:
         raise ExerciseError("write the letters of the steps in their order, such as B A C")
     twice = next((sign for sign in result if result.count(sign) > 1), None)
     if twice is not None:
-        raise ExerciseError(f"step {twice} stands there more than once")
+        raise ExerciseError(f"step {twice} occurs more than once")
     return result
 
 

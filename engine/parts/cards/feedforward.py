@@ -28,7 +28,8 @@ def _products(*read: str) -> tuple[Product, ...]:
 class PlainCard(FeedForwardCard):
     title: ClassVar[str] = "Feed-forward"
     sentence: ClassVar[str] = (
-        "Each token thinks for itself: its vector is widened, passed through a nonlinearity, and narrowed"
+        "Applied to each position separately: its vector is widened, passed through a nonlinearity, and"
+        " narrowed"
         " again. No"
         " token sees another here."
     )
@@ -60,7 +61,8 @@ class PlainCard(FeedForwardCard):
 class GatedCard(FeedForwardCard):
     title: ClassVar[str] = "Gated feed-forward"
     sentence: ClassVar[str] = (
-        "Each token thinks for itself: one half of the widened vector decides how much of the other passes,"
+        "Applied to each position separately: one half of the widened vector decides how much of the other"
+        " passes,"
         " then it is narrowed again."
     )
     activation_formula: ClassVar[Formula] = ("", "")
@@ -96,7 +98,7 @@ class GatedCard(FeedForwardCard):
 
 class NoFeedForwardCard(FeedForwardCard):
     title: ClassVar[str] = "No feed-forward network"
-    sentence: ClassVar[str] = "No token thinks for itself."
+    sentence: ClassVar[str] = "No feed-forward network: nothing is computed per token."
 
 
 class ReluCard(PlainCard):

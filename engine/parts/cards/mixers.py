@@ -266,7 +266,7 @@ class NoMixerCard(MixerCard):
 class SharedQKRawValuesCard(HeadMixerCard):
     title: ClassVar[str] = "Attention, Q = K, no W_V"
     sentence: ClassVar[str] = (
-        "One matrix turns the vectors that are compared; what is handed on is as it was."
+        "One matrix transforms the vectors that are compared; what is handed on is as it was."
     )
     learned: ClassVar[bool] = True
     flat: ClassVar[Mapping[str, str]] = {"q": "qk", "k": "qk"}

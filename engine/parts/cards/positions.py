@@ -65,9 +65,10 @@ class LearnedCard(PositionCard):
 
 
 class RopeCard(PositionCard):
-    title: ClassVar[str] = "RoPE: turns q and k"
+    title: ClassVar[str] = "RoPE: rotates q and k"
     sentence: ClassVar[str] = (
-        "Queries and keys are turned by an angle that grows with their position, so a score sees only how far"
+        "Queries and keys are rotated by an angle that grows with their position, so a score sees only how"
+        " far"
         " apart two tokens are."
     )
     off: ClassVar[str] = "queries and keys are not turned"
@@ -84,7 +85,7 @@ class RopeCard(PositionCard):
             part = f", the first {config.d_rotary} of {config.d_head} dimensions"
             width = f"{config.d_rotary}"
         latex = rf"R(t\,\theta)\,{inner[0]},\quad \theta_i = {config.rope_theta:g}^{{-2i/{width}}}"
-        return latex, f"{inner[1]}, its pairs turned by position × frequency{part}"
+        return latex, f"{inner[1]}, its pairs rotated by position × frequency{part}"
 
 
 class AlibiCard(PositionCard):

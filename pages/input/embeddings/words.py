@@ -89,7 +89,7 @@ _ENTERS = {
         "This model is told nothing about positions: what the lookup gives is what the first block reads."
     ),
     "rope": (
-        "With RoPE nothing is added here: queries and keys are turned by position inside every attention."
+        "With RoPE nothing is added here: queries and keys are rotated by position inside every attention."
     ),
     "alibi": "With ALiBi nothing is added here: a penalty for distance goes on the attention scores.",
     "t5": (
@@ -115,9 +115,9 @@ def row_read(lookup: Lookup, token: str, position: int, width: int) -> str:
     """Returns the answer of the view; `token` stands at `position`."""
     row, places = lookup.ids[position], lookup.places(position)
     again = (
-        "It stands here only once."
+        "It occurs here only once."
         if places == 1
-        else f"It stands {places} times in this text, and brings the same row each time."
+        else f"It occurs {places} times in this text and fetches the same row each time."
     )
     return (
         f"**“{safe(token)}” is id {row}, so the model reads row {row} of the table $E$: {width} learned"
@@ -266,7 +266,7 @@ def risen(curve: SeparationCurve) -> str:
     elif curve.risen == curve.steps[0]:
         claim = "The classes are above the bands at every step measured."
     else:
-        claim = f"The classes stay above the bands from step {curve.risen:,} on."
+        claim = f"From step {curve.risen:,} the classes stay above the bands."
     return f"Bands: the middle 95% of the shuffles. {claim}"
 
 

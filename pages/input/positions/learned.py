@@ -200,7 +200,7 @@ def _draw_course(points: dict[int, float], level: float, shown: int, end: int) -
 
 
 PICTURES = {
-    "alike": ("Likeness", _draw_alike),
+    "alike": ("Similarity", _draw_alike),
     "path": ("Path", _draw_path),
     "table": ("Table", _draw_table),
 }

@@ -75,7 +75,7 @@ PARTS = {
         "Clock", _sized(draw_clock), words.CLOCK, (sinusoidal_table, frequencies), words.CLOCK_ASKED
     ),
     "similarity": Part(
-        "Likeness", _sized(draw_similarity), words.SIMILARITY, (similarity,), words.SIMILARITY_ASKED
+        "Similarity", _sized(draw_similarity), words.SIMILARITY, (similarity,), words.SIMILARITY_ASKED
     ),
     "rotation": Part(
         "Rotation",

@@ -70,7 +70,7 @@ def _draw_pair(turned: TurnedPair, p: int, k: int) -> None:
         height=400,
         name="rotation-of-a-pair",
         data=pd.DataFrame({"position": [p, p + k], "sine": tips[:, 0], "cosine": tips[:, 1]}),
-        alt=f"A clock's hand at position {p} and, turned by {turned.angle:.3f} radians, at position {p + k}.",
+        alt=f"A hand at position {p} and, rotated by {turned.angle:.3f} radians, at position {p + k}.",
     )
 
 

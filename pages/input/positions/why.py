@@ -72,9 +72,7 @@ def _choose_words() -> list[str]:
 
 def _choose_order() -> tuple[Move, int]:
     """How the order is changed, and the seed of a shuffle."""
-    hint = (
-        "Reverse turns the order round, rotate brings the first to the end, shuffle draws an order at random."
-    )
+    hint = "Reverse inverts the order, rotate brings the first to the end, shuffle draws an order at random."
     move = widgets.select("New order", MOVES, "why_order", hint=hint, wrap=True)
     if move != "shuffle":
         return move, 0

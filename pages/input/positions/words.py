@@ -84,7 +84,7 @@ SIMILARITY = Words(
 
 ROTATION = Words(
     see=(
-        "One pair as a clock's hand at $p$ and at $p + k$. Under “By hand” the 2 × 2 matrix that turns the"
+        "One pair as a clock's hand at $p$ and at $p + k$. Under “By hand” the 2 × 2 matrix that rotates the"
         " one into the other, under “Measure it” the whole $R(k)$: one such block for each pair, and zeros."
     ),
     why=(
@@ -100,7 +100,8 @@ ROTATION = Words(
 LEARNED = Words(
     see=(
         "On the left a table that was trained: one vector for each position, added to the embedding"
-        " (GPT-2, BERT). On the right the sinusoidal table of the same size. Likeness is the cosine of every"
+        " (GPT-2, BERT). On the right the sinusoidal table of the same size. Similarity is the cosine of"
+        " every"
         " two positions, a path joins them on their first two principal components."
     ),
     why=(
@@ -116,7 +117,7 @@ LEARNED = Words(
 
 ROPE = Words(
     see=(
-        "Su et al. 2021: pair $i$ of q and of k is turned by position $\\cdot\\,\\theta_i$, with"
+        "Su et al. 2021: pair $i$ of q and of k is rotated by position $\\cdot\\,\\theta_i$, with"
         " $\\theta_i = base^{-2i/d_{head}}$. A product of two arrows depends on the angle between them,"
         " and that on the distance alone: $R(m)q \\cdot R(n)k = q \\cdot R(n - m)\\,k$."
     ),

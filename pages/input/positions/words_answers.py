@@ -103,7 +103,8 @@ def similarity_sentence(similarity: Similarity, length: int) -> str:
     again = similarity.most_alike
     if again > 1:
         return (
-            f"Likeness comes back: the cosine is {curve[1]:.3f} at distance 1, and **{curve[again]:.3f}** at"
+            f"Similarity comes back: the cosine is {curve[1]:.3f} at distance 1, and **{curve[again]:.3f}**"
+            " at"
             f" distance {again}. With few hands, or only fast ones, positions repeat."
         )
     return (
@@ -250,7 +251,7 @@ def buckets_sentence(bucket_map: Buckets, buckets: int, both: bool) -> str:
     shares = (
         f"Near distances are told exactly: 0 to {bucket_map.exact - 1} have a bucket each{sides}. The next"
         f" {bucket_map.exact} buckets share what is farther, wider and wider, and the last takes everything"
-        f" from **{bucket_map.open_from}** on."
+        f" from **{bucket_map.open_from}**."
     )
     if not bucket_map.unused:
         return shares

@@ -133,7 +133,7 @@ def _box() -> str:
         height=130,
         width=420,
         help=(
-            f"Ctrl+Enter takes it over. Up to {most:,} characters may be pasted; {widgets.MUCH_LONGER}"
+            f"Press Ctrl+Enter to apply. Up to {most:,} characters may be pasted; {widgets.MUCH_LONGER}"
             " Only short texts fit into a link."
         ),
     )

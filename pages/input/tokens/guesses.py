@@ -41,7 +41,7 @@ def _passed(count: int | None, most: int | None) -> str:
     if count is None:
         return "This merge has used up its symbols: pairs are counted anew after each merge."
     if count == most:
-        return f"It stands {count} times as well: between pairs that are equal a rule for ties decides."
+        return f"It occurs {count} times as well: a tie-breaking rule decides."
     return f"It stood high before, but after this merge only {count} times: pairs are counted anew each time."
 
 

@@ -64,7 +64,7 @@ def custom_text() -> str | None:
     )
     limit = session.profile().max_watched
     hint = (
-        f"Anything, up to {limit:,} characters; {widgets.MUCH_LONGER} Ctrl+Enter takes it over. A long text"
+        f"Anything, up to {limit:,} characters; {widgets.MUCH_LONGER} Press Ctrl+Enter to apply. A long text"
         " is not part of the link."
     )
     with st.popover("Your text", icon=":material/edit:"):

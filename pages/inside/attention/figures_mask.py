@@ -62,7 +62,7 @@ def single_pattern(weights: np.ndarray, labels: Sequence[str], masked: bool) -> 
 
 
 def learning_curves(both: Both, at: int) -> go.Figure:
-    """Loss on unseen text over the steps, with the mask and without; the step `at` is marked, with its
+    """Loss on held-out text over the steps, with the mask and without; the step `at` is marked, with its
     numbers.
     """
     traces: list[dict[str, Any]] = []

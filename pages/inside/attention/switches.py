@@ -180,8 +180,7 @@ def _summary(subject: Subject, found: Comparison, read: Consequence, switches: S
                 "Loss on this text, nats per token", f"{found.loss_after:.3f}", delta, delta_color="inverse"
             )
             st.caption(
-                f"{found.loss_before:.3f} before"
-                + (f"; from position {found.start} on" if found.start else "")
+                f"{found.loss_before:.3f} before" + (f"; from position {found.start}" if found.start else "")
             )
     with columns[1]:
         st.metric(f"KL at {safe(subject.labels[place])} (position {place})", f"{read.kl:.3f} nats")

@@ -14,7 +14,7 @@ CURVES_ALT = "Two curves of loss over the steps of a training: with the causal m
 LOSSES_ALT = "The loss of each token of the text, with the causal mask and without it, in the model above."
 RECIPE = (
     f"The curves were measured once, and come with the app: the preset “fast”, {STEPS} steps on Tiny"
-    " Shakespeare, the same seed, with the mask and without; loss on unseen text; characters drawn at"
+    " Shakespeare, the same seed, with the mask and without; loss on held-out text; characters drawn at"
     " temperature"
     f" 0.8 after “{PROMPT}” (`engine/experiments/no_causal_mask.py` does it again)."
 )

@@ -64,7 +64,7 @@ def variant(subject: Subject, stage: str, stages: Stages) -> str:
     elif stage == "q·k" and (config.qk_norm or turns):
         done = {
             "brought to a standard size (QK-norm)": config.qk_norm,
-            "turned by their position (RoPE)": turns,
+            "rotated by their position (RoPE)": turns,
         }
         text = f" Before that, q and k are {' and '.join(what for what, is_done in done.items() if is_done)}."
     elif stage == "÷ √d" and stages.bias is not None:

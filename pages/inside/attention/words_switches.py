@@ -19,7 +19,7 @@ def question(causal: bool, token: str) -> str:
     return f"**What comes after {token}?**" if causal else f"**What stands at {token}?**"
 
 
-FIRST = "As an example the heads of block 0 are off. “None” puts all on again."
+FIRST = "As an example the heads of block 0 are off. “None” switches every head back on."
 
 
 def _heads(found: tuple[tuple[int, int], ...], layers: int, heads: int) -> str:

@@ -189,8 +189,8 @@ def sentences(repeat: Repeat, trained_on: str | None, config: ResolvedConfig) ->
         return [*sentences, *why_not(repeat, trained_on, config)]
     best, many = repeat.strong[0], len(repeat.strong)
     sentences.append(
-        (f"{many} heads look" if many > 1 else "One head looks")
-        + " at what came after the same token last time"
+        (f"{many} heads attend" if many > 1 else "One head attends")
+        + " to what came after the same token last time"
         + (", most of all **head " if many > 1 else ": **head ")
         + f"{name_of(best.layer, best.head)}** ({best.value:.0%} of its weight)."
     )

@@ -89,7 +89,7 @@ def formed(step: int, targets: int, score: AlignmentScore) -> str:
     """Says where attention falls after a step of a training (Markdown)."""
     best = score.best
     return (
-        f"After **{step:,}** steps of its training, writing {targets} targets that it never saw: all heads"
+        f"After **{step:,}** steps of its training, writing {targets} held-out targets: all heads"
         f" together attend to a true position for **{score.together:.0%}** of {score.symbols:,} symbols, head"
         f" {best.layer}.{best.head} for **{best.value:.0%}**; by chance it would be {score.chance:.0%}."
     )
@@ -211,7 +211,7 @@ MASKS = Words(
     ),
     why=(
         "Both are called mask, and both are added to scores. Swapped, the writer sees the symbol it should"
-        " say, so the loss is lovely; alone, that symbol is not there yet."
+        " say, so the loss looks superb; alone, that symbol is not there yet."
     ),
     attempt=(
         "Swap them and see which cells open. Then compare the loss with how often it is right when it"

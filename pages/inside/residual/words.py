@@ -84,7 +84,7 @@ NORMS = Words(
 HIGHWAY = Words(
     see=(
         "Two models from the same weights, on the same text. One *adds* what each sublayer makes to what it"
-        " read, $x + f(x)$; the other puts it in its place, $f(x)$. *Likeness*: the mean cosine of two"
+        " read, $x + f(x)$; the other puts it in its place, $f(x)$. *Similarity*: the mean cosine of two"
         " tokens'"
         " vectors, 1 where all tokens look the same."
     ),
@@ -285,7 +285,7 @@ def who_has_which(habits: tuple[Habit, ...]) -> str:
 # With and without residual connections ------------------------------------------------------------
 
 SHOWN_HINT = (
-    "Loss: while both learn. Likeness: of two tokens' vectors after each block, before the first step."
+    "Loss: while both learn. Similarity: of two tokens' vectors after each block, before the first step."
     " Without norms also the gradient there."
 )
 GRADIENT_TITLE = "The gradient after each block, before the first step"

@@ -44,7 +44,8 @@ def by_hand(attempt: str) -> Words:
             " whose work, q, k and v, is given."
         ),
         why=(
-            "Attention is a handful of dot products and one softmax. Who has done it once by hand can read"
+            "Attention is a handful of dot products and one softmax. Once you have done it by hand, you can"
+            " read"
             " any implementation."
         ),
         attempt=attempt,

@@ -134,7 +134,7 @@ NEXT = "Next"
 ORDER = "Order a test"
 DIAGNOSIS, NOT_YET = "Your diagnosis", "choose one"
 NAME_IT = "Name it"
-CURVE = {"losses": "training text", "validation": "unseen text"}
+CURVE = {"losses": "training text", "validation": "held-out text"}
 
 
 def offered(check: Check) -> str:
@@ -152,7 +152,8 @@ def before(patient: Patient, spent: int) -> str:
     chart, left = patient.chart, patient.budget - spent
     last = chart.evaluations[-1]
     return (
-        f"This model ended at **{last.validation_loss:.2f} nats** on unseen text, where the unigram baseline"
+        f"This model ended at **{last.validation_loss:.2f} nats** on held-out text, where the unigram"
+        " baseline"
         f" gives"
         f" {chart.counting:.2f}. You have **{left} minutes** left for tests. What is wrong with it?"
     )
@@ -196,7 +197,7 @@ def patient_alt(patient: Patient) -> str:
     return (
         f"The loss on training text over {chart.steps[-1]:,} steps, ending at {chart.losses[-1]:.2f} nats,"
         f" and on"
-        f" unseen text, ending at {chart.evaluations[-1].validation_loss:.2f}; a line marks the unigram"
+        f" held-out text, ending at {chart.evaluations[-1].validation_loss:.2f}; a line marks the unigram"
         " baseline,"
         f" {chart.counting:.2f}."
     )
@@ -220,7 +221,7 @@ CHAPTERS = {
     "norms": "2 Gradients",
     "cheats": "3 Too good",
     "shapes": "4 The mask",
-    "mended": "5 Mended",
+    "mended": "5 Fixed",
     "told": "6 As it is told",
 }
 NAMES = {

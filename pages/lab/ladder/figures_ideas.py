@@ -54,7 +54,7 @@ def rungs(losses: Mapping[str, float], chosen: str, lines: Mapping[str, float]) 
         margin={"l": 140, "r": 40, "t": 24, "b": 40},
         showlegend=False,
         xaxis={
-            "title": {"text": "loss on unseen text (nats per character)"},
+            "title": {"text": "loss on held-out text (nats per character)"},
             "range": [min([*losses.values(), 2.0]) - 0.22, MOST + 0.25],
             "zeroline": False,
         },

@@ -45,7 +45,7 @@ def beside(experiment: Experiment) -> go.Figure:
         ),
         points("ours, training", [experiment.rungs[n].train[-1] for n in ran], ran, color=loud),
         points(
-            "ours, unseen text",
+            "ours, held-out text",
             [experiment.rungs[n].validation[-1] for n in ran],
             ran,
             symbol="circle-open",
@@ -69,14 +69,14 @@ def beside(experiment: Experiment) -> go.Figure:
 
 
 def over_steps(experiment: Experiment) -> go.Figure:
-    """Draws each rung that was run: full on what it learns from, dashed on unseen text; diamonds
+    """Draws each rung that was run: full on what it learns from, dashed on held-out text; diamonds
     published.
     """
     traces = []
     end = max((each.of for each in experiment.rungs.values()), default=1)
     for index, (name, each) in enumerate(experiment.rungs.items()):
         shade, title = colour(SHADES[index % len(SHADES)]), LECTURE[name].rung.title
-        for losses, dash, label in ((each.train, "solid", "training"), (each.validation, "dash", "unseen")):
+        for losses, dash, label in ((each.train, "solid", "training"), (each.validation, "dash", "held-out")):
             traces.append(
                 go.Scatter(
                     x=list(each.steps)[1:],
@@ -119,7 +119,7 @@ def readings(overfit: Overfit) -> go.Figure:
         )
         for losses, label, shade in (
             (overfit.train, "on what it learns from", "training"),
-            (overfit.validation, "on unseen text", "validation"),
+            (overfit.validation, "on held-out text", "validation"),
         )
     ]
     return go.figure(

@@ -36,7 +36,7 @@ TOO_SHORT = "Paste a text of some thousand characters under **Text**, and press 
 SELF_TERM = "Why a character attends to itself"
 NOTHING_NEW = "No new line: only a number differs."
 NOT_STORED = "There is no stored race here: `python -m engine.experiments races ladder` makes it."
-SEEDS = "The same runs with other seeds: first weights and batches differ. Losses on all unseen text, nats."
+SEEDS = "The same runs with other seeds: first weights and batches differ. Losses on all held-out text, nats."
 LOWEST = "The lowest rung: nothing lies below it."
 FEW = "Choose at least two rungs."
 EXPLAINED = {"parts": "values", "healthy": "a matrix of their own", "raw_values": "the stream itself"}
@@ -100,7 +100,7 @@ IDEAS = Words(
     see=(
         "Each row is a small model, trained alike: 64 numbers per character, 64 characters at once, 300"
         " steps. Its"
-        " point is the loss on text that it never saw; dotted lines are what counting reaches. The bar is"
+        " point is the loss on held-out text; dotted lines are what counting reaches. The bar is"
         " what the chosen rung adds to the one it stands on."
     ),
     why=(
@@ -204,4 +204,4 @@ def ended_early(finish: Finish) -> str:
 
 def ladder_alt(losses: Mapping[str, float]) -> str:
     text = ", ".join(f"{LADDER[name].title} {loss:.2f}" for name, loss in losses.items())
-    return f"Loss on unseen text by rung, nats per character: {text}."
+    return f"Loss on held-out text by rung, nats per character: {text}."

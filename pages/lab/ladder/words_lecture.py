@@ -28,8 +28,8 @@ WORDS = Words(
     why=(
         "The lecture's numbers are losses on the text that it trains on, and 10,000 such steps read that"
         " text more than eighty times. A model with millions of parameters has memorised it by then: its"
-        " loss there goes on falling while it guesses unseen text no better, or worse. Lower is only better"
-        " on unseen text."
+        " loss there keeps falling while it guesses held-out text no better, or worse. Lower is only better"
+        " on held-out text."
     ),
     attempt=(
         "Open *Measure it*: a model of ours, where the two losses part. Look at *curves*: a bigram model"
@@ -47,14 +47,14 @@ def answer(experiment: Experiment, overfit: Overfit) -> str:
     if deepest is not None and deepest.finished:
         sentences.append(
             f"Its best, **{last.loss:.2f}** for *{title}*, is loss on text read {experiment.passes:.0f}"
-            f" times: here {deepest.train[-1]:.2f}, and on unseen text **{deepest.validation[-1]:.2f}**."
+            f" times: here {deepest.train[-1]:.2f}, and on held-out text **{deepest.validation[-1]:.2f}**."
         )
     else:
         sentences.append(
             f"Its best, **{last.loss:.2f}** for *{title}*, is loss on text read **{experiment.passes:.0f}"
             f" times** (that rung was not run here). Our `{overfit.name}`, after {overfit.passes[-1]:.0f}"
             f" readings, is at {overfit.train[-1]:.2f} there and at **{overfit.validation[-1]:.2f}** on"
-            " unseen text."
+            " held-out text."
         )
     return " ".join(sentences)
 
@@ -91,7 +91,7 @@ def table(experiment: Experiment) -> dict[str, list[Any]]:
                 _reached(each),
             )
         )
-    names = ("rung", "parameters", "published, training", "ours, training", "ours, unseen", "steps")
+    names = ("rung", "parameters", "published, training", "ours, training", "ours, held-out", "steps")
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
 
 
@@ -119,7 +119,7 @@ def row_label(name: str, each: Climbed | None) -> str:
 def alt(experiment: Experiment) -> str:
     sentences = [
         f"{LECTURE[name].rung.title}: {each.train[-1]:.2f} on what it learned from,"
-        f" {each.validation[-1]:.2f} unseen, published {_published(name)}"
+        f" {each.validation[-1]:.2f} held-out, published {_published(name)}"
         for name, each in experiment.rungs.items()
     ]
     return f"Losses in nats per character. {'; '.join(sentences)}. Not run: {len(experiment.missing)} rungs."
@@ -129,7 +129,7 @@ def made(experiment: Experiment) -> str:
     about = experiment.made
     return (
         f"`{about['command']}`, {safe(str(about['date']))}, on {safe(' and '.join(experiment.processors))}:"
-        f" {safe(str(about['measured']))}. It goes on where it stopped; on a GPU all of it takes minutes."
+        f" {safe(str(about['measured']))}. It continues where it stopped; on a GPU all of it takes minutes."
     )
 
 

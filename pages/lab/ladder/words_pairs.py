@@ -16,13 +16,13 @@ ASK = "What can a bigram model not see?"
 BESIDE = "Beside the bigram model"
 TEXT = "the text"
 APART = "after th and after sh apart by"
-LOSS = "loss on unseen text (nats)"
+LOSS = "loss on held-out text (nats)"
 RUNGS = {name: LADDER[name].title for name in SEEING}
 MEASURED = (
     "How far apart the two are: half the sum of all differences of shares (total variation): 0 where they"
     " go on alike, 1 where they have no character in common. Shares of the text are counted in what is"
     " learned"
-    " from; those of a model are its mean probabilities at 256 positions of unseen text."
+    " from; those of a model are its mean probabilities at 256 positions of held-out text."
 )
 WORDS = Words(
     see=(

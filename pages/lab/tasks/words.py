@@ -20,7 +20,7 @@ SOLVE = Words(
     see=(
         "Above, the share of problems that it answers right from the first character to the last: problems it"
         " trains on, and others, held out, that it never sees. Below, the loss. The dashed line is the floor:"
-        " what even somebody who knows the source cannot guess, because it is drawn at random."
+        " what nobody can guess even knowing the source, because it is drawn at random."
     ),
     why=(
         "Of Shakespeare nobody knows the best possible loss, or what a right answer is. Here both are known"
@@ -84,7 +84,7 @@ GROKKING = Words(
     attempt="Train it live without weight decay, or with fewer pairs to train on, and compare.",
 )
 NO_PATTERN = "This model has no heads that attend to other positions."
-SET = "Six problems that it never saw: set number"
+SET = "Six held-out problems: set number"
 AXES = {"log": "powers of ten", "plain": "evenly"}
 RIGHT, WRONG = "✓ right", "✗ wrong"
 STREAM = "What it writes. A piece is wrong where one of its characters can never follow the two before it:"
@@ -131,7 +131,7 @@ def solved(task: Task, share: float, loss: float, floor: float) -> str:
         )
     why = "the answer follows from the question" if task.answers_only else "what is asked is random"
     return (
-        f"It solves **{percent(share)}** of the problems that it never saw. Its loss ends at **{loss:.3f}**"
+        f"It solves **{percent(share)}** of the held-out problems. Its loss ends at **{loss:.3f}**"
         f" nats; no model gets below {floor:.3f}, for {why}."
     )
 

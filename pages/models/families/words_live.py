@@ -35,7 +35,7 @@ def filled_line(filled: FilledText, step: int) -> str:
 
 def continued_line(continued: Continuation, step: int) -> str:
     passes = continued.passes(step)
-    return f"{_counted(passes, 'pass', 'es')}, {_counted(passes, 'letter')}: one each"
+    return f"{_counted(passes, 'pass', 'es')}, {_counted(passes, 'character')}: one each"
 
 
 def translated_line(translated: Translation, step: int) -> str:

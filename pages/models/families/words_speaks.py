@@ -10,7 +10,7 @@ from ui.text.markdown import safe
 
 QUESTION = "Which words give a speaker away?"
 FIRST = "Good night, sweet lady: would that I were king!"
-TYPED, ANOTHER = "Who would say this? Type a line", "One it never read"
+TYPED, ANOTHER = "Who would say this? Type a line", "A held-out one"
 SHIPPED = "Who speaks? (trained)"
 NONE = "The model of this view did not come with this copy of the app: train one under Train, Data, Pairs."
 NOT_YET = "That run is not on this server (any more), or has no snapshot yet."
@@ -67,7 +67,7 @@ def alt(spoken: WordAblation) -> str:
 
 def measured(texts: Sequence[int], right: float) -> str:
     return (
-        f"Of **{texts[0]:,}** stretches of speeches that it never read, 1 to 8 lines long, it names the"
+        f"Of **{texts[0]:,}** stretches of held-out speeches, 1 to 8 lines long, it names the"
         f" speaker of **{right:.1%}**."
     )
 
@@ -86,7 +86,7 @@ SPEAKS = Words(
         " BERT is put to use: for spam, for moods, for topics. What it goes by can be asked by leaving out."
     ),
     attempt=(
-        "Press “One it never read” a few times. Then write “crown” or “Kate” into a line, and take it away"
+        "Press “A held-out one” a few times. Then write “crown” or “Kate” into a line, and take it away"
         " again. Does a comma say something, too?"
     ),
 )

@@ -21,7 +21,7 @@ NONE = "The 3 models of this view did not come with this copy of the app."
 
 
 def refused(why: str) -> str:
-    return f"These models know 65 letters and signs: {why}"
+    return f"These models know 65 characters: {why}"
 
 
 def alt(name: str, ahead: float) -> str:

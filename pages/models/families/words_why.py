@@ -113,7 +113,7 @@ BY_HAND = (
     " $\\sum_n n f(n)$, for $n$ from $T$ to $2T - 1$. An encoder-decoder reads the $T$ once, and then each"
     " token that it writes attends to those before it and to the source.\n\n"
     "**One way to ask**: the page Tasks trains one and the same decoder to copy, sort, add and more; what"
-    " it solves of problems it never saw is in `checkpoints/tasks`. **All of it works**: once the source"
+    " it solves of held-out problems is in `checkpoints/tasks`. **All of it works**: once the source"
     " is read, an encoder's parameters wait. That every law of scaling was first measured on decoders"
     " (Kaplan et al. 2020) is a reason, too, and none that is measured here."
 )

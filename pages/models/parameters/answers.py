@@ -76,7 +76,7 @@ def work_of_a_token(choice: Choice, work: Work, crossing: int | None) -> str:
     )
     if crossing is None:
         return f"{text}; that share never reaches half."
-    return f"{text}; from **{crossing:,} tokens** on it is more than half."
+    return f"{text}; from **{crossing:,} tokens** it is more than half."
 
 
 def memory_needed(choice: Choice, dtype: str, batch: int, tokens: int, device: str | None) -> str:

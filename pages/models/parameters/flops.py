@@ -34,7 +34,7 @@ def draw_flops(choice: Choice) -> None:
     parts = by_part(ledger, lengths)
     crossing = ledger.crossover()
     never = "kept below everything else by the window" if flops.scores else "absent"
-    where = f"equal to everything else from {crossing:,} tokens on" if crossing else never
+    where = f"equal to everything else from {crossing:,} tokens" if crossing else never
     alt = (
         f"Forward FLOPs for one token of {choice.title} over the length of the text, 16 to a million tokens;"
         f" scores and weighted sums grow with it, {where}."

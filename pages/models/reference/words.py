@@ -235,7 +235,7 @@ PARTS = {
 }
 FORMULAS = {
     "embedding": "$x = E[t]$",
-    "position": "$x + P$, or $q$ and $k$ turned by their position",
+    "position": "$x + P$, or $q$ and $k$ rotated by their position",
     "norm": (
         "$g \\odot (x - \\mu) / \\sigma + b$; RMSNorm without $\\mu$ and $b$; DyT: $g \\odot"
         " \\tanh(\\alpha x) + b$"

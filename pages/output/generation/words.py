@@ -88,11 +88,11 @@ def tokens(subject: Subject) -> Words:
         why=(
             "There is no plan, only one choice after another, and none is taken back. One other token early"
             " on leads to another text: what was written becomes what is read. A conversation is nothing"
-            " else: the same model goes on with a text in which special tokens say whose turn it is."
+            " else: the same model continues a text in which special tokens say whose turn it is."
         ),
         attempt=(
             "Stop on an unlikely token, press another one and play on: a branch begins, with the same random"
-            " numbers. Ask it something as a conversation, and the same without: then it goes on with your"
+            " numbers. Ask it something as a conversation, and the same without: then it continues your"
             " question. Set the temperature to 0 and see it repeat itself, then 1.5."
         ),
     )
@@ -175,7 +175,7 @@ GREEDY = "0 is greedy: always the likeliest token."
 DRAWS_SEED = "Of the draws, where the temperature is above 0."
 CONVERSATION_HINT = (
     "The text becomes your turn in a conversation, put into the words that the model was taught with. Else"
-    " the model goes on with it, as if it had written the beginning, too."
+    " the model continues it as if it had written the beginning, too."
 )
 ARITHMETICS: dict[Arithmetic, str] = {"float32": "32 bits", "bfloat16": "bfloat16", "int8": "8 bits"}
 ARITHMETIC_HINT = (
@@ -255,7 +255,7 @@ TIMING = "Measuring the speed of both, for a second …"
 def refilled(step: int, moved: int, context: int) -> str:
     """Says why a full context costs the whole cache."""
     return (
-        f":material/info: Before step {step} the context of {context} tokens was full. The engine goes on"
+        f":material/info: Before step {step} the context of {context} tokens was full. The engine continues"
         " from the last half of them, and positions start anew: the token that stood at"
         f" {moved} now stands at 0, so its kept key and value no longer fit and are computed again. With"
         " absolute positions there is no other way. Systems with relative positions may slide instead and"
@@ -441,7 +441,8 @@ WIDTH_HINT = "Branches kept at each step. 1 is greedy decoding."
 DEPTH_HINT = "Tokens written at most."
 PENALTY_HINT = (
     "Finished branches are compared by sum / length^penalty: 0 favours short ones, above 1 long ones. It"
-    " matters only where branches can end early. The search goes on to the full depth, as Hugging Face's with"
+    " matters only where branches can end early. The search continues to the full depth, as Hugging Face's"
+    " with"
     ' early_stopping="never"; its default may stop before.'
 )
 STOP_HINT = "A token that ends with this sign finishes its branch."

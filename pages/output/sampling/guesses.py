@@ -19,7 +19,7 @@ def nucleus(logits: np.ndarray) -> Guess | None:
     n = truth.numbers
     kept = f"{n['found']:,.0f}"
     said = {
-        "sum": f"Added up from the likeliest on, {kept} are the fewest that reach 90%.",
+        "sum": f"Added up from the likeliest, {kept} are the fewest that reach 90%.",
         "each": "That counts the tokens of 10% and more. The 0.9 is for the sum, not for each token.",
         "share": "That is 90% of the vocabulary. The 0.9 is a share of the probability, not of the tokens.",
         "below": "Their sum is still below 90%: the token that crosses the line is kept, too.",

@@ -86,7 +86,8 @@ RUNGS = {
 }
 LADDER = (
     "Published: a university lecture's models on Tiny Shakespeare, by their *training* loss, which is lower"
-    " than the one on unseen text. Here: the unseen tenth of the same text; the four layers are the shipped"
+    " than the one on held-out text. Here: the held-out tenth of the same text; the four layers are the"
+    " shipped"
     " classic model. Perplexities compare only where tokens are the same: these are of characters."
 )
 
@@ -143,7 +144,7 @@ def in_place(token: str, gap: bool) -> str:
     """Says which token a model that fills gaps puts at each place."""
     if gap:
         return f"What could stand in the last gap, “{token}”: this model does not say what follows."
-    return f"What could stand at “{token}”, which it sees: it says what stands there, not what follows."
+    return f"Candidates for “{token}”, which it sees: it predicts the token there, not the next one."
 
 
 def left(outcome: Outcome) -> str:
@@ -159,7 +160,7 @@ def drawn(tally: Tally, seed: int, token: str, likely: int) -> str:
     """Says how often the likeliest token came, and how far all shares strayed."""
     return (
         f"In {tally.total:,} draws with seed {seed}, “{token}” came **{tally.counts[likely]} times**;"
-        f" expected were {tally.expected[likely]:.0f}. All shares together are {tally.away:.1%} away from the"
+        f" {tally.expected[likely]:.0f} were expected. All shares together are {tally.away:.1%} away from the"
         " probabilities."
     )
 

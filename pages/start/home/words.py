@@ -100,7 +100,7 @@ SAY = {
     ),
     "guess": (
         "After “{word}”, stopped after {where}",
-        "The final norm and the table of all words, held to this depth: “{guess}” {chance}, then {others}.",
+        "Logit lens: final norm and unembedding, applied at this depth: “{guess}” {chance}, then {others}.",
     ),
     "bar": ("“{word}” could be next", "{chance} at temperature {temperature}; its score (logit) is {logit}."),
 }
@@ -148,7 +148,7 @@ PANEL = {
 SAY_OF_GAPS = SAY | {
     "guess": (
         "At “{word}”, stopped after {where}",
-        "The final norm and the table of all words, held to this depth: “{guess}” {chance}, then {others}.",
+        "Logit lens: final norm and unembedding, applied at this depth: “{guess}” {chance}, then {others}.",
     ),
     "bar": (
         "“{word}” could stand there",

@@ -161,7 +161,7 @@ def options(view: RunView, mine: bool) -> DeltaGenerator:
                 step=100,
                 key=_more_key(view),
                 disabled=not (mine and further(view)),
-                help="How far Continue goes on from the last snapshot.",
+                help="How many steps Continue adds to the last snapshot.",
             )
     return menu
 

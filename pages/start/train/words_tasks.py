@@ -73,7 +73,7 @@ def after(task: Task, look: Evaluation, floor: float) -> str:
     solved = (
         f"names the likeliest next character at **{look.task.validation:.0%}** of the positions"
         if task.stream
-        else f"solves **{look.task.validation:.0%}** of the problems that it never saw"
+        else f"solves **{look.task.validation:.0%}** of the held-out problems"
         f" ({look.task.train:.0%} of those it trained on)"
     )
     return (

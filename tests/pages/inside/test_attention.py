@@ -251,8 +251,8 @@ def test_the_scale_is_shown_beside_its_theory(drawn):
     table = page.table[0].value
     left, right = (drawn[f"attention_scaling_{k}"].traces[0] for k in ("example", "divided"))
     np.testing.assert_allclose(np.sum([left["y"], right["y"]], axis=1), 1, rtol=1e-5)
-    assert f"takes **{max(left['y']):.1%}** of the weight" in said(page)
-    assert f"it takes **{max(right['y']):.1%}**" in said(page)
+    assert f"one key takes **{max(left['y']):.1%}** of the weight" in said(page)
+    assert f"that key gets **{max(right['y']):.1%}**" in said(page)
     for name, s in scores.items():
         p = np.exp(s - s.max(-1, keepdims=True))
         p /= p.sum(-1, keepdims=True)
@@ -371,11 +371,9 @@ def test_the_self_term_is_the_engines(shown: str, drawn: dict[str, Drawn]) -> No
     raw, apart = (self_term(kind, 64, ids, 2) for kind in ("similarity", "two-matrices"))
     query = {"attention_width": "64", "attention_self_seed": "2", "attention_self_shown": shown}
     text = told_by("self", measure="true", **query)
-    assert f"with 64 numbers it scores **{raw.self_score:.1f}** with itself" in text
-    assert (
-        f"about {raw.other_score:.1f} with others, and **{raw.self_weight:.0%}** of its weight stays" in text
-    )
-    assert f"With queries and keys it is **{apart.self_weight:.0%}**" in text
+    assert f"attends to itself: **{raw.self_weight:.0%}** of a character's weight" in text
+    assert f"itself is **{raw.self_score:.1f}** and with others about {raw.other_score:.1f}." in text
+    assert f"Separate W_Q and W_K break that: **{apart.self_weight:.0%}**." in text
     assert apart.self_weight < raw.self_weight / 2
     runs = json.loads((ROOT / "checkpoints" / "races" / "ladder.json").read_text())["runs"]
     losses = {run["name"]: run["looks"][-1]["validation_loss"] for run in runs}

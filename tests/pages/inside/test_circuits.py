@@ -117,8 +117,8 @@ def test_sentences_about_heads_that_copy() -> None:
     )
     words = " ".join(sentences(told(), None, config))
     assert words == (
-        "Random tokens cost 8.0 nats each at the first reading (blind guessing costs 4.2: the model is sure of"
-        " something else) and **2.0** at the second: the model copies. 2 heads attend to what came after the same"
+        "Random tokens cost 8.0 nats each at the first reading (worse than a uniform guess, 4.2: the"
+        " model is confidently wrong) and **2.0** at the second: the model copies. 2 heads attend to what came after the same"
         " token last time, most of all **head 1.0** (90% of its weight)."
     )
     assert without_them(off) == (
@@ -128,7 +128,7 @@ def test_sentences_about_heads_that_copy() -> None:
     few = knockout.Knockout(off.heads, off.without, off.others, ())
     assert without_them(few).endswith("same layers 3.5.")
     calm = replace(told(), first=np.array([np.nan, 4.0, 4.0]))
-    assert "blind guessing" not in " ".join(sentences(calm, None, config))
+    assert "uniform guess" not in " ".join(sentences(calm, None, config))
     one = sentences(told(scores=np.array([[0.0, 0.1], [0.9, 0.3]])), None, config)[1]
     assert one.startswith("One head attends to what came after the same token last time: **head 1.0** (90%")
 
@@ -210,12 +210,12 @@ def test_the_climb_is_the_engines(drawn: dict[str, Any]) -> None:
     assert attention["x"] == [1, 2, 3, 4], "what block 0 wrote stands where the stream after it is read"
     words = unescaped(page)
     assert found.leap is not None
-    climb = f"from number {found.rank[found.leap - 1]:,} to {found.rank[found.leap]:,}."
-    assert f"It climbs most in block {found.leap - 1}: {climb}" in words
+    climb = f"from rank {found.rank[found.leap - 1]:,} to {found.rank[found.leap]:,}."
+    assert f"The largest jump is block {found.leap - 1}: {climb}" in words
     part, block, most = found.written.most
-    assert f"Most of it was written by {PARTS[part]} of block {block} (**{most:+.1f}** nats)." in words
-    assert "After “thou ar”: “t” is the likeliest token only after **block 3**, the last;" in words
-    assert f"**{found.probability[-1]:.2f}**" in words
+    assert f"Largest single contribution: {PARTS[part]} of block {block} (**{most:+.1f}** nats)." in words
+    assert "After “thou ar”: “t” becomes the likeliest token only after **block 3**, the last;" in words
+    assert f"at the end its probability is **{found.probability[-1]:.0%}**" in words
     assert f"**{found.written.by_attention:+.1f}** nats" in words
     assert f"**{found.written.by_feedforward:+.1f}**" in words
 
@@ -237,7 +237,7 @@ def test_ones_own_prompt_and_answer(drawn: dict[str, Any]) -> None:
 
 def test_a_stream_that_is_no_sum_has_no_writers(manager: StageManager, drawn: dict[str, Any]) -> None:
     page = circuit("fact", run_of(manager, wiring="post"), fact_question="own", fact_prompt="ab c")
-    assert "Nobody can be named for it" in unescaped(page)
+    assert "It cannot be attributed" in unescaped(page)
     assert len(drawn["fact_climb"].traces) == 2
 
 

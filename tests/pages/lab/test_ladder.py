@@ -161,9 +161,8 @@ def test_shares_after_th_and_sh(other: str, drawn) -> None:
 
     said = answer(opened("pairs", ladder_seeing=other))
     text, last, seeing = found["text"], found["rungs"]["last"], found["rungs"][other]
-    assert f"After **th** comes an e in **{share(text, 'th')}** of all cases" in said
-    assert f", after **sh** in **{share(text, 'sh')}**" in said
-    assert share(last, "th") == share(last, "sh") and f"says **{share(last, 'th')}** both times" in said
+    assert f"The text says **{share(text, 'th')}** and **{share(text, 'sh')}**" in said
+    assert share(last, "th") == share(last, "sh") and f"so e gets **{share(last, 'th')}** after both" in said
     assert share(seeing, "th") in said and share(seeing, "sh") in said
     apart = sum(abs(a - b) for a, b in zip(seeing["th"], seeing["sh"], strict=True)) / 2
     assert ("hardly" in said) == (apart < 0.05) == (other == "attention-1")
@@ -222,7 +221,7 @@ def test_the_lecture_s_curves_and_folds(drawn) -> None:
     lines = {line["name"]: line for line in drawn["ladder_lecture_curves"].traces}
     for name, each in found.items():
         curve = np.array([row[:3] for row in each["curve"]])[1:]
-        for column, label in ((1, "training"), (2, "unseen")):
+        for column, label in ((1, "training"), (2, "held-out")):
             line = lines[f"{LECTURE[name].rung.title}, {label}"]
             np.testing.assert_allclose(line["x"], curve[:, 0])
             np.testing.assert_allclose(line["y"], curve[:, column])
@@ -249,9 +248,8 @@ def test_every_question_has_its_answer(name: str) -> None:
     found = {run["name"]: run["looks"][-1][key] for run in runs}
     best, worst = min(found, key=found.__getitem__), max(found, key=found.__getitem__)
     unit = "bits per character" if name == "cuts" else "nats"
-    first = f"Lowest: **{best}** with **{found[best]:.2f} {unit}**"
-    assert f"{first}; highest: {worst} with {found[worst]:.2f}" in said
-    assert f", {found[worst] - found[best]:.2f} apart" in said
+    first = f"**{best}** is best with **{found[best]:.2f} {unit}**"
+    assert f"{first}, {found[worst] - found[best]:.2f} below the worst, {worst} ({found[worst]:.2f})." in said
     if name.startswith("norms") and corpora.shakespeare_path():  # whose letters are counted
         stalled = [who for who, loss in found.items() if 3.347 - 0.15 <= loss <= 4.347]
         assert ("None is stuck" in said) == (not stalled)

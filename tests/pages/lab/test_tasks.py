@@ -136,8 +136,8 @@ def test_which_order_of_digits_is_learned_first(manager: StageManager, drawn: di
     answer = said(opened("order"))
     assert firsts[1] < firsts[0]  # the last digit first
     assert (
-        f"95% of new sums were solved first at step **{firsts[1]:,}** by *{stored[1]['name']}*, at step"
-        f" **{firsts[0]:,}** by *{stored[0]['name']}*: {firsts[0] - firsts[1]:,} steps later." in answer
+        f"*{stored[1]['name']}* is learned first: 95% of held-out sums are right at step **{firsts[1]:,}**,"
+        f" {firsts[0] - firsts[1]:,} steps before *{stored[0]['name']}*." in answer
     )
     for trace, run in zip(drawn["order_solved"].traces, stored, strict=True):
         assert list(trace["y"]) == [e["task"]["validation"] for e in run["looks"]]

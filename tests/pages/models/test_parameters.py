@@ -100,7 +100,7 @@ def test_two_models_and_their_differences(drawn):
     assert table.loc["embedding", "difference"] == table.loc["embedding", "BERT base"] - 38_597_376
     assert table.loc["pooler", "BERT base"] == 590_592
     said = sentences(page)
-    assert "GPT\\-2 small is **1.14 times as large** as BERT base: it has 14,957,568 parameters more." in said
+    assert "GPT\\-2 small is **1.14 times as large** as BERT base: 124M parameters against 109M." in said
     assert "66.6% and 66.6% of the blocks' parameters" in said
     shares = {trace["name"]: trace["x"] for trace in drawn["parameters_comparison"].traces}
     assert shares["pooler"] == pytest.approx([0, 590_592 / 109_482_240])

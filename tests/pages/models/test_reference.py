@@ -122,9 +122,9 @@ def test_the_answer_of_before_says_the_steps_and_what_is_left(drawn):
         influence = influence_of(layer, 16).influence
         assert table[name] == pytest.approx(influence) and lines[name]["y"] == pytest.approx(influence)
         assert list(lines[name]["x"]) == list(range(1, 16))
-    assert "needs **16 steps, one after the other**" in told and "attention needs **1**" in told
-    assert f"keeps {number(float(table['RNN'][-1]))} of a neighbour's influence" in told
-    assert f"keeps {number(float(table['attention'][-1]))} of it" in told
+    assert "needs **16 sequential steps**" in told and "attention needs **1**" in told
+    assert f"passes on {number(float(table['RNN'][-1]))} of a neighbour's influence" in told
+    assert f"at a ratio of {float(table['attention'][-1]):.1f}." in told
     both, d = 16, 64
     for count in (2 * both * d * d, 8 * both * d * d, 4 * both * d * d + 2 * both * both * d):
         assert f"{count:,}" in told

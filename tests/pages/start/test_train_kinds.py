@@ -334,7 +334,7 @@ def test_what_is_shown_of_a_run_on_a_task(manager: StageManager, drawn: dict[str
     lines = [shape["y0"] for shape in drawn["loss_chart"].layout["shapes"]]
     assert any(line == pytest.approx(lowest) for line in lines)
     said = sentences(page)
-    assert "After **100** steps it solves **79%** of the problems that it never saw (86% of those it" in said
+    assert "After **100** steps it solves **79%** of the held-out problems (86% of those it" in said
     assert f"Its loss is **0.970** nats; no model gets below {lowest:.3f}." in said
 
 

@@ -36,7 +36,7 @@ KNOWN = {
 }
 WHY = {
     ENCODER: "the whole text is there at once, and nothing has to be written: it may look both ways",
-    DECODER: "what it writes goes on from what stands there: one stream, and nobody looks ahead",
+    DECODER: "what it writes continues the text: one stream, and no position looks ahead",
     BOTH: "one text is read as a whole, and another one is written from it: cross-attention joins them",
 }
 HINT = {

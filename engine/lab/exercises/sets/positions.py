@@ -148,7 +148,7 @@ def rope(rng: Random) -> Exercise:
     angle = (m - n) * rate
     return Exercise(
         f"RoPE with one pair: $q = {shown(q)}$ at position {m}, $k = {shown(k)}$ at position {n},"
-        f" $\\theta = {rate}$. A vector at position $p$ is turned by $p\\theta$ against the clock:"
+        f" $\\theta = {rate}$. A vector at position $p$ is rotated by $p\\theta$ against the clock:"
         " $[a \\cos - b \\sin, a \\sin + b \\cos]$. Which dot product comes out? (Not scaled.)",
         Numbers(1, 2),
         (value(angle),),

@@ -114,7 +114,7 @@ def merge(rng: Random) -> Exercise:
             Mistake(
                 "second",
                 second,
-                f"Close: that pair stands there {rest[0][1]} times; another is more frequent.",
+                f"Close: that pair occurs {rest[0][1]} times; another is more frequent.",
             )
         )
     return Exercise(

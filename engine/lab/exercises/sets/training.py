@@ -104,7 +104,7 @@ def windows(rng: Random) -> Exercise:
         Numbers(),
         (right,),
         (
-            f"$y$ needs one token more than $x$: {length + 1} tokens from the start on.",
+            f"$y$ needs one token more than $x$: {length + 1} tokens.",
             f"{size:,} − {length + 1} + 1 = **{right:,}** starts, from 0 to {right - 1:,}.",
         ),
         (

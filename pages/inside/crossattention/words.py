@@ -46,7 +46,7 @@ def typed(form: str) -> str:
 
 
 def refused(why: str) -> str:
-    return f"This cannot be read, so 0 symbols were written: {why}"
+    return f"This cannot be read: {why}"
 
 
 def alt(crossing: WrittenTarget, step: int) -> str:
@@ -60,13 +60,12 @@ def aligned(written: str, target: str, seen: AlignmentHits | None) -> str:
     """Says whether the target is right, and whether attention fell where its symbols come from (Markdown)."""
     if seen is None:
         return (
-            f"It writes “{safe(written)}”, and **“{safe(target)}” would be right**: of 0 symbols it is"
-            f" known where"
-            " they come from."
+            f"It writes “{safe(written)}”, and **“{safe(target)}” would be right**: the"
+            " source of these symbols is not known."
         )
     return (
         f"It writes “{safe(written)}”, which is right. For **{seen.right} of the {seen.counted} symbols**"
-        f" from the source it looks most at where they come from (rings); by chance, {seen.chance:.1f}."
+        f" from the source it attends most to where they come from (rings); by chance, {seen.chance:.1f}."
     )
 
 

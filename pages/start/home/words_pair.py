@@ -14,7 +14,7 @@ LONGEST = 20  # characters of a text that stand in a box
 
 
 def refused(why: str) -> str:
-    return f"This cannot be read, so 0 symbols were written: {why}"
+    return f"This cannot be read: {why}"
 
 
 def shown(symbol: str) -> str:

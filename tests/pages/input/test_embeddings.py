@@ -93,7 +93,7 @@ def test_the_lookup_shows_the_rows_of_the_model(manager, drawn, classic):
     assert np.allclose(numbers.to_numpy()[:, :6], [row[:6] for row in wanted], atol=1e-6)
     assert np.allclose(numbers["length"], [np.sqrt((row**2).sum()) for row in wanted], atol=1e-5)
     assert "**“t” is id 58, so the model reads row 58 of the table $E$: 128 learned numbers.**" in told
-    assert f"It stands {FIRST_TEXT.count('t')} times in this text" in told
+    assert f"It occurs {FIRST_TEXT.count('t')} times in this text" in told
     assert page.metric[0].value == "0" and page.metric[1].value == f"{61 * 65 * 128:,}"
     row, position = (np.sqrt((table**2).sum(1)).mean() for table in (matrix[ids], place[: len(ids)]))
     assert f"**{65 * 128:,} parameters**" in told and f"61 rows, {len(set(ids))} of them different" in told

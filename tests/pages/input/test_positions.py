@@ -439,7 +439,7 @@ def test_arrows_are_the_model_s_and_a_shift_leaves_the_score(monkeypatch):
     assert plain(found[1]) == pytest.approx(terms.sum(), abs=1e-3) and int(found[2]) == best
     assert plain(found[3]) == pytest.approx(terms[best], abs=1e-3)
     assert found[4] == ("less" if terms[best] > 0 else "more")
-    assert "pair $i$ of q and of k is turned" in said and "random" not in said
+    assert "pair $i$ of q and of k is rotated" in said and "random" not in said
     for shift in SHIFTS:
         page.get_by_key("rope_shift").set_value(shift).run()
         assert not page.exception and not page.error
@@ -626,7 +626,7 @@ def test_buckets_follow_the_rule(drawn):
     assert set(colours[2]) == {31}
     first = next(d for d in range(999) if bucket(d) == 31)
     said = unescaped(page)
-    assert f"everything from **{first}** on" in said
+    assert f"everything from **{first}**." in said
     assert "0 to 15 have a bucket each. The next 16 buckets" in said
     assert "are ever used" not in said and page.get_by_key("t5_topic").value == "buckets"
     page.get_by_key("t5_mask").set_value("both ways").run()

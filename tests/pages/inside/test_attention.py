@@ -225,7 +225,7 @@ def test_numbers_are_those_of_the_patterns(drawn):
             layer, head = divmod(int(values.argmax()), 4)
             most, mean = (written.format(x) for x in (values.max(), values.mean()))
             assert f"{name} is highest in head **{layer}.{head}**, **{most}**" in unescaped(page)
-            assert f"the mean over all heads is **{mean}**." in unescaped(page)
+            assert f"an average head has **{mean}**." in unescaped(page)
     table = page.dataframe[0].value
     at = (table["layer"] == 1) & (table["head"] == 2)
     assert table[at]["distance"].item() == pytest.approx(expected["Distance"][1, 2])

@@ -99,7 +99,7 @@ def test_induction_opens_with_a_model_that_has_such_a_head_and_offers_ones_own(m
     monkeypatch.setattr(models.sources, "available", list)  # without the real model
     page = circuit("sinks", SMALL)
     page.get_by_key("circuits_view").set_value("induction").run()
-    assert page.selectbox(key="subject_model").value == "timelapse" and "3 heads look" in unescaped(page)
+    assert page.selectbox(key="subject_model").value == "timelapse" and "3 heads attend" in unescaped(page)
     page.button(key=f"look_into_{SMALL}").click().run()
     assert page.selectbox(key="subject_model").value == SMALL and "No induction head" in unescaped(page)
 

@@ -387,7 +387,7 @@ def test_the_scores_beside_those_who_know_less(run: str, step: int) -> None:
         assert list(table.value.iloc[row]) == [f"{one:.1%}" for one in wanted]
     assert list(table.value.iloc[0]) == ["3", "2", "1"]
     assert list(table.value.columns) == ["all", "1 line", "8 lines"]
-    assert "Of **3** stretches of speeches that it never read" in unescaped(page)
+    assert "Of **3** stretches of held-out speeches" in unescaped(page)
     assert f"the speaker of **{sum(right) / 3:.1%}**" in unescaped(page)
 
 

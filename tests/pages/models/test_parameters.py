@@ -111,7 +111,9 @@ def test_two_models_and_their_differences(drawn):
     counts = {trace["name"]: trace["x"] for trace in drawn["parameters_comparison"].traces}
     assert counts["pooler"] == [0, 590_592]
     page.selectbox(key="parameters_other").select("gpt2").run()
-    assert "All fields are the same." in sentences(page) and "as many parameters" in sentences(page)
+    assert "All fields are the same." in sentences(page) and "the same number of parameters" in sentences(
+        page
+    )
 
 
 def test_the_crossover_and_six_n(drawn):
@@ -137,7 +139,7 @@ def test_the_crossover_and_six_n(drawn):
     scores = 2 * 2 * 16 * 12 * 768
     assert (
         f"In a text of 16 tokens each one costs **{(2 * matrices + scores) / 1e6:.0f} MFLOP** forward,"
-        f" {scores / (2 * matrices + scores):.1%} of that for looking at the others; from **6,703 tokens** on"
+        f" {scores / (2 * matrices + scores):.1%} of that for looking at the others; from **6,703 tokens** it"
     ) in sentences(page)
     products = page.dataframe[0].value
     assert products["FLOP for a token"].sum() == ledger(ALL["gpt2"].model).flops(16).forward

@@ -38,6 +38,7 @@ def _payload() -> list[dict[str, str]]:
             "id": term.id,
             "title": term.title,
             "text": term.text,
+            "also": ", ".join((*term.forms, *term.synonyms)),
             "page": _entry(term).title,
             # from the root of the app, wherever a host has put that: pages lie one level below it
             "href": f"./{term.page}" + (f"?{urlencode(term.query)}" if term.query else ""),

@@ -15,10 +15,11 @@ test("the card lies below its term, or above where there is no room, and always 
 })
 
 test("a word is looked for in the names first, then in the sentences", () => {
-  const terms = [{ title: "head", text: "One attention." }, { title: "attention", text: "Tokens collect." }, { title: "RoPE", text: "Rotation." }]
+  const terms = [{ title: "head", text: "One attention." }, { title: "attention", text: "Tokens collect." }, { title: "RoPE", also: "RoPE, rotary", text: "Rotation." }]
   const names = (wanted) => matching(terms, wanted).map((term) => term.title)
   assert.deepEqual(names(""), ["head", "attention", "RoPE"])
   assert.deepEqual(names(" ATT"), ["attention", "head"])
   assert.deepEqual(names("rope"), ["RoPE"])
+  assert.deepEqual(names("rotary"), ["RoPE"])
   assert.deepEqual(names("zebra"), [])
 })

@@ -36,6 +36,25 @@ def test_a_term_is_one_or_two_plain_sentences_and_found_in_others() -> None:
     assert len(forms) == len(set(forms)) and len(TERMS) >= 60
 
 
+def test_words_of_the_literature_find_their_entry() -> None:
+    def found(word: str) -> list[str]:
+        return [term.id for term in TERMS if word in ", ".join((*term.forms, *term.synonyms)).lower()]
+
+    wanted = {
+        "nucleus": "top-p",
+        "tying": "tied",
+        "bert": "encoder",
+        "cross-attention": "cross-attention",
+        "warmup": "warm-up",
+        "validation": "held-out",
+        "seed": "seed",
+        "square root": "scaled-dot-product",
+        "bigram": "bigram",
+        "branching factor": "perplexity",
+    }
+    assert {word: found(word) for word in wanted} == {word: [term] for word, term in wanted.items()}
+
+
 def test_the_first_of_each_is_linked_and_capitals_are_kept() -> None:
     said = linked("Softmax of a logit; the softmax of logits. *Entropy*")
     assert said == (
@@ -51,7 +70,7 @@ PLAIN = (
     "## The softmax",
     "https://example.org/softmax/logits and <span title='softmax'>",
     'it says “softmax” and then "logits"',
-    "cross-attention, softmax_v2, blocks.head, head-to-head, a/head, head.py and key:value",
+    "pre-softmax, softmax_v2, blocks.head, head-to-head, a/head, head.py and key:value",
     "\\softmax",
 )
 

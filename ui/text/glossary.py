@@ -38,13 +38,14 @@ _LEFT_ALONE = "|".join(
 
 @dataclass(frozen=True)
 class Term:
-    """A word of the field. `forms` are all ways in which it is written, `page` the address of the page that
-    shows it, with the `query` that opens the right view there.
+    """A word of the field. `forms` are all ways in which it is written, `synonyms` other words by which it is
+    found, `page` the address of the page that shows it, with the `query` that opens the right view there.
     """
 
     id: str
     title: str
     forms: tuple[str, ...]
+    synonyms: tuple[str, ...]
     text: str
     page: str
     query: tuple[tuple[str, str], ...]
@@ -57,10 +58,11 @@ def terms() -> dict[str, Term]:
 
 
 def _term(name: str, entry: dict[str, object]) -> Term:
-    forms = entry["say"]
-    assert isinstance(forms, list)
+    forms, synonyms = entry["say"], entry.get("find", [])
+    assert isinstance(forms, list) and isinstance(synonyms, list)
     page, _, query = str(entry["at"]).partition("?")
-    return Term(name, forms[0], tuple(forms), str(entry["text"]), page, tuple(parse_qsl(query)))
+    query_pairs = tuple(parse_qsl(query))
+    return Term(name, forms[0], tuple(forms), tuple(synonyms), str(entry["text"]), page, query_pairs)
 
 
 def linked(markdown: str) -> str:

@@ -27,14 +27,14 @@ show(
         (
             View(
                 "map",
-                "The map",
+                "Map",
                 draw_map,
                 words.MAP,
                 (principal, project, neighbours, preserved_neighbours, separation),
                 brings_text=True,
                 question=words.MAP_ASKED,
             ),
-            View("lookup", "The lookup", draw_lookup, words.LOOKUP, (lookup,), question=words.LOOKUP_ASKED),
+            View("lookup", "Lookup", draw_lookup, words.LOOKUP, (lookup,), question=words.LOOKUP_ASKED),
             View(
                 "analogies",
                 "Analogies",

@@ -1,5 +1,5 @@
 """Losses by position of six small models, measured live up to four times their training context, for the view
-"Side by side".
+"Extrapolation".
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def moved_pair(
         showlegend=False,
         shapes=boxes,
         annotations=[*names, named],
-        xaxis=go.axis("place of the query", zeroline=False),
+        xaxis=go.axis("position of the query", zeroline=False),
         yaxis={"title": {"text": "score"}, "range": [low - room, high + room], "zeroline": True},
     )
 
@@ -108,6 +108,6 @@ def every_two_places(scores: PositionScores, reach: float) -> go.Figure:
         [heat],
         margin={"l": 8, "r": 8, "t": 8, "b": 44},
         showlegend=False,
-        xaxis=counted("place of the key", count),
-        yaxis=counted("place of the query", count, autorange="reversed"),
+        xaxis=counted("position of the key", count),
+        yaxis=counted("position of the query", count, autorange="reversed"),
     )

@@ -48,7 +48,7 @@ show(
             view_of_parts("biases", "Biases", "bias_scheme", biases.PARTS),
             View(
                 "bench",
-                "Side by side",
+                "Extrapolation",
                 draw_bench,
                 words.BENCH,
                 (

@@ -38,7 +38,7 @@ show(
             ),
             View(
                 "compare",
-                "Compare",
+                "Tokenizers",
                 draw_compare,
                 words.COMPARE,
                 (PublishedTokenizer.encode, cut_tokens, cut_words),

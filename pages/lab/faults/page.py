@@ -35,7 +35,7 @@ show(
             ),
             View(
                 "doctor",
-                "The doctor",
+                "Diagnose",
                 draw_doctor,
                 words_doctor.DOCTOR,
                 (examine, sees_the_future, gradients_by_block, relative_difference),
@@ -54,7 +54,7 @@ show(
             ),
             View(
                 "story",
-                "A story",
+                "Case study",
                 draw_story,
                 words_doctor.STORY,
                 (play, transposed_mask, unscaled, stream_gradients),

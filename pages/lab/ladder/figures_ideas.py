@@ -9,7 +9,7 @@ from ui.figures import specs as go
 from ui.figures.theme import colour
 
 MOST = 3.75  # nats: what is beyond stands at the right edge, with its number
-LINES = {"unigram": "letters counted", "bigram": "pairs", "trigram": "triples"}
+LINES = {"unigram": "unigram", "bigram": "bigram", "trigram": "trigram"}
 
 
 def rungs(losses: Mapping[str, float], chosen: str, lines: Mapping[str, float]) -> go.Figure:
@@ -54,7 +54,7 @@ def rungs(losses: Mapping[str, float], chosen: str, lines: Mapping[str, float]) 
         margin={"l": 140, "r": 40, "t": 24, "b": 40},
         showlegend=False,
         xaxis={
-            "title": {"text": "loss on unseen text (nats a letter)"},
+            "title": {"text": "validation loss (nats per character)"},
             "range": [min([*losses.values(), 2.0]) - 0.22, MOST + 0.25],
             "zeroline": False,
         },
@@ -75,7 +75,7 @@ def rungs(losses: Mapping[str, float], chosen: str, lines: Mapping[str, float]) 
 
 
 def _written(loss: float) -> str:
-    return f"{loss:.2f}" if loss <= MOST else f"exploded: {loss:,.0f}"
+    return f"{loss:.2f}" if loss <= MOST else f"diverged: {loss:,.0f}"
 
 
 def _beside(name: str, chosen: str, found: Mapping[str, float]) -> str:

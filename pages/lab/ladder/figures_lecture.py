@@ -45,7 +45,7 @@ def beside(experiment: Experiment) -> go.Figure:
         ),
         points("ours, training", [experiment.rungs[n].train[-1] for n in ran], ran, color=loud),
         points(
-            "ours, unseen text",
+            "ours, held-out text",
             [experiment.rungs[n].validation[-1] for n in ran],
             ran,
             symbol="circle-open",
@@ -57,7 +57,7 @@ def beside(experiment: Experiment) -> go.Figure:
         traces,
         margin={"l": 210, "r": 20, "t": 30, "b": 40},
         legend={"orientation": "h", "y": 1.02, "x": 0, "yanchor": "bottom"},
-        xaxis={"title": {"text": "loss (nats a letter)"}, "zeroline": False},
+        xaxis={"title": {"text": "loss (nats per character)"}, "zeroline": False},
         yaxis={
             "tickmode": "array",
             "tickvals": list(rows.values()),
@@ -69,7 +69,7 @@ def beside(experiment: Experiment) -> go.Figure:
 
 
 def over_steps(experiment: Experiment) -> go.Figure:
-    """Draws each rung that was run: full on what it learns from, dashed on unseen text; diamonds
+    """Draws each rung that was run: full on training text, dashed on unseen text; diamonds
     published.
     """
     traces = []
@@ -103,7 +103,7 @@ def over_steps(experiment: Experiment) -> go.Figure:
         margin={"l": 50, "r": 20, "t": 10, "b": 40},
         legend={"orientation": "v", "x": 1.01, "xanchor": "left", "y": 1, "yanchor": "top"},
         xaxis={"title": {"text": "steps"}, "range": [0, end], "zeroline": False},
-        yaxis={"title": {"text": "loss (nats a letter)"}},
+        yaxis={"title": {"text": "loss (nats per character)"}},
     )
 
 
@@ -118,12 +118,12 @@ def readings(overfit: Overfit) -> go.Figure:
             line={"color": colour(shade), "width": 2.5},
         )
         for losses, label, shade in (
-            (overfit.train, "on what it learns from", "training"),
-            (overfit.validation, "on unseen text", "validation"),
+            (overfit.train, "on training text", "training"),
+            (overfit.validation, "on held-out text", "validation"),
         )
     ]
     return go.figure(
         traces,
-        xaxis={"title": {"text": "readings of the text"}, "zeroline": False},
-        yaxis={"title": {"text": "loss (nats a letter)"}},
+        xaxis={"title": {"text": "epochs"}, "zeroline": False},
+        yaxis={"title": {"text": "loss (nats per character)"}},
     )

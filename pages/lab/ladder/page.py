@@ -16,11 +16,11 @@ show(
         "Ladder",
         "ladder_view",
         (
-            View("ideas", "Ideas", draw_ideas, words.IDEAS, (Rung,), False, question=words.ASK_IDEAS),
+            View("ideas", "Rungs", draw_ideas, words.IDEAS, (Rung,), False, question=words.ASK_IDEAS),
             View("race", "Race", draw_race, words.RACE, (race,), False, question=words.ASK_RACE),
             View(
                 "pairs",
-                "Pairs",
+                "Bigrams",
                 draw_pairs,
                 words_pairs.WORDS,
                 (counted, expected),
@@ -29,7 +29,7 @@ show(
             ),
             View(
                 "lecture",
-                "Lecture",
+                "Replication",
                 draw_lecture,
                 words_lecture.WORDS,
                 (train_rung,),

@@ -19,7 +19,7 @@ show(
         (
             View(
                 "solve",
-                "Solved?",
+                "Solved",
                 draw_solve,
                 words.SOLVE,
                 (answered, task_recipe),
@@ -28,7 +28,7 @@ show(
             ),
             View(
                 "heads",
-                "Which head",
+                "Heads",
                 draw_heads,
                 words.HEADS,
                 (looking, solved_without, out_of_turn),
@@ -37,7 +37,7 @@ show(
             ),
             View(
                 "order",
-                "Digits",
+                "Digit order",
                 draw_order,
                 words.ORDER,
                 (adding, by_carries),

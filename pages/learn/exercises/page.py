@@ -25,7 +25,7 @@ show(
             ),
             View(
                 "code",
-                "In code",
+                "Notebooks",
                 draw_code,
                 words.CODE,
                 (notebook,),
@@ -34,7 +34,7 @@ show(
             ),
             View(
                 "sheet",
-                "A sheet",
+                "Worksheet",
                 draw_sheet,
                 words.SHEET,
                 (chosen,),

@@ -40,8 +40,8 @@ def draw_bytes(subject: Subject, container: Any) -> None:
     a = container
     b, d = st.columns([4, 5], gap="medium")
     # as a link holds it: no commas
-    tokens = widgets.slide_over("Tokens of text T", LENGTHS, 4096, "kv_tokens", container=a)
-    dtype = widgets.select("A number is kept as", list(DTYPES), "kv_dtype", first="bfloat16", container=b)
+    tokens = widgets.slide_over("Sequence length T", LENGTHS, 4096, "kv_tokens", container=a)
+    dtype = widgets.select("Precision", list(DTYPES), "kv_dtype", first="bfloat16", container=b)
     found = sharing(subject.config, tokens, dtype, subject.model.parts)
     heads = widgets.select(
         "Key-value heads", list(found.sizes), "kv_heads", first=found.model_heads, container=d

@@ -28,7 +28,7 @@ show(
             ),
             View(
                 "temperatures",
-                "Temperatures",
+                "Temperature",
                 draw_temperatures,
                 words.TEMPERATURES,
                 (temperature, steps),
@@ -37,7 +37,7 @@ show(
             ),
             View(
                 "likelihood",
-                "Likelihood",
+                "Perplexity",
                 draw_likelihood,
                 words.LIKELIHOOD,
                 (score, Scored, Likelihood),

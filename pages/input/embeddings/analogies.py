@@ -62,7 +62,7 @@ def draw_analogies(subject: Subject) -> None:
         tokens = _choose(subject, known, examples)
     unit = _directions(subject.key, matrix)
     if tokens[3] in tokens[:3]:
-        st.info("The expected word is one of the three that are put in: choose another.")
+        st.info("The expected word is one of the three inputs: choose another.")
         return
     found = analogy(unit, tokens[:3], tokens[3], NEAREST)
     names, near = [known.words[i] for i in tokens], [known.words[i] for i in found.ids]
@@ -110,7 +110,7 @@ def _draw(analogy: Analogy, near: list[str]) -> None:
         height=400,
         name="analogy",
         data={"id": analogy.ids, "token": near, "cosine": analogy.cosine},
-        alt=f"Bars: the {len(near)} tokens with the largest cosine to the sum; grey ones were put in.",
+        alt=f"Bars: the {len(near)} tokens with the largest cosine to the sum; the inputs are grey.",
     )
 
 
@@ -127,13 +127,13 @@ def _table(subject: Subject, unit: Directions, examples: tuple[Four, ...]) -> No
                 "sum": f"{b} − {a} + {c}",
                 "expected": d,
                 "nearest of all": subject.vocabulary[found.nearest],
-                "nearest without the three": subject.vocabulary[found.answer],
-                "position of the expected": found.rank,
-                "its position near c alone": found.rank_near_c,
+                "nearest, inputs excluded": subject.vocabulary[found.answer],
+                "rank of the expected": found.rank,
+                "its rank near c": found.rank_near_c,
             }
         )
     table = pd.DataFrame(rows)
-    for place in {"position of the expected", "its position near c alone"} & set(table):
+    for place in {"rank of the expected", "its rank near c"} & set(table):
         table[place] = table[place].astype("Int64")
     st.dataframe(table, hide_index=True, width="stretch", key="embed_analogies")
-    st.caption("Positions are counted from 1, the three words left out. Empty: a word that this model cuts.")
+    st.caption("Ranks count from 1, inputs excluded. Empty: a word that this model splits.")

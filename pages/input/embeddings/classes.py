@@ -122,7 +122,7 @@ def _draw_by_class(known: Vocabulary, separation: Separation) -> None:
                 "class": name,
                 "tokens": one.tokens,
                 "within": words.signed(one.within),
-                "to the others": words.signed(one.across),
+                "across classes": words.signed(one.across),
                 "difference": words.signed(one.difference),
                 "its tokens": " ".join(known.words[i] for i in members[:MEMBERS]) + more,
             }

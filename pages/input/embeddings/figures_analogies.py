@@ -23,7 +23,7 @@ def nearest_bars(words: Sequence[str], analogy: Analogy) -> go.Figure:
         for i in analogy.ids.tolist()
     ]
     notes = [
-        "put in" if i in analogy.terms else "expected" if i == analogy.expected else ""
+        "input" if i in analogy.terms else "expected" if i == analogy.expected else ""
         for i in analogy.ids.tolist()
     ]
     bars = go.Bar(

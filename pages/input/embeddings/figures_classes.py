@@ -26,7 +26,7 @@ def emergence(
     """
     traces: list[dict[str, Any]] = []
     bands = [("shuffled labels", chance, "quiet")] + (
-        [("shuffled among tokens of like frequency", matched, "run2")] if matched is not None else []
+        [("shuffled among tokens of similar frequency", matched, "run2")] if matched is not None else []
     )
     for name, band, shade in bands:
         x = np.concatenate([steps, steps[::-1]])
@@ -59,7 +59,7 @@ def emergence(
         traces,
         margin={"l": 52, "r": 12, "t": 48, "b": 44},
         shapes=[line] if here is not None else [],
-        xaxis=go.axis("step of the training") | ({"range": [-0.02 * end, 1.02 * end]} if end else {}),
+        xaxis=go.axis("training step") | ({"range": [-0.02 * end, 1.02 * end]} if end else {}),
         yaxis=go.axis(
             "within − across",
             showgrid=True,
@@ -73,7 +73,7 @@ def emergence(
 def null_histogram(value: float, chance: np.ndarray, matched: np.ndarray | None) -> go.Figure:
     """Draws where the true classes lie among shuffled ones: one point for each shuffle, in rows."""
     rows = [("shuffled labels", chance, "quiet")] + (
-        [("shuffled among like frequency", matched, "run2")] if matched is not None else []
+        [("shuffled within frequency", matched, "run2")] if matched is not None else []
     )
     traces: list[dict[str, Any]] = []
     for index, (name, values, shade) in enumerate(rows):

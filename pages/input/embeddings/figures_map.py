@@ -190,6 +190,6 @@ def frequency_scatter(
         traces,
         margin={"l": 52, "r": 12, "t": 12, "b": 40},
         showlegend=False,
-        xaxis={"title": {"text": "log₁₀(1 + count in the corpus)"}},
+        xaxis={"title": {"text": "log₁₀(1 + count in the training text)"}},
         yaxis={"title": {"text": y}},
     )

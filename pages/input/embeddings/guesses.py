@@ -10,12 +10,10 @@ from engine.lab.guesses import tokens
 from ui.guess import Choice, Guess
 
 SAID = {
-    "nearest": "Rows of tokens that stand among the same others come to lie in one direction.",
-    "back": "That one's list began near here, but being near is not the same from both sides: each"
-    " token has its own"
-    " order.",
-    "beside": "It is the next in the list of tokens, but an id is a number on a tag: nearness is learned.",
-    "farthest": "Of all tokens this one points away most.",
+    "nearest": "Tokens that occur in similar contexts get similar directions.",
+    "back": "It is near, but being the nearest neighbour is not symmetric: each token has its own ranking.",
+    "beside": "It is next in the vocabulary, but an id is only a label: similarity is learned.",
+    "farthest": "Of all tokens this one has the lowest cosine.",
 }
 
 
@@ -34,7 +32,7 @@ def nearest(
     )
     cosines = ", ".join(f"“{words[i]}” {c:.2f}" for i, c in zip(found.offered, found.cosine, strict=True))
     return Guess(
-        f"Which of these lies nearest to “{word}”?",
+        f"Which of these is nearest to “{word}”?",
         choices,
         found.right,
         f"Cosines with “{word}”: {cosines}. “{word}” is marked now.",

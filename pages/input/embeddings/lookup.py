@@ -132,14 +132,14 @@ def _draw_product(lookup: Lookup) -> None:
             "Lookup minus one-hot product",
             number(lookup.onehot_difference),
             f"The largest difference from $\\text{{one-hot}}(ids)\\,E$: ({length} × {vocab:,}) · ({vocab:,} ×"
-            f" {width}) → ({length} × {width}). Each row of the left matrix is zero but for a single 1, so"
-            " the product copies a row.",
+            f" {width}) → ({length} × {width}). Each row of the left matrix is zero except for a single 1,"
+            f" so the product copies a row.",
         )
     with right:
         explain.worked(
             "Multiplications saved",
             f"{lookup.multiplications:,}",
             f"$T \\cdot V \\cdot d = {length} \\cdot {vocab:,} \\cdot {width}$ for the product; copying rows"
-            " needs none. The gradient is as sparse: only the rows of the tokens in a batch are taught by"
-            " the lookup.",
+            " needs none. The gradient is as sparse: only the rows of the tokens in a batch get a gradient"
+            " from the lookup.",
         )

@@ -124,7 +124,7 @@ def draw_map(subject: Subject) -> None:
         COLOURS,
         "embed_colour",
         container=third,
-        hint="Frequency: how often the token occurs in the text of the training, as a logarithm.",
+        hint="Frequency: how often the token occurs in the training text, on a log scale.",
     )
     step_axes = bool(steps) and _choose_axes(fourth) == "own"
     by_frequency = colours == "frequency"
@@ -169,9 +169,9 @@ def _choose_axes(container: object) -> str:
         "embed_axes",
         container=container,
         hint=(
-            "Those of the newest step stay as they are while the scrubber moves, so that every change in the"
-            " picture is a change of the embedding. A step's own axes show the most of it, turned to the side"
-            " of the newest step's."
+            "The newest step's axes stay fixed while you move the scrubber, so every change in the picture"
+            " is a change of the embedding. A step's own axes show the most variance, aligned with those of"
+            " the newest step."
         ),
     )
 
@@ -280,7 +280,7 @@ def _draw_trust(shown: _Shown) -> None:
     with right:
         if shown.known.frequency is None:
             st.info(
-                "How often each token occurs in the training is not known here, so its effect on the picture"
+                "Token frequencies in the training text are not known here, so their effect on the picture"
                 " cannot be shown."
             )
         else:
@@ -291,7 +291,7 @@ def _draw_shares(shown: _Shown) -> None:
     rows, width = len(shown.known.met), shown.matrix.shape[1]
     shares = shown.found.principal.shares[:COMPONENTS]
     random = _random_shares(rows, width)[: len(shares)]
-    st.markdown("**How much a component holds**")
+    st.markdown("**Variance explained per component**")
     plot(
         figures.share_bars(shares, random),
         key="embed_shares",
@@ -308,7 +308,7 @@ def _draw_shares(shown: _Shown) -> None:
         ),
     )
     st.caption(
-        f"This step's own components. Dotted: normal random numbers, {rows:,} × {width}; even they have a"
+        f"This step's own components. Dotted: Gaussian random numbers, {rows:,} × {width}; even they have a"
         " first component."
     )
 

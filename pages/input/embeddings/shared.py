@@ -26,7 +26,7 @@ DRAWN = 1200  # tokens that a picture shows at most
 NAMED = 160  # of them that carry their name
 LISTED = 4096  # tokens of a vocabulary that is chosen from by a list; a longer one is typed from
 MAX_TYPED = 60  # characters
-TYPED = "A word is taken with the blank before it; in quotes, as it stands."
+TYPED = "A word is read with the space before it; in quotes, exactly as typed."
 FAVOURITES = ("e", "␣the", "e #", "dog", "two")  # one of these is looked at first
 
 
@@ -88,7 +88,7 @@ def choose_token(known: Vocabulary, tokenizer: Tokenizer) -> int:
             exact = len(options) <= LISTED or shown.startswith("␣")
             st.session_state[TOKEN] = shown if exact else f'"{shown}"'
             break
-    hint = "Whose neighbours are shown. A click on a point or a bar chooses it as well."
+    hint = "Its neighbours are shown. You can also click a point or a bar."
     if len(options) > LISTED:
         return typed_token("Token", "␣Paris", TOKEN, known, tokenizer, f"{hint} {TYPED}")
     first = next((word for word in FAVOURITES if word in options), options[min(1, len(options) - 1)])

@@ -24,17 +24,17 @@ ANALOGIES_ASKED = "Does king − man + woman give queen?"
 
 LOOKUP = Words(
     see=(
-        "On the left the embedding matrix $E$, a row for each token of the vocabulary. On the right the"
-        " input of the model: for each token of the text a copy of its row, $X = E[ids]$, of shape"
+        "On the left the embedding matrix $E$, with a row for each token of the vocabulary. On the right"
+        " the model's input: a copy of the row of each token in the text, $X = E[ids]$, of shape"
         " (T, d)."
     ),
     why=(
-        "A network computes with numbers, and an id is only a name. The rows are learned like all other"
-        " weights: they become whatever helps to predict."
+        "A network computes with vectors, and an id is only a label. The rows are learned like all other"
+        " weights: they become whatever helps to predict the next token."
     ),
     attempt=(
-        "Choose a character that comes twice: both take the same row. Then look at what the position adds to"
-        " it. With a run of yours, drag the step and see the rows grow out of noise."
+        "Choose a character that occurs twice: both fetch the same row. Then see what the position adds to"
+        " it. With a run of yours, drag the step and watch the rows emerge from noise."
     ),
 )
 
@@ -47,54 +47,53 @@ MAP = Words(
         " class, minus that of two tokens of *different* classes."
     ),
     why=(
-        "Tokens that are used alike are pushed the same way by the gradient. But a flat picture keeps"
-        " only a part of the differences, so near in the picture is not always near in truth. The list of"
-        " neighbours uses all dimensions. And in a cloud of points everybody finds a pattern, so the number"
-        " is held against the same number with the labels shuffled: nobody told the model what a vowel is."
+        "Tokens used in similar contexts get similar gradients. But a 2-D projection keeps only part of the"
+        " variance, so near in the picture is not always near in the full space. The list of neighbours"
+        " uses all dimensions. And any cloud of points seems to show a pattern, so the number is compared"
+        " with the same number for shuffled labels (a permutation test): the model was never told what a"
+        " vowel is."
     ),
     attempt=(
-        "Click on “e”, “T” and “.”. Colour by frequency: how much of the first axis is only that? Then"
-        " take an untrained model: are there groups? In a run of yours, find the step at which the classes"
-        " rise above chance."
+        "Click on “e”, “T” and “.”. Colour by frequency: how much of the first axis is only frequency? Then"
+        " take an untrained model: are there clusters? In a run of yours, find the step at which the"
+        " classes rise above chance."
     ),
 )
 
 ANALOGIES = Words(
     see=(
-        "Rows of $E$, their mean taken off and made of length 1: $e_b - e_a + e_c$, and the tokens whose row"
-        " has the largest cosine with it. The three that were put in are grey."
+        "Rows of $E$, centred and normalised to length 1: $e_b - e_a + e_c$, and the tokens whose rows have"
+        " the largest cosine with it. The three inputs are grey."
     ),
     why=(
-        "“King − man + woman = queen” made word vectors famous (Mikolov et al. 2013). It was counted with the"
-        " three words left out: with them in, the nearest is nearly always one of the three. And often the"
-        " answer is simply a neighbour of $c$, without any arithmetic (Linzen 2016). Here all is counted."
+        "“King − man + woman = queen” made word vectors famous (Mikolov et al. 2013). The three input words"
+        " were excluded: otherwise the nearest is nearly always one of them. And often the answer is simply"
+        " a neighbour of $c$, without any arithmetic (Linzen 2016). Here both are reported."
     ),
     attempt=(
-        "Open the list of all of them. Then type your own four words, and an untrained model: what is left?"
+        "Open the list of all of them. Then type four words of your own. In an untrained model, what is left?"
     ),
 )
 
 NOT_FINITE = (
-    "The embedding of this model contains values that are not finite (inf or NaN): its training diverged, and"
-    " there is nothing to draw. Choose an earlier step, or another model."
+    "The embedding of this model contains inf or NaN: training diverged, so there is nothing to draw."
+    " Choose an earlier step, or another model."
 )
 
 # The lookup -------------------------------------------------------------------------------------
 
-TO_POSITIONS = "Positions: how the order is told"
+TO_POSITIONS = "Positions: how order is encoded"
 
 # What a scheme of positions does, where it adds nothing to the row.
 _ENTERS = {
-    "none": (
-        "This model is told nothing about positions: what the lookup gives is what the first block reads."
-    ),
+    "none": ("This model has no position encoding: the rows go straight into the first block."),
     "rope": (
         "With RoPE nothing is added here: queries and keys are rotated by position inside every attention."
     ),
-    "alibi": "With ALiBi nothing is added here: a penalty for distance goes on the attention scores.",
+    "alibi": "With ALiBi nothing is added here: the attention scores get a penalty for distance.",
     "t5": (
-        "With T5's relative bias nothing is added here: a learned number for each distance goes on the"
-        " attention scores."
+        "With T5's relative bias nothing is added here: the attention scores get a learned bias for each"
+        " distance."
     ),
 }
 
@@ -128,24 +127,23 @@ def row_read(lookup: Lookup, token: str, position: int, width: int) -> str:
 def looked_up(config: ModelConfig, lookup: Lookup) -> str:
     """Says how large the table is, how much of it the text takes, and whether it serves twice."""
     size = (
-        f"$E$ has {lookup.vocab_size:,} rows of {config.d_model} numbers: **{lookup.parameters:,}"
-        " parameters**."
+        f"$E$ has {lookup.vocab_size:,} rows of width {config.d_model}: **{lookup.parameters:,} parameters**."
     )
-    text = f"This text takes {len(lookup.ids)} rows, {lookup.different} of them different."
+    text = f"This text fetches {len(lookup.ids)} rows, {lookup.different} of them distinct."
     tied = (
-        "The embedding is *tied* here: the same matrix, transposed, reads out the logits at the other end,"
-        " $logits = norm(x)\\,E^T$ (Press and Wolf 2017). So its rows serve twice, and every step teaches all"
-        " of them."
+        "The embedding is *tied* here: the same matrix, transposed, is the unembedding that gives the logits,"
+        " $logits = norm(x)\\,E^T$ (Press and Wolf 2017). So its rows serve twice, and every step updates"
+        " all of them."
         if config.tie_embeddings
         else (
-            "It is not tied here: the logits are read out by another matrix of the same shape, with"
+            "It is not tied here: the unembedding is a separate matrix of the same shape, with"
             f" {lookup.parameters:,} parameters of its own."
         )
     )
     ratio = ""
     if lookup.mean_lengths is not None:
         row, position = lookup.mean_lengths
-        ratio = f" In this text a token's vector is {row:.2f} long on average, a position's {position:.2f}."
+        ratio = f" In this text a token's vector has mean norm {row:.2f}, a position's {position:.2f}."
     return f"{size} {text}{ratio} {tied}"
 
 
@@ -157,8 +155,8 @@ def left_out(known: Vocabulary) -> str:
     if not known.never_met:
         return ""
     return (
-        f"{known.never_met:,} tokens that never occur in the text of the training are left out: nothing has"
-        " taught them."
+        f"{known.never_met:,} tokens that never occur in the training text are left out: they were never"
+        f" trained."
     )
 
 
@@ -171,8 +169,7 @@ def looked_at(token: str, number: int, kind: str, count: int | None) -> str:
 def drawn_in_part(known: Vocabulary, drawn: int, which: str) -> str:
     """Says that the picture has room for a part of a large vocabulary only."""
     return (
-        f"{drawn:,} of {len(known.met):,} tokens are drawn, the {which}; all of them are in the axes and"
-        " among"
+        f"{drawn:,} of {len(known.met):,} tokens are drawn, the {which}; all of them count for the axes and"
         f" the neighbours. {left_out(known)}"
     )
 
@@ -182,19 +179,22 @@ def near_to(token: str, kind: str, neighbours: Alike, separation: Separation) ->
     class the tokens nearest to one of the class `kind` are.
     """
     near = (
-        f"Of the {neighbours.of} nearest to “{safe(token)}”, **{neighbours.same}** are of its class"
-        f" ({safe(kind)}); by chance, {neighbours.expected:.1f}."
+        f"Of the {neighbours.of} nearest neighbours of “{safe(token)}”, **{neighbours.same}** share its"
+        f" class ({safe(kind)}); {neighbours.expected:.1f} expected by chance."
     )
     if not np.isfinite(separation.difference):
         return near
-    chance, more = separation.by_chance, f"{signed(separation.difference)} more alike (in cosine) than others"
+    chance, more = (
+        separation.by_chance,
+        f"{signed(separation.difference)} more similar (cosine) than others",
+    )
     if chance.like_chance:
         return (
-            f"**Tokens of one class are {more}, as by chance:** {chance.reached} of {chance.count} shuffled"
-            f" labels reach it. {near}"
+            f"**Tokens of one class are {more}, no more than by chance:** {chance.reached} of"
+            f" {chance.count} label shuffles reach it. {near}"
         )
     return (
-        f"**Tokens of one class are {more};** the best of {chance.count} shuffled labels gives"
+        f"**Tokens of one class are {more};** the highest of {chance.count} label shuffles is"
         f" {signed(chance.highest)}. {near}"
     )
 
@@ -210,9 +210,9 @@ def mapped(token_map: TokenMap, components: int, chance: float, token: str, hits
         else f" On average over all tokens: {token_map.overlap[components - 2]:.1f}."
     )
     return (
-        f"**The picture keeps {share:.1%} of the variance; {1 - share:.1%} is not in it.** Random numbers of"
-        f" this shape would have {chance:.1%} on their own first {components} components. Of the {near}"
-        f" tokens nearest to “{safe(token)}”, {hits} are among the {near} nearest dots.{mean}"
+        f"**The picture keeps {share:.1%} of the variance; {1 - share:.1%} is not in it.** Random numbers"
+        f" of this shape would keep {chance:.1%} in their first {components} components. Of the {near}"
+        f" nearest neighbours of “{safe(token)}”, {hits} are among the {near} nearest dots.{mean}"
     )
 
 
@@ -220,18 +220,18 @@ def linked(links: FrequencyLinks) -> str:
     """Says how much of each component is frequency."""
     text = ", ".join(f"component {i + 1}: {r:+.2f}" for i, r in enumerate(links.components) if np.isfinite(r))
     return minus(
-        f"Correlation with log₁₀(1 + count): {text or 'nothing varies'}; of the rows' lengths:"
-        f" {links.lengths:+.2f}. A rare token is seldom taught by the lookup."
+        f"Correlation with log₁₀(1 + count): {text or 'nothing varies'}; of the rows' norms:"
+        f" {links.lengths:+.2f}. A rare token's row is seldom updated by the lookup."
     )
 
 
 # Classes ----------------------------------------------------------------------------------------
 
 ONE_CLASS = (
-    "All tokens that occur belong to one class, or each to a class of its own: there are no two kinds of"
-    " pairs to compare."
+    "All tokens that occur belong to one class, or each to its own: there are no two kinds of pairs to"
+    " compare."
 )
-BY_CLASS = "Mean cosine of the rows, the mean row taken off. A class of one token has no pair within."
+BY_CLASS = "Mean cosine of the centred rows. A class of one token has no pair within."
 ALT_SHUFFLES = (
     "Dots: within minus across for shuffled labels, one dot for each shuffle; diamond: for the true classes."
 )
@@ -240,7 +240,7 @@ ALT_CURVE = (
     " marks the step that is shown."
 )
 ALT_COSINES = (
-    "Heatmap of the cosine between every two tokens, sorted by class: where a class has found itself, its"
+    "Heatmap of the cosine between every two tokens, sorted by class: where a class forms a cluster, its"
     " square on the diagonal is orange."
 )
 
@@ -273,7 +273,8 @@ def risen(curve: SeparationCurve) -> str:
 def fresh(separation: Separation) -> str:
     """Returns the number of a fresh model of this shape."""
     return (
-        f"A fresh model of this shape scores {signed(separation.difference)}. Train one on the Train page to"
+        f"An untrained model of this shape scores {signed(separation.difference)}. Train one on the Train"
+        f" page to"
         " see the curve over the steps."
     )
 
@@ -286,13 +287,13 @@ def cosine_map(known: Vocabulary, drawn: int, pairs: int, cosines: tuple[float, 
     if pairs > 1:
         own, other = cosines
         case = (
-            f" A token and its own capital (“a”, “A”): mean cosine {signed(own)} over {pairs} pairs; with"
-            f" another's capital: {signed(other)}."
+            f" A lower-case letter and its own capital (“a”, “A”): mean cosine {signed(own)} over {pairs}"
+            f" pairs; with another letter's capital: {signed(other)}."
         )
     if drawn < len(known.met):
         which = "most frequent" if known.counts is not None else "first"
         some = f" The {drawn} {which} of {len(known.met):,} tokens."
-    return f"Orange: alike; blue: opposed. A square on the diagonal is one class among itself.{case}{some}"
+    return f"Orange: similar; blue: opposed. A square on the diagonal is one class.{case}{some}"
 
 
 def shuffled(separation: Separation) -> str:
@@ -308,21 +309,18 @@ def shuffled(separation: Separation) -> str:
     )
     if matched is not None:
         text += (
-            f" Labels shuffled among tokens of like frequency score {signed(matched.mean)} on average"
+            f" Labels shuffled among tokens of similar frequency score {signed(matched.mean)} on average"
             f" (highest {signed(matched.highest)}): "
         )
         if matched.reached:
-            text += "frequency alone can give as much."
+            text += "frequency alone can explain it."
         elif not chance.reached:
-            text += "so much would be frequency alone, and the rest is more than that."
+            text += "that much is frequency alone, the rest is not."
         else:
-            text += "frequency alone gives less."
+            text += "frequency alone explains less."
     if separation.most is not None and not chance.like_chance:
         name, difference = separation.most
-        text += (
-            f" Most of one kind, among classes of more than two tokens: **{safe(name)}**,"
-            f" {signed(difference)}."
-        )
+        text += f" Tightest class with more than two tokens: **{safe(name)}**, {signed(difference)}."
     return text
 
 
@@ -332,17 +330,17 @@ def answered(analogy: Analogy, names: Sequence[str], near: Sequence[str]) -> str
     """
     a, b, c, expected = (f"“{safe(name)}”" for name in names)
     top = f"“{safe(near[0])}”"
-    itself = f"{top}, one of the three that went in" if analogy.nearest in analogy.terms else top
+    itself = f"{top}, one of the three inputs" if analogy.nearest in analogy.terms else top
     verdict = (
-        "so the sum brings it nearer"
+        "so the arithmetic helps"
         if analogy.needs_arithmetic
-        else "so the sum is not needed for that"
+        else "so the arithmetic is not needed"
         if analogy.rank == analogy.rank_near_c
-        else "so the sum takes it farther away"
+        else "so the arithmetic hurts"
     )
     return (
-        f"**{b} − {a} + {c} lands nearest to {itself}.** Without the three, {expected} comes"
-        f" **{ordinal(analogy.rank)}**; among the neighbours of {c} alone it is"
+        f"**{b} − {a} + {c} is nearest to {itself}.** Excluding the inputs, {expected} ranks"
+        f" **{ordinal(analogy.rank)}**; among the neighbours of {c} it ranks"
         f" {ordinal(analogy.rank_near_c)}, {verdict}."
     )
 
@@ -371,8 +369,8 @@ def scale_note(lookup: Lookup, matrix: np.ndarray, rows: np.ndarray) -> str:
     )
     end = reach(matrix[rows])
     return (
-        f"Blue below zero, orange above; the scale ends at ±{end:.3f}, which 99.5% of the entries keep"
-        f" to.{left_out} The same token always brings the same row, wherever it stands."
+        f"Blue below zero, orange above; the scale ends at ±{end:.3f}, which covers 99.5% of the"
+        f" entries.{left_out} The same token always fetches the same row, whatever its position."
     )
 
 

@@ -45,7 +45,7 @@ def draw_alibi() -> None:
             data=pd.DataFrame({"head": np.arange(heads), "slope": found.slope, f"left_at_{distance}": left}),
             alt=(
                 f"Lines: e to the minus slope times distance for each of {heads} heads, over {LENGTH}"
-                f" positions; an upright line at {distance}."
+                f" positions; a vertical line at {distance}."
             ),
         )
     explain.answer(alibi_sentence(heads, distance, float(left.min()), float(left.max())))
@@ -70,12 +70,12 @@ def draw_slopes(heads: int, times: float) -> None:
         height=340,
         name="alibi-reach",
         data=pd.DataFrame({"head": np.arange(heads), "slope": found.slope} | reaches),
-        alt=f"Bars: the distance at which each of {heads} heads is down to 1/e and to 1 percent.",
+        alt=f"Bars: the distance at which each of {heads} heads has decayed to 1/e and to 1 percent.",
     )
     st.markdown(
         f"Slopes run from **{found.steepest:.4g}** to **{found.flattest:.4g}**. **{found.within(context)} of"
         f" {heads}** {'head comes' if heads == 1 else 'heads come'} down to 1 percent within the context of"
-        f" {context:,}; the flattest head is at {found.farthest(context):.1%} at its far end."
+        f" {context:,}; at its far end the flattest head keeps {found.farthest(context):.1%}."
     )
     _list_slopes(found)
 
@@ -87,7 +87,7 @@ def _list_slopes(slopes: measured.Slopes) -> None:
             {
                 "head": np.arange(heads),
                 "slope": [words_answers.slope_power(float(s)) for s in slopes.slope],
-                "as a number": [f"{s:.6g}" for s in slopes.slope],
+                "decimal": [f"{s:.6g}" for s in slopes.slope],
                 "1/e at distance": [f"{d:,.1f}" for d in slopes.to_a_third],
                 "1 percent at distance": [f"{d:,.1f}" for d in slopes.to_a_percent],
             }
@@ -123,12 +123,12 @@ def draw_matrix(heads: int, times: float) -> None:
     with right:
         st.markdown(f"**Head {head} of {heads}**: slope $m$ = {slope:.6g}")
         st.markdown("$$\\text{scores}_{ij} = \\frac{q_i \\cdot k_j}{\\sqrt{d_{head}}} - m\\,|i - j|$$")
-        st.caption("Its first corner, in numbers:")
+        st.caption("Its top left corner, in numbers:")
         st.table(_corner(bias))
     side = (
         "A later key is hidden by the mask (blank)."
         if causal
-        else "Without a mask the distance counts both ways: before and after look alike to this head."
+        else "Without a mask distance counts both ways: this head cannot tell before from after."
     )
     far = measured.farthest_key(slope, length)
     st.markdown(

@@ -27,8 +27,8 @@ IN_THE_BAR, TRAINED = "the model in the bar", "a small model trained with ALiBi"
 def choose_multiplier() -> float:
     """Returns the multiplier of all slopes."""
     hint = (
-        "1 is the paper's. Models as small as those here, with contexts of 64 or 128, learn better with"
-        " steeper ones: in our trials times 4 did better."
+        "1 is the paper's. Small models with contexts of 64 or 128, as here, learn better with steeper"
+        " ones: 4 times did better in our trials."
     )
     return float(
         widgets.slide_over("Slope multiplier", MULTIPLIERS, 1, "alibi_times", hint=hint, written=thousands)
@@ -91,10 +91,9 @@ def _draw_effect(subject: Subject, times: float) -> None:
     _draw_patterns(effect, slope, source.labels)
     _draw_distances(recording, layer, times)
     st.markdown(
-        f"Head {head} looks **{effect.distance_before:.2f}** tokens away without the bias and"
-        f" **{effect.distance_after:.2f}** with it; **{effect.moved:.0%}** of its weight has moved. The"
-        " scores are the same: the bias is a thumb on the scale, and what is relevant enough still wins"
-        " against it."
+        f"The bias favours nearby tokens: head {head} attends **{effect.distance_before:.2f}** tokens"
+        f" back on average without it and **{effect.distance_after:.2f}** with it. A high enough score"
+        f" still wins against the bias."
     )
 
 
@@ -131,13 +130,13 @@ def _draw_patterns(effect: measured.Effect, slope: float, labels: list[str]) -> 
                 data=pattern_table(pattern, labels),
                 alt=f"{name}: weights from 0 to 1, queries go down.",
             )
-    st.caption("Both on one scale: blank is 0, darkest is 1.")
+    st.caption("Both on one scale: empty is 0, darkest is 1.")
 
 
 def _draw_distances(recording: Recording, layer: int, times: float) -> None:
     before, after = measured.distances_of_heads(recording, layer, times)
     st.caption(
-        f"**All heads of block {layer}**, each with its own slope: how far they look, mean over the text"
+        f"**All heads of layer {layer}**, each with its own slope: mean attention distance over the text"
     )
     plot(
         figures.distance_bars(before, after),

@@ -34,7 +34,7 @@ def draw_bench() -> None:
     models = _models()
     if not models:
         st.error(
-            "The models of this view are not there:"
+            "The models of this view are missing:"
             " `python -m engine.experiments positions` trains them into `checkpoints/positions`."
         )
         return
@@ -86,7 +86,7 @@ def _draw_curves(curves: dict[Position, Curve], context: int) -> None:
         data=above_rows({(name, None): curve for name, curve in curves.items()}, "nats"),
         alt=(
             f"Lines: loss by position up to {TIMES * context} for {', '.join(line.name for line in lines)};"
-            f" an upright line at {context} says how far the models were trained."
+            f" a vertical line at {context} marks the training length."
         ),
     )
 
@@ -104,7 +104,7 @@ def _draw_table(models: dict[Position, Checkpoint], curves: dict[Position, Curve
             }
             | {
                 "enters at": HOOK_NAMES[SCHEMES[name].hook],
-                "learned numbers": f"{parameters_added(models[name].config, name):,}",
+                "learned parameters": f"{parameters_added(models[name].config, name):,}",
                 "used by (published)": SCHEMES[name].used_by,
             }
         )
@@ -131,9 +131,9 @@ def _draw_facts(models: dict[Position, Checkpoint]) -> None:
         scheme.title: {
             "enters at": HOOK_NAMES[scheme.hook],
             "tells": {
-                "nothing": "nothing: the causal mask alone",
-                "absolute": "which position",
-                "relative": "how far back",
+                "nothing": "nothing: only the causal mask",
+                "absolute": "absolute position",
+                "relative": "relative distance",
             }[scheme.carries],
             "parameters here": f"{parameters_added(here, name):,}",
             "at GPT-2 small's sizes": f"{parameters_added(published, name):,}",
@@ -146,5 +146,5 @@ def _draw_facts(models: dict[Position, Checkpoint]) -> None:
     st.caption(
         f"Parameters are computed. Here: context {here.context}, width {here.d_model}, {here.n_heads} heads;"
         f" GPT-2 small: context {published.context:,}, width {published.d_model}, {published.n_heads} heads."
-        " A learned table costs context × width, T5 a number for each of 32 buckets and each head."
+        " A learned table costs context × width, T5 one number per bucket (32) and head."
     )

@@ -39,7 +39,7 @@ def draw_curves(
     if ("learned", None) in shown:
         st.caption(
             f":material/info: The learned curve ends at {context}: there is no row for position {context},"
-            " and the engine refuses to make one up."
+            " and the engine does not invent one."
         )
     if any(scheme == "t5" for scheme, _ in shown):
         st.caption(f":material/info: {words_answers.unmet_buckets(models['t5'].model)}")
@@ -47,10 +47,10 @@ def draw_curves(
         st.table(_numbers(models, curves, choice.unit, context))
         st.caption(
             f"Validation loss: the whole split, in windows of {context}, as measured when they were trained."
-            f" Then: the last {TAIL} characters of {context}, and what the very same characters cost more as"
-            f" the last of {2 * context} and of {TIMES * context}, ± a standard error. One training of each,"
-            " same seed, same batches in the same order: small differences between schemes may be luck, and"
-            " so may how high a broken curve climbs."
+            f" Then: the last {TAIL} characters of {context}, and how much more the same characters cost"
+            f" as the last of {2 * context} and of {TIMES * context}, ± a standard error. One run of"
+            f" each, same seed, same batches in the same order: small differences between schemes may be"
+            f" luck, and so may the height of a failed curve."
         )
         st.markdown(words_answers.bench_summary(models, curves, context))
 
@@ -67,7 +67,7 @@ def _draw_figure(shown: dict[Variant, Curve], choice: Choice, context: int, part
         data=above_rows(shown, choice.unit),
         alt=(
             f"Lines: {what} by position up to {TIMES * context} for {', '.join(line.name for line in lines)};"
-            f" an upright line at {context} says how far the models were trained."
+            f" a vertical line at {context} marks the training length."
         ),
     )
     base = (
@@ -80,8 +80,8 @@ def _draw_figure(shown: dict[Variant, Curve], choice: Choice, context: int, part
     )
     st.caption(
         f"Points are means over {choice.width} position{'s' * (choice.width > 1)}, bands one standard error,"
-        f" taken over blocks of {BLOCK} neighbouring windows.{base} Bumps that come back every {context}"
-        " positions are the text's: the same characters are read there again, with more before them."
+        f" taken over blocks of {BLOCK} neighbouring windows.{base} Bumps that repeat every {context}"
+        f" positions come from the text: the same characters are read again, with more context."
     )
 
 

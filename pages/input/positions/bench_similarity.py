@@ -36,7 +36,7 @@ def _similarities(_models: dict[Position, Checkpoint]) -> Found:
 
 def draw_similarity(models: dict[Position, Checkpoint]) -> None:
     """Draws a panel for each scheme, and a sentence of what they make of near and far."""
-    st.markdown("### What they know of distance before training")
+    st.markdown("### Sensitivity to distance before training")
     context = next(iter(models.values())).config.context
     trained = widgets.switch("Also after training (dotted)", False, "bench_trained")
     found = _similarities(models)
@@ -52,16 +52,16 @@ def draw_similarity(models: dict[Position, Checkpoint]) -> None:
             name="similarity-by-distance",
             data=_similarity_rows(found),
             alt=(
-                "Six panels, one for each scheme: how alike a token and the same token further back look, by"
+                "Six panels, one per scheme: similarity of a token and the same token further back, by"
                 " distance, before training."
             ),
         )
     st.caption(
-        "1 means that distance makes no difference. Added to the embedding: the cosine of the same token at"
-        " two positions. RoPE: the score of equal q and k, turned, as a share of that at distance 0. ALiBi"
-        " and"
-        " T5: the factor $e^{bias}$ that the distance puts on a weight, as a share of the largest, a line"
-        f" for each head. Dotted upright: {context}, the training context. {_initial_sentence(found)}"
+        "1 means that distance makes no difference. Added to the embedding: the cosine of the same token"
+        " at two positions. RoPE: the score of equal q and k, rotated, as a share of that at distance 0."
+        " ALiBi and"
+        " T5: the factor $e^{bias}$ by which the distance scales a weight, as a share of the largest, a"
+        f" line per head. Dotted vertical: {context}, the training context. {_initial_sentence(found)}"
     )
 
 
@@ -81,7 +81,7 @@ def _initial_sentence(found: Found) -> str:
     if "learned" in found:
         low, high = found["learned"][1].range_apart
         near += (
-            "An untrained table tells that two positions differ, and not how far apart they are:"
+            "An untrained table tells that two positions differ, but not how far apart they are:"
             f" {low:.2f} to {high:.2f} at every distance."
         )
     return near

@@ -51,7 +51,7 @@ def decay_curves(slope: np.ndarray, length: int, distance: int) -> go.Figure:
         shapes=marks,
         annotations=notes,
         xaxis=go.axis("tokens back", zeroline=False),
-        yaxis={"title": {"text": "what is left of a weight"}, "range": [0, 1.03]},
+        yaxis={"title": {"text": "remaining share of a weight"}, "range": [0, 1.03]},
     )
 
 
@@ -96,7 +96,7 @@ def distance_bars(before: Sequence[float] | np.ndarray, after: Sequence[float] |
             x=np.arange(len(values)),
             y=np.asarray(values, dtype=np.float32),
             marker={"color": colour(shade)},
-            hovertemplate="head %{x}<br>" + name + ": %{y:.2f} tokens away<extra></extra>",
+            hovertemplate="head %{x}<br>" + name + ": %{y:.2f} tokens back<extra></extra>",
         )
         for name, values, shade in (("without the bias", before, "quiet"), ("with it", after, "position"))
     ]

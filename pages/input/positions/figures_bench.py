@@ -180,7 +180,7 @@ def position_losses(
         go.rule(x=at, layer="below", line={"color": colour("quiet"), "width": 1.2, "dash": dash})
         for at, dash in rules
     ]
-    note = go.note(f"trained up to here ({context})", context, 1, yref="paper", xanchor="left", yanchor="top")
+    note = go.note(f"training length ({context})", context, 1, yref="paper", xanchor="left", yanchor="top")
     return go.figure(
         traces,
         uirevision=f"bench-{unit}-{above}",

@@ -180,7 +180,7 @@ def rising(steps: np.ndarray, values: np.ndarray, level: float, shown: int, end:
         showlegend=False,
         shapes=[still, here],
         annotations=[name | {"font": {"color": colour("validation")}}],
-        xaxis=go.axis("step of the training", range=[-0.02 * end, 1.02 * end]),
+        xaxis=go.axis("training step", range=[-0.02 * end, 1.02 * end]),
         yaxis=go.axis(
             "correlation",
             showgrid=True,

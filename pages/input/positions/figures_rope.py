@@ -109,7 +109,7 @@ def layout_diagram(width: int = 8) -> go.Figure:
     """
     half = width // 2
     rows = {
-        "half-split (LLaMA, NeoX, this engine)": [(i, i + half) for i in range(half)],
+        "half-split (Llama, NeoX, this engine)": [(i, i + half) for i in range(half)],
         "interleaved (the paper, GPT-J)": [(2 * i, 2 * i + 1) for i in range(half)],
     }
     traces: list[dict[str, Any]] = []
@@ -146,7 +146,7 @@ def layout_diagram(width: int = 8) -> go.Figure:
                     "color": [colour(PAIR_COLOURS[owner[d] % len(PAIR_COLOURS)]) for d in range(width)],
                 },
                 customdata=[
-                    f"dimension {d}: pair {owner[d]}, turns with dimension {other[d]}" for d in range(width)
+                    f"dimension {d}: pair {owner[d]}, rotates with dimension {other[d]}" for d in range(width)
                 ],
                 hovertemplate="%{customdata}<extra>" + name + "</extra>",
             )

@@ -11,21 +11,21 @@ from ui.text.numbers import number
 CHANGED = {
     "none": Choice(
         "No word's row changes",
-        "Attention weighs words whatever their positions, but the mask decides who is there to be weighed.",
+        "Attention weighs words whatever their positions, but the mask decides which words are visible.",
     ),
     "some": Choice(
         "Only those of some words change",
-        "Moving a word changes what the others see of it only where something tells positions apart.",
+        "Moving a word changes what others see of it only where something distinguishes positions.",
     ),
     "all": Choice(
         "Every word's row changes",
-        "The words stand elsewhere, but attention adds up the same words with the same weights.",
+        "The words have moved, but attention still sums the same words with the same weights.",
     ),
 }
 HOLDS = {
-    "none": "Each word compares itself with the same words as before, and a sum has no order.",
-    "some": "The mask alone tells the order: a token with the same words before it as before keeps its row.",
-    "all": "The mask alone tells the order: each word now has other words before it.",
+    "none": "Each word is compared with the same words as before, and a sum has no order.",
+    "some": "Only the mask encodes order: a word with the same predecessors as before keeps its row.",
+    "all": "Only the mask encodes order: each word now has other words before it.",
 }
 
 
@@ -42,7 +42,7 @@ def order_guess(effect: OrderEffect, scheme: Position, causal: bool) -> Guess | 
         f"No positions at all, {how}: what does the new order do?",
         choices,
         right,
-        f"{n['changed']} of {n['words']} rows change, by at most {number(n['largest'])}. The"
-        " switches stand so now.",
+        f"{n['changed']} of {n['words']} rows change, by at most {number(n['largest'])}. The switches are"
+        f" set to this now.",
         {"why_scheme": bare, "why_causal": mask},
     )

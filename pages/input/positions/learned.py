@@ -44,7 +44,7 @@ def draw_learned(subject: Subject) -> None:
     assert table is not None
     if len(table) < 3:
         st.info(
-            f"This table has {len(table)} positions: too few to compare any. Choose a model with a longer"
+            f"This table has {len(table)} positions: too few to compare. Choose a model with a longer"
             " context."
         )
         return
@@ -124,7 +124,7 @@ def _draw_path(name: str, position_table: PositionTable, length: int, width: int
 
 
 def _draw_alike(name: str, position_table: PositionTable, length: int, width: int) -> None:
-    st.markdown(f"**{name.capitalize()}**: how alike every two positions are (cosine)")
+    st.markdown(f"**{name.capitalize()}**: cosine similarity of every two positions")
     plot(
         figures.alike_heatmap(position_table.alike.cosines),
         key=f"learned_alike_{name}",
@@ -141,7 +141,7 @@ def _draw_alike(name: str, position_table: PositionTable, length: int, width: in
 def _draw_lines(pair: dict[str, PositionTable]) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
-        st.markdown("**How alike, by distance**")
+        st.markdown("**Similarity by distance**")
         curves = [(name, found.alike.by_distance[1:], found.alike.spread[1:]) for name, found in pair.items()]
         columns = {f"{name}_mean": mean for name, mean, _ in curves} | {
             f"{name}_sd": spread for name, _, spread in curves
@@ -159,21 +159,21 @@ def _draw_lines(pair: dict[str, PositionTable]) -> None:
         )
         st.caption(
             "Band: one standard deviation over the pairs at that distance. The sinusoidal table has none:"
-            " there, only the distance counts."
+            " its cosine depends on the distance only."
         )
     with right:
-        st.markdown("**How long, by position**")
+        st.markdown("**Norm by position**")
         lines = [(name, found.alike.norms, None) for name, found in pair.items()]
         plot(
-            figures.two_lines(lines, "position", "length of the vector"),
+            figures.two_lines(lines, "position", "norm of the vector"),
             key="learned_norms",
             height=300,
             name="position-norms",
             data={"position": np.arange(len(lines[0][1]))} | {name: values for name, values, _ in lines},
-            alt="Lines: Euclidean length of each position's vector, learned and sinusoidal.",
+            alt="Lines: Euclidean norm of each position's vector, learned and sinusoidal.",
         )
         st.caption(
-            "A sinusoidal vector has the same length everywhere, $\\sqrt{d/2} ="
+            "A sinusoidal vector has the same norm everywhere, $\\sqrt{d/2} ="
             f" {pair[SINUSOIDAL].alike.norms[0]:.2f}$,"
             " since $\\sin^2 + \\cos^2 = 1$."
         )

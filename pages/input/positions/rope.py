@@ -31,6 +31,6 @@ PARTS = {
     "turns": _part("Turns", draw_turns, turns),
     "layouts": _part("Layouts", draw_layouts, rotate_interleaved),
     "added": Part(
-        "Against sinusoidal", lambda _: draw_against(), words.AGAINST, AGAINST, words.AGAINST_ASKED
+        "RoPE vs sinusoidal", lambda _: draw_against(), words.AGAINST, AGAINST, words.AGAINST_ASKED
     ),
 }

@@ -71,13 +71,13 @@ def _shift(q: np.ndarray, k: np.ndarray, at: tuple[int, int, int], turned: Turni
             f"q·k at ({at[0] + shift:,}, {at[1] + shift:,})": [signed(s.after, 6) for s in found],
             "difference": [scientific(s.difference) for s in found],
         },
-        index=pd.Index([s.precision for s in found], name="turned in"),
+        index=pd.Index([s.precision for s in found], name="rotated in"),
     )
     st.table(table)
     st.caption(
-        "In exact arithmetic the difference is 0. The engine turns in float32; far out, a large position"
-        " times θ loses digits, and the score moves a little. In bfloat16, with 8 significant bits for a"
-        " sine, it moves at once. Only the turning is rounded here: products are summed in float64."
+        "In exact arithmetic the difference is 0. The engine rotates in float32; a large position times θ"
+        " loses digits, so the score changes a little. In bfloat16, with 8 significant bits for a sine,"
+        " it changes at once. Only the rotation is rounded here: products are summed in float64."
     )
 
 
@@ -122,7 +122,7 @@ def rope_arrows(
         "note": note,
         "colours": {"q": colours["attention"], "k": colours["validation"]},
         "alt": (
-            "The chosen pair: q and k as two arrows from the middle of a circle. The shaded angle between"
+            "The chosen pair: q and k as two arrows from the centre of a circle. The shaded angle between"
             " them depends on the distance only."
         ),
     }

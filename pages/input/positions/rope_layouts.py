@@ -36,7 +36,7 @@ def draw_layouts(subject: Subject) -> None:
     figure, controls = st.columns([5, 2], gap="medium")
     with controls:
         turned = turning(subject)
-        st.caption("Which two dimensions make a pair is a convention. There are two of them.")
+        st.caption("Which two dimensions make a pair is a convention. There are two.")
     with figure:
         alt = (
             "Eight dimensions twice. Half-split: 0 pairs with 4, 1 with 5, 2 with 6, 3 with 7. Interleaved: 0"
@@ -58,7 +58,7 @@ def _draw_measured(subject: Subject, turned: Turning, layouts: Layouts) -> None:
         "q half-split, k interleaved": "crossed",
     }
     st.markdown(
-        f"**The same q and k, turned in four ways** ({safe(turned.words)}, {len(subject.ids)} tokens)"
+        f"**The same q and k, rotated in four ways** ({safe(turned.words)}, {len(subject.ids)} tokens)"
     )
     st.table(
         pd.DataFrame(
@@ -74,7 +74,8 @@ def _draw_measured(subject: Subject, turned: Turning, layouts: Layouts) -> None:
     st.caption(
         "Scores q·k/√d_head in float64. Row two reorders with half[i] = x[2i], half[i + d/2] = x[2i + 1]: the"
         " same scores, to rounding. Row three is the bug of loading weights of one layout into code of the"
-        " other: scores still depend on the distance only, but they are others. In row four that is lost as"
+        " other: scores still depend on the distance only, but they are different. In row four that is"
+        " lost as"
         " well."
     )
     _draw_patterns(subject, layouts)
@@ -104,4 +105,4 @@ def _draw_patterns(subject: Subject, layouts: Layouts) -> None:
                 data=pattern_table(pattern, subject.labels),
                 alt=f"{title}: the weight that each token (down) gives to each token it sees, from 0 to 1.",
             )
-    st.caption("Both on one scale: blank is 0, darkest is 1.")
+    st.caption("Both on one scale: empty is 0, darkest is 1.")

@@ -19,7 +19,7 @@ BAR, YOURS = "the model in the bar", "your own"
 CONTEXTS = (64, 128, 256, 512, 1_024, 2_048, 4_096, 8_192, 16_384, 32_768, 65_536, 131_072)
 # name -> (d_head, base, context, source)
 PUBLISHED = {
-    "LLaMA 2 7B": (128, 10_000, 4_096, "Touvron et al. 2023"),
+    "Llama 2 7B": (128, 10_000, 4_096, "Touvron et al. 2023"),
     "Llama 3 8B": (128, 500_000, 8_192, "Llama Team 2024"),
 }
 
@@ -38,7 +38,7 @@ def draw_turns(subject: Subject) -> None:
         else:
             width, base, context = own if chosen == BAR else PUBLISHED[chosen][:3]
         source = f" Published sizes: {PUBLISHED[chosen][3]}." if chosen in PUBLISHED else ""
-        st.caption(f"{width} dimensions turn, base {base:,.0f}, context {context:,}.{source}")
+        st.caption(f"{width} dimensions rotate, base {base:,.0f}, context {context:,}.{source}")
     turns = turns_within(width, base, context)
     pairs = len(turns.count)
     with figure:
@@ -64,8 +64,8 @@ def draw_turns(subject: Subject) -> None:
     explain.by_hand(
         st.markdown,
         f"turns = context · θᵢ / 2π with θᵢ = base^(−2i/d): pair 0 makes {context:,} / 2π ="
-        f" {turns.count[0]:,.1f} turns. A fast pair tells near distances apart and repeats itself far away; a"
-        " slow one has seen only a part of its circle in training.",
+        f" {turns.count[0]:,.1f} turns. A fast pair resolves short distances but repeats itself far away;"
+        f" a slow one has covered only part of its circle in training.",
     )
 
 

@@ -52,7 +52,7 @@ def _choose_sizes(asks_length: bool) -> tuple[int, int, int]:
         length = widgets.slide("Positions T", SHORTEST, LONGEST, FIRST_LENGTH, "sinusoid_length")
     hint = "d_model: even, since sines and cosines come in pairs."
     asked = widgets.slide("Width d", SHORTEST, LONGEST, FIRST_WIDTH, "sinusoid_width", step=2, hint=hint)
-    hint = "10,000 in the paper, and in the engine's models. A larger base makes the slow hands slower."
+    hint = "10,000 in the paper, and in the engine's models. A larger base slows down the slow hands."
     base = widgets.slide_over("Base", BASES, FIRST_BASE, "sinusoid_base", hint=hint, written=thousands)
     width = asked - asked % 2
     if asked != width:

@@ -46,7 +46,8 @@ def _draw_product(turned: TurnedPair, p: int, k: int, pair: int) -> None:
     """The pair times its 2 x 2 matrix, in numbers."""
     theta, sine, cosine = turned.theta, *turned.end
     st.markdown(
-        f"Pair {pair} turns by $\\theta$ = {theta:.4g} radians a position. From position {p} to {p + k} that"
+        f"Pair {pair} rotates by $\\theta$ = {theta:.4g} radians per position. From position {p} to"
+        f" {p + k} that"
         f" is $k\\theta$ = {turned.angle:.4g}:"
     )
     st.latex(_worked(turned))
@@ -55,7 +56,8 @@ def _draw_product(turned: TurnedPair, p: int, k: int, pair: int) -> None:
         f" ({sine:.3f}, {cosine:.3f})."
     )
     st.caption(
-        "The addition theorem is the whole proof: $\\sin(a + b) = \\sin a \\cos b + \\cos a \\sin b$ and"
+        "The angle-addition identities are the whole proof: $\\sin(a + b) = \\sin a \\cos b + \\cos a"
+        " \\sin b$ and"
         " $\\cos(a + b) = \\cos a \\cos b - \\sin a \\sin b$. The matrix holds $k$ and $\\theta$, but no"
         " $p$."
     )
@@ -70,7 +72,7 @@ def _draw_pair(turned: TurnedPair, p: int, k: int) -> None:
         height=400,
         name="rotation-of-a-pair",
         data=pd.DataFrame({"position": [p, p + k], "sine": tips[:, 0], "cosine": tips[:, 1]}),
-        alt=f"A hand at position {p} and, rotated by {turned.angle:.3f} radians, at position {p + k}.",
+        alt=f"A clock's hand at position {p} and, rotated {turned.angle:.3f} radians, at position {p + k}.",
     )
 
 
@@ -88,8 +90,7 @@ def _choose_step(pairs: int) -> tuple[int, int, int]:
 def _draw_whole(width: int, base: int, k: int, pair: int) -> None:
     """The whole matrix, and what is left of PE(p + k) when R(k) PE(p) is taken away."""
     st.markdown(
-        f"One matrix, $R({k})$, carries *every* position to the one {abs(k)}"
-        f" {'further on' if k >= 0 else 'back'}."
+        f"One matrix, $R({k})$, maps *every* position to the one {abs(k)} {'further' if k >= 0 else 'back'}."
     )
     length = widgets.slide("Positions T", 2, FARTHEST, 64, "sinusoid_length")
     shown = min(width, MOST_DRAWN)
@@ -115,9 +116,9 @@ def _draw_whole(width: int, base: int, k: int, pair: int) -> None:
         explain.worked("Residual, float32", number(residual.float32), formula)
         explain.worked("Residual, float64", number(residual.float64), "the same in double precision")
         st.caption(
-            ("" if shown == width else f"Drawn are the first {shown} of {width} dimensions. ")
-            + "What is left is rounding: float32 keeps seven digits of an angle, so a large angle has fewer"
-            " of them behind the point."
+            ("" if shown == width else f"Only the first {shown} of {width} dimensions are drawn. ")
+            + "What is left is rounding: float32 keeps seven digits of an angle, so a large angle has"
+            " fewer decimals."
         )
 
 

@@ -68,9 +68,9 @@ def _draw_map(similarity: Similarity, length: int, width: int) -> None:
     )
     st.caption(
         "$PE(p) \\cdot PE(q) = \\sum_i \\cos((p - q)\\,\\theta_i)$, since $\\sin a \\sin b + \\cos a \\cos b"
-        f" = \\cos(a - b)$. Every vector has the length $\\sqrt{{d/2}}$, here"
+        f" = \\cos(a - b)$. Every vector has the norm $\\sqrt{{d/2}}$, here"
         f" {similarity.vector_length:.3f}, so the cosine is the dot product divided by $d/2$ ="
-        f" {width // 2}.{every} The ripples are the fast hands that come round."
+        f" {width // 2}.{every} The ripples come from the fast hands completing their turns."
     )
     left, right = st.columns(2, gap="medium")
     for place, name, value in (

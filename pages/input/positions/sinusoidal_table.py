@@ -38,8 +38,8 @@ def draw_table(figure: DeltaGenerator, controls: DeltaGenerator, length: int, wi
         )
     if max(length, width) > MOST_CLEAR:
         controls.caption(
-            ":material/info: More cells than pixels: fine bands may come from the screen. Drag over a part to"
-            " see it as it is."
+            ":material/info: More cells than pixels: fine bands may be artefacts (aliasing). Drag over a"
+            " part to zoom in."
         )
     explain.answer(waves_sentence(found))
     explain.measure_it(_draw_waves, found, width, base)
@@ -65,7 +65,7 @@ def _draw_waves(waves: Waves, width: int, base: int) -> None:
         f" 2\\pi \\cdot base^{{2i/d}}$: from $2\\pi$ = {shortest:.3f} positions to $2\\pi \\cdot"
         f" {base}^{{({width}-2)/{width}}}$ = {longest:,.1f}. On a logarithmic axis that is a straight line:"
         f" each is {waves.ratio:.3f} times the one before. {waves.longer} of {len(pairs)} are longer than the"
-        " table. It has no parameters and could go on for ever."
+        " table. The table has no parameters and could continue for ever."
     )
 
 

@@ -39,7 +39,7 @@ def draw_t5() -> None:
             data=pd.DataFrame({"offset": offsets, "bucket": number}),
             alt=(
                 f"Steps: the bucket of each offset from {offsets[0]} to {offsets[-1]}: one each up to"
-                f" distance {found.exact - 1}, then ever wider ones up to {far}."
+                f" distance {found.exact - 1}, then wider and wider up to {far}."
             ),
         )
     explain.answer(buckets_sentence(found, buckets, both))
@@ -57,7 +57,8 @@ def _draw_measured(buckets: measured.Buckets) -> None:
     st.dataframe(pd.DataFrame(table), hide_index=True, height=430)
     st.caption(
         "bucket = exact + ⌊ln(distance / exact) / ln(maximum / exact) · exact⌋, where “exact” distances have"
-        f" a bucket of their own: here {buckets.exact}. Far away, a model rarely needs to know exactly how"
+        f" a bucket of their own: here {buckets.exact}. At long range, a model rarely needs to know"
+        f" exactly how"
         " far."
     )
 

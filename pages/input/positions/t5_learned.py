@@ -54,7 +54,7 @@ def draw_learned_bias(subject: Subject) -> None:
     st.caption(
         f"**{safe(source.title)}**: {buckets} buckets × {heads} heads = {source.weight.size} learned"
         f" numbers, shared by all layers (Raffel et al. 2020). Dotted: the end of its context of {context}."
-        " Buckets that lie wholly beyond it are never used in training and keep the values they were born"
+        " Buckets wholly beyond it are never used in training and keep the values they were initialised"
         " with."
     )
     left, right = st.columns(2, gap="medium")
@@ -83,8 +83,8 @@ def _source(subject: Subject) -> _Source | None:
     other = f"The model in the bar has positions of another kind ({c.position})"
     if found is None or weight is None:
         st.info(
-            f"{other}, so it has no such bias. Choose “t5” under Positions on the Train page, train for some"
-            " seconds, and look at it here."
+            f"{other}, so it has no such bias. Choose “t5” under Positions on the Train page, train for a"
+            f" few seconds, and look at it here."
         )
         return None
     title = f"a small model trained with T5's bias (checkpoints/positions/t5, context {found.config.context})"
@@ -95,7 +95,7 @@ def _source(subject: Subject) -> _Source | None:
 def _draw_matrix(source: _Source, reach: float) -> None:
     """One head's bias as it is added to the scores; colours end at `reach`."""
     heads = range(source.weight.shape[1])
-    head = widgets.select("As it is added to the scores, head", heads, "t5_head", kind="list")
+    head = widgets.select("Added to the scores of head", heads, "t5_head", kind="list")
     matrix = measured.t5_matrix(source.weight, head, min(source.context, MOST_DRAWN), not source.causal)
     plot(
         bias_heatmap(matrix, reach=reach),

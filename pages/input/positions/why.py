@@ -36,7 +36,7 @@ def draw_why() -> None:
     picture, controls = st.columns([3, 1], gap="medium")
     with controls:
         sentence = _choose_words()
-        hint = "How the order is told. Each has a view of its own on this page."
+        hint = "How order is encoded. Each scheme has its own view on this page."
         scheme = widgets.select("Positions", TITLES, "why_scheme", hint=hint, wrap=True)
         hint = "Each word sees itself and the words before it."
         causal = widgets.switch("Causal mask", False, "why_causal", hint=hint)
@@ -59,7 +59,7 @@ def _choose_words() -> list[str]:
         key="why_sentence",
         bind="query-params",
         max_chars=MAX_LETTERS,
-        help="Its words are the tokens.",
+        help="Here the words are the tokens.",
     )
     found = whole(typed or "").replace("\0", " ")[:MAX_LETTERS].split()
     if len(found) < 2:
@@ -72,13 +72,13 @@ def _choose_words() -> list[str]:
 
 def _choose_order() -> tuple[Move, int]:
     """How the order is changed, and the seed of a shuffle."""
-    hint = "Reverse inverts the order, rotate brings the first to the end, shuffle draws an order at random."
+    hint = "Reverse flips the order, rotate moves the first word to the end, shuffle draws a random order."
     move = widgets.select("New order", MOVES, "why_order", hint=hint, wrap=True)
     if move != "shuffle":
         return move, 0
     session.drop_endless()
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        seed = widgets.whole("Seed of the shuffle", 0, MAX_SEED, 0, "why_seed", width=110)
+        seed = widgets.whole("Shuffle seed", 0, MAX_SEED, 0, "why_seed", width=110)
         st.button(
             "Another",
             on_click=_next_seed,

@@ -27,14 +27,14 @@ from ui.text.numbers import number
 
 THROUGH = "why_on"
 MATERIALS = {"fresh": "These words, fresh weights", "trained": "A trained model"}
-MATCHED, STANDING = "matched", "as they stand"
+MATCHED, STANDING = "matched", "as given"
 MASKS = {False: "no mask", True: "causal mask"}
 RANDOM = "random here, as before training"
 ENTERS: dict[Position, str] = {
     "none": "nothing tells the order",
     "sinusoidal": "waves are added to the embeddings",
     "learned": f"a table is added to the embeddings ({RANDOM})",
-    "rope": "queries and keys are turned",
+    "rope": "queries and keys are rotated",
     "alibi": "the scores fall with the distance",
     "t5": f"the scores get a bias for each distance ({RANDOM})",
 }
@@ -99,7 +99,7 @@ def _draw_largest(effect: OrderEffect, scheme: Position, causal: bool) -> None:
     st.caption(
         f"One attention layer of {plan.n_heads} heads, width {plan.d_model}, seed {plan.seed}, untrained;"
         f" {ENTERS.get(scheme, scheme)}. Its matrices have the standard deviation $1/\\sqrt{{inputs}}$:"
-        " with the usual 0.02 all words would attend to each other almost alike."
+        " with the usual 0.02 all words would attend to each other almost equally."
     )
 
 

@@ -41,8 +41,8 @@ def _draw_order(subject: Subject, move: Move, seed: int) -> None:
     if len(subject.ids) < 2:
         st.info("This text has one token, and so there is only one order. Type more above.")
         return
-    hint = "Whole words, with the blanks behind them, or single tokens."
-    unit = widgets.select("What changes places", UNITS, "why_unit", hint=hint, wrap=True)
+    hint = "Whole words, with the spaces after them, or single tokens."
+    unit = widgets.select("What is reordered", UNITS, "why_unit", hint=hint, wrap=True)
     texts = [subject.tokenizer.decode([i]) for i in subject.ids]
     order = word_order(texts, move, seed) if unit == "words" else new_order(len(texts), move, seed)
     st.markdown(f"In the new order it reads: **{safe(''.join(subject.labels[i] for i in order))}**")

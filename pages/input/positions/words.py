@@ -5,7 +5,7 @@ from ui.page_frame import Words
 WHY_ASKED = "Why does a Transformer need positions at all?"
 TABLE_ASKED = "How do waves encode a position?"
 CLOCK_ASKED = "How are waves like a clock?"
-SIMILARITY_ASKED = "Do nearby positions get similar vectors?"
+SIMILARITY_ASKED = "Are nearby positions more similar?"
 ROTATION_ASKED = "Why sines and cosines?"
 LEARNED_ASKED = "Can positions be learned?"
 ROPE_ASKED = "How does RoPE encode distance?"
@@ -16,13 +16,14 @@ BENCH_ASKED = "Which scheme extrapolates past the training length?"
 
 WHY = Words(
     see=(
-        "The same words in two orders, through one layer of attention with random weights. A row is what"
-        " attention makes of a word; a line joins the two rows of the same word and says how much they"
-        " differ."
+        "The same words in two orders, through one attention layer with random weights. A row is"
+        " attention's output for a word; a line joins the two rows of the same word and gives their"
+        " difference."
     ),
     why=(
-        "Attention is a sum over *all* words, weighted by what they hold, and a sum does not care about"
-        " order (Vaswani et al. 2017, section 3.5). So the order must be put in: into the embedding, into"
+        "Attention is a sum over *all* words, weighted by their content, and a sum is"
+        " permutation-invariant (Vaswani et al. 2017, section 3.5). So order must be put in: into the"
+        " embedding, into"
         " queries and keys, or into the scores."
     ),
     attempt=(
@@ -38,26 +39,27 @@ TABLE = Words(
         " section 3.5, where the base is 10,000)."
     ),
     why=(
-        "It is added to the embeddings before the first block, so that the same word is another vector in"
-        " another position. Wavelengths that grow by a constant factor give every scale of distance its own"
+        "It is added to the embeddings before the first block, so the same word is a different vector at"
+        " a different position. Wavelengths that grow geometrically give every scale of distance its own"
         " pair of dimensions."
     ),
     attempt=(
-        "Make the base 2 or 5 and see all waves become fast: soon positions look alike again. Make the"
+        "Make the base 2 or 5 and see all waves become fast: positions soon repeat. Make the"
         " base a million: most of the width then hardly changes within the text."
     ),
 )
 
 CLOCK = Words(
     see=(
-        "A hand for each frequency $\\theta_i$. It starts upright at position 0 and turns by $\\theta_i$"
-        " radians a position. Its tip is $(\\sin p\\theta_i, \\cos p\\theta_i)$: exactly the two numbers"
+        "A hand for each frequency $\\theta_i$. It starts upright at position 0 and rotates by"
+        " $\\theta_i$ radians per position. Its tip is $(\\sin p\\theta_i, \\cos p\\theta_i)$: exactly"
+        " the two numbers"
         " of pair $i$ in $PE(p)$. The longest hand is the fastest."
     ),
     why=(
-        "Digits jump: from 7 to 8 all of 0111 turns into 1000, although the two are neighbours. Hands"
-        " move smoothly, so that neighbours get similar vectors, and all hands together still tell every"
-        " position from every other."
+        "Binary digits jump: from 7 to 8 every bit of 0111 flips to give 1000, although the two are"
+        " neighbours. Hands move smoothly, so neighbours get similar vectors, and all hands together"
+        " still distinguish every position."
     ),
     attempt=(
         "Step by one and see which hands you can see move. Play, and compare the first dials with the"
@@ -68,46 +70,45 @@ CLOCK = Words(
 
 SIMILARITY = Words(
     see=(
-        "The cosine of two position vectors by their distance: 1 means the same direction. Under “Measure"
-        " it” every two positions as a map, which has one value along each parallel of the diagonal."
+        "The cosine similarity of two position vectors by their distance: 1 means the same direction."
+        " Under “Measure it”, a map of every two positions, constant along each diagonal."
     ),
     why=(
-        "Attention compares by dot products. These vectors offer it 'how far apart' for nothing. But not"
-        " in which direction: $k$ ahead and $k$ back look equally alike, until learned matrices turn"
-        " queries and keys apart."
+        "Attention compares by dot products. These vectors give it distance for free, but not direction:"
+        " $k$ ahead and $k$ back are equally similar, until learned matrices separate queries from keys."
     ),
     attempt=(
-        "Widen d: the curve gets smoother. Make the base small: the curve comes back up. Make it very"
-        " large: everything looks alike, since most hands stand still."
+        "Widen d: the curve gets smoother. Make the base small: the curve rises again. Make it very"
+        " large: everything is similar, since most hands hardly move."
     ),
 )
 
 ROTATION = Words(
     see=(
-        "One pair as a clock's hand at $p$ and at $p + k$. Under “By hand” the 2 × 2 matrix that rotates the"
-        " one into the other, under “Measure it” the whole $R(k)$: one such block for each pair, and zeros."
+        "One pair as a clock's hand at $p$ and at $p + k$. Under “By hand” the 2 × 2 rotation matrix that"
+        " maps one to the other, under “Measure it” the whole $R(k)$: one such block per pair, zeros"
+        " elsewhere."
     ),
     why=(
         "Vaswani et al. (2017, section 3.5) chose sines for this reason: $PE(p + k)$ is a linear function"
         " of $PE(p)$, the same for all $p$, so relative positions can be learned."
     ),
     attempt=(
-        "Move $p$: the hands move, the angle between them does not. Move $k$: it grows. Choose a slow pair:"
-        " it hardly leaves its place."
+        "Move $p$: the hands move, the angle between them does not. Move $k$: it grows. Choose a slow"
+        " pair: it hardly moves."
     ),
 )
 
 LEARNED = Words(
     see=(
-        "On the left a table that was trained: one vector for each position, added to the embedding"
-        " (GPT-2, BERT). On the right the sinusoidal table of the same size. Similarity is the cosine of"
-        " every"
-        " two positions, a path joins them on their first two principal components."
+        "Left: a learned table, one vector per position, added to the embedding (GPT-2, BERT). Right: the"
+        " sinusoidal table of the same size. Similarity is the cosine of every two positions; a path"
+        " joins them on their first two principal components."
     ),
     why=(
-        "A learned table begins as noise: position 4 is no nearer to 5 than to 90. What order it has in"
-        " the end, the text has taught it. And it ends with the context: for a position beyond the last"
-        " row there is no vector."
+        "A learned table starts as noise: position 4 is no nearer to 5 than to 90. Any order in it was"
+        " learned from text. And it ends with the context: beyond the last row there is no vector, so it"
+        " cannot extrapolate."
     ),
     attempt=(
         "Train a model with learned positions and drag the step: at which step does the knot become a"
@@ -118,12 +119,12 @@ LEARNED = Words(
 ROPE = Words(
     see=(
         "Su et al. 2021: pair $i$ of q and of k is rotated by position $\\cdot\\,\\theta_i$, with"
-        " $\\theta_i = base^{-2i/d_{head}}$. A product of two arrows depends on the angle between them,"
-        " and that on the distance alone: $R(m)q \\cdot R(n)k = q \\cdot R(n - m)\\,k$."
+        " $\\theta_i = base^{-2i/d_{head}}$. The dot product of two arrows depends on the angle between"
+        " them, and that only on the relative position: $R(m)q \\cdot R(n)k = q \\cdot R(n - m)\\,k$."
     ),
     why=(
-        "Positions enter where tokens are compared and nowhere else: nothing is added to the stream,"
-        " nothing is learned, and a head can ask for 'three back' in the same way everywhere in the text."
+        "Positions enter only where tokens are compared: nothing is added to the residual stream, nothing"
+        " is learned, and a head can attend “three back” in the same way everywhere in the text."
     ),
     attempt=(
         "Play with both moving together, then with the query alone. Make the base 100, then a million,"
@@ -134,48 +135,48 @@ ROPE = Words(
 
 AGAINST = Words(
     see=(
-        "Two small models that differ in their positions and in nothing else, trained on the same text. One"
-        " token looks back at another, always equally far, while both move from the beginning of the text to"
-        " its end: each point is the score, in a head of the first block. On top: where positions enter."
+        "Two small models that differ only in their positions, trained on the same text. One token"
+        " attends to another at a fixed distance, while both move from the beginning of the text to its"
+        " end: each point is the score, in a head of the first block. On top: where positions enter."
     ),
     why=(
-        "Added to the embedding (Vaswani et al. 2017), a position is mixed into everything that the token is,"
-        " and $(e + p_m)W_Q \\cdot (e' + p_n)W_K$ has terms in $m$ and in $n$ alone. Turned (Su et al."
+        "Added to the embedding (Vaswani et al. 2017), a position is mixed into the token's content, and"
+        " $(e + p_m)W_Q \\cdot (e' + p_n)W_K$ has separate terms in $m$ and in $n$. Rotated (Su et al."
         " 2021), only $m - n$ is left: what a head learns at one position holds at every other."
     ),
     attempt=(
-        "Change the distance: RoPE's line moves up and down and stays flat. Choose another head and other"
-        " characters. “Measure it” has the scores of every two positions: stripes along the diagonal are"
-        " RoPE's."
+        "Change the distance: RoPE's line moves up and down but stays flat. Choose another head and other"
+        " characters. “Measure it” has the scores of every two positions: the stripes along the diagonal"
+        " are RoPE's."
     ),
 )
 
 ALIBI = Words(
     see=(
-        "Press et al. 2022: each head takes a fixed price for distance off its scores, $-m\\,|i - j|$,"
-        " before the softmax. A line says what is left of a weight at each distance. With $n$ heads, a power"
+        "Press et al. 2022: each head adds a fixed penalty for distance to its scores, $-m\\,|i - j|$,"
+        " before the softmax. A line shows the remaining share of a weight at each distance. With $n$"
+        " heads, a power"
         " of two, the slopes are $m = 2^{-8/n}, 2^{-16/n}, \\dots, 2^{-8}$."
     ),
     why=(
-        "The price is the same in every text and at every length, so nothing new is met beyond the"
-        " context. Some heads are made short-sighted and some far-sighted before anything is learned."
+        "The penalty is the same in every text and at every length, so nothing is out of distribution"
+        " beyond the context. Some heads are local and some long-range before anything is learned."
     ),
     attempt=(
-        "Take 12 heads and look, under “Measure it”, where their slopes come from. Then choose the layer and"
-        " head that look farthest, and make the slopes steeper."
+        "Take 12 heads and look, under “Measure it”, where their slopes come from. Then choose the block"
+        " and head that attend farthest, and make the slopes steeper."
     ),
 )
 
 T5 = Words(
     see=(
         "Raffel et al. 2020: distances are sorted into buckets, each head learns one number for each"
-        " bucket, and that number is added to its scores. Near distances have a bucket each, farther ones"
-        " share, ever more of them."
+        " bucket, and that number is added to its scores. Short distances have a bucket each, longer ones"
+        " share wider and wider buckets."
     ),
     why=(
-        "Which distances matter is learned instead of fixed, at the price of 32 numbers for each head."
-        " And a text longer than any in training falls into the last bucket: it has a number, though not"
-        " always one that was trained."
+        "Which distances matter is learned instead of fixed, for 32 numbers per head. Distances longer"
+        " than any in training fall into the last buckets: they have a bias, though not always a trained one."
     ),
     attempt=(
         "Switch the mask to both ways and watch each side get half of the buckets. Under “Measure it” see"
@@ -185,18 +186,18 @@ T5 = Words(
 
 BENCH = Words(
     see=(
-        "Six small models that differ in their positions and in nothing else: 4 layers of 4 heads, 64"
-        " wide, trained on Tiny Shakespeare at context 64. Each reads texts four times as long, and every"
+        "Six small models that differ only in their positions: 4 blocks of 4 heads, width 64, trained on"
+        " Tiny Shakespeare at context 64. Each reads texts four times as long, and every"
         " position is scored by $-\\ln p(\\text{next character})$."
     ),
     why=(
         "'Train short, test long' (Press et al. 2022): attention costs $T^2$, so one would like to train"
-        " on short texts. RoPE depends on distances alone and still does not reach farther by itself: its"
-        " slow pairs come to angles that training never met. Long-context models stretch the angles and train"
-        " on (Chen et al. 2023)."
+        " on short texts. RoPE depends only on distance and still does not extrapolate: its slow pairs"
+        " reach angles never seen in training. Long-context models rescale the angles and train further"
+        " (Chen et al. 2023)."
     ),
     attempt=(
-        "Leave one scheme alone on the chart. Under “Measure it”, measure anew on this machine: fill T5's"
-        " unmet buckets, give RoPE a larger base and the learned table more rows."
+        "Show one scheme at a time. Under “Measure it”, measure again on this machine: fill T5's"
+        " untrained buckets, give RoPE a larger base and the learned table more rows."
     ),
 )

@@ -48,26 +48,25 @@ def order_sentence(before: str, after: str, scheme: Position, causal: bool, effe
     bare = number(effect.largest("none", False))
     return {
         "reads the same": (
-            f"In this order “{after}” reads the same: the difference of **{largest}** says nothing."
+            f"In this order “{after}” reads the same: the difference of **{largest}** says nothing here."
             " Choose another order."
         ),
         "one bag": (
-            f"Without positions, “{before}” and “{after}” are one and the same bag of words: no word's row"
-            f" changes by more than **{largest}**, which is rounding. So the order has to be told."
+            f"Without positions, “{before}” and “{after}” are the same bag of words: no word's row"
+            f" changes by more than **{largest}**, which is rounding. So order has to be encoded."
         ),
         "mask leaks": (
-            f"No positions, and yet rows change by up to **{largest}**: the causal mask by itself leaks some"
-            " order, since an early word attends to fewer words than a late one. Without the mask it is"
-            f" {bare}."
+            f"The causal mask leaks some order even without positions: rows change by up to"
+            f" **{largest}**, since an early word attends to fewer words than a late one. Without the"
+            f" mask it is {bare}."
         ),
         "distances kept": (
-            f"ALiBi is on, and still no row changes by more than **{largest}**: it knows how far apart two"
-            " words are and not which comes first. This order keeps every distance; shuffle, or switch the"
-            " mask on."
+            f"ALiBi encodes how far apart two words are, not which comes first: no row changes by more"
+            f" than **{largest}**, as this order keeps every distance. Shuffle, or switch the mask on."
         ),
         "order counts": (
-            f"With {TITLES[scheme]} positions the same words come out different, by up to **{largest}**: now"
-            f" the order counts. Without positions and mask it was {bare}."
+            f"Now order counts: with {TITLES[scheme]} positions the same words' rows differ by up to"
+            f" **{largest}**. Without positions and mask it was {bare}."
         ),
     }[effect.verdict(scheme, causal)]
 
@@ -75,25 +74,18 @@ def order_sentence(before: str, after: str, scheme: Position, causal: bool, effe
 def waves_sentence(waves: Waves) -> str:
     fast, slow = waves.wavelength[0], waves.wavelength[-1]
     return (
-        f"Every position gets a row of its own. The fastest wave comes round every **{fast:.2f}** positions"
-        " and"
-        f" tells neighbours apart; the slowest needs **{slow:,.1f}** and tells early from late."
-        f" {waves.complete} of {len(waves.theta)} waves go round within these {waves.length:,} positions."
+        f"Every position gets its own combination of waves: fast ones (shortest wavelength **{fast:.2f}**"
+        f" positions) distinguish neighbours, slow ones (longest **{slow:,.1f}**) early from late."
     )
 
 
 def clock_sentence(waves: Waves) -> str:
     fast, slow, count = waves.wavelength[0], waves.wavelength[-1], len(waves.theta)
     if count == 1:
-        return (
-            f"A position is read off **one hand** that goes round in {fast:.2f} positions: after that it"
-            " points"
-            " almost where it was."
-        )
+        return f"With **one hand** positions soon repeat: it goes round in {fast:.2f} positions."
     return (
-        f"A position is read off **{count} hands** at once: the fastest needs {fast:.2f} positions for a"
-        " round, the"
-        f" slowest {slow:,.1f}."
+        f"A position is read off **{count} hands** at once: the fastest goes round in {fast:.2f}"
+        f" positions, the slowest in {slow:,.1f}."
     )
 
 
@@ -103,23 +95,21 @@ def similarity_sentence(similarity: Similarity, length: int) -> str:
     again = similarity.most_alike
     if again > 1:
         return (
-            f"Similarity comes back: the cosine is {curve[1]:.3f} at distance 1, and **{curve[again]:.3f}**"
-            " at"
-            f" distance {again}. With few hands, or only fast ones, positions repeat."
+            f"With few hands, or only fast ones, positions repeat: the cosine is {curve[1]:.3f} at"
+            f" distance 1, and **{curve[again]:.3f}** at distance {again}."
         )
     return (
-        f"Near positions are alike and far ones less: cosine **{curve[1]:.3f}** at distance 1,"
-        f" {curve[ten]:.3f}"
-        f" at {ten}, {curve[far]:.3f} at {far}, wherever the two stand."
+        f"Similarity falls with distance, whatever the absolute positions: cosine **{curve[1]:.3f}** at"
+        f" distance 1, {curve[ten]:.3f} at {ten}, {curve[far]:.3f} at {far}."
     )
 
 
 def rotation_sentence(turned: TurnedPair, p: int, k: int) -> str:
     (x, y), (u, v) = turned.start, turned.end
     return (
-        f"A step of {minus(str(k))} turns this hand by **{minus(f'{turned.angle:.4g}')}** radians, wherever"
-        f" it starts: from ({signed(x)}, {signed(y)}) at {p} to ({signed(u)}, {signed(v)}) at {p + k}. So one"
-        " linear map finds “k positions back” everywhere. RoPE makes this its whole idea."
+        f"A shift is a rotation: a step of {minus(str(k))} rotates this hand by"
+        f" **{minus(f'{turned.angle:.4g}')}** radians wherever it starts, here from ({signed(x)},"
+        f" {signed(y)}) at {p} to ({signed(u)}, {signed(v)}) at {p + k}. RoPE builds on this."
     )
 
 
@@ -129,46 +119,39 @@ def learned_sentence(picture: str, learned: PositionTable, waves: PositionTable)
     near, half = learned.alike.by_distance[1], learned.alike.by_distance[length // 2]
     if picture == "table":
         return (
-            f"{length} × {width} = **{length * width:,}** learned numbers, where waves need none; and no row"
-            f" for position {length}, so a longer text cannot be read. Position 0 is"
-            f" {learned.first_to_median:.1f} times as long as the median position."
+            f"{length} × {width} = **{length * width:,}** learned parameters, where waves need none, and"
+            f" no row for position {length}: a learned table cannot extrapolate. Position 0 has"
+            f" {learned.first_to_median:.1f} times the median norm."
         )
     if picture == "path":
         return (
-            f"Two directions keep **{learned.shown_variance:.0%}** of what differs between the learned"
-            f" positions, and {waves.shown_variance:.0%} between the sinusoidal ones. Joined in order,"
-            " positions"
-            " that have learned to be near make a path, the others a knot."
+            f"Positions that have learned their order form a path, others a knot. Two principal"
+            f" components keep **{learned.shown_variance:.0%}** of the variance of the learned table, and"
+            f" {waves.shown_variance:.0%} of the sinusoidal one."
         )
     if learned.knows_near:
         return (
-            "Near positions have found each other, though nobody told the table that 4 comes after 3:"
-            " neighbours"
-            f" have a cosine of **{signed(near, 2)}** on average, positions {length // 2} apart"
-            f" {signed(half, 2)}."
+            f"The table has learned that nearby positions are similar: neighbours have a mean cosine of"
+            f" **{signed(near, 2)}**, positions {length // 2} apart {signed(half, 2)}. Nothing told it"
+            f" that 4 comes after 3."
         )
     return (
-        "Near positions are hardly more alike than far ones: neighbours have a cosine of"
-        f" **{signed(near, 2)}**"
-        f" on average, positions {length // 2} apart {signed(half, 2)}. This table has not learned what"
-        " near is,"
-        " or not yet."
+        f"This table has not learned distance, or not yet: neighbours have a mean cosine of"
+        f" **{signed(near, 2)}**, positions {length // 2} apart {signed(half, 2)}."
     )
 
 
 def arrows_sentence(score: Score, at: tuple[int, int, int]) -> str:
     return (
-        f"Query at {at[0]}, key at {at[1]}: the score before its scaling is **{signed(score.total)}**. Move"
-        " both together and every arrow turns, while the score stays: only the distance counts."
+        f"Only the distance counts: move both together and every arrow rotates, but the score stays. For"
+        f" query {at[0]} and key {at[1]} it is **{signed(score.total)}** before scaling."
     )
 
 
 def pair_sentence(score: Score) -> str:
     """Says which pair decides the score."""
     side = "less" if score.near else "more"
-    return (
-        f"Pair {score.pair} says most: {signed(score.term)}; its arrows lie {side} than a quarter turn apart."
-    )
+    return f"Pair {score.pair} contributes most, {signed(score.term)}: its arrows are {side} than 90° apart."
 
 
 def distance_sentence(decay: Decay, base: float) -> str:
@@ -179,42 +162,40 @@ def distance_sentence(decay: Decay, base: float) -> str:
         f" {high_at:,}."
     )
     if not decay.falls:
-        return f"{ends} Near is not always best: what q and k hold decides at which distance they agree."
+        return f"{ends} Nearest is not always best: q and k decide at which distance the score peaks."
     if decay.below_half is None:
         return f"{ends} It stays above half."
     if decay.stays:
         return (
-            f"{ends} It first falls below half at distance **{decay.below_half:,}**. Up to {decay.reach:,} it"
-            " stays there."
+            f"{ends} It falls below half at distance **{decay.below_half:,}** and stays there up to"
+            f" {decay.reach:,}."
         )
-    return (
-        f"{ends} It first falls below half at distance **{decay.below_half:,}**. It does not stay there:"
-        " cosines swing."
-    )
+    return f"{ends} It first falls below half at distance **{decay.below_half:,}**, but oscillates."
 
 
 def turns_sentence(turns: Turns, context: int) -> str:
     speeds = (
         f"**{turns.never} of {len(turns.count)} pairs never complete a turn** within {context:,} positions."
-        f" The fastest turns {turns.count[0]:,.1f} times, the slowest {turns.count[-1]:.3g}: it needs"
-        f" {turns.positions[-1]:,.0f} positions for one."
+        f" The fastest makes {turns.count[0]:,.1f} turns; the slowest needs {turns.positions[-1]:,.0f}"
+        f" positions for one."
     )
     if not turns.never:
-        return f"{speeds} Every pair has seen its whole circle in training."
-    return f"{speeds} Beyond the context, slow pairs come to angles that training never met."
+        return f"{speeds} Every pair covers its whole circle in training."
+    return f"{speeds} Beyond the context, slow pairs reach angles never seen in training."
 
 
 def layouts_sentence(layouts: Layouts, loss: LayoutLoss | None) -> str:
     same = (
         "The two layouts are the same up to the order of the dimensions: largest difference"
-        f" **{scientific(layouts.difference('permuted'))}**. Mixed up, without reordering, scores change by"
-        f" up to **{layouts.difference('wrong'):.2f}**"
+        f" **{layouts.difference('permuted'):.1e}**. Confused, without reordering, they change scores by"
+        f" up to"
+        f" **{layouts.difference('wrong'):.2f}**"
     )
     if loss is None:
-        return f"{same}, and no shape is wrong and no error is raised."
+        return f"{same}, and no shape error is raised."
     return (
         f"{same} and the loss on this text goes from **{loss.right:.3f}** to **{loss.wrong:.3f}** nats per"
-        " token. No shape is wrong and no error is raised."
+        " token. No shape error is raised."
     )
 
 
@@ -225,8 +206,8 @@ def against_sentence(
     back = "1 position" if distance == 1 else f"{distance} positions"
     return (
         f"**With RoPE only the distance counts:** “{letters[0]}” scores “{letters[1]}” {back} back with"
-        f" **{signed(turned.mean, 2)}** everywhere. Added waves make it anything from"
-        f" **{signed(added.lowest, 2)}** to **{signed(added.highest, 2)}**, by where the two stand."
+        f" **{signed(turned.mean, 2)}** everywhere. With added waves the score varies from"
+        f" **{signed(added.lowest, 2)}** to **{signed(added.highest, 2)}** with the absolute positions."
     )
 
 
@@ -236,22 +217,21 @@ def alibi_sentence(heads: int, distance: int, least: float, most: float) -> str:
     """
     if heads == 1:
         return (
-            f"{distance} tokens back, the one head leaves **{least:.2%}** of a weight: farther costs more, in"
-            " every text, and nothing of it is learned."
+            f"Distance is penalised, and nothing is learned: {distance} tokens back, the only head keeps"
+            f" **{least:.2%}** of a weight."
         )
     return (
-        f"{distance} tokens back, the steepest of {heads} heads leaves **{least:.2%}** of a weight, the"
-        f" flattest **{most:.2%}**: some heads read the last few tokens, others the whole text, and nothing"
-        " of it is learned."
+        f"Some heads are local, others long-range, and nothing is learned: {distance} tokens back, the"
+        f" steepest of {heads} heads keeps **{least:.2%}** of a weight, the flattest **{most:.2%}**."
     )
 
 
 def buckets_sentence(bucket_map: Buckets, buckets: int, both: bool) -> str:
     sides = " on either side" if both else ""
     shares = (
-        f"Near distances are told exactly: 0 to {bucket_map.exact - 1} have a bucket each{sides}. The next"
-        f" {bucket_map.exact} buckets share what is farther, wider and wider, and the last takes everything"
-        f" from **{bucket_map.open_from}**."
+        f"Short distances are resolved exactly, long ones logarithmically: 0 to {bucket_map.exact - 1}"
+        f" have a bucket each{sides}, the next {bucket_map.exact} buckets get wider and wider, and the"
+        f" last takes everything beyond **{bucket_map.open_from}**."
     )
     if not bucket_map.unused:
         return shares
@@ -268,17 +248,18 @@ def reach_sentence(
     them. `best`: the scheme of least validation loss, in nats.
     """
     held, lost = (_listed(some) for some in (reach.held, reach.lost))
-    within = f"Within {context}, {TITLES[best[0]]} is best (**{best[1]:.2f}** nats per character)."
-    far = f"{times * context} characters after training on {context}"
+    within = (
+        f"Within {context}, {TITLES[best[0]]} has the lowest loss (**{best[1]:.2f}** nats per character)."
+    )
+    far = f"from {context} to {times * context} characters"
     last = "; a learned table has no row to offer" if ends else ""
     if held:
-        verb = "extrapolates" if len(reach.held) == 1 else "extrapolate"
-        only = "Only " if lost and len(reach.held) == 1 else ""
-        rest = f"; the others lose, in nats: {lost}" if lost else ""
-        return f"{only}**{held}** {verb} to {far}{rest}{last}. {within}"
+        one = len(reach.held) == 1
+        who = f"Only **{held}** extrapolates {far}" if one else f"**{held}** extrapolate {far}"
+        return f"{who}{f'; {lost} nats worse' if lost else ''}{last}. {within}"
     if lost:
-        return f"None of these extrapolates to {far}: they lose, in nats, {lost}{last}. {within}"
-    return f"A learned table cannot extrapolate: beyond {context} it has no row. {within}"
+        return f"None of these extrapolates {far}: {lost} nats worse{last}. {within}"
+    return f"Beyond {context} characters a learned table has no row to offer. {within}"
 
 
 def _listed(some: Mapping[Position, float]) -> str:
@@ -304,7 +285,7 @@ def lesson(settings: tuple[Setting, ...], scheme: str) -> str:
         f" {number(bare.relative)}, rounding in float32. "
     )
     if leak is None or both is None:
-        return words + f"With its positions on it makes {number(placed.relative)}."
+        return words + f"With its positions the difference is {number(placed.relative)}."
     if scheme == TITLES["none"]:
         return words + f"This model has no positions, but its mask leaks some: {number(leak.relative)}."
     words += (
@@ -316,7 +297,7 @@ def lesson(settings: tuple[Setting, ...], scheme: str) -> str:
     return (
         words
         + f"The loss of this text is {both.loss_in:.2f} nats per token in order and {both.loss_out:.2f} out"
-        f" of order; with the positions taken away it is {leak.loss_in:.2f} even in order."
+        f" of order; without positions it is {leak.loss_in:.2f} even in order."
     )
 
 
@@ -328,12 +309,14 @@ def unmet_buckets(model: Transformer) -> str:
     """Why T5's far buckets matter, in this model's numbers."""
     found = far_buckets(model)
     if found is None:
-        return "All of T5's buckets were met in training."
+        return "All of T5's buckets were used in training."
     return (
-        f"T5's distances of up to {model.config.context - 1} fall into buckets 0 to {found.last}; training"
-        f" never met buckets {found.last + 1} to {found.end}. They still hold their random start, at most"
-        f" {found.unmet:.2f} in size, where bucket {found.last} has learned {found.met:+.2f} (mean over"
-        f" heads). Beside that, a bias near 0 gives what is too far e^{-found.met:.2f} ≈ {found.factor:.0f}"
+        f"T5's distances of up to {model.config.context - 1} fall into buckets 0 to {found.last};"
+        f" training never used buckets {found.last + 1} to {found.end}. They still hold their random"
+        f" initial values, at most {found.unmet:.2f} in size, where bucket {found.last} has learned"
+        f" {found.met:+.2f} (mean over"
+        f" heads). Beside that, a bias near 0 gives keys that are too far e^{-found.met:.2f} ≈"
+        f" {found.factor:.0f}"
         " times the weight."
     )
 
@@ -350,14 +333,14 @@ def bench_summary(models: dict[Position, Checkpoint], curves: dict[Variant, Curv
         f" more: {held or 'none of these'}.** "
     )
     words += f"They cost more with {lost}. " if lost else ""
-    words += f"A learned table has no answer beyond {context}. " if ("learned", None) in curves else ""
+    words += f"A learned table has no row beyond {context}. " if ("learned", None) in curves else ""
     trained = {name: checkpoint.metrics["validation_loss"] for name, checkpoint in models.items()}
     if "none" in trained and len(trained) > 1:
         best = least(trained)
         words += (
             f"Within {context}, {SCHEMES[best].title} is best, at {trained[best]:.3f} nats; with no positions"
-            f" it is {trained['none']:.3f}. It has only the causal mask to tell the order by: “Why” measures"
-            " how much that leaks."
+            f" it is {trained['none']:.3f}. Without positions only the causal mask encodes order: “Why”"
+            f" measures how much it leaks."
         )
     return words
 
@@ -407,8 +390,8 @@ def t5_lesson(learned_bias: LearnedBias) -> str:
     return (
         words
         + f" The {new.buckets} buckets from distance {new.distance} on are never used within the context:"
-        f" they average {signed(new.mean)}, where distance {learned_bias.last} has {signed(new.met_mean)}."
-        " So a text longer than the context meets numbers that nobody taught."
+        f" they average {signed(new.mean)}, where distance {learned_bias.last} has"
+        f" {signed(new.met_mean)}. So a text longer than the context uses untrained values."
     )
 
 

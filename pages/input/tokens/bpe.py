@@ -22,7 +22,7 @@ from ui.text.markdown import safe
 from ui.widgets import index_of, number_of, picked, put_index, read_url, select, whole
 
 LEVELS: dict[Level, str] = {"byte": "Bytes", "char": "Characters"}
-SPLITS: dict[Split, str] = {"words": "Cut into words first", "none": "Leave it whole"}
+SPLITS: dict[Split, str] = {"words": "Split into words first", "none": "No splitting"}
 NEW_TOKENS, MOST = 100, 2_000
 PLAYER, STEP, TOKEN = "bpe_player", "bpe_step", "bpe_token"
 FOLLOW = -1  # the token whose tree is shown is the one that the step makes
@@ -42,8 +42,8 @@ def draw_bpe() -> None:
         watched = watching(texts.learned, texts.passage, new_tokens, level, split)
     if not watched.seen.tokenizer.merges:
         st.info(
-            "There is nothing to merge: no two symbols stand side by side in one word. Write at least one"
-            " word of two characters."
+            "There is nothing to merge: no word has two adjacent symbols. Write at least one"
+            " word of two letters."
         )
         return
     left, right = st.columns([15, 8], gap="medium")
@@ -58,12 +58,12 @@ def draw_bpe() -> None:
 
 def _settings() -> tuple[str, Level, Split, int]:
     """(what is learned from, the starting symbols, whether words are kept apart, tokens to learn)"""
-    with st.popover("How it learns", icon=":material/tune:"):
-        source = select("Learn from", SOURCES, "bpe_from", first=OWN, wrap=True)
+    with st.popover("Training settings", icon=":material/tune:"):
+        source = select("Train on", SOURCES, "bpe_from", first=OWN, wrap=True)
         level = select("Start from", LEVELS, "bpe_level", wrap=True)
         split = select("Before merging", SPLITS, "bpe_split", wrap=True)
         hint = (
-            f"Each merge makes one. The vocabulary is the starting symbols and these; at most {MOST:,} here."
+            f"Each merge makes one. The vocabulary is the starting symbols plus these; at most {MOST:,} here."
         )
         new_tokens = whole("Tokens to learn", 1, MOST, NEW_TOKENS, "bpe_new", step=50, width=180, hint=hint)
     return source, level, split, new_tokens

@@ -36,7 +36,7 @@ WAYS = {
 }
 PARTS = {
     "compression": "Compression",
-    "merges": "The merges",
+    "merges": "Merges",
     "ways": "Four ways to start",
     "tiktoken": "As tiktoken",
 }
@@ -97,8 +97,9 @@ def _draw_merges(seen: Watched) -> None:
         },
     )
     st.caption(
-        "In the order in which they were learned. Hexadecimal pairs are bytes that make no whole character"
-        " yet. The table's tools search it and save it. Counts are of neighbours, overlaps included: “aaa”"
+        "In the order in which they were learned. Hexadecimal pairs are bytes that do not form a whole"
+        " character yet. The table's tools search it and save it. Counts are of adjacent pairs, overlaps"
+        " included: “aaa”"
         " holds the pair “a”, “a” twice, and one merge."
     )
 
@@ -165,13 +166,14 @@ def _draw_ways(texts: Texts, new_tokens: int) -> None:
     if crossing:
         some = " · ".join(f"“{safe(show_bytes(token))}”" for token in crossing[:10])
         st.markdown(
-            f"Left whole, {len(crossing):,} of the tokens learned from bytes run across a border of words,"
-            f" such as {some}. They save tokens here, and would be useless elsewhere: a position in the"
+            f"Without splitting, {len(crossing):,} of the tokens learned from bytes cross a word boundary,"
+            f" such as {some}. They save tokens here, and would be useless elsewhere: a place in the"
             " vocabulary for each word *and* for each way it happens to meet its neighbour."
         )
     else:
         st.markdown(
-            "Left whole, none of these tokens runs across a border of words: there are too few merges, or too"
+            "Without splitting, none of these tokens crosses a word boundary: there are too few merges,"
+            " or too"
             " few words, for that."
         )
 
@@ -199,7 +201,7 @@ def _draw_tiktoken(own: BpeTokenizer, passage: str) -> None:
             )
         else:
             st.error(
-                f"The ids differ from token {found.first:,} on: ours has {found.ours:,}, tiktoken"
+                f"The ids differ from token {found.first:,}: ours has {found.ours:,}, tiktoken"
                 f" {found.theirs:,}."
             )
         st.dataframe(
@@ -215,7 +217,7 @@ def _draw_tiktoken(own: BpeTokenizer, passage: str) -> None:
             height=240,
             key="bpe_ids",
         )
-        st.caption("Computed just now, by both, from the same ranks. In a notebook:")
+        st.caption("Computed just now by both, from the same ranks. In a notebook:")
         st.code(
             "import json\nfrom engine.data.tokenizers.bpe import BpeTokenizer\n\nown ="
             ' BpeTokenizer.from_dict(json.load(open("tokenizer.json")))\nencoding = own.as_tiktoken()  # a'

@@ -68,7 +68,7 @@ def choose_texts(typed: str, level: Level, split: Split, source: str) -> Texts |
     limit = session.profile().max_watched
     if not typed and source == OWN:
         st.info(
-            "The box is empty. Type or paste something, or take an example: merges are learned from what"
+            "The box is empty. Type or paste something, or take an example: merges are learned from whatever"
             " stands there."
         )
         return None
@@ -81,14 +81,14 @@ def choose_texts(typed: str, level: Level, split: Split, source: str) -> Texts |
         return None
     learned, name = (typed, "your text") if source == OWN else _corpus(source)
     if not typed:
-        st.caption("The box is empty: the beginning of what is learned from is shown instead.")
+        st.caption("The box is empty: the beginning of the training text is shown instead.")
     passage = (typed or learned)[:SHOWN]
     kept = affordable(learned, level, split, min(limit, MAX_SYMBOLS))
     if kept < len(learned):
         why = (
-            "Without cutting into words nothing comes twice"
+            "Without splitting into words nothing occurs twice"
             if split == "none"
-            else "Its words hardly ever come again"
+            else "Its words hardly ever recur"
         )
         part = f"its first {kept:,} of {len(learned):,} characters"
         st.caption(

@@ -54,10 +54,11 @@ def _controls() -> _Asked | None:
             first = [*FIRST, *(name for name in PUBLISHED if published.here(name))]
             names = select_several("Tokenizers", TOKENIZERS, "compare_show", first=first, wrap=True)
             hint = (
-                "Our own tokenizers have to learn from some text. The published ones learned from the web,"
+                "Our own tokenizers have to be trained on some text. The published ones were trained on"
+                " the web,"
                 " long ago."
             )
-            source = shared.choose_source("compare_corpus", "Ours learned from", hint)
+            source = shared.choose_source("compare_corpus", "Ours trained on", hint)
     return None if text is None else _Asked(text, names, source)
 
 
@@ -78,7 +79,7 @@ def _compare(chosen: _Asked, known: shared.Sources) -> None:
         Row(found.titles[name], _facts(cut, found.sizes[name]), cut, _note(name, cut, found.sizes[name]))
         for name, cut in found.cuts.items()
     ]
-    token_chips(chosen.text, rows, key="compare_chips", label="The text as each tokenizer cuts it")
+    token_chips(chosen.text, rows, key="compare_chips", label="The text as each tokenizer splits it")
     shared.tell_missing(chosen.names)
     encodings = shared.encodings(chosen.names)
     if encodings:
@@ -91,7 +92,7 @@ def _compared(chosen: _Asked, known: shared.Sources) -> Comparison | None:
     encodings = shared.encodings(chosen.names)
     cuts: dict[str, Cut] = {}
     sizes: dict[str, int] = {}
-    with st.spinner("Cutting the text …") if len(chosen.text) > 50_000 else st.empty():
+    with st.spinner("Tokenizing the text …") if len(chosen.text) > 50_000 else st.empty():
         for name in chosen.names:
             if name in PUBLISHED and name not in encodings:
                 continue
@@ -131,9 +132,9 @@ def _note(name: str, cut: Cut, size: int) -> str:
         )
     if cut.unknown and name == "words":
         return (
-            "A dashed frame: not in the list, so the model is told “some word”, not which. Blanks belong to"
+            "A dashed frame: out of vocabulary, so the model is told “some word”, not which. Spaces belong to"
             " no token and are lost."
         )
     if cut.unknown:
         return "A dashed frame: a character that the alphabet does not have."
-    return "Blanks belong to no token and are lost." if name == "words" else ""
+    return "Spaces belong to no token and are lost." if name == "words" else ""

@@ -43,7 +43,7 @@ def draw_answer(comparison: Comparison) -> None:
 
 def draw_others() -> None:
     """Draws how other methods learn their pieces."""
-    st.markdown("### Other ways to learn the pieces")
+    st.markdown("### Other subword algorithms")
     st.table(pd.DataFrame(words.OTHERS, columns=["", "how", "used by"]).set_index(""))
 
 
@@ -138,6 +138,7 @@ def draw_lines(compared: Comparison, known: shared.Sources, encodings: Encodings
         "  \n".join(f"{i}: {safe(line[:90])}{'…' if len(line) > 90 else ''}" for i, line in enumerate(lines))
     )
     st.caption(
-        "Tokens of each line, cut by itself without its line break; the stronger the shade, the more tokens a"
+        "Tokens of each line, tokenized by itself without its line break; the stronger the shade, the"
+        " more tokens a"
         " character costs."
     )

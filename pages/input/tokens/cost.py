@@ -68,7 +68,7 @@ def draw_cost() -> None:
     first, last = _ends(counted.table())
     gained = gain(first, last)
     if gained is None:
-        st.info("This text makes no tokens: choose another.")
+        st.info("This text has no tokens: choose another.")
         return
     explain.answer(words.gained(first, last, gained, _new_words(known.name, known.custom, known.text)))
     _draw_trade(counted)

@@ -34,15 +34,15 @@ def next_merge(seen: Watched, step: int) -> Guess | None:
 
 
 def _merged(count: int | None) -> str:
-    return f"After this merge it stands {count} times, and no pair more often."
+    return f"After this merge it occurs {count} times, more often than any other pair."
 
 
 def _passed(count: int | None, most: int | None) -> str:
     if count is None:
-        return "This merge has used up its symbols: pairs are counted anew after each merge."
+        return "This merge has used up many of its symbols: pairs are recounted after each merge."
     if count == most:
-        return f"It occurs {count} times as well: a tie-breaking rule decides."
-    return f"It stood high before, but after this merge only {count} times: pairs are counted anew each time."
+        return f"It also occurs {count} times: a tie-breaking rule decides between equally frequent pairs."
+    return f"It was frequent before, but after this merge only {count} times: pairs are recounted each time."
 
 
 def family(name: str, encode: Callable[[str], Sequence[int]]) -> Guess | None:
@@ -52,24 +52,23 @@ def family(name: str, encode: Callable[[str], Sequence[int]]) -> Guess | None:
         return None
     n = truth.numbers
     said = {
-        "one": "A tokenizer reads bytes, not pictures: one sign on the screen may be many of them.",
+        "one": "A tokenizer reads bytes, not pictures: one symbol on the screen may be many of them.",
         "character": "These are its characters (four people and three joiners); each has three or"
         " four bytes.",
-        "other": "Some runs of its bytes were met often enough to be merged, others stay in pieces.",
-        "byte": "That would be one for each byte; but some runs of bytes were frequent enough to be merged.",
+        "other": "Some of its byte sequences were frequent enough to be merged, others stay in pieces.",
+        "byte": "That would be one per byte, but some byte sequences were frequent enough to be merged.",
     }
     in_order = sorted(truth.offered, key=n.__getitem__)
     choices, right = offered(
         truth,
         {kind: Choice(f"{n[kind]:.0f}", said[kind]) for kind in in_order},
-        f"{said['other']}" if truth.right == "other" else "So it comes out here.",
+        f"{said['other']}" if truth.right == "other" else "That is the count here.",
     )
     return Guess(
-        f"How many tokens of {name} is this one picture: {FAMILY}?",
+        f"How many {name} tokens is this one emoji: {FAMILY}?",
         choices,
         right,
         f"{n['found']:.0f} tokens, of {n['character']:.0f} characters and {n['byte']:.0f} bytes."
-        " The example Emoji"
-        " is in the box now: it has this family.",
+        " The example Emoji, now in the box, contains it.",
         {"compare_text": EXAMPLES["Emoji"][0]},
     )

@@ -92,7 +92,7 @@ def _measured() -> None:
     with left:
         _titled("A token that was never taught", draw_glitch, gpt2)
     with right:
-        _titled("Begin and end", _begin_end)
+        _titled("Start and end tokens", _begin_end)
     _titled("Special tokens", draw_special, shared.at_hand())
 
 

@@ -97,7 +97,7 @@ def _to_link(text: str) -> None:
     fits = len(text) <= LINK and len(quote(text)) <= LINK
     widgets.write_url(TEXT, None if text == LINE or not fits else text)
     if not fits:
-        st.caption("The text is too long for the link: who opens it sees another.")
+        st.caption("The text is too long for the link: whoever opens the link sees another text.")
 
 
 def choose_source(key: str, label: str, hint: str) -> str:
@@ -119,8 +119,7 @@ def source(name: str, custom: str) -> Sources | None:
 def _built_in(name: str) -> Sources:
     if name == "yours":
         st.info(
-            "There is nothing to learn from in an empty text: the tokenizers below learned from the Python"
-            " manual."
+            "An empty text has nothing to learn from: the tokenizers below were trained on the Python manual."
         )
         name = "python"
     try:

@@ -15,9 +15,9 @@ EXAMPLES = {
         "言語モデルが読むのは文字ではなく数字です。\n"
         "نموذج اللغة يقرأ الأرقام لا الحروف.",
         (
-            "One meaning, eight prices. gpt2 learned from English: it has whole words for the first line and"
-            " little more than bytes for Hindi. Later vocabularies are fairer, not fair. Whoever pays by the"
-            " token pays for this, and a context holds less of such a language."
+            "One meaning, eight prices. gpt2's tokenizer was trained mostly on English: whole words for"
+            " the first line, little more than bytes for Hindi. Later vocabularies are fairer, not fair."
+            " If you pay per token you pay for this, and a context holds less text in such a language."
         ),
     ),
     "Sums": (
@@ -25,7 +25,7 @@ EXAMPLES = {
         (
             "gpt2 cuts digits wherever a merge happened to be learned, so equal digits fall into different"
             " pieces. cl100k_base and o200k_base take digits by threes, from the left, while sums carry from"
-            " the right. Much of the trouble that models have with sums begins here."
+            " the right. Much of the trouble that models have with arithmetic begins here."
         ),
     ),
     "Capitals": (
@@ -41,9 +41,9 @@ EXAMPLES = {
             "       total += value\n    return total / len(values)\n"
         ),
         (
-            "Indentation is a run of blanks. gpt2 pays one token for each of them but the last, which belongs"
-            " to the word; cl100k_base has single tokens for whole runs, which made code much shorter. Let"
-            " our BPE learn from the Python manual and look again."
+            "Indentation is a run of spaces. gpt2 spends one token on each of them but the last, which"
+            " belongs to the word; cl100k_base has single tokens for whole runs, which made code much"
+            " shorter. Train our BPE on the Python manual and look again."
         ),
     ),
     "Emoji": (

@@ -109,7 +109,7 @@ def curves(patient: Patient, names: Mapping[str, str]) -> go.Figure:
         _line(chart.steps, chart.losses, names["losses"], "training"),
         _line([e.step for e in looks], [e.validation_loss for e in looks], names["validation"], "validation"),
     ]
-    return go.Figure({"data": traces, "layout": _losses(chart.counting, "the unigram baseline")})
+    return go.Figure({"data": traces, "layout": _losses(chart.counting, "unigram")})
 
 
 def loss_curves(runs: Sequence[StageRun], names: Mapping[str, str], line: float, baseline: str) -> go.Figure:

@@ -16,17 +16,17 @@ SAID = {
     ),
     "same": Choice(
         "It does not show",
-        "Training finds its way round many mistakes, but not round this one, or not without a trace.",
+        "Training compensates for many bugs, but not for this one, or not without a trace.",
     ),
     "worse": Choice(
         "It is worse",
-        "Not every mistake costs loss: some are learned round, some even flatter the loss.",
+        "Not every bug raises the loss: training compensates for some, and some even lower it.",
     ),
 }
 HOLDS = {
-    "better": "The loss flatters: what is measured has become easier, not the model better.",
+    "better": "The loss is misleading: the task became easier, the model no better.",
     "same": "The loss alone would not have found it.",
-    "worse": "The loss tells.",
+    "worse": "The loss shows it.",
 }
 
 
@@ -37,11 +37,11 @@ def next_mistake(fault: Fault, finding: Comparison) -> Guess | None:
         return None
     choices, right = offered(truth, SAID, HOLDS[truth.right])
     broken = truth.numbers["broken"]
-    with_bug = f"{broken:.2f}" if math.isfinite(broken) else "it becomes NaN"
+    with_bug = f"{broken:.2f}" if math.isfinite(broken) else "NaN: it diverged"
     return Guess(
-        f"The next mistake: “{fault.title}”. What does the loss look like?",
+        f"The next bug: “{fault.title}”. What does the loss look like?",
         choices,
         right,
-        f"Healthy {truth.numbers['healthy']:.2f} nats, with the bug {with_bug}. It is the mistake shown now.",
+        f"Healthy {truth.numbers['healthy']:.2f} nats, with the bug {with_bug}. It is the bug shown now.",
         {"fault": fault.name},
     )

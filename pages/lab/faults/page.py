@@ -35,7 +35,7 @@ show(
             ),
             View(
                 "doctor",
-                "Diagnosis",
+                "Diagnose",
                 draw_doctor,
                 words_doctor.DOCTOR,
                 (examine, sees_the_future, gradients_by_block, relative_difference),

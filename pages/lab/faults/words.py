@@ -10,7 +10,7 @@ from ui.text.tokens import show_characters
 
 QUESTIONS = {"cost": "What does this bug cost?"}
 ELSEWHERE = (
-    "One mistake more, causal and padding mask swapped, needs a model that has both: it is trained under"
+    "One more bug, causal and padding masks swapped, needs a model that has both: it is trained under"
     " [Cross-attention](/crossattention?cross_view=masks)."
 )
 QUOTED = 24  # letters of what a model writes, in a sentence
@@ -20,28 +20,28 @@ def answer(finding: Comparison) -> str:
     """Says what the loss and the texts tell about the mistake."""
     healthy, broken = finding.healthy, finding.broken
     if finding.kind == "unknown":
-        return "Neither has been measured yet: **0** losses to compare."
+        return "Neither run has been evaluated yet."
     if finding.kind == "dies":
         return (
-            f"With the bug the training **dies at step {broken.died:,}**: the loss is NaN. The"
-            f" healthy twin stands at **{healthy.loss:.2f}** and writes {quoted(healthy)}."
+            f"With the bug training **diverges at step {broken.died:,}**: the loss is NaN. The healthy"
+            f" twin is at **{healthy.loss:.2f}** and writes {quoted(healthy)}."
         )
     losses = f"**{broken.loss:.2f}** with the bug, **{healthy.loss:.2f}** healthy"
-    return f"Loss {losses}: {_verdict(finding)} {_texts(healthy, broken)}"
+    return f"{_verdict(finding)}: loss {losses}. {_texts(healthy, broken)}"
 
 
 def _verdict(finding: Comparison) -> str:
     if finding.kind == "hides":
-        return "the loss does not show it."
+        return "The loss does not show this bug"
     if finding.kind == "flatters":
-        return "the bug looks **better**."
-    return f"it costs **{finding.cost:.2f} nats**."
+        return "The bug makes the loss look **better**"
+    return f"The bug costs **{finding.cost:.2f} nats**"
 
 
 def _texts(healthy: Side, broken: Side) -> str:
     return (
-        f"It writes {quoted(broken)}, of which **{percent(broken.words)}** lies in words; of the healthy"
-        f" twin's {quoted(healthy)} **{percent(healthy.words)}** does."
+        f"It writes {quoted(broken)}(**{percent(broken.words)}** in real words), the healthy twin"
+        f" {quoted(healthy)} (**{percent(healthy.words)}**)."
     )
 
 
@@ -72,7 +72,7 @@ def explained(fault: Fault) -> Words:
 
 
 def where(fault: Fault) -> str:
-    return f"The lines stand in `{fault.diff.place}`."
+    return f"The code is in `{fault.diff.place}`."
 
 
 def recipe(fault: Fault) -> str:
@@ -85,7 +85,7 @@ def recipe(fault: Fault) -> str:
         else "Tiny Shakespeare"
     )
     return (
-        f"Both: {depth} of {model.d_model} numbers, {model.n_heads} heads, {train.steps} steps of"
+        f"Both: {depth} of width {model.d_model}, {model.n_heads} heads, {train.steps} steps of"
         f" {train.batch_size} windows of {model.context} characters of {text}, from one seed."
     )
 
@@ -101,4 +101,4 @@ def pattern_alt(broken: bool, layer: int, head: int) -> str:
 
 def no_pattern(broken: bool) -> str:
     who = "The model with the bug" if broken else "The healthy model"
-    return f"{who} has no weights that are numbers: there is nothing to see."
+    return f"{who} has attention weights that are not finite: there is nothing to draw."

@@ -19,13 +19,13 @@ QUESTIONS = {
     "story": "Why isn't the loss falling?",
 }
 MARKS = {"pass": ":green[:material/check_circle:]", "fail": ":red[:material/cancel:]", "not applicable": "–"}
-CHECK, BUG, NO_BUG = "Check", "Put a bug into it", "none"
+CHECK, BUG, NO_BUG = "Check", "Insert a bug", "none"
 BUG_HINT = (
-    "The same weights, in a model with this fault in its parts. Faults that act before the first step change"
-    " nothing in a model that is trained."
+    "The same weights, in a model with this bug. Bugs in the initialisation change nothing in a trained"
+    " model."
 )
 SLOW = "Include the overfit-one-batch test"
-SLOW_HINT = "It begins the model anew and trains it on one batch: some seconds."
+SLOW_HINT = "It reinitialises the model and trains it on one batch: a few seconds."
 EXAMINING = "Examining"
 
 
@@ -34,10 +34,7 @@ def examined(findings: Sequence[Finding], checks: Mapping[str, Check]) -> str:
     asked = [f for f in findings if f.verdict != "not applicable"]
     failed = [f for f in asked if f.verdict == "fail"]
     if not failed:
-        return (
-            f"**All {len(asked)} checks** that can be done on this model pass: none of them finds a bug"
-            f" in it."
-        )
+        return f"**All {len(asked)} checks** that apply to this model pass: none of them finds a bug."
     first = failed[0]
     counted = f"**{len(failed)} of {len(asked)} checks fail.** {checks[first.check].title}: {first.sentence}"
     return counted
@@ -47,7 +44,7 @@ def so_far(findings: Sequence[Finding]) -> str:
     """Says how many checks passed while others are being done."""
     verdicts = [finding.verdict for finding in findings]
     passed = verdicts.count("pass")
-    return f"So far **{passed} of {passed + verdicts.count('fail')} checks** pass; the others are being done."
+    return f"So far **{passed} of {passed + verdicts.count('fail')} checks** pass; the others are running."
 
 
 def of_check(check: Check, finding: Finding) -> str:
@@ -82,16 +79,21 @@ def should_be(check: Check) -> str:
 
 COST = "seconds"
 DOCTOR = Words(
-    see="Every check does one small experiment on the model of the bar and holds one number against one"
-    " limit."
-    " A dash: there is nothing to ask here, and the check says why. Under *Measure it*, a row is a model that"
-    " was trained with one fault in it, a column a check; dark where the check fails.",
-    why="A Transformer with a bug often trains, only worse. Its loss does not say so; these experiments do,"
-    " and"
-    " most of them take less than a second. No check finds everything: comparing with a second program finds"
-    " most, and costs most; changing a token finds every leak in two minutes.",
-    attempt="Put “The mask is missing” into it. Then choose a run of yours, or the time-lapse at step 0."
-    " Under *Measure it*, look for faults that the loss alone would never have shown.",
+    see=(
+        "Every check runs one small experiment on the model in the bar and compares one number with a"
+        " limit. A dash: the check does not apply, and says why. Under *Measure it*, a row is a model"
+        " trained with one bug, a column a check; dark where the check fails."
+    ),
+    why=(
+        "A Transformer with a bug often still trains, only worse. Its loss does not show it; these"
+        " experiments do, and most of them take less than a second. No check finds everything: comparing"
+        " with a second implementation finds most and costs most; changing a token finds every leak in"
+        " two minutes."
+    ),
+    attempt=(
+        "Insert “The mask is missing”. Then choose a run of yours, or the time-lapse at step 0. Under"
+        " *Measure it*, look for bugs that the loss alone would never have shown."
+    ),
 )
 
 
@@ -105,12 +107,12 @@ def caught_by_checks(title: str, chart: Chart, checks: Mapping[str, Check]) -> s
     caught = chart.caught_by
     asked = [name for name, found in chart.findings.items() if found.verdict != "not applicable"]
     if not caught:
-        return f"**{title}**: none of {len(asked)} checks fires. That is how it should be."
+        return f"**{title}**: none of {len(asked)} checks fires, as it should be."
     quickest = min(caught, key=lambda name: checks[name].minutes)
     said = chart.findings[quickest].sentence
     return (
-        f"**{title}** is found by **{len(caught)} of the {len(asked)} checks** that it can be asked. The"
-        f" quickest, “{checks[quickest].title}”: {said}"
+        f"**{title}** is found by **{len(caught)} of the {len(asked)} checks** that apply. The quickest,"
+        f" “{checks[quickest].title}”: {said}"
     )
 
 
@@ -122,14 +124,14 @@ def which_alt(charts: Mapping[str, Chart], checks: Mapping[str, Check]) -> str:
 
 
 MADE = (
-    "Made by `python -m engine.experiments doctor`: each fault was trained once on Tiny Shakespeare and"
-    " examined; nothing in this grid is typed in."
+    "Made by `python -m engine.experiments doctor`: a model with each bug was trained once on Tiny"
+    " Shakespeare and examined; everything in this grid is measured."
 )
 
 
 # The mystery patient -----------------------------------------------------------------------------
 
-SEED, SEED_HINT = "Patient", "The same number gives everybody the same patient."
+SEED, SEED_HINT = "Patient", "The same number gives everyone the same patient."
 NEXT = "Next"
 ORDER = "Order a test"
 DIAGNOSIS, NOT_YET = "Your diagnosis", "choose one"
@@ -144,7 +146,7 @@ def offered(check: Check) -> str:
 
 def would_show(fault: Fault) -> str:
     """Describes the symptoms of the chosen bug, whatever the patient has."""
-    return f"If so: {fault.symptom}" if fault.symptom else "If so: nothing that a test would find."
+    return f"You would see: {fault.symptom}" if fault.symptom else "You would see: nothing that a test finds."
 
 
 def before(patient: Patient, spent: int) -> str:
@@ -152,10 +154,8 @@ def before(patient: Patient, spent: int) -> str:
     chart, left = patient.chart, patient.budget - spent
     last = chart.evaluations[-1]
     return (
-        f"This model ended at **{last.validation_loss:.2f} nats** on held-out text, where the unigram"
-        " baseline"
-        f" gives"
-        f" {chart.counting:.2f}. You have **{left} minutes** left for tests. What is wrong with it?"
+        f"This model ended at **{last.validation_loss:.2f} nats** on held-out text (unigram baseline:"
+        f" {chart.counting:.2f}). You have **{left} minutes** left for tests. What is wrong with it?"
     )
 
 
@@ -171,20 +171,16 @@ def enough(chart: Chart, checks: Mapping[str, Check]) -> str:
     """Names the least that would have found it."""
     caught = chart.caught_by
     if not caught:
-        return "No test fires on a healthy model: you needed to stop looking."
+        return "No test fires on a healthy model: the skill is to stop looking."
     quickest = min(caught, key=lambda name: checks[name].minutes)
     return (
         f"The quickest test that fires is “{checks[quickest].title}”, {checks[quickest].minutes} minutes;"
-        f" in all"
-        f" {len(caught)} do."
+        f" {len(caught)} fire in all."
     )
 
 
 def reveal(fault: Fault) -> str:
-    return (
-        f"**What is seen.** {fault.symptom}\n\n**How it comes about.** {fault.story}\n\n**The fix.**"
-        f" {fault.fix}"
-    )
+    return f"**Symptoms.** {fault.symptom}\n\n**Cause.** {fault.story}\n\n**The fix.** {fault.fix}"
 
 
 def result(check: Check, finding: Finding) -> tuple[str, str, str]:
@@ -196,18 +192,16 @@ def patient_alt(patient: Patient) -> str:
     chart = patient.chart
     return (
         f"The loss on training text over {chart.steps[-1]:,} steps, ending at {chart.losses[-1]:.2f} nats,"
-        f" and on"
-        f" held-out text, ending at {chart.evaluations[-1].validation_loss:.2f}; a line marks the unigram"
-        " baseline,"
-        f" {chart.counting:.2f}."
+        f" and on held-out text, ending at {chart.evaluations[-1].validation_loss:.2f}; a line marks the"
+        f" unigram baseline, {chart.counting:.2f}."
     )
 
 
 PATIENT = Words(
-    see="The curves of a training and what the model wrote. Somewhere in it there may be one bug, or none.",
-    why="In practice nobody tells you where the bug is. What you can afford to try, and in which order, is"
-    " the"
-    " skill.",
+    see="The loss curves of a run and what the model wrote. It may have one bug, or none.",
+    why=(
+        "In practice nobody tells you where the bug is. The skill is knowing what to try, and in which order."
+    ),
     attempt="Look at the writing beside the loss before you order anything. Then order the cheapest test that"
     " would tell your two best guesses apart.",
 )
@@ -222,7 +216,7 @@ CHAPTERS = {
     "cheats": "3 Too good",
     "shapes": "4 The mask",
     "mended": "5 Fixed",
-    "told": "6 As it is told",
+    "told": "6 The textbook version",
 }
 NAMES = {
     "both": "both bugs",
@@ -236,55 +230,53 @@ NAMES = {
 def stuck(both: StageRun, counting: float) -> str:
     last = both.last
     return (
-        f"After {last.step:,} steps the loss is **{last.loss:.2f}**, hardly better than the unigram baseline"
-        f" ({counting:.2f}), and it writes “{begins(last.greedy)}”. It is stuck."
+        f"It is stuck: after {last.step:,} steps the loss is **{last.loss:.2f}**, hardly better than the"
+        f" unigram baseline ({counting:.2f}), and it writes “{begins(last.greedy)}”."
     )
 
 
 def norms(both: StageRun, mended: StageRun) -> str:
     return (
-        f"Before the first step the gradient at the bottom of the stack is **{both.growth:,.0f} times** the"
-        f" one"
-        f" at its top; started by the book it is {mended.growth:.1f} times. The weights came from"
-        " `torch.randn`, and nobody made them smaller."
+        f"The weights came from `torch.randn`, unscaled: before the first step the gradient at the bottom"
+        f" of the stack is **{both.growth:,.0f} times** the one at the top. With standard initialisation"
+        f" it is {mended.growth:.1f} times."
     )
 
 
 def cheats(mask: StageRun) -> str:
     last = mask.last
     return (
-        f"With small weights the loss falls to **{last.loss:.3f}** in {last.step:,} steps. Nobody can guess"
-        f" text"
-        f" that well, and it writes “{begins(last.greedy)}”."
+        f"Too good to be true: with small weights the loss falls to **{last.loss:.3f}** in {last.step:,}"
+        f" steps, lower than any model can reach, and it writes “{begins(last.greedy)}”."
     )
 
 
 def shapes(mask: StageRun, future: float) -> str:
     n = len(mask.pattern)
     return (
-        f"Every shape is right: the pattern is ({n}, {n}), and so is a mask that lies on the wrong side."
-        f" Printed, it shows **{future:.0%}** of all weight on later characters: the mask is transposed."
+        f"The mask is transposed: printed, the pattern has **{future:.0%}** of all weight on later"
+        f" characters. No shape could show it, since both masks are ({n}, {n})."
     )
 
 
 def mended(run: StageRun) -> str:
     last = run.last
     return (
-        f"With both fixed it is at **{last.loss:.2f}** nats after {last.step:,} steps, on text that it never"
-        f" saw, and writes “{begins(last.drawn)}”."
+        f"With both fixed the validation loss is **{last.loss:.2f}** nats after {last.step:,} steps, and"
+        f" it writes “{begins(last.drawn)}”."
     )
 
 
 def as_described(run: StageRun, mask: StageRun) -> str:
     there = next(look for look in mask.looks if look.step == run.last.step)
     return (
-        "Told with writes that are only not scaled by depth, the story is another here: with the mask"
-        f" transposed the loss falls to **{run.last.loss:.3f}** all the same, as with the mask alone"
-        f" ({there.loss:.3f})."
+        f"The textbook version, where only the residual writes are unscaled, does not get stuck here:"
+        f" with the mask transposed the loss still falls to **{run.last.loss:.3f}**, as with only the"
+        f" mask bug ({there.loss:.3f})."
     )
 
 
-LINES = {"unigram": "the unigram baseline", "bigram": "the bigram baseline"}
+LINES = {"unigram": "unigram", "bigram": "bigram"}
 BLOCKS = "The norm of the gradient of each block's weights, before the first step."
 
 
@@ -298,10 +290,8 @@ def again(run: StageRun, stored: StageRun) -> str:
 
 def pattern_alt(name: str) -> str:
     return (
-        f"Which token attends to which in the first head of the last block, {name}: queries go down, keys"
-        " across;"
-        f" above the"
-        " diagonal lies what comes later."
+        f"Who attends to whom in the first head of the last block, {name}: queries go down, keys across;"
+        f" later tokens are above the diagonal."
     )
 
 
@@ -317,22 +307,21 @@ def begins(text: str, most: int = 28) -> str:
 
 
 def story_alt(names: Sequence[str], what: str) -> str:
-    return f"{what} over the steps of the training, a line each for: {', '.join(names)}."
+    return f"{what} over the training steps, one line each for: {', '.join(names)}."
 
 
 LIVE = "Train this again, now"
 LIVE_HINT = "The same model from the same weights for 200 steps, here and now."
 LIVE_DOING = "Training"
 STORY = Words(
-    see="Six steps of one afternoon. Each shows what was printed, and the answer says what follows from it.",
-    why="A bug can hide another: while the weights are too large, nobody sees that the mask leaks.",
-    attempt="Train a step again, now, under “Measure it”: the same weights and windows give the same curve.",
+    see="Six steps of one afternoon. Each shows what was printed; the answer says what it implies.",
+    why="A bug can hide another: while the weights are too large, the leaking mask cannot be seen.",
+    attempt="Train a step again under “Measure it”: the same weights and windows give the same curve.",
 )
 STORY_MADE = (
-    f"Made by `python -m engine.experiments story`: the preset “Classic”, {STEPS:,} steps at the learning"
-    " rates of that training, the faulty ones stopped after 500. The texts that tell the story say: output"
-    " “the the the the”, loss stuck at 4.2, causes a transposed mask and unscaled writes. At 4.17 nats a"
-    " model of 65 characters knows nothing, and cannot know “the”; always taking the likeliest character, a"
-    " healthy"
-    " young model writes it."
+    f"Made by `python -m engine.experiments story`: the preset “Classic”, {STEPS:,} steps with its"
+    f" learning-rate schedule, the runs with bugs stopped after 500. The textbook version says: output"
+    " “the the the the”, loss stuck at 4.2, causes a transposed mask and unscaled writes. At 4.17 nats,"
+    " the uniform guess among 65 characters, a model cannot know “the”; with greedy decoding, a healthy"
+    " model early in training writes it."
 )

@@ -54,7 +54,7 @@ def rungs(losses: Mapping[str, float], chosen: str, lines: Mapping[str, float]) 
         margin={"l": 140, "r": 40, "t": 24, "b": 40},
         showlegend=False,
         xaxis={
-            "title": {"text": "loss on held-out text (nats per character)"},
+            "title": {"text": "validation loss (nats per character)"},
             "range": [min([*losses.values(), 2.0]) - 0.22, MOST + 0.25],
             "zeroline": False,
         },
@@ -75,7 +75,7 @@ def rungs(losses: Mapping[str, float], chosen: str, lines: Mapping[str, float]) 
 
 
 def _written(loss: float) -> str:
-    return f"{loss:.2f}" if loss <= MOST else f"exploded: {loss:,.0f}"
+    return f"{loss:.2f}" if loss <= MOST else f"diverged: {loss:,.0f}"
 
 
 def _beside(name: str, chosen: str, found: Mapping[str, float]) -> str:

@@ -69,7 +69,7 @@ def beside(experiment: Experiment) -> go.Figure:
 
 
 def over_steps(experiment: Experiment) -> go.Figure:
-    """Draws each rung that was run: full on what it learns from, dashed on held-out text; diamonds
+    """Draws each rung that was run: full on training text, dashed on unseen text; diamonds
     published.
     """
     traces = []
@@ -118,12 +118,12 @@ def readings(overfit: Overfit) -> go.Figure:
             line={"color": colour(shade), "width": 2.5},
         )
         for losses, label, shade in (
-            (overfit.train, "on what it learns from", "training"),
+            (overfit.train, "on training text", "training"),
             (overfit.validation, "on held-out text", "validation"),
         )
     ]
     return go.figure(
         traces,
-        xaxis={"title": {"text": "readings of the text"}, "zeroline": False},
+        xaxis={"title": {"text": "epochs"}, "zeroline": False},
         yaxis={"title": {"text": "loss (nats per character)"}},
     )

@@ -12,7 +12,7 @@ from ui.fields import label_of, show
 from ui.page_frame import Words
 
 ASK_IDEAS = "What does each idea buy?"
-ASK_RACE = "What matters, and what does not?"
+ASK_RACE = "Which choices matter?"
 ASK_RUNGS = "Which rung learns fastest?"
 QUESTION = "Question"
 UNITS = {"nats": "nats", "bits": "bits per character"}
@@ -20,8 +20,8 @@ RUNG = "Rung"
 RUNGS = "Rungs in the race"
 BUDGET = "Budget"
 BUDGET_HINT = (
-    "The same steps for all, or the same seconds of computing: then a small rung does more steps than a large"
-    " one."
+    "The same number of steps for all, or the same compute time: then a small rung makes more steps than"
+    " a large one."
 )
 TEXT = "Text"
 TEXTS = {"shakespeare": "Tiny Shakespeare", "python": "Python manual", "text": "your own"} | {
@@ -29,17 +29,16 @@ TEXTS = {"shakespeare": "Tiny Shakespeare", "python": "Python manual", "text": "
 }
 YOURS = "Your text"
 YOURS_HINT = (
-    "Some thousand characters or more: nine tenths are learned from, the rest is what the loss is measured"
-    " on."
+    "A few thousand characters or more: nine tenths for training, the rest held out for the validation loss."
 )
-TOO_SHORT = "Paste a text of some thousand characters under **Text**, and press **Race**."
+TOO_SHORT = "Paste a text of a few thousand characters under **Text**, and press **Race**."
 SELF_TERM = "Why a character attends to itself"
-NOTHING_NEW = "No new line: only a number differs."
+NOTHING_NEW = "No new code: only a number differs."
 NOT_STORED = "There is no stored race here: `python -m engine.experiments races ladder` makes it."
-SEEDS = "The same runs with other seeds: first weights and batches differ. Losses on all held-out text, nats."
-LOWEST = "The lowest rung: nothing lies below it."
+SEEDS = "The same runs with other seeds: initial weights and batches differ. Validation losses, nats."
+LOWEST = "The lowest rung: there is none below it."
 FEW = "Choose at least two rungs."
-EXPLAINED = {"parts": "values", "healthy": "a matrix of their own", "raw_values": "the stream itself"}
+EXPLAINED = {"parts": "values", "healthy": "their own matrix", "raw_values": "the stream itself"}
 
 
 def seconds(count: int) -> str:
@@ -60,14 +59,14 @@ def idea_answer(idea: Idea | None, name: str, loss: float | None) -> str:
     rung = LADDER[name]
     if idea is None:
         said = f": **{loss:.2f} nats**" if loss is not None else ""
-        return f"**{rung.title}** is where the ladder begins{said}. {rung.idea}"
+        return f"The ladder begins with **{rung.title}**{said}. {rung.idea}"
     below = LADDER[str(rung.below)].title
     numbers = f"{idea.before:,.2f} → **{idea.after:,.2f} nats**"
     said = {
         "better": f"**{rung.title}** on top of *{below}*: {numbers}, better{_seeds(idea)}.",
         "worse": f"**{rung.title}** on top of *{below}*: {numbers}, worse{_seeds(idea)}.",
-        "alike": f"**{rung.title}** on top of *{below}*: {numbers}, no more than two seeds may differ by.",
-        "exploded": f"**{rung.title}** on top of *{below}*: {numbers}, it explodes.",
+        "alike": f"**{rung.title}** on top of *{below}*: {numbers}, within the variation between seeds.",
+        "exploded": f"**{rung.title}** on top of *{below}*: {numbers}: it diverges.",
     }[idea.verdict]
     remark = EXPLODES if idea.verdict == "exploded" else REMARKS.get(name, "")
     return f"{said} {remark}".rstrip()
@@ -78,56 +77,55 @@ def _seeds(idea: Idea) -> str:
 
 
 EXPLODES = (
-    "Without a norm the stream of eight layers is so large from the start that this learning rate throws it"
-    " off."
+    "Without a norm the residual stream of eight blocks is so large from the start that training diverges"
+    " at this learning rate."
 )
 REMARKS: Mapping[str, str] = {
-    "mean": "An average forgets which character came last, and that one says most.",
-    "similarity": "Every character mostly finds itself: it is the bigram model again.",
-    "one-matrix": "With one matrix for both sides a character still mostly finds itself.",
-    "two-matrices": "It may look elsewhere now, and so no longer keeps its last character.",
-    "values": "Still no better than the table: only what was gathered goes on, not the character's own"
+    "mean": "An average loses which character came last, the most informative one.",
+    "similarity": "Each character mostly attends to itself: it is a bigram model again.",
+    "one-matrix": "With one matrix for both Q and K a character still mostly attends to itself.",
+    "two-matrices": "It can now attend elsewhere, and so loses the current character.",
+    "values": "Still no better than a bigram: only the gathered values are passed on, not the character's own"
     " vector.",
-    "attention-1": "A residual keeps the last character and adds what was gathered to it.",
+    "attention-1": "A residual keeps the current character and adds what was gathered.",
     "block-1": "The feed-forward network then transforms each position on its own.",
-    "positions": "Without them it sees a bag of characters. No idea above the bigram model buys as much.",
-    "heads": "At 64 numbers, four heads have 16 each; several heads pay in larger models.",
-    "norm": "Norms buy depth and high rates; at four layers they only slow the start.",
-    "modern": "RoPE, RMSNorm, SwiGLU and normed queries and keys, all at once.",
+    "positions": "Without them it sees a bag of characters. No idea above the bigram buys as much.",
+    "heads": "At width 64, four heads have 16 dimensions each; several heads pay off in larger models.",
+    "norm": "Norms buy depth and high learning rates; at four blocks they only slow the start.",
+    "modern": "RoPE, RMSNorm, SwiGLU and normalised queries and keys, all at once.",
 }
 
 IDEAS = Words(
     see=(
-        "Each row is a small model, trained alike: 64 numbers per character, 64 characters at once, 300"
-        " steps. Its"
-        " point is the loss on held-out text; dotted lines are what counting reaches. The bar is"
-        " what the chosen rung adds to the one it stands on."
+        "Each row is a small model, all trained the same way: width 64, context 64 characters, 300 steps."
+        " Its point is the validation loss; dotted lines are count-based n-gram models. The bar is what"
+        " the chosen rung gains over the one below it."
     ),
     why=(
-        "A Transformer is no single invention. Each part was added to fix something, and here each can be"
-        " left out. Losses are those of a short training of a small model: what is small here, norms and"
-        " heads, may be large in a large one."
+        "A Transformer is not a single invention. Each part was added to fix something, and here each can"
+        " be left out. Losses are from short runs of a small model: what is small here, norms and heads,"
+        " may matter in a large one."
     ),
     attempt=(
-        "Choose *Average* and then *Raw similarity*: why is one so bad and the other the table again? Then"
+        "Choose *Average* and then *Raw similarity*: why is one so bad and the other a bigram again? Then"
         " *Positions*. Then race the ones you doubt."
     ),
 )
 RACE = Words(
     see=(
-        "A curve for each model, on text that it never learned from, all on the same batches; but for one"
-        " thing, or one rung, all is alike. Dotted: the unigram, bigram and trigram baselines."
+        "The validation loss of each model, all trained on the same batches; they differ in one choice,"
+        " or one rung. Dotted: unigram, bigram and trigram counts."
     ),
     why=(
-        "The bigram baseline is where a model begins that sees more than the last character. A full"
-        " block without positions hardly crosses it in this time; with positions it does.\n\nMost choices"
-        " matter less than papers make one believe, at least at this size: heads of one width, or a wider"
-        " network. What the first weights are and where the norm stands decides how a deep model begins."
+        "Below the bigram line a model uses more than the last character. A full block without positions"
+        " hardly crosses it in this time; with positions it does.\n\nMost choices matter less than papers"
+        " suggest, at least at this size: the number of heads, or a wider network. Initialisation and the"
+        " position of the norm decide how a deep model starts."
     ),
     attempt=(
-        "Add *Modern parts*. Take another text. Twice the steps: which curves are still falling?\n\nGo from 4"
-        " to 12 to 24 layers with the norm: which one stalls, and where does its curve stay? Race them with"
-        " another seed in mind: differences below 0.02 nats are a seed's."
+        "Add *Modern parts*. Take another text. Twice the steps: which curves are still falling?\n\nGo"
+        " from 4 to 12 to 24 blocks with the norm: which one stalls, and at what loss? Differences below"
+        " 0.02 nats are within the variation between seeds."
     ),
 )
 
@@ -136,13 +134,13 @@ def race_answer(finish: Finish | None) -> str:
     """Says which rung is ahead, and which know more than pairs."""
     if finish is None:
         return BEFORE
-    first = "At the end" if finish.complete else "So far"
+    leads = "wins" if finish.complete else "leads so far"
     ranked = " < ".join(_one(line) for line in finish.order)
-    text = f"{first}, in nats: {ranked}.{ended_early(finish)}"
+    text = f"**{finish.order[0].name}** {leads}; in nats: {ranked}.{ended_early(finish)}"
     if finish.bigram is None:
         return text
     above = [line.name for line in finish.below_bigram]
-    line = f"the line of pairs at {finish.bigram:.2f}"
+    line = f"the bigram line at {finish.bigram:.2f}"
     if not above:
         return f"{text} None is below {line} yet."
     who = " and ".join(above) if len(above) < 3 else f"{len(above)} of {len(finish.order)}"
@@ -154,9 +152,8 @@ def _one(line: Standing) -> str:
 
 
 CUTS = (
-    " A token is worth several characters, so nats per token say nothing between them: bits per character"
-    " divide"
-    " by what all have alike."
+    " A token may be several characters, so nats per token do not compare across tokenizers: bits per"
+    " character do."
 )
 
 
@@ -186,14 +183,14 @@ def compared(name: str, finish: Finish | None) -> str:
 
 def _stalled(who: list[str]) -> str:
     if not who:
-        return "None is stuck at the unigram baseline,"
+        return "None is stuck at the unigram loss,"
     stalls, it = ("stalls", "it has") if len(who) == 1 else ("stall", "they have")
     names = f"*{who[0]}*" if len(who) == 1 else " and ".join(who)
-    explode = "does not blow up" if len(who) == 1 else "do not blow up"
-    return f"{names} {stalls}, and {explode}: {it} learned little more than how often characters come,"
+    explode = "does not diverge" if len(who) == 1 else "do not diverge"
+    return f"{names} {stalls}, and {explode}: {it} learned little more than character frequencies,"
 
 
-BEFORE = "As soon as two runs have learned a little, this line says which is ahead."
+BEFORE = "The leader is named here as soon as two runs have been evaluated."
 
 
 def ended_early(finish: Finish) -> str:
@@ -204,4 +201,4 @@ def ended_early(finish: Finish) -> str:
 
 def ladder_alt(losses: Mapping[str, float]) -> str:
     text = ", ".join(f"{LADDER[name].title} {loss:.2f}" for name, loss in losses.items())
-    return f"Loss on held-out text by rung, nats per character: {text}."
+    return f"Validation loss by rung, nats per character: {text}."

@@ -16,24 +16,23 @@ from ui.text.markdown import safe
 
 ASK = "Do the lecture's losses replicate?"
 SHOWN = "Shown"
-SHOWS = {"ends": "end values", "curves": "curves"}
-WROTE = "Written after its training"
+SHOWS = {"ends": "final losses", "curves": "curves"}
+WROTE = "Written after training"
 WORDS = Words(
     see=(
-        "A lecture trains each of these for 10,000 steps: 64 windows of 128 characters of Tiny Shakespeare a"
-        " step, 256 numbers per character, one head, no norm, no output matrix, no positions, Adam at 3e-4."
-        " Diamonds are the losses that it shows; points are ours: full on what was learned from, open on"
-        " text never seen."
+        "A lecture trains each of these for 10,000 steps: batches of 64 windows of 128 characters of Tiny"
+        " Shakespeare, width 256, one head, no norm, no output matrix, no positions, Adam at 0.0003."
+        " Diamonds are the published losses; points are ours: filled for training text, open for held-out"
+        " text."
     ),
     why=(
-        "The lecture's numbers are losses on the text that it trains on, and 10,000 such steps read that"
-        " text more than eighty times. A model with millions of parameters has memorised it by then: its"
-        " loss there keeps falling while it guesses held-out text no better, or worse. Lower is only better"
-        " on held-out text."
+        "The lecture reports training losses, and 10,000 such steps are more than eighty epochs. A model"
+        " with millions of parameters overfits by then: its training loss keeps falling while its"
+        " validation loss stalls or rises. Only a lower validation loss is better."
     ),
     attempt=(
-        "Open *Measure it*: a model of ours, where the two losses part. Look at *curves*: a bigram model"
-        " cannot memorise anything, so its two lines stay together."
+        "Open *Measure it*: a model of ours, where the two losses diverge. Look at *curves*: a bigram"
+        " model cannot memorise the text, so its two lines stay together."
     ),
 )
 
@@ -46,15 +45,16 @@ def answer(experiment: Experiment, overfit: Overfit) -> str:
     deepest = experiment.rungs.get("block-8")
     if deepest is not None and deepest.finished:
         sentences.append(
-            f"Its best, **{last.loss:.2f}** for *{title}*, is loss on text read {experiment.passes:.0f}"
-            f" times: here {deepest.train[-1]:.2f}, and on held-out text **{deepest.validation[-1]:.2f}**."
+            f"Its best, **{last.loss:.2f}** for *{title}*, is a training loss after"
+            f" {experiment.passes:.0f} epochs: here {deepest.train[-1]:.2f}, with a validation loss of"
+            f" **{deepest.validation[-1]:.2f}**."
         )
     else:
         sentences.append(
-            f"Its best, **{last.loss:.2f}** for *{title}*, is loss on text read **{experiment.passes:.0f}"
-            f" times** (that rung was not run here). Our `{overfit.name}`, after {overfit.passes[-1]:.0f}"
-            f" readings, is at {overfit.train[-1]:.2f} there and at **{overfit.validation[-1]:.2f}** on"
-            " held-out text."
+            f"Its best, **{last.loss:.2f}** for *{title}*, is a training loss after"
+            f" **{experiment.passes:.0f} epochs** (not run here). Our `{overfit.name}`, after"
+            f" {overfit.passes[-1]:.0f} epochs, has training loss {overfit.train[-1]:.2f} and validation"
+            f" loss **{overfit.validation[-1]:.2f}**."
         )
     return " ".join(sentences)
 
@@ -62,17 +62,17 @@ def answer(experiment: Experiment, overfit: Overfit) -> str:
 def _agreement(experiment: Experiment) -> str:
     compared = experiment.compared
     if not compared:
-        return "No rung with a published number has been run to its end here."
+        return "No rung with a published loss has been run to the end here."
     if len(compared) == 1:
         (name,) = compared
         each = experiment.rungs[name]
         verdict = f"within {NEAR:g} nats" if each.agrees else f"{each.off:+.2f} nats off"
         return (
-            f"*{LECTURE[name].rung.title}* ends at **{each.train[-1]:.2f}**, the lecture says"
+            f"*{LECTURE[name].rung.title}* ends at **{each.train[-1]:.2f}**; the lecture reports"
             f" {each.published:.2f}: {verdict}."
         )
     return (
-        f"**{len(experiment.agreeing)} of {len(compared)}** published losses come out within {NEAR:g} nats."
+        f"**{len(experiment.agreeing)} of {len(compared)}** published losses replicate within {NEAR:g} nats."
     )
 
 
@@ -118,8 +118,8 @@ def row_label(name: str, each: Climbed | None) -> str:
 
 def alt(experiment: Experiment) -> str:
     sentences = [
-        f"{LECTURE[name].rung.title}: {each.train[-1]:.2f} on what it learned from,"
-        f" {each.validation[-1]:.2f} held-out, published {_published(name)}"
+        f"{LECTURE[name].rung.title}: {each.train[-1]:.2f} training, {each.validation[-1]:.2f}"
+        f" validation, published {_published(name)}"
         for name, each in experiment.rungs.items()
     ]
     return f"Losses in nats per character. {'; '.join(sentences)}. Not run: {len(experiment.missing)} rungs."
@@ -129,18 +129,17 @@ def made(experiment: Experiment) -> str:
     about = experiment.made
     return (
         f"`{about['command']}`, {safe(str(about['date']))}, on {safe(' and '.join(experiment.processors))}:"
-        f" {safe(str(about['measured']))}. It continues where it stopped; on a GPU all of it takes minutes."
+        f" {safe(str(about['measured']))}. It resumes where it stopped; on a GPU all of it takes minutes."
     )
 
 
 def readings(overfit: Overfit) -> str:
     return (
-        f"`{overfit.name}`, which comes with the app: after {overfit.passes[-1]:.1f} readings of its text"
-        f" the loss is {overfit.train[-1]:.2f} on what it has read and {overfit.validation[-1]:.2f} on what"
-        f" it has not, {overfit.gap:.2f} apart. Both still fall here; where the second turns, the model"
-        " begins to overfit."
+        f"`{overfit.name}`, which comes with the app: after {overfit.passes[-1]:.1f} epochs the training"
+        f" loss is {overfit.train[-1]:.2f} and the validation loss {overfit.validation[-1]:.2f}, a gap of"
+        f" {overfit.gap:.2f}. Both still fall here; where the validation loss turns up, overfitting begins."
     )
 
 
 def wrote(each: Climbed) -> str:
-    return f"300 characters at temperature 0.8; the newest samples, at up to {each.steps[-1]:,} steps."
+    return f"300 characters at temperature 0.8; the newest sample, at up to {each.steps[-1]:,} steps."

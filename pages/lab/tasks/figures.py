@@ -12,7 +12,7 @@ from ui.figures import specs as go
 from ui.figures.patterns import pattern_heatmap
 from ui.figures.theme import colour
 
-PARTS = {"held out": "validation", "trained on": "training"}
+PARTS = {"held-out": "validation", "trained on": "training"}
 
 
 def learned(curve: TaskCurve, floor: float, *, log: bool = False) -> go.Figure:
@@ -25,8 +25,8 @@ def learned(curve: TaskCurve, floor: float, *, log: bool = False) -> go.Figure:
     losses = (curve.validation_loss[some], curve.train_loss[some])
     traces: list[dict[str, Any]] = []
     for (name, shade), share, loss in zip(PARTS.items(), shares, losses, strict=True):
-        wide = 3 if name == "held out" else 1.6
-        line = {"color": colour(shade), "width": wide, "dash": "solid" if name == "held out" else "dot"}
+        wide = 3 if name == "held-out" else 1.6
+        line = {"color": colour(shade), "width": wide, "dash": "solid" if name == "held-out" else "dot"}
         both = {"type": "scatter", "mode": "lines", "x": steps, "line": line, "cliponaxis": False}
         hover = f"{name}, step %{{x:,}}: "
         traces += [

@@ -39,7 +39,7 @@ def draw_order() -> None:
     """
     show_race(
         DIGITS,
-        "Order of the digits",
+        "Digit order",
         specs_of(DIGITS),
         say=words.order,
         stored=_stored(),

@@ -18,82 +18,81 @@ from ui.page_frame import Words
 SOLVE_QUESTION = "Has it learned the rule, or memorised the examples?"
 SOLVE = Words(
     see=(
-        "Above, the share of problems that it answers right from the first character to the last: problems it"
-        " trains on, and others, held out, that it never sees. Below, the loss. The dashed line is the floor:"
-        " what nobody can guess even knowing the source, because it is drawn at random."
+        "Above, the share of problems answered completely right: training problems, and held-out ones."
+        " Below, the loss. The dashed line is the floor, the source's entropy: what no model can predict,"
+        " because it is drawn at random."
     ),
     why=(
-        "Of Shakespeare nobody knows the best possible loss, or what a right answer is. Here both are known"
-        " exactly: a loss that ends above 0 may be perfect, and a held-out problem solved is a rule found."
+        "For Shakespeare the best possible loss is unknown, and there are no right answers. Here both are"
+        " known exactly: a loss above 0 may be optimal, and solving held-out problems means the model"
+        " generalises."
     ),
     attempt=(
-        "Type a problem of your own. Compare Copy with Reverse: the same characters, but one is learned in a"
-        " fraction of the steps. Then train one live, and pull its learning rate up."
+        "Type a problem of your own. Compare Copy with Reverse: the same characters, but one is learned"
+        " in a fraction of the steps. Then train one live, and raise its learning rate."
     ),
 )
 HEADS_QUESTION = "Which head does the work?"
 HEADS = Words(
     see=(
-        "What one head attends to while it reads a problem: each row is a position that attends. Framed are"
-        " the"
-        " positions where the next character of the answer really comes from. The bars: how much of its"
-        " weight each"
-        " head gives to them, over many problems."
+        "What one head attends to while it reads a problem: each row is a query. Frames mark the sources,"
+        " where the next character of the answer really comes from. The bars: the mean weight that each"
+        " head gives to the sources, over many problems."
     ),
     why=(
-        "Attention can show the algorithm: a falling diagonal copies, a rising one reverses. A pattern alone"
-        " is no proof, so the head is switched off. Where no head attends to the sources, the problem was"
-        " solved in another way than the one we had in mind."
+        "Attention can show the algorithm: a falling diagonal copies, a rising one reverses. A pattern"
+        " alone is no proof, so the head is ablated. Where no head attends to the sources, the model"
+        " solves the problem in another way than we expected."
     ),
     attempt=(
-        "Take Reverse, then Copy, then Addition: which digits? Repeat is solved, and no head attends to a"
-        " source: *Measure it* shows by which other rule. Sort too; how it does that, nobody has measured"
-        " here. Some heads look elsewhere and are needed all the same."
+        "Take Reverse, then Copy, then Addition: which digits? Repeat is solved, yet no head attends to a"
+        " source: *Measure it* shows which other rule it uses. The same holds for Sort; how it does that"
+        " has not been measured here. Some heads attend elsewhere and are needed all the same."
     ),
 )
 ORDER_QUESTION = "Is addition easier with the ones digit first?"
 ORDER = Words(
     see=(
-        "Two runs that differ only in the order in which the sum is written: its first digit"
-        " first, as we write it, or its last digit first. Left the loss, right the share of new sums that"
-        " are right from the first digit to the last."
+        "Two runs that differ only in the order in which the sum is written: as usual, or ones digit"
+        " first. Left the loss, right the share of held-out sums that are completely right."
     ),
     why=(
-        "Adding works from the right: the last digit needs two digits, the next one two and a carry. Whoever"
-        " writes the first digit first must have done all carries before (Lee et al. 2023, “Teaching"
+        "Addition works from the right: the ones digit needs two digits, the next one two and a carry."
+        " Writing the leading digit first requires all carries in advance (Lee et al. 2023, “Teaching"
         " arithmetic to small transformers”). *Measure it* asks the shipped models for just these sums."
     ),
     attempt=(
-        "Race them yourself. One seed proves little: with three digits the lead is some hundred steps, and"
-        " two layers can attend to all columns at once. Then see under *Heads* which head attends to which"
-        " digits."
+        "Race them yourself. One seed proves little: with three digits the lead is some hundred steps,"
+        " and two blocks can attend to all columns at once. Then see under *Heads* which heads attend to"
+        " which digits."
     ),
 )
 GROKKING_QUESTION = "Does it memorise before it generalises?"
 GROKKING = Words(
     see=(
-        "Sums on a clock. Some pairs are trained on, the others never. Above, the share of right answers;"
-        " below, the loss of the answers alone, so its floor is 0. The recipe is the one that worked: of"
-        " about ten that were tried, one seed each, most found the rule in part or not at all, and none"
-        " showed a jump as late as the paper's."
+        "Modular addition (sums on a clock). Some pairs are trained on, the others held out. Above, the"
+        " share of right answers; below, the loss on the answers only, so its floor is 0. The recipe is"
+        " the one that worked: of about ten tried, one seed each, most generalised in part or not at all,"
+        " and none showed a delay as long as the paper's."
     ),
     why=(
-        "Memorising all examples is not the end of learning: weight decay keeps pushing towards smaller"
-        " weights, and the rule needs smaller ones than the list (Power et al. 2022, “Grokking”)."
+        "Memorising all examples need not be the end of learning: weight decay keeps pushing towards"
+        " smaller weights, and the rule needs smaller ones than a lookup table (Power et al. 2022,"
+        " “Grokking”)."
     ),
     attempt="Train it live without weight decay, or with fewer pairs to train on, and compare.",
 )
 NO_PATTERN = "This model has no heads that attend to other positions."
 SET = "Six held-out problems: set number"
-AXES = {"log": "powers of ten", "plain": "evenly"}
+AXES = {"log": "log scale", "plain": "linear"}
 RIGHT, WRONG = "✓ right", "✗ wrong"
 STREAM = "What it writes. A piece is wrong where one of its characters can never follow the two before it:"
 
 
 def live(task: Task) -> str:
     """Returns the label of the button."""
-    long = "some minutes" if task.answers_only else "less than a minute"
-    return f"Trains it now, on the training page: on two cores {long}."
+    long = "a few minutes" if task.answers_only else "less than a minute"
+    return f"Trains it now, on the Train page: {long} on two cores."
 
 
 def example(task: Task) -> str:
@@ -126,13 +125,13 @@ def solved(task: Task, share: float, loss: float, floor: float) -> str:
     """Says what a trained model can do."""
     if task.stream:
         return (
-            f"It names the likeliest next character at **{share:.0%}** of the positions. Its loss ends at"
-            f" **{loss:.3f}** nats; the floor is {floor:.3f}, the source's own randomness."
+            f"It predicts the most likely next character at **{share:.0%}** of the positions. Its loss"
+            f" ends at **{loss:.3f}** nats; the floor is {floor:.3f}, the entropy of the source."
         )
     why = "the answer follows from the question" if task.answers_only else "what is asked is random"
     return (
         f"It solves **{percent(share)}** of the held-out problems. Its loss ends at **{loss:.3f}**"
-        f" nats; no model gets below {floor:.3f}, for {why}."
+        f" nats; no model gets below {floor:.3f}, because {why}."
     )
 
 
@@ -158,10 +157,10 @@ def when(task: Task, curve: TaskCurve, metrics: Mapping[str, Any]) -> str:
     found = (
         f"{SOLVED:.0%} of the held-out problems were solved after **{step:,}** steps."
         if step is not None
-        else f"{SOLVED:.0%} of the held-out problems were not solved at any look."
+        else f"{SOLVED:.0%} of the held-out problems were not solved at any evaluation."
     )
     cpu = metrics.get("cpu_seconds")
-    spent = f" and {cpu:,.0f} seconds of one core, looks included" if cpu else ""
+    spent = f" and {cpu:,.0f} seconds of one core, evaluations included" if cpu else ""
     return (
         f"{found} Trained with seed {train['seed']}, {train['steps']:,} steps of {train['batch_size']}"
         f" windows by {train['optimizer']}{spent}, by the command `python -m engine.experiments"
@@ -173,9 +172,9 @@ def floor_by_hand(task: Task, context: int, floor: float) -> str:
     """Says where the floor comes from."""
     if task.stream:
         return (
-            f"Two characters before give {task.entropies[-1]:.4f} nats for the next one (the entropy rate);"
-            " the"
-            f" first character of a window has only one before it: {task.entropies[0]:.4f}. Over a window of"
+            f"Given the two characters before it, the next has entropy {task.entropies[-1]:.4f} nats (the"
+            f" entropy rate); the first character of a window has only one before it:"
+            f" {task.entropies[0]:.4f}. Over a window of"
             f" {context}: $({task.entropies[0]:.4f} + {context - 1} \\cdot {task.entropies[-1]:.4f}) /"
             f" {context} = {floor:.4f}$."
         )
@@ -196,8 +195,7 @@ def scores_alt(scored: SourceAttention) -> str:
     best = scored.best[0]
     return (
         f"Weight that each head gives to the source of the next character: head {best.layer}.{best.head}"
-        " gives"
-        f" most, {best.value:.0%}; an even spread would be {scored.even:.0%}."
+        f" gives most, {best.value:.0%}; uniform attention would give {scored.even:.0%}."
     )
 
 
@@ -209,41 +207,36 @@ def does_it(head: str, score: float, even: float, without: float, whole: float) 
     """Says what a head does, and what is left without it."""
     if score < HALF:
         return (
-            f"Head **{head}** gives **{score:.0%}** of its weight to the positions that the answer's"
-            " characters"
-            f" come from (an even spread: {even:.0%}). Switched off, **{without:.0%}** of the problems are"
-            f" solved instead of {whole:.0%}: what it does for them, it does elsewhere."
+            f"No clear source: head **{head}** gives only **{score:.0%}** of its weight to the answer's"
+            f" sources (uniform: {even:.0%}). Without it **{without:.0%}** of the problems are solved"
+            f" instead of {whole:.0%}."
         )
     return (
-        f"Choosing the answer's characters, head **{head}** gives **{score:.0%}** of its weight to the"
-        " positions"
-        f" that they come from (an even spread: {even:.0%}). Switched off, **{without:.0%}** of the problems"
-        f" are solved instead of {whole:.0%}."
+        f"Head **{head}** finds the source of each character of the answer: **{score:.0%}** of its weight"
+        f" (uniform: {even:.0%}). Without it **{without:.0%}** of the problems are solved instead of"
+        f" {whole:.0%}."
     )
 
 
 def and_others(count: int, without: float) -> str:
     """Says where several heads look there: what is left without any of them."""
-    return f" Without all **{count}** that look there: **{without:.0%}**."
+    return f" Without all **{count}** such heads: **{without:.0%}**."
 
 
 def heads_method(task: Task, scored: SourceAttention, problems: int) -> str:
     return (
         f"Over {scored.problems} held-out problems of {task.title}: the mean weight on the source of each"
-        f" character of the answer, and the share of {problems} problems solved while the head writes"
-        " nothing."
+        f" character of the answer, and the share of {problems} problems solved with the head ablated."
     )
 
 
 def turns(out_of_turn: OutOfTurn) -> str:
     """Says by which rule a model repeats."""
     return (
-        "Repeating needs no look at the source: in a circle of different characters, the next one is also the"
-        " one away for longest. A character out of turn tells the two rules apart. After"
-        f" {out_of_turn.probes}"
-        f" such circles the model names the character away for longest in **{out_of_turn.longest:.0%}**,"
-        " and the"
-        f" one that followed before in **{out_of_turn.after:.0%}**."
+        f"Repeating does not need the source: in a cycle of different characters, the next one is also"
+        f" the least recently used. A character out of turn separates the two rules. After"
+        f" {out_of_turn.probes} such cycles the model predicts the least recently used character in"
+        f" **{out_of_turn.longest:.0%}**, and the one that followed before in **{out_of_turn.after:.0%}**."
     )
 
 
@@ -253,34 +246,37 @@ def order(views: Sequence[RunView]) -> str:
     solved = sorted((step, name) for name, step in firsts.items() if step is not None)
     sentences = []
     if solved:
-        (step, first), others = solved[0], solved[1:]
-        later = "".join(f", {other - step:,} steps before *{name}*" for other, name in others if other > step)
-        sentences.append(
-            f"*{first}* is learned first: {SOLVED:.0%} of held-out sums are right at step **{step:,}**{later}"
-        )
+        when = ", ".join(f"at step **{step:,}** by *{name}*" for step, name in solved)
+        later = _later([step for step, _ in solved])
+        said.append(f"{SOLVED:.0%} of held-out sums are solved {when}{later}")
     for view in views:
         newest = view.history.evaluations[-1] if view.history.evaluations else None
         if firsts[name_of(view)] is None and newest is not None and newest.task is not None:
             share = f"**{newest.task.validation:.0%}** of held-out sums"
-            sentences.append(f"*{name_of(view)}* solves {share} at step {newest.step:,}")
-    return "; ".join(sentences) + "." if sentences else "Nothing has been validated yet."
+            said.append(f"*{name_of(view)}* solves {share} at step {newest.step:,}")
+    return "; ".join(said) + "." if said else "No run has been evaluated yet."
+
+
+def _later(steps: Sequence[int]) -> str:
+    return f": {steps[-1] - steps[0]:,} steps later" if steps[-1] > steps[0] else ""
 
 
 def order_alt(curves: Sequence[Solved]) -> str:
     ends = [f"{c.name} {c.shares[-1]:.0%}" for c in curves if len(c.shares)]
-    return f"Share of new sums that are right, by step; at the end: {', '.join(ends) or 'nothing yet'}."
+    return f"Share of held-out sums that are right, by step; at the end: {', '.join(ends) or 'nothing yet'}."
 
 
 def carries(shares: Mapping[str, Mapping[bool, tuple[int, float]]], problems: int) -> str:
     """Says where the models that come with the app still go wrong."""
     said = [
-        f"{name}: **{on[True][1]:.1%}** right where a carry runs on ({on[True][0]} sums), {on[False][1]:.1%}"
+        f"{name}: **{on[True][1]:.1%}** right where a carry propagates ({on[True][0]} sums),"
+        f" {on[False][1]:.1%}"
         " elsewhere."
         for name, on in shares.items()
     ]
     return (
-        f"{problems:,} new sums, asked of the models that come with the app. A carry runs on where the"
-        " digits of a column make nine and one is carried into it, as in 045 + 157: only then does a digit"
+        f"{problems:,} held-out sums, put to the shipped models. A carry propagates where the digits of a"
+        f" column add to nine and one is carried into it, as in 045 + 157: only then does a digit"
         f" depend on more than its own column and the next. {' '.join(said)}"
     )
 
@@ -295,14 +291,17 @@ def grokking_alt(curve: TaskCurve) -> str:
 def grokked(by_heart: int | None, understood: int | None, curve: TaskCurve) -> str:
     """Says when it memorised its sums, and when it generalised."""
     if by_heart is None:
-        return f"At its end it solves **{curve.train_solved[-1]:.0%}** of its training sums."
-    first = f"After **{by_heart:,}** steps it has memorised {SOLVED:.0%} of its training sums"
+        return (
+            f"It has not memorised its training sums: at the end it solves"
+            f" **{curve.train_solved[-1]:.0%}** of them."
+        )
+    first = f"{SOLVED:.0%} of the training sums are solved at step **{by_heart:,}**"
     if understood is None:
-        return f"{first}; of the held-out ones it never solves more than **{curve.best_solved:.0%}**."
+        return f"{first}; of the held-out sums never more than **{curve.best_solved:.0%}**."
     early = curve.solved_after(by_heart)
     return (
-        f"{first}, but solves only **{early:.0%}** of the held-out ones. It generalises after"
-        f" **{understood:,}** steps, with {SOLVED:.0%} of those right."
+        f"{first}, with **{early:.0%}** of the held-out ones. These reach {SOLVED:.0%} at step"
+        f" **{understood:,}**."
     )
 
 

@@ -26,7 +26,7 @@ def draw_sheet() -> None:
         exercises = chosen(sets, count, seed)
         # Streamlit's own: a file is built when it is asked for, not before.
         st.download_button(
-            "Download the sheet",
+            "Download the worksheet",
             lambda: sheet(exercises, title, seed),
             f"exercises-{seed}.html",
             "text/html",

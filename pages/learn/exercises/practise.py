@@ -33,9 +33,11 @@ def draw_practise() -> None:
         )
         tasks = {id_: title for id_, (title, _) in SETS[name].tasks.items()}
         task = widgets.select("Exercise", tasks, TASK, kind="list", width=280)
-        seed = widgets.whole("Seed", 0, LARGEST_SEED, 1, SEED, width=130, hint="Another seed, other numbers.")
+        seed = widgets.whole(
+            "Seed", 0, LARGEST_SEED, 1, SEED, width=130, hint="Another seed gives other numbers."
+        )
         # Streamlit's own: a link to an exercise must not open its answer.
-        shown = st.toggle("Show me", key=SHOWN, help="The way to the answer, step by step.")
+        shown = st.toggle("Show me", key=SHOWN, help="The solution, step by step.")
     exercise = make(task, seed)
     left, right = st.columns([5, 3], gap="large")
     with left:

@@ -11,53 +11,53 @@ from ui.page_frame import Words
 PRACTISE_QUESTION = "Can you work it out?"
 PRACTISE = Words(
     see=(
-        "An exercise with numbers of its own: another seed draws others. What is wrong gets a hint that names"
-        " the mistake, if it is one that many people make. Each dot is an exercise; a full one is solved."
+        "An exercise with its own numbers: another seed draws others. A wrong answer gets a hint that"
+        " names the mistake, if it is a common one. Each dot is an exercise; a filled dot is solved."
     ),
     why=(
-        "Whoever has done one head with a pencil knows what a model does billions of times. Numbers are drawn"
-        " so that no two mistakes give the same result: a hint means what it says."
+        "Once you have computed one head by hand, you know what a model does billions of times. Numbers"
+        " are drawn so that no two common mistakes give the same result, so the hint fits the mistake."
     ),
     attempt=(
-        "Forget $\\sqrt{d_k}$ on purpose, or mask after the softmax, and read the hint. A set is shared"
-        " by its"
-        " link: everyone who opens it gets the same numbers. The dots are stored only in your browser."
+        "Forget $\\sqrt{d_k}$ on purpose, or mask after the softmax, and read the hint. Share a set by"
+        " its link: it always has the same numbers. Your progress is kept only in your browser."
     ),
 )
 CODE_QUESTION = "Can you write it yourself?"
 CODE = Words(
     see=(
-        "What the notebook asks for: functions that you fill in. Below each stand checks whose messages say"
-        " what is wrong. One solution is folded at the end of the notebook."
+        "What the notebook asks for: functions that you fill in. Below each are checks whose messages say"
+        " what is wrong. A solution is folded at the end of the notebook."
     ),
     why=(
-        "What you write meets the engine's own numbers, the same that every page shows. Your code runs"
-        " on your"
-        " machine, never on this server."
+        "Your code is checked against the engine's own numbers, the same that every page shows. It runs"
+        " on your machine, never on this server."
     ),
     attempt=(
-        "Put the notebook into the folder of Glassformer, install Jupyter beside it, and run the first cell:"
-        " it finds the engine. In VS Code a notebook opens as it is."
+        "Put the notebook into the Glassformer folder, install Jupyter, and run the first cell: it finds"
+        " the engine. VS Code opens notebooks directly."
     ),
 )
 SHEET_QUESTION = "Which exercises do you want on paper?"
 SHEET = Words(
     see=(
-        "The exercises of the sheet, in their order. The file is one HTML page: print it from any browser."
-        " The questions come first, with a line for each answer; the answers with their ways start on a new"
-        " page."
+        "The exercises of the worksheet, in order. The file is one HTML page: print it from any browser."
+        " The questions come first, with a line for each answer; the worked answers start on a new page."
     ),
     why=(
-        "The same sets, the same seed and the same number give the same sheet, today and next year. Another"
-        " seed gives each row of seats its own numbers."
+        "The same sets, seed and number of exercises always give the same worksheet. Another seed gives"
+        " each row of seats its own numbers."
     ),
-    attempt="Print two seeds for neighbours. Type a title of your own: it stands on both parts.",
+    attempt=(
+        "Print two seeds, so neighbours have different numbers. Type a title of your own: it appears on"
+        " both parts."
+    ),
 )
 
 
 def standing(exercise: Exercise, place: int, count: int) -> str:
     """Returns the sentence before there is an answer."""
-    return f"Exercise **{place}** of {count} in this set, with the numbers of seed {exercise.seed}."
+    return f"Exercise **{place}** of {count} in this set, with numbers from seed {exercise.seed}."
 
 
 def another(exercise: Exercise) -> str:
@@ -71,7 +71,7 @@ def judged(verdict: Verdict) -> str:
 
 
 def lowered(verdict: Verdict) -> str:
-    return "that is it." if verdict.right else verdict.hint
+    return "that is correct." if verdict.right else verdict.hint
 
 
 def code_answer(title: str, functions: int, checks: int) -> str:
@@ -83,8 +83,8 @@ def code_answer(title: str, functions: int, checks: int) -> str:
 
 def sheet_answer(exercises: Sequence[Exercise], sets: int, seed: int) -> str:
     if not exercises:
-        return "Choose at least **1** set."
+        return "Choose a set of exercises."
     return (
         f"**{len(exercises)}** {'exercise' if len(exercises) == 1 else 'exercises'} from {sets}"
-        f" {'set' if sets == 1 else 'sets'}, with the numbers of seed {seed}; the answers are at the end."
+        f" {'set' if sets == 1 else 'sets'}, with numbers from seed {seed}; the answers are at the end."
     )

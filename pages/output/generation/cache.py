@@ -12,7 +12,7 @@ from pages.output.generation.cache_why import draw_why
 from ui import widgets
 from ui.model_bar import Subject
 
-PARTS = {"steps": "Step by step", "bytes": "Bytes", "why": "Why it may be kept"}
+PARTS = {"steps": "Step by step", "bytes": "Memory", "why": "Why it is exact"}
 
 
 def draw_cache(subject: Subject) -> None:

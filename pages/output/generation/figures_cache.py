@@ -44,7 +44,7 @@ def flops_by_step(
             go.Scatter(
                 x=at[refilled],
                 y=with_cache[refilled].astype(np.float64),
-                name="cache filled anew",
+                name="cache refilled",
                 mode="markers",
                 hoverinfo="skip",
                 marker={"size": 13, "symbol": "circle-open", "color": colour("output"), "line": {"width": 2}},

@@ -168,7 +168,7 @@ def _pick(
         session.message = f"{BRANCHES} branches are kept at most: delete one first."
         return
     if known is None and len(session.tree) >= limits.tree:
-        session.message = f"The tree has {limits.tree:,} tokens, as many as are kept: delete a branch first."
+        session.message = f"The tree has {limits.tree:,} tokens, the maximum: delete a branch first."
         return
     with _reading(subject, limits) as held:
         session.tree, index = pick(session.tree, subject.model, sampling, after, token, held=held)

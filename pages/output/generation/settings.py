@@ -60,7 +60,7 @@ def settings(
 ) -> tuple[SampleConfig, Limits]:
     """Draws them. Whatever a link says, they can be used."""
     a, b, c, d, e = containers[:5]
-    hint = "A branch ends there at the latest."
+    hint = "The maximum length of a branch."
     wanted = widgets.whole(
         "Tokens to write", -FARTHEST, FARTHEST, LENGTH, "generation_length", step=50, container=a, hint=hint
     )
@@ -72,7 +72,7 @@ def settings(
         bind="query-params",
         placeholder="nothing",
         help=(
-            "A character or a string, for instance `.` or `⏎⏎` (⏎ is a line break). The text ends with the"
+            "A character or a string, e.g. `.` or `⏎⏎` (⏎ is a line break). The text ends with the"
             " token that completes it."
         ),
     )
@@ -106,7 +106,7 @@ def _cuts(vocab: int) -> dict[str, float]:
             0,
             "generation_top_k",
             container=e,
-            hint=f"The k likeliest of {vocab:,}. 0: off.",
+            hint=f"Keep the k most likely of {vocab:,}. 0: off.",
         ),
         "top_p": widgets.slide(
             "Top-p",
@@ -116,7 +116,7 @@ def _cuts(vocab: int) -> dict[str, float]:
             "generation_top_p",
             step=0.01,
             container=f,
-            hint="Fewest that reach p. 1: off.",
+            hint="The smallest set whose probabilities sum to p. 1: off.",
         ),
         "min_p": widgets.slide(
             "Min-p",
@@ -126,7 +126,7 @@ def _cuts(vocab: int) -> dict[str, float]:
             "generation_min_p",
             step=0.01,
             container=g,
-            hint="Keep what has this share of the likeliest's probability. 0: all.",
+            hint="Keep tokens with at least this share of the top probability. 0: all.",
         ),
         "repetition_penalty": widgets.slide(
             "Repetition penalty",
@@ -136,7 +136,7 @@ def _cuts(vocab: int) -> dict[str, float]:
             "generation_penalty",
             step=0.05,
             container=h,
-            hint="Makes tokens of the text so far rarer. 1: off.",
+            hint="Makes tokens already in the text less likely. 1: off.",
         ),
     }
 

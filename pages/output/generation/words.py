@@ -19,62 +19,63 @@ from ui.text.numbers import flop, gigabytes, scientific
 TOKENS_QUESTION = "How does a model write?"
 CACHE_QUESTION = "What does a KV cache save, and why is it exact?"
 WRITING_TWICE, SEARCHING = "Writing the text twice", "Searching"
-COMPARING = "Writing what it is compared with"
+COMPARING = "Writing the comparisons"
 BEAM_QUESTION = "Is the most likely token the best choice?"
 
 TOKENS = Words(
     see=(
         "The model reads the text so far, draws one token, and reads again. Each token is coloured by the"
         " probability that the model gave it. Multiplied, they are the probability of the text, $\\prod_i"
-        " p_i$; the mean of $-\\ln p_i$ is its loss in nats per token, $e$ to that its perplexity."
+        " p_i$; the mean of $-\\ln p_i$ is its loss in nats per token, and $e$ to that its perplexity."
     ),
     why=(
-        "There is no plan, only one choice after another, and none is taken back. One other token early"
-        " on leads to another text: what was written becomes what is read. When the context is full the"
-        " beginning is dropped, and the model no longer knows how it began."
+        "Generation is autoregressive: one choice after another, and none is taken back. One different"
+        " token early on leads to a different text, because what was written is read as input. When the"
+        " context is full the beginning is dropped, and the model no longer knows how it began."
     ),
     attempt=(
-        "Stop on an unlikely token, press another one and play on: a branch begins, with the same random"
-        " numbers. Set the temperature to 0 and see it repeat itself, then 1.5. Let it stop after `⏎⏎`:"
+        "Stop on an unlikely token, press a different one and continue: a branch begins, with the same"
+        " random numbers. Set the temperature to 0 and see it repeat itself, then 1.5. Let it stop after"
+        " `⏎⏎`:"
         " one paragraph, in a play one speech."
     ),
 )
 
 CACHE = Words(
     see=(
-        "The same text, written twice. Without a cache every step reads the whole text again, so the"
-        " cells fill a triangle. With it, each position's keys and values are computed once and kept; a"
-        " step computes one position and compares its query with all kept keys. The other two parts show"
-        " what the cache takes, and that what it keeps would never have changed."
+        "The same text, written twice. Without a cache every step recomputes the whole text, so the cells"
+        " fill a triangle. With it, each position's keys and values are computed once and cached; a step"
+        " computes one position and compares its query with all cached keys. The other two parts show the"
+        " cache's memory, and that cached values would never have changed."
     ),
     why=(
         "A token costs $O(T)$ instead of $O(T^2)$ in attention, and one position's matrices instead of"
-        " $T$ positions'. The price is memory that grows with every token: for long texts and many"
-        " readers the cache, not the weights, decides what fits on a card."
+        " $T$ positions'. The price is memory that grows with every token: for long texts and many users"
+        " the cache, not the weights, decides what fits on a GPU."
     ),
     attempt=(
         "Play it. Then write 128 tokens, so that the context fills up: the cache is emptied and half of"
-        " it filled anew. In “How many bytes” go from all key-value heads to one. In “Why it may be kept”"
-        " see what the causal mask has to do with it."
+        " it refilled. In “Memory” go from all key-value heads to one. In “Why it is exact” see the role"
+        " of the causal mask."
     ),
 )
 
 BEAM = Words(
     see=(
-        "Every branch that is kept is continued by all tokens; of all these candidates the best few by"
-        " their sum of log-probabilities live on."
-        " A column for each step, the best sum on top; the number on an edge is the token's log-probability;"
-        " grey and dotted: pruned (the best four). The winner is the branch with the best $\\sum \\ln p"
+        "Every branch in the beam is extended by every token; of all these candidates the best few by"
+        " their sum of log-probabilities are kept. One column per step, the best sum on top; the number"
+        " on an edge is the token's log-probability; grey and dotted: pruned (the best four). The winner"
+        " is the branch with the best $\\sum \\ln p"
         " \\,/\\, length^{\\alpha}$."
     ),
     why=(
-        "The likeliest token at each step need not lead to the likeliest text. Looking at several"
-        " branches finds better ones, at that many times the cost. For translation that helps; open text"
-        " becomes dull and repeats itself."
+        "The most likely token at each step need not lead to the most likely text. Keeping several"
+        " branches finds more probable ones, at that many times the cost. This helps in translation;"
+        " open-ended text becomes dull and repetitive."
     ),
     attempt=(
         "Set the width to 1: that is greedy. Then depth 24, and widen it: where does the winner leave the"
-        " greedy way? Then let branches end at a space and move the length penalty: at 0 short words win."
+        " greedy path? Then let branches end at a space and move the length penalty: at 0 short words win."
     ),
 )
 
@@ -86,14 +87,15 @@ def tokens(subject: Subject) -> Words:
     return replace(
         TOKENS,
         why=(
-            "There is no plan, only one choice after another, and none is taken back. One other token early"
-            " on leads to another text: what was written becomes what is read. A conversation is nothing"
-            " else: the same model continues a text in which special tokens say whose turn it is."
+            "Generation is autoregressive: one choice after another, and none is taken back. One"
+            " different token early on leads to a different text, because what was written is read as"
+            " input. A conversation is no different: the same model continues a text in which special"
+            " tokens mark whose turn it is."
         ),
         attempt=(
-            "Stop on an unlikely token, press another one and play on: a branch begins, with the same random"
-            " numbers. Ask it something as a conversation, and the same without: then it continues your"
-            " question. Set the temperature to 0 and see it repeat itself, then 1.5."
+            "Stop on an unlikely token, press a different one and continue: a branch begins, with the"
+            " same random numbers. Ask it something as a conversation, and the same without: then it"
+            " continues your question. Set the temperature to 0 and see it repeat itself, then 1.5."
         ),
     )
 
@@ -105,9 +107,8 @@ def cache(subject: Subject) -> Words:
     return replace(
         CACHE,
         attempt=(
-            "Play it. Write more tokens and watch the gap grow. In “How many bytes” go from all key-value"
-            " heads to one, and to a long text. In “Why it may be kept” see what the causal mask"
-            " has to do with it."
+            "Play it. Write more tokens and watch the gap grow. In “Memory” go from all key-value heads"
+            " to one, and to a long text. In “Why it is exact” see the role of the causal mask."
         ),
     )
 
@@ -120,13 +121,13 @@ def surprised(surprise: Surprise, vocab: int) -> str:
     told = surprise.likelihood
     if told.tokens == 1:
         return (
-            "It guesses one token, reads it, and guesses the next: the **first token** cost it"
+            f"It samples one token, reads it, and predicts the next. The **first token** cost it"
             f" {told.nats:.2f} nats: perplexity **{told.perplexity:.1f}**, out of {vocab:,} possible tokens."
         )
     return (
-        "It guesses one token, reads it, and guesses the next: the"
-        f" **first {told.tokens} tokens** cost it {told.nats:.2f} nats each on average: perplexity"
-        f" **{told.perplexity:.1f}**, out of {vocab:,} possible tokens."
+        f"It samples one token, reads it, and predicts the next. The **first {told.tokens} tokens**"
+        f" average {told.nats:.2f} nats each: perplexity **{told.perplexity:.1f}**, out of {vocab:,}"
+        f" possible tokens."
     )
 
 
@@ -134,7 +135,7 @@ def least_expected(surprise: Surprise, worst: str, least: str) -> str:
     """Says how often it took the likeliest, and where it was surprised most."""
     picked = f" {surprise.picks} of them you picked." if surprise.picks else ""
     return (
-        f"It took its likeliest token in {surprise.likeliest:.0%} of the positions; the least expected was"
+        f"It took its most likely token at {surprise.likeliest:.0%} of the positions; the least expected was"
         f" “{worst}”, token {surprise.worst + 1}, with p = {least}.{picked}"
     )
 
@@ -143,44 +144,44 @@ def cached(totals: Totals, last: CacheStep) -> str:
     """Says what the cache saves, and that nothing changed."""
     steps = len(totals.cached)
     return (
-        "**A KV cache saves work:** keys and values, once computed, are kept, so the last step computed"
-        f" **{last.computed} position instead of {last.computed_without}**, and all took"
-        f" **{totals.times:.1f} times** less work. No later token can change them, by the causal mask:"
-        f" {totals.same} of {steps} tokens came out the same."
+        f"**A KV cache saves work:** the last step computed **{last.computed} position instead of"
+        f" {last.computed_without}**, and all steps took **{totals.times:.1f} times** less work. It is"
+        f" exact, since the causal mask keeps later tokens from changing earlier keys and values:"
+        f" {totals.same} of {steps} tokens are the same."
     )
 
 
 def allowed(with_mask: CacheStability, without_mask: CacheStability) -> str:
     """Says how far one more token moves what is kept, with the mask and without."""
     masked = (
-        "Under the causal mask a token reads only what came before it: one more token changes earlier keys"
-        f" and values by **{with_mask.most:.2g}**, rounding at most, so they may be kept."
+        f"Under the causal mask a token attends only to what came before it, so caching is exact: one"
+        f" more token changes earlier keys and values by **{with_mask.most:.2g}**, at most rounding."
     )
     if without_mask.layers == 1:
         return (
-            f"{masked} Without the mask this model's only layer changes them by"
-            f" **{without_mask.first:.2g}**: its keys and values are made before tokens attend to each other."
-            " A layer above it would change."
+            f"{masked} Without the mask this model's only block changes them by"
+            f" **{without_mask.first:.2g}**: its keys and values are computed before tokens attend to"
+            f" each other. A block above it would change."
         )
     return (
-        f"{masked} Without the mask by **{without_mask.most:.2g}**, and no cache is possible. Only layer 0"
-        f" stays ({without_mask.first:.2g}): its keys and values are made before tokens attend to each other."
+        f"{masked} Without the mask it is **{without_mask.most:.2g}**, and no cache is possible; only"
+        f" block 0, before any attention, stays the same ({without_mask.first:.2g})."
     )
 
 
 # Settings ---------------------------------------------------------------------------------------
 
-LENGTH_HINT = "Long enough, and the context is full."
-GREEDY = "0 is greedy: always the likeliest token."
-DRAWS_SEED = "Of the draws, where the temperature is above 0."
+LENGTH_HINT = "Write enough tokens and the context fills up."
+GREEDY = "0 is greedy: always the most likely token."
+DRAWS_SEED = "Seed of the draws, for temperatures above 0."
 CONVERSATION_HINT = (
-    "The text becomes your turn in a conversation, put into the words that the model was taught with. Else"
-    " the model continues it as if it had written the beginning, too."
+    "The text becomes your turn in a conversation, in the model's chat template. Otherwise the model"
+    " continues it, as if it had written the beginning itself."
 )
 ARITHMETICS: dict[Arithmetic, str] = {"float32": "32 bits", "bfloat16": "bfloat16", "int8": "8 bits"}
 ARITHMETIC_HINT = (
-    "For each token the model reads all its weights once, and that takes the time: weights of fewer bits are"
-    " read sooner. They are rounded for it, and what that changes is measured on your text."
+    "Generation is memory-bound: for each token the model reads all its weights once, so weights with"
+    " fewer bits are faster. Quantisation rounds them; the effect is measured on your text."
 )
 READING_BOTH = "Reading the text in both"
 
@@ -189,7 +190,8 @@ def turn(turn: Conversation, text: str) -> str:
     """Says what a chat template puts around a person's text, and where the answer ends."""
     return (
         f"Around your {turn.text_tokens:,} tokens the model's chat template puts **{turn.around:,} others**:"
-        f" who speaks, what it is to be, and {turn.special} special tokens, which no typed text becomes. The"
+        f" who speaks, the system prompt, and {turn.special} special tokens, which typed text never"
+        f" produces. The"
         f" answer ends where the model writes {text}."
     )
 
@@ -212,16 +214,16 @@ def rounded(rounding: Rounding) -> str:
     return (
         f":material/info: With weights in {ARITHMETICS[rounding.arithmetic]} the logits of your text are off"
         f" by **{rounding.largest:.2f}** at most, on a spread of {rounding.spread:.1f}; its loss is"
-        f" **{rounding.loss:.3f}** nats per token in place of {rounding.exact:.3f}, and the likeliest token"
-        f" stays the same at {rounding.alike:.0%} of the positions."
+        f" **{rounding.loss:.3f}** nats per token instead of {rounding.exact:.3f}, and the most likely"
+        f" token stays the same at {rounding.alike:.0%} of the positions."
     )
 
 
 # Token by token ---------------------------------------------------------------------------------
 
 DIVERGED = (
-    "This model has diverged: its logits are no numbers, so there are no probabilities, and what it writes is"
-    " as good as any."
+    "This model has diverged: its logits are not finite, so there are no probabilities, and what it"
+    " writes is arbitrary."
 )
 
 
@@ -248,18 +250,18 @@ def surprise_alt(surprise: Surprise) -> str:
 
 # The KV cache, step by step ---------------------------------------------------------------------
 
-LETTERS = "layers · 2 (keys and values) · kv_heads · d_head · T · bytes of a number"
+LETTERS = "n_layers · 2 (keys and values) · kv_heads · d_head · T · bytes per number"
 TIMING = "Measuring the speed of both, for a second …"
 
 
 def refilled(step: int, moved: int, context: int) -> str:
     """Says why a full context costs the whole cache."""
     return (
-        f":material/info: Before step {step} the context of {context} tokens was full. The engine continues"
-        " from the last half of them, and positions start anew: the token that stood at"
-        f" {moved} now stands at 0, so its kept key and value no longer fit and are computed again. With"
-        " absolute positions there is no other way. Systems with relative positions may slide instead and"
-        " drop only the oldest; then the kept values still carry something of the tokens that were dropped."
+        f":material/info: Before step {step} the context of {context} tokens was full. The engine"
+        f" continues from the last half of them, and positions restart: the token at position {moved} is"
+        f" now at 0, so its cached key and value are no longer valid and are recomputed. With absolute"
+        f" positions there is no alternative. Systems with relative positions may slide the window and"
+        f" drop only the oldest; the cached values then still carry information from dropped tokens."
     )
 
 
@@ -290,12 +292,12 @@ def identical(totals: Totals, filled: int, whole: int, formula: int, prompt: int
     steps = len(totals.cached)
     same = totals.same == steps
     agree = "✓ **Bytes agree.**" if filled == formula else "✗ **Bytes differ.**"
-    close = "" if same else " Two tokens were so nearly equal that rounding decided."
+    close = "" if same else " Two tokens were so close that rounding decided."
     return (
         f"{'✓' if same else '✗'} **{totals.same} of {steps} tokens are identical.** The logits they were"
-        f" chosen by differ by at most {scientific(totals.difference)}: the same sums, rounded in another"
-        f" order.{close}\n\n{agree} After the prompt of {prompt} tokens the formula says {formula:,} bytes,"
-        f" and the filled part of the cache's tensor has {filled:,}. The tensor has room for more,"
+        f" drawn from differ by at most {totals.difference:.1e}: the same sums, rounded in another"
+        f" order.{close}\n\n{agree} After the prompt of {prompt} tokens the formula gives {formula:,}"
+        f" bytes, and the filled part of the cache's tensor has {filled:,}. The tensor is larger,"
         f" {whole:,} bytes in all, and doubles when it is full."
     )
 
@@ -321,23 +323,25 @@ def measured(speed: Speed, large: bool) -> str:
     """Says how the speeds were measured, and why they are not in proportion to the work."""
     blocks = "one block" if speed.blocks == 1 else f"{speed.blocks} blocks"
     less = (
-        "one token at a time reads all weights from memory for itself, many positions at once share one"
-        " reading."
+        "generating one token at a time reads all weights from memory each time; many positions at once"
+        " share one read."
         if large
-        else "a small model spends much of its time between the operations, and reading many positions at"
-        " once uses the processor better than one."
+        else (
+            "a small model spends much of its time on overhead, and processing many positions at once"
+            " uses the processor better than one."
+        )
     )
     return (
-        f"Measured on this server: {blocks} of {speed.tokens} tokens each way, in turn, after a text of one"
-        " token; medians. The server may be shared and busy: trust the ratio more than the speeds. By FLOPs"
-        f" it would be {speed.work:.1f} times; "
-        + (less if speed.work > speed.ratio else "here the cache gains even more.")
+        f"Measured on this server: {blocks} of {speed.tokens} tokens each way, alternating, after a"
+        f" one-token prompt; medians. The server may be shared and busy: trust the ratio more than the"
+        f" speeds. By FLOPs it would be {speed.work:.1f} times; "
+        + (less if speed.work > speed.ratio else "here the cache gains even more than that.")
     )
 
 
 # Its bytes --------------------------------------------------------------------------------------
 
-CANNOT_SHARE = "Only the mixer “attention” can share key-value heads; this one has as many as heads."
+CANNOT_SHARE = "Only the mixer “attention” can share key-value heads; this one has one per head."
 PUBLISHED = "Published models, at the same length"
 
 
@@ -345,12 +349,14 @@ def bytes_taken(sharing: Sharing, heads: int, tokens: int) -> str:
     """Says what a cache takes with so many key-value heads."""
     saved = sharing.saved(heads)
     less = (
-        f", {saved:g} times less than with a key head each.**" if saved > 1 else ", the most it can take.**"
+        f", {saved:g} times less than with multi-head attention.**"
+        if saved > 1
+        else ", the most it can take.**"
     )
     return (
         f"**With {heads} of {sharing.heads} key-value heads the cache of {tokens:,} tokens takes"
-        f" {gigabytes(sharing.sizes[heads].formula)}{less} The queries keep all their heads: a group of them"
-        " reads the same keys and values (Shazeer 2019, MQA; Ainslie et al. 2023, GQA)."
+        f" {gigabytes(sharing.sizes[heads].formula)}{less} All query heads stay; a group of them shares"
+        f" the same keys and values (Shazeer 2019, MQA; Ainslie et al. 2023, GQA)."
     )
 
 
@@ -362,13 +368,14 @@ def bytes_alt(ways: Sequence[str], sizes: Sequence[int]) -> str:
 def bytes_by_hand(size: CacheSize, context: int) -> str:
     """Returns the formula with its numbers, and the tensor that holds as much."""
     beyond = (
-        f" This model's own context is {context:,}; at more the numbers hold for one trained for it."
+        f" This model's own context is {context:,}; beyond it the numbers hold for a model trained for"
+        f" that length."
         if size.tokens > context
         else ""
     )
     shape = " × ".join(f"{n:,}" for n in size.shape)
     return (
-        f"layers · 2 · kv_heads · d_head · T · bytes of a number = {size.numbers} = **{size.formula:,} bytes"
+        f"n_layers · 2 · kv_heads · d_head · T · bytes per number = {size.numbers} = **{size.formula:,} bytes"
         f" = {gigabytes(size.formula)}**\n\n{'✓' if size.tensor == size.formula else '✗'} The tensor that the"
         f" engine's `KVCache` makes for it has the shape {shape} (layer, key or value, text, kv_head,"
         f" position, d_head) in {size.dtype}: {size.tensor:,} bytes.{beyond}"
@@ -386,8 +393,9 @@ def published(models: Sequence[tuple[str, Preset]], tokens: int) -> str:
     """Says what is drawn of published models, and where their sizes come from."""
     notes = " · ".join(_note(title, preset, tokens) for title, preset in models)
     return (
-        "Full colour: as published. Pale: the same model with a key head each (MHA), with 8 shared ones"
-        f" (GQA), or with one for all (MQA). {notes}. Mistral attends to a window of 4,096, so its own cache"
+        f"Full colour: as published. Pale: the same model with one key-value head per query head (MHA),"
+        f" with 8 shared ones (GQA), or with a single one (MQA). {notes}. Mistral attends to a window of"
+        f" 4,096, so its own cache"
         " need not grow beyond that."
     )
 
@@ -396,7 +404,7 @@ def _note(title: str, preset: Preset, tokens: int) -> str:
     c = preset.model.resolved()
     over = f"; beyond its context of {c.context:,}" if tokens > c.context else f"; context {c.context:,}"
     return (
-        f"{title}: {c.n_layers} layers, {c.n_kv_heads} of {c.n_heads} key-value heads of {c.d_head}{over}"
+        f"{title}: {c.n_layers} blocks, {c.n_kv_heads} of {c.n_heads} key-value heads of {c.d_head}{over}"
         f" ({safe(preset.source or '')})"
     )
 
@@ -408,29 +416,30 @@ ONE_TOKEN = "This model sees one token at a time: there is no earlier key to com
 
 def changes_alt(with_mask: CacheStability, without_mask: CacheStability) -> str:
     return (
-        f"Largest change of an earlier key or value by layer: at most {with_mask.most:.2g} with the causal"
+        f"Largest change of an earlier key or value by block: at most {with_mask.most:.2g} with the causal"
         f" mask, up to {without_mask.most:.2g} without."
     )
 
 
 def largest_change(stability: CacheStability, tokens: int) -> str:
     return (
-        f"largest change of any key or value of the first {tokens} tokens when one more is read; the largest"
-        f" of them is {stability.largest:.3g}"
+        f"largest change of any key or value of the first {tokens} tokens when one more is read; the"
+        f" largest magnitude is {stability.largest:.3g}"
     )
 
 
 def read_twice(newest: str, layers: int, *, rounded: bool) -> str:
     """Says how earlier keys and values were compared."""
-    above = "This model has no layer above it, whose keys and values would change. " if layers == 1 else ""
+    above = "This model has no block above it, whose keys and values would change. " if layers == 1 else ""
     rest = (
-        "Differences around a ten-millionth are rounding: sums of another size are added in another order."
+        "Differences around a ten-millionth are rounding: the sums are computed in a different order."
         if rounded
         else ""
     )
     return (
-        f"The text is read twice: without its newest token, “{newest}”, and with it. In layer 0 nothing has"
-        " been mixed yet: its keys and values come from each token's own embedding, mask or not."
+        f"The text is read twice: without its newest token, “{newest}”, and with it. In block 0 nothing"
+        f" has been mixed yet: its keys and values come from each token's own embedding, with or without"
+        f" the mask."
         f" {above}{rest}"
     )
 
@@ -438,15 +447,15 @@ def read_twice(newest: str, layers: int, *, rounded: bool) -> str:
 # Beam search ------------------------------------------------------------------------------------
 
 WIDTH_HINT = "Branches kept at each step. 1 is greedy decoding."
-DEPTH_HINT = "Tokens written at most."
+DEPTH_HINT = "Maximum number of tokens."
 PENALTY_HINT = (
     "Finished branches are compared by sum / length^penalty: 0 favours short ones, above 1 long ones. It"
-    " matters only where branches can end early. The search continues to the full depth, as Hugging Face's"
-    " with"
+    " matters only where branches can end early. The search continues to the full depth, as Hugging"
+    " Face's with"
     ' early_stopping="never"; its default may stop before.'
 )
-STOP_HINT = "A token that ends with this sign finishes its branch."
-RIVAL_SEED = "Of the sample that the winner is compared with."
+STOP_HINT = "A token that ends with this character finishes its branch."
+RIVAL_SEED = "Seed of the sample that the winner is compared with."
 
 
 def dropped(tokens: int, context: int) -> str:
@@ -466,10 +475,10 @@ def tree_alt(steps: int, width: int, winner: str) -> str:
 def sample(rivals: Rivals, text: str) -> str:
     """Compares a sample with the winner."""
     if rivals.winner.total <= rivals.sample.total:
-        return "This sample is more probable than the winner: a pruned branch can be."
+        return "This sample is more probable than the winner: beam search is not exact."
     return (
         f"The sample, “{text}”, is {times(rivals.winner.times(rivals.sample))} times less probable than the"
-        " winner. People's own text is not the likeliest either: of good models, a sample often reads better"
+        " winner. Human text is not the most likely either: with good models, a sample often reads better"
         " than the winner (Holtzman et al. 2020). Judge for yourself."
     )
 
@@ -495,7 +504,7 @@ def verdict(rivals: Rivals, width: int) -> str:
             if width == 1
             else ": none of the branches it kept turned out more probable."
         )
-        return f"**Here width {width} finds what greedy decoding finds**{why}"
+        return f"**Width {width} finds the same text as greedy decoding**{why}"
     if rivals.verdict == "shorter":
         return (
             f"**The beam's text is {more} times as probable as the greedy one, and shorter**: {ours} tokens"
@@ -503,8 +512,8 @@ def verdict(rivals: Rivals, width: int) -> str:
         )
     if rivals.verdict == "likelier":
         return (
-            f"**The beam's text is {more} times as probable as the greedy one**: somewhere the likeliest"
-            " token led into a less likely text."
+            f"**The beam's text is {more} times as probable as the greedy one**: at some step the most"
+            f" likely token led to a less likely text."
         )
     lengths = f"it is {ours} tokens long, the greedy one {greedy}"
     return f"**The beam's text has the better score, not the higher probability**: {lengths}."

@@ -34,7 +34,7 @@ def stage_map(words: Sequence[str], values: np.ndarray, stages: Sequence[str]) -
         [heat],
         margin={"l": 8, "r": 8, "t": 8, "b": 40 + LETTER * tall},
         showlegend=False,
-        xaxis=token_axis(words, "token, likeliest first", upright=tall > 0),
+        xaxis=token_axis(words, "token, most likely first", upright=tall > 0),
         yaxis={"autorange": "reversed", "showgrid": False, "ticks": ""},
     )
 
@@ -113,7 +113,7 @@ def shares(words: Sequence[str], probabilities: np.ndarray, drawn: np.ndarray) -
     return go.figure(
         [bars, marks],
         margin={"l": 48, "r": 8, "t": 30, "b": 44 + LETTER * tall},
-        xaxis=token_axis(words, "token, likeliest first", upright=tall > 0),
+        xaxis=token_axis(words, "token, most likely first", upright=tall > 0),
         yaxis={"rangemode": "tozero"},
     )
 

@@ -19,10 +19,12 @@ def nucleus(logits: np.ndarray) -> Guess | None:
     n = truth.numbers
     kept = f"{n['found']:,.0f}"
     said = {
-        "sum": f"Added up from the likeliest, {kept} are the fewest that reach 90%.",
-        "each": "That counts the tokens of 10% and more. The 0.9 is for the sum, not for each token.",
-        "share": "That is 90% of the vocabulary. The 0.9 is a share of the probability, not of the tokens.",
-        "below": "Their sum is still below 90%: the token that crosses the line is kept, too.",
+        "sum": f"Summed from the most likely down, {kept} is the smallest set that reaches 90%.",
+        "each": "That counts the tokens of 10% and more. The 0.9 applies to the sum, not to each token.",
+        "share": (
+            "That is 90% of the vocabulary. The 0.9 is a share of the probability mass, not of the tokens."
+        ),
+        "below": "Their sum is still below 90%: the token that crosses the threshold is also kept.",
     }
     in_order = sorted(truth.offered, key=n.__getitem__)
     choices, right = offered(truth, {name: Choice(f"{n[name]:,.0f}", said[name]) for name in in_order})
@@ -48,7 +50,7 @@ def colder(logits: np.ndarray, vocabulary: Sequence[str]) -> Guess | None:
         " the square.",
         "doubled": "The logits are divided by the temperature, not the probabilities; so the ratio"
         " is not doubled.",
-        "same": "The order stays, the ratio does not: the difference of their logits is divided, too.",
+        "same": "The order stays, the ratio does not: the difference of their logits is divided as well.",
     }
     choices, right = offered(
         truth, {name: Choice(f"{n[name]:.2f} times", said[name]) for name in ("same", "doubled", "squared")}

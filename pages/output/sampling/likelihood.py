@@ -38,7 +38,7 @@ def draw_likelihood(subject: Subject) -> None:
         _bars(subject, found)
     with chain:
         st.markdown(words.chain(found))
-    explain.answer(words.scored(found, "letters" if subject.config.vocab_size < 300 else "tokens"))
+    explain.answer(words.scored(found, "character" if subject.config.vocab_size < 300 else "token"))
     explain.measure_it(_others)
     explain.by_hand(_by_hand, subject, found)
 
@@ -70,7 +70,7 @@ def _others() -> None:
     st.caption(words.LADDER)
 
 
-@st.cache_data(max_entries=1, show_spinner="Counting pairs …")
+@st.cache_data(max_entries=1, show_spinner="Counting bigrams …")
 def _ours() -> dict[str, float]:
     """Validation losses in nats, by the names of the ladder."""
     found: dict[str, float] = {}

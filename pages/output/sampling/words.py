@@ -15,23 +15,24 @@ STAGES_QUESTION = "How do logits become one token?"
 MODES = {"stages": "One draw", "draws": "A thousand draws"}
 STAGES = Words(
     see=(
-        "A row for each of the likeliest tokens, a column for each stage. Bars are probabilities, $p_i ="
+        "A row for each of the most likely tokens, a column for each stage. Bars are probabilities, $p_i ="
         " e^{l_i} / \\sum_j e^{l_j}$, over the tokens that are left. A hatched cell says which stage"
         " removed the token. The order is Hugging Face's: penalty, temperature, top-k, top-p, min-p.\n\n"
-        "Of a thousand draws: bars are shares, the upright marks are the probabilities. Beside them, their"
-        " distance against the number of draws, both logarithmic."
+        "For a thousand draws: bars are the shares drawn, vertical marks the probabilities. Beside them,"
+        " their distance against the number of draws, both on log scales."
     ),
     why=(
-        "The model gives a number for every token and no choice. How the choice is made decides between"
-        " dull, lively and mad, with the same weights. One sample says little about a model: how far shares"
-        " stray from probabilities shrinks as $1/\\sqrt{n}$. For one more digit, draw a hundred times as"
-        " often."
+        "The model outputs a logit for every token, not a choice. The sampling settings decide whether"
+        " text is dull, lively or incoherent, with the same weights. Top-k keeps a fixed number of"
+        " tokens; the number that top-p keeps changes with the distribution. One sample says little about"
+        " a model: the error of the shares shrinks as $1/\\sqrt{n}$, so one more digit takes a hundred"
+        " times as many draws."
     ),
     attempt=(
         "Set the temperature to 1.5 and watch the tail grow, then cut it with top-p 0.9. Set it to 0: one"
-        " token is left, and the seed no longer matters. Then move the penalty: it touches only tokens of"
-        " the text so far.\n\nDraw a thousand times, then change the seed: the first draws differ, the"
-        " thousandth histogram hardly."
+        " token is left, and the seed no longer matters. Then move the penalty: it affects only tokens"
+        " already in the text.\n\nDraw a thousand times, then change the seed: the first draws differ,"
+        " the final histogram hardly."
     ),
 )
 
@@ -39,60 +40,59 @@ TEMPERATURES_QUESTION = "What does temperature do?"
 TEMPERATURES = Words(
     see=(
         "The same logits divided by five temperatures $\\tau$ before the softmax: $p_i \\propto e^{l_i /"
-        " \\tau}$. Below each, the beginning of a text that the model wrote with it; “Measure it” has all of"
-        " it."
+        " \\tau}$. Below each, the beginning of a text sampled at it; “Measure it” has the whole text."
     ),
     why=(
-        "Low temperatures repeat what is safe, high ones let the unlikely in, and one unlikely token"
-        " leads to the next. 0.8 is a usual compromise."
+        "Low temperatures repeat what is safe, high ones let unlikely tokens in, and one unlikely token"
+        " leads to the next. 0.8 is a common compromise."
     ),
     attempt=(
         "Read from left to right. Then take a run of yours and drag the step back: an untrained model"
         " writes noise at every temperature."
     ),
 )
-CHOICES = (
-    "Choices are $e$ to the entropy: as uncertain as a choice among that number of equally likely tokens."
-)
+CHOICES = "Choices are $e$ to the entropy: the number of equally likely tokens with the same uncertainty."
 
 LIKELIHOOD_QUESTION = "How is a text scored?"
 LIKELIHOOD = Words(
     see=(
-        "For each token of the text, how surprised the model was after reading all before it: $-\\ln p$. The"
-        " line is the mean, the dotted one what guessing among all tokens would cost. The first token has"
+        "For each token of the text, how surprised the model was after reading all before it: $-\\ln p$."
+        " The line is the mean, the dotted one the cost of a uniform guess. The first token has"
         " nothing before it, so it is not scored."
     ),
     why=(
-        "By the chain rule, $p(x_1 \\dots x_T) = \\prod_t p(x_t \\mid x_{<t})$. The product is too small to"
-        " read, so one takes the logarithm and the mean: the loss. In training the mean goes over all"
-        " tokens of a mini-batch, and every step lowers it. $e$ to the loss is the perplexity, the number"
-        " of equally likely choices."
+        "By the chain rule, $p(x_1 \\dots x_T) = \\prod_t p(x_t \\mid x_{<t})$. The product is too small"
+        " to read, so we take the logarithm and the mean: the loss. In training the mean is over all"
+        " tokens of a mini-batch, and gradient descent lowers it. $e$ to the loss is the perplexity, the"
+        " number of equally likely choices that would be as hard (the effective branching factor)."
     ),
     attempt=(
-        "Write nonsense, then a line of Shakespeare. Swap two characters: the surprise is at the swap, and at"
-        " what follows. “Measure it” has the perplexities that others published."
+        "Write nonsense, then a line of Shakespeare. Swap two characters: the surprise is at the swap and"
+        " just after it. “Measure it” has published perplexities."
     ),
 )
-ONE_TOKEN = "A text of one token has nothing to be scored after: write a longer one."
+ONE_TOKEN = "A text of one token has nothing to score: write a longer one."
 DIVERGED = (
-    "No logit is a finite number: this model has diverged, and the text has no probability. Look at an"
-    " earlier step."
+    "The logits are not finite (NaN or inf): this model diverged, so the text has no probability. Choose"
+    " an earlier step."
 )
 RUNGS = {
-    "guessing": "guessing among all 65",
-    "pairs": "counting pairs (bigram)",
-    "4 layers": "Transformer, 4 layers",
-    "8 layers": "Transformer, 8 layers",
+    "guessing": "uniform guess among 65",
+    "pairs": "bigram counts",
+    "4 layers": "Transformer, 4 blocks",
+    "8 layers": "Transformer, 8 blocks",
 }
 LADDER = (
-    "Published: a university lecture's models on Tiny Shakespeare, by their *training* loss, which is lower"
-    " than the one on held-out text. Here: the held-out tenth of the same text; the four layers are the"
-    " shipped"
-    " classic model. Perplexities compare only where tokens are the same: these are of characters."
+    "Published: a university lecture's models on Tiny Shakespeare, by their *training* loss, which is"
+    " lower than their validation loss. Here: the held-out tenth of the same text; the four blocks are"
+    " the shipped classic model. Perplexities compare only for the same tokens: these are per character."
 )
 
 
-NO_SAMPLES = "This model looks both ways and fills gaps; it does not write on, so there are no samples."
+NO_SAMPLES = (
+    "This model attends in both directions and fills gaps; it does not continue a text, so there are no"
+    " samples."
+)
 ENGINE_DRAWS = "The engine's own thousand draws, with the same random numbers as the browser's."
 
 
@@ -105,13 +105,13 @@ def engine_result(token: str, index: int) -> str:
 
 def no_logits(why: str) -> str:
     return (
-        f"{why[:1].upper()}{why[1:]}. The weights have grown beyond all numbers, as they do when a training"
-        " diverges: look at an earlier step, or at another model."
+        f"{why[:1].upper()}{why[1:]}. The weights are not finite, as happens when training diverges:"
+        f" choose an earlier step or another model."
     )
 
 
 def stages_alt(tokens: int, stages: int) -> str:
-    return f"Probability of the {tokens} likeliest tokens after each of {stages} stages, by the engine."
+    return f"Probability of the {tokens} most likely tokens after each of {stages} stages, by the engine."
 
 
 def shares_alt(draws: int, tokens: int) -> str:
@@ -131,37 +131,39 @@ def scored_alt(scored: Scored, tokens: int) -> str:
 
 
 def after(token: str) -> str:
-    """Says where somebody has chosen to look."""
+    """Names the chosen position."""
     return f"What follows “{token}”."
 
 
 def after_the_chosen(token: str, torn: int) -> str:
     """Says where a reader begins, and why there."""
-    return f"What follows “{token}”, the last position with an effective choice of {torn} tokens or more."
+    return f"What follows “{token}”, the last position with {torn} or more effective choices."
 
 
 def in_place(token: str, gap: bool) -> str:
     """Says which token a model that fills gaps puts at each place."""
     if gap:
-        return f"What could stand in the last gap, “{token}”: this model does not say what follows."
-    return f"Candidates for “{token}”, which it sees: it predicts the token there, not the next one."
+        return f"Candidates for the last gap, “{token}”: this model does not predict what follows."
+    return (
+        f"Candidates for the position of “{token}”, which it sees: it predicts that token, not the next one."
+    )
 
 
 def left(outcome: Outcome) -> str:
     """Says what the stages leave."""
     are = "is" if outcome.left == 1 else "are"
     return (
-        f"**{outcome.left:,} of {outcome.vocab:,} tokens {are} left to draw from**, as uncertain as among"
-        f" **{outcome.after:.1f}** equally likely ones ({outcome.before:.1f} before)."
+        f"**{outcome.left:,} of {outcome.vocab:,} tokens {are} left to draw from**, with"
+        f" **{outcome.after:.1f}** effective choices ({outcome.before:.1f} before)."
     )
 
 
 def drawn(tally: Tally, seed: int, token: str, likely: int) -> str:
     """Says how often the likeliest token came, and how far all shares strayed."""
     return (
-        f"In {tally.total:,} draws with seed {seed}, “{token}” came **{tally.counts[likely]} times**;"
-        f" {tally.expected[likely]:.0f} were expected. All shares together are {tally.away:.1%} away from the"
-        " probabilities."
+        f"The error of the shares shrinks as $1/\\sqrt{{n}}$. In {tally.total:,} draws with seed {seed},"
+        f" “{token}” came up **{tally.counts[likely]} times** ({tally.expected[likely]:.0f} expected);"
+        f" all shares together are {tally.away:.1%} off."
     )
 
 
@@ -175,16 +177,15 @@ def temperature(
     low, high = first.probabilities[order[0]], last.probabilities[order[0]]
     if high > SURE:
         return (
-            "**Temperature τ divides the logits before the softmax.** Here the model is so sure that it"
-            " hardly"
-            f" matters: the favourite, “{token}”, has **{low:.0%}** at τ = {temperatures[0]:g} and still"
-            f" **{high:.0%}** at τ = {temperatures[-1]:g}. Choose a token after which more is open."
+            f"**Temperature τ divides the logits before the softmax.** Here the model is so sure that it"
+            f" hardly matters: “{token}” has **{low:.0%}** at τ = {temperatures[0]:g} and still"
+            f" **{high:.0%}** at τ = {temperatures[-1]:g}. Choose a more uncertain position."
         )
     return (
-        "**Temperature τ divides the logits before the softmax.** Low is tame: at"
-        f" τ = {temperatures[0]:g} the favourite, “{token}”, has **{low:.0%}**, and the draw is as open as"
-        f" among {first.choices:.1f} equally likely tokens. High is wild: at τ = {temperatures[-1]:g} it has"
-        f" **{high:.0%}**, as among {last.choices:.1f}."
+        f"**Temperature τ divides the logits before the softmax.** Low sharpens the distribution: at τ ="
+        f" {temperatures[0]:g} the most likely token, “{token}”, has **{low:.0%}** ({first.choices:.1f}"
+        f" effective choices). High flattens it: at τ = {temperatures[-1]:g} it has **{high:.0%}**"
+        f" ({last.choices:.1f})."
     )
 
 
@@ -192,10 +193,9 @@ def scored(scored: Scored, noun: str) -> str:
     """Says what the loss of a text is, and what it means."""
     likelihood = scored.likelihood
     return (
-        f"By the chain rule, from the probability of each token given those before it: the loss is"
-        f" **{likelihood.nats:.2f} nats per token** (perplexity **{likelihood.perplexity:.1f}** {noun}); a"
-        " uniform"
-        f" guess would cost {scored.guessing:.2f}."
+        f"By the chain rule, token by token: the loss of this text is **{likelihood.nats:.2f} nats** per"
+        f" {noun} (perplexity **{likelihood.perplexity:.1f}**); a uniform guess would cost"
+        f" {scored.guessing:.2f}."
     )
 
 

@@ -187,7 +187,9 @@ def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic)
     found = separation(every, names, classes, counts=counts)
     within, across = found.within, found.across
     told = said(page)
-    assert f"**Tokens of one class are {within - across:+.3f} more alike (in cosine) than others;**" in told
+    assert (
+        f"**Tokens of one class are {within - across:+.3f} more similar (mean cosine) than others;**" in told
+    )
     assert f"${within:+.4f}$" in told and f"${across:+.4f}$" in told
     free, like, truth = drawn["embed_null"].traces
     assert truth["x"] == [pytest.approx(within - across, abs=1e-5)]
@@ -203,7 +205,7 @@ def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic)
     fresh = separation(
         build(classic.config).embedding.detach().numpy(), names, classes, counts=counts, shuffles=100
     )
-    assert f"A fresh model of this shape scores {fresh.difference:+.3f}".replace("-", "−") in told
+    assert f"An untrained model of this shape scores {fresh.difference:+.3f}".replace("-", "−") in told
     by_class = page.dataframe[0].value.set_index("class")
     row, vowels = by_class.loc["vowels"], found.by_class["vowels"]
     assert row["tokens"] == vowels.tokens and row["its tokens"].split()[0] == "e"
@@ -308,13 +310,13 @@ def test_letters_as_they_come_out(manager: StageManager, drawn: Any) -> None:
 
 @pytest.mark.parametrize(
     ("rank", "near_c", "verdict"),
-    [(2, 9, "so the sum brings it nearer"), (3, 3, "not needed"), (7, 4, "so the sum takes it farther away")],
+    [(2, 9, "so the arithmetic helps"), (3, 3, "not needed"), (7, 4, "so the arithmetic hurts")],
 )
 def test_an_analogy_is_told_with_both_places(rank: int, near_c: int, verdict: str) -> None:
     found = Analogy((0, 1, 2), 3, np.array([1, 4, 3]), np.array([0.9, 0.5, 0.4]), rank, near_c)
     said = words.answered(found, ["man", "king", "woman", "queen"], ["king", "prince", "queen"])
     assert said.startswith(
-        "**“king” − “man” + “woman” lands nearest to “king”, one of the three that went in.** Without the"
+        "**“king” − “man” + “woman” lands nearest to “king”, one of the three inputs.** Without the"
         " three, “queen” comes "
     )
     assert f"**{words.ordinal(rank)}**; among the neighbours of “woman” alone it is" in said

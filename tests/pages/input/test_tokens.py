@@ -122,11 +122,11 @@ def test_why_pieces_of_words_is_answered_from_the_text_that_is_shown(monkeypatch
         f"**{len(text)} characters become {left} tokens**: {times:.1f} times shorter, so attention compares"
         f" **{times**2:.1f} times fewer pairs**"
     ) in said(page)
-    assert page.header[0].value == "How does BPE (byte-pair encoding) build its tokens?"
+    assert page.header[0].value == "How does BPE build its tokens?"
     # a word that is not there: "café" and "abc" as one
     new, own = "caféabc", watch(text, 6).tokenizer
     assert (
-        f"A list of whole words has no entry for a new one such as “{new}”; BPE spells it in"
+        f"A word-level vocabulary has no entry for a new word such as “{new}”; BPE spells it in"
         f" **{len(own.encode(' ' + new))} pieces**." in said(page)
     )
     table = page.table[0].value

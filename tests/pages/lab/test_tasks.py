@@ -167,7 +167,7 @@ def test_a_carry_that_runs_on_is_what_is_left_to_go_wrong(manager: StageManager)
             right[carried(one.question)].append(one.right)
         on, elsewhere = (np.mean(right[there]) for there in (True, False))
         assert (
-            f"{task.title}: **{on:.1%}** right where a carry runs on ({len(right[True])} sums),"
+            f"{task.title}: **{on:.1%}** right where a carry propagates ({len(right[True])} sums),"
             f" {elsewhere:.1%} elsewhere." in answer
         )
         assert on < elsewhere or name == "addition_reversed", "the words say that it is the harder half"

@@ -496,7 +496,7 @@ def test_bytes_for_every_number_of_heads_and_kind_of_number(dtype: str, heads: i
     assert f"has the shape 4 × 2 × 1 × {heads} × 1,024 × 32" in words
     assert f"**With {heads} of 4 key-value heads the cache of 1,024 tokens takes {gigabytes(size)}" in words
     assert ("times less" in words) == (heads != 4)
-    assert heads == 4 or f", {4 // heads} times less than with a key head each.**" in words
+    assert heads == 4 or f", {4 // heads} times less than with multi-head attention.**" in words
     assert "70B: 80 layers, 8 of 64" in words and "Touvron et al" in words
     own = drawn["kv_heads_figure"]
     assert own.traces[0]["x"] == [4 * 2 * n * 32 * 1024 * number for n in (4, 2, 1)]

@@ -32,7 +32,7 @@ from engine.model import Transformer
 from engine.weights.checkpoints import Checkpoint
 from pages.input.positions.bench_choice import Variant, name_of
 from pages.input.positions.shared import signed
-from ui.text.numbers import minus, number, scientific
+from ui.text.numbers import minus, number
 
 TITLES: dict[Position, str] = {name: SCHEMES[name].title for name in ALL}  # as they are written everywhere
 

@@ -97,7 +97,7 @@ def _to_link(text: str) -> None:
     fits = len(text) <= LINK and len(quote(text)) <= LINK
     widgets.write_url(TEXT, None if text == LINE or not fits else text)
     if not fits:
-        st.caption("The text is too long for the link: whoever opens the link sees another text.")
+        st.caption("The text is too long for the link: people who open it see another text.")
 
 
 def choose_source(key: str, label: str, hint: str) -> str:

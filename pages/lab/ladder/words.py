@@ -36,7 +36,7 @@ SELF_TERM = "Why a character attends to itself"
 NOTHING_NEW = "No new code: only a number differs."
 NOT_STORED = "There is no stored race here: `python -m engine.experiments races ladder` makes it."
 SEEDS = "The same runs with other seeds: initial weights and batches differ. Validation losses, nats."
-LOWEST = "The lowest rung: there is none below it."
+LOWEST = "This is the lowest rung."
 FEW = "Choose at least two rungs."
 EXPLAINED = {"parts": "values", "healthy": "their own matrix", "raw_values": "the stream itself"}
 

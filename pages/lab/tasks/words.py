@@ -246,19 +246,17 @@ def order(views: Sequence[RunView]) -> str:
     solved = sorted((step, name) for name, step in firsts.items() if step is not None)
     sentences = []
     if solved:
-        when = ", ".join(f"at step **{step:,}** by *{name}*" for step, name in solved)
-        later = _later([step for step, _ in solved])
-        said.append(f"{SOLVED:.0%} of held-out sums are solved {when}{later}")
+        (step, first), others = solved[0], solved[1:]
+        later = "".join(f", {other - step:,} steps before *{name}*" for other, name in others if other > step)
+        sentences.append(
+            f"*{first}* is learned first: {SOLVED:.0%} of held-out sums are right at step **{step:,}**{later}"
+        )
     for view in views:
         newest = view.history.evaluations[-1] if view.history.evaluations else None
         if firsts[name_of(view)] is None and newest is not None and newest.task is not None:
             share = f"**{newest.task.validation:.0%}** of held-out sums"
-            said.append(f"*{name_of(view)}* solves {share} at step {newest.step:,}")
-    return "; ".join(said) + "." if said else "No run has been evaluated yet."
-
-
-def _later(steps: Sequence[int]) -> str:
-    return f": {steps[-1] - steps[0]:,} steps later" if steps[-1] > steps[0] else ""
+            sentences.append(f"*{name_of(view)}* solves {share} at step {newest.step:,}")
+    return "; ".join(sentences) + "." if sentences else "Nothing has been validated yet."
 
 
 def order_alt(curves: Sequence[Solved]) -> str:

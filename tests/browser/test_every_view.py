@@ -32,8 +32,8 @@ LESS = {
         ),
         0.4: ("Round trip", "RoPE", "Live"),
         0.45: ("Steering",),
-        0.35: ("Side by side", "Three", "Whole square"),
-        0.3: ("Temperatures",),
+        0.35: ("Extrapolation", "Three", "Whole square"),
+        0.3: ("Temperature",),
     }.items()
     for view in views
 }

@@ -72,12 +72,12 @@ def test_every_part_of_what_came_out(level, split, drawn):
     left, size = lengths[-1], len(text.encode())
     told = said(page)
     base = 256 if level == "byte" else len(set(text))
-    assert f"**{start} → {left} tokens** after 6 merges, {left / start:.1%} of the start" in told
-    assert f"{len(text) / left:.2f} characters and {size / left:.2f} bytes for each token" in told
+    assert f"**{start} → {left} tokens** after 6 merges, {left / start:.1%} of the original length" in told
+    assert f"{len(text) / left:.2f} characters and {size / left:.2f} bytes per token" in told
     assert f"with a vocabulary of {base + 6}." in told and "You asked for" not in told
     half = next(k for k, n in enumerate(lengths) if start - n >= (start - left) / 2)
-    assert (f"The first {half} merges did half of the work" in told) == (half < 3)
-    assert f"Learned from your text: {len(text)} characters" in told
+    assert (f"The first {half} merges did half of the compression" in told) == (half < 3)
+    assert f"Trained on your text: {len(text)} characters" in told
     measures = {
         "tokens left, % of the start": [100 * n / start for n in lengths],
         "characters per token": [len(text) / n for n in lengths],
@@ -102,9 +102,12 @@ def test_every_part_of_what_came_out(level, split, drawn):
     assert bars.traces[0]["x"] == ways["tokens at the start"].tolist() == [size, size, len(text), len(text)]
     assert bars.traces[1]["x"] == ways["tokens left"].tolist()
     assert np.allclose(ways["characters per token"], len(text) / ways["tokens left"])
-    assert ways["way"].tolist()[1] == "bytes, left whole" and "learned by heart" not in page.caption[-1].value
+    assert ways["way"].tolist()[1] == "bytes, left whole" and "memorised" not in page.caption[-1].value
     crossing = int(ways["tokens that cross a word border"].iloc[1])
-    assert crossing and f"Left whole, {crossing} of the tokens learned from bytes run across" in said(page)
+    assert (
+        crossing
+        and f"Without splitting, {crossing} of the tokens learned from bytes cross a word" in said(page)
+    )
     page.get_by_key("bpe_part").set_value("tiktoken").run()
     told = said(page)
     assert (f"agree in all {left} tokens" in told) == (level == "byte")
@@ -431,7 +434,8 @@ def test_what_a_vocabulary_costs(drawn: dict[str, Any]) -> None:
     new = listed.encode(manual[end:])
     missed = new.count(-1) / len(new)
     assert (
-        f"{listed.vocab_size:,} whole words would still miss **{missed:.1%}** of those in new text" in words
+        f"{listed.vocab_size:,} whole words would still miss **{missed:.1%}** of the words in new text"
+        in words
     )
     model = ModelConfig(vocab_size=w, d_model=128, n_layers=2, n_heads=2, position="rope")
     share = w * 128 / sum(p.numel() for p in build(model, device="meta").parameters())
@@ -491,8 +495,8 @@ def test_what_comes_back_and_what_has_no_id(monkeypatch: pytest.MonkeyPatch) -> 
     assert rows["BPE"].cut.ids.tolist() == learned.encode(text)
     assert rows["BPE"].note == f"back: “{text}”, character for character"
     words = said(page)
-    assert f"**“☃” is none of the {len(alphabet)} known characters, so it has no id**" in words
-    assert f"**its {len(learned.encode(text))} ids come back as the text**" in words
+    assert f"**“☃” is not one of the {len(alphabet)} known characters, so it has no id**" in words
+    assert f"**its {len(learned.encode(text))} ids decode to the text**" in words
     glitch = next(t.value for t in page.table if "tokens" in t.value.columns)
     assert glitch.iloc[0]["tokens"] == str(len(stand_in("gpt2").encode(" SolidGoldMagikarp")))
 

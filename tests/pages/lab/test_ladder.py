@@ -91,7 +91,7 @@ def test_the_chosen_step_is_drawn_from_the_rung_below(drawn) -> None:
     np.testing.assert_allclose(points["x"], [min(losses[LADDER[n].title], 3.75) for n in names], rtol=1e-6)
     assert points["text"][names.index("positions")] == f"{after:.2f}"
     shown = dict(baselines(corpora.load("shakespeare")))
-    wanted = {"letters counted": shown["unigram"], "pairs": shown["bigram"], "triples": shown["trigram"]}
+    wanted = {name: shown[name] for name in ("unigram", "bigram", "trigram")}
     assert {note["text"]: note["x"] for note in figure.layout["annotations"]} == pytest.approx(wanted)
     assert sorted(line["x0"] for line in figure.layout["shapes"]) == pytest.approx(sorted(wanted.values()))
 
@@ -161,9 +161,9 @@ def test_shares_after_th_and_sh(other: str, drawn) -> None:
 
     said = answer(opened("pairs", ladder_seeing=other))
     text, last, seeing = found["text"], found["rungs"]["last"], found["rungs"][other]
-    assert f"After **th** comes an e in **{share(text, 'th')}** of all cases" in said
+    assert f"After **th** comes an e in **{share(text, 'th')}** of cases" in said
     assert f", after **sh** in **{share(text, 'sh')}**" in said
-    assert share(last, "th") == share(last, "sh") and f"says **{share(last, 'th')}** both times" in said
+    assert share(last, "th") == share(last, "sh") and f"gives **{share(last, 'th')}** both times" in said
     assert share(seeing, "th") in said and share(seeing, "sh") in said
     apart = sum(abs(a - b) for a, b in zip(seeing["th"], seeing["sh"], strict=True)) / 2
     assert ("hardly" in said) == (apart < 0.05) == (other == "attention-1")
@@ -248,7 +248,7 @@ def test_every_question_has_its_answer(name: str) -> None:
     key = "validation_bits" if name == "cuts" else "validation_loss"
     found = {run["name"]: run["looks"][-1][key] for run in runs}
     best, worst = min(found, key=found.__getitem__), max(found, key=found.__getitem__)
-    unit = "bits a letter" if name == "cuts" else "nats"
+    unit = "bits per character" if name == "cuts" else "nats"
     first = f"Lowest: **{best}** with **{found[best]:.2f} {unit}**"
     assert f"{first}; highest: {worst} with {found[worst]:.2f}" in said
     assert f", {found[worst] - found[best]:.2f} apart" in said

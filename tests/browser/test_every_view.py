@@ -19,7 +19,7 @@ LESS = {
         # strips of letters, and grids, whose size is their own; that of Parameters by hand is a list of formulas
         0.5: (
             "Running",
-            "Compare",
+            "Tokenizers",
             "Token by token",
             "KV cache",
             "Forward pass",
@@ -38,7 +38,7 @@ LESS = {
     for view in views
 }
 # forms, tables and lists; the drawing of a published model keeps its form and is not a figure to fill the screen
-NONE = {"Published models", "A wrong shape", "The doctor", "Why decoders", "Take along", "Quick reference"}
+NONE = {"Published models", "A wrong shape", "Diagnose", "Why decoders", "Take along", "Quick reference"}
 UNDRAWN = ("courses", "exercises")  # lists have no figure
 LOOKED_INTO = (  # with training time above them
     "shapes?shapes_view=pass",

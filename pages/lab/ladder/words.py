@@ -163,12 +163,12 @@ def compared(name: str, finish: Finish | None) -> str:
         return BEFORE
     unit = UNITS[finish.unit]
     best, worst = finish.best, finish.worst
-    when = "Lowest" if finish.complete else "So far lowest"
+    claim = "The choice matters" if finish.clear else "The choice hardly matters"
     text = (
-        f"{when}: **{best.name}** with **{finish.loss(best):.2f} {unit}**; highest: {worst.name} with"
-        f" {finish.loss(worst):.2f}, {finish.apart:.2f} apart"
+        f"{claim if finish.complete else 'So far'}: **{best.name}** has the lowest loss,"
+        f" **{finish.loss(best):.2f} {unit}**, {worst.name} the highest, {finish.loss(worst):.2f}"
+        f" ({finish.apart:.2f} apart{'' if finish.clear else ', within the variation between seeds'})."
     )
-    text += "." if finish.clear else ": no more than two seeds may differ by."
     text += ended_early(finish)
     if name.startswith("norms") and finish.unigram is not None:
         who = [line.name for line in finish.stalled]

@@ -53,7 +53,7 @@ show(
             ),
             View(
                 "sinks",
-                "Sinks",
+                "Attention sinks",
                 draw_sinks,
                 words_behaviour.sinks,
                 SUNK,
@@ -62,7 +62,7 @@ show(
             ),
             View(
                 "fact",
-                "A fact",
+                "Fact recall",
                 draw_fact,
                 words_behaviour.fact,
                 TRACED,
@@ -82,7 +82,7 @@ show(
             ),
             View(
                 "quantisation",
-                "Few bits",
+                "Quantisation",
                 draw_quantisation,
                 words_weights.QUANTISATION,
                 (rounded, twin),

@@ -56,7 +56,7 @@ show(
             ),
             View(
                 "steps",
-                "Steps",
+                "Step by step",
                 draw_steps,
                 words.STEPS,
                 STEPS,
@@ -65,7 +65,7 @@ show(
             ),
             View(
                 "switches",
-                "Switch off",
+                "Ablation",
                 draw_switches,
                 words_switches.SWITCHES,
                 (edits_for, compare),
@@ -92,7 +92,7 @@ show(
             ),
             View(
                 "self",
-                "Q, K",
+                "Why Q and K",
                 draw_self,
                 words_scores.SELF,
                 (self_term,),
@@ -101,7 +101,7 @@ show(
             ),
             View(
                 "shared-keys",
-                "Sharing",
+                "GQA / MQA",
                 draw_shared_keys,
                 words.SHARED_KEYS,
                 (Attention.scores, Attention.weighted_sum, shared_keys),

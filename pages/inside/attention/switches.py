@@ -110,7 +110,7 @@ def _controls(subject: Subject, place: int) -> Switches:
         there = scheme.present
         position = widgets.switch("Position", True, "attention_position", hint=hint, disabled=not there)
     off = widgets.select_several(
-        "Heads that are off (layer.head)",
+        "Ablated heads (block.head)",
         names,
         OFF,
         kind="list",
@@ -120,9 +120,9 @@ def _controls(subject: Subject, place: int) -> Switches:
         st.button("All", key="attention_off_all", on_click=_put, args=(names,), help=words.ALL_HINT)
         layers = list(range(config.n_layers))
         if len(layers) > widgets.FEW:
-            layers = [widgets.index("A layer", config.n_layers, "attention_off_layer")]
+            layers = [widgets.index("A block", config.n_layers, "attention_off_layer")]
         for i in layers:
-            hint = f"Switches the heads of layer {i} off, and only those."
+            hint = f"Ablates only the heads of block {i}."
             mine = _of_layer(i, names)
             st.button(f"Layer {i}", key=f"attention_off_{i}", on_click=_put, args=(mine,), help=hint)
         st.button("None", key="attention_off_none", on_click=_put, args=([],), help="All heads work again.")
@@ -241,7 +241,7 @@ def _each(subject: Subject, how: Ablation) -> None:
     if values is None:
         return
     found = missed(values)
-    alt = "Mean KL divergence when one head is switched off, one cell for each layer and head."
+    alt = "Mean KL divergence when one head is switched off, one cell for each block and head."
     table = head_table({"kl_nats": values})
     plot(
         head_heatmap(values, "KL (nats)"),

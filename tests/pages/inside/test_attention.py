@@ -40,10 +40,10 @@ def test_the_switches_say_what_changed(monkeypatch):
     only_this(monkeypatch, shipped(), "trained")
     page = opened(PAGE, attention_view="switches", measure="true")
     assert page.session_state["attention_off"] == ["0.0", "0.1", "0.2", "0.3"], "something is off at first"
-    assert "Without the heads of layer 0, the loss on this text goes from" in said(page)
-    assert "As an example the heads of layer 0 are off" in said(page)
+    assert "Without the heads of block 0, the loss on this text goes from" in said(page)
+    assert "As an example, the heads of block 0 are ablated" in said(page)
     page.button(key="attention_off_none").click().run()
-    assert "nothing has changed yet" in said(page) and "Everything is on" in said(page)
+    assert "nothing has changed yet" in said(page) and "Nothing is ablated" in said(page)
     assert "As an example" not in said(page)
     assert [m.value for m in page.metric][1:] == ["0.000 nats", "0.000 nats"]
     page.button(key="attention_off_all").click().run()
@@ -93,10 +93,10 @@ def test_heads_shows_the_chosen_pattern_and_says_how_far_it_looks(drawn):
     assert "`blocks.1.pattern[3]`: 8 × 8 weights." in said(page)
     p = PATTERNS[..., np.arange(1, 8), np.arange(7)].mean(-1)  # on the token before
     own = {(i, h): value for i, row in enumerate(p) for h, value in enumerate(row)}
-    assert "Head 3 of layer 1 " in said(page) and ("to the token before" in said(page)) == (own[1, 3] >= 0.4)
+    assert "Head 1.3 " in said(page) and ("to the previous token" in said(page)) == (own[1, 3] >= 0.4)
     assert len(re.findall("nothing above the diagonal", said(page))) == 1
     page.get_by_key("attention_head").set_value(2).run()
-    assert "`blocks.1.pattern[2]`: 8 × 8 weights." in said(page) and "Head 2 of layer 1 " in said(page)
+    assert "`blocks.1.pattern[2]`: 8 × 8 weights." in said(page) and "Head 1.2 " in said(page)
     np.testing.assert_allclose(heat(drawn, "attention_pattern"), seen(PATTERNS[LAYER, 2]), rtol=1e-6)
 
 
@@ -158,7 +158,7 @@ def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):
     assert f"= {found.raw[QUERY, 2]:.4f}$" in words
     assert "over the 6 keys that it sees" in words
     product, score = (f"{x[QUERY, 2]:.2f}".replace("-", "−") for x in (found.raw, found.masked))
-    assert f"How much “{TEXT[QUERY]}” looks at “{TEXT[2]}”: their product q·k is **{product}**" in words
+    assert f"their dot product q·k is **{product}**" in words
     assert f"the score made of it **{score}**, and the softmax over all {QUERY + 1} tokens" in words
     assert f"turns this score into **{PATTERNS[LAYER, HEAD, QUERY, 2]:.0%}** of the weight." in words
     vectors = (found.written, RECORDING[block + "attn_out"], RECORDING[block + "resid_pre"])
@@ -223,7 +223,9 @@ def test_numbers_are_those_of_the_patterns(drawn):
         if written := {"Entropy": "{:.2f} nats", "First token": "{:.0%}"}.get(name):
             layer, head = divmod(int(values.argmax()), 4)
             most, mean = (written.format(x) for x in (values.max(), values.mean()))
-            assert f"{name}: head {head} of layer {layer} has the most, **{most}**" in unescaped(page)
+            assert f"Head {layer}.{head} has the highest value of {name.lower()}, **{most}**" in unescaped(
+                page
+            )
             assert f"the mean over all heads is **{mean}**." in unescaped(page)
     table = page.dataframe[0].value
     at = (table["layer"] == 1) & (table["head"] == 2)
@@ -232,14 +234,14 @@ def test_numbers_are_those_of_the_patterns(drawn):
     told = said(page)
     even = expected["Relative entropy"]
     layer, head = divmod(int(even.argmax()), 4)
-    assert f"**Layer {layer}, head {head}** spreads most evenly ({even.max():.0%}" in told
+    assert f"**Head {layer}.{head}** attends most uniformly ({even.max():.0%}" in told
     layer, head = divmod(int(expected["Relative entropy"].argmin()), 4)
     nats = expected["Entropy"][layer, head]
-    decided = f"**Layer {layer}, head {head}** is the most decided ({expected['Relative entropy'].min():.0%};"
+    decided = f"**Head {layer}.{head}** is the most focused ({expected['Relative entropy'].min():.0%};"
     assert f"{decided} {nats:.2f} nats)" in told
     far = expected["Distance"]
     layer, head = divmod(int(far.argmax()), 4)
-    assert f"**Layer {layer}, head {head}** looks farthest back: {far.max():.1f} tokens" in told
+    assert f"**Head {layer}.{head}** attends farthest back: {far.max():.1f} tokens" in told
 
 
 def test_the_scale_is_shown_beside_its_theory(drawn):
@@ -283,8 +285,8 @@ def test_shared_keys_counts_the_cache(drawn):
         cells = [f"{weights:,}", f"{layers * weights:,}", f"{2 * layers * kv * width * 2:,.4g} bytes"]
         assert list(table[column])[:3] == cells
     assert "5 does not divide 12" in said(page)
-    assert "12 query heads read the keys and values of **4** heads (grouped-query attention)" in said(page)
-    assert "**66.7% less** than with 12." in said(page)
+    assert "12 query heads use the keys and values of **4** heads (grouped-query attention)" in said(page)
+    assert "saves **66.7%** of the cache: 12 query heads" in said(page)
 
 
 def told_by(view: str, text: str = TEXT, **query: Any) -> str:
@@ -323,7 +325,7 @@ def test_switches_names_what_is_off_and_what_it_costs():
     before, after = (probabilities(one["logits"]) for one in (RECORDING, found.after))
     shown = [letter.replace(" ", "␣") for letter in "abcdefghij "]
     one, other = (shown[int(p[place].argmax())] for p in (before, after))
-    assert "Without the mask and head 3 of layer 1, the loss on this text goes from" in text
+    assert "Without the mask and head 1.3, the loss on this text goes from" in text
     choices = math.exp(loss(after))
     told = f"**{loss(after):.2f} nats: torn between {choices:,.{1 if choices < 20 else 0}f} letters**"
     assert f"goes from **{loss(before):.2f}** to {told}, and after “{TEXT[place]}” " in text
@@ -396,7 +398,10 @@ def test_the_self_term_is_the_engines(shown: str, drawn: dict[str, Drawn]) -> No
     ("query", "wanted"),
     [
         # LLaMA-2 70B: 80 layers, 8 of 64 heads have keys, of 128 numbers: 2 x 80 x 8 x 128 numbers a token
-        ({"attention_bytes": "16 bits"}, "**320 KiB for each token**, **87.5% less** than with 64."),
+        (
+            {"attention_bytes": "16 bits"},
+            "the KV cache takes **320 KiB per token**.",
+        ),
         # GPT-2 small: 2 x 12 x 12 x 64 numbers
         ({"attention_sizes": "GPT-2 small"}, "**36 KiB for each token**. Nothing is shared here"),
         # LLaMA-2 7B: 2 x 32 x 32 x 128 numbers, one byte each

@@ -26,7 +26,7 @@ from ui.guess import ask
 from ui.players.plot import plot
 
 NORMS: dict[Norm, str] = {name: norm_title(name) for name in no_residual.NORMS}
-SHOWN: dict[Shown, str] = {"losses": "loss", "alike": "likeness"}
+SHOWN: dict[Shown, str] = {"losses": "loss", "alike": "similarity"}
 NORMLESS: dict[Shown, str] = SHOWN | {"gradients": "gradient"}  # with norms the gradient is not the reason
 
 

@@ -32,7 +32,7 @@ show(
             ),
             View(
                 "push",
-                "Push",
+                "Attribution",
                 draw_push,
                 words.PUSH,
                 (attribute,),
@@ -42,7 +42,7 @@ show(
             View("norms", "Norms", draw_norms, words.NORMS, (states, shares, cosines), question=Q["norms"]),
             View(
                 "highway",
-                "With or without",
+                "Residuals on/off",
                 draw_highway,
                 words.HIGHWAY,
                 ROAD,

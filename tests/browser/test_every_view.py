@@ -15,7 +15,7 @@ LEAST = 0.6  # of the stage's height, for the figures of a view; less where othe
 LESS = {
     view: share
     for share, views in {
-        0.55: ("the map", "Switch off"),  # the map's text, answer and card stand with it
+        0.55: ("the map", "Ablation"),  # the map's text, answer and card stand with it
         # strips of letters, and grids, whose size is their own; that of Parameters by hand is a list of formulas
         0.5: (
             "Running",
@@ -24,7 +24,7 @@ LESS = {
             "KV cache",
             "Forward pass",
             "By hand",
-            "Few bits",
+            "Quantisation",
             "Cost",
             "Race",
             "FLOPs",
@@ -32,13 +32,13 @@ LESS = {
         ),
         0.4: ("Round trip", "RoPE", "Live"),
         0.45: ("Steering",),
-        0.35: ("Extrapolation", "Three", "Whole square"),
+        0.35: ("Extrapolation", "Overview", "Without the mask"),
         0.3: ("Temperature",),
     }.items()
     for view in views
 }
 # forms, tables and lists; the drawing of a published model keeps its form and is not a figure to fill the screen
-NONE = {"Published models", "A wrong shape", "Diagnose", "Why decoders", "Take along", "Quick reference"}
+NONE = {"Published models", "Shape errors", "Diagnose", "Why decoders", "Export", "Quick reference"}
 UNDRAWN = ("courses", "exercises")  # lists have no figure
 LOOKED_INTO = (  # with training time above them
     "shapes?shapes_view=pass",

@@ -43,7 +43,7 @@ def draw_induction(subject: Subject) -> None:
     hint = "Different words of the model's vocabulary, drawn at random; characters where it has no words."
     count = widgets.select("Random tokens", counts, "induction_count", first=24, container=row, hint=hint)
     seed = widgets.whole(
-        "Draw",
+        "Seed",
         0,
         MOST_SEED,
         0,

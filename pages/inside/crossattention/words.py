@@ -19,9 +19,9 @@ from engine.measure.families.written_target import Change, WrittenTarget
 from ui.page_frame import Words
 from ui.text.markdown import safe
 
-ASK_ALIGNMENT = "What does the writer look at in the source?"
-ASK_MASKS = "Which of the two masks goes where?"
-NONE = "No trained encoder-decoder came with this copy of the app: 0 of them are in `checkpoints/paired`."
+ASK_ALIGNMENT = "Which source symbols does the decoder attend to?"
+ASK_MASKS = "Which mask goes where?"
+NONE = "No trained encoder-decoder came with this copy of the app: `checkpoints/paired` is empty."
 NOT_YET = (
     ":material/info: That run has nothing to look into yet, or is not on this server (any more), or does not"
     " learn from pairs: a shipped model is shown."
@@ -46,7 +46,7 @@ def typed(form: str) -> str:
 
 
 def refused(why: str) -> str:
-    return f"This cannot be read, so 0 symbols were written: {why}"
+    return f"This source cannot be read: {why}"
 
 
 def alt(crossing: WrittenTarget, step: int) -> str:
@@ -205,12 +205,13 @@ def trained(both: Mapping[str, Swapped], at: int) -> str:
 
 MASKS = Words(
     see=(
-        "Left, what each of the decoder's two attentions may look at, for a batch of two sources. Right, two"
-        " trainings on dates that differ in nothing but where the two masks went."
+        "Left, what each of the decoder's two attentions may attend to, for a batch of two sources. Right,"
+        " two"
+        " runs on dates that differ only in where the two masks go."
     ),
     why=(
         "Both are called mask, and both are added to scores. Swapped, the writer sees the symbol it should"
-        " say, so the loss is lovely; alone, that symbol is not there yet."
+        " say, so the loss looks superb; when it writes alone, that symbol is not there yet."
     ),
     attempt=(
         "Swap them and see which cells open. Then compare the loss with how often it is right when it"

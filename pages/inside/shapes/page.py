@@ -34,7 +34,7 @@ show(
             ),
             View(
                 "wrong",
-                "A wrong shape",
+                "Shape errors",
                 draw_mistakes,
                 words.WRONG,
                 (split_heads, transposed_unembedding, wrong_mask),

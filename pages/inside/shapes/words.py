@@ -9,12 +9,12 @@ from engine.measure.shapes.op_trace import TraceStep
 from engine.measure.shapes.shape_mistakes import Attempt
 from ui.page_frame import Words
 
-ASK_PASS = "What shape has each tensor?"
+ASK_PASS = "What shape is each tensor?"
 ASK_HAND = {
-    "heads": "How do two heads come to their result?",
+    "heads": "How do two heads compute their output?",
     "mask": "Why must the mask come before the softmax?",
 }
-ASK_WRONG = "What happens when shapes do not fit?"
+ASK_WRONG = "What happens when shapes don't match?"
 
 FLOPS = (
     "FLOPs: a product of (m, k) and (k, n) counts 2·m·k·n. Elementwise operations count 1 for each number"
@@ -40,12 +40,12 @@ PASS = Words(
 def by_hand(attempt: str) -> Words:
     return Words(
         see=(
-            "Every number between the query and the output. Nothing is left out but the learned matrices,"
-            " whose work, q, k and v, is given."
+            "Every number between the query and the output. Only the learned projections are skipped:"
+            " q, k and v are given."
         ),
         why=(
-            "Attention is a handful of dot products and one softmax. Who has done it once by hand can read"
-            " any implementation."
+            "Attention is a handful of dot products and one softmax. Once you have done it by hand, you can"
+            " read any implementation."
         ),
         attempt=attempt,
     )

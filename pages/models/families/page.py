@@ -30,7 +30,7 @@ show(
         (
             View(
                 "three",
-                "Three",
+                "Overview",
                 draw_three,
                 words_three.THREE,
                 (flows, Seq2Seq.forward, Seq2Seq.encode, Seq2Seq.decode),
@@ -48,7 +48,7 @@ show(
             ),
             View(
                 "speaks",
-                "Who speaks",
+                "Classifier",
                 draw_speaks,
                 words_speaks.SPEAKS,
                 (ablate_words, Classifier.forward),
@@ -57,7 +57,7 @@ show(
             ),
             View(
                 "square",
-                "Whole square",
+                "Without the mask",
                 draw_square,
                 words_square.SQUARE,
                 (opened, read, end_loss),
@@ -75,7 +75,7 @@ show(
             ),
             View(
                 "machine",
-                "Variations",
+                "Architectures",
                 draw_machine,
                 words_machine.MACHINE,
                 (choices_of, morphed),

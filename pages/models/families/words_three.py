@@ -13,7 +13,7 @@ from engine.measure.families.visibility import (
 )
 from ui.page_frame import Words
 
-QUESTION = "Encoder, decoder, or both: what is the difference?"
+QUESTION = "Encoder, decoder or both?"
 FAMILIES = {"encoder": "Encoder", "decoder": "Decoder", "both": "Encoder-decoder"}
 SHOWN = {"drawing": "what it is made of", "masks": "who sees whom, when"}
 SIZES = {

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from engine.experiments.why_decoders import DRAWS, Reasons, TwoForms
 from ui.page_frame import Words
 
-QUESTION = "Why did models that only continue win?"
+QUESTION = "Why did decoder-only models win?"
 REASONS = {
-    "lessons": "A lesson at every token",
+    "lessons": "A training signal at every token",
     "interface": "One way to ask",
     "cache": "What was read is kept",
     "work": "All of it works",

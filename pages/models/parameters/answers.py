@@ -34,15 +34,15 @@ def name(choice: Choice) -> str:
 
 
 def ask_where(choice: Choice) -> str:
-    return f"How many parameters has {name(choice)}, and where are they?"
+    return f"How many parameters does {name(choice)} have, and where?"
 
 
 def ask_two(choice: Choice) -> str:
-    return f"Which is larger, {name(choice)} or another model?"
+    return f"What changes from {name(choice)} to another model?"
 
 
 def ask_flops(choice: Choice) -> str:
-    return f"How much work is one token for {name(choice)}?"
+    return f"How much compute does one token take in {name(choice)}?"
 
 
 def ask_memory(choice: Choice) -> str:

@@ -58,7 +58,7 @@ def length_slider(key: str, fallback: int) -> int:
     """Draws the slider for the length of the text, a power of two."""
     nearest = min(LENGTHS, key=lambda n: abs(np.log(n / max(fallback, 1))))
     # written without commas: the label is what a link holds
-    return widgets.slide_over("Tokens of text T", LENGTHS, nearest, key)
+    return widgets.slide_over("Sequence length T", LENGTHS, nearest, key)
 
 
 def _measured(choice: Choice, work: Work, crossing: int | None) -> None:

@@ -31,9 +31,7 @@ def draw_memory(choice: Choice) -> None:
     """
     ledger = choice.ledger
     left, middle, right = st.columns([7, 4, 4], gap="medium")
-    dtype = widgets.select(
-        "Numbers are kept as", list(DTYPES), "parameters_dtype", first=DTYPE, container=left
-    )
+    dtype = widgets.select("Precision", list(DTYPES), "parameters_dtype", first=DTYPE, container=left)
     batch = widgets.slide_over("Texts at once (batch)", BATCHES, 1, "parameters_batch", container=middle)
     with right:
         tokens = length_slider("parameters_length", ledger.config.context)

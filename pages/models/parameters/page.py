@@ -20,7 +20,7 @@ show(
         (
             View(
                 "where",
-                "Where they are",
+                "Breakdown",
                 draw_where,
                 words.WHERE,
                 (parameter_rows, terms, gate_paid),
@@ -29,7 +29,7 @@ show(
             ),
             View(
                 "two",
-                "Two models",
+                "Compare",
                 draw_two,
                 words.TWO,
                 (ledger, parameter_rows),

@@ -61,7 +61,7 @@ def _taken(subject: Subject) -> Taken:
 def draw_export(subject: Subject) -> None:
     taken = _taken(subject)
     dtype = widgets.select(
-        "Numbers as",
+        "Precision",
         list(pack.DTYPES),
         "reference_dtype",
         hint=words.DTYPE_HINT,

@@ -23,10 +23,10 @@ show(
                 False,
                 question=words.ASK_QUICK,
             ),
-            View("dice", "Two programs", draw_two, words.TWO, words.CODE, question=words.ASK_TWO),
+            View("dice", "Cross-check", draw_two, words.TWO, words.CODE, question=words.ASK_TWO),
             View(
                 "export",
-                "Take along",
+                "Export",
                 draw_export,
                 words.EXPORT,
                 words.EXPORT_CODE,

@@ -79,7 +79,7 @@ def _given(subject: Subject) -> Given:
 def _dice(family: str) -> Given:
     """Draws the seed of a small model of a family, and says what came of it."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        seed = widgets.whole("Dice", 0, dice.MOST, 0, SEED, hint=words.DICE_HINT, width=130)
+        seed = widgets.whole("Seed", 0, dice.MOST, 0, SEED, hint=words.DICE_HINT, width=130)
         # Streamlit's own: a button that puts a number into the field, which holds the value.
         st.button("Roll", icon=":material/casino:", on_click=_roll, key="reference_roll")
     rolled = _rolled(family, seed)

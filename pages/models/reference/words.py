@@ -29,8 +29,8 @@ from engine.weights.export.writers import WRITERS
 from ui.page_frame import Words
 from ui.text.numbers import number, percent
 
-ASK_TWO = "Do two programs with the same weights give the same numbers?"
-ASK_EXPORT = "How do I take it along?"
+ASK_TWO = "Do two implementations agree?"
+ASK_EXPORT = "How do I use this model elsewhere?"
 CODE = (
     *(forward, block, norm, attention, feedforward, turned, shared, hidden, position_bias),
     *(gelu, gelu_by_tanh, neighbours_turned, tiled, other_eps),

@@ -80,7 +80,11 @@ def test_reasons_are_those_that_were_counted():
     assert f"**{found.times:.1f} times** as many" in told and f"**{work.times:.0f} times** the work" in told
     (table,) = page.table
     rows = table.value
-    assert list(rows.loc["A lesson at every token"])[1:] == [f"{found.encoder:.1f}", "32", "16, the target's"]
+    assert list(rows.loc["A training signal at every token"])[1:] == [
+        f"{found.encoder:.1f}",
+        "32",
+        "16, the target's",
+    ]
     assert rows.loc["What was read is kept", "Decoder"] == f"{work.cached / 1e9:,.0f} GFLOP"
     kept = json.loads((CHECKPOINTS / "cast.json").read_text())["tasks"]
     alone = sorted(one["right"] for one in kept.values())

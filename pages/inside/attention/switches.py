@@ -190,7 +190,7 @@ def _summary(subject: Subject, found: Comparison, read: Consequence, switches: S
         st.metric("KL, mean over positions", f"{read.mean_kl:.3f} nats")
         st.caption("over the positions that hold the same tokens as before")
     if changes_nothing(switches):
-        st.caption(":material/info: Everything is on, so nothing has changed yet.")
+        st.caption(":material/info: Nothing is ablated, so nothing has changed yet.")
     if not switches.mask:
         st.caption(
             ":material/info: Without the mask, a token sees the very token it should predict; but it never"
@@ -252,7 +252,7 @@ def _each(subject: Subject, how: Ablation) -> None:
         name="each-head-off",
     )
     explain.takeaway(
-        f"Alone, layer {found.layer}, head {found.head} is missed most on this text: without it the"
+        f"Head {found.layer}.{found.head} alone matters most on this text: without it the"
         f" prediction moves by {found.most:.3f} nats on average. The least missed moves it by"
         f" {found.least:.4f}."
         " Heads can stand in for each other, so these numbers do not add up."

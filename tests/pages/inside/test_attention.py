@@ -156,11 +156,11 @@ def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):
     assert f"comes to give {PATTERNS[LAYER, HEAD, QUERY, 2]:.4f} of its weight to c (position 2)" in words
     assert f"({found.q[QUERY, 0]:.2f})({found.k[2, 0]:.2f})" in words
     assert f"= {found.raw[QUERY, 2]:.4f}$" in words
-    assert "over the 6 keys that it sees" in words
+    assert "over its 6 visible keys" in words
     product, score = (f"{x[QUERY, 2]:.2f}".replace("-", "−") for x in (found.raw, found.masked))
     assert f"their dot product q·k is **{product}**" in words
-    assert f"the score made of it **{score}**, and the softmax over all {QUERY + 1} tokens" in words
-    assert f"turns this score into **{PATTERNS[LAYER, HEAD, QUERY, 2]:.0%}** of the weight." in words
+    assert f"the score **{score}**, and a softmax over the {QUERY + 1} visible tokens" in words
+    assert f"gives “{TEXT[2]}” **{PATTERNS[LAYER, HEAD, QUERY, 2]:.0%}** of its weight" in words
     vectors = (found.written, RECORDING[block + "attn_out"], RECORDING[block + "resid_pre"])
     lengths = [np.linalg.norm(x[QUERY]) for x in vectors]
     own, together, before = (f"{x:.3f}" for x in lengths)
@@ -202,7 +202,7 @@ def test_the_switches_show_both_predictions_and_how_far_they_are_apart(drawn):
     alone = np.array([one.kl.mean() for one in off]).reshape(2, 4)
     np.testing.assert_allclose(heat(drawn, "attention_each_plot"), alone, rtol=1e-3, atol=1e-6)
     layer, head = divmod(int(alone.argmax()), 4)
-    assert f"Alone, layer {layer}, head {head} is missed most" in said(page)
+    assert f"Head {layer}.{head} alone matters most" in said(page)
     assert f"moves by {alone.max():.3f} nats" in said(page) and f"moves it by {alone.min():.4f}" in said(page)
 
 
@@ -252,7 +252,7 @@ def test_the_scale_is_shown_beside_its_theory(drawn):
     table = page.table[0].value
     left, right = (drawn[f"attention_scaling_{k}"].traces[0] for k in ("example", "divided"))
     np.testing.assert_allclose(np.sum([left["y"], right["y"]], axis=1), 1, rtol=1e-5)
-    assert f"takes **{max(left['y']):.1%}** of the weight" in said(page)
+    assert f"one key takes **{max(left['y']):.1%}**" in said(page)
     assert f"it takes **{max(right['y']):.1%}**" in said(page)
     for name, s in scores.items():
         p = np.exp(s - s.max(-1, keepdims=True))
@@ -327,7 +327,7 @@ def test_switches_names_what_is_off_and_what_it_costs():
     one, other = (shown[int(p[place].argmax())] for p in (before, after))
     assert "Without the mask and head 1.3, the loss on this text goes from" in text
     choices = math.exp(loss(after))
-    told = f"**{loss(after):.2f} nats: torn between {choices:,.{1 if choices < 20 else 0}f} letters**"
+    told = f"**{loss(after):.2f} nats per character (perplexity {choices:,.{1 if choices < 20 else 0}f})**"
     assert f"goes from **{loss(before):.2f}** to {told}, and after “{TEXT[place]}” " in text
     p, q = before[place].max(), after[place].max()
     if one == other:
@@ -374,7 +374,8 @@ def test_the_self_term_is_the_engines(shown: str, drawn: dict[str, Drawn]) -> No
     text = told_by("self", measure="true", **query)
     assert f"with 64 numbers it scores **{raw.self_score:.1f}** with itself" in text
     assert (
-        f"about {raw.other_score:.1f} with others, and **{raw.self_weight:.0%}** of its weight stays" in text
+        f"**{raw.self_weight:.0%}** of its weight" in text
+        and f"about {raw.other_score:.1f} with others" in text
     )
     assert f"With queries and keys it is **{apart.self_weight:.0%}**" in text
     assert apart.self_weight < raw.self_weight / 2

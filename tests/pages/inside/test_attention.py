@@ -372,12 +372,12 @@ def test_the_self_term_is_the_engines(shown: str, drawn: dict[str, Drawn]) -> No
     raw, apart = (self_term(kind, 64, ids, 2) for kind in ("similarity", "two-matrices"))
     query = {"attention_width": "64", "attention_self_seed": "2", "attention_self_shown": shown}
     text = told_by("self", measure="true", **query)
-    assert f"with 64 numbers it scores **{raw.self_score:.1f}** with itself" in text
+    assert "at width 64 a character keeps" in text and f"(score {raw.self_score:.1f} with itself" in text
     assert (
         f"**{raw.self_weight:.0%}** of its weight" in text
         and f"about {raw.other_score:.1f} with others" in text
     )
-    assert f"With queries and keys it is **{apart.self_weight:.0%}**" in text
+    assert f"Separate queries and keys break that: **{apart.self_weight:.0%}**" in text
     assert apart.self_weight < raw.self_weight / 2
     runs = json.loads((ROOT / "checkpoints" / "races" / "ladder.json").read_text())["runs"]
     losses = {run["name"]: run["looks"][-1]["validation_loss"] for run in runs}

@@ -60,13 +60,13 @@ def aligned(written: str, target: str, seen: AlignmentHits | None) -> str:
     """Says whether the target is right, and whether attention fell where its symbols come from (Markdown)."""
     if seen is None:
         return (
-            f"It writes “{safe(written)}”, and **“{safe(target)}” would be right**: of 0 symbols it is"
-            f" known where"
-            " they come from."
+            f"It writes “{safe(written)}”, but **“{safe(target)}” would be right**: the source of these"
+            f" symbols is"
+            " not known."
         )
     return (
         f"It writes “{safe(written)}”, which is right. For **{seen.right} of the {seen.counted} symbols**"
-        f" from the source it looks most at where they come from (rings); by chance, {seen.chance:.1f}."
+        f" from the source it attends most to where they come from (rings); by chance, {seen.chance:.1f}."
     )
 
 
@@ -76,8 +76,8 @@ def ends(symbols: Sequence[str], written: int) -> str:
         return ""
     named = "”, “".join(safe(symbol.strip() or symbol) for symbol in dict.fromkeys(symbols))
     return (
-        f" For **{len(symbols)} of the {written}** it wrote (“{named}”) it looks most at the source's end,"
-        " where no symbol is."
+        f" For **{len(symbols)} of the {written}** it wrote (“{named}”) it attends most to the source's end"
+        " token, not to a symbol."
     )
 
 
@@ -89,8 +89,8 @@ def formed(step: int, targets: int, score: AlignmentScore) -> str:
     """Says where attention falls after a step of a training (Markdown)."""
     best = score.best
     return (
-        f"After **{step:,}** steps of its training, writing {targets} targets that it never saw: all heads"
-        f" together look at a true place for **{score.together:.0%}** of {score.symbols:,} symbols, head"
+        f"After **{step:,}** steps of training, on {targets} held-out targets: all heads"
+        f" together attend to a true position for **{score.together:.0%}** of {score.symbols:,} symbols, head"
         f" {best.layer}.{best.head} for **{best.value:.0%}**; by chance it would be {score.chance:.0%}."
     )
 
@@ -105,7 +105,7 @@ def unmarked(crossing: WrittenTarget, look: Look | None) -> str:
     if not crossing.ended:
         wrote += f", stopped after {len(crossing.written)} tokens"
     if look is None:
-        return f"{wrote}. There are 0 words in the source to look at."
+        return f"{wrote}. The source has no words to attend to."
     here, there = (
         safe(one[at].strip()) for one, at in ((crossing.written, look.query), (crossing.source, look.key))
     )
@@ -132,15 +132,17 @@ def changed(change: Change, before: str, after: str, apart: int) -> str:
 
 ALIGNMENT = Words(
     see=(
-        "A row for each symbol that was written, a column for each of the source: bright where the writer"
-        " looked when it wrote the symbol. Rings stand where it truly comes from, as the task's rule says."
+        "A row for each symbol written, a column for each source symbol: bright where the decoder attended"
+        " when it wrote the symbol. Rings mark where it truly comes from, by the task's rule."
     ),
     why=(
-        "Cross-attention is the only way from the source to the text. Nobody told the model which symbol"
-        " belongs to which: it found out from pairs alone. Bahdanau et al. 2014 saw it first."
+        "Cross-attention is the only path from the source to the output. The model was never told which"
+        " symbol"
+        " belongs to which: this *soft alignment* is learned only from pairs (Bahdanau et al. 2014)."
     ),
     attempt=(
-        "Move the step and watch the gaze. Then cut the memory: it still writes something that looks"
+        "Move the step and watch the alignment form. Then cut the memory: it still writes something that"
+        " looks"
         " right. Why? And type a source of your own."
     ),
 )
@@ -158,7 +160,7 @@ BY_HAND = (
 BATCH = (("two", "kittens", "[end]"), ("the", "cat", "sat", "down", "[end]"))
 BATCH_NAMES = ("a short source", "the longest one")
 TARGET = ("[begin]", "zwei", "kleine", "Katzen")
-CURVES_ALT = "Two trainings over their steps: with the masks in their places, and swapped."
+CURVES_ALT = "Two runs over their steps: with the masks in their places, and swapped."
 
 
 def mask_title(which: int, shape: tuple[int, ...]) -> str:

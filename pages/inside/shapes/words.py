@@ -24,7 +24,7 @@ FLOPS = (
 PASS = Words(
     see=(
         "Each row is one operation that really ran, with the shape of what it made. A colour is a"
-        " part of the model, a chip an axis. Blocks are alike, so all but the first are folded."
+        " part of the model, a chip an axis. Blocks are identical in shape, so all but the first are folded."
     ),
     why=(
         "The shapes are the architecture. Only attention's scores have two position axes, so"

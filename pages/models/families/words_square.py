@@ -26,8 +26,9 @@ def refused(why: str) -> str:
 
 def alt(name: str, ahead: float) -> str:
     return (
-        f"A square of attention weights, each letter against each, {TITLES[name]}: {ahead:.0%} of the weight"
-        " on later letters. Below it, how probable the model finds each letter."
+        f"A square of attention weights, each character against each, {TITLES[name]}: {ahead:.0%} of the"
+        f" weight"
+        " on later characters. Below it, the probability of each character."
     )
 
 
@@ -51,22 +52,24 @@ def mask_sentence(
 
 SQUARE = Words(
     see=(
-        "One text, four times. A row is a letter that looks, a column one that is looked at; grey is masked."
-        " The strip below: how probable the model finds each letter, bright is sure. The fourth has each"
-        " letter hidden in turn."
+        "One text, four times. A row is a query character, a column a key character; grey is masked."
+        " The strip below: the probability of each character, bright is certain. The fourth has each"
+        " character hidden in turn."
     ),
     why=(
         "Seeing everything is no fault; being asked for what one sees is. So a decoder has the mask, and an"
         " encoder, which sees both sides, is asked for what was taken out of its text."
     ),
     attempt=(
-        "Look at single layers of the third: a bright line one place right of the diagonal is the copying."
+        "Look at single blocks of the third: a bright line one position right of the diagonal is the copying."
         " Then read what each of them writes alone."
     ),
 )
 BY_HAND = (
-    "The loss at place $i$ is $-\\ln p(x_{i+1})$. In the whole square $x_{i+1}$ is one of the keys of query"
-    " $i$, and a head that looks one place to the right has the answer. At the last place of a text there is"
+    "The loss at position $i$ is $-\\ln p(x_{i+1})$. In the whole square $x_{i+1}$ is one of the keys of"
+    " query"
+    " $i$, and a head that attends one position to the right has the answer. At the last position of a text"
+    " there is"
     " no such key: the loss there is what the model knows of a letter that is not written yet."
     "\n\nThe first three are one recipe: the preset “fast”, 200 steps on Tiny Shakespeare, the same seed;"
     " losses on its whole validation split, in windows of 64 (`python -m engine.experiments no-causal-mask`"

@@ -53,7 +53,7 @@ TWO = Words(
 FLOPS = Words(
     see=(
         "What one token costs in the forward pass, both scales logarithmic. Matrices act once on each"
-        " token: level lines. What rises is attention's work, since each token looks at T others."
+        " token: level lines. What rises is attention's work, since each token attends to T others."
     ),
     why=(
         "A model's price is counted in FLOP. For short texts it is 2 forward and 6 in training for each"
@@ -291,7 +291,7 @@ def attention_and_length(choice: Choice, work: Work, crossing: int | None) -> st
         )
     if crossing is None:
         return (
-            "Without a mixer tokens never look at each other, so a token costs the same however long the"
+            "Without a mixer tokens never attend to each other, so a token costs the same however long the"
             " text."
         )
     table = (
@@ -344,7 +344,8 @@ def chinchilla(budget: Budget) -> str:
     return (
         f"By the rule of Hoffmann et al. 2022, about {TOKENS} tokens for each parameter,"
         f" **{short(budget.tokens)} tokens**: 6 · N · D = {flop(budget.flops)} of training. Their fit then"
-        f" foresees a loss of {budget.loss:.2f} nats a token, on their own text. Models that many people use"
+        f" foresees a loss of {budget.loss:.2f} nats per token, on their own text. Models that many people"
+        f" use"
         " are trained on far"
         " more, since a small model is cheaper to run."
     )

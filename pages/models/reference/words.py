@@ -57,9 +57,10 @@ UNSEEN = (
 TWO = Words(
     see=(
         "The model chosen above on the text above, or a small one with odd sizes and weights drawn by chance,"
-        " in the engine and in a second program. Each point is the residual stream at one place: how far the"
+        " in the engine and in a second program. Each point is the residual stream at one position: how far"
+        " the"
         " two are apart there, at the number where they differ most. Above 1 it is counted as a share of the"
-        " largest number at that place, since float32 keeps about seven digits."
+        " largest number at that position, since float32 keeps about seven digits."
     ),
     why=(
         "A wrong model often still writes passable text. Held against a second program it cannot hide: what"
@@ -121,7 +122,8 @@ def differ(comparison: Comparison, first: Difference) -> str:
 
 def along_alt(far: str, tolerance: float) -> str:
     return (
-        "Points on a logarithmic scale: the largest difference between the two programs at each place of the"
+        "Points on a logarithmic scale: the largest difference between the two programs at each position of"
+        " the"
         f" residual stream, {far} at most, beside the tolerance {tolerance:g}."
     )
 
@@ -233,7 +235,7 @@ PARTS = {
 }
 FORMULAS = {
     "embedding": "$x = E[t]$",
-    "position": "$x + P$, or $q$ and $k$ turned by their place",
+    "position": "$x + P$, or $q$ and $k$ rotated by their position",
     "norm": (
         "$g \\odot (x - \\mu) / \\sigma + b$; RMSNorm without $\\mu$ and $b$; DyT: $g \\odot"
         " \\tanh(\\alpha x) + b$"
@@ -246,7 +248,10 @@ FORMULAS = {
 SIZES = "Shapes for one text as long as the context: (token, width), for the weights (head, query, key)."
 QUICK = Words(
     see="A row for each part: what it computes, the shape of what it makes, its parameters in all blocks.",
-    why="These seven rows are the whole model. All blocks are alike, so the rows do not grow with its depth.",
+    why=(
+        "These seven rows are the whole model. "
+        "All blocks have the same structure, so the rows do not grow with its depth."
+    ),
     attempt="Go from GPT-2 small to GPT-3: not a formula changes, only numbers.",
 )
 

@@ -25,13 +25,14 @@ BEFORE = Words(
     see=(
         "How much the last output changes when a token further back does, as a share of what its neighbour"
         " does. A recurrent layer carries it on step by step, and each step multiplies it by a matrix."
-        " Attention looks at every place at once. An LSTM adds to a cell state instead of replacing it: the"
+        " Attention attends to every position at once. An LSTM adds to a cell state instead of replacing it:"
+        " the"
         " idea that a residual stream carries to all layers."
     ),
     why=(
         "Translation was done by recurrent networks that pressed a sentence into one vector. Bahdanau et al."
         " 2014 let the decoder look back at every word: attention, beside the recurrence. Vaswani et al. 2017"
-        " threw the recurrence away. It won for five reasons: all places train at once, paths are short,"
+        " threw the recurrence away. It won for five reasons: all positions train at once, paths are short,"
         " losses fall on when it grows, one block serves text, pictures and sound, and what is learned once"
         " is used everywhere."
     ),

@@ -382,8 +382,8 @@ def test_the_self_term_is_the_engines(shown: str, drawn: dict[str, Drawn]) -> No
     runs = json.loads((ROOT / "checkpoints" / "races" / "ladder.json").read_text())["runs"]
     losses = {run["name"]: run["looks"][-1]["validation_loss"] for run in runs}
     last, similar, keys = (losses[name] for name in ("Last letter", "Raw similarity", "Queries and keys"))
-    assert f"the last letter tells: **{similar:.2f}** and {last:.2f} nats" in text
-    assert f"that letter is lost: **{keys:.2f}**" in text
+    assert f"no more than a bigram: **{similar:.2f}** against {last:.2f} nats" in text
+    assert f"lose the current character: **{keys:.2f}**" in text
     assert f"brings it back: {losses['Attention ×1']:.2f}." in text
     table = build(LADDER["similarity"].at(max(ids) + 1, len(ids), 64), 2, init="normal").embedding.detach()
     wanted = (table[ids].double() @ table[ids].double().T / math.sqrt(64)).numpy()

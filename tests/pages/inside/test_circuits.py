@@ -260,8 +260,8 @@ def test_the_map_is_the_engines(site: str, drawn: dict[str, Any]) -> None:
     found, shown = expected(SMALL, "hast", site), drawn["patching_map"]
     assert np.array(shown.traces[0]["z"]) == pytest.approx(found.restored, abs=1e-6)
     assert (shown.traces[0]["zmin"], shown.traces[0]["zmax"]) == (-1, 1)
-    assert f"first prompt **{signed(found.contrast.clean)}**; it would write “s”" in said(page)
-    assert f"second prompt **{signed(found.contrast.corrupted)}**; it would write “v”" in said(page)
+    assert f"first prompt **{signed(found.contrast.clean)}**; the model would write “s”" in said(page)
+    assert f"second prompt **{signed(found.contrast.corrupted)}**; the model would write “v”" in said(page)
     if site == "resid_pre":  # before block 0 the stream is the embedding
         assert shown.layout["yaxis"]["ticktext"] == ["E", "0", "1", "2"]
     ticks = shown.layout["xaxis"]["ticktext"]
@@ -273,7 +273,10 @@ def test_prompts_that_a_model_does_not_tell_apart() -> None:
     page = circuit("patching", patching_pair="far")
     span = expected(SMALL, "far", "resid_pre").contrast.span
     assert 0 < span < 1
-    assert f"hardly tells the two prompts apart**: the difference moves by only {span:.2f} nats" in said(page)
+    assert (
+        f"hardly distinguishes the two prompts**: the logit difference changes by only {span:.2f} nats"
+        in said(page)
+    )
     assert "hardly tells the two prompts apart" in said(circuit("patching", model="untrained-fast"))
 
 
@@ -358,8 +361,8 @@ def test_paris_sits_on_france_and_one_head_carries_it(drawn: dict[str, Any]) -> 
     restored = np.array(drawn["patching_map"].traces[0]["z"])
     assert restored.shape == (30, 5) and restored[:22, 3] == pytest.approx(1, abs=0.03)
     assert restored[24:, 4] == pytest.approx(1, abs=0.03)
-    assert "first prompt **+7.31**; it would write “␣Paris”" in said(page)
-    assert "second prompt **−6.02**; it would write “␣Rome”" in said(page)
+    assert "first prompt **+7.31**; the model would write “␣Paris”" in said(page)
+    assert "second prompt **−6.02**; the model would write “␣Rome”" in said(page)
     assert "**␣France / ␣Italy** until **after block 22**" in said(page)
     page.get_by_key("patching_site").set_value("z").run()
     assert np.array(drawn["patching_map"].traces[0]["z"]).shape == (30, 9)

@@ -187,9 +187,7 @@ def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic)
     found = separation(every, names, classes, counts=counts)
     within, across = found.within, found.across
     told = said(page)
-    assert (
-        f"**Tokens of one class are {within - across:+.3f} more similar (mean cosine) than others;**" in told
-    )
+    assert f"**Tokens of one class are {within - across:+.3f} more similar (cosine) than others;**" in told
     assert f"${within:+.4f}$" in told and f"${across:+.4f}$" in told
     free, like, truth = drawn["embed_null"].traces
     assert truth["x"] == [pytest.approx(within - across, abs=1e-5)]
@@ -295,7 +293,7 @@ def test_letters_as_they_come_out(manager: StageManager, drawn: Any) -> None:
     table = drawn["embed_analogy_bars"].table
     assert table["id"] == order[:10]
     place = [i for i in order if i not in (a, b, c)].index(d) + 1
-    assert f"“E” comes **{words.ordinal(place)}**" in said(page)
+    assert f"“E” ranks **{words.ordinal(place)}**" in said(page)
     page.pills(key=analogies.EXAMPLE).set_value("S − s + t").run()
     assert [page.text_input(key=box).value for box in analogies.BOXES] == ["s", "S", "t", "T"]
     page.text_input(key="embed_d").input("s").run()
@@ -314,8 +312,8 @@ def test_an_analogy_is_told_with_both_places(rank: int, near_c: int, verdict: st
     found = Analogy((0, 1, 2), 3, np.array([1, 4, 3]), np.array([0.9, 0.5, 0.4]), rank, near_c)
     said = words.answered(found, ["man", "king", "woman", "queen"], ["king", "prince", "queen"])
     assert said.startswith(
-        "**“king” − “man” + “woman” lands nearest to “king”, one of the three inputs.** Without the"
-        " three, “queen” comes "
+        "**“king” − “man” + “woman” is nearest to “king”, one of the three inputs.** Excluding"
+        " the inputs, “queen” ranks "
     )
-    assert f"**{words.ordinal(rank)}**; among the neighbours of “woman” alone it is" in said
-    assert f"it is {words.ordinal(near_c)}, " in said and verdict in said
+    assert f"**{words.ordinal(rank)}**; among the neighbours of “woman” it ranks" in said
+    assert f"it ranks {words.ordinal(near_c)}, " in said and verdict in said

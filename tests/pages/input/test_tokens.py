@@ -136,7 +136,7 @@ def test_why_pieces_of_words_is_answered_from_the_text_that_is_shown(monkeypatch
     wanted = {
         "characters": (f"{len(text)}", f"{1 + len(new)} tokens"),
         "BPE": (f"{left}", f"{len(own.encode(' ' + new))} tokens"),
-        "whole words": (f"{len(listed)}", "cannot"),
+        "whole words": (f"{len(listed)}", "impossible"),
     }
     assert {name: tuple(row) for name, row in table.iterrows()} == wanted
     assert table.columns.tolist() == ["tokens T", f"“␣{new}”"]
@@ -159,7 +159,7 @@ def test_a_tokenizer_that_is_not_ours_is_found_out(monkeypatch):
     bpe_result._theirs.clear()
     page = with_text("abcd efgh", bpe_part="tiktoken", bpe_new="1")
     bpe_result._theirs.clear()
-    assert "The ids differ from token 0 on: ours has 8, tiktoken 5." in page.error[0].value
+    assert "The ids differ from token 0: ours has 8, tiktoken 5." in page.error[0].value
     ids = page.dataframe[0].value
     assert ids["tiktoken's id"].tolist()[:5] == [97, 98, 99, 7, 7] and ids["our id"].tolist()[0] == 256
     assert ids["token"].tolist()[0] == "ab"
@@ -175,7 +175,7 @@ def test_the_passage_has_a_curve_of_its_own(drawn):
     table = drawn["bpe_compression"].table
     assert table is not None and np.allclose(table["characters per token, the passage shown"], 14 / shown)
     assert np.allclose(table["bytes per token, the passage shown"], 17 / shown)
-    assert "Learned from the Python manual" in said(page)
+    assert "Trained on the Python manual" in said(page)
 
 
 @pytest.mark.parametrize("text", ODD.values(), ids=ODD)
@@ -340,7 +340,7 @@ def test_every_tokenizer_counts_as_it_cuts(drawn: dict[str, Any], monkeypatch: p
     assert most == "Bytes"
     assert f"**{least} needs {counts[least]} tokens, Bytes {size}: {times:.1f} times as many**" in said(page)
     assert f"{times**2:.1f} times the work for attention" in said(page)
-    assert f"a list of {table.loc[least, 'entries']} entries instead of 256." in said(page)
+    assert f"a vocabulary of {table.loc[least, 'entries']} entries instead of 256." in said(page)
     lines = drawn["compare_lines"]
     place = list(table.index).index("BPE 512")
     assert [row[place] for row in np.array(lines.traces[0]["z"])] == pytest.approx(
@@ -470,7 +470,7 @@ def test_the_rule_of_thumb_stands_beside_what_is_measured() -> None:
     assert table.loc["V·d, d = 256", "gpt2, measured"] == f"{301 * 256:,}"
     here = number(table.loc["T", "gpt2, measured"])
     assert here == len(stand_in("gpt2").encode(text[:measured]))
-    assert f"has {measured / 1000:.2f} characters, and gpt2 makes {here / 1000:.2f} tokens of one." in said(
+    assert f"averages {measured / 1000:.2f} characters, which is {here / 1000:.2f} tokens of gpt2." in said(
         page
     )
     assert table.loc["V·d, d = 256", "gpt2, rule of thumb"] == f"{50_257 * 256:,}"

@@ -173,7 +173,7 @@ def test_a_model_that_does_not_divide_is_not_said_to(drawn, monkeypatch):
     only_this(monkeypatch, of_letters(faulty), "faulty")
     page = attention("steps", attention_stage="÷ √d", attention_query=str(QUERY), attention_key="2")
     assert not page.exception and "does not divide" in said(page)
-    assert "\\sqrt" not in said(page) and "the product as it is" in said(page)
+    assert "\\sqrt" not in said(page) and "the unscaled product" in said(page)
     assert "scores" in page.dataframe[0].value and "÷ √d" not in page.dataframe[0].value
     shown = head_stages(faulty, record(faulty, IDS), LAYER, HEAD)
     np.testing.assert_allclose(heat(drawn, "attention_stage_plot"), shown.raw, atol=1e-5)
@@ -349,7 +349,7 @@ def test_the_mask_is_shown_on_and_off_and_what_a_training_makes_of_it(drawn: dic
     np.testing.assert_allclose(off.traces[0]["z"], without, rtol=1e-4, atol=1e-6)
     assert on.layout["plot_bgcolor"] != on.traces[0]["colorscale"][0][1], "masked is not the colour of zero"
     future = np.mean([without[i, i + 1 :].sum() for i in range(7)])
-    assert f"on which this head would put **{future:.0%}** of its weight" in text
+    assert f"without it this head puts **{future:.0%}** of its weight" in text
     both = json.loads(Path("checkpoints/unmasked.json").read_text())
     at = both["masked"]["steps"].index(50)
     trained = [both[kind]["losses"][at] for kind in ("unmasked", "masked")]
@@ -404,9 +404,9 @@ def test_the_self_term_is_the_engines(shown: str, drawn: dict[str, Drawn]) -> No
             "the KV cache takes **320 KiB per token**.",
         ),
         # GPT-2 small: 2 x 12 x 12 x 64 numbers
-        ({"attention_sizes": "GPT-2 small"}, "**36 KiB for each token**. Nothing is shared here"),
+        ({"attention_sizes": "GPT-2 small"}, "takes **36 KiB per token**."),
         # LLaMA-2 7B: 2 x 32 x 32 x 128 numbers, one byte each
-        ({"attention_sizes": "LLaMA-2 7B", "attention_bytes": "8 bits"}, "**256 KiB for each token**."),
+        ({"attention_sizes": "LLaMA-2 7B", "attention_bytes": "8 bits"}, "takes **256 KiB per token**."),
     ],
 )
 def test_sharing_says_what_is_kept_and_saved(query: dict[str, str], wanted: str):

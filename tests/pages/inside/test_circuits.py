@@ -277,7 +277,7 @@ def test_prompts_that_a_model_does_not_tell_apart() -> None:
         f"hardly distinguishes the two prompts**: the logit difference changes by only {span:.2f} nats"
         in said(page)
     )
-    assert "hardly tells the two prompts apart" in said(circuit("patching", model="untrained-fast"))
+    assert "hardly distinguishes the two prompts" in said(circuit("patching", model="untrained-fast"))
 
 
 @pytest.mark.parametrize(
@@ -368,7 +368,7 @@ def test_paris_sits_on_france_and_one_head_carries_it(drawn: dict[str, Any]) -> 
     assert np.array(drawn["patching_map"].traces[0]["z"]).shape == (30, 9)
     assert "**head 23.4** restores **0.93**" in said(page)
     page.get_by_key("patching_pair").set_value("gender").run()
-    assert "hardly tells the two prompts apart" in said(page)
+    assert "hardly distinguishes the two prompts" in said(page)
 
 
 @pytest.mark.parametrize("preset", LETTERS)

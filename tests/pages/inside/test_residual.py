@@ -125,7 +125,7 @@ def test_who_pushed_is_each_writers_product_with_the_direction(drawn):
     words = said(page)
     assert (
         f"For “d” after “{TEXT[: at + 1]}”, **{most}**{FULL_NAMES.get(most, '')} contributes most:"
-        f" **{signed[most]}** of a logit of {whole}."
+        f" **{signed[most]}** to a logit of {whole}."
     ) in words
     assert (
         f"strongest opponent is {least}{FULL_NAMES.get(least, '').removesuffix(',')}: {signed[least]}."
@@ -182,7 +182,7 @@ def test_norms_shares_and_a_sum_worked_out(drawn):
     ends = f"from **{lengths[0].mean():.2f}** at the embedding to **{lengths[-1].mean():.2f}** at"
     assert ends in words
     by = f"comes from **{labels[longest]}**{FULL_NAMES[labels[longest]].removesuffix(',')}."
-    assert f"The longest write is **{sizes.mean(1).max():.2f}**, {by}" in words
+    assert f"The largest write, **{sizes.mean(1).max():.2f}**, {by}" in words
     assert "final stream: " + ", ".join(f"{labels[i]} {share[i]:+.0%}" for i in first) in words
     negative = ", ".join(labels[i] for i in range(8) if share[i] < 0)
     told = f"Negative on average: {negative}." if negative else "No writer's mean share is negative."
@@ -214,7 +214,7 @@ def test_the_highway_opens_on_two_models_that_were_trained(drawn):
         after = "1 block" if depth == 1 else f"{depth} blocks"
         if what == "losses":
             nats = {
-                side: f"**{loss:.2f} nats: torn between {math.exp(loss):,.{1 if loss < 3 else 0}f} letters**"
+                side: f"**{loss:.2f} nats per character (perplexity {math.exp(loss):,.{1 if loss < 3 else 0}f})**"
                 for side, loss in ends.items()
             }
             cosines = f"cosine {alike['replaced']} after {after}, with them {alike['added']}"
@@ -222,9 +222,9 @@ def test_the_highway_opens_on_two_models_that_were_trained(drawn):
             lost = row["replaced"]["gradients"][0] < 0.01 * row["replaced"]["gradients"][-1]
             assert ("next to no gradient reaches the first block" in sentence) == lost
             knows = (
-                " (it knows hardly more than how often each letter occurs)"
+                " (little more than character frequencies)"
                 if ends["replaced"] < 4
-                else (" (it has learned nothing: that is guessing)")
+                else " (no better than a uniform guess)"
             )
             steps = f"After {10 * len(row['added']['losses'])} steps that model is at"
             assert f"{steps} {nats['replaced']}{knows}, the other at {nats['added']}." in sentence

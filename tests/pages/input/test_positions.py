@@ -141,7 +141,7 @@ def test_words_in_two_orders(drawn):
         )
     ]
     assert plain(metrics(page)[0]) == pytest.approx(np.abs(apart).max(), abs=5e-4)
-    page.get_by_key("why_rows").set_value("as they stand").run()
+    page.get_by_key("why_rows").set_value("as given").run()
     assert drawn["why_after"].traces[0]["z"] == pytest.approx(found.after, abs=1e-6)
     assert drawn["why_after"].layout["yaxis"]["ticktext"] == ["bites", "man", "here", "dog"]
 
@@ -349,7 +349,7 @@ def test_the_clock_has_the_hands_of_the_formula(monkeypatch):
     assert (sent["data"]["pairs"], sent["data"]["of"], sent["data"]["last"]) == ([0, 1, 2, 3], 4, 19)
     assert sent["data"]["position"] == 7
     assert "**4 hands** at once" in unescaped(page)
-    assert "the fastest needs 6.28 places for a round, the slowest 6,283.2" in unescaped(page)
+    assert "the fastest goes round in 6.28 positions, the slowest in 6,283.2" in unescaped(page)
     assert "A hand for each frequency" in unescaped(page)
     assert "read off **one hand** that goes round in 6.28" in unescaped(
         positions("sinusoidal", sinusoid_part="clock", sinusoid_width="2")
@@ -409,7 +409,7 @@ def test_the_rotation_opens_with_the_worked_example(drawn):
     assert "p = 60 is used instead of 5" in unescaped(page) and "the one 60 back" in unescaped(page)
     page.get_by_key("sinusoid_pair").set_value(31).run()
     page.get_by_key("sinusoid_width").set_value(4).run()  # there is no pair 31 any more
-    assert not page.exception and "Pair 1 turns" in unescaped(page)
+    assert not page.exception and "Pair 1 rotates" in unescaped(page)
 
 
 HEAD = {"rope_layer": "1", "rope_head": "2"}
@@ -608,7 +608,7 @@ def test_the_added_score_wanders_and_the_turned_one_stays(drawn):
         assert line["y"] == pytest.approx(scores_of_a_text(name, 2, 1), abs=1e-4)
     added, turned = (np.array(drawn[f"against_{name}"].traces[0]["y"]) for name in ("sinusoidal", "rope"))
     said = re.search(
-        r"“e” scores “h” 2 places back with \*\*(\S+)\*\* everywhere\. .* from \*\*(\S+)\*\* to \*\*(\S+)\*\*,",
+        r"“e” scores “h” 2 positions back with \*\*(\S+)\*\* everywhere\. .* from \*\*(\S+)\*\* to \*\*(\S+)\*\*,",
         unescaped(page),
     )
     still, low, high = map(plain, said.groups())
@@ -644,7 +644,7 @@ def test_buckets_follow_the_rule(drawn):
     first = next(d for d in range(999) if bucket(d) == 31)
     said = unescaped(page)
     assert f"everything beyond **{first}**" in said
-    assert "0 to 15 have a bucket each. The next 16 buckets" in said
+    assert "0 to 15 have a bucket each, the next 16 buckets" in said
     assert "are ever used" not in said and page.get_by_key("t5_topic").value == "buckets"
     page.get_by_key("t5_mask").set_value("both ways").run()
     assert "**31 of 32** buckets are ever used: bucket 16" in unescaped(page)

@@ -608,7 +608,7 @@ def test_the_added_score_wanders_and_the_turned_one_stays(drawn):
         assert line["y"] == pytest.approx(scores_of_a_text(name, 2, 1), abs=1e-4)
     added, turned = (np.array(drawn[f"against_{name}"].traces[0]["y"]) for name in ("sinusoidal", "rope"))
     said = re.search(
-        r"“e” scores “h” 2 positions back with \*\*(\S+)\*\* everywhere\. .* from \*\*(\S+)\*\* to \*\*(\S+)\*\*,",
+        r"“e” scores “h” 2 positions back with \*\*(\S+)\*\* everywhere\. .* from \*\*(\S+)\*\* to \*\*(\S+)\*\* with",
         unescaped(page),
     )
     still, low, high = map(plain, said.groups())
@@ -772,7 +772,7 @@ def check_effect(page, drawn, recording, layer: int, head: int, times: float) ->
     assert bars["without the bias"] == pytest.approx(far["without"], abs=1e-3)
     assert bars["with it"] == pytest.approx(far["with"], abs=1e-3)
     found = re.search(
-        rf"Head {head} attends \*\*(\S+)\*\* tokens back on average without it and \*\*(\S+)\*\* with it",
+        rf"head {head} attends \*\*(\S+)\*\* tokens back on average without it and \*\*(\S+)\*\* with it",
         unescaped(page),
     )
     assert [float(x) for x in found.groups()] == [

@@ -15,7 +15,7 @@ LEAST = 0.6  # of the stage's height, for the figures of a view; less where othe
 LESS = {
     view: share
     for share, views in {
-        0.55: ("Ablation",),  # the map's text, answer and card stand with it
+        0.55: ("the map", "Ablation"),  # the map's text, answer and card stand with it
         # strips of letters, and grids, whose size is their own; that of Parameters by hand is a list of formulas
         0.5: (
             "Running",
@@ -38,7 +38,7 @@ LESS = {
     for view in views
 }
 # forms, tables and lists; the drawing of a published model keeps its form and is not a figure to fill the screen
-NONE = {"Published models", "Shape errors", "Diagnosis", "Why decoders", "Export", "Quick reference"}
+NONE = {"Published models", "Shape errors", "Diagnose", "Why decoders", "Export", "Quick reference"}
 UNDRAWN = ("courses", "exercises")  # lists have no figure
 LOOKED_INTO = (  # with training time above them
     "shapes?shapes_view=pass",

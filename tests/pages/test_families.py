@@ -111,7 +111,7 @@ def test_an_encoder_is_asked_at_its_last_gap() -> None:
     at = text.rindex("_")
     page = opened("output/sampling", model="encoder-blanks", text=text)
     told = said(page, "header", *KINDS)
-    assert "What could stand in the last gap, “\\[mask\\]”" in told
+    assert "Candidates for the last gap, “\\[mask\\]”" in told
     page = opened("output/sampling", model="encoder-blanks", text=text, sampling_position=str(at + 2))
     assert "Candidates for “␣”, which it sees" in said(page)
     for room, view in (("residual", "lens"), ("residual", "push"), ("attention", "switches")):

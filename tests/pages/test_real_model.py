@@ -60,7 +60,7 @@ def test_the_turned_arrows_are_the_models_own(recording: Recording, monkeypatch:
     page = opened("input/positions", model=REAL, positions_view="rope", rope_query="4", rope_key="1")
     assert sent["data"]["q"] == pytest.approx(recording["blocks.0.q"][0][4].tolist(), abs=1e-5)
     product = float(recording["blocks.0.q_rot"][0][4] @ recording["blocks.0.k_rot"][0][1])
-    said_so = re.search(r"its scaling is \*\*(\S+)\*\*", said(page))
+    said_so = re.search(r"key 1 it is \*\*(\S+)\*\*", said(page))
     assert said_so and float(said_so[1].replace("−", "-")) == pytest.approx(product, abs=1e-3)
 
 
@@ -188,5 +188,5 @@ def test_weights_in_eight_bits_write_what_the_engine_writes_with_them() -> None:
     cost = finish(rounding(found.model, ids, products))
     finished(page, "off by", 120)
     assert f"are off by **{cost.largest:.2f}** at most" in said(page)
-    assert f"**{cost.loss:.3f}** nats per token in place of {cost.exact:.3f}" in said(page)
+    assert f"**{cost.loss:.3f}** nats per token instead of {cost.exact:.3f}" in said(page)
     assert cost.largest > 0.01  # else it would be the same arithmetic

@@ -129,5 +129,5 @@ def test_the_view_of_induction_says_why_no_head_copies_yet(manager: StageManager
         )
 
     early, late = answer("100"), answer("1000")
-    assert "**35%** of the windows that it learns from repeat" in early and "No induction head" in early
-    assert "No induction head" not in late and "attend to what came after the same token" in late
+    assert "**35%** of its training windows repeat" in early and "No induction head" in early
+    assert "No induction head" not in late and "attend to what followed the same token" in late

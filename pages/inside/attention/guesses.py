@@ -19,7 +19,7 @@ WIDTH = {
         "More terms do not average a score out: it is a sum and not a mean, so its spread follows √d_k.",
     ),
     "same": Choice(
-        "They stay as they are",
+        "They stay the same",
         "Each entry keeps its variance of 1, but the score adds up d_k of them, so its own spread moves.",
     ),
 }
@@ -40,24 +40,22 @@ UNMASKED = {
     ),
 }
 UNMASKED_HOLDS = {
-    "nothing": "The next token is in sight, and this model uses it.",
-    "same": "What the heads learned to look for stands hardly ever among the later tokens.",
-    "higher": "The heads never met later tokens in training: these take weight and bring vectors"
-    " nobody asked for.",
+    "nothing": "The next token is visible, and this model uses it.",
+    "same": "The later tokens hardly ever contain what the heads learned to attend to.",
+    "higher": "The heads never saw later tokens in training: these now take weight and add unwanted vectors.",
 }
 PARTS = {
     "mask": Choice(
         "The mask",
-        "Without its mask every query meets keys it never met in training; but another part is missed more.",
+        "Without its mask every query meets keys it never saw in training; but another part matters more.",
     ),
     "scale": Choice(
         "The scale 1/√d_k",
-        "Without its scale every softmax is sharper than it was in training; but another part is"
-        " missed more.",
+        "Without its scale every softmax is sharper than it was in training; but another part matters more.",
     ),
     "position": Choice(
         "The positions",
-        "Without positions the order is told by the mask alone; here another part is missed more.",
+        "Without positions only the mask conveys order; here another part matters more.",
     ),
 }
 
@@ -68,7 +66,7 @@ def width(query: SampleQuery, seed: int) -> Guess:
     choices, right = offered(truth, WIDTH, HOLDS)
     n = truth.numbers
     return Guess(
-        f"d_k goes from {query.width} to {other}. What do the weights without division (left) do?",
+        f"d_k goes from {query.width} to {other}. What happens to the unscaled weights (left)?",
         choices,
         right,
         f"Not divided, the best key goes from {n['before']:.0%} to {n['after']:.0%}; divided, from"
@@ -85,13 +83,12 @@ def unmasked(unmasked: UnmaskedReading) -> Guess | None:
     choices, right = offered(truth, UNMASKED, UNMASKED_HOLDS[truth.right])
     n = truth.numbers
     return Guess(
-        "This model learned with its mask. Take the mask off now, weights as they are: what does"
-        " its loss on this"
-        " text do?",
+        "This model was trained with its mask. Remove the mask now and keep the weights: what happens to"
+        " its loss on this text?",
         choices,
         right,
         f"With the mask {n['before']:.2f} nats per token, without it {n['after']:.2f}. “Measure it”"
-        " below has every"
+        " below shows every"
         " token.",
         {explain.MEASURE: True},
     )
@@ -103,13 +100,13 @@ def parts(subject: Subject) -> Guess | None:
     if truth is None:
         return None
     names = {"mask": "mask", "scale": "scale", "position": "positions"}
-    choices, right = offered(truth, PARTS, "On this text it is missed most.")
+    choices, right = offered(truth, PARTS, "On this text it matters most.")
     n = truth.numbers
     losses = ", ".join(f"{n[part]:.2f} without {names[part]}" for part in truth.offered)
     keys = {"mask": "attention_mask", "scale": "attention_scaled", "position": "attention_position"}
     on = {key: part != truth.right for part, key in keys.items()}
     return Guess(
-        "All heads on again, and one switch off. Which one costs this text most?",
+        "All heads on, one switch off. Which one raises the loss on this text most?",
         choices,
         right,
         f"Loss {n['whole']:.2f} nats with all; {losses}. That switch is off now, and every head is on.",

@@ -101,7 +101,7 @@ show(
             ),
             View(
                 "shared-keys",
-                "GQA, MQA",
+                "GQA / MQA",
                 draw_shared_keys,
                 words.SHARED_KEYS,
                 (Attention.scores, Attention.weighted_sum, shared_keys),

@@ -110,7 +110,7 @@ def _controls(subject: Subject, place: int) -> Switches:
         there = scheme.present
         position = widgets.switch("Position", True, "attention_position", hint=hint, disabled=not there)
     off = widgets.select_several(
-        "Heads that are off (layer.head)",
+        "Ablated heads (block.head)",
         names,
         OFF,
         kind="list",
@@ -120,9 +120,9 @@ def _controls(subject: Subject, place: int) -> Switches:
         st.button("All", key="attention_off_all", on_click=_put, args=(names,), help=words.ALL_HINT)
         layers = list(range(config.n_layers))
         if len(layers) > widgets.FEW:
-            layers = [widgets.index("A layer", config.n_layers, "attention_off_layer")]
+            layers = [widgets.index("A block", config.n_layers, "attention_off_layer")]
         for i in layers:
-            hint = f"Switches the heads of block {i} off, and only those."
+            hint = f"Ablates only the heads of block {i}."
             mine = _of_layer(i, names)
             st.button(f"Block {i}", key=f"attention_off_{i}", on_click=_put, args=(mine,), help=hint)
         st.button("None", key="attention_off_none", on_click=_put, args=([],), help="All heads work again.")
@@ -189,7 +189,7 @@ def _summary(subject: Subject, found: Comparison, read: Consequence, switches: S
         st.metric("KL, mean over positions", f"{read.mean_kl:.3f} nats")
         st.caption("over the positions that hold the same tokens as before")
     if changes_nothing(switches):
-        st.caption(":material/info: Everything is on, so nothing has changed yet.")
+        st.caption(":material/info: Nothing is ablated, so nothing has changed yet.")
     if not switches.mask:
         st.caption(
             ":material/info: Without the mask, a token sees the very token it should predict; but it never"
@@ -240,7 +240,7 @@ def _each(subject: Subject, how: Ablation) -> None:
     if values is None:
         return
     found = missed(values)
-    alt = "Mean KL divergence when one head is switched off, one cell for each layer and head."
+    alt = "Mean KL divergence when one head is switched off, one cell for each block and head."
     table = head_table({"kl_nats": values})
     plot(
         head_heatmap(values, "KL (nats)"),
@@ -251,7 +251,7 @@ def _each(subject: Subject, how: Ablation) -> None:
         name="each-head-off",
     )
     explain.takeaway(
-        f"Alone, head {found.layer}.{found.head} is missed most on this text: without it the"
+        f"Head {found.layer}.{found.head} alone matters most on this text: without it the"
         f" prediction moves by {found.most:.3f} nats on average. The least missed moves it by"
         f" {found.least:.4f}."
         " Heads can stand in for each other, so these numbers do not add up."

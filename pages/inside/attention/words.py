@@ -20,38 +20,38 @@ from ui.text.numbers import minus
 
 # Heads ------------------------------------------------------------------------------------------
 
-HEADS_QUESTION = "Which tokens attend to which?"
+HEADS_QUESTION = "Who attends to whom?"
 STRONG_HINT = (
-    f"Only heads that give a habit {STRONG:.0%} of their weight, and twice an even share; none that looks"
-    " broadly, nearby, at its own word or at the first token."
+    f"Only heads that give one pattern {STRONG:.0%} of their weight, and twice a uniform share; no broad or"
+    " local heads, none on its own word or on the first token."
 )
 DOING: dict[Habit, tuple[str, str]] = {  # "Of 16 heads, 1 reads ..., 7 read ..."
-    "previous": ("reads the token before", "read the token before"),
-    "word_start": ("reads the start of its word", "read the start of their word"),
-    "breaks": ("reads blanks and punctuation", "read blanks and punctuation"),
-    "same": ("reads the same token earlier", "read the same token earlier"),
-    "itself": ("reads the token itself", "read the token itself"),
+    "previous": ("attends to the previous token", "attend to the previous token"),
+    "word_start": ("attends to the start of its word", "attend to the start of their word"),
+    "breaks": ("attends to spaces and punctuation", "attend to spaces and punctuation"),
+    "same": ("attends to earlier copies of the token", "attend to earlier copies of the token"),
+    "itself": ("attends to the token itself", "attend to the token itself"),
     "induction": ("does induction", "do induction"),
     "duplicate": ("finds duplicates", "find duplicates"),
     "name_mover": ("moves names", "move names"),
     "own_word": ("stays within its own word", "stay within their own word"),
-    "broad": ("looks broadly", "look broadly"),
-    "near": ("looks nearby", "look nearby"),
-    "first": ("rests on the first token", "rest on the first token"),
+    "broad": ("attends broadly", "attend broadly"),
+    "near": ("attends locally", "attend locally"),
+    "first": ("attends to the first token", "attend to the first token"),
 }
-DOES: dict[Habit, str] = {  # "Head 1.2 ..."
-    "previous": "gives **{value}** of its weight to the token before",
-    "word_start": "gives **{value}** of its weight to the start of its word, or the blank before it",
-    "breaks": "gives **{value}** of its weight to blanks and punctuation",
-    "same": "gives **{value}** of its weight to the same token earlier",
+DOES: dict[Habit, str] = {  # "Head 2 of layer 1 ..."
+    "previous": "gives **{value}** of its weight to the previous token",
+    "word_start": "gives **{value}** of its weight to the start of its word, or the space before it",
+    "breaks": "gives **{value}** of its weight to spaces and punctuation",
+    "same": "gives **{value}** of its weight to earlier copies of the token",
     "itself": "gives **{value}** of its weight to the token itself",
     "induction": "gives **{value}** of its weight to what followed the same token before, on random text",
     "duplicate": "gives **{value}** of its weight to the same token before, on random text",
     "name_mover": "copies with **{value}** of its last token's weight",
     "own_word": "gives **{value}** of its weight to the word it is in",
-    "broad": "looks broadly, at **{value}** of the largest possible entropy",
+    "broad": "attends broadly, with **{value}** of the largest possible entropy",
     "near": f"gives **{{value}}** of its weight to tokens at most {NEAREST} positions away",
-    "first": "rests on the first token with **{value}** of its weight",
+    "first": "gives **{value}** of its weight to the first token",
 }
 MENTIONED = 3  # habits in one sentence
 NAMED_HEADS = 4  # of one habit
@@ -70,7 +70,7 @@ def specialities(counts: Counts, head: tuple[int, int], habit_here: tuple[Habit,
 
 def _does(habit: tuple[Habit, float] | None) -> str:
     if habit is None:
-        return f"gives no one habit **{STRONG:.0%}** of its weight"
+        return f"gives no single pattern **{STRONG:.0%}** of its weight"
     return DOES[habit[0]].format(value=f"{habit[1]:.0%}")
 
 
@@ -81,7 +81,7 @@ def none_strong(least: float) -> str:
 def pattern_alt(layer: int, head: int) -> str:
     return (
         f"Pattern of head {layer}.{head}: the weight that each token (down) gives to each token it"
-        " sees (to the right), from 0 to 1."
+        " can see (to the right), from 0 to 1."
     )
 
 
@@ -91,7 +91,7 @@ def where_recorded(layer: int, head: int, tokens: int) -> str:
 
 SEVERAL_HEADS = (
     "**Eight heads are not eight times the work.** The width is *divided* among the heads: each compares"
-    " shorter keys, so the sums below stay the same. What grows is the number of patterns."
+    " shorter keys, so the total below stays the same. What grows is the number of patterns."
 )
 
 
@@ -106,12 +106,13 @@ def cost_table(cuts: Sequence[Cut]) -> pd.DataFrame:
 
 
 PUBLISHED_HEADS = (
-    "More heads soon stop helping. Published for a translation model, the same size cut differently (Vaswani"
-    " et al. 2017, Table 3, rows A; BLEU, more is better): 1 head 24.9, 4 heads 25.5, 8 heads 25.8, 16 heads"
+    "More heads soon stop helping. Published for a translation model of one size, split differently (Vaswani"
+    " et al. 2017, Table 3, rows A; BLEU, higher is better): 1 head 24.9, 4 heads 25.5, 8 heads 25.8, 16"
+    " heads"
     " 25.8, 32 heads 25.4.\n\n"
     "Clark et al. 2019 (“What does BERT look at?”) found the same kinds of heads in BERT: heads on the token"
-    " before or after, on punctuation, on the separator token where they rest, broad ones, and a few that"
-    " follow grammar."
+    " before or after, on punctuation, on the separator token as a sink, broad ones, and a few that"
+    " follow syntax."
 )
 
 
@@ -130,29 +131,27 @@ def question(_: Subject) -> str:
 
 def heads(subject: Subject) -> Words:
     reach = (
-        ", and nothing above the diagonal has any: those tokens come later."
+        ", and the causal mask leaves nothing above the diagonal."
         if subject.config.causal
-        else ". This model has no mask, so it looks both ways."
+        else ". This model has no causal mask, so it attends in both directions."
     )
     if shown() != PATTERNS:
         return MEASURED
     return Words(
         see=(
-            "One row for each token that attends, one column for each token it can attend to. A row's"
-            " weights sum"
-            f" to 1{reach} Point at a small picture: it is shown large. A click keeps it."
+            "One row for each token that attends (query), one column for each token it attends to (key). Each"
+            f" row of weights sums to 1{reach} Hover over a small picture to enlarge it; click to keep it."
         ),
         why=(
-            "The pattern says *from where* information moves. What is moved is another matter: that is `v`"
-            " and $W_O$, in “Step by step”. So the key that finds a token and the value that it delivers"
-            " can differ:"
-            " in “the cat sat on the ___” the verb is found for being a verb, and delivers what one sits on."
+            "The pattern says *from where* information moves. What is moved is decided by `v` and $W_O$, in"
+            " “Step by step”. So the key that finds a token and the value it delivers can differ: in “the cat"
+            " sat on the ___” the verb may be found for being a verb, and deliver what one sits on."
         ),
         attempt=(
-            "Look for a line just below the diagonal (the token before) and for columns (blanks, or the first"
-            " token). With a run of yours, drag the step back: at first all heads spread alike. A habit"
-            f" counts from {STRONG:.0%} of the weight on, and twice what an even spread would give; its own"
-            " word only where a head puts clearly less outside than its distances alone would."
+            "Look for a line just below the diagonal (the previous token) and for columns (spaces, or the"
+            " first token). With a run of yours, drag the step back: at first all heads attend uniformly. A"
+            f" pattern counts if it has at least {STRONG:.0%} of the weight and twice a uniform share; “own"
+            " word” only where clearly less falls outside the word than distance alone would explain."
         ),
     )
 
@@ -160,7 +159,7 @@ def heads(subject: Subject) -> Words:
 # Step by step -----------------------------------------------------------------------------------
 
 STEPS_QUESTION = "How does a head turn tokens into weights?"
-LOOKS = "The token that attends (query)"
+LOOKS = "Query token"
 
 
 def step_by_step(labels: Sequence[str], w: WrittenOut, query: int, key: int) -> str:
@@ -168,17 +167,16 @@ def step_by_step(labels: Sequence[str], w: WrittenOut, query: int, key: int) -> 
     looks, there = safe(labels[query]), safe(labels[key])
     product, score = (minus(f"{value:.2f}") for value in (w.raw, w.masked))
     return (
-        f"How much “{looks}” attends to “{there}”: their product q·k is **{product}**, the score made of it"
-        f" **{score}**, and the softmax over all {w.seen} tokens that it sees turns this score into"
-        f" **{w.weight:.0%}** of the weight."
+        f"“{looks}” gives “{there}” **{w.weight:.0%}** of its weight: their dot product q·k is **{product}**,"
+        f" the score **{score}**, and a softmax over the {w.seen} visible tokens does the rest."
     )
 
 
 STEPS = Words(
     see="One stage of one head for the whole text, then every number of the chosen row.",
     why=(
-        "Nothing here is more than multiplication, addition and one exponential. All that a head knows is"
-        " in the four matrices."
+        "Attention is only multiplication, addition and one exponential. All that a head has learned is in"
+        " its four matrices."
     ),
     attempt=(
         "Go from “÷ √d” to “softmax”: small differences of scores become large differences of weight. "
@@ -215,35 +213,33 @@ MEASURES = {  # by the field of HeadNumbers, or the place
         "Entropy over the largest possible, $\\ln n$ for $n$ visible tokens. 1: perfectly even.",
     ),
     "distance": Measure(
-        "Distance",
-        "tokens",
-        None,
-        "Mean distance from the token that attends to what it attends to, weighted.",
+        "Distance", "tokens", None, "Mean distance from the query to the keys, weighted by attention."
     ),
-    "previous": _share("Previous token", "Weight on the token just before."),
+    "previous": _share("Previous token", "Weight on the previous token."),
     "first": _share("First token", "Weight on position 0, from all later positions: the “sink” score."),
     "word_start": _share(
-        "Start of the word", "Weight on the first token of the word, and on the blank before it."
+        "Start of the word", "Weight on the first token of the word, and on the space before it."
     ),
     "own_word": _share("Own word", "Weight on the tokens of the word that the token is in."),
-    "near": _share("Nearby", f"Weight on tokens that are at most {NEAREST} positions away."),
-    "breaks": _share("Blanks and punctuation", "Weight on tokens without letter or digit."),
-    "same": _share("Same token", "Weight on the same token where it stood before."),
+    "near": _share("Nearby", f"Weight on tokens at most {NEAREST} positions away."),
+    "breaks": _share("Spaces and punctuation", "Weight on tokens without a letter or digit."),
+    "same": _share("Same token", "Weight on earlier occurrences of the same token."),
     "itself": _share("Itself", "Weight on the token's own position."),
     "induction": _share(
         "Induction", "On random tokens read twice: weight on the token that followed last time."
     ),
     "duplicate": _share(
         "Duplicate token",
-        "On random tokens read twice: weight on the same token where it stood before (Wang et al. 2023).",
+        "On random tokens read twice: weight on earlier occurrences of the same token (Wang et al. 2023).",
     ),
     "name_mover": _share(
         "Name mover",
-        "Of the last token's weight, what lies on earlier tokens that the head copies: what it writes there,"
-        " sent to the output by itself, makes that very token one of the likeliest (Wang et al. 2023).",
+        "Share of the last token's weight on earlier tokens that the head copies: its output there,"
+        " unembedded"
+        " on its own, ranks that very token among the likeliest (Wang et al. 2023).",
     ),
 }
-ONE_TOKEN = "The text has one token only: give it more, and there is something to measure."
+ONE_TOKEN = "The text has only one token: measuring attention needs more."
 STAND_OUT = "**Heads that stand out**"
 COLUMNS = {
     "relative_entropy": "rel. entropy",
@@ -259,32 +255,36 @@ def most_of(measure: Measure, most: HeadValue, mean: float) -> str:
         f"{x:.0%}" if measure.unit == "share" else f"{x:.2f} {measure.unit}" for x in (most.value, mean)
     )
     return (
-        f"{measure.title} is highest in head **{most.layer}.{most.head}**, **{shown}**; an average head has"
-        f" **{usual}**."
+        f"Head {most.layer}.{most.head} has the highest value of {measure.title.lower()}, **{shown}**; the"
+        f" mean"
+        f" over all heads is **{usual}**."
     )
 
 
 def measure_alt(measure: Measure, least: float, most: float) -> str:
     return (
-        f"{measure.title} of every head, one cell for each layer and head: from {least:.3g} to {most:.3g}"
+        f"{measure.title} of every head, one cell for each block and head: from {least:.3g} to {most:.3g}"
         f" {measure.unit}."
     )
 
 
 def measured_how(repeated: int) -> str:
     return (
-        "A click on a column's name sorts. Entropy in nats, distance in tokens, all others shares from 0 to"
-        " 1; means over the queries of this text, the name mover's of its last token, induction and duplicate"
-        f" of {repeated} random tokens read twice, those that Circuits reads first."
+        "Click a column's name to sort. Entropy is in nats, distance in tokens, all others are shares from 0"
+        " to"
+        " 1. Means over the queries of this text, for name movers its last token, for induction and duplicate"
+        f" {repeated} random tokens read twice, the default sequence of Circuits."
     )
 
 
 def not_measured(field: str, can_repeat: bool) -> str:
     """Says why a number is not there."""
     if field == "name_mover":
-        return "This model is an encoder: its last token predicts nothing, and no head moves a name there."
+        return (
+            "This model is an encoder: its last token does not predict the next, so there is no name mover."
+        )
     if can_repeat:
-        return "The random tokens are being read."
+        return "Reading the random tokens."
     return (
         f"{MEASURES[field].title} needs a sequence of at least two different tokens twice; this model's"
         " context or alphabet is too small for that."
@@ -298,7 +298,7 @@ def standing_out(numbers: HeadNumbers, causal: bool) -> list[str]:
         one, several = DOING[found.habit]
         if not found.heads:
             most = found.most
-            lines.append(f"No head clearly {one}: the most is {most.value:.0%}, in {_name(most)}.")
+            lines.append(f"No head clearly {one}: at most {most.value:.0%}, in {_name(most)}.")
             continue
         named = ", ".join(f"{_name(head)} ({head.value:.0%})" for head in found.heads[:NAMED_HEADS])
         more = len(found.heads) - NAMED_HEADS
@@ -309,12 +309,12 @@ def standing_out(numbers: HeadNumbers, causal: bool) -> list[str]:
     ends = extremes(numbers)
     if ends is not None:
         even, decided, farthest = (
-            f"**L{_name(end)[1:]}**" for end in (ends.even, ends.decided, ends.farthest)
+            f"**H{_name(end)[1:]}**" for end in (ends.even, ends.decided, ends.farthest)
         )
         lines += [
-            f"{even} spreads most evenly ({ends.even.value:.0%} of the largest possible entropy).",
-            f"{decided} is the most decided ({ends.decided.value:.0%}; {ends.nats:.2f} nats).",
-            f"{farthest} looks farthest{' back' if causal else ''}: {ends.farthest.value:.1f} tokens on"
+            f"{even} attends most uniformly ({ends.even.value:.0%} of the largest possible entropy).",
+            f"{decided} is the most focused ({ends.decided.value:.0%}; {ends.nats:.2f} nats).",
+            f"{farthest} attends farthest{' back' if causal else ''}: {ends.farthest.value:.1f} tokens on"
             " average.",
         ]
     return lines or [ONE_TOKEN]
@@ -330,13 +330,13 @@ MEASURED = Words(
         " where nothing but copying can help; all others on the text above."
     ),
     why=(
-        "Two heads that look alike on one text may follow different rules. Numbers make models, and steps of"
-        " a training, comparable. Why many heads rest on the first token, *Attention sinks* under Circuits"
-        " says."
+        "Two heads with similar patterns on one text may follow different rules. Numbers make models, and"
+        " steps of a run, comparable. *Attention sinks* under Circuits explains why so many heads attend to"
+        " the first token."
     ),
     attempt=(
-        "Choose “Previous token”, then “Induction”. In a model that can copy, a head that reads the previous"
-        " token sits below an induction head. With “When Mary and John …” a real model has name movers."
+        "Choose “Previous token”, then “Induction”. In a model that can copy, a previous-token"
+        " head is found below an induction head. With “When Mary and John …” a real model has name movers."
     ),
 )
 
@@ -347,8 +347,8 @@ SHARED_KEYS_QUESTION = "What does sharing keys save?"
 
 def shared_alt(n_heads: int, n_kv: int) -> str:
     return (
-        f"{n_heads} query heads in a row above {n_kv} key-value heads; lines lead from each query head to the"
-        " keys it reads."
+        f"{n_heads} query heads in a row above {n_kv} key-value heads; lines connect each query head to"
+        " the keys it uses."
     )
 
 
@@ -356,23 +356,23 @@ def shared(kind: str, n_heads: int, n_kv: int, per_token: str, less: float) -> s
     """Says what sharing saves (Markdown)."""
     heads = "head" if n_kv == 1 else "heads"
     first = (
-        f"{n_heads} query heads read the keys and values of **{n_kv}** {heads} ({kind}): while it writes, the"
-        f" model keeps **{per_token} for each token**"
+        f"{n_heads} query heads use the keys and values of **{n_kv}** {heads} ({kind}): the KV cache takes"
+        f" **{per_token} per token**"
     )
     if not less:
-        return f"{first}. Nothing is shared here, so nothing is saved."
-    return f"{first}, **{less:.1%} less** than with {n_heads}."
+        return f"Nothing is shared, so nothing is saved: {first}."
+    return f"Sharing keys saves **{less:.1%}** of the cache: {first}."
 
 
 SHARED_KEYS = Words(
     see=(
-        "Above, the query heads; below, the heads that have keys and values. One colour is one group:"
-        " those query heads compare with the same keys: each its own (multi-head), shared by a group"
-        " (grouped-query), or one set for all (multi-query)."
+        "Above, the query heads; below, the key-value heads. One colour is one group of query heads with the"
+        " same keys: one set per head (multi-head), per group (grouped-query, GQA), or one for all"
+        " (multi-query, MQA)."
     ),
     why=(
-        "Reading the cache, not computing, is what limits how fast large models write. Sharing keys makes"
-        " it smaller; the queries stay different."
+        "Reading the cache, not computing, limits how fast large models generate. Sharing keys and values"
+        " shrinks it; the queries stay separate."
     ),
     attempt=(
         "LLaMA-2 70B has 64 query heads and 8 key-value heads. Then choose your own numbers, and go down"

@@ -9,12 +9,12 @@ from ui.page_frame import Words
 QUESTION = "What does the causal mask do?"
 TRAINED_FOR = "Training step (right)"
 WITH, WITHOUT = "with the mask", "without it"
-ONE_TOKEN = "The text has one token only: nothing comes later that a mask could hide."
-CURVES_ALT = "Two curves of loss over the steps of a training: with the causal mask, and without it."
+ONE_TOKEN = "The text has only one token, so there is nothing for a mask to hide."
+CURVES_ALT = "Two curves of loss over the steps of a run: with the causal mask, and without it."
 LOSSES_ALT = "The loss of each token of the text, with the causal mask and without it, in the model above."
 RECIPE = (
     f"The curves were measured once, and come with the app: the preset “fast”, {STEPS} steps on Tiny"
-    " Shakespeare, the same seed, with the mask and without; loss on held-out text; characters drawn at"
+    " Shakespeare, the same seed, with the mask and without; validation loss; characters sampled at"
     " temperature"
     f" 0.8 after “{PROMPT}” (`engine/experiments/no_causal_mask.py` does it again)."
 )
@@ -32,9 +32,9 @@ def wrote(name: str, text: str) -> str:
 
 def masked(future: float, loss_with: float, loss_without: float, step: int) -> str:
     """Says what the mask hides, and what becomes of a training without it (Markdown)."""
-    first = f"It hides later tokens, on which this head would put **{future:.0%}** of its weight."
+    first = f"It hides the future: without it this head puts **{future:.0%}** of its weight on later tokens."
     if step == 0:
-        return f"{first} Before a training both models guess: move the step."
+        return f"{first} Before training both models guess: move the step."
     return (
         f"{first} A model *trained* without it copies the very character that it should predict (loss"
         f" **{loss_without:.2f}** against **{loss_with:.2f}** nats after {step} steps) and cannot write."
@@ -44,9 +44,9 @@ def masked(future: float, loss_with: float, loss_without: float, step: int) -> s
 def not_learned(unmasked: UnmaskedReading) -> str:
     """Says what removing the mask does to a model that was trained with it (Markdown)."""
     return (
-        "In the model above, trained *with* the mask, taking it away changes the loss from"
+        "In the model above, trained *with* the mask, removing it changes the loss from"
         f" **{unmasked.mean_with:.2f}** to **{unmasked.mean_without:.2f}** nats: it sees the answers, but"
-        " never learned to use them, and its heads now mix in tokens that they never met there."
+        " never learned to use them, and its heads now mix in tokens they never saw in training."
     )
 
 
@@ -61,17 +61,15 @@ BY_HAND = (
 MASK = Words(
     see=(
         "Left, one head of the model above: with its mask, and the same scores without. Right, two"
-        " runs"
-        " that differ in the mask alone."
+        " runs that differ only in the mask."
     ),
     why=(
         "A model is trained on whole texts at once: every position predicts its next token. The mask"
-        " makes"
-        " each of them a fair question, and lets one text give as many lessons as it has tokens."
+        " keeps each from seeing its answer, so one text gives as many training signals as it has tokens."
     ),
     attempt=(
-        "Move the step: without the mask the loss falls within 40 steps, and what is written becomes"
-        " rubbish."
+        "Move the step: without the mask the loss falls within 40 steps, but the text it writes becomes"
+        " gibberish."
         " On “Train” you can do the same."
     ),
 )

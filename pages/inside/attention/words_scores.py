@@ -11,7 +11,7 @@ from ui.page_frame import Words
 # √d_k -------------------------------------------------------------------------------------------
 
 SCALING_QUESTION = "Why divide by the square root of d_k?"
-SEED_HINT = "Another number, another query and other keys."
+SEED_HINT = "Another seed draws another query and other keys."
 SCALING_SETTING = (
     "One random query, 16 random keys; every entry normal with variance 1. This is about the formula,"
     " whatever"
@@ -26,7 +26,7 @@ def scaling_alt(query: SampleQuery, divided: bool) -> str:
             f" the largest is {query.most_scaled:.1%}."
         )
     return (
-        f"One query's weights over 16 keys at d_k = {query.width}, of the scores as they are: the largest is"
+        f"One query's weights over 16 keys at d_k = {query.width}, of the unscaled scores: the largest is"
         f" {query.most_plain:.1%}."
     )
 
@@ -35,16 +35,16 @@ def scaled(query: SampleQuery) -> str:
     """Says what the same scores become, both ways (Markdown)."""
     if query.width == 1:
         return (
-            "At d_k = 1 there is nothing to divide: both sides give the best key"
+            "At d_k = 1 dividing changes nothing: both sides give the best key"
             f" **{query.most_plain:.1%}**. Make d_k larger."
         )
     then = "so the softmax saturates: one key takes" if query.most_plain > 0.9 else "and one key takes"
     return (
-        f"A dot product of {query.width} terms has standard deviation √{query.width} = {query.spread:.1f},"
-        f" {then}"
-        f" **{query.most_plain:.1%}** of the weight. Dividing by √d_k restores a spread of 1 at any width,"
-        " and"
-        f" that key gets **{query.most_scaled:.1%}**."
+        f"Without the division the softmax saturates: a score of {query.width} products has standard"
+        f" deviation"
+        f" √{query.width} = {query.spread:.1f}, and one key takes **{query.most_plain:.1%}**. Dividing by"
+        f" √d_k"
+        f" restores a spread of 1, and it takes **{query.most_scaled:.1%}**."
     )
 
 
@@ -70,25 +70,25 @@ def gradients(crossing: int | None) -> str:
         "**Is the gradient without the scale not larger?** At first, yes: its norm ‖∂p/∂s‖ counts the few"
         " keys"
         f" that still compete, and those react strongly. {first} That is no argument against the scale: the"
-        " *mean* slope, over all keys, falls from the start, so most keys learn nothing, and every step of a"
-        " training makes scores larger still."
+        " *mean* slope, over all keys, falls from the start, so most keys get no gradient, and training makes"
+        " the scores larger still."
     )
 
 
 SCALING = Words(
     see=(
-        "The same 16 scores twice. Left, the softmax takes them as they are; right, divided by √d_k. Scores"
-        " that"
-        " lie 8 apart differ by a factor e⁸, about 3,000, in weight."
+        "The same 16 scores twice. Left, the softmax takes them unscaled; right, divided by √d_k. The"
+        " softmax turns a gap of 8 into a factor of e⁸ ≈ 3,000."
     ),
     why=(
-        "A softmax that is certain before it has learned anything can hardly be taught: where one weight"
-        " is 1, no change of a score changes anything (Vaswani et al. 2017, 3.2.1)."
+        "A softmax that is saturated at initialisation hardly learns: where one weight is 1, changing a"
+        " score changes almost nothing, so gradients vanish (Vaswani et al. 2017, 3.2.1)."
     ),
     attempt=(
-        "Move d_k from 1 to 512: left, one key wins ever more; right, nothing much happens. In “Measure it”,"
+        "Move d_k from 1 to 512: left, one key takes ever more weight; right, little changes. In “Measure"
+        " it”,"
         " set"
-        " the scale to 1/d_k: now large heads start out perfectly even instead."
+        " the scale to 1/d_k: now wide heads start out almost uniform instead."
     ),
 )
 
@@ -96,7 +96,7 @@ SCALING = Words(
 
 SELF_QUESTION = "Why not compare the embeddings directly?"
 RUNG_NAMES = {"similarity": "raw similarity", "one-matrix": "one matrix", "two-matrices": "queries and keys"}
-SELF_WIDTH = "Numbers in a vector"
+SELF_WIDTH = "Width d_model"
 SELF_SHOWN = "Shown"
 SELF_SHOWS = {"weights": "weights", "scores": "scores"}
 SELF_DRAW = "Seed"
@@ -124,11 +124,10 @@ def self_answer(terms: Sequence[SelfTerm]) -> str:
     """Says how much weight stays with a character itself, compared as it is and by queries and keys."""
     raw, _, two = terms
     return (
-        f"Raw similarity attends to itself: **{raw.self_weight:.0%}** of a character's weight, since its"
-        " score with"
-        f" itself is **{raw.self_score:.1f}** and with others about {raw.other_score:.1f}. Separate W_Q and"
-        " W_K break"
-        f" that: **{two.self_weight:.0%}**."
+        f"Raw similarity attends to itself: at width {raw.d_model} a character keeps"
+        f" **{raw.self_weight:.0%}** of"
+        f" its weight (score {raw.self_score:.1f} with itself, about {raw.other_score:.1f} with others)."
+        f" Separate queries and keys break that: **{two.self_weight:.0%}**."
     )
 
 
@@ -138,9 +137,9 @@ def self_trained(losses: Mapping[str, float]) -> str:
         return ""
     last, similar, apart, residual = (f"{losses[name]:.2f}" for name in TRAINED)
     return (
-        f"Trained, raw similarity learns no more than the last character tells: **{similar}** and {last}"
-        " nats."
-        f" With queries and keys that character is lost: **{apart}**; a residual brings it back: {residual}."
+        f"Trained, raw similarity learns no more than a bigram: **{similar}** against {last} nats. Queries"
+        f" and"
+        f" keys lose the current character: **{apart}**; a residual brings it back: {residual}."
     )
 
 
@@ -151,24 +150,23 @@ SELF_BY_HAND = (
     " whose mean is 0: divided by $\\sqrt{d}$ it spreads by about 1, whatever $d$ is.\n\n"
     "With one matrix $W$ for both sides, $(eW) \\cdot (eW) = |eW|^2$ is still a square, never negative and"
     " largest for the token itself. With two, $(eW_Q) \\cdot (eW_K)$ is a product like any other.\n\n"
-    "A third matrix, $W_V$, parts *who is found* from *what is said*: in “the cat sat on the ___” the verb is"
-    " found because it is a verb, and says what one can sit on."
+    "A third matrix, $W_V$, separates *which token is found* from *what it delivers*: in “the cat sat on the"
+    " ___” the verb may be found for being a verb, and deliver what one can sit on."
 )
 SELF = Words(
     see=(
-        "Three models before any training, reading the same characters: row by row what each character"
-        " attends to. A"
-        " vector's product with itself is the sum of its squares, about as large as it has numbers; with"
-        " another vector, pluses and minuses cancel."
+        "Three models before any training, reading the same characters: each row shows what one attends to. A"
+        " vector's product with itself is the sum of its squares, about as large as its width; with"
+        " another vector, positive and negative terms cancel."
     ),
     why=(
         "Divided by √width, the score with itself is still about √width, and the softmax gives it"
-        " everything: the model sees its last character alone. One matrix for both sides changes nothing,"
-        " since Wx is compared with Wx. Queries and keys of their own take the special place away, and"
-        " training can put it where it is useful."
+        " everything: the model sees only its last character. One matrix for both sides changes nothing,"
+        " since Wx is compared with Wx. Separate queries and keys remove this bias, and"
+        " training can bring it back where it is useful."
     ),
     attempt=(
-        "Set the width to 4: how much is left for others? *Rungs* of the Ladder says what each of these three"
-        " came to, trained."
+        "Set the width to 4: how much is left for others? *Rungs* of the Ladder shows what each of the three"
+        " reaches after training."
     ),
 )

@@ -11,22 +11,22 @@ STAGES = ("q, k, v", "q·k", "÷ √d", "mask", "softmax", "· v", "W_O")
 
 
 FORMULAS = {
-    "q, k, v": "$q = x W_Q$, $k = x W_K$, $v = x W_V$. Each token makes a question, a label and a message.",
+    "q, k, v": (
+        "$q = x W_Q$, $k = x W_K$, $v = x W_V$. Each token makes a query (a question), a key (a label) and a"
+        " value (a message)."
+    ),
     "q·k": (
-        "$s_{ij} = q_i \\cdot k_j$. How well the label of key $j$ answers the question of query $i$. Any"
-        " sign, any size."
+        "$s_{ij} = q_i \\cdot k_j$. How well key $j$ matches query $i$: a dot product of any sign and size."
     ),
-    "÷ √d": (
-        "$s_{ij} / \\sqrt{d_{head}}$. The division keeps the spread near 1, whatever the width of the head."
-    ),
-    "mask": "$s_{ij} + M_{ij}$, with $M_{ij} = -\\infty$ where $j > i$. The grey half lies in the future.",
+    "÷ √d": ("$s_{ij} / \\sqrt{d_{head}}$. Scaling keeps the standard deviation near 1 at any head width."),
+    "mask": "$s_{ij} + M_{ij}$, with $M_{ij} = -\\infty$ where $j > i$. The grey half is the future.",
     "softmax": "$p_{ij} = e^{s_{ij}} / \\sum_k e^{s_{ik}}$. Each row becomes weights that sum to 1.",
-    "· v": "$z_i = \\sum_j p_{ij} v_j$. The messages, mixed by the weights.",
+    "· v": "$z_i = \\sum_j p_{ij} v_j$. The values, averaged with the attention weights.",
     "W_O": "$z_i W_O$, with this head's rows of $W_O$. What this head adds to the residual stream.",
 }
 
 
-OWN_WEIGHTS = "this model's mixer makes weights of its scores in its own way, which is not written out here."
+OWN_WEIGHTS = "this model's mixer turns scores into weights in its own way, not written out here."
 
 
 def formula(stage: str, stages: Stages) -> str:
@@ -39,10 +39,10 @@ def formula(stage: str, stages: Stages) -> str:
 def scaled(stages: Stages) -> str:
     kind = single_head.scaled_by(stages.divisor, stages.q.shape[1])
     if kind == "own":
-        return "$s_{ij}$, which this model's mixer makes of the products."
+        return "$s_{ij}$, computed by this model's mixer from the products."
     if kind == "none":
         return (
-            "$s_{ij}$ as it is: this model's mixer does not divide. The spread of the scores grows with the"
+            "$s_{ij}$ unscaled: this model's mixer does not divide. The spread of the scores grows with the"
             " width of the head."
         )
     return FORMULAS["÷ √d"] if kind == "root" else f"$s_{{ij}} / {stages.divisor:.4f}$, in this model."
@@ -63,16 +63,16 @@ def variant(subject: Subject, stage: str, stages: Stages) -> str:
         text = " This model's queries and keys are the same vectors."
     elif stage == "q·k" and (config.qk_norm or turns):
         done = {
-            "brought to a standard size (QK-norm)": config.qk_norm,
+            "normalised (QK-norm)": config.qk_norm,
             "rotated by their position (RoPE)": turns,
         }
         text = f" Before that, q and k are {' and '.join(what for what, is_done in done.items() if is_done)}."
     elif stage == "÷ √d" and stages.bias is not None:
         text = " This model's positions also add a bias for the distance here; it is included."
     elif stage == "mask" and not config.causal:
-        text = " **This model is an encoder: it has no mask, and the stage changes nothing.**"
+        text = " **This model is an encoder: it has no causal mask, so this stage changes nothing.**"
     elif stage == "W_O" and not config.output_projection:
-        text = " **This model has no output projection: the head's slice of the stream gets z as it is.**"
+        text = " **This model has no output projection: the head's slice of the stream gets z directly.**"
     return text
 
 
@@ -88,12 +88,11 @@ def arithmetic(labels: list[str], w: WrittenOut, query: int, key: int) -> str:
     if w.bias is not None:
         lines.append(f"$s + \\text{{bias}} = {w.scaled:.4f} + ({w.bias:.4f}) = {w.masked:.4f}$\n")
     if w.exponential is None:
-        lines.append(f"$p = {w.weight:.4f}$, of the {w.seen} keys that it sees: {OWN_WEIGHTS}")
+        lines.append(f"$p = {w.weight:.4f}$, of its {w.seen} visible keys: {OWN_WEIGHTS}")
         return "\n".join(lines)
     lines.append(f"$e^{{s - \\max}} = e^{{{w.masked:.4f} - ({w.largest:.4f})}} = {w.exponential:.4f}$\n")
     lines.append(
-        f"$p = {w.exponential:.4f} / {w.total:.4f} = {w.weight:.4f}$, a sum over the {w.seen} keys that it"
-        " sees."
+        f"$p = {w.exponential:.4f} / {w.total:.4f} = {w.weight:.4f}$, summed over its {w.seen} visible keys."
     )
     return "\n".join(lines)
 
@@ -103,7 +102,7 @@ def divided(w: WrittenOut) -> str:
     width = len(w.pairs)
     return {
         "root": f"$s = {w.raw:.4f} / \\sqrt{{{width}}} = {w.scaled:.4f}$\n",
-        "none": f"$s = {w.scaled:.4f}$: the product as it is.\n",
+        "none": f"$s = {w.scaled:.4f}$: the unscaled product.\n",
         "number": f"$s = {w.raw:.4f} / {w.divisor or 1:.4f} = {w.scaled:.4f}$\n",
-        "own": f"$s = {w.scaled:.4f}$, which this model's mixer makes of the product.\n",
+        "own": f"$s = {w.scaled:.4f}$, computed by this model's mixer from the product.\n",
     }[single_head.scaled_by(w.divisor, width)]

@@ -10,16 +10,16 @@ from ui.text.numbers import nats
 
 QUESTION = "What breaks without each part?"
 MASK_HINT = "Off: every token also sees the ones after it."
-NO_MASK_HINT = "This model is an encoder: it has no mask."
-SCALE_HINT = "Off: the scores are the products q·k as they are."
+NO_MASK_HINT = "This model is an encoder: it has no causal mask."
+SCALE_HINT = "Off: the scores are the unscaled products q·k."
 ALL_HINT = "Switches every head off."
 
 
 def question(causal: bool, token: str) -> str:
-    return f"**What comes after {token}?**" if causal else f"**What stands at {token}?**"
+    return f"**What comes after {token}?**" if causal else f"**Which token is at {token}?**"
 
 
-FIRST = "As an example the heads of block 0 are off. “None” switches every head back on."
+FIRST = "As an example, the heads of block 0 are ablated. “None” switches every head back on."
 
 
 def _heads(found: tuple[tuple[int, int], ...], layers: int, heads: int) -> str:
@@ -51,9 +51,7 @@ def without(switches: Switches, layers: int, heads: int) -> str:
     ]
     if switches.heads_off:
         parts.append(_heads(switches.heads_off, layers, heads))
-    moved = {"shuffled": "the tokens before shuffled", "reversed": "the tokens before reversed"}.get(
-        switches.order
-    )
+    moved = {"shuffled": "earlier tokens shuffled", "reversed": "earlier tokens reversed"}.get(switches.order)
     if not parts:
         return f"With {moved}" if moved else "With everything on"
     named = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
@@ -70,11 +68,11 @@ def switched(
     )
     here = f"after “{token}”" if subject.config.causal else f"at “{token}”"
     if changes_nothing(switches):
-        return f"Everything is on: {here} the model expects “{one}” (**{p:.0%}**). Switch something off."
+        return f"Nothing is ablated: {here} the model expects “{one}” (**{p:.0%}**). Switch something off."
     guess = (
-        f"{here} the likeliest guess goes from “{one}” (**{p:.0%}**) to “{other}” (**{q:.0%}**)"
+        f"{here} the top prediction changes from “{one}” (**{p:.0%}**) to “{other}” (**{q:.0%}**)"
         if first != then
-        else f"{here} it still expects “{one}”, with **{q:.0%}** instead of **{p:.0%}**"
+        else f"{here} the model still expects “{one}”, with **{q:.0%}** instead of **{p:.0%}**"
     )
     off = without(switches, subject.config.n_layers, subject.config.n_heads)
     if comparison.loss_before is None or comparison.loss_after is None:
@@ -89,12 +87,13 @@ def switched(
 
 SWITCHES = Words(
     see=(
-        "Left, the candidates before and after. Right, how far apart the two predictions are at each"
-        " position: KL(before ‖ after), in nats. 0 means no change."
+        "*Ablation*: remove a part and see what changes. Left, the candidates before and after. Right, how"
+        " far"
+        " the prediction moves at each position: KL(before ‖ after), in nats; 0 means no change."
     ),
-    why="A pattern shows where a head looks. Only an intervention shows whether the model *needs* it.",
+    why="A pattern shows where a head attends. Only an intervention shows whether the model *needs* it.",
     attempt=(
-        "Switch one head off after the other and find one that this text does not need. Then remove the"
+        "Ablate one head after the other and find one that this text does not need. Then remove the"
         " position: which heads relied on it?"
     ),
 )

@@ -89,7 +89,7 @@ def _own(first: Question) -> Question:
     with left:
         prompt = line("Prompt", first.prompt, "fact_prompt", MOST_PROMPT)
     with right:
-        hint = "One token is followed, the first. Empty: the one that the model finds likeliest."
+        hint = "Only its first token is followed. Empty: the token that the model finds likeliest."
         answer = line("Answer", "", "fact_answer_text", MOST_ANSWER, hint)
     return Question("", prompt, answer)
 
@@ -107,7 +107,7 @@ def _traced(
     except GlassformerError as error:
         return str(error)
     shown = f"“{_subject.vocabulary[meant.token]}”"
-    note = f"A blank was put before “{answer}”: so a new word begins." if meant.blank else ""
+    note = f"A space was added before “{answer}”, so that a new word begins." if meant.blank else ""
     if meant.tokens > 1:
         note = f"{note} The answer is {meant.tokens} tokens: the first, {shown}, is followed.".strip()
     return trace(_subject.model, recording, meant.token), note
@@ -129,6 +129,6 @@ def _draw(subject: Subject, fact: Fact) -> None:
         data=table,
         alt=(
             f"Rank of “{subject.vocabulary[fact.answer]}” after each block, from {fact.rank[0]:,} to"
-            f" {fact.rank[-1]:,}, its probability, and what each block wrote of its logit."
+            f" {fact.rank[-1]:,}, its probability, and what each block added to its logit."
         ),
     )

@@ -92,7 +92,7 @@ def answer_by_depth(
         xaxis=go.ticks(
             ticks,
             ["E", *(str(depth - 1) for depth in ticks[1:])],
-            title="after the embedding E, and after each block",
+            title="after the embedding (E) and after each block",
             tickangle=0,
             anchor="y3" if written else "y",
             range=[-0.6, len(rank) - 0.4],

@@ -39,7 +39,7 @@ def knocked_out(
     (draw, 1 + heads) with their mean; `first` is the loss of the first reading, a line.
     """
     at = np.arange(len(without))
-    off = ["all on", *(f"without {head}" for head in heads)]
+    off = ["all heads", *(f"without {head}" for head in heads)]
     traces = [
         curve(
             at, draw, "", "quiet", "", width=1, mode="lines", opacity=0.5, hoverinfo="skip", showlegend=False
@@ -62,7 +62,7 @@ def knocked_out(
         xaxis=go.ticks(
             at,
             ["none", *heads],
-            title="heads switched off, one more at a time",
+            title="heads ablated, one more at a time",
             tickangle=0 if len(heads) <= 8 else -90,
         ),
         yaxis={"title": {"text": "second reading (nats)"}, "rangemode": "tozero", "zeroline": False},

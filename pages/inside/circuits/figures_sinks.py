@@ -35,13 +35,13 @@ def sink_layers(share: np.ndarray, mean: np.ndarray, even: float, baseline: np.n
     traces = [dots]
     if baseline is not None:
         traces.append(
-            curve(at, baseline, "mean as it is", "quiet", "layer %{x}: %{y:.1%}", width=1.5, dash="dot")
+            curve(at, baseline, "mean as it is", "quiet", "block %{x}: %{y:.1%}", width=1.5, dash="dot")
         )
-    traces.append(curve(at, mean, "mean", "attention", "layer %{x}: %{y:.1%}"))
+    traces.append(curve(at, mean, "mean", "attention", "block %{x}: %{y:.1%}"))
     flat = curve(
         np.array([-0.5, layers - 0.5]),
         np.array([even, even]),
-        "spread evenly",
+        "uniform attention",
         "residual",
         "%{y:.1%}",
         width=1.5,
@@ -53,7 +53,12 @@ def sink_layers(share: np.ndarray, mean: np.ndarray, even: float, baseline: np.n
         traces,
         margin={"l": 52, "r": 8, "t": 26, "b": 40},
         xaxis=go.axis("layer", zeroline=False, dtick=1 if layers <= 12 else 5),
-        yaxis={"title": {"text": "weight on it"}, "range": [0, 1.03], "tickformat": ".0%", "zeroline": False},
+        yaxis={
+            "title": {"text": "weight on the first token"},
+            "range": [0, 1.03],
+            "tickformat": ".0%",
+            "zeroline": False,
+        },
     )
 
 
@@ -93,17 +98,17 @@ def value_bars(lengths: np.ndarray) -> go.Figure:
     _, layers, kv = lengths.shape
     at = [(i, h) for i in range(layers) for h in range(kv)]
     axis: dict[str, Any] = go.axis("key-value head")
-    places: Any = [[f"layer {i}" for i, _ in at], [f"{h}" for _, h in at]]
+    places: Any = [[f"block {i}" for i, _ in at], [f"{h}" for _, h in at]]
     if layers > NAMED:  # no room for a name below each: a layer's heads stand around its number
         places = np.array([i + (h - (kv - 1) / 2) / (kv + 1) for i, h in at])
-        axis |= {"title": {"text": "layer, its key-value heads side by side"}, "dtick": 5}
+        axis |= {"title": {"text": "block, its key-value heads side by side"}, "dtick": 5}
     traces = [
         go.Bar(
             name=name,
             x=places,
             y=values.reshape(-1).astype(np.float32),
             marker={"color": shade},
-            hovertext=[f"layer {i}, key-value head {h}" for i, h in at],
+            hovertext=[f"block {i}, key-value head {h}" for i, h in at],
             hovertemplate="%{hovertext}<br>%{y:.3f}<extra>" + name + "</extra>",
         )
         for name, values, shade in (
@@ -117,5 +122,5 @@ def value_bars(lengths: np.ndarray) -> go.Figure:
         barmode="group",
         bargap=0.2,
         xaxis=axis,
-        yaxis={"title": {"text": "length of v"}, "rangemode": "tozero"},
+        yaxis={"title": {"text": "norm of v"}, "rangemode": "tozero"},
     )

@@ -82,7 +82,7 @@ def weights_before_after(histogram: Histogram, after: str) -> go.Figure:
         y=histogram.before,
         mode="lines",
         line={"color": colour("embedding"), "width": 2, "shape": "hvh"},
-        name="as it is",
+        name="original",
         hovertemplate="%{x:.3f}: %{y:.2%}<extra></extra>",
     )
     return go.figure(
@@ -126,7 +126,7 @@ def loss_by_bits(
     return go.figure(
         [*traces, _mark(str(n), here)],
         margin={"l": 48, "r": 8, "t": 28, "b": 44},
-        xaxis=go.axis("bits for a weight", type="category"),
+        xaxis=go.axis("bits per weight", type="category"),
         yaxis={"title": {"text": "loss (nats per token)"}, "range": [0, 1.08 * ends], "nticks": 6},
         shapes=[guess] if guessing < 1.08 * ends else [],
     )
@@ -173,7 +173,7 @@ def block_of_numbers(block: QuantisedBlock, chosen: int) -> go.Figure:
     return go.figure(
         traces,
         margin={"l": 62, "r": 8, "t": 28, "b": 44},
-        xaxis=go.axis("number of the block", zeroline=False, dtick=4, range=[-0.8, len(at) - 0.2]),
+        xaxis=go.axis("index in the block", zeroline=False, dtick=4, range=[-0.8, len(at) - 0.2]),
         yaxis=go.axis("weight", zeroline=True, nticks=7),
         shapes=lines,
     )

@@ -11,22 +11,23 @@ from ui.guess import Choice, Guess, offered
 SAID = {
     "copies": (
         "the best induction head",
-        "It looks where the copy stands; but others look there, too, and stand in for it.",
+        "It attends to the copied position, but other heads attend there as well and back it up.",
     ),
     "before": (
-        "a head below it that reads the token before",
-        "It writes beside each token which one came before; without that the heads above find no place. Here"
-        " others write it, too, or it is needed less.",
+        "a previous-token head below it",
+        "It writes into each token which one came before, and the heads above match on that. Here other heads"
+        " write it as well, or it is needed less.",
     ),
     "idle": (
         "a head that does neither",
-        "It looks neither at the copy nor at the token before, but here something else in it is missed more.",
+        "It attends neither to the copy nor to the previous token, but here something else it does matters"
+        " more.",
     ),
 }
 HOLDS = {
-    "copies": "It attends to what followed the same token last time; nobody else does it as well.",
-    "before": "All heads that copy find their place by what it wrote beside each token.",
-    "idle": "It takes part in no copying, and is missed all the same: what it does every text needs.",
+    "copies": "It attends to what followed the same token last time; no other head does it as well.",
+    "before": "Every copying head finds its position by what this head wrote into each token.",
+    "idle": "It takes no part in copying, yet its loss hurts most: every text needs what it does.",
 }
 
 
@@ -44,11 +45,10 @@ def head(model: Transformer, repeat: Repeat) -> Guess | None:
     n = truth.numbers
     losses = ", ".join(f"{n[kind]:.2f} without {names[kind]}" for kind in truth.offered)
     return Guess(
-        "One head alone is switched off. Without which one does the second reading cost most?",
+        "One single head is ablated. Without which one does the second reading cost most?",
         choices,
         right,
-        f"It costs {n['whole']:.2f} nats with all heads, {losses}. “Measure it” below switches more"
-        " of them off.",
+        f"It costs {n['whole']:.2f} nats with all heads, {losses}. “Measure it” below ablates more of them.",
         {explain.MEASURE: True},
     )
 
@@ -56,5 +56,5 @@ def head(model: Transformer, repeat: Repeat) -> Guess | None:
 def _wrong(kind: str, right: str) -> str:
     """Names the thought behind choosing a head that is missed less than the right one."""
     if kind == "idle":
-        return "It looks neither at the copy nor at the token before: the second reading hardly needs it."
-    return SAID[kind][1] if right != "idle" else f"{SAID[kind][1]} And copying is not all that a text needs."
+        return "It attends neither to the copy nor to the previous token: the second reading hardly needs it."
+    return SAID[kind][1] if right != "idle" else f"{SAID[kind][1]} And a text needs more than copying."

@@ -49,7 +49,7 @@ def draw_induction(subject: Subject) -> None:
         0,
         "induction_seed",
         container=row,
-        hint="Another number, other tokens.",
+        hint="Another seed draws other tokens.",
         width=140,
     )
     once = drawn(pool, count, seed)
@@ -99,7 +99,7 @@ def _knocked_out(subject: Subject, repeat: Repeat) -> Knockout | None:
     result = measured(
         ("induction", subject.key, repeat.once),
         lambda: knock_out(subject.model, repeat),
-        "Switching heads off",
+        "Ablating heads",
     )
     if result is None:
         return None
@@ -119,7 +119,7 @@ def _knocked_out(subject: Subject, repeat: Repeat) -> Knockout | None:
         | {f"random_{i}_nats": draw for i, draw in enumerate(result.others)},
         alt=(
             f"Loss of the second reading with up to {len(names)} of the best induction heads off, and with"
-            " as many random heads of the same layers."
+            " as many random heads of the same blocks."
         ),
     )
     return result
@@ -128,14 +128,14 @@ def _knocked_out(subject: Subject, repeat: Repeat) -> Knockout | None:
 def _trained_on(subject: Subject) -> str | None:
     """Why a model has not learned it, where that is known."""
     if subject.key[0].startswith(UNTRAINED):
-        return "It has not been trained: such heads form during training, all at once (Olsson et al. 2022)."
+        return "It is untrained: such heads form during training, all at once (Olsson et al. 2022)."
     if subject.repeat:
         return words.repeats(subject.repeat)
     if subject.corpus is None:
         return None
     return (
-        f"In what it learned from ({subject.corpus}) little comes twice within {subject.config.context}"
-        " tokens: copying hardly paid."
+        f"Its training text ({subject.corpus}) repeats little within {subject.config.context} tokens, so"
+        " copying hardly paid."
     )
 
 
@@ -154,7 +154,7 @@ def _every_head(repeat: Repeat) -> None:
         height=110 + 14 * max(8, len(repeat.scores)),
         name="induction-scores",
         data=table,
-        alt="Map of the induction score of every head, layers upward.",
+        alt="Map of the induction score of every head, blocks upwards.",
     )
     best = [
         {

@@ -52,7 +52,7 @@ def draw_patching(subject: Subject) -> None:
     with right:
         offered = {site: SITES[site] for site in sites(subject.config, subject.model.parts)}
         site = widgets.select(
-            "What is put in", offered, "patching_site", kind="pills", hint=_SITE_HINT, wrap=True
+            "What is patched", offered, "patching_site", kind="pills", hint=_SITE_HINT, wrap=True
         )
         told = st.container()
     found = measured(
@@ -72,14 +72,14 @@ def draw_patching(subject: Subject) -> None:
 
 
 _SITE_HINT = (
-    "Stream: all that a token carries after a block. Attention, feed-forward: what that part of the block"
-    " writes for one token. Heads: what one head gathers, put in at all tokens at once."
+    "Stream: the residual stream of one token after a block. Attention, feed-forward: what that sublayer"
+    " writes for one token. Heads: the output of one head, patched at all tokens at once."
 )
 
 
 def _refuse(subject: Subject, pair: Pair, error: GlassformerError) -> None:
     if not (pair.clean or pair.corrupted):
-        st.info("Write two prompts of equally many tokens, and what should come after each.")
+        st.info("Write two prompts with the same number of tokens, and the answer to each.")
         return
     why = str(error)
     st.warning(safe(why[:1].upper() + why[1:] + "."), icon=":material/info:")
@@ -101,7 +101,7 @@ def _notes(subject: Subject, pair: Pair) -> None:
             )
         elif inside_a_word(subject.tokenizer, text, answer):
             st.caption(
-                f":material/info: “{safe(answer)}” goes on inside the last word. A new word begins with a"
+                f":material/info: “{safe(answer)}” continues the last word. A new word begins with a"
                 f" blank: “␣{safe(answer)}”."
             )
 

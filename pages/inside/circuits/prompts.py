@@ -63,7 +63,7 @@ def custom_pair(first: Pair) -> Pair:
         clean = line("First prompt", first.clean, "patching_first_prompt", MOST_PROMPT)
     with b:
         corrupted = line("Second prompt", first.corrupted, "patching_second_prompt", MOST_PROMPT)
-    hint = "What should come after the {}. A new word begins with a blank."
+    hint = "What should come after the {}. A new word begins with a space."
     with c:
         one = line("First answer", first.answers[0], "patching_first_text", MOST_ANSWER, hint.format("first"))
     with d:
@@ -81,5 +81,5 @@ def line(label: str, first: str, key: str, most: int, hint: str | None = None) -
     typed = st.text_input(label, first, key=key, bind="query-params", persist_state="session", help=hint)
     text = whole(visible(typed or "")).replace("\0", " ")
     if len(text) > most:
-        st.caption(f":material/info: {len(text):,} characters: the first {most} are taken.")
+        st.caption(f":material/info: {len(text):,} characters: only the first {most} are used.")
     return text[:most]

@@ -79,7 +79,7 @@ class Look:
 def draw_quantisation(subject: Subject) -> None:
     known = matrices(subject.model)
     if not known:
-        st.info("This model has no matrices that could be rounded.")
+        st.info("This model has no matrices to quantise.")
         return
     look, name, scope = _what(known)
     if look == "block":
@@ -118,18 +118,19 @@ def _what(known: dict[str, tuple[str, ...]]) -> tuple[str, str, Scope]:
         name = widgets.select("Of", blocks, f"bits_{kind.split('.')[1]}", kind="list", container=c)
     if look == "block":
         return look, name, "matrix"
-    hint = "The loss is that of a model with this one rounded, or more of them."
+    hint = "The loss is measured with only this matrix rounded, or with more of them."
     return look, name, widgets.select("Rounded", SCOPES, "bits_scope", kind="list", container=d, hint=hint)
 
 
 def _way(name: str, scope: Scope) -> Setting:
     a, b, c = st.columns([4, 5, 3], gap="small", vertical_alignment="bottom")
     bits = widgets.select("Bits per weight", (FULL, *BITS), "bits", first=4, container=a)
-    hint = "Weights that share a scale share their levels."
+    hint = "Weights with one scale share the same levels."
     block = widgets.select("One scale for", SHARES, "bits_share", container=b, hint=hint)
     hint = (
-        "d · q + m, as Q4_1 has it: the levels reach from the smallest weight to the largest. Without, they"
-        " lie evenly about zero."
+        "d · q + m, as in Q4_1: the levels span the smallest to the largest weight. Without an offset they"
+        " are"
+        " symmetric about zero."
     )
     offset = widgets.switch("With an offset", False, "bits_offset", container=c, hint=hint)
     return Setting(name, bits, block, offset, scope)
@@ -149,7 +150,7 @@ def _losses(subject: Subject, setting: Setting) -> Losses | None:
         why = (
             "This model fills gaps: it does not predict the next token, so a text alone gives no loss."
             if not subject.config.causal
-            else "The text has one token; a loss needs a second one."
+            else "A loss needs at least two tokens."
         )
         st.info(why)
         return None
@@ -172,7 +173,7 @@ def _before_after(setting: Setting, look: Look) -> None:
             "before": look.histogram.before,
             "after": look.histogram.after,
         },
-        alt=f"Histogram of the weights of {setting.name}, as they are and in {setting.bits} bits.",
+        alt=f"Histogram of the weights of {setting.name}, original and in {setting.bits} bits.",
     )
 
 
@@ -193,7 +194,7 @@ def _by_bits(subject: Subject, setting: Setting, lost: Losses | None) -> None:
             "by_block_nats": np.array([lost.full, *lost.by_block]),
             "whole_nats": np.array([lost.full, *lost.whole]),
         },
-        alt=f"Loss on the text with {MANY[setting.scope]} in 32, 8, 4, 3 and 2 bits; dotted: guessing.",
+        alt=f"Loss on the text with {MANY[setting.scope]} in 32, 8, 4, 3 and 2 bits; dotted: uniform guess.",
     )
 
 
@@ -211,5 +212,5 @@ def _stored(subject: Subject, name: str, parameter: Tensor) -> None:
             f" already: 4 bits, blocks of 32, with an offset. Rounding it that way again changes **{does}**."
         )
     else:
-        words += "; what is rounded here are the numbers that come out of it."
+        words += "; here its decoded values are rounded."
     st.caption(words)

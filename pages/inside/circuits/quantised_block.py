@@ -19,7 +19,7 @@ from ui.players.plot import plot
 from ui.text.numbers import minus
 from ui.training_step import NEWEST
 
-MADE = "It is made here, as Q4_1 would keep it: this model's weights lie in 32 bits each."
+MADE = "Computed here as Q4_1 would store it: this model's weights take 32 bits each."
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)
@@ -46,7 +46,7 @@ def draw_block(subject: Subject, name: str) -> None:
     found = None if opened is None else block_at(opened, name, row, index)
     kept = found is not None
     found = found or made(matrix.detach(), row, index)
-    number = widgets.whole("Number of the block", 0, len(found.q) - 1, 0, "bits_number", container=c)
+    number = widgets.whole("Index in the block", 0, len(found.q) - 1, 0, "bits_number", container=c)
     plot(
         figures.block_of_numbers(found, number),
         key="bits_of_block",
@@ -75,13 +75,13 @@ def _table(block: QuantisedBlock) -> dict[str, Any]:
 def _source(block: QuantisedBlock, kept: bool, published: bool) -> str:
     if kept:
         return (
-            f"Read from the model's file: row {block.row} of `{block.name}`, {len(block.raw)} bytes. What the"
-            " weights were before is not known any more."
+            f"Read from the model's file: row {block.row} of `{block.name}`, {len(block.raw)} bytes. The"
+            " original weights are lost."
         )
     if published:
         return (
-            "The file has this matrix in another way, which is not taken apart here. The block is what Q4_1"
-            " would make of the numbers that come out."
+            "The file stores this matrix in another format, which is not decoded here. The block is what Q4_1"
+            " would make of its values."
         )
     return MADE
 

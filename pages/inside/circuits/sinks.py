@@ -28,10 +28,10 @@ from ui.players.plot import plot
 
 FRONT = ("\n", " the", ".", "e", "Z")
 TITLES: dict[Opening, str] = {
-    "kept": "as it is",
+    "kept": "unchanged",
     "other": "another in front",
     "dropped": "without it",
-    "forgotten": "forgotten half-way",
+    "forgotten": "forgotten halfway",
     "control": "another one forgotten",
 }
 HEIGHT = 250
@@ -46,11 +46,11 @@ def draw_sinks(subject: Subject) -> None:
     left, right = st.columns([3, 2], gap="medium")
     with right:
         front = widgets.select(
-            "Put in front",
+            "Token in front",
             _fronts(subject),
             "sinks_front",
             kind="list",
-            hint="The token that stands before the text under “another in front”.",
+            hint="The token placed before the text under “another in front”.",
         )
     with left:
         found = measured(
@@ -72,7 +72,7 @@ def _text(subject: Subject) -> tuple[int, ...] | None:
     """One token less than the model reads: one is put in front."""
     ids = long_text(subject, most_tokens(subject.config) - 1, words.SINKS_TEXT)
     if len(ids) < SHORT:
-        st.info(f"This model reads too few tokens at once: {SHORT} are needed for two halves.")
+        st.info(f"This model's context is too short: two halves need {SHORT} tokens.")
         return None
     return ids
 
@@ -107,8 +107,8 @@ def _draw_layers(found: Sinks, opening: Opening, subject: Subject) -> None:
         name=f"sink-{opening}",
         data=table,
         alt=(
-            f"Weight of every head on the token “{subject.vocabulary[told.ids[told.seen]]}”, layer by layer,"
-            f" and the mean of each layer; over all heads {told.mean:.0%}."
+            f"Weight of every head on the token “{subject.vocabulary[told.ids[told.seen]]}”, block by block,"
+            f" and the mean of each block; over all heads {told.mean:.0%}."
         ),
     )
 

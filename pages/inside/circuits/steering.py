@@ -66,7 +66,7 @@ def draw_steering(subject: Subject) -> None:
     preset = custom_preset(next(iter(presets.values()))) if name == OWN else presets[name]
     setting = _controls(subject, preset, name)
     try:
-        prompt = read(subject.tokenizer, preset.text, "text to go on with")
+        prompt = read(subject.tokenizer, preset.text, "text to continue")
         added = _direction(subject.key, setting.added, subject)
     except GlassformerError as error:
         why = str(error)
@@ -111,7 +111,7 @@ def _controls(subject: Subject, preset: Preset, name: str) -> Setting:
         written=lambda n: minus(f"{n:+g}") if n else "0",
     )
     seed = widgets.whole(
-        "Seed", 0, 9999, 0, "steering_seed", container=d, hint="Of the random numbers of both texts."
+        "Seed", 0, 9999, 0, "steering_seed", container=d, hint="Both texts are sampled with this seed."
     )
     return Setting(preset, layer, where, coefficient, seed)
 
@@ -162,7 +162,7 @@ def _cost(subject: Subject, setting: Setting, added: Direction) -> Cost | None:
             coefficients,
             rows_of(_neutral(subject), beginning(subject.tokenizer), width, ROWS),
         ),
-        "Reading a neutral text",
+        "Reading an unrelated text",
     )
     if result is None:
         return None
@@ -176,7 +176,7 @@ def _cost(subject: Subject, setting: Setting, added: Direction) -> Cost | None:
             "loss_nats": result.loss,
             "perplexity": result.perplexity,
         },
-        alt=f"Perplexity of {result.tokens} tokens of a neutral text, by the coefficient of what is added.",
+        alt=f"Perplexity of {result.tokens} tokens of an unrelated text, by the steering coefficient.",
     )
     return result
 
@@ -196,7 +196,7 @@ def _neutral(subject: Subject) -> list[int]:
 def _lifted(subject: Subject, made: SteeredContinuation) -> None:
     """Which next words it lifts, right after the text that is gone on with."""
     if not made.lifted:
-        st.caption("Nothing was added, so no word gained.")
+        st.caption("Nothing was added, so no token gained.")
         return
     tokens = [subject.vocabulary[lift.token] for lift in made.lifted]
     before, after = ([getattr(lift, side) for lift in made.lifted] for side in ("before", "after"))

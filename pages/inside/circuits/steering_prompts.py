@@ -70,8 +70,8 @@ WORDS: dict[str, Preset] = {
         coefficient=4.0,
         depth=0.2,
         note=(
-            "The paper's own example, on GPT-2 XL (1.5 billion weights). On a model this small it changes"
-            " what is said, but seldom its mood."
+            "The paper's own example, on GPT-2 XL (1.5 billion weights). On a model this small it changes the"
+            " text, but seldom its mood."
         ),
     ),
 }
@@ -87,10 +87,7 @@ LETTERS: dict[str, Preset] = {
         "My lord, ",
         coefficient=2.0,
         depth=0.5,
-        note=(
-            "No mood comes of it: a model of letters this small has no direction for what a word means, only"
-            " for how it is written."
-        ),
+        note=("It hardly steers: a character model this small represents spelling, not meaning."),
     ),
 }
 
@@ -103,7 +100,7 @@ def custom_preset(first: Preset) -> Preset:
     with b:
         minus = _line("Away from", first.minus, "steering_minus")
     with c:
-        text = _line("Text to go on with", first.text, "steering_text")
+        text = _line("Text to continue", first.text, "steering_text")
     return Preset("Your own", plus, minus, text, first.where, first.coefficient, first.depth)
 
 
@@ -112,5 +109,5 @@ def _line(label: str, first: str, key: str) -> str:
     typed = st.text_input(label, first, key=key, bind="query-params", persist_state="session")
     text = whole(visible(typed or "")).replace("\0", " ")
     if len(text) > MOST_PROMPT:
-        st.caption(f":material/info: {len(text):,} characters: the first {MOST_PROMPT} are taken.")
+        st.caption(f":material/info: {len(text):,} characters: the first {MOST_PROMPT} are used.")
     return text[:MOST_PROMPT]

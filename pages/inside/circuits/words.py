@@ -16,27 +16,29 @@ TEXT = (
 PATCHING_QUESTION = "Where is the difference between two prompts carried?"
 PATCHING = Words(
     see=(
-        "Two prompts that differ in one place. A piece of the first run is put into the second, at one block"
-        " and one token, and all above it is computed again. The colour is (patched − second) / (first −"
-        " second), each a logit(first answer) − logit(second answer): 0 changes nothing, 1 brings the whole"
-        " answer back (Meng et al. 2022; Wang et al. 2023; Zhang and Nanda 2024)."
+        "Activation patching on two prompts that differ at one position. One activation of the first run"
+        " replaces its counterpart in the second, at one block and one token, and everything above is"
+        " recomputed. The colour is (patched − second) / (first − second), each a logit difference,"
+        " logit(first answer) − logit(second answer): 0 changes nothing, 1 restores the whole"
+        " answer (Meng et al. 2022; Wang et al. 2023; Zhang and Nanda 2024)."
     ),
     why=(
-        "A pattern shows where a head looks; an intervention shows what the answer *hangs on*. The map of the"
-        " stream says which token carries the *difference* of the two prompts, not where in the weights a"
-        " fact is kept; that of attention, who carries it to the end; that of the heads, which one does."
+        "A pattern shows where a head attends; an intervention shows what the answer *depends on*. The map of"
+        " the stream shows which token carries the *difference* between the prompts, not where in the weights"
+        " a fact is stored; the map of attention, which block moves it to the last token; the map of the"
+        " heads, which head does."
     ),
     attempt=(
         "Take France / Italy and change from the stream to attention: one block carries it all. Then heads."
-        " Shares do not add up to 1: parts stand in for each other, and one can undo what another did. Try"
-        " Anna / Peter, where little is to be found."
+        " Shares do not add up to 1: components can back each other up, and one can undo what another did."
+        " Try Anna / Peter, where there is little to find."
     ),
 )
 
 OF_LETTERS = (
-    "Change from the stream to attention and to the feed-forward network: in so small a model several parts"
-    " share the work, and shares do not add up to 1. “Thou wert, further off”: some letters on, the model has"
-    " lost the thou. Then take SmolLM2 in the bar, which reads words."
+    "Change from the stream to attention and to the feed-forward network: in so small a model several"
+    " components share the work, and shares do not add up to 1. In “Thou wert, further off” the model has"
+    " lost the “thou” a few characters later. Then take SmolLM2 in the bar, which reads words."
 )
 
 

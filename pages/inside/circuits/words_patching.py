@@ -26,10 +26,10 @@ LITTLE = 0.1  # of the answer: less is not worth a name
 _DOUBTS: dict[Verdict, str] = {
     "tells": "",
     "hardly": (
-        "This model **hardly tells the two prompts apart**: the difference moves by only {span:.2f} nats from"
-        " one to the other, so there is little to restore, and shares of it say little. "
+        "This model **hardly distinguishes the two prompts**: the logit difference changes by only {span:.2f}"
+        " nats, so there is little to restore. "
     ),
-    "swapped": "The answers are the wrong way round: the second prompt speaks more for {a} than the first. ",
+    "swapped": "The answers are swapped: the second prompt favours {a} more than the first does. ",
     "always first": "The model prefers {a} after *both* prompts, less so after the second. ",
     "always second": "The model prefers {b} after *both* prompts, less so after the first. ",
 }
@@ -51,9 +51,9 @@ def untouched(contrast: Contrast, names: tuple[str, str], guesses: tuple[str, st
     """Says what the model answers to each prompt with nothing patched (Markdown)."""
     first, second = (minus(f"{lead:+.2f}") for lead in (contrast.clean, contrast.corrupted))
     return (
-        f"Logit of “{names[0]}” − logit of “{names[1]}”, nothing put in:\n"
-        f"- first prompt **{first}**; it would write “{guesses[0]}”\n"
-        f"- second prompt **{second}**; it would write “{guesses[1]}”"
+        f"Logit of “{names[0]}” − logit of “{names[1]}”, nothing patched:\n"
+        f"- first prompt **{first}**; the model would write “{guesses[0]}”\n"
+        f"- second prompt **{second}**; the model would write “{guesses[1]}”"
     )
 
 
@@ -61,13 +61,13 @@ def _way(patching: Patching, labels: list[str]) -> str:
     way, top = stations(patching), len(patching.restored) - 1
     held = [station for station in way if station.position is not None]
     if not held:
-        return "Nowhere does one token hold half of what the answer hangs on: it is spread over several."
+        return "The difference is spread over several tokens: no single one carries half of it."
     first, last = held[0], held[-1]
-    begin = f"What the answer hangs on is carried by {_at(first, labels, top)}"
+    begin = f"The difference is carried by {_at(first, labels, top)}"
     if len(held) == 1:
         if first.position == len(labels) - 1 and (first.first, first.last) == (0, top):
-            return f"{begin}: the prompts differ in their last token, so nothing has to be carried to it."
-        return f"{begin}." + ("" if first.last == top else " Later, no token alone holds half of it.")
+            return f"{begin}: the prompts differ in their last token, so nothing has to be moved."
+        return f"{begin}." + ("" if first.last == top else " Later, no single token carries half of it.")
     between = ""
     if len(held) > 2:
         places = dict.fromkeys(s.position for s in held[1:-1] if s.position is not None)
@@ -99,7 +99,7 @@ def _blocks(station: Station, top: int) -> str:
     if (station.first, station.last) == (0, top):
         return "after **every block**"
     if station.last == top:
-        return f"from **{first}** on"
+        return f"from **{first}** onwards"
     if station.first == 0:
         return f"only in **{last}**" if station.last == 0 else f"until **{last}**"
     return f"only **{first}**" if station.first == station.last else f"from **{first}** until **{last}**"
@@ -117,14 +117,16 @@ def _parts(patching: Patching, labels: list[str]) -> str:
 
     if top.share < LITTLE:
         return (
-            f"No single one restores more than {top.share:.2f}: either many share the work, or it is not done"
-            " here."
+            f"No single patch restores more than {top.share:.2f}: either many components share the work, or"
+            f" it is"
+            " done elsewhere."
         )
     rest = ", ".join(f"{name(c.layer, c.place)} ({c.share:.2f})" for c in cells[1:] if c.share >= LITTLE)
     more = f" Next: {rest}." if rest else ""
     if patching.site == "ffn_out" and top.layer == 0:
-        more += " The first network finishes a word's own vector, so this says little but which word it is."
+        more += " The first network completes a word's own vector, so this mostly says which word it is."
     part = "" if patching.site == "z" else f"{what} of "
     return (
-        f"Alone, {part}**{name(top.layer, top.place)}** brings back **{top.share:.2f}** of the answer.{more}"
+        f"On its own, {part}**{name(top.layer, top.place)}** restores **{top.share:.2f}** of the"
+        f" answer.{more}"
     )

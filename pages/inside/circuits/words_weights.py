@@ -9,68 +9,71 @@ QUANTISATION_QUESTION = "How many bits per weight are enough?"
 
 STEERING = Words(
     see=(
-        "Both prompts are read, and the stream that a block reads of one is taken from what it reads of the"
-        " other. A multiple of this difference is added to what that block reads while the model writes on:"
-        " *activation addition* (Turner et al. 2023). *The first tokens*, as in the paper: token by token,"
-        " the shorter prompt filled up with blanks. *Every token*: the mean over one prompt's tokens less the"
-        " mean over the other's. Both texts are drawn with the same random numbers, at temperature 0.8 and"
-        " top-p 0.9. Nothing is added to the token that every text begins with. The mood is"
-        " measured by the words of the first prompt that the second lacks: their probability"
-        " together, mean over all steps. Bars: the next"
-        " words that gain most, right after the text."
+        "*Activation addition* (Turner et al. 2023): the difference between the residual streams of two"
+        " prompts,"
+        " as one block reads them, is a *steering vector*. A multiple of it is added to that block's input"
+        " while the model continues the text. *The first tokens*, as in the paper: token by token, the"
+        " shorter prompt padded with spaces. *Every token*: the mean over one prompt's tokens less the mean"
+        " over the other's. Both texts are sampled with the same seed, at temperature 0.8 and top-p 0.9."
+        " Nothing is added to the token that every text begins with. The effect is measured on the words that"
+        " only the first prompt has: their total probability, mean over all steps. Bars: the next tokens that"
+        " gain most, right after the text."
     ),
     why=(
-        "Two short passes, no training, no change of a weight: what the model is talking about lies in"
-        " directions of the stream. But the vector pushes everything else as well: the perplexity of a text"
-        " that has nothing to do with it says how much."
+        "Two forward passes, no training and no changed weight: topics are directions in the residual stream."
+        " But the vector also disturbs everything else; the perplexity of an unrelated text shows by how"
+        " much."
     ),
     attempt=(
-        "Turn the coefficient round: away from the first prompt. Raise it until the text falls apart. Go up"
-        " the blocks: low down a difference is one of words, at the top of next words. Take “Love / hate”,"
-        " the paper's own: it was shown on GPT-2 XL, with eleven times as many weights."
+        "Reverse the sign of the coefficient: away from the first prompt. Raise it until the text falls"
+        " apart."
+        " Change the block: in early blocks the difference is about the words read, in late ones about the"
+        " next word. Try the paper's own “Love / hate”, shown on GPT-2 XL with eleven times as many weights."
     ),
 )
 
 QUANTISATION = Words(
     see=(
-        "Each weight is rounded to the nearest of a few levels that lie evenly: $w \\approx d \\cdot q$ with"
-        " a whole number $q$ on both sides of zero, or $w \\approx d \\cdot q + m$ with an offset $m$. A"
-        " block of 32 weights has its own $d$ (and $m$), or a whole matrix has one. $d$ and $m$ are kept in"
-        " 16 bits. The loss is measured on the text above, by a copy of the model whose matrices are rounded;"
-        " the dotted line is the loss of guessing among all tokens."
+        "Each weight is rounded to the nearest of a few evenly spaced levels: $w \\approx d \\cdot q$ with"
+        " a signed integer $q$ (symmetric), or $w \\approx d \\cdot q + m$ with an offset $m$"
+        " (asymmetric). Each block of 32 weights has its own scale $d$ (and $m$), or the whole matrix shares"
+        " one. $d$ and $m$ take 16 bits. The loss is measured on the text above, by a copy of the model"
+        " whose matrices are rounded;"
+        " the dotted line is the loss of a uniform guess."
     ),
     why=(
-        "A model writes as fast as its weights can be read, so fewer bits are more speed and less memory."
-        " One large weight stretches the levels of all that share its scale: that is why blocks are small"
-        " (Dettmers et al. 2022 found such outliers in all large models)."
+        "Generation is limited by how fast the weights can be read, so fewer bits mean more speed and less"
+        " memory. One outlier stretches the levels of all weights that share its scale, so blocks are small"
+        " (Dettmers et al. 2022 found outlier features in large models)."
     ),
     attempt=(
         "Take 4 bits and change from a block to the whole matrix. Round all matrices, then only one. On"
-        " SmolLM2 round to 4 bits with an offset: nothing changes, its file has been there before. Look at"
-        " one block."
+        " SmolLM2 round to 4 bits with an offset: nothing changes, because its file was already stored that"
+        " way."
+        " Look at one block."
     ),
 )
 
 
 STEERING_BLOCK_HINT = (
-    "What block 0 reads is the embedding; what any other reads is the stream after the block below it: where"
-    " block 10 reads is after block 9."
+    "Block 0 reads the embedding; every other block reads the stream after the block below it: block 10"
+    " reads what block 9 left."
 )
-RARE = 0.001  # a probability below it is said as one in so many
+RARE = 0.001  # below this probability, print "one in N" instead of a percentage
 
 
 def steered(made: SteeredContinuation, coefficient: float, note: str) -> str:
     """Says whether the mood came, and from where on the text differs."""
     if not coefficient:
-        return "With a coefficient of **0** nothing is added: both texts are the same, to the last token."
+        return "A coefficient of **0** adds nothing: both texts are identical."
     plain, with_it = (
         f"{share:.1%}" if share >= RARE else f"one in {draws:,.0f}"
         for share, draws in zip(made.mood, made.draws_needed, strict=True)
     )
     verdict = {
-        "came": "The mood **comes**",
-        "went": "The mood **goes**",
-        "stayed": "The mood **hardly changes**",
+        "came": "Steering **works**",
+        "went": "Steering **pushes away**",
+        "stayed": "Steering **hardly matters**",
     }[made.came]
     return (
         f"{verdict}: the first prompt's own words are **{made.times:.2g} times** as probable at each step"
@@ -80,10 +83,10 @@ def steered(made: SteeredContinuation, coefficient: float, note: str) -> str:
 
 def _changed(made: SteeredContinuation) -> str:
     if made.same == len(made.plain):
-        return "the text stays as it was"
+        return "the text stays the same"
     if not made.same:
-        return "the text is another from its first token on"
-    return f"the text is another after {count(made.same)}"
+        return "the text differs from its first token"
+    return f"the text differs after {count(made.same)}"
 
 
 def count(tokens: int) -> str:
@@ -93,9 +96,9 @@ def count(tokens: int) -> str:
 def costs(cost: Cost, coefficient: float, added: Direction) -> str:
     """Says what steering does to a text that has nothing to do with it."""
     return (
-        f"A neutral text becomes **{cost.ratio(coefficient):.3g} times** as perplexing:"
-        f" {cost.at(0.0):,.1f} → {cost.at(coefficient):,.1f}, over {cost.tokens} tokens. What is added is"
-        f" **{added.strength(coefficient):.2f} times** as long as the stream there."
+        f"The perplexity of an unrelated text becomes **{cost.ratio(coefficient):.3g} times** as high:"
+        f" {cost.at(0.0):,.1f} → {cost.at(coefficient):,.1f}, over {cost.tokens} tokens. The added vector has"
+        f" **{added.strength(coefficient):.2f} times** the norm of the stream there."
     )
 
 
@@ -108,20 +111,20 @@ def few_bits(bits: int, whole: bool, lost: RoundingError, losses: Losses | None)
     scale for a matrix.
     """
     if bits == FULL:
-        does = "With 32 bits nothing is rounded: this is the model as it is."
+        does = "With 32 bits nothing is rounded: this is the original model."
         if losses is None:
             return does
         return f"{_enough(losses, whole)} {does} Its loss on the text is **{losses.full:.3f}** nats."
     if not lost.largest:
-        does = f"In {bits} bits this matrix is **exactly what it was**: error 0."
+        does = f"In {bits} bits this matrix is **unchanged**: error 0."
     else:
-        does = f"In {bits} bits the matrix is off by **{lost.relative:.1%}** of its size."
+        does = f"In {bits} bits the matrix has a relative error of **{lost.relative:.1%}**."
     if losses is None:
         return does
     after = losses.at(bits, whole)
     many = f"With {losses.matrices} rounded matrices" if losses.matrices > 1 else "With this matrix rounded"
     few = (
-        f" These are only {losses.tokens} predictions: a longer text says more."
+        f" That is over only {losses.tokens} predictions: a longer text is more reliable."
         if losses.tokens < FEW
         else ""
     )
@@ -144,8 +147,8 @@ def _enough(found: Losses, whole: bool) -> str:
 def single_weights(lost: RoundingError) -> str:
     """Says what rounding does to single weights."""
     return (
-        f"With its scales a weight takes {lost.bits:.2f} bits. A single one is off by at most"
-        f" {lost.largest:.2g}; {lost.zeros:.0%} of them are 0."
+        f"Including its scales, a weight takes {lost.bits:.2f} bits. The largest error of a single weight is"
+        f" {lost.largest:.2g}; {lost.zeros:.0%} of the weights become 0."
     )
 
 

@@ -21,7 +21,7 @@ from ui.text.markdown import safe
 
 ASK_ALIGNMENT = "Which source symbols does the decoder attend to?"
 ASK_MASKS = "Which mask goes where?"
-NONE = "No trained encoder-decoder came with this copy of the app: 0 of them are in `checkpoints/paired`."
+NONE = "No trained encoder-decoder came with this copy of the app: `checkpoints/paired` is empty."
 NOT_YET = (
     ":material/info: That run has nothing to look into yet, or is not on this server (any more), or does not"
     " learn from pairs: a shipped model is shown."
@@ -46,7 +46,7 @@ def typed(form: str) -> str:
 
 
 def refused(why: str) -> str:
-    return f"This cannot be read: {why}"
+    return f"This source cannot be read: {why}"
 
 
 def alt(crossing: WrittenTarget, step: int) -> str:
@@ -60,8 +60,9 @@ def aligned(written: str, target: str, seen: AlignmentHits | None) -> str:
     """Says whether the target is right, and whether attention fell where its symbols come from (Markdown)."""
     if seen is None:
         return (
-            f"It writes “{safe(written)}”, and **“{safe(target)}” would be right**: the"
-            " source of these symbols is not known."
+            f"It writes “{safe(written)}”, but **“{safe(target)}” would be right**: the source of these"
+            f" symbols is"
+            " not known."
         )
     return (
         f"It writes “{safe(written)}”, which is right. For **{seen.right} of the {seen.counted} symbols**"
@@ -75,8 +76,8 @@ def ends(symbols: Sequence[str], written: int) -> str:
         return ""
     named = "”, “".join(safe(symbol.strip() or symbol) for symbol in dict.fromkeys(symbols))
     return (
-        f" For **{len(symbols)} of the {written}** it wrote (“{named}”) it looks most at the source's end,"
-        " where no symbol is."
+        f" For **{len(symbols)} of the {written}** it wrote (“{named}”) it attends most to the source's end"
+        " token, not to a symbol."
     )
 
 
@@ -88,7 +89,7 @@ def formed(step: int, targets: int, score: AlignmentScore) -> str:
     """Says where attention falls after a step of a training (Markdown)."""
     best = score.best
     return (
-        f"After **{step:,}** steps of its training, writing {targets} held-out targets: all heads"
+        f"After **{step:,}** steps of training, on {targets} held-out targets: all heads"
         f" together attend to a true position for **{score.together:.0%}** of {score.symbols:,} symbols, head"
         f" {best.layer}.{best.head} for **{best.value:.0%}**; by chance it would be {score.chance:.0%}."
     )
@@ -104,7 +105,7 @@ def unmarked(crossing: WrittenTarget, look: Look | None) -> str:
     if not crossing.ended:
         wrote += f", stopped after {len(crossing.written)} tokens"
     if look is None:
-        return f"{wrote}. The source is empty."
+        return f"{wrote}. The source has no words to attend to."
     here, there = (
         safe(one[at].strip()) for one, at in ((crossing.written, look.query), (crossing.source, look.key))
     )
@@ -131,15 +132,17 @@ def changed(change: Change, before: str, after: str, apart: int) -> str:
 
 ALIGNMENT = Words(
     see=(
-        "A row for each symbol that was written, a column for each of the source: bright where the writer"
-        " looked when it wrote the symbol. Rings stand where it truly comes from, as the task's rule says."
+        "A row for each symbol written, a column for each source symbol: bright where the decoder attended"
+        " when it wrote the symbol. Rings mark where it truly comes from, by the task's rule."
     ),
     why=(
-        "Cross-attention is the only way from the source to the text. Nobody told the model which symbol"
-        " belongs to which: it found out from pairs alone. Bahdanau et al. 2014 saw it first."
+        "Cross-attention is the only path from the source to the output. The model was never told which"
+        " symbol"
+        " belongs to which: this *soft alignment* is learned only from pairs (Bahdanau et al. 2014)."
     ),
     attempt=(
-        "Move the step and watch the gaze. Then cut the memory: it still writes something that looks"
+        "Move the step and watch the alignment form. Then cut the memory: it still writes something that"
+        " looks"
         " right. Why? And type a source of your own."
     ),
 )
@@ -206,11 +209,11 @@ MASKS = Words(
     see=(
         "Left, what each of the decoder's two attentions may attend to, for a batch of two sources. Right,"
         " two"
-        " runs on dates that differ only in where the two masks went."
+        " runs on dates that differ only in where the two masks go."
     ),
     why=(
         "Both are called mask, and both are added to scores. Swapped, the writer sees the symbol it should"
-        " say, so the loss looks superb; alone, that symbol is not there yet."
+        " say, so the loss looks superb; when it writes alone, that symbol is not there yet."
     ),
     attempt=(
         "Swap them and see which cells open. Then compare the loss with how often it is right when it"

@@ -11,51 +11,53 @@ from ui.text.numbers import minus
 
 QUESTIONS = {
     "neurons": "What makes a neuron fire?",
-    "functions": "Why a nonlinearity between the two matrices?",
+    "functions": "Why a nonlinearity?",
 }
 MASSIVE = (
     "The first token excites a few neurons more than ten times as much as any other token does: massive"
-    " activations (Sun et al. 2024), which make it the place where heads look that look for nothing. Off: the"
+    " activations (Sun et al. 2024), which make it an attention sink. Off: the"
     " strongest activations are those of the first token."
 )
 
 
 NEURONS = Words(
     see=(
-        "Left, the positions in the corpus that excite this neuron most: the token that does is framed, its"
-        " number in front. Right, what the neuron then adds to the logits: tokens that it raises, in orange,"
-        " and that it lowers, in blue."
+        "Left, the corpus positions where this neuron fires most strongly: the token is framed, its"
+        " activation"
+        " in front. Right, its direct effect on the logits: tokens that it promotes, in orange, and"
+        " suppresses, in blue."
     ),
     why=(
-        "A neuron works like an entry of a memory (Geva et al. 2021): its row of $W_{in}$ is the key that"
+        "A neuron works like an entry of a key-value memory (Geva et al. 2021): its row of $W_{in}$ is the"
+        " key that"
         " recognises something, its column of $W_{out}$ the value that is added to the stream. Facts are"
         " found there: ROME and MEMIT (Meng et al. 2022, 2023) change what a model believes of a city by"
         " changing one such matrix, or a few, and in large models single neurons were found for past tenses"
-        " or for Canada. Attention carries things from position to position; the feed-forward"
-        " network knows what goes with them."
+        " or for Canada. Attention moves information between positions; the feed-forward"
+        " network transforms each position on its own."
     ),
     attempt=(
-        "Go through the neurons of a layer: what do the framed tokens have in common? Layers near the input"
-        " like characters, later ones what comes next. Then take an untrained model, where there is nothing"
-        " to"
-        " find. With a run of your own, drag the scrubber and watch a neuron find its task."
+        "Go through the neurons of a block: what do the framed tokens have in common? Early blocks often"
+        " respond to characters, later ones to what comes next. Then take an untrained model, where there is"
+        " nothing to"
+        " find. With a run of your own, drag the scrubber and watch a neuron specialise."
     ),
 )
 
 FUNCTIONS = Words(
     see=(
-        "Each line is what a function makes of its input, or its slope, which is what a gradient is"
-        " multiplied"
-        " by on its way back. The green area is where the inputs of the model fall on this text."
+        "Each line is an activation function, or its derivative, by which backpropagation multiplies the"
+        " gradient. The green area is the distribution of the model's inputs on this text."
     ),
     why=(
-        "Without a nonlinearity, two matrices in a row would be one. ReLU is 0, and so is its slope, left of"
+        "Without a nonlinearity, two matrices in a row collapse into one. ReLU is 0, and so is its slope,"
+        " left of"
         " zero: a neuron that only ever gets such inputs learns nothing. The smooth ones let a little"
         " through. A gate goes further: one half of the network decides how much of the other passes."
     ),
     attempt=(
         "Compare a trained model with an untrained one: how far from zero do its inputs spread? "
-        "Then show GELU and its tanh approximation alone, and look for the difference."
+        "Then show only GELU and its tanh approximation, and look for the difference."
     ),
 )
 
@@ -66,6 +68,9 @@ def _raises(raised: list[str]) -> str:
     return ", ".join(f"“{safe(word)}”" for word in raised)
 
 
+MAJORITY = 0.75  # of the strongest positions: below it, a neuron does not "look for" a token
+
+
 def likes(layer: int, neuron: int, liked: FavouriteToken, word: str, raised: list[str]) -> str:
     """Says what excites a neuron in the corpus, and what it raises."""
     where = (
@@ -73,25 +78,26 @@ def likes(layer: int, neuron: int, liked: FavouriteToken, word: str, raised: lis
         if liked.count == liked.places
         else f"**{liked.count}** of its {liked.places} strongest positions"
     )
-    peak, writes = minus(f"{liked.value:.2f}"), f"What it writes raises {_raises(raised)}."
+    does = "looks for" if MAJORITY * liked.places <= liked.count else "fires most often on"
     if liked.count == 1:
         return (
             f"Neuron {neuron} of block {layer} has no favourite token: its {liked.places} strongest"
-            " positions,"
-            f" up to **{peak}**, are all at different ones. {writes}"
+            f" positions (up"
+            f" to **{minus(f'{liked.value:.2f}')}**) are all at different tokens. It promotes"
+            f" {_raises(raised)}."
         )
     does = "looks for" if 2 * liked.count > liked.places else "fires most often on"
     return (
-        f"Neuron {neuron} of block {layer} {does} **“{safe(word)}”**: {where} are there, up to **{peak}**."
-        f" {writes}"
+        f"Neuron {neuron} of block {layer} {does} **“{safe(word)}”**: {where} are there, up to"
+        f" **{minus(f'{liked.value:.2f}')}**. It promotes {_raises(raised)}."
     )
 
 
 def on_this_text(layer: int, neuron: int, word: str, value: float, raised: list[str]) -> str:
     """Returns the same, from the text alone."""
     return (
-        f"On this text neuron {neuron} of block {layer} fires most strongly on **“{safe(word)}”**, with"
-        f" **{minus(f'{value:.2f}')}**. What it writes raises {_raises(raised)}."
+        f"On this text neuron {neuron} of block {layer} fires most strongly on **“{safe(word)}”**:"
+        f" **{minus(f'{value:.2f}')}**. It promotes {_raises(raised)}."
     )
 
 
@@ -109,13 +115,12 @@ def what_is_written(how: str, is_signed: bool, norm_step: str) -> str:
     """Says how the raised and lowered tokens come about."""
     said = (
         f"Its column of $W_{{out}}$ times the unembedding, less the mean over the vocabulary. {how} Left"
-        f" out: the norm's {norm_step}, which depends on the token, and what later layers make of the write."
+        f" out: the norm's {norm_step}, which depends on the token, and the effect through later blocks."
     )
     if not is_signed:
         return said
     return (
-        f"{said} When its activation is negative, as a gated neuron's can be, promoted and suppressed change"
-        " positions."
+        f"{said} When its activation is negative, as a gated neuron's can be, promoted and suppressed swap."
     )
 
 
@@ -144,18 +149,17 @@ def functions_answer(through: str, inputs: Inputs) -> str:
     """Says where a model's inputs fall on its own function."""
     outside = f" {inputs.outside:.1%} of all inputs lie outside the picture." if inputs.outside else ""
     return (
-        "Without a nonlinearity, two matrices in a row would be one. This model's activation function is"
-        f" **{through}**:"
-        f" **{inputs.negative:.0%}** of its inputs are below zero, where little gets through.{outside}"
+        f"Without a nonlinearity two matrices in a row collapse into one. This model's activation function is"
+        f" **{through}**: **{inputs.negative:.0%}** of its inputs are below zero, where little"
+        f" passes.{outside}"
     )
 
 
 def no_inputs(has_network: bool) -> str:
     """Says where there is nothing of the model's own to draw."""
-    lacks = "one nonlinear function of its inputs" if has_network else "feed-forward networks"
+    lacks = "single activation function to draw" if has_network else "feed-forward networks"
     return (
-        f"Without a nonlinearity, two matrices in a row would be one. This model has no {lacks}: **0**"
-        " inputs of its"
-        f" own"
-        " are drawn."
+        f"Without a nonlinearity two matrices in a row collapse into one. This model has no {lacks}, so none"
+        f" of"
+        " its inputs are drawn."
     )

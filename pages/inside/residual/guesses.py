@@ -17,14 +17,14 @@ SAID = {
         " on the norms.",
     ),
     "stuck": Choice(
-        "It is stuck at the unigram baseline",
-        "What is alike cannot be told apart, but so few blocks do not make all tokens alike.",
+        "It only learns character frequencies",
+        "Identical vectors cannot be distinguished, but so few blocks do not make all tokens the same.",
     ),
 }
 HOLDS = {
-    "level": "So little lies between input and output that both learn alike.",
+    "level": "With so few blocks both learn equally well.",
     "behind": "So few blocks let something of each token through.",
-    "stuck": "Block by block the tokens become alike, and little is left to learn from.",
+    "stuck": "Block by block the tokens become the same, and little is left to learn from.",
 }
 
 
@@ -35,10 +35,10 @@ def depth(pair: Pair) -> Guess:
     n = truth.numbers
     blocks = "1 block" if pair.depth == 1 else f"{pair.depth} blocks"
     return Guess(
-        f"The same with {blocks}. How far does the model without residual connections come?",
+        f"The same with {blocks}. How well does the model without residual connections learn?",
         choices,
         right,
-        f"After {pair.steps} steps {n['without']:.2f} nats without them, {n['with']:.2f} with them; the"
-        f" unigram baseline is {n['counting']:.2f}. The lines are those of {blocks} now.",
+        f"After {pair.steps} steps {n['without']:.2f} nats without them, {n['with']:.2f} with them; character"
+        f" frequencies alone give {n['counting']:.2f}. The lines are those of {blocks} now.",
         {"residual_depth": pair.depth, "residual_shown": "losses"},
     )

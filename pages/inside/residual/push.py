@@ -19,7 +19,7 @@ from ui.text.markdown import safe
 from ui.text.numbers import scientific
 
 POSITION = "residual_position"
-BARS = {"largest": "hardest pushes", "layers": "by layer"}
+BARS = {"largest": "largest", "layers": "by block"}
 SHOWN = 16  # that push hardest, where a model has hundreds of heads
 
 
@@ -46,7 +46,7 @@ def draw_push(subject: Subject) -> None:
     name = subject.vocabulary[target]
     writers = told.writers
     if len(told.single) > len(writers):
-        hint = f"{len(told.single)} writers by themselves, or the heads of each layer together."
+        hint = f"{len(told.single)} components one by one, or the heads of each block together."
         if widgets.select("Bars", BARS, "residual_bars", container=narrow, hint=hint, wrap=True) == "largest":
             writers = told.leading(SHOWN)
     labels, parts = ([getattr(push, what) for push in writers] for what in ("label", "part"))

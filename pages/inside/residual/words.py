@@ -26,40 +26,42 @@ from ui.text.numbers import minus, number
 QUESTIONS = {
     "lens": "What would it predict if it stopped here?",
     "push": "Which components pushed this prediction?",
-    "norms": "Which sublayers grow the stream's norm?",
+    "norms": "Which sublayers grow the stream?",
     "highway": "Why residual connections?",
 }
 
 LENS = Words(
     see=(
         "The *logit lens* (nostalgebraist 2020): the stream after each block, read as if that block were the"
-        " last, by the final norm and the unembedding. The bottom row is the embedding alone. Where one table"
-        " both reads and writes tokens (tied embeddings), no vector is as like the one of the token just read"
-        " as itself: that row repeats the token. KL is $\\sum_v"
+        " last, by the final norm and the unembedding. The bottom row is the embedding alone. With tied"
+        " embeddings the embedding of a token is most similar to itself, so that row repeats the token just"
+        " read. KL is $\\sum_v"
         " p_{final}(v)\\,\\ln\\frac{p_{final}(v)}{p_{here}(v)}$, in nats."
     ),
     why=(
-        "All layers write in one common language, so a half-finished thought can be read. Easy tokens are"
-        " settled early; the others use all layers."
+        "All blocks read from and write to one residual stream, so an intermediate prediction can be decoded."
+        " Easy tokens are settled early; the others use all blocks."
     ),
     attempt=(
         "Choose an easy token, then a hard one: how many blocks does each need? Under *Measure it*, colour by"
-        " KL, then slide a run of yours through its training."
+        " KL, then scrub through the training of a run of yours."
     ),
 )
 
 PUSH = Words(
     see=(
-        "The logit is $u \\cdot norm(x)$, and $x$ is a sum of writes. With the norm's divisor frozen, it"
-        " is the sum of one number for each writer: $z_h W_{O,h} \\cdot d$ for a head, $w \\cdot d$ for"
+        "*Direct logit attribution*: the logit is $u \\cdot norm(x)$, and $x$ is a sum of writes. With the"
+        " norm's divisor frozen, it"
+        " is the sum of one contribution per component: $z_h W_{O,h} \\cdot d$ for a head, $w \\cdot d$ for"
         " the others, with $d$ the target's unembedding seen through the norm."
     ),
     why=(
-        "It says who is responsible for an answer, head by head. Only direct pushes count: help given to"
-        " another head shows up under that head."
+        "It shows which components raise or lower a prediction, head by head. Only direct effects count: a"
+        " contribution through another head shows up under that head."
     ),
     attempt=(
-        "Compare with the mean of all tokens: what lifts every logit alike drops out. Then choose a token"
+        "Compare with the mean of all tokens: whatever raises every logit equally cancels. Then choose a"
+        " token"
         " that the model finds unlikely."
     ),
 )
@@ -67,16 +69,16 @@ PUSH = Words(
 NORMS = Words(
     see=(
         "The Euclidean norm of the stream after each write, the norm of each write, the cosine with what"
-        " it is added to, and each writer's share of the final stream."
+        " it is added to, and each component's share of the final stream."
     ),
     why=(
         "Before a sublayer reads, the norm brings the stream to a standard size. So a write counts by its"
-        " size *relative* to the stream: where the stream has grown long, a late layer must write more to"
-        " turn it."
+        " size *relative* to the stream: where the stream's norm has grown, a late block must write more to"
+        " change its direction."
     ),
     attempt=(
         "Compare an untrained model with a trained one: at the start no write stands out, since the"
-        " matrices that write begin alike, scaled by $1/\\sqrt{2L}$. Training makes some writers louder"
+        " output matrices start at one scale, $1/\\sqrt{2L}$. Training makes some components write more"
         " than others."
     ),
 )
@@ -84,20 +86,20 @@ NORMS = Words(
 HIGHWAY = Words(
     see=(
         "Two models from the same weights, on the same text. One *adds* what each sublayer makes to what it"
-        " read, $x + f(x)$; the other puts it in its place, $f(x)$. *Similarity*: the mean cosine of two"
-        " tokens'"
-        " vectors, 1 where all tokens look the same."
+        " read, $x + f(x)$; the other replaces it, $f(x)$. *Similarity*: the mean cosine between two"
+        " tokens' vectors, 1 where all are the same."
     ),
     why=(
-        "Adding gives what is known, and the gradient on its way back, a path that nothing multiplies: the"
-        " slope of $x + f(x)$ is $1 + f'$ (He et al. 2015). Without it, attention hands on averages of the"
-        " text, and all tokens become alike (Dong et al. 2021). The LSTM's cell state (1997) does the same"
-        " over time: it adds to what it keeps. And each block only has to say what should *change*, given"
-        " all that was written before: the stream is its condition."
+        "A residual connection gives the signal and its gradient an identity path: the"
+        " slope of $x + f(x)$ is $1 + f'$ (He et al. 2015). Without it, attention keeps averaging"
+        " the tokens until all vectors are the same (*rank collapse*; Dong et al. 2021). The LSTM's cell"
+        " state (1997) does the same"
+        " over time: it adds to what it keeps. Each block only has to compute a *change* to"
+        " the stream."
     ),
     attempt=(
-        "Choose 1 block, then 2: two are already enough to forget the tokens. Then take the norms away and"
-        " look at the gradient. Pre-norm, post-norm and Xiong et al. (2020) stand under *Measure it*."
+        "Choose 1 block, then 2: two are already enough to forget the tokens. Then remove the norms and"
+        " look at the gradient. *Measure it* has pre-norm, post-norm and Xiong et al. (2020)."
     ),
 )
 
@@ -120,15 +122,16 @@ def lens_answer(lens: DepthTable, read: str, word: str, before: str, names: list
     where = f"After “{safe(read)}”" if causal else f"At “{safe(read)}”"
     if lens.settled == 0:
         return (
-            f"{where} nothing has to be worked out: the embedding alone already says “{safe(word)}”, and that"
-            f" stays the guess to the end, with probability **{lens.final:.2f}**."
+            f"{where} the embedding alone already predicts “{safe(word)}”, and that stays the top prediction"
+            f" to"
+            f" the end, with probability **{lens.final:.0%}**."
         )
     since, earlier = (names[depth].removesuffix(" = output") for depth in (lens.settled, lens.settled - 1))
     stopped = f"Stopped {earlier}," if lens.settled > 1 else "From the embedding alone,"
     return (
-        f"{where} the model's guess is “{safe(word)}” only **{since}**, and it ends with probability"
-        f" **{lens.final:.2f}**. {stopped} it would have said “{safe(before)}”, and given “{safe(word)}”"
-        f" {lens.earlier:.2f}."
+        f"{where} “{safe(word)}” becomes the top prediction only **{since}**, and ends with probability"
+        f" **{lens.final:.0%}**. {stopped} the model would predict “{safe(before)}” and give “{safe(word)}”"
+        f" {lens.earlier:.0%}."
     )
 
 
@@ -143,12 +146,15 @@ def push_answer(pushes: Pushes, logit: float, target: str, read: str, causal: bo
     most, least = pushes.most, pushes.least
     most_by, least_by = (minus(f"{push.value:+.2f}") for push in (most, least))
     first = (
-        f"For “{safe(target)}” {where}, **{most.label}**{in_full(most.label)} pushes hardest: **{most_by}**"
-        f" of a logit of {minus(f'{logit:.2f}')}."
+        f"For “{safe(target)}” {where}, **{most.label}**{in_full(most.label)} contributes most: **{most_by}**"
+        f" to a logit of {minus(f'{logit:.2f}')}."
     )
     if least.value < 0:
-        return f"{first} {least.label}{in_full(least.label)} pushes against it most: {least_by}."
-    return f"{first} No part pushes against it."
+        return (
+            f"{first} The strongest opponent is {least.label}{in_full(least.label).removesuffix(',')}:"
+            f" {least_by}."
+        )
+    return f"{first} No component lowers it."
 
 
 _WRITERS = {
@@ -185,15 +191,15 @@ def norms_answer(summary: Summary, replaces: bool) -> str:
     """Says how long the stream gets, and by whom."""
     if replaces:
         return (
-            f"Nothing is added here: what stands between the sublayers goes from a length of"
-            f" **{summary.first:.2f}** to **{summary.last:.2f}**. The longest that one of them makes is"
+            f"Nothing is added here: the norm between the sublayers goes from"
+            f" **{summary.first:.2f}** to **{summary.last:.2f}**. The largest output has norm"
             f" **{summary.length:.2f}**, by"
             f" **{summary.longest}**{in_full(summary.longest).removesuffix(',')}."
         )
-    goes = "grows" if summary.last > summary.first else "goes"
+    goes = "grows" if summary.last > summary.first else "changes"
     return (
-        f"On average a token's vector {goes} from a length of **{summary.first:.2f}** at the embedding to"
-        f" **{summary.last:.2f}** at the end. The longest write is **{summary.length:.2f}**, by"
+        f"The stream's mean norm {goes} from **{summary.first:.2f}** at the embedding to"
+        f" **{summary.last:.2f}** at the end. The largest write, **{summary.length:.2f}**, comes from"
         f" **{summary.longest}**{in_full(summary.longest).removesuffix(',')}."
     )
 
@@ -202,7 +208,7 @@ def shares_sentence(summary: Summary) -> str:
     """Says which parts the final stream is made of."""
     text = ", ".join(f"{label} {share:+.0%}" for label, share in summary.largest)
     if not summary.negative:
-        return f"Largest shares of the final stream: {text}. No writer's mean share is negative."
+        return f"Largest shares of the final stream: {text}. No component's mean share is negative."
     return f"Largest shares of the final stream: {text}. Negative on average: {few(summary.negative)}."
 
 
@@ -285,7 +291,7 @@ def who_has_which(habits: tuple[Habit, ...]) -> str:
 # With and without residual connections ------------------------------------------------------------
 
 SHOWN_HINT = (
-    "Loss: while both learn. Similarity: of two tokens' vectors after each block, before the first step."
+    "Loss: during training. Similarity: between two tokens' vectors after each block, before the first step."
     " Without norms also the gradient there."
 )
 GRADIENT_TITLE = "The gradient after each block, before the first step"
@@ -301,8 +307,8 @@ def pair_alt(pair: Pair, shown: str) -> str:
     """Describes the two lines."""
     what = {
         "losses": f"training loss over {pair.steps} steps",
-        "gradients": "norm of the gradient after each block, before the training",
-        "alike": "mean cosine between two tokens' vectors after each block, before the training",
+        "gradients": "norm of the gradient after each block, before training",
+        "alike": "mean cosine between two tokens' vectors after each block, before training",
     }[shown]
     return f"Two lines, with residual connections and without: {what}, of a model of {pair.depth} blocks."
 
@@ -320,9 +326,13 @@ LITTLE = 0.01  # of the last block's gradient: less than that at the first block
 
 
 def _by_loss(pair: Pair) -> str:
-    alike, one = pair.replaced.last_alike, pair.depth == 1
-    blur = "blur all tokens into nearly one vector" if alike > 0.9 else "make the tokens more similar"
-    verb = blur.replace("blur ", "blurs ").replace("make ", "makes ") if one else blur
+    with_them, without = nats(pair.added.loss), nats(pair.replaced.loss)
+    end = {
+        "nothing": " (no better than a uniform guess)",
+        "counts": " (little more than character frequencies)",
+        "less": "",
+        "more": "",
+    }[pair.learned]
     no_way_back = (
         ", and next to no gradient reaches the first block" if pair.replaced.reached < LITTLE else ""
     )
@@ -333,28 +343,29 @@ def _by_loss(pair: Pair) -> str:
         "more": "has learned more",
     }[pair.learned]
     return (
-        f"Without residual connections, {_blocks(pair.depth)} {verb} (cosine **{alike:.2f}**, against"
-        f" **{pair.added.last_alike:.2f}**){no_way_back}. After {pair.steps} steps that model {end}:"
-        f" **{pair.replaced.loss:.2f} nats**, against **{pair.added.loss:.2f}**."
+        f"Without residual connections attention averages the tokens until they are the same (cosine"
+        f" **{pair.replaced.last_alike:.2f}** after {_blocks(pair.depth)}, with them"
+        f" **{pair.added.last_alike:.2f}**){no_way_back}. After {pair.steps} steps that model is at"
+        f" **{without}**{end}, the other at **{with_them}**."
     )
 
 
 def _by_gradient(pair: Pair) -> str:
     kept, lost = pair.added.reached, pair.replaced.reached
     if pair.depth == 1:
-        return "With **1** block the gradient has nothing to travel through: choose more blocks."
+        return "With **1** block the gradient has no depth to cross: choose more blocks."
     known = (
         f"With residual connections the first of {pair.depth} blocks gets **{kept:.1f} times** the gradient"
         f" of"
         " the last"
     )
     if math.isnan(lost) or lost == 0:
-        return f"{known}. Without them **0** arrives: it is too small for a float32, and nothing is learned."
+        return f"{known}. Without them **0** arrives: it underflows float32, and nothing is learned."
     if lost < LITTLE:
         return f"{known}; without them **{number(lost)} times**: next to nothing, and nothing is learned."
     return (
-        f"{known}; without them **{lost:.1f} times**. The norms in each block keep it up either way: with"
-        " norms the gradient is not the reason, that the tokens become alike is."
+        f"{known}; without them **{lost:.1f} times**. The norms in each block sustain it either way: with"
+        " norms the cause is not the gradient but that all tokens become the same."
     )
 
 
@@ -392,7 +403,7 @@ def not_a_sum(config: ResolvedConfig, parts: Parts) -> str:
         card = parts.norm(config).card
         return (
             f"The final norm of this model is {card.title} ({card.source}): {card.nonlinearity} changes each"
-            " number by a factor of its own, so a logit is not the sum of what was written to the stream."
+            " number by a factor of its own, so a logit is not the sum of the writes to the stream."
         )
     return (
         "This model is post-norm: after every sum a norm rescales the whole stream, so the final stream is"
@@ -405,7 +416,7 @@ def frozen_words(config: ResolvedConfig, parts: Parts, scale: float) -> str:
     """Says how the final norm was treated."""
     norm = parts.norm(config).card
     if not norm.present:
-        return "There is no final norm, so nothing had to be frozen."
+        return "There is no final norm, so nothing is frozen."
     words = norm.linear_words(config)
     rest = f"what else {norm.title} does (each vector is {words}) is linear and stays in"
     what = rest if words else f"{norm.title} does nothing else"

@@ -24,7 +24,7 @@ FLOPS = (
 PASS = Words(
     see=(
         "Each row is one operation that really ran, with the shape of what it made. A colour is a"
-        " part of the model, a chip an axis. Blocks are alike, so all but the first are folded."
+        " part of the model, a chip an axis. Blocks are identical in shape, so all but the first are folded."
     ),
     why=(
         "The shapes are the architecture. Only attention's scores have two position axes, so"
@@ -40,13 +40,12 @@ PASS = Words(
 def by_hand(attempt: str) -> Words:
     return Words(
         see=(
-            "Every number between the query and the output. Nothing is left out but the learned matrices,"
-            " whose work, q, k and v, is given."
+            "Every number between the query and the output. Only the learned projections are skipped:"
+            " q, k and v are given."
         ),
         why=(
             "Attention is a handful of dot products and one softmax. Once you have done it by hand, you can"
-            " read"
-            " any implementation."
+            " read any implementation."
         ),
         attempt=attempt,
     )

@@ -163,17 +163,12 @@ def compared(name: str, finish: Finish | None) -> str:
         return BEFORE
     unit = UNITS[finish.unit]
     best, worst = finish.best, finish.worst
-    when = "" if finish.complete else "So far: "
-    if finish.clear:
-        text = (
-            f"{when}**{best.name}** is best with **{finish.loss(best):.2f} {unit}**, {finish.apart:.2f} below"
-            f" the worst, {worst.name} ({finish.loss(worst):.2f})."
-        )
-    else:
-        text = (
-            f"{when}The choice hardly matters: from {best.name} (**{finish.loss(best):.2f} {unit}**) to"
-            f" {worst.name} the loss moves by {finish.apart:.2f}, no more than two seeds may differ by."
-        )
+    claim = "The choice matters" if finish.clear else "The choice hardly matters"
+    text = (
+        f"{claim if finish.complete else 'So far'}: **{best.name}** has the lowest loss,"
+        f" **{finish.loss(best):.2f} {unit}**, {worst.name} the highest, {finish.loss(worst):.2f}"
+        f" ({finish.apart:.2f} apart{'' if finish.clear else ', within the variation between seeds'})."
+    )
     text += ended_early(finish)
     if name.startswith("norms") and finish.unigram is not None:
         who = [line.name for line in finish.stalled]

@@ -50,11 +50,11 @@ def answer(expectations: Expectations, other: str) -> str:
     first, second = DOUBLE
     shares = [[expectations.of(source, given, "e") for given in DOUBLE] for source in ("text", TABLE, other)]
     text, table, seeing = ([f"{share:.0%}" for share in each] for each in shares)
-    one = f"After **{first}** comes an e in **{text[0]}** of cases, after **{second}** in **{text[1]}**"
-    pairs = f"the bigram model sees only the h and gives **{table[0]}** both times"
+    bigram = f"A bigram model sees only the h, so it gives e **{table[0]}** after both {first} and {second}"
+    said = f"the text says **{text[0]}** and **{text[1]}**"
     if expectations.apart(other) < ALIKE:
-        return f"{one}; {pairs}, and {name(other).lower()} does hardly better: {seeing[0]} and {seeing[1]}."
-    return f"{one}; {pairs}, *{name(other).lower()}* **{seeing[0]}** and **{seeing[1]}**."
+        return f"{bigram}; {said}. {name(other)} hardly does better: {seeing[0]} and {seeing[1]}."
+    return f"{bigram}; {said}, *{name(other).lower()}* **{seeing[0]}** and **{seeing[1]}**."
 
 
 ALIKE = 0.05  # a rung that tells the two apart by less than this hardly tells them apart

@@ -63,7 +63,7 @@ CHOICES = {
     "relu": "ReLU",
     "gelu": "GELU",
     "swiglu": "SwiGLU",
-    "geglu": "GeGLU",
+    "geglu": "GEGLU",
     "sinusoidal": "sine waves, added",
     "learned": "learned table",
     "t5": "bias by distance",
@@ -73,10 +73,10 @@ CHOICES = {
     "grouped": "grouped-query (GQA)",
     "one": "multi-query (MQA)",
     "tied": "tied embeddings",
-    "untied": "two matrices",
+    "untied": "untied embeddings",
     "network": "biases in networks, norms",
     "all": "biases everywhere",
-    "qkv": "biases on q, k, v alone",
+    "qkv": "biases only on q, k, v",
     "none": "no biases",
 }
 _BEYOND = {"alibi": "none here; BLOOM and MPT (Press et al. 2022)"}
@@ -87,7 +87,7 @@ def used(facet: str, names: Sequence[str]) -> str:
     if not names:
         return _BEYOND["alibi"] if facet == "position" else "none of the table"
     if len(names) > 5:
-        return f"{len(names)} of {len(BY_YEAR)}, as {SHORT[names[0]]} and {SHORT[names[-1]]}"
+        return f"{len(names)} of {len(BY_YEAR)}, e.g. {SHORT[names[0]]}, {SHORT[names[-1]]}"
     return ", ".join(SHORT[name] for name in names)
 
 
@@ -192,7 +192,8 @@ READING = (
     " (Radford et al. 2019); [BERT](https://arxiv.org/abs/1810.04805) (Devlin et al. 2018);"
     " [T5](https://arxiv.org/abs/1910.10683) (Raffel et al. 2020);"
     " [LLaMA 2](https://arxiv.org/abs/2307.09288) (Touvron et al. 2023);"
-    " [A mathematical framework for Transformer circuits](https://transformer-circuits.pub/2021/framework/index.html)"
+    " [A mathematical framework for Transformer"
+    " circuits](https://transformer-circuits.pub/2021/framework/index.html)"
     " (Elhage et al. 2021); [Pre-norm and post-norm](https://arxiv.org/abs/2002.04745) (Xiong et al. 2020);"
     " [Scaling laws](https://arxiv.org/abs/2001.08361) (Kaplan et al. 2020) and"
     " [Chinchilla](https://arxiv.org/abs/2203.15556) (Hoffmann et al. 2022)."

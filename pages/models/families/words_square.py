@@ -27,8 +27,8 @@ def refused(why: str) -> str:
 def alt(name: str, ahead: float) -> str:
     return (
         f"A square of attention weights, each character against each, {TITLES[name]}: {ahead:.0%} of the"
-        " weight"
-        " on later characters. Below it, how probable the model finds each character."
+        f" weight"
+        " on later characters. Below it, the probability of each character."
     )
 
 
@@ -53,9 +53,8 @@ def mask_sentence(
 
 SQUARE = Words(
     see=(
-        "One text, four times. A row is a character that attends, a column one that it attends to; grey is"
-        " masked."
-        " The strip below: how probable the model finds each character, bright is sure. The fourth has each"
+        "One text, four times. A row is a query character, a column a key character; grey is masked."
+        " The strip below: the probability of each character, bright is certain. The fourth has each"
         " character hidden in turn."
     ),
     why=(
@@ -63,7 +62,7 @@ SQUARE = Words(
         " encoder, which sees both sides, is asked for what was taken out of its text."
     ),
     attempt=(
-        "Look at single layers of the third: a bright line one position right of the diagonal is the copying."
+        "Look at single blocks of the third: a bright line one position right of the diagonal is the copying."
         " Then read what each of them writes alone."
     ),
 )
@@ -72,7 +71,7 @@ BY_HAND = (
     " query"
     " $i$, and a head that attends one position to the right has the answer. At the last position of a text"
     " there is"
-    " no such key: the loss there is what the model knows of a character that is not written yet."
+    " no such key: the loss there is what the model knows of a letter that is not written yet."
     "\n\nThe first three are one recipe: the preset “fast”, 200 steps on Tiny Shakespeare, the same seed;"
     " losses on its whole validation split, in windows of 64 (`python -m engine.experiments no-causal-mask`"
     " makes them again). The fourth is `checkpoints/encoders/blanks`; 15% of the characters hidden. What each"

@@ -13,9 +13,9 @@ from engine.measure.families.visibility import (
 )
 from ui.page_frame import Words
 
-QUESTION = "Encoder, decoder or both: what is the difference?"
+QUESTION = "Encoder, decoder or both?"
 FAMILIES = {"encoder": "Encoder", "decoder": "Decoder", "both": "Encoder-decoder"}
-SHOWN = {"drawing": "what it is made of", "masks": "who sees whom, when"}
+SHOWN = {"drawing": "what it is made of", "masks": "who attends to whom"}
 SIZES = {
     "4-128-4": "4 layers, 128 wide",
     "12-768-12": "12 layers, 768 wide",
@@ -98,7 +98,7 @@ THREE = Words(
     ),
     why=(
         "Which words may be seen decides what a model can do. Who sees both sides cannot write, since the"
-        " next word is not there yet; who sees only the past can be asked for the next word at every"
+        " next word is not there yet; a decoder sees only the past, so it can predict the next word at every"
         " position."
     ),
     attempt=(

@@ -42,7 +42,7 @@ def ask_two(choice: Choice) -> str:
 
 
 def ask_flops(choice: Choice) -> str:
-    return f"How much compute does {name(choice)} need for one token?"
+    return f"How much compute does one token take in {name(choice)}?"
 
 
 def ask_memory(choice: Choice) -> str:

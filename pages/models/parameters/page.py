@@ -29,7 +29,7 @@ show(
             ),
             View(
                 "two",
-                "Comparison",
+                "Compare",
                 draw_two,
                 words.TWO,
                 (ledger, parameter_rows),

@@ -347,7 +347,7 @@ def chinchilla(budget: Budget) -> str:
         f"By the rule of Hoffmann et al. 2022, about {TOKENS} tokens for each parameter,"
         f" **{short(budget.tokens)} tokens**: 6 · N · D = {flop(budget.flops)} of training. Their fit then"
         f" foresees a loss of {budget.loss:.2f} nats per token, on their own text. Models that many people"
-        " use"
+        f" use"
         " are trained on far"
         " more, since a small model is cheaper to run."
     )

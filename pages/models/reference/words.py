@@ -29,7 +29,7 @@ from engine.weights.export.writers import WRITERS
 from ui.page_frame import Words
 from ui.text.numbers import number, percent
 
-ASK_TWO = "Do two implementations of the same weights agree?"
+ASK_TWO = "Do two implementations agree?"
 ASK_EXPORT = "How do I use this model elsewhere?"
 CODE = (
     *(forward, block, norm, attention, feedforward, turned, shared, hidden, position_bias),
@@ -248,7 +248,10 @@ FORMULAS = {
 SIZES = "Shapes for one text as long as the context: (token, width), for the weights (head, query, key)."
 QUICK = Words(
     see="A row for each part: what it computes, the shape of what it makes, its parameters in all blocks.",
-    why="These seven rows are the whole model. All blocks are alike, so the rows do not grow with its depth.",
+    why=(
+        "These seven rows are the whole model. "
+        "All blocks have the same structure, so the rows do not grow with its depth."
+    ),
     attempt="Go from GPT-2 small to GPT-3: not a formula changes, only numbers.",
 )
 

@@ -25,7 +25,8 @@ BEFORE = Words(
     see=(
         "How much the last output changes when a token further back does, as a share of what its neighbour"
         " does. A recurrent layer carries it on step by step, and each step multiplies it by a matrix."
-        " Attention sees every position at once. An LSTM adds to a cell state instead of replacing it: the"
+        " Attention attends to every position at once. An LSTM adds to a cell state instead of replacing it:"
+        " the"
         " idea that a residual stream carries to all layers."
     ),
     why=(

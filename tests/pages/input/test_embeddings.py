@@ -96,8 +96,8 @@ def test_the_lookup_shows_the_rows_of_the_model(manager, drawn, classic):
     assert f"It occurs {FIRST_TEXT.count('t')} times in this text" in told
     assert page.metric[0].value == "0" and page.metric[1].value == f"{61 * 65 * 128:,}"
     row, position = (np.sqrt((table**2).sum(1)).mean() for table in (matrix[ids], place[: len(ids)]))
-    assert f"**{65 * 128:,} parameters**" in told and f"61 rows, {len(set(ids))} of them different" in told
-    assert f"vector is {row:.2f} long on average, a position's {position:.2f}" in told and "*tied*" in told
+    assert f"**{65 * 128:,} parameters**" in told and f"61 rows, {len(set(ids))} of them distinct" in told
+    assert f"vector has mean norm {row:.2f}, a position's {position:.2f}" in told and "*tied*" in told
 
 
 def test_the_map_is_that_of_the_model(manager, drawn, classic):
@@ -129,22 +129,22 @@ def test_the_map_is_that_of_the_model(manager, drawn, classic):
     names, classes = token_classes(token_bytes(classic.tokenizer))
     kin = sum(classes[i] == names.index("capitals") for i in best[:6])
     by_chance = 6 * (classes[met] == names.index("capitals")).mean()
-    assert f"**{kin}** are of its class (capitals); by chance, {by_chance:.1f}" in told
+    assert f"**{kin}** share its class (capitals); {by_chance:.1f} expected by chance" in told
     assert f"{found.hits(token, best[:6], met, 2)} are among the 6 nearest dots" in told
     kept, random = found.share(2), random_shares(len(met), every.shape[1])
     assert f"keeps {kept:.1%} of the variance; {1 - kept:.1%} is not in it" in told
-    assert f"Random numbers of this shape would have {random[:2].sum():.1%} on their own first 2" in told
+    assert f"Random numbers of this shape would keep {random[:2].sum():.1%} in their first 2" in told
     bars, dotted = drawn["embed_shares"].traces
     assert np.allclose(bars["y"], found.principal.shares[:10], atol=1e-5)
     assert np.allclose(dotted["y"], random[:10], atol=1e-5)
     links = frequency_links(every, found.scores, np.log10(1 + counts), met)
     linked = ", ".join(f"component {i + 1}: {r:+.2f}" for i, r in enumerate(links.components))
-    assert f"{linked}; of the rows' lengths: {links.lengths:+.2f}".replace("-", "−") in told
+    assert f"{linked}; of the rows' norms: {links.lengths:+.2f}".replace("-", "−") in told
     assert f"**Component {links.best + 1} against frequency**" in told
     plotted = drawn["embed_frequency"].table
     assert np.allclose(np.array(plotted["score"])[met], found.scores[met, links.best], atol=1e-4)
     assert plotted["count"] == counts.tolist() and "It occurs 0 times in the text" in told
-    assert f"{65 - len(met)} tokens that never occur in the text of the training are left out" in told
+    assert f"{65 - len(met)} tokens that never occur in the training text are left out" in told
 
 
 def test_a_cloud_holds_three_components_and_colours(manager, monkeypatch, classic):
@@ -187,9 +187,7 @@ def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic)
     found = separation(every, names, classes, counts=counts)
     within, across = found.within, found.across
     told = said(page)
-    assert (
-        f"**Tokens of one class are {within - across:+.3f} more similar (mean cosine) than others;**" in told
-    )
+    assert f"**Tokens of one class are {within - across:+.3f} more similar (cosine) than others;**" in told
     assert f"${within:+.4f}$" in told and f"${across:+.4f}$" in told
     free, like, truth = drawn["embed_null"].traces
     assert truth["x"] == [pytest.approx(within - across, abs=1e-5)]
@@ -198,9 +196,7 @@ def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic)
     assert (chance < within - across).all() and "none of 100 shuffles reaches that" in told
     assert f"(the highest: {chance.max():+.3f})" in told
     assert f"score {matched.mean():+.3f} on average (highest {matched.max():+.3f})" in told
-    verdict = (
-        "the rest is more than that" if (matched < within - across).all() else "frequency alone can give"
-    )
+    verdict = "the rest is not" if (matched < within - across).all() else "frequency alone can explain it"
     assert verdict in told
     fresh = separation(
         build(classic.config).embedding.detach().numpy(), names, classes, counts=counts, shuffles=100
@@ -209,7 +205,7 @@ def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic)
     by_class = page.dataframe[0].value.set_index("class")
     row, vowels = by_class.loc["vowels"], found.by_class["vowels"]
     assert row["tokens"] == vowels.tokens and row["its tokens"].split()[0] == "e"
-    assert [row["within"], row["to the others"], row["difference"]] == [
+    assert [row["within"], row["across classes"], row["difference"]] == [
         f"{v:+.3f}".replace("-", "−") for v in (vowels.within, vowels.across, vowels.difference)
     ]
     assert found.most is not None and f"**{found.most[0]}**, {found.most[1]:+.3f}" in told
@@ -228,7 +224,7 @@ def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic)
         if c.islower() and c.upper() in decoded
     ]
     cases, others = case_cosines(centred, np.searchsorted(met, pairs))
-    wanted = f"mean cosine {cases:+.3f} over {len(pairs)} pairs; with another's capital: {others:+.3f}"
+    wanted = f"mean cosine {cases:+.3f} over {len(pairs)} pairs; with another letter's capital: {others:+.3f}"
     assert wanted.replace("-", "−") in told.replace("-", "−")
 
 
@@ -264,7 +260,7 @@ def test_a_model_that_went_astray_is_told_in_a_sentence(manager, monkeypatch):
 
     monkeypatch.setattr(manager, "model", model)
     page = embeddings(embed_view="map", model=name)
-    assert "its training diverged" in said(page) and not page.error
+    assert "training diverged" in said(page) and not page.error
     monkeypatch.setattr(
         manager, "model", lambda run, step=None: whole(run, step) if step == 0 else model(run, step)
     )
@@ -297,7 +293,7 @@ def test_letters_as_they_come_out(manager: StageManager, drawn: Any) -> None:
     table = drawn["embed_analogy_bars"].table
     assert table["id"] == order[:10]
     place = [i for i in order if i not in (a, b, c)].index(d) + 1
-    assert f"“E” comes **{words.ordinal(place)}**" in said(page)
+    assert f"“E” ranks **{words.ordinal(place)}**" in said(page)
     page.pills(key=analogies.EXAMPLE).set_value("S − s + t").run()
     assert [page.text_input(key=box).value for box in analogies.BOXES] == ["s", "S", "t", "T"]
     page.text_input(key="embed_d").input("s").run()
@@ -316,8 +312,8 @@ def test_an_analogy_is_told_with_both_places(rank: int, near_c: int, verdict: st
     found = Analogy((0, 1, 2), 3, np.array([1, 4, 3]), np.array([0.9, 0.5, 0.4]), rank, near_c)
     said = words.answered(found, ["man", "king", "woman", "queen"], ["king", "prince", "queen"])
     assert said.startswith(
-        "**“king” − “man” + “woman” lands nearest to “king”, one of the three inputs.** Without the"
-        " three, “queen” comes "
+        "**“king” − “man” + “woman” is nearest to “king”, one of the three inputs.** Excluding"
+        " the inputs, “queen” ranks "
     )
-    assert f"**{words.ordinal(rank)}**; among the neighbours of “woman” alone it is" in said
-    assert f"it is {words.ordinal(near_c)}, " in said and verdict in said
+    assert f"**{words.ordinal(rank)}**; among the neighbours of “woman” it ranks" in said
+    assert f"it ranks {words.ordinal(near_c)}, " in said and verdict in said

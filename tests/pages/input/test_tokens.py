@@ -72,12 +72,12 @@ def test_every_part_of_what_came_out(level, split, drawn):
     left, size = lengths[-1], len(text.encode())
     told = said(page)
     base = 256 if level == "byte" else len(set(text))
-    assert f"**{start} → {left} tokens** after 6 merges, {left / start:.1%} of the start" in told
-    assert f"{len(text) / left:.2f} characters and {size / left:.2f} bytes for each token" in told
+    assert f"**{start} → {left} tokens** after 6 merges, {left / start:.1%} of the original length" in told
+    assert f"{len(text) / left:.2f} characters and {size / left:.2f} bytes per token" in told
     assert f"with a vocabulary of {base + 6}." in told and "You asked for" not in told
     half = next(k for k, n in enumerate(lengths) if start - n >= (start - left) / 2)
-    assert (f"The first {half} merges did half of the work" in told) == (half < 3)
-    assert f"Learned from your text: {len(text)} characters" in told
+    assert (f"The first {half} merges did half of the compression" in told) == (half < 3)
+    assert f"Trained on your text: {len(text)} characters" in told
     measures = {
         "tokens left, % of the start": [100 * n / start for n in lengths],
         "characters per token": [len(text) / n for n in lengths],
@@ -102,9 +102,12 @@ def test_every_part_of_what_came_out(level, split, drawn):
     assert bars.traces[0]["x"] == ways["tokens at the start"].tolist() == [size, size, len(text), len(text)]
     assert bars.traces[1]["x"] == ways["tokens left"].tolist()
     assert np.allclose(ways["characters per token"], len(text) / ways["tokens left"])
-    assert ways["way"].tolist()[1] == "bytes, left whole" and "learned by heart" not in page.caption[-1].value
+    assert ways["way"].tolist()[1] == "bytes, left whole" and "memorised" not in page.caption[-1].value
     crossing = int(ways["tokens that cross a word border"].iloc[1])
-    assert crossing and f"Left whole, {crossing} of the tokens learned from bytes run across" in said(page)
+    assert (
+        crossing
+        and f"Without splitting, {crossing} of the tokens learned from bytes cross a word" in said(page)
+    )
     page.get_by_key("bpe_part").set_value("tiktoken").run()
     told = said(page)
     assert (f"agree in all {left} tokens" in told) == (level == "byte")
@@ -133,7 +136,7 @@ def test_why_pieces_of_words_is_answered_from_the_text_that_is_shown(monkeypatch
     wanted = {
         "characters": (f"{len(text)}", f"{1 + len(new)} tokens"),
         "BPE": (f"{left}", f"{len(own.encode(' ' + new))} tokens"),
-        "whole words": (f"{len(listed)}", "cannot"),
+        "whole words": (f"{len(listed)}", "impossible"),
     }
     assert {name: tuple(row) for name, row in table.iterrows()} == wanted
     assert table.columns.tolist() == ["tokens T", f"“␣{new}”"]
@@ -156,7 +159,7 @@ def test_a_tokenizer_that_is_not_ours_is_found_out(monkeypatch):
     bpe_result._theirs.clear()
     page = with_text("abcd efgh", bpe_part="tiktoken", bpe_new="1")
     bpe_result._theirs.clear()
-    assert "The ids differ from token 0 on: ours has 8, tiktoken 5." in page.error[0].value
+    assert "The ids differ from token 0: ours has 8, tiktoken 5." in page.error[0].value
     ids = page.dataframe[0].value
     assert ids["tiktoken's id"].tolist()[:5] == [97, 98, 99, 7, 7] and ids["our id"].tolist()[0] == 256
     assert ids["token"].tolist()[0] == "ab"
@@ -172,7 +175,7 @@ def test_the_passage_has_a_curve_of_its_own(drawn):
     table = drawn["bpe_compression"].table
     assert table is not None and np.allclose(table["characters per token, the passage shown"], 14 / shown)
     assert np.allclose(table["bytes per token, the passage shown"], 17 / shown)
-    assert "Learned from the Python manual" in said(page)
+    assert "Trained on the Python manual" in said(page)
 
 
 @pytest.mark.parametrize("text", ODD.values(), ids=ODD)
@@ -337,7 +340,7 @@ def test_every_tokenizer_counts_as_it_cuts(drawn: dict[str, Any], monkeypatch: p
     assert most == "Bytes"
     assert f"**{least} needs {counts[least]} tokens, Bytes {size}: {times:.1f} times as many**" in said(page)
     assert f"{times**2:.1f} times the work for attention" in said(page)
-    assert f"a list of {table.loc[least, 'entries']} entries instead of 256." in said(page)
+    assert f"a vocabulary of {table.loc[least, 'entries']} entries instead of 256." in said(page)
     lines = drawn["compare_lines"]
     place = list(table.index).index("BPE 512")
     assert [row[place] for row in np.array(lines.traces[0]["z"])] == pytest.approx(
@@ -431,7 +434,8 @@ def test_what_a_vocabulary_costs(drawn: dict[str, Any]) -> None:
     new = listed.encode(manual[end:])
     missed = new.count(-1) / len(new)
     assert (
-        f"{listed.vocab_size:,} whole words would still miss **{missed:.1%}** of those in new text" in words
+        f"{listed.vocab_size:,} whole words would still miss **{missed:.1%}** of the words in new text"
+        in words
     )
     model = ModelConfig(vocab_size=w, d_model=128, n_layers=2, n_heads=2, position="rope")
     share = w * 128 / sum(p.numel() for p in build(model, device="meta").parameters())
@@ -466,7 +470,7 @@ def test_the_rule_of_thumb_stands_beside_what_is_measured() -> None:
     assert table.loc["V·d, d = 256", "gpt2, measured"] == f"{301 * 256:,}"
     here = number(table.loc["T", "gpt2, measured"])
     assert here == len(stand_in("gpt2").encode(text[:measured]))
-    assert f"has {measured / 1000:.2f} characters, and gpt2 makes {here / 1000:.2f} tokens of one." in said(
+    assert f"averages {measured / 1000:.2f} characters, which is {here / 1000:.2f} tokens of gpt2." in said(
         page
     )
     assert table.loc["V·d, d = 256", "gpt2, rule of thumb"] == f"{50_257 * 256:,}"
@@ -492,7 +496,7 @@ def test_what_comes_back_and_what_has_no_id(monkeypatch: pytest.MonkeyPatch) -> 
     assert rows["BPE"].note == f"back: “{text}”, character for character"
     words = said(page)
     assert f"**“☃” is not one of the {len(alphabet)} known characters, so it has no id**" in words
-    assert f"**its {len(learned.encode(text))} ids decode to the same text**" in words
+    assert f"**its {len(learned.encode(text))} ids decode to the text**" in words
     glitch = next(t.value for t in page.table if "tokens" in t.value.columns)
     assert glitch.iloc[0]["tokens"] == str(len(stand_in("gpt2").encode(" SolidGoldMagikarp")))
 

@@ -42,9 +42,9 @@ def test_the_switches_say_what_changed(monkeypatch):
     page = opened(PAGE, attention_view="switches", measure="true")
     assert page.session_state["attention_off"] == ["0.0", "0.1", "0.2", "0.3"], "something is off at first"
     assert "Without the heads of block 0, the loss on this text goes from" in said(page)
-    assert "As an example the heads of block 0 are off" in said(page)
+    assert "As an example, the heads of block 0 are ablated" in said(page)
     page.button(key="attention_off_none").click().run()
-    assert "nothing has changed yet" in said(page) and "Everything is on" in said(page)
+    assert "nothing has changed yet" in said(page) and "Nothing is ablated" in said(page)
     assert "As an example" not in said(page)
     assert [m.value for m in page.metric][1:] == ["0.000 nats", "0.000 nats"]
     page.button(key="attention_off_all").click().run()
@@ -94,7 +94,7 @@ def test_heads_shows_the_chosen_pattern_and_says_how_far_it_looks(drawn):
     assert "`blocks.1.pattern[3]`: 8 × 8 weights." in said(page)
     p = PATTERNS[..., np.arange(1, 8), np.arange(7)].mean(-1)  # on the token before
     own = {(i, h): value for i, row in enumerate(p) for h, value in enumerate(row)}
-    assert "Head 1.3 " in said(page) and ("to the token before" in said(page)) == (own[1, 3] >= 0.4)
+    assert "Head 1.3 " in said(page) and ("to the previous token" in said(page)) == (own[1, 3] >= 0.4)
     assert len(re.findall("nothing above the diagonal", said(page))) == 1
     page.get_by_key("attention_head").set_value(2).run()
     assert "`blocks.1.pattern[2]`: 8 × 8 weights." in said(page) and "Head 1.2 " in said(page)
@@ -157,11 +157,11 @@ def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):
     assert f"comes to give {PATTERNS[LAYER, HEAD, QUERY, 2]:.4f} of its weight to c (position 2)" in words
     assert f"({found.q[QUERY, 0]:.2f})({found.k[2, 0]:.2f})" in words
     assert f"= {found.raw[QUERY, 2]:.4f}$" in words
-    assert "over the 6 keys that it sees" in words
+    assert "over its 6 visible keys" in words
     product, score = (f"{x[QUERY, 2]:.2f}".replace("-", "−") for x in (found.raw, found.masked))
-    assert f"How much “{TEXT[QUERY]}” attends to “{TEXT[2]}”: their product q·k is **{product}**" in words
-    assert f"the score made of it **{score}**, and the softmax over all {QUERY + 1} tokens" in words
-    assert f"turns this score into **{PATTERNS[LAYER, HEAD, QUERY, 2]:.0%}** of the weight." in words
+    assert f"their dot product q·k is **{product}**" in words
+    assert f"the score **{score}**, and a softmax over the {QUERY + 1} visible tokens" in words
+    assert f"gives “{TEXT[2]}” **{PATTERNS[LAYER, HEAD, QUERY, 2]:.0%}** of its weight" in words
     vectors = (found.written, RECORDING[block + "attn_out"], RECORDING[block + "resid_pre"])
     lengths = [np.linalg.norm(x[QUERY]) for x in vectors]
     own, together, before = (f"{x:.3f}" for x in lengths)
@@ -174,7 +174,7 @@ def test_a_model_that_does_not_divide_is_not_said_to(drawn, monkeypatch):
     only_this(monkeypatch, of_letters(faulty), "faulty")
     page = attention("steps", attention_stage="÷ √d", attention_query=str(QUERY), attention_key="2")
     assert not page.exception and "does not divide" in said(page)
-    assert "\\sqrt" not in said(page) and "the product as it is" in said(page)
+    assert "\\sqrt" not in said(page) and "the unscaled product" in said(page)
     assert "scores" in page.dataframe[0].value and "÷ √d" not in page.dataframe[0].value
     shown = head_stages(faulty, record(faulty, IDS), LAYER, HEAD)
     np.testing.assert_allclose(heat(drawn, "attention_stage_plot"), shown.raw, atol=1e-5)
@@ -203,7 +203,7 @@ def test_the_switches_show_both_predictions_and_how_far_they_are_apart(drawn):
     alone = np.array([one.kl.mean() for one in off]).reshape(2, 4)
     np.testing.assert_allclose(heat(drawn, "attention_each_plot"), alone, rtol=1e-3, atol=1e-6)
     layer, head = divmod(int(alone.argmax()), 4)
-    assert f"Alone, head {layer}.{head} is missed most" in said(page)
+    assert f"Head {layer}.{head} alone matters most" in said(page)
     assert f"moves by {alone.max():.3f} nats" in said(page) and f"moves it by {alone.min():.4f}" in said(page)
 
 
@@ -224,8 +224,10 @@ def test_numbers_are_those_of_the_patterns(drawn):
         if written := {"Entropy": "{:.2f} nats", "First token": "{:.0%}"}.get(name):
             layer, head = divmod(int(values.argmax()), 4)
             most, mean = (written.format(x) for x in (values.max(), values.mean()))
-            assert f"{name} is highest in head **{layer}.{head}**, **{most}**" in unescaped(page)
-            assert f"an average head has **{mean}**." in unescaped(page)
+            assert f"Head {layer}.{head} has the highest value of {name.lower()}, **{most}**" in unescaped(
+                page
+            )
+            assert f"the mean over all heads is **{mean}**." in unescaped(page)
     table = page.dataframe[0].value
     at = (table["layer"] == 1) & (table["head"] == 2)
     assert table[at]["distance"].item() == pytest.approx(expected["Distance"][1, 2])
@@ -233,14 +235,14 @@ def test_numbers_are_those_of_the_patterns(drawn):
     told = said(page)
     even = expected["Relative entropy"]
     layer, head = divmod(int(even.argmax()), 4)
-    assert f"**Head {layer}.{head}** spreads most evenly ({even.max():.0%}" in told
+    assert f"**Head {layer}.{head}** attends most uniformly ({even.max():.0%}" in told
     layer, head = divmod(int(expected["Relative entropy"].argmin()), 4)
     nats = expected["Entropy"][layer, head]
-    decided = f"**Head {layer}.{head}** is the most decided ({expected['Relative entropy'].min():.0%};"
+    decided = f"**Head {layer}.{head}** is the most focused ({expected['Relative entropy'].min():.0%};"
     assert f"{decided} {nats:.2f} nats)" in told
     far = expected["Distance"]
     layer, head = divmod(int(far.argmax()), 4)
-    assert f"**Head {layer}.{head}** looks farthest back: {far.max():.1f} tokens" in told
+    assert f"**Head {layer}.{head}** attends farthest back: {far.max():.1f} tokens" in told
 
 
 def test_the_scale_is_shown_beside_its_theory(drawn):
@@ -251,8 +253,8 @@ def test_the_scale_is_shown_beside_its_theory(drawn):
     table = page.table[0].value
     left, right = (drawn[f"attention_scaling_{k}"].traces[0] for k in ("example", "divided"))
     np.testing.assert_allclose(np.sum([left["y"], right["y"]], axis=1), 1, rtol=1e-5)
-    assert f"one key takes **{max(left['y']):.1%}** of the weight" in said(page)
-    assert f"that key gets **{max(right['y']):.1%}**" in said(page)
+    assert f"one key takes **{max(left['y']):.1%}**" in said(page)
+    assert f"it takes **{max(right['y']):.1%}**" in said(page)
     for name, s in scores.items():
         p = np.exp(s - s.max(-1, keepdims=True))
         p /= p.sum(-1, keepdims=True)
@@ -284,8 +286,8 @@ def test_shared_keys_counts_the_cache(drawn):
         cells = [f"{weights:,}", f"{layers * weights:,}", f"{2 * layers * kv * width * 2:.3g} B"]
         assert list(table[column])[:3] == cells
     assert "5 does not divide 12" in said(page)
-    assert "12 query heads read the keys and values of **4** heads (grouped-query attention)" in said(page)
-    assert "**66.7% less** than with 12." in said(page)
+    assert "12 query heads use the keys and values of **4** heads (grouped-query attention)" in said(page)
+    assert "saves **66.7%** of the cache: 12 query heads" in said(page)
 
 
 def told_by(view: str, text: str = TEXT, **query: Any) -> str:
@@ -348,7 +350,7 @@ def test_the_mask_is_shown_on_and_off_and_what_a_training_makes_of_it(drawn: dic
     np.testing.assert_allclose(off.traces[0]["z"], without, rtol=1e-4, atol=1e-6)
     assert on.layout["plot_bgcolor"] != on.traces[0]["colorscale"][0][1], "masked is not the colour of zero"
     future = np.mean([without[i, i + 1 :].sum() for i in range(7)])
-    assert f"on which this head would put **{future:.0%}** of its weight" in text
+    assert f"without it this head puts **{future:.0%}** of its weight" in text
     both = json.loads(Path("checkpoints/unmasked.json").read_text())
     at = both["masked"]["steps"].index(50)
     trained = [both[kind]["losses"][at] for kind in ("unmasked", "masked")]
@@ -371,15 +373,18 @@ def test_the_self_term_is_the_engines(shown: str, drawn: dict[str, Drawn]) -> No
     raw, apart = (self_term(kind, 64, ids, 2) for kind in ("similarity", "two-matrices"))
     query = {"attention_width": "64", "attention_self_seed": "2", "attention_self_shown": shown}
     text = told_by("self", measure="true", **query)
-    assert f"attends to itself: **{raw.self_weight:.0%}** of a character's weight" in text
-    assert f"itself is **{raw.self_score:.1f}** and with others about {raw.other_score:.1f}." in text
-    assert f"Separate W_Q and W_K break that: **{apart.self_weight:.0%}**." in text
+    assert "at width 64 a character keeps" in text and f"(score {raw.self_score:.1f} with itself" in text
+    assert (
+        f"**{raw.self_weight:.0%}** of its weight" in text
+        and f"about {raw.other_score:.1f} with others" in text
+    )
+    assert f"Separate queries and keys break that: **{apart.self_weight:.0%}**" in text
     assert apart.self_weight < raw.self_weight / 2
     runs = json.loads((ROOT / "checkpoints" / "races" / "ladder.json").read_text())["runs"]
     losses = {run["name"]: run["looks"][-1]["validation_loss"] for run in runs}
     last, similar, keys = (losses[name] for name in ("Last letter", "Raw similarity", "Queries and keys"))
-    assert f"the last character tells: **{similar:.2f}** and {last:.2f} nats" in text
-    assert f"that character is lost: **{keys:.2f}**" in text
+    assert f"no more than a bigram: **{similar:.2f}** against {last:.2f} nats" in text
+    assert f"lose the current character: **{keys:.2f}**" in text
     assert f"brings it back: {losses['Attention ×1']:.2f}." in text
     table = build(LADDER["similarity"].at(max(ids) + 1, len(ids), 64), 2, init="normal").embedding.detach()
     wanted = (table[ids].double() @ table[ids].double().T / math.sqrt(64)).numpy()
@@ -395,11 +400,14 @@ def test_the_self_term_is_the_engines(shown: str, drawn: dict[str, Drawn]) -> No
     ("query", "wanted"),
     [
         # LLaMA-2 70B: 80 layers, 8 of 64 heads have keys, of 128 numbers: 2 x 80 x 8 x 128 numbers a token
-        ({"attention_bytes": "16 bits"}, "**320 KB for each token**, **87.5% less** than with 64."),
+        (
+            {"attention_bytes": "16 bits"},
+            "the KV cache takes **320 KiB per token**.",
+        ),
         # GPT-2 small: 2 x 12 x 12 x 64 numbers
-        ({"attention_sizes": "GPT-2 small"}, "**36 KB for each token**. Nothing is shared here"),
+        ({"attention_sizes": "GPT-2 small"}, "takes **36 KiB per token**."),
         # LLaMA-2 7B: 2 x 32 x 32 x 128 numbers, one byte each
-        ({"attention_sizes": "LLaMA-2 7B", "attention_bytes": "8 bits"}, "**256 KB for each token**."),
+        ({"attention_sizes": "LLaMA-2 7B", "attention_bytes": "8 bits"}, "takes **256 KiB per token**."),
     ],
 )
 def test_sharing_says_what_is_kept_and_saved(query: dict[str, str], wanted: str):

@@ -88,11 +88,11 @@ def test_both_readings_and_every_head_are_the_engines(drawn: dict[str, Any]) -> 
 
 def test_where_nothing_copies_it_says_why(manager: StageManager) -> None:
     page = circuit("induction", MODERN)
-    assert "**No induction head**" in unescaped(page) and "hardly helps" in unescaped(page)
-    assert "(shakespeare) little comes twice within 128 tokens" in unescaped(page)
-    assert "It has not been trained" in unescaped(circuit("induction", "untrained-fast"))
+    assert "**No induction head**" in unescaped(page) and "hardly copies" in unescaped(page)
+    assert "(shakespeare) repeats little within 128 tokens" in unescaped(page)
+    assert "It is untrained" in unescaped(circuit("induction", "untrained-fast"))
     one = circuit("induction", run_of(manager, n_layers=1))
-    assert "With one layer there can be none" in unescaped(one)
+    assert "With one block there can be none" in unescaped(one)
 
 
 def test_induction_opens_with_a_model_that_has_such_a_head_and_offers_ones_own(manager, monkeypatch):
@@ -117,20 +117,20 @@ def test_sentences_about_heads_that_copy() -> None:
     )
     words = " ".join(sentences(told(), None, config))
     assert words == (
-        "Random tokens cost 8.0 nats each at the first reading (worse than a uniform guess, 4.2: the"
-        " model is confidently wrong) and **2.0** at the second: the model copies. 2 heads attend to what came after the same"
+        "The model copies: random tokens cost 8.0 nats each at the first reading (worse than a uniform guess,"
+        " 4.2: it is confidently wrong) and **2.0** at the second. 2 heads attend to what followed the same"
         " token last time, most of all **head 1.0** (90% of its weight)."
     )
     assert without_them(off) == (
-        "Without the best 2 the second reading costs **7.2** nats, without 2 random heads of the same layers"
-        " 3.5; without 0.0 alone, a head below them that reads the token before, 6.5."
+        "Without the best 2 the second reading costs **7.2** nats; without 2 random heads of the same blocks,"
+        " 3.5; without only 0.0, a previous-token head below them, 6.5."
     )
     few = knockout.Knockout(off.heads, off.without, off.others, ())
-    assert without_them(few).endswith("same layers 3.5.")
+    assert without_them(few).endswith("same blocks, 3.5.")
     calm = replace(told(), first=np.array([np.nan, 4.0, 4.0]))
     assert "uniform guess" not in " ".join(sentences(calm, None, config))
     one = sentences(told(scores=np.array([[0.0, 0.1], [0.9, 0.3]])), None, config)[1]
-    assert one.startswith("One head attends to what came after the same token last time: **head 1.0** (90%")
+    assert one.startswith("One head attends to what followed the same token last time: **head 1.0** (90%")
 
 
 @pytest.mark.parametrize("opening", sinks.OPENINGS)
@@ -145,7 +145,7 @@ def test_weights_and_losses_are_the_engines(opening: sinks.Opening, drawn: dict[
     assert dots["customdata"][:5] == ["0.0", "0.1", "0.2", "0.3", "1.0"]
     by_name = {line["name"]: line["y"] for line in lines}
     assert by_name["mean"] == pytest.approx(one.by_layer.tolist(), abs=1e-6)
-    assert by_name["spread evenly"] == pytest.approx([one.even, one.even])
+    assert by_name["uniform attention"] == pytest.approx([one.even, one.even])
     if opening != "kept":
         assert by_name["mean as it is"] == pytest.approx(kept.by_layer.tolist(), abs=1e-6)
     bars = drawn["sinks_losses"].traces[0]
@@ -156,24 +156,26 @@ def test_weights_and_losses_are_the_engines(opening: sinks.Opening, drawn: dict[
     most = np.unravel_index(one.share.argmax(), one.share.shape)
     told = {
         "kept": [
-            f"**{one.mean:.1%}** of all weight lies on the first token, “F”",
-            f"evenly it would be {one.even:.1%}. The most that a head gives it is {one.share.max():.0%}",
-            f"({most[0]}.{most[1]}): this model makes no sink",
-            f"costs **{losses['forgotten']}** nats per token instead of {losses['kept']} ({losses['dropped']} where",
+            f"no attention sink: the first token, “F”, gets **{one.mean:.1%}** of all weight",
+            f"(uniform: {one.even:.1%}), and at most {one.share.max():.0%} from one head",
+            f"({most[0]}.{most[1]}). Sinks take",
+            f"costs **{losses['forgotten']}** nats per token instead of {losses['kept']}"
+            f" ({losses['dropped']} if",
         ],
         "other": [
-            f"begins with “⏎”, and **{one.mean:.0%}** of all weight lies on that ({kept.mean:.0%}",
+            f"first token, “⏎”, gets **{one.mean:.0%}** of all weight (the old one got {kept.mean:.0%})",
             f"The second half {costs}.",
         ],
         "dropped": [f"The second half {costs}."],
         "forgotten": [
-            f"is now the first, “i”, gets **{one.mean:.0%}** (evenly: {one.even:.0%})",
+            f"first visible token, “i”, gets **{one.mean:.0%}** (uniform: {one.even:.0%})",
             f"the second half {costs}. A text that never had",
             f"it costs {losses['dropped']}.",
         ],
         "control": [
-            f"(position {half // 2}), a token of the first half like any other: the second half {costs}."
-            f" Without the first one it was **{losses['forgotten']}**."
+            f"(position {half // 2}), an ordinary token of the first half, hidden from the second half, the"
+            f" second"
+            f" half {costs}. Hiding the first token costs **{losses['forgotten']}**."
         ],
     }
     first, others = drawn["sinks_values"].traces
@@ -181,14 +183,14 @@ def test_weights_and_losses_are_the_engines(opening: sinks.Opening, drawn: dict[
     assert [*first["y"], *others["y"]] == pytest.approx(one.lengths.ravel().tolist(), rel=1e-5)
     words = unescaped(page)
     low, high = one.ratios
-    assert f"is **{low:.2f} to {high:.2f} times** as long as the mean of the others" in words
+    assert f"has **{low:.2f} to {high:.2f} times** the mean norm of the others" in words
     assert [sentence for sentence in told[opening] if sentence not in words] == []
 
 
 def test_a_model_that_reads_too_little_gets_a_sentence(manager: StageManager) -> None:
     told = unescaped(circuit("induction", run_of(manager, context=3)))
     assert "too small to read two different tokens twice" in told
-    assert "reads too few tokens" in unescaped(circuit("sinks", run_of(manager, context=12)))
+    assert "context is too short" in unescaped(circuit("sinks", run_of(manager, context=12)))
 
 
 def traced(prompt: str, answer: str | None, name: str = SMALL) -> fact_recall.Fact:
@@ -211,11 +213,11 @@ def test_the_climb_is_the_engines(drawn: dict[str, Any]) -> None:
     words = unescaped(page)
     assert found.leap is not None
     climb = f"from rank {found.rank[found.leap - 1]:,} to {found.rank[found.leap]:,}."
-    assert f"The largest jump is block {found.leap - 1}: {climb}" in words
+    assert f"The largest jump is in block {found.leap - 1}: {climb}" in words
     part, block, most = found.written.most
-    assert f"Largest single contribution: {PARTS[part]} of block {block} (**{most:+.1f}** nats)." in words
-    assert "After “thou ar”: “t” becomes the likeliest token only after **block 3**, the last;" in words
-    assert f"at the end its probability is **{found.probability[-1]:.0%}**" in words
+    assert f"Largest single contribution: {PARTS[part]} in block {block} (**{most:+.1f}** nats)." in words
+    assert "After “thou ar”: “t” takes the lead only after **block 3**, the last," in words
+    assert f"**{found.probability[-1]:.2f}**" in words
     assert f"**{found.written.by_attention:+.1f}** nats" in words
     assert f"**{found.written.by_feedforward:+.1f}**" in words
 
@@ -228,7 +230,7 @@ def test_ones_own_prompt_and_answer(drawn: dict[str, Any]) -> None:
     page = circuit("fact", **own, fact_answer_text="xyz")
     other = traced("KING RICHARD I", "x")
     assert drawn["fact_climb"].traces[1]["y"] == other.rank.tolist()
-    assert "“x” ends as number" in unescaped(page)
+    assert "“x” never takes the lead: it ends at rank" in unescaped(page)
     assert "the answer is 3 tokens: the first" in unescaped(page).lower()
     page = circuit("fact", **own, fact_answer_text="€")
     assert page.warning[0].value.startswith("This model's vocabulary lacks") and not page.exception
@@ -237,7 +239,7 @@ def test_ones_own_prompt_and_answer(drawn: dict[str, Any]) -> None:
 
 def test_a_stream_that_is_no_sum_has_no_writers(manager: StageManager, drawn: dict[str, Any]) -> None:
     page = circuit("fact", run_of(manager, wiring="post"), fact_question="own", fact_prompt="ab c")
-    assert "It cannot be attributed" in unescaped(page)
+    assert "No component can be credited" in unescaped(page)
     assert len(drawn["fact_climb"].traces) == 2
 
 
@@ -258,8 +260,8 @@ def test_the_map_is_the_engines(site: str, drawn: dict[str, Any]) -> None:
     found, shown = expected(SMALL, "hast", site), drawn["patching_map"]
     assert np.array(shown.traces[0]["z"]) == pytest.approx(found.restored, abs=1e-6)
     assert (shown.traces[0]["zmin"], shown.traces[0]["zmax"]) == (-1, 1)
-    assert f"first prompt **{signed(found.contrast.clean)}**; it would write “s”" in said(page)
-    assert f"second prompt **{signed(found.contrast.corrupted)}**; it would write “v”" in said(page)
+    assert f"first prompt **{signed(found.contrast.clean)}**; the model would write “s”" in said(page)
+    assert f"second prompt **{signed(found.contrast.corrupted)}**; the model would write “v”" in said(page)
     if site == "resid_pre":  # before block 0 the stream is the embedding
         assert shown.layout["yaxis"]["ticktext"] == ["E", "0", "1", "2"]
     ticks = shown.layout["xaxis"]["ticktext"]
@@ -271,8 +273,11 @@ def test_prompts_that_a_model_does_not_tell_apart() -> None:
     page = circuit("patching", patching_pair="far")
     span = expected(SMALL, "far", "resid_pre").contrast.span
     assert 0 < span < 1
-    assert f"hardly tells the two prompts apart**: the difference moves by only {span:.2f} nats" in said(page)
-    assert "hardly tells the two prompts apart" in said(circuit("patching", model="untrained-fast"))
+    assert (
+        f"hardly distinguishes the two prompts**: the logit difference changes by only {span:.2f} nats"
+        in said(page)
+    )
+    assert "hardly distinguishes the two prompts" in said(circuit("patching", model="untrained-fast"))
 
 
 @pytest.mark.parametrize(
@@ -319,18 +324,20 @@ def told_of(
 def test_where_it_sits_and_when_it_moves() -> None:
     moved = told_of([[0, 1, 0], [0, 0.75, 0.2], [0, 0.25, 0.875], [0, 0, 1]])
     assert "**␣France / ␣Italy** until **after block 0** (at least 0.75 of it), and by **␣is**" in moved
-    assert "by **␣is** from **after block 1** on (at" in moved
+    assert "by **␣is** from **after block 1** onwards (at" in moved
     assert "at least 0.88 of it)." in moved and "then" not in moved
 
 
 def test_the_patches_that_count_most() -> None:
     told = told_of([[0, 0.25, 0], [0, 0.05, 0.5]], "attn_out")
-    assert "Alone, attention of **block 1 at ␣is** brings back **0.50** of the answer. Next: block 0" in told
+    assert (
+        "On its own, attention of **block 1 at ␣is** restores **0.50** of the answer. Next: block 0" in told
+    )
     assert "(0.25)." in told and "0.05" not in told
-    assert "**head 1.2** brings back **0.50**" in told_of([[0, 0.25, 0], [0, 0, 0.5]], "z")
+    assert "**head 1.2** restores **0.50**" in told_of([[0, 0.25, 0], [0, 0, 0.5]], "z")
     first, second = (told_of(rows, "ffn_out") for rows in ([[0, 1, 0], [0, 0, 0]], [[0, 0, 0], [0, 1, 0]]))
     assert "which word it is" in first and "which word it is" not in second
-    assert "No single one restores more than 0.05" in told_of([[0, 0.05, 0]], "ffn_out")
+    assert "No single patch restores more than 0.05" in told_of([[0, 0.05, 0]], "ffn_out")
 
 
 @carried
@@ -354,14 +361,14 @@ def test_paris_sits_on_france_and_one_head_carries_it(drawn: dict[str, Any]) -> 
     restored = np.array(drawn["patching_map"].traces[0]["z"])
     assert restored.shape == (30, 5) and restored[:22, 3] == pytest.approx(1, abs=0.03)
     assert restored[24:, 4] == pytest.approx(1, abs=0.03)
-    assert "first prompt **+7.31**; it would write “␣Paris”" in said(page)
-    assert "second prompt **−6.02**; it would write “␣Rome”" in said(page)
+    assert "first prompt **+7.31**; the model would write “␣Paris”" in said(page)
+    assert "second prompt **−6.02**; the model would write “␣Rome”" in said(page)
     assert "**␣France / ␣Italy** until **after block 22**" in said(page)
     page.get_by_key("patching_site").set_value("z").run()
     assert np.array(drawn["patching_map"].traces[0]["z"]).shape == (30, 9)
-    assert "**head 23.4** brings back **0.93**" in said(page)
+    assert "**head 23.4** restores **0.93**" in said(page)
     page.get_by_key("patching_pair").set_value("gender").run()
-    assert "hardly tells the two prompts apart" in said(page)
+    assert "hardly distinguishes the two prompts" in said(page)
 
 
 @pytest.mark.parametrize("preset", LETTERS)
@@ -386,12 +393,12 @@ def test_texts_curve_and_sentence_are_the_engines(preset, drawn, monkeypatch):
     assert shown.table["coefficient"] == list(COEFFICIENTS["every"])
     assert shown.table["perplexity"] == pytest.approx(costs.perplexity.tolist(), rel=1e-5)
     assert shown.traces[1]["y"] == pytest.approx([costs.at(chosen.coefficient)], rel=1e-5)
-    assert f"**{added.strength(chosen.coefficient):.2f} times** as long as the stream" in said(page)
-    mood = {"came": "comes", "went": "goes", "stayed": "hardly changes"}[made.came]
-    assert f"The mood **{mood}**" in said(page)
+    assert f"**{added.strength(chosen.coefficient):.2f} times** the norm of the stream" in said(page)
+    mood = {"came": "works", "went": "pushes away", "stayed": "hardly matters"}[made.came]
+    assert f"Steering **{mood}**" in said(page)
     assert f"**{made.times:.2g} times** as probable at each step" in said(page)
     before, after = costs.at(0.0), costs.at(chosen.coefficient)
-    assert f"**{after / before:.3g} times** as perplexing: {before:,.1f} → {after:,.1f}" in said(page)
+    assert f"**{after / before:.3g} times** as high: {before:,.1f} → {after:,.1f}" in said(page)
     assert drawn["steering_lifted"].table["with"] == pytest.approx([lift.after for lift in made.lifted])
 
 
@@ -400,10 +407,10 @@ def test_own_prompts(drawn: dict[str, Any]) -> None:
         "steering", steering_preset="own", steering_plus="O!", steering_text="Who is it" + "x" * 300
     )
     assert not page.exception and "steering_cost" not in drawn
-    assert f"the first {MOST_PROMPT} are taken" in said(page)
+    assert f"the first {MOST_PROMPT} are used" in said(page)
     assert "shorten the text" in said(page)  # 200 letters and a context of 128
     page.get_by_key("steering_text").set_value("Who").run()
-    assert "as perplexing" in said(page)
+    assert "The perplexity of an unrelated text" in said(page)
     for text, why in (("", "is empty"), ("日本", "does not know 日 本")):
         page.get_by_key("steering_plus").set_value(text).run()
         assert not page.exception and why in said(page)
@@ -428,7 +435,7 @@ def test_figures_and_sentence_are_the_engines(scope: Any, drawn: dict[str, Any])
     assert table["bits"] == [32, 8, 4, 3, 2]
     assert table["whole_nats"] == pytest.approx([found.full, *found.whole], abs=1e-5)
     assert table["by_block_nats"] == pytest.approx([found.full, *found.by_block], abs=1e-5)
-    assert f"off by **{lost.relative:.1%}** of its size" in said(page)
+    assert f"relative error of **{lost.relative:.1%}**" in said(page)
     assert f"goes from {found.full:.3f} to **{found.whole[2]:.3f}** nats" in said(page)
     enough = 32
     for bits, loss in zip(table["bits"][1:], table["whole_nats"][1:], strict=True):
@@ -448,5 +455,5 @@ def test_a_block_of_a_model_of_ours(drawn: dict[str, Any]) -> None:
     assert table["q"] == found.q.tolist()
     assert table["d q + m"] == pytest.approx(found.numbers.tolist())
     assert table["weight"] == pytest.approx(found.original.tolist())
-    assert f"· {found.q[7]} + " in said(page) and "It is made here" in said(page)
+    assert f"· {found.q[7]} + " in said(page) and "Computed here" in said(page)
     assert "**5.0 bits** for each" in said(page)

@@ -69,7 +69,7 @@ def ours(folder, text, change="none"):
 def test_it_opens_on_a_date(folder, drawn):
     found = ours(folder, words.EXAMPLES["dates"])
     told = said(opened(PAGE, cross_view="alignment"))
-    assert f"It writes “{safe(found.text)}”, and **“{safe('2026-11-21')}” would be right**" in told
+    assert f"It writes “{safe(found.text)}”, but **“{safe('2026-11-21')}” would be right**" in told
     table = drawn["cross_alignment"].table
     assert table["written"] == list(found.written) and len(table) == 1 + len(found.source)
     np.testing.assert_allclose(table["0 t"], found.pattern(None)[:, 0], rtol=1e-6)
@@ -120,7 +120,7 @@ def test_a_right_answer_has_its_rings(monkeypatch, drawn):
 def test_input_that_cannot_be_read_is_told(folder, monkeypatch):
     for text in ("", "ÄÖÜ", "1" * 70):
         told = said(opened(PAGE, cross_view="alignment", cross_text_dates=text))
-        assert "This cannot be read: " in told
+        assert "This source cannot be read" in told
     told = said(opened(PAGE, cross_view="alignment", cross_text_dates="some day"))
     assert "What is right is not known" in told
     monkeypatch.setitem(families._FOLDERS, PAIR, folder / "nowhere")
@@ -227,8 +227,8 @@ def test_the_model_is_that_of_the_step(run: str, step: int, drawn: dict[str, Any
     np.testing.assert_allclose(drawn["cross_alignment"].table["0 a"], found.pattern(None)[:, 0], rtol=1e-5)
     score = counted(step)
     layer, head = np.unravel_index(score.heads.argmax(), score.heads.shape)
-    assert f"After **{step}** steps of its training, writing 40 held-out targets" in told
-    assert f"a true position for **{score.together:.0%}** of {score.symbols:,} symbols" in told
+    assert f"After **{step}** steps of training, on 40 held-out targets" in told
+    assert f"a true place for **{score.together:.0%}** of {score.symbols:,} symbols" in told
     assert (
         f"head {layer}.{head} for **{score.heads.max():.0%}**; by chance it would be {score.chance:.0%}."
         in told

@@ -47,7 +47,7 @@ def test_it_opens_on_the_most_active_neuron_and_finds_its_contexts(short_corpus)
         page.number_input(key="feedforward_layer").value,
         page.number_input(key="feedforward_neuron").value,
     )
-    assert f"Neuron {neuron} of block {layer} looks for" in said(page)
+    assert f"Neuron {neuron} of block {layer} " in said(page)
     first = page.dataframe[0].value.iloc[0]
     assert (first["layer"], first["neuron"]) == (layer, neuron)
     assert "From 1,152 tokens read, 128 at a time" in said(page)
@@ -81,11 +81,10 @@ def test_what_a_neuron_looks_for_and_raises_is_what_its_activations_say(short_co
     places_said = (
         "all 8 of its strongest positions" if count == 8 else f"**{count}** of its 8 strongest positions"
     )
-    told = (
-        f"looks for **“{liked}”**: {places_said} are there, up to **{strongest.max():.2f}**. What it writes"
-    )
+    does = "looks for" if count >= 6 else "fires most often on"
+    told = f"{does} **“{liked}”**: {places_said} are there, up to **{strongest.max():.2f}**. It promotes"
     words = said(feedforward(feedforward_layer=str(layer), feedforward_neuron=str(neuron)))
-    assert f"Neuron 71 of block 3 {told} raises “{raised[0]}”, “{raised[1]}”, “{raised[2]}”." in words
+    assert f"Neuron 71 of block 3 {told} “{raised[0]}”, “{raised[1]}”, “{raised[2]}”." in words
 
 
 def test_corpus_text_never_becomes_html(short_corpus, monkeypatch):
@@ -194,7 +193,7 @@ def test_the_contexts_are_where_the_neuron_answers():
     positive = (values > 0).mean()
     assert f"It was above zero at {positive:.1%} of them" in said(page)
     assert "From 8 tokens read, 8 at a time" in said(page)
-    assert f"no favourite token: its 1 strongest positions, up to **−{-values.min():.2f}**" in said(page)
+    assert f"no favourite token: its 1 strongest positions (up to **−{-values.min():.2f}**)" in said(page)
 
 
 @pytest.mark.usefixtures("own")

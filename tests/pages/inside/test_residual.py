@@ -75,11 +75,11 @@ def test_the_lens_and_its_cell(drawn):
     before = found.likeliest[begins - 1, at].tolist().index(last)
     assert begins > 0
     assert (
-        f"After “{TEXT[: at + 1]}” the model's guess is “{ALPHABET[last]}” only"
-        f" **{NAMES[begins].removesuffix(' = output')}**, and it ends with probability"
-        f" **{found.probability[-1, at]:.2f}**. {stopped}, it would have said"
-        f" “{ALPHABET[guess[begins - 1, at]]}”, and given “{ALPHABET[last]}”"
-        f" {found.here[begins - 1, at, before]:.2f}."
+        f"After “{TEXT[: at + 1]}” “{ALPHABET[last]}” becomes the top prediction only"
+        f" **{NAMES[begins].removesuffix(' = output')}**, and ends with probability"
+        f" **{found.probability[-1, at]:.0%}**. {stopped}, the model would predict"
+        f" “{ALPHABET[guess[begins - 1, at]]}” and give “{ALPHABET[last]}”"
+        f" {found.here[begins - 1, at, before]:.0%}."
     ) in words
     stated = re.search(r"would guess “(.)” with probability (\S+); this is \*\*(\S+) nats\*\* from", words)
     assert stated is not None and stated[1] == ALPHABET[guess[depth, at]]
@@ -124,10 +124,13 @@ def test_who_pushed_is_each_writers_product_with_the_direction(drawn):
     whole = f"{found.logit:.2f}".replace("-", "−")
     words = said(page)
     assert (
-        f"For “d” after “{TEXT[: at + 1]}”, **{most}**{FULL_NAMES.get(most, '')} pushes hardest:"
-        f" **{signed[most]}** of a logit of {whole}."
+        f"For “d” after “{TEXT[: at + 1]}”, **{most}**{FULL_NAMES.get(most, '')} contributes most:"
+        f" **{signed[most]}** to a logit of {whole}."
     ) in words
-    assert f"{least}{FULL_NAMES.get(least, '')} pushes against it most: {signed[least]}." in words
+    assert (
+        f"strongest opponent is {least}{FULL_NAMES.get(least, '').removesuffix(',')}: {signed[least]}."
+        in words
+    )
     assert f"frozen at {found.scale:.3f}" in words
     for versus, other in (("mean of all", RECORDING.logits[at].mean()), ("c", RECORDING.logits[at, 2])):
         page.selectbox(key="residual_versus").select(versus).run()
@@ -176,10 +179,10 @@ def test_norms_shares_and_a_sum_worked_out(drawn):
     words, share = said(page), shares.mean(1)
     first = sorted(range(8), key=lambda i: -share[i])[:3]
     longest = int(sizes.mean(1).argmax())
-    ends = f"from a length of **{lengths[0].mean():.2f}** at the embedding to **{lengths[-1].mean():.2f}** at"
+    ends = f"from **{lengths[0].mean():.2f}** at the embedding to **{lengths[-1].mean():.2f}** at"
     assert ends in words
-    by = f"by **{labels[longest]}**{FULL_NAMES[labels[longest]].removesuffix(',')}."
-    assert f"The longest write is **{sizes.mean(1).max():.2f}**, {by}" in words
+    by = f"comes from **{labels[longest]}**{FULL_NAMES[labels[longest]].removesuffix(',')}."
+    assert f"The largest write, **{sizes.mean(1).max():.2f}**, {by}" in words
     assert "final stream: " + ", ".join(f"{labels[i]} {share[i]:+.0%}" for i in first) in words
     negative = ", ".join(labels[i] for i in range(8) if share[i] < 0)
     told = f"Negative on average: {negative}." if negative else "No writer's mean share is negative."
@@ -210,17 +213,18 @@ def test_the_highway_opens_on_two_models_that_were_trained(drawn):
         alike = {side: f"**{row[side]['alike'][-1]:.2f}**" for side in ends}
         after = "1 block" if depth == 1 else f"{depth} blocks"
         if what == "losses":
-            one = "1 block blurs" if depth == 1 else f"{after} blur"
-            other = "1 block makes" if depth == 1 else f"{after} make"
-            near = row["replaced"]["alike"][-1] > 0.9
-            does = f"{one} all tokens into nearly one vector" if near else f"{other} the tokens more similar"
-            assert f"{does} (cosine {alike['replaced']}, against {alike['added']})" in sentence
+            nats = {
+                side: f"**{loss:.2f} nats per character (perplexity {math.exp(loss):,.{1 if loss < 3 else 0}f})**"
+                for side, loss in ends.items()
+            }
+            cosines = f"cosine {alike['replaced']} after {after}, with them {alike['added']}"
+            assert f"until they are the same ({cosines})" in sentence
             lost = row["replaced"]["gradients"][0] < 0.01 * row["replaced"]["gradients"][-1]
             assert ("next to no gradient reaches the first block" in sentence) == lost
             knows = (
-                "knows little more than how often each character occurs"
+                " (little more than character frequencies)"
                 if ends["replaced"] < 4
-                else "has learned nothing"
+                else " (no better than a uniform guess)"
             )
             steps = f"After {10 * len(row['added']['losses'])} steps that model {knows}"
             losses = f"**{ends['replaced']:.2f} nats**, against **{ends['added']:.2f}**."

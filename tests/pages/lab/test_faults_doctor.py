@@ -318,12 +318,15 @@ def side(loss: float, text: str = "thou art", share: float = 0.5, died: int | No
 @pytest.mark.parametrize(
     ("broken", "wanted"),
     [
-        (side(0.05, "TTTT", 0.0), "Loss **0.05** with the bug, **2.10** healthy: the bug looks **better**."),
-        (side(2.6), "Loss **2.60** with the bug, **2.10** healthy: it costs **0.50 nats**."),
-        (side(2.11), "Loss **2.11** with the bug, **2.10** healthy: the loss does not show it."),
+        (
+            side(0.05, "TTTT", 0.0),
+            "The bug makes the loss look **better**: loss **0.05** with the bug, **2.10** healthy.",
+        ),
+        (side(2.6), "The bug costs **0.50 nats**: loss **2.60** with the bug, **2.10** healthy."),
+        (side(2.11), "The loss does not show this bug: loss **2.11** with the bug, **2.10** healthy."),
         (
             side(3.3, died=31),
-            "With the bug the training **dies at step 31**: the loss is NaN.",
+            "With the bug training **diverges at step 31**: the loss is NaN.",
         ),
     ],
 )
@@ -333,5 +336,5 @@ def test_the_answer_says_what_the_loss_says(broken: Side, wanted: str) -> None:
 
 def test_the_answer_quotes_both_and_their_share_of_words() -> None:
     answer = words_bugs.answer(Both(side(2.1, "thou art", 0.62), side(0.05, "a*b\nc", 0.0)))
-    assert "It writes “a\\*b c…”, of which **0%** lies in words" in answer
-    assert "healthy twin's “thou art…” **62%** does" in answer
+    assert "It writes “a\\*b c…” (**0%** in real words)" in answer
+    assert "the healthy twin “thou art…” (**62%**)" in answer

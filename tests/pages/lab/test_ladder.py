@@ -60,9 +60,9 @@ def test_every_rung_says_what_it_buys(name: str, drawn) -> None:
         assert f": {before:,.2f} → " in said
         verdict = {True: "better", False: "worse"}[after < before]
         if abs(after - before) < 0.02:
-            verdict = "no more than two seeds"
+            verdict = "variation between seeds"
         if after > 6:
-            verdict = "explodes"
+            verdict = "diverges"
         assert verdict in said
     shown = [each.value for each in page.code]
     assert (lines(name) in shown) == bool(lines(name))
@@ -91,7 +91,7 @@ def test_the_chosen_step_is_drawn_from_the_rung_below(drawn) -> None:
     np.testing.assert_allclose(points["x"], [min(losses[LADDER[n].title], 3.75) for n in names], rtol=1e-6)
     assert points["text"][names.index("positions")] == f"{after:.2f}"
     shown = dict(baselines(corpora.load("shakespeare")))
-    wanted = {"unigram": shown["unigram"], "bigram": shown["bigram"], "trigram": shown["trigram"]}
+    wanted = {name: shown[name] for name in ("unigram", "bigram", "trigram")}
     assert {note["text"]: note["x"] for note in figure.layout["annotations"]} == pytest.approx(wanted)
     assert sorted(line["x0"] for line in figure.layout["shapes"]) == pytest.approx(sorted(wanted.values()))
 
@@ -102,7 +102,7 @@ def test_the_first_race_is_there_at_first_sight(drawn) -> None:
     four = ["Positions", "Full block ×4", "Last letter", "Average"]
     assert sorted(four, key=losses.__getitem__) == four
     ranked = " < ".join(f"{name} **{losses[name]:.2f}**" for name in four)
-    assert f"At the end, in nats: {ranked}." in said
+    assert f"wins; in nats: {ranked}." in said
 
 
 @pytest.mark.parametrize(("budget", "steps", "seconds"), [("600", 600, 0.0), ("5s", MOST_STEPS, 5.0)])
@@ -141,13 +141,13 @@ def line(name: str, loss: float) -> Standing:
 def test_a_race_below_the_line_of_pairs() -> None:
     found = Finish((line("a", 2.1), line("b", 2.6)), "nats", 3.35, 2.48)
     assert words.race_answer(found) == (
-        "At the end, in nats: a **2.10** < b **2.60**. Below the line of pairs at 2.48: a."
+        "**a** wins; in nats: a **2.10** < b **2.60**. Below the bigram line at 2.48: a."
     )
     assert "None is below" in words.race_answer(Finish((line("a", 2.5), line("b", 2.6)), "nats", 3.35, 2.48))
     assert words.race_answer(Finish((line("a", 2.5), line("b", 2.6)), "nats")).endswith("b **2.60**.")
     stopped = replace(line("c", 3.0), status="stopped", step=4, total_steps=9)
     said = words.race_answer(Finish((line("a", 2.1), stopped), "nats"))
-    assert said == "At the end, in nats: a **2.10** < c **3.00**. Ended early: c (at step 4)."
+    assert said == "**a** wins; in nats: a **2.10** < c **3.00**. Ended early: c (at step 4)."
     assert "Ended early: c (at" in words.compared("heads", Finish((line("a", 2.1), stopped), "nats"))
 
 
@@ -161,8 +161,11 @@ def test_shares_after_th_and_sh(other: str, drawn) -> None:
 
     said = answer(opened("pairs", ladder_seeing=other))
     text, last, seeing = found["text"], found["rungs"]["last"], found["rungs"][other]
-    assert f"The text says **{share(text, 'th')}** and **{share(text, 'sh')}**" in said
-    assert share(last, "th") == share(last, "sh") and f"so e gets **{share(last, 'th')}** after both" in said
+    assert f"the text says **{share(text, 'th')}** and **{share(text, 'sh')}**" in said
+    assert (
+        share(last, "th") == share(last, "sh")
+        and f"gives e **{share(last, 'th')}** after both th and sh" in said
+    )
     assert share(seeing, "th") in said and share(seeing, "sh") in said
     apart = sum(abs(a - b) for a, b in zip(seeing["th"], seeing["sh"], strict=True)) / 2
     assert ("hardly" in said) == (apart < 0.05) == (other == "attention-1")
@@ -180,7 +183,7 @@ def test_published_stands_beside_ours(drawn) -> None:
     page = opened("lecture")
     said = answer(page)
     passes = 10_000 * 64 * 128 / found["letters"]
-    assert round(passes) == 82 and "read **82 times**" in said
+    assert round(passes) == 82 and "after **82 epochs**" in said
     metrics = json.loads((ROOT / "checkpoints" / "shakespeare-modern" / "metrics.json").read_text())
     last = metrics["curve"][-1]
     if "block-8" not in found["rungs"]:
@@ -248,8 +251,9 @@ def test_every_question_has_its_answer(name: str) -> None:
     found = {run["name"]: run["looks"][-1][key] for run in runs}
     best, worst = min(found, key=found.__getitem__), max(found, key=found.__getitem__)
     unit = "bits per character" if name == "cuts" else "nats"
-    first = f"**{best}** is best with **{found[best]:.2f} {unit}**"
-    assert f"{first}, {found[worst] - found[best]:.2f} below the worst, {worst} ({found[worst]:.2f})." in said
+    first = f"**{best}** has the lowest loss, **{found[best]:.2f} {unit}**"
+    assert f"{first}, {worst} the highest, {found[worst]:.2f}" in said
+    assert f"({found[worst] - found[best]:.2f} apart" in said
     if name.startswith("norms") and corpora.shakespeare_path():  # whose letters are counted
         stalled = [who for who, loss in found.items() if 3.347 - 0.15 <= loss <= 4.347]
         assert ("None is stuck" in said) == (not stalled)

@@ -122,7 +122,7 @@ def test_the_head_that_reverses(manager: StageManager, drawn: dict[str, Any]) ->
     answer = said(page)
     assert f"head **{layer}.{head}** gives **{sums.max():.0%}**" in answer
     even = np.mean([1 / (10 + i) for i in range(8)])
-    assert f"(an even spread: {even:.0%})" in answer
+    assert f"(uniform: {even:.0%})" in answer
     (across,) = drawn["task_scores"].layout["shapes"]
     assert across["y0"] == across["y1"] == pytest.approx(even)
     frames = [(s["x0"] + 0.5, s["y0"] + 0.5) for s in drawn["task_pattern"].layout["shapes"]]
@@ -178,9 +178,9 @@ def test_repeat_follows_another_rule_than_induction(manager: StageManager) -> No
     answer = said(opened("heads", task="repeat", measure="true"))
     found = checkpoints.load(ROOT / "checkpoints" / "tasks" / "repeat")
     counted = out_of_turn(found.model, found.tokenizer, TASKS["repeat"].alphabet)
-    assert f"away for longest in **{counted.longest:.0%}**" in answer and counted.longest > 0.6
+    assert f"least recently used character in **{counted.longest:.0%}**" in answer and counted.longest > 0.6
     assert f"followed before in **{counted.after:.0%}**" in answer and counted.after < 0.1
-    assert "away for longest" not in said(opened("heads", task="copy", measure="true"))
+    assert "least recently used" not in said(opened("heads", task="copy", measure="true"))
 
 
 @pytest.mark.skipif("modular" not in NAMES, reason="its model is not there")

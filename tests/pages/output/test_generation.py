@@ -289,11 +289,11 @@ def test_the_page_writes_the_first_tokens_and_says_what_they_cost(drawn):
         logs = model(torch.tensor([ids]))[0, -BATCH - 1 : -1].double().log_softmax(-1)
     nats = [-logs[i, token].item() for i, token in enumerate(ids[-BATCH:])]
     total = sum(nats)
-    assert f"cost it {total / BATCH:.2f} nats each on average: perplexity" in said
+    assert f"average {total / BATCH:.2f} nats each: perplexity" in said
     assert f"**{math.exp(total / BATCH):.1f}**, out of 65 possible tokens" in said
     first = sum(logs[i].argmax().item() == token for i, token in enumerate(ids[-BATCH:]))
     worst = max(range(BATCH), key=lambda i: nats[i])
-    assert f"its likeliest token in {first / BATCH:.0%} of the positions; the least expected was “" in said
+    assert f"its most likely token at {first / BATCH:.0%} of the positions; the least expected was “" in said
     assert f"”, token {worst + 1}, with p = {math.exp(-nats[worst]):.2%}" in said and "you picked" not in said
     figure = drawn["generation_surprise"]
     assert figure.traces[0]["y"] == pytest.approx(nats, abs=1e-4)
@@ -375,7 +375,7 @@ def test_a_wider_beam_is_more_probable_and_the_seed_moves_the_sample(drawn):
         assert shown["it wrote"] == show_token(kept.tokenizer.decode(list(text.tokens)))
     assert list(found["found by"]) == ["beam, width 8", "greedy (width 1)", "a sample, temperature 1, seed 0"]
     better, rarer = (math.exp(texts[0].total - other.total) for other in texts[1:])
-    assert f"**The beam's text is {better:,.1f} times as probable as the greedy one**: somewhere" in said
+    assert f"**The beam's text is {better:,.1f} times as probable as the greedy one**: at some step" in said
     assert f"is {rarer:,.0f} times less probable than the winner" in said
     table = drawn["beam_figure"].table
     assert table["total"] == [node.total for node in beam.nodes]
@@ -433,9 +433,9 @@ def test_both_write_the_same_and_the_bytes_agree(drawn):
     words = sentences(page)
     assert "✓ **12 of 12 tokens are identical.**" in words and "✓ **Bytes agree.**" in words
     assert "✗" not in words
-    assert "17 tokens the formula says 69,632 bytes" in words  # 4 · 2 · 4 · 32 · 17 · 4
+    assert "17 tokens the formula gives 69,632 bytes" in words  # 4 · 2 · 4 · 32 · 17 · 4
     assert "and the filled part of the cache's tensor has 69,632" in words
-    assert f"room for more, {4 * 2 * 4 * 32 * 64 * 4:,} bytes in all" in words  # of 64 positions
+    assert f"is larger, {4 * 2 * 4 * 32 * 64 * 4:,} bytes in all" in words  # of 64 positions
     assert "one position is computed instead of 28" in words and "was full" not in words
     assert [m.label for m in page.metric] == ["With, tokens/s", "Without, tokens/s", "Times as fast"]
     model = models._shipped("shakespeare-classic").model
@@ -540,7 +540,8 @@ def test_the_answer_is_how_far_a_model_without_the_mask_moves_them(drawn):
     kept, lost = moved(found.model), moved(blind)
     assert kept.max() < 1e-5 and lost[1:].min() > 0.1
     told = re.search(
-        r"values by \*\*(\S+)\*\*, rounding .* by \*\*(\S+)\*\*, and no cache .* stays \((\S+)\)", said
+        r"values by \*\*(\S+)\*\*, at most rounding.* it is \*\*(\S+)\*\*, and no cache .* the same \((\S+)\)",
+        said,
     )
     assert told is not None and float(told[1]) < 1e-5 and float(told[3]) < 1e-5
     assert float(told[2]) == pytest.approx(lost.max(), rel=0.05)

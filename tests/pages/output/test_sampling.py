@@ -78,9 +78,9 @@ def test_the_first_view_shows_each_stage_as_the_engine_computes_it(drawn):
     choices = math.exp(-(kept * kept.log()).sum().item())
     assert rows["choices"]["min-p"] == pytest.approx(choices, abs=1e-4)
     words = sentences(page)
-    assert f"**{count} of 65 tokens are left to draw from**, as uncertain as among" in words
+    assert f"**{count} of 65 tokens are left to draw from**, with" in words
     before = math.exp(-(p * p.log()).sum().item())
-    assert f"**{choices:.1f}** equally likely ones ({before:.1f} before)." in words
+    assert f"**{choices:.1f}** effective choices ({before:.1f} before)." in words
     figure = drawn["sampling_stage_map"]
     order = p.argsort(descending=True, stable=True)[:15].tolist()
     assert figure.table["id"] == order and figure.traces[0]["y"] == list(rows.index)
@@ -158,9 +158,9 @@ def test_a_thousand_draws_are_counted_by_the_engine(drawn):
         int(np.searchsorted(p.cumsum(), u * p.sum(), side="right")) for u in uniform(3, 1000).tolist()
     )
     best = int(p.argmax())
-    assert f"came **{counts[best]} times**; {1000 * p[best]:.0f} were expected." in words
+    assert f"came up **{counts[best]} times** ({1000 * p[best]:.0f} expected)" in words
     letter = models._shipped("shakespeare-classic").tokenizer.decode([best])
-    assert f"In 1,000 draws with seed 3, “{letter}” came" in words
+    assert f"In 1,000 draws with seed 3, “{letter}” came up" in words
     far = sum(abs(counts[i] / 1000 - p[i]) for i in range(65)) / 2
     assert far > 0.01 and f"are {far:.1%} away" in words
     bars, marks = drawn["sampling_shares"].traces
@@ -171,18 +171,18 @@ def test_a_thousand_draws_are_counted_by_the_engine(drawn):
 
 
 def test_temperatures_write_two_hundred_characters_each_and_the_seed_changes_them(drawn):
-    page = written(opened(sampling_view="Temperature"))
+    page = written(opened(sampling_view="temperatures"))
     logits = logits_of(ids_of("KING RICHARD II:\n"), -1).double()
     order = logits.argsort(descending=True, stable=True)[:15]
     for t, trace in zip((0.2, 0.5, 0.8, 1.0, 1.5), drawn["sampling_temperatures"].traces, strict=True):
         p = (logits / t).softmax(-1)[order]
         assert trace["x"] == pytest.approx(p[:8].tolist(), abs=1e-5)
     cold, warm = ((logits / t).softmax(-1) for t in (0.2, 1.5))
-    assert f"at τ = 0.2 the favourite, “W”, has **{cold.max().item():.0%}**, and" in sentences(page)
-    assert f"at τ = 1.5 it has **{warm.max().item():.0%}**, as among" in sentences(page)
+    assert f"at τ = 0.2 the most likely token, “W”, has **{cold.max().item():.0%}** (" in sentences(page)
+    assert f"at τ = 1.5 it has **{warm.max().item():.0%}** (" in sentences(page)
     ends = [math.exp(-(p * p.clamp_min(1e-300).log()).sum().item()) for p in (cold, warm)]
-    assert f"as open as among {ends[0]:.1f} equally likely tokens" in sentences(page)
-    assert f", as among {ends[1]:.1f}." in sentences(page)
+    assert f"({ends[0]:.1f} effective choices)" in sentences(page)
+    assert f"** ({ends[1]:.1f})." in sentences(page)
     begins, texts = [c.value for c in page.code[:5]], [c.value for c in page.code[5:10]]
     assert [len(t) for t in texts] == [200] * 5 and len(set(texts)) == 5
     assert begins == [text[:90].replace("\n", "⏎ ") + " …" for text in texts]
@@ -199,8 +199,8 @@ def test_a_text_is_scored_by_the_chain_rule(drawn):
     product = math.prod(p)  # of 12 numbers: float64 holds it
     nats = -math.log(product) / 12
     words = sentences(page)
-    assert f"the loss is **{nats:.2f} nats per token** (perplexity **{math.exp(nats):.1f}** " in words
-    assert f"guess would cost {math.log(65):.2f}" in words
+    assert f"**{nats:.2f} nats** per character (perplexity **{math.exp(nats):.1f}**)" in words
+    assert f"a uniform guess would cost {math.log(65):.2f}" in words
     power = math.floor(math.log10(product))
     assert f"| {' · '.join(f'{x:.2g}' for x in p[:3])} · … = " in words
     assert f"= {product / 10**power:.1f} · $10^{{{power}}}$" in words
@@ -212,7 +212,7 @@ def test_a_text_is_scored_by_the_chain_rule(drawn):
     ours = ladder["here (validation)"].tolist()
     assert ours[2] == pytest.approx(math.exp(1.5104), abs=1e-3) and math.isnan(ours[3])
     assert chain["sum so far"].iloc[-1] == pytest.approx(12 * nats, abs=1e-4)
-    assert "nothing to be scored after" in sentences(opened(sampling_view="likelihood", text="T"))
+    assert "nothing to score" in sentences(opened(sampling_view="likelihood", text="T"))
 
 
 @pytest.mark.parametrize(("view", "scale"), [("stages", 1e19), ("likelihood", 1e30)])
@@ -233,7 +233,7 @@ def test_a_model_whose_numbers_have_run_away_is_a_sentence(manager, monkeypatch,
     run = manager.start(RunSpec(preset.model, preset.train, "python"), "this-browser")
     manager.change(run, status="failed")
     page = opened(model=f"run-{run}", sampling_view=view)
-    assert [w.value[:27] for w in page.warning] == ["No logit is a finite number"]
+    assert [w.value[:25] for w in page.warning] == ["The logits are not finite"]
     assert not page.error
     assert "has diverged" in sentences(
         helpers.opened("output/generation", model=f"run-{run}", measure="true")

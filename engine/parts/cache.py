@@ -15,14 +15,13 @@ class KVCache:
     """Keys and values of the positions read so far: under a causal mask they never change, so each is
     computed once.
 
-    One pair of tensors for each layer, (batch, kv_head, capacity, d_head); `length` positions of
-    them are filled. Without a mixer there are none.
+    One pair of tensors for each layer, (batch, kv_head, capacity, d_head); `length` positions of them are
+    filled.
     """
 
     def __init__(self, config: ModelConfig, capacity: int, like: Tensor, batch: int = 1) -> None:
         c = config.resolved()
-        layers = 0 if c.mixer == "none" else c.n_layers
-        shape = (layers, 2, batch, c.n_kv_heads, capacity, c.d_head)
+        shape = (c.n_layers, 2, batch, c.n_kv_heads, capacity, c.d_head)
         self.held = torch.empty(shape, dtype=like.dtype, device=like.device)
         self.length = 0
 

@@ -178,13 +178,6 @@ def test_the_cache_is_as_large_as_the_real_one(kv):
     assert ledger(ModelConfig(causal=False)).memory().kv_cache == 0
 
 
-@for_each("mixer, cached", [("mean", 4 * 2 * 24 * 128 * 4), ("none", 0)])
-def test_a_model_without_a_mixer_caches_nothing(mixer, cached):
-    config = ModelConfig(mixer=mixer, context=24)
-    assert KVCache(config, 24, torch.empty(0)).held.nbytes == cached
-    assert ledger(config).memory("float32", tokens=24).kv_cache == cached
-
-
 VARIANTS: list[dict[str, Any]] = [
     {}, {"norm": "rmsnorm", "ffn": "swiglu", "position": "rope", "tie_embeddings": False, "n_kv_heads": 2},
     {"wiring": "post", "norm_bias": True}, {"wiring": "parallel"}, {"norm": "none"}, {"ffn": "relu"},

@@ -75,7 +75,7 @@ def test_what_somebody_asks(model: Transformer, corpus: Corpus) -> None:
     one = ask(model, corpus.tokenizer, TASK, " hgfedcba ")
     assert one.question == "hgfedcba>" and one.wanted == "abcdefgh" and len(one.written) == 8
     for typed in ("", "é" * 8, "x" * 10_000, "abcdefg\n"):
-        with pytest.raises(TaskError, match="8 letters from a to h"):
+        with pytest.raises(TaskError, match="8 characters from a to h"):
             ask(model, corpus.tokenizer, TASK, typed)
 
 

@@ -331,7 +331,7 @@ MEASURED = Words(
     ),
     why=(
         "Two heads with similar patterns on one text may follow different rules. Numbers make models, and"
-        " steps of a run, comparable. *Attention sinks* under Circuits explains why so many heads attend to"
+        " steps of a run, comparable. *Attention sinks* under Circuits explains why many heads attend to"
         " the first token."
     ),
     attempt=(

@@ -35,16 +35,16 @@ def scaled(query: SampleQuery) -> str:
     """Says what the same scores become, both ways (Markdown)."""
     if query.width == 1:
         return (
-            "At d_k = 1 dividing changes nothing: both sides give the best key"
+            "At d_k = 1 there is nothing to divide: both sides give the best key"
             f" **{query.most_plain:.1%}**. Make d_k larger."
         )
     then = "so the softmax saturates: one key takes" if query.most_plain > 0.9 else "and one key takes"
     return (
-        f"Without the division the softmax saturates: a score of {query.width} products has standard"
-        f" deviation"
-        f" √{query.width} = {query.spread:.1f}, and one key takes **{query.most_plain:.1%}**. Dividing by"
-        f" √d_k"
-        f" restores a spread of 1, and it takes **{query.most_scaled:.1%}**."
+        f"A dot product of {query.width} terms has standard deviation √{query.width} = {query.spread:.1f},"
+        f" {then}"
+        f" **{query.most_plain:.1%}** of the weight. Dividing by √d_k restores a spread of 1 at any width,"
+        " and"
+        f" that key gets **{query.most_scaled:.1%}**."
     )
 
 
@@ -124,10 +124,11 @@ def self_answer(terms: Sequence[SelfTerm]) -> str:
     """Says how much weight stays with a character itself, compared as it is and by queries and keys."""
     raw, _, two = terms
     return (
-        f"Raw similarity attends to itself: at width {raw.d_model} a character keeps"
-        f" **{raw.self_weight:.0%}** of"
-        f" its weight (score {raw.self_score:.1f} with itself, about {raw.other_score:.1f} with others)."
-        f" Separate queries and keys break that: **{two.self_weight:.0%}**."
+        f"Raw similarity attends to itself: **{raw.self_weight:.0%}** of a character's weight, since its"
+        " score with"
+        f" itself is **{raw.self_score:.1f}** and with others about {raw.other_score:.1f}. Separate W_Q and"
+        " W_K break"
+        f" that: **{two.self_weight:.0%}**."
     )
 
 

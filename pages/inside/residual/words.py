@@ -326,13 +326,9 @@ LITTLE = 0.01  # of the last block's gradient: less than that at the first block
 
 
 def _by_loss(pair: Pair) -> str:
-    with_them, without = nats(pair.added.loss), nats(pair.replaced.loss)
-    end = {
-        "nothing": " (no better than a uniform guess)",
-        "counts": " (little more than character frequencies)",
-        "less": "",
-        "more": "",
-    }[pair.learned]
+    alike, one = pair.replaced.last_alike, pair.depth == 1
+    blur = "blur all tokens into nearly one vector" if alike > 0.9 else "make the tokens more similar"
+    verb = blur.replace("blur ", "blurs ").replace("make ", "makes ") if one else blur
     no_way_back = (
         ", and next to no gradient reaches the first block" if pair.replaced.reached < LITTLE else ""
     )
@@ -343,10 +339,9 @@ def _by_loss(pair: Pair) -> str:
         "more": "has learned more",
     }[pair.learned]
     return (
-        f"Without residual connections attention averages the tokens until they are the same (cosine"
-        f" **{pair.replaced.last_alike:.2f}** after {_blocks(pair.depth)}, with them"
-        f" **{pair.added.last_alike:.2f}**){no_way_back}. After {pair.steps} steps that model is at"
-        f" **{without}**{end}, the other at **{with_them}**."
+        f"Without residual connections, {_blocks(pair.depth)} {verb} (cosine **{alike:.2f}**, against"
+        f" **{pair.added.last_alike:.2f}**){no_way_back}. After {pair.steps} steps that model {end}:"
+        f" **{pair.replaced.loss:.2f} nats**, against **{pair.added.loss:.2f}**."
     )
 
 

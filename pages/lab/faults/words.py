@@ -40,7 +40,7 @@ def _verdict(finding: Comparison) -> str:
 
 def _texts(healthy: Side, broken: Side) -> str:
     return (
-        f"It writes {quoted(broken)}(**{percent(broken.words)}** in real words), the healthy twin"
+        f"It writes {quoted(broken)} (**{percent(broken.words)}** in real words), the healthy twin"
         f" {quoted(healthy)} (**{percent(healthy.words)}**)."
     )
 

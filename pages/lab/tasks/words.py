@@ -289,17 +289,14 @@ def grokking_alt(curve: TaskCurve) -> str:
 def grokked(by_heart: int | None, understood: int | None, curve: TaskCurve) -> str:
     """Says when it memorised its sums, and when it generalised."""
     if by_heart is None:
-        return (
-            f"It has not memorised its training sums: at the end it solves"
-            f" **{curve.train_solved[-1]:.0%}** of them."
-        )
-    first = f"{SOLVED:.0%} of the training sums are solved at step **{by_heart:,}**"
+        return f"At its end it solves **{curve.train_solved[-1]:.0%}** of its training sums."
+    first = f"After **{by_heart:,}** steps it has memorised {SOLVED:.0%} of its training sums"
     if understood is None:
-        return f"{first}; of the held-out sums never more than **{curve.best_solved:.0%}**."
+        return f"{first}; of the held-out ones it never solves more than **{curve.best_solved:.0%}**."
     early = curve.solved_after(by_heart)
     return (
-        f"{first}, with **{early:.0%}** of the held-out ones. These reach {SOLVED:.0%} at step"
-        f" **{understood:,}**."
+        f"{first}, but solves only **{early:.0%}** of the held-out ones. It generalises after"
+        f" **{understood:,}** steps, with {SOLVED:.0%} of those right."
     )
 
 

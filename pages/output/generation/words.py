@@ -74,7 +74,8 @@ BEAM = Words(
         " open-ended text becomes dull and repetitive."
     ),
     attempt=(
-        "Set the width to 1: that is greedy. Then depth 24, and widen it: where does the winner leave the"
+        "Set the width to 1: that is greedy decoding, as long as no branch may end. Then depth 24, and"
+        " widen it: where does the winner leave the"
         " greedy path? Then let branches end at a space and move the length penalty: at 0 short words win."
     ),
 )
@@ -295,7 +296,7 @@ def identical(totals: Totals, filled: int, whole: int, formula: int, prompt: int
     close = "" if same else " Two tokens were so close that rounding decided."
     return (
         f"{'✓' if same else '✗'} **{totals.same} of {steps} tokens are identical.** The logits they were"
-        f" drawn from differ by at most {totals.difference:.1e}: the same sums, rounded in another"
+        f" drawn from differ by at most {scientific(totals.difference)}: the same sums, rounded in another"
         f" order.{close}\n\n{agree} After the prompt of {prompt} tokens the formula gives {formula:,}"
         f" bytes, and the filled part of the cache's tensor has {filled:,}. The tensor is larger,"
         f" {whole:,} bytes in all, and doubles when it is full."
@@ -446,7 +447,7 @@ def read_twice(newest: str, layers: int, *, rounded: bool) -> str:
 
 # Beam search ------------------------------------------------------------------------------------
 
-WIDTH_HINT = "Branches kept at each step. 1 is greedy decoding."
+WIDTH_HINT = "Branches kept at each step. 1 is greedy decoding, as long as no branch may end."
 DEPTH_HINT = "Maximum number of tokens."
 PENALTY_HINT = (
     "Finished branches are compared by sum / length^penalty: 0 favours short ones, above 1 long ones. It"

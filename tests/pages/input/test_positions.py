@@ -336,7 +336,7 @@ def test_the_clock_has_the_hands_of_the_formula(monkeypatch):
     assert "**4 hands** at once" in unescaped(page)
     assert "the fastest goes round in 6.28 positions, the slowest in 6,283.2" in unescaped(page)
     assert "A hand for each frequency" in unescaped(page)
-    assert "read off **one hand** that goes round in 6.28" in unescaped(
+    assert "With **one hand** positions soon repeat: it goes round in 6.28" in unescaped(
         positions("sinusoidal", sinusoid_part="clock", sinusoid_width="2")
     )
 
@@ -633,7 +633,7 @@ def test_buckets_follow_the_rule(drawn):
     assert "are ever used" not in said and page.get_by_key("t5_topic").value == "buckets"
     page.get_by_key("t5_mask").set_value("both ways").run()
     assert "**31 of 32** buckets are ever used: bucket 16" in unescaped(page)
-    assert "0 to 7 have a bucket each on either side. The next 8 buckets" in unescaped(page)
+    assert "0 to 7 have a bucket each on either side, the next 8 buckets" in unescaped(page)
     for i, buckets in enumerate(BUCKETS):
         page.get_by_key("t5_buckets").set_value(buckets)
         for far in (*FARTHEST[i : i + 2], FARTHEST[0]):

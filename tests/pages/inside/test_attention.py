@@ -253,8 +253,8 @@ def test_the_scale_is_shown_beside_its_theory(drawn):
     table = page.table[0].value
     left, right = (drawn[f"attention_scaling_{k}"].traces[0] for k in ("example", "divided"))
     np.testing.assert_allclose(np.sum([left["y"], right["y"]], axis=1), 1, rtol=1e-5)
-    assert f"one key takes **{max(left['y']):.1%}**" in said(page)
-    assert f"it takes **{max(right['y']):.1%}**" in said(page)
+    assert f"one key takes **{max(left['y']):.1%}** of the weight" in said(page)
+    assert f"that key gets **{max(right['y']):.1%}**" in said(page)
     for name, s in scores.items():
         p = np.exp(s - s.max(-1, keepdims=True))
         p /= p.sum(-1, keepdims=True)
@@ -373,12 +373,9 @@ def test_the_self_term_is_the_engines(shown: str, drawn: dict[str, Drawn]) -> No
     raw, apart = (self_term(kind, 64, ids, 2) for kind in ("similarity", "two-matrices"))
     query = {"attention_width": "64", "attention_self_seed": "2", "attention_self_shown": shown}
     text = told_by("self", measure="true", **query)
-    assert "at width 64 a character keeps" in text and f"(score {raw.self_score:.1f} with itself" in text
-    assert (
-        f"**{raw.self_weight:.0%}** of its weight" in text
-        and f"about {raw.other_score:.1f} with others" in text
-    )
-    assert f"Separate queries and keys break that: **{apart.self_weight:.0%}**" in text
+    assert f"attends to itself: **{raw.self_weight:.0%}** of a character's weight" in text
+    assert f"itself is **{raw.self_score:.1f}** and with others about {raw.other_score:.1f}." in text
+    assert f"Separate W_Q and W_K break that: **{apart.self_weight:.0%}**." in text
     assert apart.self_weight < raw.self_weight / 2
     runs = json.loads((ROOT / "checkpoints" / "races" / "ladder.json").read_text())["runs"]
     losses = {run["name"]: run["looks"][-1]["validation_loss"] for run in runs}
@@ -402,12 +399,12 @@ def test_the_self_term_is_the_engines(shown: str, drawn: dict[str, Drawn]) -> No
         # LLaMA-2 70B: 80 layers, 8 of 64 heads have keys, of 128 numbers: 2 x 80 x 8 x 128 numbers a token
         (
             {"attention_bytes": "16 bits"},
-            "the KV cache takes **320 KiB per token**.",
+            "the KV cache takes **320 KB per token**.",
         ),
         # GPT-2 small: 2 x 12 x 12 x 64 numbers
-        ({"attention_sizes": "GPT-2 small"}, "takes **36 KiB per token**."),
+        ({"attention_sizes": "GPT-2 small"}, "takes **36 KB per token**."),
         # LLaMA-2 7B: 2 x 32 x 32 x 128 numbers, one byte each
-        ({"attention_sizes": "LLaMA-2 7B", "attention_bytes": "8 bits"}, "takes **256 KiB per token**."),
+        ({"attention_sizes": "LLaMA-2 7B", "attention_bytes": "8 bits"}, "takes **256 KB per token**."),
     ],
 )
 def test_sharing_says_what_is_kept_and_saved(query: dict[str, str], wanted: str):

@@ -228,7 +228,7 @@ def test_the_model_is_that_of_the_step(run: str, step: int, drawn: dict[str, Any
     score = counted(step)
     layer, head = np.unravel_index(score.heads.argmax(), score.heads.shape)
     assert f"After **{step}** steps of training, on 40 held-out targets" in told
-    assert f"a true place for **{score.together:.0%}** of {score.symbols:,} symbols" in told
+    assert f"a true position for **{score.together:.0%}** of {score.symbols:,} symbols" in told
     assert (
         f"head {layer}.{head} for **{score.heads.max():.0%}**; by chance it would be {score.chance:.0%}."
         in told

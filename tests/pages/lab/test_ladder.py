@@ -187,9 +187,9 @@ def test_published_stands_beside_ours(drawn) -> None:
     metrics = json.loads((ROOT / "checkpoints" / "shakespeare-modern" / "metrics.json").read_text())
     last = metrics["curve"][-1]
     if "block-8" not in found["rungs"]:
-        assert f"is at {last['train_loss']:.2f} there" in said
-        assert f"and at **{last['validation_loss']:.2f}** on held-out text" in said
-        assert f"after {last['step'] * 32 * 128 / found['letters']:.0f} readings" in said
+        assert f"has training loss {last['train_loss']:.2f}" in said
+        assert f"loss **{last['validation_loss']:.2f}**." in said
+        assert f"after {last['step'] * 32 * 128 / found['letters']:.0f} epochs" in said
     done = [n for n, each in found["rungs"].items() if each["curve"][-1][0] == 10_000 and LECTURE[n].loss]
     near = [n for n in done if abs(found["rungs"][n]["curve"][-1][1] - LECTURE[n].loss) <= 0.05]
     if len(done) == 1:

@@ -120,7 +120,10 @@ def test_the_head_that_reverses(manager: StageManager, drawn: dict[str, Any]) ->
     assert drawn["task_scores"].traces[0]["y"] == pytest.approx(sums.ravel().tolist(), abs=1e-4)
     layer, head = np.unravel_index(sums.argmax(), sums.shape)
     answer = said(page)
-    assert f"head **{layer}.{head}** gives **{sums.max():.0%}**" in answer
+    assert (
+        f"Head **{layer}.{head}** finds the source of each character of the answer: **{sums.max():.0%}**"
+        in answer
+    )
     even = np.mean([1 / (10 + i) for i in range(8)])
     assert f"(uniform: {even:.0%})" in answer
     (across,) = drawn["task_scores"].layout["shapes"]

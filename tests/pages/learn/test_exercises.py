@@ -39,7 +39,7 @@ def test_a_link_opens_the_exercise_with_its_numbers() -> None:
     page = opened(set="parameters", exercise="block", set_seed="12")
     exercise = make("block", 12)
     assert exercise.statement in said(page)
-    assert "Exercise **1** of 6 in this set, with the numbers of seed 12." in said(page)
+    assert "Exercise **1** of 6 in this set, with numbers from seed 12." in said(page)
     assert page.text_input[0].label == "Your answer: one number"
 
 
@@ -50,7 +50,7 @@ def test_an_answer_is_judged_with_the_hint_of_its_mistake() -> None:
     hint = "You forgot to divide by $\\sqrt{d_k}$: that is the bare dot product."
     assert f"**Not yet**: {hint}" in said(page)
     page = answered(page, f"{bare / len(exercise.given['q']) ** 0.5:.2f}")
-    assert "**Right**: that is it." in said(page)
+    assert "**Right**: that is correct." in said(page)
     page = answered(page, "a horse")
     assert any("is not a number" in one for one in said(page))
 
@@ -91,9 +91,7 @@ def test_every_exercise_is_drawn_and_leads_to_a_page(task: str) -> None:
 
 def test_the_sheet_lists_what_it_holds() -> None:
     page = opened(exercises_view="sheet", sheet_seed="3", sheet_count="5")
-    assert "**5** exercises from 4 sets, with the numbers of seed 3; the answers are at the end." in said(
-        page
-    )
+    assert "**5** exercises from 4 sets, with numbers from seed 3; the answers are at the end." in said(page)
     table = page.dataframe[0].value
     assert len(table) == 5
     titles = {one.title: one for one in SETS.values()}

@@ -151,7 +151,7 @@ def test_the_table_marks_what_is_as_it_was_in_2017():
 
 def test_who_else_chose_so():
     told = said(opened("machine", families_position="alibi", families_norm="rmsnorm"))
-    assert "none here; BLOOM and MPT" in told and "8 of 13, as T5 and SmolLM2" in told
+    assert "none here; BLOOM and MPT" in told and "8 of 13, e.g. T5, SmolLM2" in told
     assert "No model of the table; nearest is **GPT-2**, which differs in 1: positions" in said(
         opened("machine", families_position="alibi")
     )

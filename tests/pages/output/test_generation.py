@@ -283,7 +283,7 @@ def test_the_page_writes_the_first_tokens_and_says_what_they_cost(drawn):
     session = session_of(page)
     path = session.tree.path(session.leaf)
     said = sentences(page)
-    assert len(session.tree) == BATCH and f"the **first {BATCH} tokens** cost it" in said
+    assert len(session.tree) == BATCH and f"The **first {BATCH} tokens** average" in said
     model, ids = models._shipped("shakespeare-classic").model, list(session.tree.tokens(session.leaf))
     with torch.inference_mode():
         logs = model(torch.tensor([ids]))[0, -BATCH - 1 : -1].double().log_softmax(-1)
@@ -391,7 +391,7 @@ def test_a_wider_beam_is_more_probable_and_the_seed_moves_the_sample(drawn):
     ("stop", "penalty", "said"),
     [
         ("space", "0", "and shorter**: 2 tokens against 5. Each further token"),
-        ("line", "0", "**Here width 4 finds what greedy decoding finds**: none of"),
+        ("line", "0", "**Width 4 finds the same text as greedy decoding**"),
     ],
 )
 def test_every_stop_and_penalty(stop: str, penalty: str, said: str):
@@ -477,7 +477,7 @@ def test_past_the_context_the_page_says_what_happens(monkeypatch: pytest.MonkeyP
     )
     # 17 tokens are given; the 4th written one fills the context, and the last 10 of 21 stay.
     assert "Before step 4 the context of 20 tokens was full" in words
-    assert "the token that stood at 11 now stands at 0" in words
+    assert "the token at position 11 is now at 0" in words
     assert "✓ **16 of 16 tokens" in words
     models._untrained.clear()
 
@@ -497,7 +497,7 @@ def test_bytes_for_every_number_of_heads_and_kind_of_number(dtype: str, heads: i
     assert f"**With {heads} of 4 key-value heads the cache of 1,024 tokens takes {gigabytes(size)}" in words
     assert ("times less" in words) == (heads != 4)
     assert heads == 4 or f", {4 // heads} times less than with multi-head attention.**" in words
-    assert "70B: 80 layers, 8 of 64" in words and "Touvron et al" in words
+    assert "70B: 80 blocks, 8 of 64" in words and "Touvron et al" in words
     own = drawn["kv_heads_figure"]
     assert own.traces[0]["x"] == [4 * 2 * n * 32 * 1024 * number for n in (4, 2, 1)]
     published = drawn["kv_published"]

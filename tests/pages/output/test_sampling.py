@@ -131,9 +131,7 @@ def test_a_reader_begins_at_the_last_place_where_there_is_something_to_draw(draw
     choices = (-(logs.exp() * logs).sum(-1)).exp().tolist()
     place = max(i for i, n in enumerate(choices) if n >= 4)
     assert choices[-1] < 1.5 and place == text.index(" ")
-    assert "What follows “␣”, the last position with an effective choice of 4 tokens or more" in sentences(
-        page
-    )
+    assert "What follows “␣”, the last position with 4 or more effective choices" in sentences(page)
     best = logs[place].argsort(descending=True)[:8].tolist()
     assert drawn["sampling_temperatures"].traces[3]["x"] == pytest.approx(
         logs[place][best].exp().tolist(), abs=1e-5
@@ -148,7 +146,7 @@ def test_a_reader_begins_at_the_last_place_where_there_is_something_to_draw(draw
 
 def test_a_thousand_draws_are_counted_by_the_engine(drawn):
     words = sentences(opened(sampling_draws="A thousand draws", sampling_temperature="0"))
-    assert "came **1000 times**; 1000 were expected" in words and "0.0% away" in words
+    assert "came up **1000 times** (1000 expected)" in words and "0.0% off" in words
     words = sentences(opened(sampling_draws="draws", sampling_temperature="1.5", sampling_seed="3"))
     ids = ids_of("KING RICHARD II:\n")
     p = stages(logits_of(ids, -1), replace(sampler.START, temperature=1.5), ids)[-1].probabilities.astype(
@@ -162,7 +160,7 @@ def test_a_thousand_draws_are_counted_by_the_engine(drawn):
     letter = models._shipped("shakespeare-classic").tokenizer.decode([best])
     assert f"In 1,000 draws with seed 3, “{letter}” came up" in words
     far = sum(abs(counts[i] / 1000 - p[i]) for i in range(65)) / 2
-    assert far > 0.01 and f"are {far:.1%} away" in words
+    assert far > 0.01 and f"are {far:.1%} off" in words
     bars, marks = drawn["sampling_shares"].traces
     order = list(map(int, drawn["sampling_shares"].table["id"]))
     assert order[0] == best and drawn["sampling_shares"].table["draws"] == [counts[i] for i in order]
@@ -233,7 +231,8 @@ def test_a_model_whose_numbers_have_run_away_is_a_sentence(manager, monkeypatch,
     run = manager.start(RunSpec(preset.model, preset.train, "python"), "this-browser")
     manager.change(run, status="failed")
     page = opened(model=f"run-{run}", sampling_view=view)
-    assert [w.value[:25] for w in page.warning] == ["The logits are not finite"]
+    (warning,) = page.warning
+    assert warning.value.startswith(("No logit is a finite number", "The logits are not finite"))
     assert not page.error
     assert "has diverged" in sentences(
         helpers.opened("output/generation", model=f"run-{run}", measure="true")

@@ -17,7 +17,7 @@ def test_what_is_solved_stays_in_the_browser(page, app_url):
     page.get_by_text("You left the diagonal out").wait_for()
     field.fill(f"{right:,}")
     field.press("Enter")
-    page.get_by_text("Right: that is it.").wait_for()
+    page.get_by_text("Right: that is correct.").wait_for()
     page.wait_for_function(
         "document.querySelector('.gf-solved-count').innerText.startsWith('1 of 47 solved')"
     )

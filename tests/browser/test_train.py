@@ -80,17 +80,20 @@ def test_the_bar_and_the_curve_grow_while_the_page_itself_rests(page: Page, app_
         .replace("=20&", "=4000&")
         .replace("snapshot_every=50", "snapshot_every=4000")
     )
-    begun(
-        page, app_url, link + "&look_early=false&snapshot_early=false", steps=30
-    )  # nothing but steps to come
-    after_frames(page, 60)
-    settled(page)
+    begun(page, app_url, link + "&look_early=false&snapshot_early=false", steps=30)
     points = "() => document.querySelector('.st-key-loss_chart .gf-figure')._fullData[0].x.length"
-    begin, first = page.evaluate(points), steps_done(page)
-    sent.clear()
-    wait_for_steps(page, first + 25)
-    page.wait_for_function(f"least => ({points})() >= least", arg=begin + 20)  # it asks for itself
-    assert not [one for one in sent if BackMsg.FromString(one).WhichOneof("type") == "rerun_script"]
+    # The looks, the text and the snapshot of step 0 have the page drawn again, three times at most; nothing else falls due.
+    for _ in range(4):
+        begin, first = page.evaluate(points), steps_done(page)
+        sent.clear()
+        wait_for_steps(page, first + 150)
+        page.wait_for_function(f"least => ({points})() >= least", arg=begin + 20)  # it asks for itself
+        if not [
+            message for message in sent if BackMsg.FromString(message).WhichOneof("type") == "rerun_script"
+        ]:
+            break
+    else:
+        pytest.fail("the page is drawn again and again while nothing but steps is new")
     button(page, "Stop").click()
 
 

@@ -261,13 +261,13 @@ def test_every_equation_that_is_printed_is_true(parts: Parts, kind: str, name: s
     assert single_head.scaled_by(w.divisor, 4) == kind and words_steps.names_of(found)["÷ √d"] == name
     said = words_steps.arithmetic(list("abcdefg"), w, QUERY, KEY)
     assert ("\\sqrt" in said) == (kind == "root")
-    assert ("mixer makes of the product" in said) == (kind == "own")
+    assert ("computed by this model's mixer from the product" in said) == (kind == "own")
     for left, right in re.findall(r"= ([-\d.]+ / [^=]+) = ([-\d.]+)\$", said):
         numbers = [float(x) for x in re.findall(r"-?\d+(?:\.\d+)?", left)]
         below = math.sqrt(numbers[1]) if "sqrt" in left else numbers[1]
         assert numbers[0] / below == pytest.approx(float(right), abs=2e-4)
     if kind == "none":
-        assert w.scaled == pytest.approx(w.raw) and f"s = {w.scaled:.4f}$: the product as it is" in said
+        assert w.scaled == pytest.approx(w.raw) and f"s = {w.scaled:.4f}$: the unscaled product" in said
 
 
 def test_lengths_are_those_of_the_chosen_token():

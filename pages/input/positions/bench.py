@@ -104,7 +104,7 @@ def _draw_table(models: dict[Position, Checkpoint], curves: dict[Position, Curve
             }
             | {
                 "enters at": HOOK_NAMES[SCHEMES[name].hook],
-                "learned parameters": f"{parameters_added(models[name].config, name):,}",
+                "parameters": f"{parameters_added(models[name].config, name):,}",
                 "used by (published)": SCHEMES[name].used_by,
             }
         )

@@ -32,7 +32,7 @@ from engine.model import Transformer
 from engine.weights.checkpoints import Checkpoint
 from pages.input.positions.bench_choice import Variant, name_of
 from pages.input.positions.shared import signed
-from ui.text.numbers import minus, number
+from ui.text.numbers import minus, number, scientific
 
 TITLES: dict[Position, str] = {name: SCHEMES[name].title for name in ALL}  # as they are written everywhere
 
@@ -187,8 +187,8 @@ def turns_sentence(turns: Turns, context: int) -> str:
 def layouts_sentence(layouts: Layouts, loss: LayoutLoss | None) -> str:
     same = (
         "The two layouts are the same up to the order of the dimensions: largest difference"
-        f" **{layouts.difference('permuted'):.1e}**. Confused, without reordering, they change scores by"
-        f" up to"
+        f" **{scientific(layouts.difference('permuted'))}**. Confused, without reordering, they change"
+        f" scores by up to"
         f" **{layouts.difference('wrong'):.2f}**"
     )
     if loss is None:
@@ -248,18 +248,16 @@ def reach_sentence(
     them. `best`: the scheme of least validation loss, in nats.
     """
     held, lost = (_listed(some) for some in (reach.held, reach.lost))
-    within = (
-        f"Within {context}, {TITLES[best[0]]} has the lowest loss (**{best[1]:.2f}** nats per character)."
-    )
+    within = f"Within {context}, {TITLES[best[0]]} is best (**{best[1]:.2f}** nats)."
     far = f"from {context} to {times * context} characters"
-    last = "; a learned table has no row to offer" if ends else ""
+    last = "; a learned table has no row" if ends else ""
     if held:
         one = len(reach.held) == 1
         who = f"Only **{held}** extrapolates {far}" if one else f"**{held}** extrapolate {far}"
         return f"{who}{f'; {lost} nats worse' if lost else ''}{last}. {within}"
     if lost:
         return f"None of these extrapolates {far}: {lost} nats worse{last}. {within}"
-    return f"Beyond {context} characters a learned table has no row to offer. {within}"
+    return f"Beyond {context} characters a learned table has no row. {within}"
 
 
 def _listed(some: Mapping[Position, float]) -> str:

@@ -111,7 +111,8 @@ def _panel(
         chart, side = st.columns([5, 3], gap="medium") if beside else (st.container(), None)
         with chart:
             ways: dict[str, Any] = {"along": along, "curves": curves, "smooth": smooth, "height": height}
-            draw = _chart(key, views, specs, wide=WIDE if beside is None else HALF, **ways)
+            repeats = stored.repeats_of(views) if stored else ()
+            draw = _chart(key, views, specs, repeats, wide=WIDE if beside is None else HALF, **ways)
         with place:
             progress(views, specs, stored) if not was_going else _follow(key, views, draw)
         if beside and side:
@@ -170,6 +171,7 @@ def _chart(
     key: str,
     views: Sequence[RunView],
     specs: Sequence[RunSpec],
+    repeats: Sequence[RunView],
     *,
     along: race_table.Along,
     curves: Curves,
@@ -177,7 +179,7 @@ def _chart(
     height: int,
     wide: int,
 ) -> Callable[[Sequence[RunView]], bytes]:
-    """Draws the curves. Returns how they are drawn at any later moment."""
+    """Draws the curves, those of other seeds thin. Returns how they are drawn at any later moment."""
     cuts = {one.train.tokenizer for one in ([view.spec for view in views] or specs)}
     unit: race_table.Unit = "bits" if len(cuts) > 1 else "nats"
     lines = _lines(views[0].spec if views else specs[0], unit)
@@ -187,6 +189,7 @@ def _chart(
         figure = race_curves(
             [race_table.run_curves(view, along, unit, SMOOTH if smooth else 1) for view in now],
             lines,
+            [race_table.run_curves(view, along, unit) for view in repeats],
             along=along,
             curves=curves,
             unit=unit,
@@ -198,7 +201,7 @@ def _chart(
         return {
             "figure": figure,
             "key": f"race_chart_{key}",
-            "alt": race_words.alt(race_table.standings(now)),
+            "alt": race_words.alt(race_table.standings(now), len(repeats)),
             "height": height,
             "data": None if going or not now else race_table.table(now),  # too much to send at every look
             "name": "race",

@@ -34,13 +34,13 @@ FORMS: Mapping[str, str] = {
     "seconds": "%.1f",
 }
 MEANT = (
-    "Losses are means in nats per token, on text that the model does not train on and on text that it does;"
-    " perplexity is e to the first. FLOPs are those of the training: forward, and twice that for backward."
+    "Losses are means in nats per token, on held-out text (validation) and on the training text; perplexity is"
+    " e to the validation loss. FLOPs count the training: a forward pass, and twice that for the backward pass."
 )
-NOTHING = "Nothing has been raced yet."
+NOTHING = "No race has been run yet."
 CANCEL = "Stops every run after its current step; what they have learned is kept."
 STORED = "Stored curves"
-OTHER = "A race of other settings than those chosen now."
+OTHER = "A race with other settings than those chosen now."
 STRANGER = "This race was started in another browser: you can watch it, and start your own."
 
 
@@ -51,12 +51,12 @@ def before(count: int) -> str:
 
 def made(how: str) -> str:
     """Says where stored curves come from."""
-    return f"Made before, by: {safe(how)}. **Race** trains them here."
+    return f"Stored curves, made by: {safe(how)}. **Race** trains the models here."
 
 
 def missing(shown: int, chosen: int) -> str:
     """Says that some of the chosen entrants have not been trained."""
-    return f"{shown} of these {chosen} are here: **Race** trains all."
+    return f"Only {shown} of these {chosen} have been trained; **Race** trains them all."
 
 
 def trouble(view: RunView) -> str:
@@ -81,7 +81,7 @@ def progress(views: Sequence[RunView], left: float) -> str:
     if all(view.status in ("queued", "starting") for view in going):
         return "starting"
     done = f"{len(views) - len(going)} of {len(views)} done · " if len(going) < len(views) else ""
-    return f"{done}about {duration(left)} left" if left else f"{done}last look"
+    return f"{done}about {duration(left)} left" if left else f"{done}final evaluation"
 
 
 def run_progress(view: RunView) -> str:
@@ -94,10 +94,11 @@ def run_progress(view: RunView) -> str:
     return f"**{safe(name_of(view))}** · {word} · {far}"
 
 
-def alt(lines: Sequence[Standing]) -> str:
-    """Describes the chart."""
+def alt(lines: Sequence[Standing], repeats: int = 0) -> str:
+    """Describes the chart; `repeats` are thin lines of other seeds."""
     ends = [f"{line.name} {line.loss:.2f}" for line in lines if math.isfinite(line.loss)]
-    return "Losses of a race; newest validation losses: " + (", ".join(ends) or "none yet")
+    thin = f"; {repeats} thin lines: the same settings with other seeds" if repeats else ""
+    return f"Losses of a race; newest validation losses: {', '.join(ends) or 'none yet'}{thin}"
 
 
 def table(lines: Sequence[Standing]) -> dict[str, list[Any]]:

@@ -17,7 +17,7 @@ from engine.experiments.command import places, processor, reading, write_json
 from engine.lab.faults import parts_of
 from engine.measure.tasks.text_statistics import counted, expected
 from engine.model import Transformer, build
-from engine.presets.ladder import LADDER, RACE_TRAINING
+from engine.presets.ladder import LADDER, LONG_TRAINING
 from engine.training.records import Evaluation, Snapshot
 from engine.training.train import train
 
@@ -27,8 +27,8 @@ SINGLE = ("t", "e", " ", "\n")
 DOUBLE = ("th", "sh")
 TABLE = "last"  # a bigram model
 SEEING = ("attention-1", "positions")  # rungs that see more than one letter
-# Five times as long as a race: that h is not the same after t and after s is learned late.
-TRAINING = replace(RACE_TRAINING, steps=1500, eval_every=0, sample_every=0, snapshot_every=0)
+# That h is not the same after t and after s is learned late.
+TRAINING = replace(LONG_TRAINING, eval_every=0, sample_every=0, snapshot_every=0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Sequence
@@ -15,10 +14,9 @@ from pathlib import Path
 import torch
 
 from engine.data.tasks.all import TASKS
-from engine.experiments.command import places, processor, reading, write_json
-from engine.experiments.ladder_gains import losses
+from engine.experiments.command import places, processor
 from engine.experiments.stored_races import Stored, load_race, run_race
-from engine.presets.ladder import FIRST_FOUR, LADDER, MOST_STEPS, RACE_TRAINING
+from engine.presets.ladder import LADDER, LONG_TRAINING, MOST_STEPS, RACE_TRAINING
 from engine.presets.races import QUESTIONS
 from engine.presets.task_recipes import task_recipe
 from engine.service.state import RunSpec
@@ -28,7 +26,7 @@ log = logging.getLogger("glassformer.races")
 SHIPPED = Path(__file__).parents[2] / "checkpoints" / "races"
 CORPUS, LETTERS = "shakespeare", 65
 SEEDS = (0, 1, 2)
-UNSEEDED = ("attention-8", "block-8")  # they explode, and cost most
+OTHERS = "; other seeds "  # in what a race is made of, before the date and machine of its repeats
 RUNGS = "ladder"  # the race of all rungs, beside those of QUESTIONS
 DIGITS, ADDITIONS = "digits", ("addition", "addition_reversed")  # the same sums, written from either end
 
@@ -42,10 +40,12 @@ def rung_specs(
     steps: int = RACE_TRAINING.steps,
     seconds: float = 0.0,
 ) -> tuple[RunSpec, ...]:
-    """Returns the runs of a race of rungs, in the order given. Only the budget may be changed: `steps`, or so
-    many `seconds` of computing each, in which a larger rung does fewer steps.
+    """Returns the runs of a race of rungs, in the order given. Only the budget may be changed: `steps` (as
+    many as LONG_TRAINING has are its recipe), or so many `seconds` of computing each, in which a larger rung
+    does fewer steps.
     """
-    train = replace(RACE_TRAINING, seed=seed, steps=MOST_STEPS if seconds else steps, seconds=seconds)
+    recipe = LONG_TRAINING if steps == LONG_TRAINING.steps else RACE_TRAINING
+    train = replace(recipe, seed=seed, steps=MOST_STEPS if seconds else steps, seconds=seconds)
     return tuple(
         RunSpec(replace(r.model, vocab_size=vocab_size), train, corpus, text, r.title, r.parts)
         for r in (LADDER[name] for name in names)
@@ -79,62 +79,65 @@ def shipped(name: str) -> Stored:
     return load_race(SHIPPED / f"{name}.json")
 
 
-def seed_losses(name: str) -> tuple[float, ...]:
-    """Reads a rung's losses on unseen text after the shipped race's training with each of SEEDS; none where
-    it was not trained with them. Raises CheckpointError where the file cannot be read.
+def rung_losses() -> dict[str, tuple[float, ...]]:
+    """Reads the validation losses of the shipped race of all rungs: rung -> its losses (nats per token) by
+    seed, in the ladder's order. Raises CheckpointError where the race cannot be read.
     """
-    return _seeds().get(name, ())
+    return {name: end_losses(shipped(RUNGS), rung.title) for name, rung in LADDER.items()}
 
 
-@cache
-def _seeds() -> dict[str, tuple[float, ...]]:
-    with reading(SHIPPED / "seeds.json", "races seeds") as stored:
-        return {name: tuple(map(float, losses)) for name, losses in stored["losses"].items()}
+def end_losses(race: Stored, name: str) -> tuple[float, ...]:
+    """Returns the validation losses (nats per token) at the end of a run and of its repeats, by seed."""
+    return tuple(view.history.evaluations[-1].validation_loss for view in race.over_seeds(name))
 
 
-def train_seeds(folder: Path) -> None:
-    """Trains the rungs with the seeds that the shipped race has not, validated at their ends alone, and
-    writes `seeds.json` after each: the same command goes on with those that are missing.
+def seeds_of(name: str) -> Sequence[int]:
+    """Returns the seeds of a shipped race; the first is that of the race itself."""
+    return QUESTIONS[name].seeds if name in QUESTIONS else SEEDS
+
+
+def train_race(name: str, folder: Path) -> Stored:
+    """Trains a shipped race and its repeats, and writes the file after each: the same command goes on with
+    what is missing. A stored race of the same settings is not trained again.
     """
-    first = losses(load_race(folder / f"{RUNGS}.json").runs)
-    path = folder / "seeds.json"
-    stored: dict[str, list[float]] = json.loads(path.read_text())["losses"] if path.exists() else {}
-    for name in (n for n in (*FIRST_FOUR, *LADDER) if n not in UNSEEDED and n not in stored):
-        over = [round(first[name], 4)]
-        for seed in SEEDS[1:]:
-            (spec,) = rung_specs([name], seed=seed)
-            quiet = replace(spec.train, eval_every=0, sample_every=0, snapshot_every=0)
-            (view,) = run_race([replace(spec, train=quiet)], "").runs
-            over.append(round(view.history.evaluations[-1].validation_loss, 4))
-        stored[name] = over
-        log.info("%s: %s", name, over)
-        ordered = {name: stored[name] for name in LADDER if name in stored}
-        what = {"made": _made("seeds"), "seeds": SEEDS, "losses": ordered}
-        write_json(path, what)
+    path, specs = folder / f"{name}.json", specs_of(name)
+    race = load_race(path) if path.exists() else None
+    if race is None or not all(map(RunSpec.same_recipe, specs, (view.spec for view in race.runs))):
+        race = run_race(specs, _made(name))
+        race.save(path)
+    for seed in seeds_of(name)[1:]:
+        for spec in specs:
+            repeat = replace(spec, train=replace(spec.train, seed=seed, sample_every=0, snapshot_every=0))
+            if any(view.spec.same_recipe(repeat) for view in race.over_seeds(spec.name)):
+                continue
+            if OTHERS not in race.made:
+                race = replace(race, made=f"{race.made}{OTHERS}{_when_and_where()}")
+            race = replace(race, repeats=(*race.repeats, *run_race([repeat], "").runs))
+            log.info("%s, %s: %s", name, spec.name, end_losses(race, spec.name))
+            race.save(path)
+    return race
 
 
 def _made(name: str) -> str:
+    return f"python -m engine.experiments races {name}, {_when_and_where()}"
+
+
+def _when_and_where() -> str:
     threads = torch.get_num_threads()
     how = f"{threads} thread{'s' if threads > 1 else ''}"
-    return f"python -m engine.experiments races {name}, {time.strftime('%Y-%m-%d')}, on {processor()}, {how}"
+    return f"{time.strftime('%Y-%m-%d')}, on {processor()}, {how}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = places(__doc__)
     parser.add_argument(
-        "races", nargs="*", help=f"of {', '.join((RUNGS, DIGITS, *QUESTIONS, 'seeds'))} (default: all)"
+        "races", nargs="*", help=f"of {', '.join((RUNGS, DIGITS, *QUESTIONS))} (default: all)"
     )
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     keep_memory()
     folder = options.into / "races"
     folder.mkdir(parents=True, exist_ok=True)
-    for name in options.races or (RUNGS, DIGITS, *QUESTIONS, "seeds"):
-        if name == "seeds":
-            train_seeds(folder)
-            continue
-        race = run_race(specs_of(name), _made(name))
-        race.save(folder / f"{name}.json")
-        looked = {view.name: view.history.evaluations for view in race.runs}
-        ends = {who: round(looks[-1].validation_loss, 3) for who, looks in looked.items() if looks}
-        log.info("%s: %s", name, ends)
+    for name in options.races or (RUNGS, DIGITS, *QUESTIONS):
+        race = train_race(name, folder)
+        log.info("%s: %s", name, {view.name: end_losses(race, view.name) for view in race.runs})

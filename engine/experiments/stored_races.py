@@ -26,15 +26,29 @@ DIGITS = 5
 @dataclass(frozen=True)
 class Stored:
     """A stored race. `made` names the command, the machine and the date; `runs` are views of runs that have
-    ended, of which there are no snapshots.
+    ended, of which there are no snapshots. `repeats` are the same trainings with other seeds: of them only
+    the evaluations are stored.
     """
 
     made: str
     runs: tuple[RunView, ...]
+    repeats: tuple[RunView, ...] = ()
 
     def save(self, path: Path) -> None:
         """Writes some tens of kilobytes of JSON."""
-        write_json(path, {"made": self.made, "runs": [_packed(view) for view in self.runs]})
+        packed = {"runs": [_packed(view) for view in self.runs]}
+        if self.repeats:
+            packed["repeats"] = [_packed(view, curve=False) for view in self.repeats]
+        write_json(path, {"made": self.made} | packed)
+
+    def repeats_of(self, shown: Sequence[RunView]) -> tuple[RunView, ...]:
+        """Returns the repeats of those runs that are shown as stored; a live run has none."""
+        names = {run.name for run in self.runs if any(run is view for view in shown)}
+        return tuple(view for view in self.repeats if view.name in names)
+
+    def over_seeds(self, name: str) -> tuple[RunView, ...]:
+        """Returns the run of this name and its repeats, the first seed first."""
+        return tuple(view for view in (*self.runs, *self.repeats) if view.name == name)
 
 
 def run_race(
@@ -70,12 +84,13 @@ def _corpus(name: str, text: str | None, tokenizer: str) -> Data:
 def load_race(path: Path) -> Stored:
     """Reads a stored race. Raises CheckpointError when it is not complete."""
     with reading(path, f"races {path.stem}") as values:
-        return Stored(str(values["made"]), tuple(_opened(each) for each in values["runs"]))
+        runs, repeats = (tuple(map(_opened, values.get(name, ()))) for name in ("runs", "repeats"))
+        return Stored(str(values["made"]), runs, repeats)
 
 
-def _packed(view: RunView) -> dict[str, Any]:
-    rows, spec = view.history.rows, view.spec
-    some = np.unique(np.linspace(0, len(rows) - 1, min(POINTS, len(rows))).astype(np.int64))
+def _packed(view: RunView, *, curve: bool = True) -> dict[str, Any]:
+    rows, spec = view.history.rows[: None if curve else 0], view.spec
+    some = np.unique(np.linspace(0, max(0, len(rows) - 1), min(POINTS, len(rows))).astype(np.int64))
     return {
         "name": view.given or view.name,
         "model": spec.model.to_dict(),

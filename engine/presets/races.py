@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 from engine.config import Init, ModelConfig, TrainConfig, Wiring
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """One side of a question. `warm` raises its learning rate from zero, where that is the question."""
+    """One side of a question."""
 
     title: str
     model: ModelConfig
@@ -22,11 +21,12 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Question:
-    """A question: `title` on the button, `asks` in full."""
+    """A question: `title` on the button, `asks` in full. Each contestant is trained with all `seeds`."""
 
     title: str
     asks: str
     contestants: tuple[Contestant, ...]
+    seeds: tuple[int, ...] = (0, 1, 2)
 
 
 _MODEL = ModelConfig(
@@ -66,39 +66,39 @@ def _shapes() -> Iterator[Contestant]:
     """12 L d^2 is 196,608 for all three."""
     for layers, width in ((1, 128), (4, 64), (16, 32)):
         model = replace(_MODEL, n_layers=layers, d_model=width)
-        title = f"{layers} layer{'s' if layers > 1 else ''}, {width} wide"
+        title = f"{layers} block{'s' if layers > 1 else ''}, {width} wide"
         yield Contestant(title, model, _TRAIN)
 
 
 def _norms(depth: int) -> Iterator[Contestant]:
-    """24 layers with weights of 1/sqrt(inputs), a lower rate and fewer steps, the others as they come: all as
-    they were tried before a page said anything about them.
-    """
-    deep = depth == max(NORM_DEPTHS)
-    how: dict[str, Any] = {"learning_rate": 3e-3}
-    if deep:
-        how = {"learning_rate": 1e-3, "init": "fan_in", "steps": 100}
     kinds: tuple[Wiring, ...] = ("pre", "post")
     for wiring in kinds:
         for warm in (0, WARM_UP):
             model = replace(_MODEL, n_layers=depth, wiring=wiring)
-            train = replace(_BEGINNING, warmup_steps=warm, **how)
+            train = replace(_BEGINNING, warmup_steps=warm, learning_rate=3e-3)
             yield Contestant(f"{wiring}-norm{', warm-up' if warm else ''}", model, train)
 
 
 def _cuts() -> Iterator[Contestant]:
-    for cut, title in (("char", "letters"), ("bpe:512", "512 tokens"), ("bpe:1024", "1,024 tokens")):
+    for cut, title in (("char", "characters"), ("bpe:512", "512 tokens"), ("bpe:1024", "1,024 tokens")):
         size = 65 if cut == "char" else int(cut.partition(":")[2])
         train = replace(_TRAIN, tokenizer=cut)
         yield Contestant(title, replace(_MODEL, vocab_size=size), train)
 
 
 def _inits() -> Iterator[Contestant]:
-    """Not tied: tables at 1 would make the first logits as large as sqrt(d_model)."""
-    inits: tuple[Init, ...] = ("scaled", "plain", "fan_in", "normal")
-    for init in inits:
-        model = replace(_MODEL, n_layers=4, tie_embeddings=False)
-        yield Contestant(init, model, replace(_TRAIN, init=init))
+    """Eight blocks without norms, which would hide most of the difference. Not tied: tables at 1 would make
+    the first logits as large as sqrt(d_model).
+    """
+    inits: dict[Init, str] = {
+        "scaled": "0.02, scaled",
+        "plain": "0.02",
+        "fan_in": "1/√inputs",
+        "normal": "tables N(0, 1)",
+    }
+    for init, title in inits.items():
+        model = replace(_MODEL, n_layers=8, norm="none", tie_embeddings=False)
+        yield Contestant(title, model, replace(_TRAIN, learning_rate=3e-3, warmup_steps=50, init=init))
 
 
 QUESTIONS: dict[str, Question] = {
@@ -109,12 +109,13 @@ QUESTIONS: dict[str, Question] = {
     ),
     **{
         f"norms-{depth}": Question(
-            f"Norm, {depth} layers",
-            f"Norm before or after, with and without warm-up, at {depth} layers?",
+            f"Norm, {depth} blocks",
+            f"Norm before or after, with and without warm-up, at {depth} blocks?",
             tuple(_norms(depth)),
+            seeds=(0, 1, 2, 3, 4),
         )
         for depth in NORM_DEPTHS
     },
-    "cuts": Question("Letters or tokens", "Letters or tokens, in bits per character?", tuple(_cuts())),
-    "inits": Question("First weights", "How should the first weights be drawn?", tuple(_inits())),
+    "cuts": Question("Characters or tokens", "Characters or tokens, in bits per character?", tuple(_cuts())),
+    "inits": Question("Initialisation", "How should the weights be initialised?", tuple(_inits())),
 }

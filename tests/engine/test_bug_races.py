@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -13,13 +14,16 @@ from engine.data.corpora import load, shakespeare_path
 from engine.errors import CheckpointError
 from engine.experiments import bug_races
 from engine.experiments.bug_races import (
+    BROKEN,
     CLOSE,
     FOLDER,
+    HEALTHY,
+    SEEDS,
     compare_twins,
     shipped,
     specs,
 )
-from engine.experiments.stored_races import Stored, run_race
+from engine.experiments.stored_races import Stored, load_race, run_race
 from engine.lab.faults import FAULTS, parts_of
 from engine.measure.tasks.text_statistics import known_share, words_of
 from engine.service.state import RunView
@@ -81,6 +85,39 @@ def test_what_a_loss_says(raced: tuple[RunView, ...], loss: float, died: bool, k
         assert both.healthy.step == 12 and both.healthy.loss == 2.0
 
 
+def test_the_cost_of_a_bug_is_the_median_over_seeds(raced: tuple[RunView, ...]) -> None:
+    def ending(view: RunView, loss: float) -> RunView:
+        looks = tuple(replace(e, validation_loss=loss) for e in view.history.evaluations)
+        return replace(view, history=replace(view.history, evaluations=looks))
+
+    healthy, broken = raced
+    repeats = [ending(healthy, 2.0), ending(broken, 2.1), ending(healthy, 2.0), ending(broken, 3.0)]
+    both = compare_twins([ending(healthy, 2.0), ending(broken, 1.9)], TEXT, repeats)
+    assert both.costs == pytest.approx((-0.1, 0.1, 1.0)) and both.cost == pytest.approx(0.1)
+    assert both.kind == "varies", "it costs a nat with one seed, and nothing with another"
+    steady = compare_twins([ending(healthy, 2.0), ending(broken, 1.9)], TEXT, [*repeats[:2], *repeats[:2]])
+    assert steady.kind == "costs", "the first seed alone flatters"
+
+
+def test_repeats_are_added_to_a_stored_race(tmp_path: Path, raced: tuple[RunView, ...]) -> None:
+    """Each with its seed and without its curve; a second call trains nothing, and the rest of the file stays."""
+    path, pair = tmp_path / "bug.json", [view.spec for view in raced]
+    Stored("a test", raced).save(path)
+    bug_races._write(path, {"patterns": [None], "clock": "none"})
+    bug_races._repeat(path, pair, {})
+    again = load_race(path)
+    ours = [(view.name, view.spec.train.seed) for view in again.repeats]
+    assert ours == [(name, seed) for seed in (1, 2) for name in ("healthy", "with the bug")]
+    for view in again.repeats:
+        assert len(view.history.steps) == 0 and view.history.evaluations[-1].complete
+    first, other = raced[0].history.evaluations[-1], again.repeats[0].history.evaluations[-1]
+    assert first.validation_loss != other.validation_loss
+    values = json.loads(path.read_text())
+    assert (values["patterns"], values["clock"]) == ([None], "none")
+    bug_races._repeat(path, pair, {})
+    assert json.loads(path.read_text()) == values
+
+
 def test_patterns_survive_the_file() -> None:
     made = bug_races.Patterns(("a", "b"), (0, 2), np.random.default_rng(0).random((2, 3, 2, 2), np.float32))
     again = bug_races._opened(bug_races._packed(made) or {})
@@ -105,6 +142,8 @@ def test_a_stored_race_is_of_today_s_settings(name: str) -> None:
     assert healthy.status == "finished" and healthy.step == healthy.spec.train.steps
     assert broken.spec.parts == FAULTS[name].parts and healthy.spec.parts == "healthy"
     assert healthy.history.samples and broken.history.samples and len(bug.patterns) == 2
+    seeds = sorted((view.name, view.spec.train.seed) for view in bug.race.repeats)
+    assert seeds == sorted((who, seed) for who in (HEALTHY, BROKEN) for seed in SEEDS[1:])
     assert (FOLDER / f"{name}.json").stat().st_size < 120_000
 
 
@@ -130,8 +169,9 @@ KINDS = {
     "costs": {
         *("unscaled_scores", "no_transpose", "keys_not_normed", "no_positions", "no_residual"),
         *("first_block_only", "loud_embedding", "learning_rate_30x", "no_clipping", "shifted_by_two"),
-        *("dropout_left_on", "post_norm_no_warmup"),
+        "dropout_left_on",
     },
+    "varies": {"post_norm_no_warmup"},
     "hides": {"unscaled_writes", "norm_in_loop"},
 }
 CHEATS = {"no_mask", "transposed_mask", "mask_after_softmax", "softmax_over_queries", "not_shifted"}
@@ -140,7 +180,8 @@ CHEATS = {"no_mask", "transposed_mask", "mask_after_softmax", "softmax_over_quer
 @for_each("name", FAULTS)
 def test_a_stored_race_shows_what_is_said_of_it(name: str) -> None:
     """A cheat has a better loss and says nothing; which others cost, flatter or die."""
-    both = compare_twins(shipped(name).race.runs, WORDS)
+    race = shipped(name).race
+    both = compare_twins(race.runs, WORDS, race.repeats)
     for kind, names in KINDS.items():
         assert (name in names) <= (both.kind == kind), both
     if name in CHEATS:

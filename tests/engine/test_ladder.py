@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from types import FrameType
 from typing import Any
 
@@ -25,8 +26,8 @@ from engine.experiments import bigram_expectations, lab_races, ladder
 from engine.experiments.lab_races import (
     RUNGS,
     SEEDS,
-    UNSEEDED,
-    seed_losses,
+    rung_losses,
+    seeds_of,
     shipped,
     specs_of,
 )
@@ -36,7 +37,7 @@ from engine.experiments.ladder_gains import (
     Idea,
     finish,
     idea,
-    losses,
+    separate,
 )
 from engine.experiments.race_table import Standing
 from engine.lab.faults import PARTS, parts_of
@@ -44,7 +45,7 @@ from engine.ledger import ledger
 from engine.measure.tasks.ladder import KINDS, LINES, lines, self_term
 from engine.measure.tasks.text_statistics import counted, expected
 from engine.model import build, count_parameters
-from engine.presets.ladder import FIRST_FOUR, LADDER, LECTURE, LECTURE_TRAINING, Published
+from engine.presets.ladder import DEPTHS, FIRST_FOUR, LADDER, LECTURE, LECTURE_TRAINING, Published
 from engine.presets.races import NORM_DEPTHS, QUESTIONS
 from engine.service.state import Status
 from tests.engine.cases import for_each
@@ -299,17 +300,27 @@ def line(
 
 
 def test_an_idea_is_what_it_saves() -> None:
-    found = {"last": 2.5, "mean": 3.2, "similarity": 2.5, "one-matrix": 2.51, "two-matrices": 9.0}
-    bought = idea("similarity", found)
-    assert bought == Idea("similarity", 3.2, 2.5)
-    assert bought.saved == pytest.approx(0.7) and bought.verdict == "better" and bought.seeds == 0
-    verdicts = [idea(name, found).verdict for name in ("mean", "one-matrix", "two-matrices")]  # type: ignore[union-attr]
-    assert verdicts == ["worse", "alike", "exploded"]
-    assert idea("last", found) is None and idea("values", found) is None
-    over = {"mean": (3.2, 3.1, 3.3), "similarity": (2.5, 2.6, 2.4)}
-    assert idea("similarity", found, lambda rung: over.get(rung, ())).seeds == 3  # type: ignore[union-attr]
-    assert Idea("x", 3.0, 2.0, (0.5, -0.1)).seeds == 0
-    assert Idea("x", 2.0, 2.0 + CLEAR / 2).verdict == "alike"
+    """A verdict needs ranges that do not overlap; of a single seed, CLEAR."""
+    over = {
+        "last": (2.5, 2.51, 2.49),
+        "mean": (3.2, 3.1, 3.3),
+        "similarity": (2.5, 2.6, 2.4),
+        "one-matrix": (2.45, 2.41, 2.5),
+        "two-matrices": (9.0, 2.0, 8.0),
+    }
+    bought = idea("similarity", over)
+    assert bought == Idea("similarity", (3.2, 3.1, 3.3), (2.5, 2.6, 2.4))
+    assert (bought.before, bought.after, bought.seeds) == (3.2, 2.5, 3)
+    verdicts = {name: idea(name, over).verdict for name in over if name != "last"}  # type: ignore[union-attr]
+    assert verdicts == {
+        "mean": "worse",
+        "similarity": "better",
+        "one-matrix": "alike",
+        "two-matrices": "exploded",
+    }
+    assert idea("last", over) is None and idea("values", over) is None
+    assert Idea("x", (2.0,), (2.0 + CLEAR / 2,)).verdict == "alike"
+    assert Idea("x", (2.0,), (2.0 + CLEAR * 2,)).verdict == "worse"
 
 
 def test_a_race_is_ranked() -> None:
@@ -319,33 +330,50 @@ def test_a_race_is_ranked() -> None:
     assert found.best.name == "b" and found.worst.name == "c" and found.apart == pytest.approx(1.1)
     assert found.clear and found.complete
     assert [each.name for each in found.below_bigram] == ["b"]
-    assert [each.name for each in found.stalled] == ["c"]
+    assert found.stalled == {"c": 1} and found.seeds == 1
     counted = LINES_OF["unigram"]
     edges = finish(
         [line("near", counted - 0.1), line("below", counted - 0.2), line("lost", counted + 1.1)],
         "nats",
         LINES_OF,
     )
-    assert edges is not None and [each.name for each in edges.stalled] == ["near"]
+    assert edges is not None and edges.stalled == {"near": 1}
     going = line("b", 2.61, step=150, status="running")
     half = finish([line("a", 2.6), going, line("c", 99.0)], "nats", LINES_OF)
-    assert half is not None and not half.complete and half.stalled == () == half.early
+    assert half is not None and not half.complete and half.stalled == {} and half.early == ()
     stopped = finish([line("a", 2.6), line("b", 2.61, step=150, status="stopped")])
     assert stopped is not None and stopped.complete and [each.name for each in stopped.early] == ["b"]
     close = finish([line("a", 2.6), line("b", 2.61)])
-    assert close is not None and not close.clear and close.below_bigram == () == close.stalled
+    assert close is not None and not close.clear and close.below_bigram == () and close.stalled == {}
     assert finish([line("a", 2.6)]) is None
     assert finish([line("a", 2.6), line("b", 4.2, step=0)]) is None, "nobody is ahead before learning"
     bits = finish([line("a", 2.0, bits=3.0), line("b", 4.0, bits=2.9)], "bits")
     assert bits is not None and bits.best.name == "b" and bits.apart == pytest.approx(0.1)
 
 
-def test_losses_are_found_by_the_rung_s_name() -> None:
-    race = shipped("ladder")
-    found = losses(race.runs)
+def test_other_seeds_decide_the_order_and_the_claim() -> None:
+    """A run counts by the median over its seeds; two are apart where their ranges are."""
+    race = [line("lucky", 2.3), line("steady", 2.4)]
+    repeats = [line("lucky", 3.4), line("steady", 2.41), line("lucky", 3.4), line("steady", 2.39)]
+    found = finish(race, "nats", LINES_OF, repeats)
+    assert found is not None and found.seeds == 3
+    assert [each.name for each in found.order] == ["steady", "lucky"]
+    assert (found.loss(found.best), found.loss(found.worst)) == (2.4, 3.4)
+    assert found.over(race[0]) == (2.3, 3.4, 3.4) and found.stalled == {"lucky": 2}
+    assert not found.clear, "their ranges overlap"
+    apart = finish(race, "nats", LINES_OF, [line("lucky", 2.31), line("steady", 2.39)])
+    assert apart is not None and apart.clear
+
+
+def test_losses_of_rungs_are_those_of_the_race_by_seed() -> None:
+    found, race = rung_losses(), shipped("ladder")
     assert list(found) == list(LADDER)
-    by_title = {view.name: view.history.evaluations[-1].validation_loss for view in race.runs}
-    assert found["positions"] == by_title["Positions"]
+    ends = [
+        view.history.evaluations[-1].validation_loss
+        for view in (*race.runs, *race.repeats)
+        if view.name == "Positions"
+    ]
+    assert found["positions"] == tuple(ends) and len(ends) == len(SEEDS)
 
 
 @for_each("name", [RUNGS, *STORED])
@@ -362,55 +390,55 @@ def test_what_is_shipped_is_what_the_button_starts(name: str) -> None:
 
 
 def test_the_first_race_has_an_order_that_holds_over_seeds() -> None:
-    """average > last letter > full block > positions, each by more than the seeds differ."""
+    """average > bigram > full block > positions, each by more than the seeds differ."""
     assert FIRST_FOUR == ("mean", "last", "block-4", "positions")
-    over = {name: seed_losses(name) for name in FIRST_FOUR}
-    assert all(len(found) == len(SEEDS) == 3 for found in over.values())
+    over = rung_losses()
     for above, below in pairwise(FIRST_FOUR):
         assert min(over[above]) - max(over[below]) > 0.05
     bigram = 2.482
     assert max(over["block-4"]) < bigram < min(over["last"])
 
 
-def test_the_seeds_are_those_of_the_shipped_race() -> None:
-    race = losses(shipped(RUNGS).runs)
-    for name in LADDER:
-        if name in UNSEEDED:
-            assert seed_losses(name) == ()
-        elif seed_losses(name):
-            assert len(seed_losses(name)) == len(SEEDS)
-            assert seed_losses(name)[0] == pytest.approx(race[name], abs=0.03)
+@for_each("name", [RUNGS, *STORED])
+def test_a_shipped_race_has_all_its_seeds(name: str) -> None:
+    race, seeds = shipped(name), seeds_of(name)
+    assert len(seeds) >= 3
+    for view in race.runs:
+        over = race.over_seeds(view.name)
+        assert [each.spec.train.seed for each in over] == list(seeds)
+        for each in over[1:]:
+            spec = each.spec
+            quiet = replace(view.spec.train, seed=spec.train.seed, sample_every=0, snapshot_every=0)
+            assert spec.same_recipe(replace(view.spec, train=quiet))
+            assert each.history.evaluations[-1].complete
 
 
 # What the page says of a rung against the one below it (pages.lab.ladder.words.REMARKS).
 BETTER = (
-    "similarity", "values", "attention-1", "attention-4", "block-1", "block-2", "output", "positions", "modern",
-)  # fmt: skip
-WORSE = ("mean", "two-matrices")
+    *("similarity", "one-matrix", "values", "attention-1", "block-1", "block-2", "block-4", "block-8"),
+    *("output", "positions", "modern"),
+)
+WORSE = ("mean", "heads", "norm")
 
 
-@for_each("name", [*BETTER, *WORSE])
+@for_each("name", [name for name in LADDER if name != "last"])
 def test_a_rung_beats_the_one_that_the_page_says_it_beats(name: str) -> None:
-    found = idea(name, losses(shipped(RUNGS).runs), seed_losses)
-    assert found is not None and found.seeds == (3 if seed_losses(name) else 0)
-    assert found.verdict == ("better" if name in BETTER else "worse")
+    found = idea(name, rung_losses())
+    assert found is not None and found.seeds == len(SEEDS)
+    assert found.verdict == ("better" if name in BETTER else "worse" if name in WORSE else "alike")
 
 
-def test_above_the_table_of_pairs_positions_buy_most() -> None:
-    found, names = losses(shipped(RUNGS).runs), list(LADDER)
-    bought = [idea(name, found) for name in names[names.index("similarity") + 1 :]]
-    sound = [each for each in bought if each is not None and each.verdict != "exploded"]
-    assert max(sound, key=lambda each: each.saved).name == "positions"
-    assert min(found["values"], found["two-matrices"]) > found["last"]  # no better than the table
-
-
-def test_what_explodes_starts_with_a_stream_that_has_grown() -> None:
-    """Eight layers without a norm: the first loss is tens of nats; with one it is near ln 65 + 1/2."""
-    first = {view.name: view.history.evaluations[0].validation_loss for view in shipped(RUNGS).runs}
-    assert first[LADDER["attention-8"].title] > 20 and first[LADDER["block-8"].title] > 50
-    assert first[LADDER["norm"].title] < 5
-    found = losses(shipped(RUNGS).runs)
-    assert all(idea(name, found).verdict == "exploded" for name in UNSEEDED)  # type: ignore[union-attr]
+def test_depth_pays_with_feed_forward_networks_alone() -> None:
+    """What the page and the course say of attention ×1 to ×8 and of full blocks ×1 to ×8."""
+    over = rung_losses()
+    attention, blocks = ([over[f"{kind}-{depth}"] for depth in DEPTHS] for kind in ("attention", "block"))
+    bigram = over["last"]
+    assert all(abs(median(losses) - median(bigram)) < 0.03 for losses in attention)
+    for fewer, more in pairwise(blocks):
+        assert separate(fewer, more) and median(more) < median(fewer)
+    doubled = median(over["block-4"]) - median(over["block-8"])
+    placed = median(over["output"]) - median(over["positions"])
+    assert placed == pytest.approx(doubled, abs=0.03), "about as much as twice the blocks"
 
 
 def test_contestants_differ_in_what_is_asked_alone() -> None:

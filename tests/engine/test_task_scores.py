@@ -24,7 +24,13 @@ from engine.measure.tasks.task_heads import (
     solved_without,
     targets,
 )
-from engine.measure.tasks.task_scores import first_solved, out_of_turn, out_of_turn_line, task_curve
+from engine.measure.tasks.task_scores import (
+    first_solved,
+    median_solved,
+    out_of_turn,
+    out_of_turn_line,
+    task_curve,
+)
 from engine.model import Transformer
 from engine.probe import Patcher
 from engine.sample import complete
@@ -176,6 +182,9 @@ def test_when_it_was_solved() -> None:
     looks = [Evaluation(s, 1.0, 1.0, 0.0, False, task=TaskScores(t, v)) for s, t, v in points]
     assert first_solved(looks) == 20 and first_solved(looks, 0.99) is None
     assert first_solved([Evaluation(0, 1.0, 1.0, 0.0, False)]) is None
+    later = [replace(look, step=look.step + 100) for look in looks]
+    assert median_solved([later, looks, later]) == 120 and median_solved([looks, []]) == 20
+    assert median_solved([[], looks, []]) is None
     for broken in ({}, {"curve": [{"step": 1}]}, {"curve": 3}):
         with pytest.raises(CheckpointError):
             task_curve(broken)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Any, Literal
 
 import numpy as np
@@ -28,10 +29,10 @@ LONGEST = 22  # letters of a name beside its curve
 LINE = 17  # pixels of a label
 LINES = {
     "uniform": "uniform guess",
-    "unigram": "how often each {token} occurs",
-    "bigram": "the {token} before (bigram)",
-    "trigram": "the two before (trigram)",
-    "floor": "the floor of this task",
+    "unigram": "unigram",
+    "bigram": "bigram",
+    "trigram": "trigram",
+    "floor": "floor of this task",
 }
 SHORT = {"uniform": "chance", "floor": "floor"}  # on a phone; the others go by their own names
 WIDE = 800  # pixels: about what the chart is wide
@@ -46,6 +47,7 @@ NARROW = {
 def race_curves(
     runs: Sequence[RunCurves],
     lines: Mapping[str, float],
+    repeats: Sequence[RunCurves] = (),
     *,
     along: Along = "steps",
     curves: Curves = "validation",
@@ -55,14 +57,16 @@ def race_curves(
     height: int = 360,
     wide: int = WIDE,
 ) -> go.Figure:
-    """Draws `runs` in one chart, `lines` (name -> loss) across it, and at the right the name of each at
-    its end. `height` is the figure's and `wide` about the curves' own width, in pixels: labels are kept
-    apart by them.
+    """Draws `runs` in one chart, `lines` (name -> loss) across it, and at the right the name of each at its
+    end. `repeats` are runs of the same names with other seeds: thin lines of their validation losses; a name
+    then stands with the median of all seeds. `height` is the figure's and `wide` about the curves' own width,
+    in pixels: labels are kept apart by them.
     """
     word = token
-    y_range = loss_range(runs, lines)
+    y_range = loss_range([*runs, *repeats], lines)
     ends = [end, *(float(at[-1]) for c in runs for at in (c.at, c.looked_at, c.end_at) if len(at))]
-    traces = [trace for i, each in enumerate(runs) for trace in _traces(each, i, curves)]
+    traces = [] if curves == "training" else [_repeat(each, runs) for each in repeats]
+    traces += [trace for i, each in enumerate(runs) for trace in _traces(each, i, curves)]
     inside = height - 8 - 42
     longest = max((len(short(each.name, LONGEST)) for each in runs), default=0)
     layout = base_layout(
@@ -84,7 +88,7 @@ def race_curves(
         shapes=[_across(y) for y in lines.values()],
         annotations=[
             *_across_labels(lines, word, runs, curves, max(ends) or 1, y_range, (wide, inside)),
-            *_names(runs, y_range, inside, curves),
+            *_names(runs, repeats, y_range, inside, curves),
         ],
     )
     return go.Figure({"data": traces, "layout": layout})
@@ -124,6 +128,14 @@ def _traces(each: RunCurves, index: int, curves: Curves) -> list[dict[str, Any]]
             rest = {"marker": mark, "mode": "markers", "showlegend": False}
             result.append(_line(each.end_at, each.end, f"{name}, whole split", **rest))
     return result
+
+
+def _repeat(each: RunCurves, runs: Sequence[RunCurves]) -> dict[str, Any]:
+    """The evaluations of the same run with another seed."""
+    index = [run.name for run in runs].index(each.name)
+    thin = {"color": colour(SHADES[index % len(SHADES)]), "width": 1.2, "dash": DASHES[index % len(DASHES)]}
+    name = f"{plain(each.name)}, another seed"
+    return _line(each.looked_at, each.looked, name, line=thin, opacity=0.55, mode="lines", showlegend=False)
 
 
 def _line(x: np.ndarray, y: np.ndarray, name: str, **rest: Any) -> dict[str, Any]:
@@ -214,13 +226,21 @@ def _said(words: str, y: float, at: Literal["right", "center", "left"], above: b
 
 
 def _names(
-    runs: Sequence[RunCurves], y_range: list[float], inside: int, curves: Curves
+    runs: Sequence[RunCurves],
+    repeats: Sequence[RunCurves],
+    y_range: list[float],
+    inside: int,
+    curves: Curves,
 ) -> list[dict[str, Any]]:
-    """At the right of the chart, each at the height of its curve's end, apart where they would overlap."""
+    """At the right of the chart, each at the height of its curve's end (with repeats, the median of their
+    ends), apart where they would overlap.
+    """
     ends = []
     for index, each in enumerate(runs):
         newest = each.newest if curves != "training" else None
         last = newest[1] if newest else float(each.losses[-1]) if len(each.losses) else math.nan
+        if newest:
+            last = median([last, *(r.newest[1] for r in repeats if r.name == each.name and r.newest)])
         if math.isfinite(last):
             ends.append((last, index, each.name))
     scale = inside / (y_range[1] - y_range[0])

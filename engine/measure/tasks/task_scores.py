@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,6 +56,15 @@ def first_solved(looks: Sequence[Evaluation], share: float = SOLVED) -> int | No
     without one.
     """
     return next((look.step for look in looks if look.task and look.task.validation >= share), None)
+
+
+def median_solved(runs: Sequence[Sequence[Evaluation]]) -> int | None:
+    """Returns the median of `first_solved` over runs of one model with several seeds (of an even number, the
+    lower of the two in the middle); None where that run never solved the task.
+    """
+    steps = [first_solved(looks) for looks in runs]
+    found = statistics.median_low([math.inf if step is None else step for step in steps])
+    return None if math.isinf(found) else int(found)
 
 
 def task_curve(metrics: Mapping[str, Any]) -> TaskCurve:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from statistics import median
 
 import numpy as np
 import pandas as pd
@@ -10,8 +11,7 @@ import streamlit as st
 
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import CheckpointError
-from engine.experiments.lab_races import RUNGS, shipped
-from engine.experiments.ladder_gains import losses
+from engine.experiments.lab_races import rung_losses
 from engine.measure.tasks.ladder import (
     KINDS,
     WIDTHS,
@@ -81,8 +81,8 @@ def _measured_more(seed: int) -> None:
 
 
 def _losses() -> Mapping[str, float]:
-    """Returns the losses of the stored race of all rungs; nothing where its file is missing or broken."""
+    """Returns the rungs' losses, medians over seeds; nothing where their file is missing or broken."""
     try:
-        return losses(shipped(RUNGS).runs)
+        return {name: median(over) for name, over in rung_losses().items()}
     except CheckpointError:
         return {}

@@ -14,8 +14,7 @@ SCALING_QUESTION = "Why divide by the square root of d_k?"
 SEED_HINT = "Another seed draws another query and other keys."
 SCALING_SETTING = (
     "One random query, 16 random keys; every entry normal with variance 1. This is about the formula,"
-    " whatever"
-    " the model."
+    " whatever the model."
 )
 
 
@@ -35,16 +34,14 @@ def scaled(query: SampleQuery) -> str:
     """Says what the same scores become, both ways (Markdown)."""
     if query.width == 1:
         return (
-            "At d_k = 1 there is nothing to divide: both sides give the best key"
-            f" **{query.most_plain:.1%}**. Make d_k larger."
+            f"At d_k = 1 there is nothing to divide: both sides give the best key **{query.most_plain:.1%}**."
+            " Make d_k larger."
         )
     then = "so the softmax saturates: one key takes" if query.most_plain > 0.9 else "and one key takes"
     return (
         f"A dot product of {query.width} terms has standard deviation √{query.width} = {query.spread:.1f},"
-        f" {then}"
-        f" **{query.most_plain:.1%}** of the weight. Dividing by √d_k restores a spread of 1 at any width,"
-        " and"
-        f" that key gets **{query.most_scaled:.1%}**."
+        f" {then} **{query.most_plain:.1%}** of the weight. Dividing by √d_k restores a spread of 1 at any"
+        f" width, and that key gets **{query.most_scaled:.1%}**."
     )
 
 
@@ -54,8 +51,7 @@ SCALING_CURVES = (
 )
 SCALING_CURVES_ALT = (
     "Four panels over d_k: spread of the scores, entropy of the softmax and two sizes of its gradient,"
-    " without"
-    " and with the chosen scale."
+    " without and with the chosen scale."
 )
 
 
@@ -68,27 +64,28 @@ def gradients(crossing: int | None) -> str:
     )
     return (
         "**Is the gradient without the scale not larger?** At first, yes: its norm ‖∂p/∂s‖ counts the few"
-        " keys"
-        f" that still compete, and those react strongly. {first} That is no argument against the scale: the"
-        " *mean* slope, over all keys, falls from the start, so most keys get no gradient, and training makes"
-        " the scores larger still."
+        f" keys that still compete, and those react strongly. {first} That is no argument against the scale:"
+        " the *mean* slope, over all keys, falls from the start, so most keys get no gradient, and training"
+        " makes the scores larger still."
     )
 
 
 SCALING = Words(
     see=(
-        "The same 16 scores twice. Left, the softmax takes them unscaled; right, divided by √d_k. The"
-        " softmax turns a gap of 8 into a factor of e⁸ ≈ 3,000."
+        "The same 16 scores twice. Left, the softmax takes them unscaled; right, divided by √d_k. The softmax"
+        " turns a gap of 8 into a factor of e⁸ ≈ 3,000."
     ),
     why=(
-        "A softmax that is saturated at initialisation hardly learns: where one weight is 1, changing a"
-        " score changes almost nothing, so gradients vanish (Vaswani et al. 2017, 3.2.1)."
+        "A softmax that is saturated at initialisation hardly learns: where one weight is 1, changing a score"
+        " changes almost nothing, so gradients vanish (Vaswani et al. 2017, 3.2.1)."
     ),
     attempt=(
         "Move d_k from 1 to 512: left, one key takes ever more weight; right, little changes. In “Measure"
-        " it”,"
-        " set"
-        " the scale to 1/d_k: now wide heads start out almost uniform instead."
+        " it”, set the scale to 1/d_k: now wide heads start out almost uniform instead."
+    ),
+    texts=(
+        "A coding lab prints softmax(14, 0, …) as (0.9999, 0.00003, …). A score that is 14 lower has e⁻¹⁴ ="
+        " 8.3 × 10⁻⁷ of the weight; *By hand* has the arithmetic."
     ),
 )
 
@@ -102,9 +99,9 @@ SELF_SHOWS = {"weights": "weights", "scores": "scores"}
 SELF_DRAW = "Seed"
 OWN, OTHERS, KEPT = "score with itself", "score with others (size)", "weight that stays"
 SELF_MEASURED = (
-    "Untrained models: embeddings drawn from N(0, 1), matrices from N(0, 1/width). A score is q · k /"
-    " √width. *Size* is the root of the mean square. The weight that stays counts further copies of the"
-    " same character as itself."
+    "Untrained models: embeddings drawn from N(0, 1), matrices from N(0, 1/width). A score is q · k / √width."
+    " *Size* is the root of the mean square. The weight that stays counts further copies of the same"
+    " character as itself."
 )
 TRAINED = ("last", "similarity", "two-matrices", "attention-1")  # rungs, with 64 numbers
 
@@ -125,10 +122,8 @@ def self_answer(terms: Sequence[SelfTerm]) -> str:
     raw, _, two = terms
     return (
         f"Raw similarity attends to itself: **{raw.self_weight:.0%}** of a character's weight, since its"
-        " score with"
-        f" itself is **{raw.self_score:.1f}** and with others about {raw.other_score:.1f}. Separate W_Q and"
-        " W_K break"
-        f" that: **{two.self_weight:.0%}**."
+        f" score with itself is **{raw.self_score:.1f}** and with others about {raw.other_score:.1f}."
+        f" Separate W_Q and W_K break that: **{two.self_weight:.0%}**."
     )
 
 
@@ -138,17 +133,16 @@ def self_trained(losses: Mapping[str, float]) -> str:
         return ""
     last, similar, apart, residual = (f"{losses[name]:.2f}" for name in TRAINED)
     return (
-        f"Trained, raw similarity learns no more than a bigram: **{similar}** against {last} nats. Queries"
-        f" and"
-        f" keys lose the current character: **{apart}**; a residual brings it back: {residual}."
+        "In the ladder vectors start small and all about equally similar, so raw similarity stays close to an"
+        f" average: **{similar}** nats, where a bigram reaches {last}. Queries and keys gain something:"
+        f" **{apart}**; a residual brings the current character back: {residual}."
     )
 
 
 SELF_BY_HAND = (
     "$e \\cdot e = \\sum_i e_i^2$ is a sum of $d$ squares, each 1 on average: it is about $d$, and divided by"
     " $\\sqrt{d}$ about $\\sqrt{d}$: 16 at $d = 256$. $e \\cdot f$ with another token is a sum of $d$"
-    " products"
-    " whose mean is 0: divided by $\\sqrt{d}$ it spreads by about 1, whatever $d$ is.\n\n"
+    " products whose mean is 0: divided by $\\sqrt{d}$ it spreads by about 1, whatever $d$ is.\n\n"
     "With one matrix $W$ for both sides, $(eW) \\cdot (eW) = |eW|^2$ is still a square, never negative and"
     " largest for the token itself. With two, $(eW_Q) \\cdot (eW_K)$ is a product like any other.\n\n"
     "A third matrix, $W_V$, separates *which token is found* from *what it delivers*: in “the cat sat on the"
@@ -157,14 +151,14 @@ SELF_BY_HAND = (
 SELF = Words(
     see=(
         "Three models before any training, reading the same characters: each row shows what one attends to. A"
-        " vector's product with itself is the sum of its squares, about as large as its width; with"
-        " another vector, positive and negative terms cancel."
+        " vector's product with itself is the sum of its squares, about as large as its width; with another"
+        " vector, positive and negative terms cancel."
     ),
     why=(
-        "Divided by √width, the score with itself is still about √width, and the softmax gives it"
-        " everything: the model sees only its last character. One matrix for both sides changes nothing,"
-        " since Wx is compared with Wx. Separate queries and keys remove this bias, and"
-        " training can bring it back where it is useful."
+        "Divided by √width, the score with itself is still about √width, and the softmax gives it everything:"
+        " the model sees only its last character. One matrix for both sides changes nothing, since Wx is"
+        " compared with Wx. Separate queries and keys remove this bias, and training can bring it back where"
+        " it is useful."
     ),
     attempt=(
         "Set the width to 4: how much is left for others? *Rungs* of the Ladder shows what each of the three"

@@ -36,13 +36,19 @@ def draw_cost() -> None:
     fault = choose()
     bug, corpus = _shipped(fault.name), _corpus()
     text = corpus.text[: fault.characters] if fault.characters else None
+    stored = bug.read(text) if bug else None
+
+    def say(views: Sequence[RunView]) -> str:
+        repeats = stored.repeats_of(views) if stored else ()
+        return words.answer(compare_twins(views, corpus.text, repeats))
+
     vocab_size = bug.race.runs[0].spec.model.vocab_size if bug else _vocab_size(text or corpus.text)
     show_race(
         f"fault_{fault.name}",
         fault.title,
         specs(fault, vocab_size, text),
-        say=lambda views: words.answer(compare_twins(views, corpus.text)),
-        stored=bug.read(text) if bug else None,
+        say=say,
+        stored=stored,
         height=HEIGHT,
         beside=partial(_beside, corpus.text),
         more=partial(_more, fault, bug),
@@ -55,7 +61,7 @@ def draw_cost() -> None:
 def _guess(fault: Fault, text: str) -> Guess | None:
     """About another mistake, of which the curves are stored."""
     bug = _shipped(fault.name)
-    return None if bug is None else guesses.next_mistake(fault, compare_twins(bug.race.runs, text))
+    return None if bug is None else guesses.next_mistake(fault, compare_twins(bug.race.runs, text, bug.race.repeats))
 
 
 def choose() -> Fault:
@@ -63,7 +69,7 @@ def choose() -> Fault:
     left, right = st.columns([2, 3], gap="medium", vertical_alignment="center")
     titles = {name: fault.title for name, fault in FAULTS.items()}
     name = widgets.select(
-        "Mistake", titles, CHOSEN, first=FIRST, kind="list", container=left, hint=words.ELSEWHERE
+        "Bug", titles, CHOSEN, first=FIRST, kind="list", container=left, hint=words.ELSEWHERE
     )
     right.code(FAULTS[name].diff.text, language="diff", wrap_lines=True)
     return FAULTS[name]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 from engine.experiments.bug_races import Comparison, Side
 from engine.lab.faults import Fault
 from ui.page_frame import Words
 from ui.text.markdown import safe
+from ui.text.numbers import minus
 from ui.text.tokens import show_characters
 
 QUESTIONS = {"cost": "What does this bug cost?"}
 ELSEWHERE = (
-    "One more bug, causal and padding masks swapped, needs a model that has both: it is trained under"
+    "One more bug, swapped causal and padding masks, needs a model that has both: see"
     " [Cross-attention](/crossattention?cross_view=masks)."
 )
 QUOTED = 24  # letters of what a model writes, in a sentence
@@ -23,19 +26,29 @@ def answer(finding: Comparison) -> str:
         return "Neither run has been evaluated yet."
     if finding.kind == "dies":
         return (
-            f"With the bug training **diverges at step {broken.died:,}**: the loss is NaN. The healthy"
-            f" twin is at **{healthy.loss:.2f}** and writes {quoted(healthy)}."
+            f"With the bug, training **diverges at step {broken.died:,}**: the loss is NaN. The healthy twin"
+            f" is at **{healthy.loss:.2f}** and writes {quoted(healthy)}."
         )
     losses = f"**{broken.loss:.2f}** with the bug, **{healthy.loss:.2f}** healthy"
-    return f"{_verdict(finding)}: loss {losses}. {_texts(healthy, broken)}"
+    return f"{_verdict(finding)}{_spread(finding)}: loss {losses}. {_texts(healthy, broken)}"
 
 
 def _verdict(finding: Comparison) -> str:
+    if finding.kind == "varies":
+        return "Whether this bug costs anything depends on the **seed**"
     if finding.kind == "hides":
         return "The loss does not show this bug"
     if finding.kind == "flatters":
         return "The bug makes the loss look **better**"
     return f"The bug costs **{finding.cost:.2f} nats**"
+
+
+def _spread(finding: Comparison) -> str:
+    """Says by how much the cost varies between seeds."""
+    low, high = min(finding.costs), max(finding.costs)
+    if not finding.repeats or not math.isfinite(low + high):
+        return ""
+    return f" ({minus(f'{low:+.2f}')} to {minus(f'{high:+.2f}')} over {len(finding.costs)} seeds)"
 
 
 def _texts(healthy: Side, broken: Side) -> str:
@@ -63,7 +76,7 @@ def percent(share: float) -> str:
 def written(side: Side, broken: bool) -> str:
     """Returns the heading of what one of the two writes."""
     who = "With the bug" if broken else "Healthy"
-    return f"**{who}** writes · {percent(side.words)} of it in words"
+    return f"**{who}** writes · {percent(side.words)} of it in real words"
 
 
 def explained(fault: Fault) -> Words:
@@ -100,5 +113,5 @@ def pattern_alt(broken: bool, layer: int, head: int) -> str:
 
 
 def no_pattern(broken: bool) -> str:
-    who = "The model with the bug" if broken else "The healthy model"
-    return f"{who} has attention weights that are not finite: there is nothing to draw."
+    who = "the model with the bug" if broken else "the healthy model"
+    return f"The attention weights of {who} are not finite, so there is nothing to draw."

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from statistics import median
 
 from engine.presets.ladder import LADDER
 from ui.figures import specs as go
 from ui.figures.theme import colour
 
-MOST = 3.75  # nats: what is beyond stands at the right edge, with its number
 LINES = {"unigram": "unigram", "bigram": "bigram", "trigram": "trigram"}
 
 
-def rungs(losses: Mapping[str, float], chosen: str, lines: Mapping[str, float]) -> go.Figure:
-    """Draws `losses` (rung -> loss), lowest rung at the bottom; `lines` (n-gram -> loss) across; the chosen
-    rung's step from the one below as a bar.
+def rungs(seeds: Mapping[str, Sequence[float]], chosen: str, lines: Mapping[str, float]) -> go.Figure:
+    """Draws the losses of each rung by seed, lowest rung at the bottom: the median as a point, the range as a
+    thin line; `lines` (n-gram -> loss) across; the chosen rung's step from the one below as a bar.
     """
+    losses = {name: median(over) for name, over in seeds.items()}
     names = list(losses)
     rows = {name: i for i, name in enumerate(names)}
     quiet, loud = colour("quiet"), colour("validation")
     traces = [
         go.Scatter(
-            x=[min(losses[name], MOST) for name in names],
+            x=[losses[name] for name in names],
             y=list(rows.values()),
             mode="markers+text",
-            text=[_written(losses[name]) for name in names],
+            text=[f"{losses[name]:.2f}" for name in names],
             textposition=[_beside(name, chosen, losses) for name in names],
             textfont={"size": 12},
             marker={
@@ -34,6 +35,14 @@ def rungs(losses: Mapping[str, float], chosen: str, lines: Mapping[str, float]) 
             customdata=[f"{LADDER[name].title}: {losses[name]:.3f} nats" for name in names],
             hovertemplate="%{customdata}<extra></extra>",
             cliponaxis=False,
+            error_x={
+                "symmetric": False,
+                "array": [max(over) - losses[name] for name, over in seeds.items()],
+                "arrayminus": [losses[name] - min(over) for name, over in seeds.items()],
+                "thickness": 1.5,
+                "width": 4,
+                "color": quiet,
+            },
         )
     ]
     below = LADDER[chosen].below
@@ -41,7 +50,7 @@ def rungs(losses: Mapping[str, float], chosen: str, lines: Mapping[str, float]) 
         traces.insert(
             0,
             go.Scatter(
-                x=[min(losses[name], MOST) for name in (below, below, chosen)],
+                x=[losses[name] for name in (below, below, chosen)],
                 y=[rows[below], rows[chosen], rows[chosen]],
                 mode="lines",
                 line={"color": loud, "width": 4},
@@ -55,7 +64,10 @@ def rungs(losses: Mapping[str, float], chosen: str, lines: Mapping[str, float]) 
         showlegend=False,
         xaxis={
             "title": {"text": "validation loss (nats per character)"},
-            "range": [min([*losses.values(), 2.0]) - 0.22, MOST + 0.25],
+            "range": [
+                min([*losses.values(), 2.0]) - 0.22,
+                max([*losses.values(), *shown.values(), 3.0]) + 0.25,
+            ],
             "zeroline": False,
         },
         yaxis=go.ticks(
@@ -74,11 +86,7 @@ def rungs(losses: Mapping[str, float], chosen: str, lines: Mapping[str, float]) 
     )
 
 
-def _written(loss: float) -> str:
-    return f"{loss:.2f}" if loss <= MOST else f"diverged: {loss:,.0f}"
-
-
 def _beside(name: str, chosen: str, found: Mapping[str, float]) -> str:
     """The side of a point on which its number is free: not over the chosen step, nor out of the picture."""
     from_right = name == chosen and found[name] < found.get(LADDER[name].below or "", 0.0)
-    return "middle left" if from_right or found[name] > MOST else "middle right"
+    return "middle left" if from_right else "middle right"

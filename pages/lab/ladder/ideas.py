@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from statistics import median
 
 import pandas as pd
 import streamlit as st
 
 from engine.errors import CorpusError
 from engine.experiments.lab_races import RUNGS, SEEDS
-from engine.experiments.ladder_gains import idea, losses
+from engine.experiments.ladder_gains import idea
 from engine.experiments.race_table import standings
 from engine.experiments.stored_races import Stored
 from engine.measure.tasks.ladder import KINDS, lines
@@ -17,7 +18,7 @@ from engine.measure.tasks.text_statistics import baselines
 from engine.presets.ladder import LADDER
 from pages.lab.ladder import words
 from pages.lab.ladder.figures_ideas import rungs
-from pages.lab.ladder.shared import seeds, stored
+from pages.lab.ladder.shared import losses, stored
 from ui import (
     explain,
     race_words,
@@ -34,24 +35,32 @@ FIRST = "positions"
 def draw_ideas() -> None:
     """Draws a point for each rung; beside it the difference from the one below."""
     race = stored(RUNGS)
-    found = losses(race.runs) if race else {}
+    by_seed = losses()
+    medians = {name: median(over) for name, over in by_seed.items()}
     picture, beside = st.columns([3, 2], gap="medium")
     titles = {name: rung.title for name, rung in LADDER.items()}
     with beside:
         name = widgets.select(words.RUNG, titles, "ladder_rung", first=FIRST, kind="list")
         _difference(name)
     with picture:
-        if not found:
+        if not by_seed:
             st.info(words.NOT_STORED)
         plot(
-            rungs(found, name, _lines()),
+            rungs(by_seed, name, _lines()),
             key="ladder_ideas",
             height=HEIGHT,
-            alt=words.ladder_alt(found),
-            data=pd.DataFrame({"rung": [titles[n] for n in found], "nats": list(found.values())}),
+            alt=words.ladder_alt(medians),
+            data=pd.DataFrame(
+                {
+                    "rung": [titles[n] for n in by_seed],
+                    "nats": list(medians.values()),
+                    "lowest": [min(over) for over in by_seed.values()],
+                    "highest": [max(over) for over in by_seed.values()],
+                }
+            ),
             name="rungs",
         )
-    explain.answer(words.idea_answer(idea(name, found, seeds), name, found.get(name)))
+    explain.answer(words.idea_answer(idea(name, by_seed), name, medians.get(name)))
     if race:
         explain.measure_it(_table, race)
 
@@ -91,8 +100,7 @@ def _table(race: Stored) -> None:
     """The race's table, and the rungs with other seeds."""
     st.dataframe(pd.DataFrame(race_words.table(standings(race.runs))), hide_index=True)
     st.caption(race_words.made(race.made))
-    titles = {name: rung.title for name, rung in LADDER.items() if seeds(name)}
-    if titles:
-        st.caption(words.SEEDS)
-        rows = {f"seed {seed}": [seeds(name)[at] for name in titles] for at, seed in enumerate(SEEDS)}
-        st.dataframe(pd.DataFrame({"rung": list(titles.values())} | rows), hide_index=True)
+    st.caption(words.SEEDS)
+    by_seed = losses()
+    rows = {f"seed {seed}": [over[at] for over in by_seed.values()] for at, seed in enumerate(SEEDS)}
+    st.dataframe(pd.DataFrame({"rung": [LADDER[name].title for name in by_seed]} | rows), hide_index=True)

@@ -10,10 +10,11 @@ from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.errors import CorpusError
 from engine.experiments.lab_races import RUNGS, question_specs, rung_specs
-from engine.experiments.ladder_gains import finish
+from engine.experiments.ladder_gains import Finish, finish
 from engine.experiments.race_table import Unit, standings
+from engine.experiments.stored_races import Stored
 from engine.measure.tasks.text_statistics import baselines
-from engine.presets.ladder import FIRST_FOUR, LADDER, RACE_TRAINING
+from engine.presets.ladder import FIRST_FOUR, LADDER, LONG_TRAINING, RACE_TRAINING
 from engine.presets.races import QUESTIONS
 from engine.service.state import RunView
 from pages.lab.ladder import words
@@ -22,7 +23,7 @@ from ui import session, widgets
 from ui.race import show_race
 from ui.text.markdown import safe
 
-STEPS = (150, 300, 600, 1200)
+STEPS = (150, RACE_TRAINING.steps, LONG_TRAINING.steps)
 SECONDS = (5, 15)  # of computing, each
 KEY, TYPED = "ladder_question", "ladder_typed"
 MOST = 8
@@ -38,14 +39,19 @@ def draw_race() -> None:
     if name == RUNGS:
         _rungs(line)
         return
-    question, unit = QUESTIONS[name], _unit(name)
+    question, unit, race = QUESTIONS[name], _unit(name), stored(name)
 
     def say(views: Sequence[RunView]) -> str:
-        return words.compared(name, finish(standings(views), unit, _lines(unit)))
+        return words.compared(name, _finish(views, race, unit, _lines(unit)))
 
-    show_race(
-        f"question_{name}", question.title, question_specs(name), say=say, stored=stored(name), height=HEIGHT
-    )
+    show_race(f"question_{name}", question.title, question_specs(name), say=say, stored=race, height=HEIGHT)
+
+
+def _finish(
+    views: Sequence[RunView], race: Stored | None, unit: Unit, lines: Mapping[str, float]
+) -> Finish | None:
+    """The order of a race, with the other seeds of those runs that are stored."""
+    return finish(standings(views), unit, lines, standings(race.repeats_of(views) if race else ()))
 
 
 def _unit(name: str) -> Unit:
@@ -62,7 +68,7 @@ def _lines(unit: Unit) -> Mapping[str, float]:
 
 
 def _rungs(line: st.delta_generator.DeltaGenerator) -> None:
-    budgets = {f"{n}": f"{n:,} steps" for n in STEPS} | {f"{n}s": words.seconds(n) for n in SECONDS}
+    budgets = {f"{n}": words.steps(n) for n in STEPS} | {f"{n}s": words.seconds(n) for n in SECONDS}
     budget = widgets.select(
         words.BUDGET,
         budgets,
@@ -98,10 +104,12 @@ def _rungs(line: st.delta_generator.DeltaGenerator) -> None:
         seconds=float(budget[:-1]) if by_clock else 0.0,
     )
 
-    def say(views: Sequence[RunView]) -> str:
-        return words.race_answer(finish(standings(views), "nats", lines))
+    race = stored(RUNGS)
 
-    show_race(RUNGS, "The ladder", specs, say=say, stored=stored(RUNGS), height=LOWER)
+    def say(views: Sequence[RunView]) -> str:
+        return words.race_answer(_finish(views, race, "nats", lines))
+
+    show_race(RUNGS, "The ladder", specs, say=say, stored=race, height=LOWER)
 
 
 def _corpus(text: str) -> tuple[str, str | None, Corpus | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.errors import CheckpointError
-from engine.experiments.lab_races import seed_losses, shipped
+from engine.experiments.lab_races import rung_losses, shipped
 from engine.experiments.stored_races import Stored
 
 
@@ -15,9 +15,9 @@ def stored(name: str) -> Stored | None:
         return None
 
 
-def seeds(rung: str) -> tuple[float, ...]:
-    """Returns a rung's losses with several seeds; none where they were not measured."""
+def losses() -> dict[str, tuple[float, ...]]:
+    """Returns the losses of the stored race of all rungs, by seed; nothing where it is missing or broken."""
     try:
-        return seed_losses(rung)
+        return rung_losses()
     except CheckpointError:
-        return ()
+        return {}

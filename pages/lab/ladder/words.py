@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.data.tasks.all import TASKS
-from engine.experiments.ladder_gains import Finish, Idea
+from engine.experiments.ladder_gains import EXPLODED, Finish, Idea
 from engine.experiments.race_table import Standing
 from engine.presets.ladder import LADDER
 from ui.fields import label_of, show
 from ui.page_frame import Words
 
-ASK_IDEAS = "What does each idea buy?"
+ASK_IDEAS = "What does each idea gain?"
 ASK_RACE = "Which choices matter?"
 ASK_RUNGS = "Which rung learns fastest?"
 QUESTION = "Question"
@@ -20,8 +20,8 @@ RUNG = "Rung"
 RUNGS = "Rungs in the race"
 BUDGET = "Budget"
 BUDGET_HINT = (
-    "The same number of steps for all, or the same compute time: then a small rung makes more steps than"
-    " a large one."
+    "The same number of steps for all, or the same compute time, in which a small rung makes more steps than"
+    " a large one. 1,500 steps use batches of 32 instead of 16 and take minutes."
 )
 TEXT = "Text"
 TEXTS = {"shakespeare": "Tiny Shakespeare", "python": "Python manual", "text": "your own"} | {
@@ -33,8 +33,8 @@ YOURS_HINT = (
 )
 TOO_SHORT = "Paste a text of a few thousand characters under **Text**, and press **Race**."
 SELF_TERM = "Why a character attends to itself"
-NOTHING_NEW = "No new code: only a number differs."
-NOT_STORED = "There is no stored race here: `python -m engine.experiments races ladder` makes it."
+NOTHING_NEW = "No new code: only a setting differs."
+NOT_STORED = "The stored race is missing: `python -m engine.experiments races ladder` makes it."
 SEEDS = "The same runs with other seeds: initial weights and batches differ. Validation losses, nats."
 LOWEST = "This is the lowest rung."
 FEW = "Choose at least two rungs."
@@ -43,6 +43,10 @@ EXPLAINED = {"parts": "values", "healthy": "their own matrix", "raw_values": "th
 
 def seconds(count: int) -> str:
     return f"{count} s each"
+
+
+def steps(count: int) -> str:
+    return f"{count:,} steps"
 
 
 def change(field: str, before: object, after: object) -> str:
@@ -62,70 +66,75 @@ def idea_answer(idea: Idea | None, name: str, loss: float | None) -> str:
         return f"The ladder begins with **{rung.title}**{said}. {rung.idea}"
     below = LADDER[str(rung.below)].title
     numbers = f"{idea.before:,.2f} → **{idea.after:,.2f} nats**"
+    seeds = f" with all {idea.seeds} seeds" if idea.seeds > 1 else ""
     said = {
-        "better": f"**{rung.title}** on top of *{below}*: {numbers}, better{_seeds(idea)}.",
-        "worse": f"**{rung.title}** on top of *{below}*: {numbers}, worse{_seeds(idea)}.",
+        "better": f"**{rung.title}** on top of *{below}*: {numbers}, better{seeds}.",
+        "worse": f"**{rung.title}** on top of *{below}*: {numbers}, worse{seeds}.",
         "alike": f"**{rung.title}** on top of *{below}*: {numbers}, within the variation between seeds.",
         "exploded": f"**{rung.title}** on top of *{below}*: {numbers}: it diverges.",
     }[idea.verdict]
-    remark = EXPLODES if idea.verdict == "exploded" else REMARKS.get(name, "")
-    return f"{said} {remark}".rstrip()
+    return f"{said} {REMARKS.get(name, '')}".rstrip()
 
 
-def _seeds(idea: Idea) -> str:
-    return f" with each of {idea.seeds} seeds" if idea.seeds else ""
-
-
-EXPLODES = (
-    "Without a norm the residual stream of eight blocks is so large from the start that training diverges"
-    " at this learning rate."
-)
 REMARKS: Mapping[str, str] = {
-    "mean": "An average loses which character came last, the most informative one.",
-    "similarity": "Each character mostly attends to itself: it is a bigram model again.",
-    "one-matrix": "With one matrix for both Q and K a character still mostly attends to itself.",
-    "two-matrices": "It can now attend elsewhere, and so loses the current character.",
-    "values": "Still no better than a bigram: only the gathered values are passed on, not the character's own"
-    " vector.",
-    "attention-1": "A residual keeps the current character and adds what was gathered.",
+    "mean": "An average loses track of the last character, the most informative one.",
+    "similarity": "Small initial vectors are all about equally similar, so it stays close to an average.",
+    "one-matrix": "A learned matrix makes some characters stand out, but the last one is still diluted.",
+    "values": "Values are learned separately from what is compared; a bigram model is still better.",
+    "attention-1": "The residual keeps the current character and adds what was gathered.",
+    "attention-2": "Without positions or a feed-forward network, depth alone adds nothing here.",
+    "attention-4": "Without positions or a feed-forward network, depth alone adds nothing here.",
+    "attention-8": "Without positions or a feed-forward network, depth alone adds nothing here.",
     "block-1": "The feed-forward network then transforms each position on its own.",
-    "positions": "Without them it sees a bag of characters. No idea above the bigram buys as much.",
+    "block-4": "With feed-forward networks depth pays: each doubling lowers the loss.",
+    "block-8": "With feed-forward networks depth pays: each doubling lowers the loss.",
+    "positions": "Without positions, the model sees a bag of characters, apart from what the mask tells it.",
     "heads": "At width 64, four heads have 16 dimensions each; several heads pay off in larger models.",
-    "norm": "Norms buy depth and high learning rates; at four blocks they only slow the start.",
+    "norm": "Norms buy depth and high learning rates; at four blocks and 500 steps they only slow the start.",
     "modern": "RoPE, RMSNorm, SwiGLU and normalised queries and keys, all at once.",
 }
 
 IDEAS = Words(
     see=(
-        "Each row is a small model, all trained the same way: width 64, context 64 characters, 300 steps."
-        " Its point is the validation loss; dotted lines are count-based n-gram models. The bar is what"
-        " the chosen rung gains over the one below it."
+        "Each row is a small model: width 64, context 64 characters, 500 steps, three seeds. Its point is the"
+        " median validation loss, the thin line the range; dotted lines are count-based n-gram models. The"
+        " bar is the chosen rung's gain over the one below it."
     ),
     why=(
-        "A Transformer is not a single invention. Each part was added to fix something, and here each can"
-        " be left out. Losses are from short runs of a small model: what is small here, norms and heads,"
-        " may matter in a large one."
+        "A Transformer is not a single invention. Each part was added to fix something, and here you can"
+        " leave each one out. Depth pays only with the feed-forward network: compare *Attention ×8* with"
+        " *Full block ×8*. Parts that gain little here, norms and heads, may matter in a large model."
     ),
     attempt=(
-        "Choose *Average* and then *Raw similarity*: why is one so bad and the other a bigram again? Then"
-        " *Positions*. Then race the ones you doubt."
+        "Choose *Average* and then *Attention ×1*: which part brings the last character back? Then *Full"
+        " block ×4* and *Positions*. Then race the ones whose gain you doubt."
+    ),
+    texts=(
+        "A lecture trains these at width 256 for 10,000 steps: attention ×4 reaches a training loss of 1.88,"
+        " full block ×4 1.25, ×8 0.92. The order is the same here, the differences are smaller;"
+        " [Replication](/ladder?ladder_view=lecture) has its numbers. It also starts from N(0, 1) vectors,"
+        " each similar only to itself, so its *raw similarity* is a bigram model again."
     ),
 )
 RACE = Words(
     see=(
-        "The validation loss of each model, all trained on the same batches; they differ in one choice,"
-        " or one rung. Dotted: unigram, bigram and trigram counts."
+        "The validation loss of each model, all trained on the same batches; they differ in one choice, or"
+        " one rung. Thick: the first seed; thin: the others. Labels give the median. Dotted: unigram, bigram"
+        " and trigram counts."
     ),
     why=(
-        "Below the bigram line a model uses more than the last character. A full block without positions"
-        " hardly crosses it in this time; with positions it does.\n\nMost choices matter less than papers"
-        " suggest, at least at this size: the number of heads, or a wider network. Initialisation and the"
-        " position of the norm decide how a deep model starts."
+        "Below the bigram line a model uses more than the last character. Most choices matter less than"
+        " papers suggest, at least at this size: the number of heads, or a wider network. Initialisation and"
+        " the position of the norm decide whether a deep model learns at all."
     ),
     attempt=(
-        "Add *Modern parts*. Take another text. Twice the steps: which curves are still falling?\n\nGo"
-        " from 4 to 12 to 24 blocks with the norm: which one stalls, and at what loss? Differences below"
-        " 0.02 nats are within the variation between seeds."
+        "Add *Modern parts*. Choose another text. Train three times as long: which curves are still"
+        " falling?\n\nGo from 4 to 12 to 24 blocks with the norm: how many seeds stall, and at what loss?"
+    ),
+    texts=(
+        "Textbooks say that deep post-norm diverges without warm-up. Here it stalls near the unigram loss:"
+        " with none of five seeds at 4 blocks, two at 12, three at 24, where a warm-up does not always save"
+        " it. Other seeds train as well as pre-norm."
     ),
 )
 
@@ -135,7 +144,7 @@ def race_answer(finish: Finish | None) -> str:
     if finish is None:
         return BEFORE
     leads = "wins" if finish.complete else "leads so far"
-    ranked = " < ".join(_one(line) for line in finish.order)
+    ranked = " < ".join(_ranked(finish, line) for line in finish.order)
     text = f"**{finish.order[0].name}** {leads}; in nats: {ranked}.{ended_early(finish)}"
     if finish.bigram is None:
         return text
@@ -147,13 +156,19 @@ def race_answer(finish: Finish | None) -> str:
     return f"{text} Below {line}: {who}."
 
 
-def _one(line: Standing) -> str:
-    return f"{line.name} **{line.loss:.2f}**"
+def _ranked(finish: Finish, line: Standing) -> str:
+    return f"{line.name} **{finish.loss(line):.2f}**"
 
 
 CUTS = (
     " A token may be several characters, so nats per token do not compare across tokenizers: bits per"
     " character do."
+)
+
+
+LARGE = (
+    " With embedding and output tables of N(0, 1) and no norms, the first losses are so large that training"
+    " does not recover."
 )
 
 
@@ -163,26 +178,28 @@ def compared(name: str, finish: Finish | None) -> str:
         return BEFORE
     unit = UNITS[finish.unit]
     best, worst = finish.best, finish.worst
-    claim = "The choice matters" if finish.clear else "The choice hardly matters"
+    how = "" if finish.clear else ", within the variation between seeds"
     text = (
-        f"{claim if finish.complete else 'So far'}: **{best.name}** has the lowest loss,"
-        f" **{finish.loss(best):.2f} {unit}**, {worst.name} the highest, {finish.loss(worst):.2f}"
-        f" ({finish.apart:.2f} apart{'' if finish.clear else ', within the variation between seeds'})."
+        f"**{best.name}** {'has' if finish.complete else 'has so far'} the lowest loss,"
+        f" **{finish.loss(best):.2f} {unit}**, {worst.name} the highest, {finish.loss(worst):,.2f}"
+        f" ({f'medians of {finish.seeds} seeds, ' if finish.seeds > 1 else ''}{finish.apart:.2f} apart{how})."
     )
-    text += ended_early(finish)
-    if name.startswith("norms") and finish.unigram is not None:
-        who = [line.name for line in finish.stalled]
-        text += f" {_stalled(who)} {finish.unigram:.2f}."
-    return text + (CUTS if name == "cuts" else "")
+    if name.startswith("norms") and finish.stalled:
+        medians = ", ".join(f"{line.name} {finish.loss(line):.2f}" for line in finish.order)
+        text = f"{_stalled(finish)} {'Medians' if finish.seeds > 1 else 'Losses'}: {medians}."
+    if name == "inits" and finish.loss(worst) > EXPLODED:
+        text += LARGE
+    return text + ended_early(finish) + (CUTS if name == "cuts" else "")
 
 
-def _stalled(who: list[str]) -> str:
-    if not who:
-        return "None is stuck at the unigram loss,"
-    stalls, it = ("stalls", "it has") if len(who) == 1 else ("stall", "they have")
-    names = f"*{who[0]}*" if len(who) == 1 else " and ".join(who)
-    explode = "does not diverge" if len(who) == 1 else "do not diverge"
-    return f"{names} {stalls}, and {explode}: {it} learned little more than character frequencies,"
+def _stalled(finish: Finish) -> str:
+    """Says which runs learned little more than the frequencies of characters, and with how many seeds."""
+    at = f"at the unigram loss ({finish.unigram:.2f})"
+    if finish.seeds == 1:
+        return f"{' and '.join(f'**{name}**' for name in finish.stalled)} stalled {at}."
+    counts = [f"**{name}** with {count} of {finish.seeds} seeds" for name, count in finish.stalled.items()]
+    others = "; the others never do" if len(finish.stalled) < len(finish.order) else ""
+    return f"Stalled {at}: {', '.join(counts)}{others}."
 
 
 BEFORE = "The leader is named here as soon as two runs have been evaluated."

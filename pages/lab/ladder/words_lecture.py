@@ -21,18 +21,17 @@ WROTE = "Written after training"
 WORDS = Words(
     see=(
         "A lecture trains each of these for 10,000 steps: batches of 64 windows of 128 characters of Tiny"
-        " Shakespeare, width 256, one head, no norm, no output matrix, no positions, Adam at 0.0003."
-        " Diamonds are the published losses; points are ours: filled for training text, open for held-out"
-        " text."
+        " Shakespeare, width 256, one head, no norm, no output matrix, no positions, Adam at 0.0003. Diamonds"
+        " are the published losses; points are ours: filled for training text, open for held-out text."
     ),
     why=(
-        "The lecture reports training losses, and 10,000 such steps are more than eighty epochs. A model"
-        " with millions of parameters overfits by then: its training loss keeps falling while its"
-        " validation loss stalls or rises. Only a lower validation loss is better."
+        "The lecture reports training losses, and 10,000 such steps are more than eighty epochs. A model with"
+        " millions of parameters overfits by then: its training loss keeps falling while its validation loss"
+        " stalls or rises. Only a lower validation loss is better."
     ),
     attempt=(
-        "Open *Measure it*: a model of ours, where the two losses diverge. Look at *curves*: a bigram"
-        " model cannot memorise the text, so its two lines stay together."
+        "Open *Measure it*: in a model of ours the two losses separate. Look at *curves*: a bigram model"
+        " cannot memorise the text, so its two lines stay together."
     ),
 )
 
@@ -45,16 +44,15 @@ def answer(experiment: Experiment, overfit: Overfit) -> str:
     deepest = experiment.rungs.get("block-8")
     if deepest is not None and deepest.finished:
         sentences.append(
-            f"Its best, **{last.loss:.2f}** for *{title}*, is a training loss after"
-            f" {experiment.passes:.0f} epochs: here {deepest.train[-1]:.2f}, with a validation loss of"
+            f"Its best, **{last.loss:.2f}** for *{title}*, is a training loss after {experiment.passes:.0f}"
+            f" epochs; here it is {deepest.train[-1]:.2f}, with a validation loss of"
             f" **{deepest.validation[-1]:.2f}**."
         )
     else:
         sentences.append(
-            f"Its best, **{last.loss:.2f}** for *{title}*, is a training loss after"
-            f" **{experiment.passes:.0f} epochs** (not run here). Our `{overfit.name}`, after"
-            f" {overfit.passes[-1]:.0f} epochs, has training loss {overfit.train[-1]:.2f} and validation"
-            f" loss **{overfit.validation[-1]:.2f}**."
+            f"Its best, **{last.loss:.2f}** for *{title}*, is a training loss after **{experiment.passes:.0f}"
+            f" epochs** (not run here). Our `{overfit.name}`, after {overfit.passes[-1]:.0f} epochs, has"
+            f" training loss {overfit.train[-1]:.2f} and validation loss **{overfit.validation[-1]:.2f}**."
         )
     return " ".join(sentences)
 
@@ -62,7 +60,7 @@ def answer(experiment: Experiment, overfit: Overfit) -> str:
 def _agreement(experiment: Experiment) -> str:
     compared = experiment.compared
     if not compared:
-        return "No rung with a published loss has been run to the end here."
+        return "No rung with a published loss has been trained to the end here."
     if len(compared) == 1:
         (name,) = compared
         each = experiment.rungs[name]
@@ -89,9 +87,14 @@ def table(experiment: Experiment) -> dict[str, list[Any]]:
                 each.train[-1] if each else None,
                 each.validation[-1] if each else None,
                 _reached(each),
+                each.numerics.partition(" ")[0] if each else None,
+                each.processor if each else None,
             )
         )
-    names = ("rung", "parameters", "published, training", "ours, training", "ours, held-out", "steps")
+    names = (
+        *("rung", "parameters", "published, training", "ours, training", "ours, held-out", "steps"),
+        *("precision", "processor"),
+    )
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
 
 
@@ -118,8 +121,8 @@ def row_label(name: str, each: Climbed | None) -> str:
 
 def alt(experiment: Experiment) -> str:
     sentences = [
-        f"{LECTURE[name].rung.title}: {each.train[-1]:.2f} training, {each.validation[-1]:.2f}"
-        f" validation, published {_published(name)}"
+        f"{LECTURE[name].rung.title}: {each.train[-1]:.2f} training, {each.validation[-1]:.2f} validation,"
+        f" published {_published(name)}"
         for name, each in experiment.rungs.items()
     ]
     return f"Losses in nats per character. {'; '.join(sentences)}. Not run: {len(experiment.missing)} rungs."
@@ -129,17 +132,19 @@ def made(experiment: Experiment) -> str:
     about = experiment.made
     return (
         f"`{about['command']}`, {safe(str(about['date']))}, on {safe(' and '.join(experiment.processors))}:"
-        f" {safe(str(about['measured']))}. It resumes where it stopped; on a GPU all of it takes minutes."
+        f" {safe(str(about['measured']))}. It resumes where it stopped; on a GPU the whole experiment takes"
+        " minutes."
     )
 
 
 def readings(overfit: Overfit) -> str:
     return (
-        f"`{overfit.name}`, which comes with the app: after {overfit.passes[-1]:.1f} epochs the training"
-        f" loss is {overfit.train[-1]:.2f} and the validation loss {overfit.validation[-1]:.2f}, a gap of"
-        f" {overfit.gap:.2f}. Both still fall here; where the validation loss turns up, overfitting begins."
+        f"`{overfit.name}`, which comes with the app: after {overfit.passes[-1]:.1f} epochs the training loss"
+        f" is {overfit.train[-1]:.2f} and the validation loss {overfit.validation[-1]:.2f}, a gap of"
+        f" {overfit.gap:.2f}. Both still fall here; overfitting begins where the validation loss starts to"
+        " rise."
     )
 
 
 def wrote(each: Climbed) -> str:
-    return f"300 characters at temperature 0.8; the newest sample, at up to {each.steps[-1]:,} steps."
+    return f"300 characters at temperature 0.8: the newest sample, after up to {each.steps[-1]:,} steps."

@@ -19,24 +19,23 @@ APART = "after th and after sh apart by"
 LOSS = "validation loss (nats per character)"
 RUNGS = {name: LADDER[name].title for name in SEEING}
 MEASURED = (
-    "How far apart the two distributions are: total variation distance, half the sum of absolute"
-    " differences, 0 for equal distributions, 1 for no character in common. Shares of the text are"
-    " counted in the training text; those of a model are its mean probabilities at 256 positions of"
-    " held-out text."
+    "How far apart the two distributions are: total variation distance, half the sum of absolute differences,"
+    " 0 for equal distributions, 1 for no character in common. Shares of the text are counted in the training"
+    " text; those of a model are its mean probabilities at 256 positions of held-out text."
 )
 WORDS = Words(
     see=(
-        "What comes next after one character, and after two: its frequency in the text, and its"
-        " probability for the models. The first four charts are what a bigram model can know. In the last"
-        " two it sees only the *h*, so its bars are the same."
+        "What comes next after one character, and after two: its frequency in the text, and its probability"
+        " for the models. The first four charts show what a bigram model can know. In the last two it sees"
+        " only the *h*, so its bars are the same."
     ),
     why=(
-        "The lowest rung has one row per character: what follows it. Training finds what counting would."
-        " To know more, a model must look further back: that is what attention is for."
+        "The lowest rung has one row of logits per character. Training finds what counting would. To know"
+        " more, a model must use earlier characters, which is what attention is for."
     ),
     attempt=(
-        "Set *Attention, 1 layer* beside it: without positions it knows that a *t* occurred, but not that"
-        " it came right before the *h*, so it hardly distinguishes the two."
+        "Compare it with *Attention ×1*: without positions it knows that a *t* occurred, but not that it came"
+        " right before the *h*, so it hardly distinguishes the two."
     ),
 )
 
@@ -67,7 +66,7 @@ def alt(expectations: Expectations, other: str) -> str:
         f" for {name(other)}"
         for given in DOUBLE
     )
-    return f"Shares of the next letter after t, e, a space, a line break, th and sh; {text}."
+    return f"Shares of the next character after t, e, a space, a line break, th and sh; {text}."
 
 
 def made(expectations: Expectations) -> str:

@@ -37,12 +37,13 @@ def draw_order() -> None:
     """Draws the race of both, the stored one until there is another; beside the losses, who
     solves how much.
     """
+    stored = _stored()
     show_race(
         DIGITS,
         "Digit order",
         specs_of(DIGITS),
-        say=words.order,
-        stored=_stored(),
+        say=lambda views: words.order(views, stored.repeats_of(views) if stored else ()),
+        stored=stored,
         height=HEIGHT,
         beside=_solved,
         more=_carries,

@@ -9,7 +9,7 @@ from engine.data.tasks.task import Task
 from engine.experiments.race_table import name_of
 from engine.measure.attention.heads import HeadValue
 from engine.measure.tasks.task_heads import HALF, SourceAttention
-from engine.measure.tasks.task_scores import SOLVED, OutOfTurn, TaskCurve, first_solved
+from engine.measure.tasks.task_scores import SOLVED, OutOfTurn, TaskCurve, median_solved
 from engine.sample.problems import Answered
 from engine.service.state import RunView
 from ui.figures.solved import Solved
@@ -18,67 +18,66 @@ from ui.page_frame import Words
 SOLVE_QUESTION = "Has it learned the rule, or memorised the examples?"
 SOLVE = Words(
     see=(
-        "Above, the share of problems answered completely right: training problems, and held-out ones."
-        " Below, the loss. The dashed line is the floor, the source's entropy: what no model can predict,"
-        " because it is drawn at random."
+        "Above, the share of problems answered completely right: training problems, and held-out ones. Below,"
+        " the loss. The dashed line is the lowest possible loss, the source's entropy: the part that is drawn"
+        " at random, so no model can predict it."
     ),
     why=(
         "For Shakespeare the best possible loss is unknown, and there are no right answers. Here both are"
-        " known exactly: a loss above 0 may be optimal, and solving held-out problems means the model"
+        " known exactly: a loss above 0 may be optimal, and solving held-out problems shows that the model"
         " generalises."
     ),
     attempt=(
-        "Type a problem of your own. Compare Copy with Reverse: the same characters, but one is learned"
-        " in a fraction of the steps. Then train one live, and raise its learning rate."
+        "Type a problem of your own. Compare Copy with Reverse: the same characters, but one is learned in a"
+        " fraction of the steps. Then train one live with a higher learning rate."
     ),
 )
 HEADS_QUESTION = "Which head does the work?"
 HEADS = Words(
     see=(
         "What one head attends to while it reads a problem: each row is a query. Frames mark the sources,"
-        " where the next character of the answer really comes from. The bars: the mean weight that each"
-        " head gives to the sources, over many problems."
+        " where the next character of the answer really comes from. Bars: the mean weight that each head"
+        " gives to the sources, over many problems."
     ),
     why=(
-        "Attention can show the algorithm: a falling diagonal copies, a rising one reverses. A pattern"
-        " alone is no proof, so the head is ablated. Where no head attends to the sources, the model"
-        " solves the problem in another way than we expected."
+        "Attention can show the algorithm: a falling diagonal copies, a rising one reverses. A pattern alone"
+        " is no proof, so the head is ablated. Where no head attends to the sources, the model solves the"
+        " problem in a way that we did not expect."
     ),
     attempt=(
         "Take Reverse, then Copy, then Addition: which digits? Repeat is solved, yet no head attends to a"
-        " source: *Measure it* shows which other rule it uses. The same holds for Sort; how it does that"
-        " has not been measured here. Some heads attend elsewhere and are needed all the same."
+        " source: *Measure it* shows which other rule it uses. The same holds for Sort; how it does that has"
+        " not been measured here. Some heads attend elsewhere, yet are needed."
     ),
 )
 ORDER_QUESTION = "Is addition easier with the ones digit first?"
 ORDER = Words(
     see=(
-        "Two runs that differ only in the order in which the sum is written: as usual, or ones digit"
-        " first. Left the loss, right the share of held-out sums that are completely right."
+        "Two runs that differ only in how the sum is written: as usual, or ones digit first. Left: the loss."
+        " Right: the share of held-out sums that are completely right."
     ),
     why=(
         "Addition works from the right: the ones digit needs two digits, the next one two and a carry."
         " Writing the leading digit first requires all carries in advance (Lee et al. 2023, “Teaching"
-        " arithmetic to small transformers”). *Measure it* asks the shipped models for just these sums."
+        " arithmetic to small transformers”). *Measure it* tests the shipped models on exactly these sums."
     ),
     attempt=(
-        "Race them yourself. One seed proves little: with three digits the lead is some hundred steps,"
-        " and two blocks can attend to all columns at once. Then see under *Heads* which heads attend to"
-        " which digits."
+        "Race them yourself. One seed proves little: with three digits the lead is a few hundred steps, and"
+        " two blocks can attend to all columns at once. Then see under *Heads* which heads attend to which"
+        " digits."
     ),
 )
 GROKKING_QUESTION = "Does it memorise before it generalises?"
 GROKKING = Words(
     see=(
-        "Modular addition (sums on a clock). Some pairs are trained on, the others held out. Above, the"
-        " share of right answers; below, the loss on the answers only, so its floor is 0. The recipe is"
-        " the one that worked: of about ten tried, one seed each, most generalised in part or not at all,"
-        " and none showed a delay as long as the paper's."
+        "Modular addition (sums on a clock). Some pairs are used for training, the others held out. Above,"
+        " the share of right answers; below, the loss on the answers only, so its floor is 0. Of about ten"
+        " recipes tried, one seed each, most generalised in part or not at all, and none showed a delay as"
+        " long as the paper's; this is the one that worked."
     ),
     why=(
-        "Memorising all examples need not be the end of learning: weight decay keeps pushing towards"
-        " smaller weights, and the rule needs smaller ones than a lookup table (Power et al. 2022,"
-        " “Grokking”)."
+        "Memorising all examples need not be the end of learning: weight decay keeps favouring small weights,"
+        " and the rule needs smaller ones than a lookup table (Power et al. 2022, “Grokking”)."
     ),
     attempt="Train it live without weight decay, or with fewer pairs to train on, and compare.",
 )
@@ -92,7 +91,7 @@ STREAM = "What it writes. A piece is wrong where one of its characters can never
 def live(task: Task) -> str:
     """Returns the label of the button."""
     long = "a few minutes" if task.answers_only else "less than a minute"
-    return f"Trains it now, on the Train page: {long} on two cores."
+    return f"Trains it now on the Train page: {long} on two cores."
 
 
 def example(task: Task) -> str:
@@ -125,13 +124,13 @@ def solved(task: Task, share: float, loss: float, floor: float) -> str:
     """Says what a trained model can do."""
     if task.stream:
         return (
-            f"It predicts the most likely next character at **{share:.0%}** of the positions. Its loss"
-            f" ends at **{loss:.3f}** nats; the floor is {floor:.3f}, the entropy of the source."
+            f"It predicts the likeliest next character at **{share:.0%}** of the positions. Its final loss is"
+            f" **{loss:.3f}** nats; the lowest possible is {floor:.3f}, the entropy of the source."
         )
-    why = "the answer follows from the question" if task.answers_only else "what is asked is random"
+    why = "the answer follows from the question" if task.answers_only else "the questions are random"
     return (
-        f"It solves **{percent(share)}** of the held-out problems. Its loss ends at **{loss:.3f}**"
-        f" nats; no model gets below {floor:.3f}, because {why}."
+        f"It solves **{percent(share)}** of the held-out problems. Its final loss is **{loss:.3f}** nats; no"
+        f" model can get below {floor:.3f}, because {why}."
     )
 
 
@@ -173,13 +172,12 @@ def floor_by_hand(task: Task, context: int, floor: float) -> str:
     if task.stream:
         return (
             f"Given the two characters before it, the next has entropy {task.entropies[-1]:.4f} nats (the"
-            f" entropy rate); the first character of a window has only one before it:"
-            f" {task.entropies[0]:.4f}. Over a window of"
-            f" {context}: $({task.entropies[0]:.4f} + {context - 1} \\cdot {task.entropies[-1]:.4f}) /"
-            f" {context} = {floor:.4f}$."
+            " entropy rate); the first character of a window has only one before it:"
+            f" {task.entropies[0]:.4f}. Over a window of {context}: $({task.entropies[0]:.4f} + {context - 1}"
+            f" \\cdot {task.entropies[-1]:.4f}) / {context} = {floor:.4f}$."
         )
     if task.answers_only:
-        return "Only the answer counts in the loss, and it follows from the question: the floor is $0$."
+        return "Only the answer counts in the loss, and it follows from the question, so the floor is $0$."
     return (
         f"Nats at each of the {task.length} positions of a problem, the line break last:"
         f" {', '.join(f'{entropy:.2f}' for entropy in task.entropies)}. Their mean is the floor,"
@@ -207,12 +205,12 @@ def does_it(head: str, score: float, even: float, without: float, whole: float) 
     """Says what a head does, and what is left without it."""
     if score < HALF:
         return (
-            f"No clear source: head **{head}** gives only **{score:.0%}** of its weight to the answer's"
-            f" sources (uniform: {even:.0%}). Without it **{without:.0%}** of the problems are solved"
-            f" instead of {whole:.0%}."
+            f"No head clearly attends to the sources: **{head}** gives only **{score:.0%}** of its weight to"
+            f" the answer's sources (uniform: {even:.0%}). Without it **{without:.0%}** of the problems are"
+            f" solved instead of {whole:.0%}."
         )
     return (
-        f"Head **{head}** finds the source of each character of the answer: **{score:.0%}** of its weight"
+        f"Head **{head}** attends to the source of each answer character: **{score:.0%}** of its weight"
         f" (uniform: {even:.0%}). Without it **{without:.0%}** of the problems are solved instead of"
         f" {whole:.0%}."
     )
@@ -233,23 +231,34 @@ def heads_method(task: Task, scored: SourceAttention, problems: int) -> str:
 def turns(out_of_turn: OutOfTurn) -> str:
     """Says by which rule a model repeats."""
     return (
-        f"Repeating does not need the source: in a cycle of different characters, the next one is also"
-        f" the least recently used. A character out of turn separates the two rules. After"
-        f" {out_of_turn.probes} such cycles the model predicts the least recently used character in"
-        f" **{out_of_turn.longest:.0%}**, and the one that followed before in **{out_of_turn.after:.0%}**."
+        "Repeating does not require the source: in a cycle of different characters, the next one is also the"
+        f" least recently used. A character out of turn separates the two rules. After {out_of_turn.probes}"
+        f" such cycles the model predicts the least recently used character in **{out_of_turn.longest:.0%}**,"
+        f" and the one that followed last time in **{out_of_turn.after:.0%}**."
     )
 
 
-def order(views: Sequence[RunView]) -> str:
-    """Says which run first had nearly all new sums right, and when; of the others, what they have now."""
-    firsts = {name_of(view): first_solved(view.history.evaluations) for view in views}
+def order(views: Sequence[RunView], repeats: Sequence[RunView] = ()) -> str:
+    """Says which run first had nearly all new sums right, and when; of the others, what they have now.
+    `repeats` are the same with other seeds: then a step is the median over seeds.
+    """
+    over = {
+        name_of(view): [
+            each.history.evaluations for each in (view, *repeats) if name_of(each) == name_of(view)
+        ]
+        for view in views
+    }
+    firsts = {name: median_solved(runs) for name, runs in over.items()}
     solved = sorted((step, name) for name, step in firsts.items() if step is not None)
+    seeds = len(next(iter(over.values()), ()))
     sentences = []
     if solved:
         (step, first), others = solved[0], solved[1:]
         later = "".join(f", {other - step:,} steps before *{name}*" for other, name in others if other > step)
+        median_of = f" (median of {seeds} seeds)" if seeds > 1 else ""
         sentences.append(
-            f"*{first}* is learned first: {SOLVED:.0%} of held-out sums are right at step **{step:,}**{later}"
+            f"*{first}* is learned first: {SOLVED:.0%} of held-out sums are right at step"
+            f" **{step:,}**{median_of}{later}"
         )
     for view in views:
         newest = view.history.evaluations[-1] if view.history.evaluations else None
@@ -268,14 +277,13 @@ def carries(shares: Mapping[str, Mapping[bool, tuple[int, float]]], problems: in
     """Says where the models that come with the app still go wrong."""
     said = [
         f"{name}: **{on[True][1]:.1%}** right where a carry propagates ({on[True][0]} sums),"
-        f" {on[False][1]:.1%}"
-        " elsewhere."
+        f" {on[False][1]:.1%} elsewhere."
         for name, on in shares.items()
     ]
     return (
-        f"{problems:,} held-out sums, put to the shipped models. A carry propagates where the digits of a"
-        f" column add to nine and one is carried into it, as in 045 + 157: only then does a digit"
-        f" depend on more than its own column and the next. {' '.join(said)}"
+        f"{problems:,} held-out sums, given to the shipped models. A carry propagates where the digits of a"
+        " column add up to nine and a one is carried into it, as in 045 + 157: only then does a digit depend"
+        f" on more than its own column and the next. {' '.join(said)}"
     )
 
 
@@ -289,21 +297,21 @@ def grokking_alt(curve: TaskCurve) -> str:
 def grokked(by_heart: int | None, understood: int | None, curve: TaskCurve) -> str:
     """Says when it memorised its sums, and when it generalised."""
     if by_heart is None:
-        return f"At its end it solves **{curve.train_solved[-1]:.0%}** of its training sums."
+        return f"At the end it solves **{curve.train_solved[-1]:.0%}** of its training sums."
     first = f"After **{by_heart:,}** steps it has memorised {SOLVED:.0%} of its training sums"
     if understood is None:
-        return f"{first}; of the held-out ones it never solves more than **{curve.best_solved:.0%}**."
+        return f"{first}; it never solves more than **{curve.best_solved:.0%}** of the held-out ones."
     early = curve.solved_after(by_heart)
     return (
         f"{first}, but solves only **{early:.0%}** of the held-out ones. It generalises after"
-        f" **{understood:,}** steps, with {SOLVED:.0%} of those right."
+        f" **{understood:,}** steps, when {SOLVED:.0%} of those are right."
     )
 
 
 def grokking_recipe(task: Task, metrics: Mapping[str, Any], train: int, validation: int) -> str:
     settings = metrics["train"]
     return (
-        f"**{train:,}** pairs are trained on and **{validation:,}** held out; a + b and b + a are on the same"
-        f" side. Weight decay **{settings['weight_decay']:g}**, learning rate {settings['learning_rate']:g},"
-        f" {settings['batch_size']} sums a step, seed {settings['seed']}."
+        f"**{train:,}** pairs are used for training and **{validation:,}** held out; a + b and b + a are"
+        f" always in the same split. Weight decay **{settings['weight_decay']:g}**, learning rate"
+        f" {settings['learning_rate']:g}, {settings['batch_size']} sums per step, seed {settings['seed']}."
     )

@@ -79,7 +79,7 @@ def test_the_grid_is_the_file(name: str, drawn: dict[str, Drawn]) -> None:
     asked = [found for found in ROWS[name]["findings"].values() if found[0] != "not applicable"]
     answer = said(page)
     if name == HEALTHY:
-        assert f"none of {len(asked)} checks fires" in answer
+        assert f"none of the {len(asked)} checks fails" in answer
         return
     assert f"**{len(failed(name))} of the {len(asked)} checks**" in answer
     quickest = min(failed(name), key=lambda check: CHECKS[check].minutes)
@@ -185,7 +185,7 @@ def run(manager: StageManager) -> str:
 def test_a_bug_that_is_put_in_is_found(manager: StageManager) -> None:
     page = opened("doctor", model=run(manager), doctor_bug="transposed_mask", measure="true")
     answer = said(page)
-    assert "checks fail.** Future tokens" in answer and "the model sees what it should guess" in answer
+    assert "checks fail.** Future tokens" in answer and "the model sees what it should predict" in answer
     healthy = said(opened("doctor", model=run(manager), doctor_check="spread"))
     assert CHECKS["spread"].question in healthy and "Future tokens: Replacing" not in healthy
 
@@ -206,7 +206,7 @@ def test_what_is_found_so_far_stands_there_while_the_rest_is_done(
     monkeypatch.setattr("pages.lab.faults.doctor.examine", examine)
     page = opened("doctor", model=run(manager))
     go.set()
-    assert "So far **1 of 1 checks** pass" in said(page) and CHECKS["future"].title in said(page)
+    assert "So far **1 of 1 checks** have passed" in said(page) and CHECKS["future"].title in said(page)
 
 
 STORED = json.loads(STORY.read_text("utf-8"))
@@ -326,12 +326,23 @@ def side(loss: float, text: str = "thou art", share: float = 0.5, died: int | No
         (side(2.11), "The loss does not show this bug: loss **2.11** with the bug, **2.10** healthy."),
         (
             side(3.3, died=31),
-            "With the bug training **diverges at step 31**: the loss is NaN.",
+            "With the bug, training **diverges at step 31**: the loss is NaN.",
         ),
     ],
 )
 def test_the_answer_says_what_the_loss_says(broken: Side, wanted: str) -> None:
     assert words_bugs.answer(Both(side(2.1), broken)).startswith(wanted)
+
+
+def test_the_answer_says_how_the_cost_varies_between_seeds() -> None:
+    answer = words_bugs.answer(Both(side(2.1), side(2.6), ((2.0, 2.62), (2.2, 2.48))))
+    assert answer.startswith(
+        "The bug costs **0.50 nats** (+0.28 to +0.62 over 3 seeds): loss **2.60** with the bug"
+    )
+    answer = words_bugs.answer(Both(side(2.1), side(2.6), ((2.0, 2.62), (2.2, 2.18))))
+    assert answer.startswith(
+        "Whether this bug costs anything depends on the **seed** (−0.02 to +0.62 over 3 seeds): loss"
+    )
 
 
 def test_the_answer_quotes_both_and_their_share_of_words() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,7 @@ def test_the_head_that_reverses(manager: StageManager, drawn: dict[str, Any]) ->
     layer, head = np.unravel_index(sums.argmax(), sums.shape)
     answer = said(page)
     assert (
-        f"Head **{layer}.{head}** finds the source of each character of the answer: **{sums.max():.0%}**"
+        f"Head **{layer}.{head}** attends to the source of each answer character: **{sums.max():.0%}**"
         in answer
     )
     even = np.mean([1 / (10 + i) for i in range(8)])
@@ -135,12 +136,19 @@ def test_the_head_that_reverses(manager: StageManager, drawn: dict[str, Any]) ->
 
 def test_which_order_of_digits_is_learned_first(manager: StageManager, drawn: dict[str, Any]) -> None:
     stored = json.loads((ROOT / "checkpoints" / "races" / "digits.json").read_text())["runs"]
-    firsts = [next(e["step"] for e in run["looks"] if e["task"]["validation"] >= 0.95) for run in stored]
+    repeats = json.loads((ROOT / "checkpoints" / "races" / "digits.json").read_text())["repeats"]
+    firsts = [
+        median(
+            next(e["step"] for e in each["looks"] if e["task"]["validation"] >= 0.95)
+            for each in (run, *(other for other in repeats if other["name"] == run["name"]))
+        )
+        for run in stored
+    ]
     answer = said(opened("order"))
     assert firsts[1] < firsts[0]  # the last digit first
     assert (
-        f"*{stored[1]['name']}* is learned first: 95% of held-out sums are right at step **{firsts[1]:,}**,"
-        f" {firsts[0] - firsts[1]:,} steps before *{stored[0]['name']}*." in answer
+        f"*{stored[1]['name']}* is learned first: 95% of held-out sums are right at step **{firsts[1]:,}**"
+        f" (median of 3 seeds), {firsts[0] - firsts[1]:,} steps before *{stored[0]['name']}*." in answer
     )
     for trace, run in zip(drawn["order_solved"].traces, stored, strict=True):
         assert list(trace["y"]) == [e["task"]["validation"] for e in run["looks"]]
@@ -182,7 +190,7 @@ def test_repeat_follows_another_rule_than_induction(manager: StageManager) -> No
     found = checkpoints.load(ROOT / "checkpoints" / "tasks" / "repeat")
     counted = out_of_turn(found.model, found.tokenizer, TASKS["repeat"].alphabet)
     assert f"least recently used character in **{counted.longest:.0%}**" in answer and counted.longest > 0.6
-    assert f"followed before in **{counted.after:.0%}**" in answer and counted.after < 0.1
+    assert f"followed last time in **{counted.after:.0%}**" in answer and counted.after < 0.1
     assert "least recently used" not in said(opened("heads", task="copy", measure="true"))
 
 
@@ -194,7 +202,7 @@ def test_grokking_says_what_its_curve_holds(manager: StageManager, drawn: dict[s
     answer = said(page)
     assert f"After **{by_heart['step']:,}** steps it has memorised 95% of its training sums" in answer
     assert (
-        f"only **{by_heart['solved']:.0%}**" in answer and f"**{rule['step']:,}** steps, with 95%" in answer
+        f"only **{by_heart['solved']:.0%}**" in answer and f"**{rule['step']:,}** steps, when 95%" in answer
     )
     assert by_heart["step"] * 2 < rule["step"]
     assert drawn["grokking"].layout["xaxis"]["type"] == "log"

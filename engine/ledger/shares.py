@@ -184,18 +184,16 @@ class Line:
 
 
 def quick_reference(c: ResolvedConfig) -> tuple[Line, ...]:
-    """Returns seven rows, in the order in which data meets the parts. The parameters add up to
-    the model's.
-    """
+    """Returns seven rows, one for each kind of part. The parameters add up to the model's."""
     counts = component_parameters(c)
     stream = (c.context, c.d_model)
     norms = ("norm_embed", "norm1", "norm2", "norm_final")
     return (
         Line("embedding", stream, counts["embedding"]),
         Line("position", stream, counts["position"]),
-        Line("norm", stream, sum(counts.get(name, 0) for name in norms)),
-        Line("scores", (c.n_heads, c.context, c.context), 0),
         Line("attention", stream, counts["attention"]),
         Line("feedforward", stream, counts["feedforward"]),
+        Line("norm", stream, sum(counts.get(name, 0) for name in norms)),
+        Line("residual", stream, 0),
         Line("unembedding", (c.context, c.vocab_size), counts["unembedding"]),
     )

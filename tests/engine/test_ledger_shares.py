@@ -253,7 +253,7 @@ def test_seven_rows_add_up(name: str) -> None:
     rows = quick_reference(c)
     assert len(rows) == 7 and sum(row.parameters for row in rows) == ledger(c).total
     shapes = {row.part: row.shape for row in rows}
-    assert shapes["scores"] == (c.n_heads, c.context, c.context)
+    assert shapes["attention"] == shapes["residual"] == (c.context, c.d_model)
     assert shapes["unembedding"] == (c.context, c.vocab_size) and shapes["feedforward"] == (
         c.context,
         c.d_model,

@@ -1,4 +1,4 @@
-"""The quick reference: each part's formula, the shape of what it makes, and its parameters."""
+"""The quick reference: each part's role, formula, output shape and parameters, and today's choice."""
 
 from __future__ import annotations
 
@@ -27,17 +27,20 @@ def draw_quick() -> None:
     c = ONE_STACK[name].model.resolved()
     rows = quick_reference(c)
     explain.answer(words.most_of(titles[name], rows))
-    st.table(
-        pd.DataFrame(
-            {
-                "formula": [words.FORMULAS[row.part] for row in rows],
-                "parameters": [f"{row.parameters:,}" if row.parameters else "none" for row in rows],
-                "makes": [_shape(row) for row in rows],
-            },
-            index=[words.PARTS[row.part] for row in rows],
-        ),
-        border="horizontal",
-    )
+    with st.container(key="whole_words"), st.container(key="reference_parts"):
+        st.table(
+            pd.DataFrame(
+                {
+                    "role": [words.ROLES[row.part][0] for row in rows],
+                    "formula": [words.FORMULAS[row.part] for row in rows],
+                    "parameters": [f"{row.parameters:,}" if row.parameters else "none" for row in rows],
+                    "output": [_shape(row) for row in rows],
+                    "today": [words.ROLES[row.part][1] for row in rows],
+                },
+                index=[words.PARTS[row.part] for row in rows],
+            ),
+            border="horizontal",
+        )
     st.caption(words.SIZES)
     explain.by_hand(_exact, formulas(c))
 

@@ -58,9 +58,8 @@ TWO = Words(
     see=(
         "The model chosen above on the text above, or a small one with odd sizes and weights drawn by chance,"
         " in the engine and in a second program. Each point is the residual stream at one position: how far"
-        " the"
-        " two are apart there, at the number where they differ most. Above 1 it is counted as a share of the"
-        " largest number at that position, since float32 keeps about seven digits."
+        " the two are apart there, at the number where they differ most. Above 1 it is counted as a share of"
+        " the largest number at that position, since float32 keeps about seven digits."
     ),
     why=(
         "A wrong model often still writes passable text. Held against a second program it cannot hide: what"
@@ -123,8 +122,7 @@ def differ(comparison: Comparison, first: Difference) -> str:
 def along_alt(far: str, tolerance: float) -> str:
     return (
         "Points on a logarithmic scale: the largest difference between the two programs at each position of"
-        " the"
-        f" residual stream, {far} at most, beside the tolerance {tolerance:g}."
+        f" the residual stream, {far} at most, beside the tolerance {tolerance:g}."
     )
 
 
@@ -157,13 +155,12 @@ NO_LIBRARY = (
 EXPORT = Words(
     see=(
         "Two ways out. Hugging Face's layout, if a family there can say what this model is: then"
-        " `transformers`"
-        " opens it. And one file of PyTorch, cut out of this app's own source, which can say them all. Of an"
-        " encoder-decoder both halves go along; it has this app's own folder, too."
+        " `transformers` opens it. And one file of PyTorch, cut out of this app's own source, which can say"
+        " them all. Of an encoder-decoder both halves go along; it has this app's own folder, too."
     ),
     why=(
-        "What you trained here is yours. It opens elsewhere, without this app, and gives the same logits:"
-        " the tests open each kind and compare."
+        "What you trained here is yours. It opens elsewhere, without this app, and gives the same logits: the"
+        " tests open each kind and compare."
     ),
     attempt=(
         "Train a model with squared ReLU, RoPE and QK-norm: no family has all three, and the page says which"
@@ -178,8 +175,8 @@ NAMES = {  # what an activation is, for a sentence
     "q": "the queries",
     "k": "the keys",
     "v": "the values",
-    "q_rot": "the queries, once they are turned",
-    "k_rot": "the keys, once they are turned",
+    "q_rot": "the queries, rotated",
+    "k_rot": "the keys, rotated",
     "scores": "the scores",
     "pattern": "the attention pattern",
     "z": "the weighted sum of values",
@@ -225,32 +222,43 @@ def packed(plan: Plan | str, size: str, dtype: str) -> str:
 # Quick reference --------------------------------------------------------------------------------
 
 PARTS = {
-    "embedding": "Embedding",
+    "embedding": "Token embedding",
     "position": "Positions",
-    "norm": "Norms",
-    "scores": "Attention weights",
-    "attention": "Attention",
+    "attention": "Self-attention",
     "feedforward": "Feed-forward",
-    "unembedding": "Unembedding",
+    "norm": "Norm",
+    "residual": "Residual stream",
+    "unembedding": "Output head",
+}
+# part -> (its role, what most decoders of today choose)
+ROLES = {
+    "embedding": ("id → vector", "learned table (V, d)"),
+    "position": ("inject order", "RoPE"),
+    "attention": ("mix positions", "causal, grouped heads (GQA)"),
+    "feedforward": ("compute per position", "SwiGLU, 8/3 d wide"),
+    "norm": ("keep one scale", "RMSNorm, before each sublayer"),
+    "residual": ("carry information", "identity path, only added to"),
+    "unembedding": ("vector → logits", "linear; tied in small models"),
 }
 FORMULAS = {
     "embedding": "$x = E[t]$",
     "position": "$x + P$, or $q$ and $k$ rotated by their position",
-    "norm": (
-        "$g \\odot (x - \\mu) / \\sigma + b$; RMSNorm without $\\mu$ and $b$; DyT: $g \\odot"
-        " \\tanh(\\alpha x) + b$"
-    ),
-    "scores": "$A = \\mathrm{softmax}(q k^\\top / \\sqrt{d_{head}} + M)$",
-    "attention": "$x + (A v)\\, W_O$",
-    "feedforward": "$x + f(x W_1)\\, W_2$",
+    "attention": "$\\mathrm{softmax}(q k^\\top / \\sqrt{d_{head}} + M)\\, v\\, W_O$",
+    "feedforward": "$f(x W_1)\\, W_2$",
+    "norm": "$g \\odot (x - \\mu) / \\sigma + b$; RMSNorm without $\\mu$ and $b$",
+    "residual": "$x + f(\\mathrm{norm}(x))$; in 2017 $\\mathrm{norm}(x + f(x))$",
     "unembedding": "$\\mathrm{norm}(x)\\, W_U$, then softmax",
 }
-SIZES = "Shapes for one text as long as the context: (token, width), for the weights (head, query, key)."
+SIZES = "Shapes for one text as long as the context: (token, width), at the end (token, vocabulary)."
 QUICK = Words(
-    see="A row for each part: what it computes, the shape of what it makes, its parameters in all blocks.",
+    see=(
+        "A row for each part: what it is for, its formula, its output shape and its parameters in all blocks;"
+        " at the right, what most decoders since 2023 choose (Llama 2, Mistral, Gemma)."
+    ),
     why=(
-        "These seven rows are the whole model. "
-        "All blocks have the same structure, so the rows do not grow with its depth."
+        "These seven rows are the whole model. Five are the ingredients of a block: attention, feed-forward"
+        " network, norms, the residual stream that both add to, and positions, which today enter at queries"
+        " and keys. All blocks have the same structure, so the rows do not grow with depth."
     ),
     attempt="Go from GPT-2 small to GPT-3: not a formula changes, only numbers.",
 )
@@ -261,6 +269,6 @@ def most_of(title: str, rows: tuple[Line, ...]) -> str:
     largest = max(rows, key=lambda row: row.parameters)
     total = sum(row.parameters for row in rows)
     return (
-        f"Seven rows are all of {title}'s {total:,} parameters; the largest is"
-        f" {PARTS[largest.part].lower()} with **{percent(largest.parameters, total)}**."
+        f"Seven rows are all of {title}'s {total:,} parameters; the largest is {PARTS[largest.part].lower()}"
+        f" with **{percent(largest.parameters, total)}**."
     )

@@ -26,8 +26,7 @@ BEFORE = Words(
         "How much the last output changes when a token further back does, as a share of what its neighbour"
         " does. A recurrent layer carries it on step by step, and each step multiplies it by a matrix."
         " Attention attends to every position at once. An LSTM adds to a cell state instead of replacing it:"
-        " the"
-        " idea that a residual stream carries to all layers."
+        " the idea that a residual stream carries to all layers."
     ),
     why=(
         "Translation was done by recurrent networks that pressed a sentence into one vector. Bahdanau et al."
@@ -45,9 +44,8 @@ def carried_far(layers: Sequence[LayerInfluence]) -> str:
     rnn, attention = (next(layer for layer in layers if layer.layer == kind) for kind in ("rnn", "attention"))
     return (
         f"From the first token to the last, an untrained RNN needs **{rnn.path} sequential steps**, and"
-        f" passes on {number(rnn.left)} of a neighbour's influence; attention needs **{attention.path}**,"
-        " at a"
-        f" ratio of {attention.left:.1f}."
+        f" passes on {number(rnn.left)} of a neighbour's influence; attention needs **{attention.path}**, at"
+        f" a ratio of {attention.left:.1f}."
     )
 
 

@@ -86,7 +86,9 @@ def test_seven_rows_are_the_whole_model():
     assert len(table) == 7 and "with **45.5%**" in said(page)
     counts = [int(n.replace(",", "")) for n in table["parameters"] if n != "none"]
     assert sum(counts) == 124_439_808
-    assert table.loc["Attention weights", "makes"] == "(12, 1,024, 1,024)"
+    assert table.loc["Self-attention", "output"] == "(1,024, 768)"
+    assert table.loc["Output head", "output"] == "(1,024, 50,257)"
+    assert table.loc["Positions", "role"] == "inject order" and table.loc["Positions", "today"] == "RoPE"
     for name in quick.ONE_STACK:
         page.selectbox(key="reference_sizes").set_value(name).run()
         assert not page.exception and len(page.table[0].value) == 7, name

@@ -148,16 +148,20 @@ def says(course: str, title: str, *words: str) -> None:
 def test_what_there_is_is_counted() -> None:
     config = json.loads((KEPT / "shakespeare-classic" / "config.json").read_text())
     config = config.get("model", config)
-    says("ten-minutes", "Each number becomes a vector", f"a list of {config['d_model']} numbers")
+    says("ten-minutes", "Each number becomes a vector", f"that row, {config['d_model']} numbers")
     assert config["n_layers"] == 4
-    says("ten-minutes", "Four rounds, one better guess", "this model has four")
+    says("ten-minutes", "Four blocks, one better guess", "this model stacks four")
     assert len(LADDER) == 19
     says("attention-from-nothing", "A bigram model", "nineteen models")
     moments = len(list((KEPT / "timelapse").glob("step-*.safetensors")))
     for course in ("built-live", "the-chapter"):
-        assert scene(course, f"A training, kept at {moments} moments")
+        assert [
+            each for each in shelf().courses[course].scenes if f"One run, {moments} snapshots" in each.title
+        ]
     assert len(OFFERED) == 8
     says("built-live", "What has changed since 2017", "eight choices")
+    says("the-chapter", "13.10 Real models", "eight choices")
+    says("the-chapter", "13.7 Weight tying", f"{50_257 * 768 / 1e6:.1f} million")
 
 
 def right(course: str, title: str) -> str:
@@ -173,7 +177,7 @@ def test_the_answers_that_count_as_right_are_what_was_measured() -> None:
         for run in json.loads((KEPT / f"{name}.json").read_text())["runs"]
     }
     assert loss["with the bug"] < loss["healthy"] / 10
-    assert right("built-live", "The mask") == "it falls far below that of the healthy model"
+    assert right("built-live", "The mask") == "it falls far below the healthy model's loss"
     kept = json.loads((KEPT / "residuals.json").read_text())
     (pair,) = [one for one in kept["pairs"] if (one["depth"], one["norm"]) == (8, "layernorm")]
     without, after = pair["replaced"]["losses"][-1], kept["train"]["steps"]
@@ -181,8 +185,15 @@ def test_the_answers_that_count_as_right_are_what_was_measured() -> None:
     asked = scene("built-live", "The residual highway").question
     assert asked is not None and asked.text.startswith("Eight blocks") and f"{after} steps" in asked.text
     assert right("built-live", "The residual highway") == "hardly more than how often each character occurs"
-    assert loss["Average"] > loss["Last letter"]
-    says("attention-from-nothing", "An average is worse", "falls behind the table")
+    assert loss["Average"] > loss["Bigram"]
+    says("attention-from-nothing", "An average is worse", "worse than the table's")
+    race = json.loads((KEPT / "races" / "norms-12.json").read_text())
+    stalled = {
+        run["name"] for run in (*race["runs"], *race["repeats"]) if run["looks"][-1]["validation_loss"] > 3.2
+    }
+    assert stalled == {"post-norm"} and len(race["repeats"]) == 4 * 4
+    asked = next(each.question for each in COURSES["the-chapter"].scenes if "Pre-norm" in each.title)
+    assert asked is not None and "stalls near the unigram loss" in asked.answers[asked.right]
 
 
 def test_a_fact_rises_at_the_very_end_of_the_real_model() -> None:
@@ -193,4 +204,4 @@ def test_a_fact_rises_at_the_very_end_of_the_real_model() -> None:
     guess = logit_lens(found.model, record(found.model, ids)).guess[:, -1]
     (paris,) = found.tokenizer.encode(" Paris")
     assert len(guess) == 31 and guess[-1] == paris and paris not in guess[:-1]
-    assert right("inside-a-real-model", "A fact rises") == "at the very end"
+    assert right("inside-a-real-model", "Recalling a fact") == "at the very end"

@@ -55,21 +55,11 @@ def test_a_full_cache_starts_again_with_half_of_the_context() -> None:
 def test_training_as_a_program_lowers_the_loss_and_writes(tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text("the quick brown fox jumps over the lazy dog. " * 60)
-    command = [
-        sys.executable,
-        nano.__file__,
-        "--text",
-        text,
-        "--steps",
-        "30",
-        "--prompt",
-        "the",
-        "--length",
-        "40",
-    ]
+    options = ["--text", text, "--steps", "3", "--prompt", "the", "--length", "40"]
+    command = [sys.executable, nano.__file__, *options]
     written = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     losses = [float(line.split("train ")[1].split(",")[0]) for line in written if line.startswith("step")]
-    assert len(losses) == 11 and losses[0] > 3.2 and losses[-1] < losses[0] - 0.7
+    assert len(losses) == 4 and losses[0] > 3.2 and losses[-1] < losses[0] - 0.5
     assert written[-1].startswith("the") and len(written[-1]) == 43
 
 

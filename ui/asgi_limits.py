@@ -175,7 +175,7 @@ class Guard:
         path = self._path(scope)
         raw = str(scope.get("path", ""))
         if UPLOAD in raw and {".", ".."} & set(raw.split("/")):  # Streamlit takes `..` for a file's name
-            await _refuse(send, 400, "This is no place for a file")
+            await _refuse(send, 400, "Files cannot be uploaded here")
         elif any(path == one or path.startswith(one + "/") for one in PRIVATE):
             await _refuse(send, 404, "Not found")
         elif raw.startswith(self._live):
@@ -207,12 +207,12 @@ class Guard:
         length = Headers(scope=scope).get("content-length", "")
         most = int(config.get_option("server.maxUploadSize")) * MB + FORM_BYTES
         if not (length.isascii() and length.isdigit()):
-            await _refuse(send, 411, "Say how long the file is")
+            await _refuse(send, 411, "The size of the file is missing")
             return
         session = path.removeprefix(UPLOAD).partition("/")[0]
         file, held = Coming(session, self._address(scope), int(length.lstrip("0")[:13] or 0)), _held()
         if held is None:
-            await _refuse(send, 503, "This server takes no files")
+            await _refuse(send, 503, "This server does not accept files")
         elif refusal := self._uploads.refusal(file, held, most):
             await _refuse(send, *refusal)
         else:
@@ -221,7 +221,7 @@ class Guard:
                     async with asyncio.timeout(UPLOAD_SECONDS):
                         await self._app(scope, receive, send)
                 except TimeoutError:
-                    await _refuse(send, 408, "This took too long")
+                    await _refuse(send, 408, "The upload took too long")
 
     def _dressed(self, scope: Scope, send: Send) -> Send:
         """With the headers; and with a key for a browser that has none and is given a page. Where other sites

@@ -134,10 +134,10 @@ class Jobs:
             if job is None or job.leaves:
                 going = [each for each in self._jobs.values() if not each.ended]
                 if len(going) >= WAITING:
-                    raise TooMany(f"{len(going)} measurements wait on this server: try again in a minute")
+                    raise TooMany(f"{len(going)} measurements are waiting here: try again in a minute")
                 near = sum(each.asked_from == where for each in going if where)
                 if near >= NEAR:
-                    raise TooMany(f"{near} measurements of your network wait here: try again in a minute")
+                    raise TooMany(f"{near} measurements from your network are waiting: try again in a minute")
                 for first in [each for each in going if each.asked_by == who][: 1 - MINE]:
                     first.leave(who)
                 job = self._jobs[key] = Job(measure, self._turn, who, where)
@@ -210,7 +210,7 @@ def measured(
         st.error(safe(str(job.error)))
         return None
     if job.left or not job.ended:  # others go on watching it
-        st.caption(f":material/info: {doing}: stopped before the end.")
+        st.caption(f":material/info: {doing}: stopped early.")
         # Streamlit's own: a button that begins a measurement anew has no value.
         st.button("Measure again", key=f"again_{abs(hash(key))}", on_click=_again, args=(key, job))
         return None

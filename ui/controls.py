@@ -91,8 +91,8 @@ def tokenizer_control() -> str:
         key=VOCABULARY,
         bind="query-params",
         help=(
-            f"Tokens in all, from {MIN_BPE}: the 256 bytes, and a merge for each further one. More of them"
-            " make a text shorter and the embedding larger."
+            f"Vocabulary size, at least {MIN_BPE}: the 256 bytes plus one entry per merge. A larger one makes"
+            " texts shorter and the embedding larger."
         ),
     )
     return f"bpe:{FIRST_VOCABULARY if size is None else size}"

@@ -40,11 +40,11 @@ def by_hand(draw: Callable[..., object], *about: Any) -> None:
     _fold("By hand", HAND, draw, *about)
 
 
-def reading(see: str, why: str, attempt: str) -> None:
+def reading(see: str, why: str, attempt: str, texts: str = "") -> None:
     """Draws the fold of the three things each view says about its figure: what you see, why it matters, what
-    to try (Markdown).
+    to try (Markdown); below them, what a text states otherwise.
     """
-    _fold("Explanation", WORDS, _three, see, why, attempt)
+    _fold("Explanation", WORDS, _three, see, why, attempt, texts)
 
 
 def new_view(name: str) -> None:
@@ -62,11 +62,13 @@ def _fold(label: str, key: str, draw: Callable[..., object], *about: Any) -> Non
             draw(*about)
 
 
-def _three(see: str, why: str, attempt: str) -> None:
+def _three(see: str, why: str, attempt: str, texts: str) -> None:
     for column, title, text in zip(
         st.columns(3), ("What you see", "Why it matters", "What to try"), (see, why, attempt), strict=True
     ):
         column.markdown(linked(f"**{title}**\n\n{text}"))
+    if texts:
+        st.markdown(linked(f"**If your text says otherwise.** {texts}"))
 
 
 def worked(label: str, value: str, formula: str) -> None:

@@ -104,7 +104,7 @@ def _kept(name: str, step: int) -> int:
         return NEWEST
     run = session.manager().view(name.removeprefix(RUN))
     if run is None or not run.snapshots:
-        raise RunError("There is nothing to look into of that run (any more).")
+        raise RunError("That run has no snapshots to look into.")
     return max(run.snapshots) if step == NEWEST else step
 
 
@@ -122,7 +122,7 @@ def exact_of(loaded: object) -> str | None:
     if not (isinstance(loaded, Checkpoint) and isinstance(loaded.tokenizer, SourceTokenizer)):
         return None
     exact = loaded.metrics.get("exact")
-    return None if exact is None else f"{exact:.1%} of held-out sources written right, whole"
+    return None if exact is None else f"{exact:.1%} of held-out targets exactly right"
 
 
 def reads_only(loaded: object) -> bool:
@@ -161,25 +161,22 @@ def seen_half(name: str, both: bool) -> str:
     is chosen in it (Markdown).
     """
     if both:
-        return f"Two halves, one at a time; how one sees the other: [Cross-attention]({crossing(name)})."
+        return f"One half at a time; [Cross-attention]({crossing(name)}) shows how they connect."
     return (
-        f"Seen here: **the half that reads**, its encoder. The half that writes attends to it in"
-        f" [Cross-attention]({crossing(name)})."
+        f"Shown here: **the encoder**, which reads. [Cross-attention]({crossing(name)}) shows how the decoder"
+        " attends to it."
     )
 
 
 CLOSED = {
-    "says": (
-        "An encoder-decoder has two halves, and the one that a page looks into, the encoder, says nothing by"
-        " itself."
-    ),
+    "says": ("This page shows the encoder of an encoder-decoder, which predicts nothing by itself."),
     "sums": (
-        "These sums are of English words, or of characters as texts have them; the encoder-decoders that come"
-        " with the app know few of either."
+        "These analogies need English words, or the characters of ordinary text; the shipped encoder-decoders"
+        " know few of either."
     ),
     "checks": (
-        "These checks ask a model what follows in a text. An encoder-decoder answers a source instead: it is"
-        " right or wrong as a whole."
+        "These checks are for models that continue a text. An encoder-decoder writes a target for a source,"
+        " which is right or wrong as a whole."
     ),
 }
 
@@ -188,7 +185,7 @@ def why_closed(why: str, name: str) -> str:
     """Returns the sentence in place of a view that has no meaning for an encoder-decoder, and where to look
     instead (Markdown).
     """
-    return f"{why} What it writes, and where it looks meanwhile: [Cross-attention]({crossing(name)})."
+    return f"{why} [Cross-attention]({crossing(name)}) shows what it writes, and what it attends to."
 
 
 def crossing(name: str) -> str:

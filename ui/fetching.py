@@ -42,16 +42,16 @@ def more_models(prefix: str) -> None:
     profile = session.profile()
     if not profile.max_download and not profile.may_open_files:
         return
-    with st.expander("More models, trained by others", icon=":material/add:", key="more_models"):
+    with st.expander("More published models", icon=":material/add:", key="more_models"):
         offers(tuple(sources.KNOWN), CHOSEN, prefix)
         if profile.may_open_files:
             # Streamlit's own: a path is not a value to keep in the link; what it opens is.
             st.text_input(
-                "Or one on this computer",
+                "Or a model on this computer",
                 key="model_path",
                 placeholder="/path/to/model.gguf, or a folder with config.json",
                 help="A GGUF file, or a folder in Hugging Face's layout (config.json, tokenizer.json,"
-                " model.safetensors). Nothing in it is run.",
+                " model.safetensors). No code in it is run.",
                 on_change=_open,
             )
             if problem := st.session_state.pop("model_path_problem", None):
@@ -101,7 +101,8 @@ def _open() -> None:
     path = Path(typed).expanduser()
     if sources.find("", path) is None:
         st.session_state["model_path_problem"] = (
-            f"{path.name or typed} is no .gguf file, and no folder with config.json and model.safetensors."
+            f"{path.name or typed} is neither a .gguf file nor a folder with config.json and"
+            " model.safetensors."
         )
         return
     name = FILE + str(path)

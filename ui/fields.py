@@ -52,74 +52,77 @@ SIZES = (
     Control(
         "context",
         "Context",
-        "How many tokens the model sees at once; a token is a character, unless Data says otherwise.",
+        "Sequence length: how many tokens the model sees at once. A token is a character unless Data says"
+        " otherwise.",
         16,
     ),
-    Control("d_model", "Width", "Numbers in the vector that stands for each position.", 16),
-    Control("n_layers", "Layers", "How many blocks are stacked."),
+    Control("d_model", "Width", "d_model: the length of the vector at each position.", 16),
+    Control("n_layers", "Layers", "Number of blocks."),
     Control("n_heads", "Heads", "Attention heads in each block; they share the width."),
     Control(
         "n_kv_heads",
         "Key-value heads",
-        "0: one for each head. 1: all heads share one (MQA). Between: groups share (GQA).",
+        "0: one per head. 1: all heads share one (MQA). In between: groups of heads share one (GQA).",
     ),
     Control("d_head", "Width of a head", "0: the width divided by the heads.", 4),
     Control("d_ff", "Feed-forward width", "0: 4 times the width, or 8/3 of it for gated kinds.", 32),
     Control(
         "dropout",
         "Dropout",
-        "Share of activations set to zero at random while training; 0 switches it off.",
+        "Share of activations set to zero at random during training; 0 switches it off.",
         0.05,
     ),
 )
 PARTS = (
-    Control("position", "Positions", "How the model learns which token comes where."),
+    Control("position", "Positions", "How the model encodes the order of tokens."),
     Control(
         "rope_theta",
         "RoPE base",
-        "The slowest rotation: larger reaches further.",
+        "Sets the rotation speeds: a larger base makes the slowest pairs rotate more slowly.",
         1000.0,
         _is("position", "rope"),
     ),
     Control(
         "rope_fraction",
         "RoPE share",
-        "Share of a head's dimensions that RoPE turns; 1 is all of them.",
+        "Share of a head's dimensions that RoPE rotates; 1 is all of them.",
         0.25,
         _is("position", "rope"),
     ),
     Control(
-        "mixer", "Mixer", "How tokens exchange information: from nothing, over averages, to full attention."
+        "mixer", "Mixer", "How tokens exchange information: not at all, by averages, or by full attention."
     ),
     Control(
         "causal",
         "Causal mask",
-        "On: a token sees only what came before it. Off: both ways, for the masked objective or to see what"
-        " the mask is for.",
+        "On: a token attends only to itself and earlier tokens. Off: to all, for the masked objective or to"
+        " see what the mask is for.",
     ),
     Control(
         "window",
         "Window",
-        "How many positions back a token looks, itself included; 0 is all of them (Mistral 7B: 4,096).",
+        "Sliding window: to how many positions back a token attends, itself included. 0: all (Mistral 7B:"
+        " 4,096).",
         8,
         _is("causal", True),
     ),
     Control(
         "qk_norm",
         "QK-norm",
-        "Queries and keys get RMS 1, so length √d_head, before they are compared: bounds the scores.",
+        "Normalises queries and keys to RMS 1, so length √d_head, before they are compared; this bounds the"
+        " scores.",
         matters=_is("mixer", "attention", "shared_qk"),
     ),
     Control(
         "qk_gain",
         "QK-norm gain",
-        "With QK-norm: a learned scale for each dimension of queries and of keys, as in Qwen3.",
+        "With QK-norm: a learned scale for each dimension of queries and keys, as in Qwen3.",
         matters=lambda values: bool(values["qk_norm"]) and values["mixer"] in LEARNED_MIXERS,
     ),
     Control(
         "score_scale",
         "Scaled scores",
-        "Scores are divided by √d_head. T5 divides none.",
+        "Divides scores by √d_head. T5 does not.",
         matters=_is("mixer", "attention", "shared_qk", "similarity"),
     ),
     Control(
@@ -131,21 +134,22 @@ PARTS = (
     Control(
         "attention_bias",
         "Attention biases",
-        "A bias on queries, keys, values and output.",
+        "A bias for queries, keys, values and output.",
         matters=_is("mixer", "attention", "shared_qk"),
     ),
     Control(
         "output_bias",
         "Bias of W_O",
-        "With attention biases: one on the output as well. Qwen2.5 has none there.",
+        "With attention biases: one for the output as well. Qwen2.5 has none there.",
         matters=_is("attention_bias", True),
     ),
     Control(
         "wiring",
         "Wiring",
-        "Norm before each sublayer, after it, both sublayers at once, or no residual stream.",
+        "Norm before each sublayer (pre), after it (post), both sublayers in parallel, or no residual"
+        " stream.",
     ),
-    Control("norm", "Norm", "What keeps the size of the vectors in check."),
+    Control("norm", "Norm", "Normalisation, which keeps the vectors' size in check."),
     Control(
         "norm_gain",
         "Norm gain",
@@ -166,33 +170,35 @@ PARTS = (
     Control(
         "ffn_bias",
         "Feed-forward biases",
-        "A bias on its matrices.",
+        "A bias for each of its matrices.",
         matters=lambda values: values["ffn"] != "none",
     ),
     Control("tie_embeddings", "Tied embeddings", "The output matrix is the embedding itself."),
     Control(
         "output_head",
         "Output head",
-        "linear: one matrix. scaled: the same over √d_model (T5). masked: BERT's, with a layer before it."
-        " none: vectors, nothing to train.",
+        "linear: one matrix. scaled: the same, divided by √d_model (T5). masked: BERT's, with a layer before"
+        " it. none: only vectors, nothing to train.",
     ),
     Control(
         "pooler",
         "Pooler",
-        "One vector for a whole text, for what is asked of all of it (BERT).",
+        "A layer that gives one vector for a whole text, for example to classify it (BERT).",
     ),
     Control(
         "pooling",
         "What the pooler reads",
-        "first: the first token's last vector, through a layer (BERT). mean: all last vectors; no layer.",
+        "first: the first token's final vector, through a layer (BERT). mean: the mean of all final vectors,"
+        " without a layer.",
         matters=_is("pooler", True),
     ),
     Control(
         "token_types",
         "Token types",
-        "Rows of a table for which of two texts a token is of (BERT: 2). Here all are of the first. 0: none.",
+        "Segment embeddings: a table that says which of two texts a token belongs to (BERT: 2). Here all"
+        " belong to the first. 0: none.",
     ),
-    Control("embedding_scale", "Scaled embeddings", "Embeddings are multiplied by √d_model, as in Gemma."),
+    Control("embedding_scale", "Scaled embeddings", "Multiplies embeddings by √d_model, as in Gemma."),
     Control(
         "embedding_norm",
         "Embedding norm",
@@ -204,7 +210,7 @@ OPTIMISER = (
     Control(
         "optimizer",
         "Optimiser",
-        "adamw for everything, or muon for the blocks' matrices and adamw for the rest.",
+        "adamw for all weights, or muon for the blocks' matrices and adamw for the rest.",
     ),
     Control("learning_rate", "Learning rate", "AdamW's peak.", 1e-4),
     Control(
@@ -217,57 +223,58 @@ OPTIMISER = (
     Control(
         "muon_momentum",
         "Muon momentum",
-        "How much of the past gradients Muon keeps.",
+        "How much of past gradients Muon keeps.",
         0.01,
         _is("optimizer", "muon"),
     ),
-    Control("beta1", "Beta 1", "AdamW: memory of the mean gradient.", 0.01),
-    Control("beta2", "Beta 2", "AdamW: memory of the gradient's size.", 0.01),
+    Control("beta1", "Beta 1", "AdamW: decay rate of the mean gradient.", 0.01),
+    Control("beta2", "Beta 2", "AdamW: decay rate of the mean squared gradient.", 0.01),
     Control("weight_decay", "Weight decay", "Pulls matrices towards zero; 0 switches it off.", 0.01),
-    Control("grad_clip", "Gradient clipping", "The longest gradient allowed; 0 is no limit.", 0.1),
+    Control("grad_clip", "Gradient clipping", "The largest gradient norm allowed; 0 is no limit.", 0.1),
     Control(
         "init",
-        "First weights",
-        "scaled: spread 0.02, less for the matrices that write to the stream (GPT-2). plain: 0.02 for all."
-        " fan_in: 1/√inputs for matrices. normal: that, and embeddings at 1.",
+        "Initialisation",
+        "Standard deviations of the initial weights. scaled: 0.02, less for the matrices that write to the"
+        " stream (GPT-2). plain: 0.02 for all. fan_in: 1/√inputs for matrices. normal: as fan_in, with 1 for"
+        " embeddings.",
     ),
     Control("precision", "Precision", "auto: bfloat16 where the processor has it, else float32."),
-    Control("seed", "Seed", "Fixes the first weights and the batches: the same seed gives the same run."),
+    Control("seed", "Seed", "Fixes the initial weights and the batches: the same seed gives the same run."),
 )
 SCHEDULE = (
     Control(
         "objective",
         "Objective",
-        "next_token: what comes next (GPT). masked: fill gaps from both sides (BERT).",
+        "next_token: predict what comes next (GPT). masked: fill gaps from both sides (BERT).",
     ),
     Control(
         "mask_rate",
-        "Share hidden",
-        "Share of the tokens hidden by the masked objective.",
+        "Masking rate",
+        "Share of tokens that the masked objective hides.",
         0.05,
         _is("objective", "masked"),
     ),
     Control(
         "repeat",
         "Windows that repeat",
-        "Share of the training windows whose first characters come again and again to their end: text in"
-        " which looking back pays, so that heads learn to copy. 0: the text as it is.",
+        "Share of training windows that repeat their first characters to the end: attending back pays there,"
+        " so heads learn to copy. 0: the text as it is.",
         0.1,
     ),
-    Control("steps", "Steps", "How many updates of the weights.", 100),
+    Control("steps", "Steps", "Number of weight updates.", 100),
     Control(
         "seconds",
         "Seconds",
-        "It ends after this many seconds of computing, even before all steps; 0: steps alone.",
+        "Training ends after this many seconds of computing, even before the last step. 0: no time limit.",
         5,
     ),
-    Control("batch_size", "Batch size", "Windows of text read in each step."),
-    Control("schedule", "Schedule", "How the learning rate goes from its peak to its end."),
+    Control("batch_size", "Batch size", "Number of text windows per step."),
+    Control("schedule", "Schedule", "How the learning rate falls from its peak to its final value."),
     Control("warmup_steps", "Warm-up", "Steps in which the learning rate rises from zero to its peak.", 10),
     Control(
         "min_lr_fraction",
-        "Last rate",
-        "Where the learning rate falls to, as a share of the peak: one step after the last would have it.",
+        "Final rate",
+        "The learning rate one step after the last, as a share of the peak.",
         0.05,
         _is("schedule", "linear", "cosine"),
     ),
@@ -277,14 +284,14 @@ LOOKS = (
     Control(
         "eval_tokens",
         "Validation size",
-        "Tokens read each time; 0: all of the split. The last one always reads all.",
+        "Tokens read at each validation; 0: the whole split. The last validation always reads all of it.",
         4096,
     ),
     Control("sample_every", "Sample every", "Steps between samples of the model's own text; 0: never.", 25),
     Control(
         "look_early",
         "Look early",
-        "Validate and sample also after 1, 2, 5, 10, 20, 50 … steps: most is learned early.",
+        "Also validates and samples after 1, 2, 5, 10, 20, 50 … steps, since most is learned early.",
     ),
     Control(
         "sample_length",
@@ -296,7 +303,7 @@ LOOKS = (
     Control(
         "sample_temperature",
         "Temperature",
-        "0: always the likeliest token; 1: as the model believes; more: wilder.",
+        "0: always the likeliest token. 1: the model's own distribution. Above 1: flatter, so more random.",
         0.1,
     ),
     Control(
@@ -307,18 +314,21 @@ LOOKS = (
     Control(
         "snapshot_every",
         "Snapshot every",
-        "Steps between snapshots kept on disk, to look inside or continue from; 0: only at the end.",
+        "Steps between snapshots on disk, which you can inspect or continue from. 0: only at the end.",
         25,
     ),
-    Control("snapshot_early", "Early snapshots", "Also after 1, 2, 4, 8 … steps: most is learned early."),
+    Control(
+        "snapshot_early",
+        "Early snapshots",
+        "Also takes snapshots after 1, 2, 4, 8 … steps, since most is learned early.",
+    ),
 )
 DATA = (  # drawn by pages.start.train.data, above the groups: the text is cut before anything else is known
     Control(
         "tokenizer",
         "Tokens",
-        "What the text is cut into. char: its distinct characters. byte: the 256 bytes of UTF-8, so that"
-        " nothing is unknown. bpe: bytes, and pairs that are often neighbours glued together, learned on the"
-        " training part alone.",
+        "Tokenizer. char: the text's distinct characters. byte: the 256 bytes of UTF-8, so that nothing is"
+        " unknown. bpe: byte-pair encoding, which merges frequent pairs, learned on the training split only.",
     ),
 )
 VOCABULARY = "vocabulary"  # the key of the number beside it: the V of bpe:V

@@ -128,23 +128,22 @@ def read(
     kept = _without(text, unknown, tokenizer)
     if unknown and kept:
         which = " ".join(show_token(c) for c in unknown[:12]) + (" …" if len(unknown) > 12 else "")
-        notes.append(f"This model's {_known(tokenizer)} does not have {which}: left out.")
+        notes.append(f"This model's {_known(tokenizer)} does not have {which}, left out here.")
     if not kept:
         fallback = _without(FIRST_TEXT, tokenizer.unknown(FIRST_TEXT), tokenizer)
         fallback = fallback or tokenizer.decode([0, tokenizer.vocab_size - 1])
         where = "vocabulary" if isinstance(tokenizer, SourceTokenizer) else "alphabet"
         what: str = tokenizer.by if isinstance(tokenizer, SourceTokenizer) else "characters"
-        why = f"None of these {what} are in this model's {where}" if text else "The text is empty"
+        why = f"This model's {where} has none of these {what}" if text else "The text is empty"
         notes.append(f"{why}: “{show_token(fallback[:40])}” is used instead.")
         kept = fallback
     ids = tokenizer.whole(kept) if isinstance(tokenizer, SourceTokenizer) else tokenizer.encode(kept)
     if letters > taken:
-        notes.append(f"The text has {letters:,} characters; the first {taken:,} are taken.")
+        notes.append(f"The text has {letters:,} characters; the first {taken:,} are used.")
     if len(ids) > limit:
         what = "They are" if letters > taken else "The text has"
         notes.append(
-            f"{what} {len(ids):,} tokens; the first {limit} are used, as many as this model and this page"
-            " take."
+            f"{what} {len(ids):,} tokens; the first {limit} are used, the limit of this model and page."
         )
         if isinstance(tokenizer, SourceTokenizer):
             ids = tokenizer.whole(kept, limit)

@@ -99,7 +99,7 @@ def proxies() -> int:
     if said in ("", "no", "false", "off"):
         return 0
     if not (said.isascii() and said.isdigit() and len(said) < 3):
-        raise ConfigError(TRUST, wanted, "must be yes, no, or how many proxies stand in a row")
+        raise ConfigError(TRUST, wanted, "must be yes, no, or how many proxies are chained")
     return int(said)
 
 

@@ -280,7 +280,7 @@ def _choose_text(kind: str) -> tuple[str, int]:
     typed = st.text_area("Text", key="text", height=90, help=hint, on_change=_cut_text)
     length = max(len(typed or ""), st.session_state.get("text_length", 0))
     if length > MAX_TEXT:
-        st.caption(f":material/info: That text has {length:,} characters; the first {MAX_TEXT:,} are taken.")
+        st.caption(f":material/info: That text has {length:,} characters; the first {MAX_TEXT:,} are used.")
     # Streamlit's own: a button that puts a text into the box; the box has the value, and is in the link.
     st.pills(
         "Examples",

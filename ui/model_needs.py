@@ -33,12 +33,12 @@ SUMS = Need(lambda subject: subject.pair is None, families.CLOSED["sums"])
 CHECKS = Need(lambda subject: subject.pair is None, families.CLOSED["checks"])
 CAUSAL = Need(
     lambda subject: subject.config.causal,
-    "This model fills gaps: it reads both ways, and does not say what comes next.",
+    "This model fills gaps: it attends both ways and does not predict the next token.",
 )
 KEEPS = Need(
     lambda subject: bool(kv_numbers(subject.config)),
-    "This model has no use for a cache: without a causal mask every later token changes the keys and values"
-    " of the earlier ones, and this model has no mixer.",
+    "This model cannot use a KV cache: it has no causal mask, so later tokens change earlier keys and values,"
+    " or it has no mixer.",
 )
 HEADS = Need(
     lambda subject: subject.model.parts.mixer(subject.config).present,
@@ -46,19 +46,19 @@ HEADS = Need(
 )
 QUERIES_KEYS = Need(
     lambda subject: _card(subject).scored and _card(subject).learned,
-    "This model's mixer has no queries and keys: it compares nothing, or the tokens' own vectors.",
+    "This model's mixer has no queries and keys: it compares the tokens' own vectors, or nothing at all.",
 )
 ROTATES = Need(
     lambda subject: turned_by(subject.model) is not None and _card(subject).scored,
-    "This model rotates no queries and keys by position.",
+    "This model does not rotate queries and keys (no RoPE).",
 )
 POSITION_TABLE = Need(
     lambda subject: learned_table(subject.model) is not None,
-    "This model has no learned table of positions.",
+    "This model has no learned position table.",
 )
 FEEDFORWARD = Need(
     lambda subject: subject.config.ffn != "none",
-    "This model has no feed-forward networks, and so no neurons.",
+    "This model has no feed-forward networks, so it has no neurons.",
 )
 
 

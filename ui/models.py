@@ -20,6 +20,7 @@ from engine.ledger import parameter_formula
 from engine.model import build
 from engine.presets import PRESETS
 from engine.training.kinds import LABELS, PAIRS, Kind
+from engine.training.numerics import perplexity
 from engine.training.snapshot_series import Lapse, open_lapse
 from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint
@@ -155,8 +156,8 @@ def choose_model(
             options,
             key=CHOSEN,
             format_func=lambda n: whole(title_of(n, views.get(n))),
-            help="A shipped model, one that others trained, an untrained one, or a training at any of its"
-            " steps: a shipped one, or a run of yours.",
+            help="A shipped model, a published one, an untrained one, or a run at any of its steps: a shipped"
+            " run, or one of yours.",
         )
     if name != st.session_state[_WRITTEN]:  # chosen by hand
         st.session_state[CHOICE] = name
@@ -234,11 +235,8 @@ def _opens(view: RunView) -> bool:
 def _missing(name: str) -> str:
     if name.startswith(RUN):
         if (view := run_of(name)) is not None and view.spec.kind is LABELS:
-            return (
-                "That run gives a label and writes no text, which this page is about: Families, Classifier,"
-                " shows it"
-            )
-        return "That run is not on this server (any more)"
+            return "That run is a classifier, which writes no text: see Families, Classifier"
+        return "That run is no longer on this server"
     known = sources.KNOWN.get(name.removeprefix(PRETRAINED)) if name.startswith(PRETRAINED) else None
     return f"{known.short} is not on this server" if known else "There is no such model"
 
@@ -332,6 +330,11 @@ def _untrained(preset: str) -> Checkpoint:
 # What is known of it ----------------------------------------------------------------------------
 
 
+TRAINED_ON = {"shakespeare": "Tiny Shakespeare", "python": "the Python manual"} | {
+    name: f"task: {task.title}" for name, task in TASKS.items()
+}
+
+
 def facts(loaded: Loaded, total: int | None, step: int, steps: tuple[int, ...]) -> str:
     """Returns the line below a model's name: its sizes, and how it was trained; `total` steps, where it is
     looked into at one of them.
@@ -339,19 +342,20 @@ def facts(loaded: Loaded, total: int | None, step: int, steps: tuple[int, ...]) 
     c = loaded.config
     words = [
         f"{parameter_formula(c, loaded.model.parts):,} parameters",
-        f"{c.n_layers} layers × {c.n_heads} heads",
+        f"{c.n_layers} blocks × {c.n_heads} heads, width {c.d_model}",
     ]
     if (exact := families.exact_of(loaded)) is not None:
-        return " · ".join(["its encoder", *words, f"width {c.d_model}", exact])
+        return " · ".join(["its encoder", *words, exact])
     if isinstance(loaded, Pretrained):
         half = ["its encoder"] if pairs.is_pair(loaded.path) else []
         return " · ".join(half + words + _published(loaded))
     if families.reads_only(loaded):
         words.insert(0, "its encoder")
-    words += [f"width {c.d_model}", f"context {c.context}"]
+    if corpus := TRAINED_ON.get(str(loaded.metrics.get("corpus"))):
+        words.append(corpus)
     loss = loaded.metrics.get("validation_loss")
     if isinstance(loss, float):
-        words.append(f"validation loss {loss:.3f}")
+        words.append(f"validation loss {loss:.3f} (perplexity {perplexity(loss):.1f})")
     if total is not None:
         words.append(
             f"{'newest: ' if step == NEWEST else ''}step {max(steps) if step == NEWEST else step:,} of"
@@ -361,7 +365,7 @@ def facts(loaded: Loaded, total: int | None, step: int, steps: tuple[int, ...]) 
 
 
 def _published(loaded: Pretrained) -> list[str]:
-    bits = f"{loaded.bits:.3g} bits a weight"
+    bits = f"{loaded.bits:.3g} bits per weight"
     if loaded.facts is None:
         return [bits]
     return [
@@ -383,8 +387,9 @@ def facts_help(loaded: Loaded, steps: int | None) -> str | None:
     if not repeat:
         return None
     return (
-        f"One training, kept at {steps} of its steps. {repeat:.0%} of the windows that it reads repeat their"
-        " own beginning: looking back pays, and heads learn to copy. Losses are of the text as it is."
+        f"One run, with snapshots at {steps} of its steps. {repeat:.0%} of its training windows repeat their"
+        " own beginning, so attending back pays and heads learn to copy. Losses are measured on the plain"
+        " text."
     )
 
 
@@ -409,12 +414,12 @@ def _origin(loaded: Pretrained) -> str:
     words = [f"Width {c.d_model}, context {c.context:,}, {c.vocab_size:,} tokens."]
     if known is not None:
         words.append(
-            f"{known.repository} at Hugging Face, trained on {known.tokens} tokens as its makers say:"
+            f"{known.repository} from Hugging Face, trained on {known.tokens} tokens according to its makers:"
             f" {known.source}."
         )
     words.append(
-        f"Read from {safe(loaded.path.name)}, where a weight takes {loaded.bits:.3g} bits on average;"
-        " computed with as 32-bit numbers."
+        f"Read from {safe(loaded.path.name)}, which stores {loaded.bits:.3g} bits per weight on average;"
+        " computed in float32."
     )
     return " ".join(words)
 
@@ -426,8 +431,7 @@ def _loss_help(metrics: Mapping[str, object], context: int) -> str | None:
     own = passes(step, int(train["batch_size"]), context, corpora.SHAKESPEARE_TRAIN)
     other = passes(10_000, 64, 128, corpora.SHAKESPEARE_TRAIN)
     return (
-        f"Validation loss: nats per character on held-out text, after {own:.0f} passes over the"
-        " text that it learned from. The 0.92 that texts give for Tiny Shakespeare is the *training* loss of"
-        f" a larger model (8 layers, width 256) after {other:.0f} passes: by then it has memorised much of"
-        " the text."
+        f"Validation loss: nats per character on held-out text, after {own:.0f} epochs of its training text."
+        " The 0.92 that a lecture gives for Tiny Shakespeare is the *training* loss of a larger model (8"
+        f" layers, width 256) after {other:.0f} epochs: by then it has memorised much of the text."
     )

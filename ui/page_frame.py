@@ -51,12 +51,13 @@ Code = tuple[Callable[..., Any] | type, ...]
 @dataclass(frozen=True)
 class Words:
     """The three things that a view says about its figure: what you see, why it matters, what to try
-    (Markdown).
+    (Markdown). `texts` says where a textbook, lecture or lab states otherwise, and why the view is right.
     """
 
     see: str
     why: str
     attempt: str
+    texts: str = ""
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class View:
         words = self.words(*about) if callable(self.words) else self.words
         code = self.code(*about) if callable(self.code) else self.code
         if words is not None:
-            explain.reading(words.see, words.why, words.attempt)
+            explain.reading(words.see, words.why, words.attempt, words.texts)
         if code:
             explain.show_code(*code)
 
@@ -257,7 +258,7 @@ def boundary() -> Iterator[None]:
         yield
     except HeadError as error:  # an encoder that others trained, say: no fault of anybody
         said = str(error)
-        st.info(f"{said[0].upper()}{said[1:]}. Other views show more of it.", icon=":material/info:")
+        st.info(f"{said[0].upper()}{said[1:]}. Other views may still work.", icon=":material/info:")
     except Exception as error:  # Streamlit's own signals to stop or run again are no Exceptions
         failed(error)
 
@@ -268,6 +269,6 @@ def failed(error: Exception) -> None:
     log.error("%s: a part of a page could not be drawn", number, exc_info=error)
     st.error(
         "This could not be drawn: the fault is ours, not yours. Another view, model or setting may still"
-        f" work. Whoever runs this server finds the reason in its log under **{number}**.",
+        f" work. The server's log has the reason under **{number}**.",
         icon=":material/error:",
     )

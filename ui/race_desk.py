@@ -81,7 +81,7 @@ def _go(key: str, live: Sequence[RunView], active: Sequence[str], mine: bool) ->
     about: tuple[object, ...]
     paused = bool(active) and all(view.status == "paused" for view in live if view.active)
     if lost is not None and not active:
-        label, icon, what, about = "Go on", "play_arrow", _revive, (lost,)
+        label, icon, what, about = "Continue", "play_arrow", _revive, (lost,)
     elif paused:
         label, icon, what, about = "Resume", "play_arrow", each, (manager.resume, active)
     else:
@@ -117,7 +117,7 @@ def _one(view: RunView, mine: bool) -> None:
             on_click=each,
             args=(manager.stop, [view.id]),
         )
-        _link("train", "Its own page", ":material/show_chart:", {"run": view.id})
+        _link("train", "Its page", ":material/show_chart:", {"run": view.id})
         if view.snapshots:
             _link("attention", "Look inside", ":material/search:", {"model": f"run-{view.id}"})
 

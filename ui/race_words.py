@@ -34,8 +34,9 @@ FORMS: Mapping[str, str] = {
     "seconds": "%.1f",
 }
 MEANT = (
-    "Losses are means in nats per token, on held-out text (validation) and on the training text; perplexity is"
-    " e to the validation loss. FLOPs count the training: a forward pass, and twice that for the backward pass."
+    "Losses are means in nats per token, on held-out text (validation) and on the training text; perplexity"
+    " is e to the validation loss. FLOPs count the training: a forward pass, and twice that for the backward"
+    " pass."
 )
 NOTHING = "No race has been run yet."
 CANCEL = "Stops every run after its current step; what they have learned is kept."

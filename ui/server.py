@@ -91,8 +91,8 @@ def too_old(streamlit: str) -> str | None:
         return None
     oldest = ".".join(map(str, OLDEST))
     return (
-        f"Glassformer needs Streamlit {oldest} or later, and this is {streamlit}:"
-        " pip install -r requirements.txt"
+        f"Glassformer needs Streamlit {oldest} or later, and this is {streamlit}: pip install -r"
+        " requirements.txt"
     )
 
 

@@ -46,7 +46,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Home",
         ":material/home:",
         "",
-        "A Transformer that runs: your text, its lanes, its next token.",
+        "A running Transformer: your text, its residual stream, its next token.",
     ),
     Entry(
         "Start",
@@ -54,7 +54,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Courses",
         ":material/route:",
         "courses",
-        "Guided courses: one scene after the other, on the pages themselves.",
+        "Guided courses: one scene after another, on the pages themselves.",
     ),
     Entry(
         "Start",
@@ -71,7 +71,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Tokens",
         ":material/text_fields:",
         "tokens",
-        "How text is cut into tokens: BPE watched merge by merge, tokenizers compared.",
+        "How text is split into tokens: BPE merge by merge, and tokenizers compared.",
         ("tokens",),
     ),
     Entry(
@@ -118,7 +118,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Attention",
         ":material/hub:",
         "attention",
-        "Every head of every layer: which token attends to which, and what for.",
+        "Every head of every block: which token attends to which, and what for.",
         ("attention",),
     ),
     Entry(
@@ -127,7 +127,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Cross-attention",
         ":material/compare_arrows:",
         "crossattention",
-        "Two texts: what is written attends to what was read, and which mask is whose.",
+        "Two texts: how the decoder attends to the encoder's output, and which mask belongs where.",
         ("cross_attention", "memory"),
         ("attention",),
     ),
@@ -137,7 +137,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Residual stream",
         ":material/stacked_line_chart:",
         "residual",
-        "What each layer writes, and which one settles the answer.",
+        "What each block writes, and which one settles the prediction.",
         ("sum_position", "sum_attention", "sum_cross_attention", "sum_feedforward", "sum_both"),
     ),
     Entry(
@@ -146,7 +146,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Feed-forward",
         ":material/memory:",
         "feedforward",
-        "The neurons: what excites them and what they promote.",
+        "The neurons: what activates them and what they promote.",
         ("feedforward",),
     ),
     Entry(
@@ -155,7 +155,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Circuits",
         ":material/account_tree:",
         "circuits",
-        "Famous experiments on a real model: what happens when its inside is changed.",
+        "Famous experiments on a real model: what happens when its activations are changed.",
         also=("attention", "feedforward", "sum_attention"),
     ),
     Entry(
@@ -182,7 +182,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Ladder",
         ":material/stairs:",
         "ladder",
-        "From a bigram model to a Transformer, one idea a rung: what each of them buys.",
+        "From a bigram model to a Transformer, one idea per rung, and what each one gains.",
         also=EVERY_PART,
     ),
     Entry(
@@ -191,7 +191,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Bug lab",
         ":material/bug_report:",
         "bugs",
-        "What each mistake costs, what it looks like, and which checks would have caught it.",
+        "What each bug costs, what it looks like, and which checks catch it.",
         also=EVERY_PART,
     ),
     Entry(
@@ -200,7 +200,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Tasks",
         ":material/task_alt:",
         "tasks",
-        "Copy, sort, add: problems whose answers can be checked and whose best loss is known.",
+        "Copy, sort, add: tasks whose answers can be checked and whose lowest possible loss is known.",
         also=("attention", "softmax"),
     ),
     Entry(
@@ -209,7 +209,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Parameters",
         ":material/table_chart:",
         "parameters",
-        "Where the parameters, the FLOPs and the memory of a model are.",
+        "Where a model's parameters, FLOPs and memory are.",
         also=EVERY_PART,
     ),
     Entry(
@@ -218,7 +218,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Families",
         ":material/family_history:",
         "families",
-        "Encoder, decoder, or both; and the few choices that turn one model into another.",
+        "Encoder, decoder, or both, and the few choices that turn one model into another.",
         also=EVERY_PART,
     ),
     Entry(
@@ -227,7 +227,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Reference",
         ":material/difference:",
         "reference",
-        "What each part computes; two programs on the same weights; and any model to take along.",
+        "What each part computes, two programs with the same weights, and export of any model.",
         also=EVERY_PART,
     ),
     Entry(
@@ -236,7 +236,8 @@ ENTRIES: tuple[Entry, ...] = (
         "Exercises",
         ":material/edit_square:",
         "exercises",
-        "Pen and paper: numbers, shapes and proofs, with hints that know the mistake; and a sheet to print.",
+        "Pen and paper: numbers, shapes and proofs, with hints that name the mistake, and a worksheet to"
+        " print.",
         also=EVERY_PART,
     ),
 )

@@ -44,14 +44,14 @@ class Uploads:
         if held.get(file.session, 0) + file.length > most:
             return 413, "Too many files: remove one first"
         if any(other.session == file.session for other in self._coming):
-            return 429, "One file at a time: another of yours is still on its way"
+            return 429, "One file at a time: another of yours is still uploading"
         if len(here) >= AT_ONCE // SHARE:
-            return 429, "Others in your network are sending files just now: try again in a moment"
+            return 429, "Others in your network are uploading files: try again in a moment"
         if theirs + _bytes(here) + file.length > HELD * most // SHARE:
-            return 429, "Your network has sent as much as it may: remove a file, or close a tab that has one"
+            return 429, "Your network has reached its upload limit: remove a file, or close a tab with one"
         all_bytes = sum(held.values()) + _bytes(self._coming) + file.length
         if len(self._coming) >= AT_ONCE or all_bytes > HELD * most:
-            return 503, "Others are sending files just now: try again in a moment"
+            return 503, "Others are uploading files: try again in a moment"
         return None
 
     @contextmanager

@@ -25,7 +25,7 @@ KEPT: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 FEW = 8  # indexes that stand in a row; more of them are a list
 _PAGE, _ARRIVED = "page_drawn", "page_arrived_at"
 _IN_URL = "__in_url"  # behind a key: what we put there; another value came from a link, or from going back
-MUCH_LONGER = "a text that is much longer is not taken over."  # by `box`: what it says beside its limit
+MUCH_LONGER = "a much longer text is not applied."  # by `box`: what it says beside its limit
 DIGITS = 12  # of a number in a link: longer ones are no index of anything
 
 

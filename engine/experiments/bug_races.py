@@ -157,9 +157,9 @@ def compare_twins(views: Sequence[RunView], text: str, repeats: Sequence[RunView
     else:
         losses = (_newest(healthy), _newest(broken))
         steps = (healthy.step, broken.step)
-    sides = (_side(v, loss, at, text) for v, loss, at in zip(views, losses, steps, strict=True))
-    ends = [[_newest(r) for r in repeats if r.name == name] for name in (HEALTHY, BROKEN)]
-    return Comparison(*sides, tuple(zip(*ends, strict=True)))
+    one, other = (_side(v, loss, at, text) for v, loss, at in zip(views, losses, steps, strict=True))
+    ends = ([_newest(r) for r in repeats if r.name == name] for name in (HEALTHY, BROKEN))
+    return Comparison(one, other, tuple(zip(*ends, strict=True)))
 
 
 def _newest(view: RunView) -> float:

@@ -30,9 +30,8 @@ _BLANKS = derived(
     why={
         "steps": (
             "only 15% of the characters are guessed at a step, a seventh of what a decoder learns from: it"
-            " takes"
-            " more steps. Tried: 1.90 nats per hidden character after 200 of 800, 1.52 after 600, 1.35 at the"
-            " end, where 59% are guessed right"
+            " takes more steps. Tried: 1.90 nats per hidden character after 200 of 800, 1.52 after 600, 1.35"
+            " at the end, where 59% are guessed right"
         ),
     },
     source="Devlin et al. 2018, scaled down",

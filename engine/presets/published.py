@@ -87,8 +87,8 @@ PUBLISHED: dict[str, Preset] = {
     "bert-base": derived(
         _PUBLISHED,
         "BERT base (published)",
-        "12 layers, 768 wide, no mask: an encoder that reads both ways and hands its vectors on,"
-        " and one for the whole text.",
+        "12 layers, 768 wide, no mask: an encoder that reads both ways and hands its vectors on, and one for"
+        " the whole text.",
         model={
             "vocab_size": 30_522,
             "context": 512,

@@ -41,8 +41,8 @@ SMALL: dict[str, Preset] = {
     "fast": derived(
         _CLASSIC,
         "Fast",
-        "From noise to Shakespeare in 220 steps: narrower than classic, with everything that makes short"
-        " runs learn faster.",
+        "From noise to Shakespeare in 220 steps: narrower than classic, with everything that makes short runs"
+        " learn faster.",
         model={
             "d_model": 96,
             "n_heads": 2,
@@ -187,9 +187,9 @@ SMALL: dict[str, Preset] = {
             "repeat": (
                 "in ordinary text little comes twice within 64 characters: tried without repeats, after 600"
                 " steps a head read the character before (0.60 of its weight), and none copied (0.03). With"
-                " 0.3"
-                " heads that copy formed after 480 to 520 steps, with 0.35 after 360 to 400, with 0.4 after"
-                " 300 to 320 (three seeds each), in all nine after the one that reads the character before"
+                " 0.3 heads that copy formed after 480 to 520 steps, with 0.35 after 360 to 400, with 0.4"
+                " after 300 to 320 (three seeds each), in all nine after the one that reads the character"
+                " before"
             ),
             "n_layers": (
                 "a head that copies needs one below it that reads the token before: two layers are the least"
@@ -256,8 +256,8 @@ SMALL: dict[str, Preset] = {
     "grokking": derived(
         _CLASSIC,
         "Grokking (memorises, then generalises)",
-        "One layer and strong weight decay: on Modular addition it memorises its training sums long before"
-        " it finds the rule.",
+        "One layer and strong weight decay: on Modular addition it memorises its training sums long before it"
+        " finds the rule.",
         model={
             "context": 6,
             "d_model": 64,

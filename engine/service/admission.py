@@ -34,8 +34,8 @@ class Starts:
         when = self._when.setdefault(address, deque())
         if len(when) >= most:
             raise RunError(
-                f"{most} trainings were started from your network within a minute, the most allowed here:"
-                " try again in a while."
+                f"{most} trainings were started from your network within a minute, the most allowed here: try"
+                " again in a while."
             )
         when.append(now)
 
@@ -74,8 +74,8 @@ def check_queue(profile: Profile, queue: Sequence[Run], run: Run) -> None:
         )
     if sum(other.owner == run.owner for other in waiting.values()) >= profile.max_queued_each:
         raise RunError(
-            f"{profile.max_queued_each} of your runs are waiting already, the most for one person"
-            " here: remove one, or wait."
+            f"{profile.max_queued_each} of your runs are waiting already, the most for one person here:"
+            " remove one, or wait."
         )
     most = profile.max_queued_address
     if run.address and 0 < most <= sum(other.address == run.address for other in waiting.values()):

@@ -79,8 +79,8 @@ class RunTable:
             )
         if active and not run.active:
             raise RunError(
-                f"This run has {run.status if run.status != 'stopped' else 'been stopped'} already:"
-                " continue it for longer, or start it again."
+                f"This run has {run.status if run.status != 'stopped' else 'been stopped'} already: continue"
+                " it for longer, or start it again."
             )
         if active and run.stopping:
             raise RunError("This run is just being stopped.")

@@ -66,7 +66,7 @@ def test_before_and_after_are_what_the_merge_says_and_a_token_shows_its_tree(pag
     assert page.locator("[data-is=panel1] .gf-bpe-hot").count() == 22
     assert page.locator("[data-is=panel0] .gf-bpe-hot").count() == 44
     assert set(page.locator("[data-is=panel1] .gf-bpe-hot").all_text_contents()) == {"␣s"}
-    press(page, "One merge on, +1")
+    press(page, "One merge forward, +1")
     expect(page.locator("[data-is=before]")).to_have_text("Before: 161 tokens")
     assert page.locator(".gf-bpe-pair").count() == 6
     press(page, "To the last merge")

@@ -66,7 +66,7 @@ def test_text_streams_by_itself_and_is_the_engines(page, app_url, written):
     assert shown(page) == show_token(text[:now])
     to_the_end(page)
     assert shown(page) == show_token(text)
-    expect(page.locator(".gf-writer-said")).to_have_text("Stopped by the length: 150 tokens were asked for.")
+    expect(page.locator(".gf-writer-said")).to_have_text("Stopped at the requested length of 150 tokens.")
     box = page.locator(".gf-writer")
     assert float(box.get_attribute("data-total")) == pytest.approx(sum(logs), abs=0.01)
     assert float(box.get_attribute("data-nats")) == pytest.approx(-sum(logs) / 150, abs=1e-3)

@@ -186,9 +186,9 @@ def test_pointing_tells_and_a_click_leads_to_the_place(page, app_url, full):
 
 
 PLACES = [  # kind, lane, what the card says, addresses that it leads to, the token that is chosen there and where
-    ("head", 4, "it looks most at “", "/attention.*attention_view=steps", ("Query token", "e")),
+    ("head", 4, "it attends most to “", "/attention.*attention_view=steps", ("Query token", "e")),
     ("middle", 1, "blocks.2.resid_mid", "/residual.*residual_token=1", ("After which token", "o")),
-    ("embed", 3, "(query", "/embeddings.*embed_position=3", ("Position whose row", "b")),
+    ("embed", 3, "(query", "/embeddings.*embed_position=3", ("Position to follow", "b")),
     ("pos_embed", 2, "(query", "/positions.*positions_view=learned", None),
     ("norm", 1, "(query", "/shapes.*shapes_step=", "norm1"),
     ("norm_final", 1, "(query", "/shapes.*shapes_step=", "norm_final"),

@@ -99,7 +99,7 @@ def test_a_presenters_keys_work_in_a_course_whatever_was_clicked(stage, app_url)
     stage.wait_for_selector(".gf-frozen-copy", state="detached")
     with stage.expect_popup() as second:
         stage.get_by_role("button", name="Notes for the speaker").click()
-    expect(second.value.locator("body")).to_contain_text("Our small model takes the first row")
+    expect(second.value.locator("body")).to_contain_text("Our small model uses the first row")
     expect(stage.locator(".gf-tour-notes")).to_be_hidden()
     second.value.close()
 
@@ -116,7 +116,7 @@ def test_the_room_answers(stage, app_url, browser) -> None:
     stage.wait_for_selector(".gf-room-bars li")
     room = stage.locator(".gf-room-way").get_attribute("data-room")
     # this test's server listens to this computer alone, and the lecturer is told so
-    expect(stage.locator(".gf-room-note")).to_contain_text("This address leads to this computer alone")
+    expect(stage.locator(".gf-room-note")).to_contain_text("This address works only on this computer")
     phones = []
     for _ in range(2):
         made = browser.new_context(viewport={"width": 390, "height": 844})
@@ -136,7 +136,7 @@ def test_the_room_answers(stage, app_url, browser) -> None:
     expect(counts.nth(0)).to_have_text("2 · 100%")
     stage.get_by_role("button", name="No more answers").click()
     expect(stage.locator(".gf-room-total")).to_have_text("2 answers · closed")
-    expect(phones[0].get_by_text("The question is closed. 2 answered.")).to_be_visible()
+    expect(phones[0].get_by_text("The question is closed. 2 people answered.")).to_be_visible()
     expect(phones[0].get_by_role("button", name="the past")).to_be_disabled()
     for phone in phones:
         phone.context.close()
@@ -150,7 +150,7 @@ def test_the_rooms_answer_to_a_courses_question_is_marked_and_the_course_goes_on
     stage.get_by_role("button", name="Let phones answer").click()
     stage.get_by_role("button", name="Ask", exact=True).click()
     stage.get_by_role("button", name="No more answers").click()
-    expect(stage.locator(".gf-room-bars .right")).to_contain_text("Nothing, each word gets exactly the same")
+    expect(stage.locator(".gf-room-bars .right")).to_contain_text("Nothing: each word gets exactly the same")
     stage.get_by_role("button", name="Hide the answers").click()
     expect(stage.locator(".gf-tour-ask")).to_be_hidden()
     stage.keyboard.press("ArrowRight")

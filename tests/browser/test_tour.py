@@ -124,7 +124,7 @@ def test_the_course_shows_notes_goes_along_the_menu_and_ends_when_asked(screen, 
     notes = screen.locator(".gf-tour-notes")
     expect(notes).to_be_hidden()
     screen.get_by_role("button", name="Notes for the speaker").click()
-    expect(notes).to_contain_text("Our small model takes the first row")
+    expect(notes).to_contain_text("Our small model uses the first row")
     screen.keyboard.press("Escape")
     expect(notes).to_be_hidden()
     screen.get_by_test_id("stSidebarNav").get_by_text("Sampling", exact=True).click()

@@ -28,8 +28,8 @@ beforeEach(() => browser())
 test("a choice that holds has its own sentence, another one its thought and what holds", () => {
   assert.deepEqual(verdict(CHOICES, 0, 0), { word: "Your guess holds.", text: "More it is." })
   const wrong = verdict(CHOICES, 0, 1)
-  assert.equal(wrong.word, "It came out otherwise.")
-  assert.equal(wrong.text, "Less was the thought. Right is: more.")
+  assert.equal(wrong.word, "It turned out differently.")
+  assert.equal(wrong.text, "Less was the thought. Correct: more.")
 })
 
 test("who declines is not asked, until they want to be, and it is said", () => {

@@ -53,20 +53,24 @@ def test_a_view_draws_or_says_why_not(room: Path, view: page_frame.View, model: 
     told = said(page, "header", *KINDS)
     pair = families.pair_task(model)
     if pair is None:
-        assert not any(words in told for words in ("half that reads", "encoder-decoder has two")), told
-        refused = any(words in told for words in ("fills gaps", "no use for a cache", "Not for this model"))
+        assert not any(
+            words in told for words in ("**the encoder**, which reads", "encoder of an encoder-decoder")
+        ), told
+        refused = any(
+            words in told for words in ("fills gaps", "cannot use a KV cache", "Not for this model")
+        )
         assert refused or not any(words in told for words in GOES_ON), told
         return
     link = f"(/crossattention?cross_task={pair})"
     if view.whole:
-        assert link not in told and "half that reads" not in told, "nothing is left out here"
+        assert link not in told and "**the encoder**, which reads" not in told, "nothing is left out here"
         return
     closed = [info.value for info in page.info if link in info.value]
     assert told.count(link) == 1, "which half this is, or why it is none: once, with the way to the other"
     assert bool(closed) == any(need in view.takes for need in (SAYS, SUMS, CHECKS, CAUSAL)), (
         "a view that asks what a model says has to be closed"
     )
-    half = "Two halves, one at a time" if view.both_halves else "Seen here: **the half that reads**"
+    half = "One half at a time" if view.both_halves else "Shown here: **the encoder**"
     assert bool(closed) != (half in told)
     assert not any(words in told for words in (*GAPS_ALONE, *VECTORS_ALONE)), told
 
@@ -90,7 +94,7 @@ def test_an_encoder_decoder_is_opened_at_its_encoder_and_says_how_good_it_is() -
     exact = json.loads((folder / "metrics.json").read_text("utf-8"))["exact"]
     facts = next(c.value for c in page.caption if "parameters" in c.value)
     assert facts.startswith(f"its encoder · {own:,} parameters")
-    assert f"{exact:.1%} of held-out sources written right" in facts
+    assert f"{exact:.1%} of held-out targets exactly right" in facts
 
 
 def test_the_model_fills_the_gaps_of_the_first_example_as_the_poet_did() -> None:

@@ -2,6 +2,8 @@
 what it was given.
 """
 
+import json
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -33,6 +35,7 @@ from ui.fit_text import (
 )
 from ui.model_bar import Subject
 from ui.models import FIRST_MODEL
+from ui.site import ROOT
 from ui.training_step import NEWEST
 
 TINY = ModelConfig(vocab_size=90, context=16, d_model=16, n_layers=1, n_heads=2)
@@ -55,7 +58,10 @@ def test_it_opens_on_the_first_shipped_model_and_the_first_example(manager):
     assert "".join(got["labels"]) == FIRST_TEXT.replace(" ", "␣").replace("\n", "⏎")
     assert got["shape"] == [len(FIRST_TEXT), 65] and got["vocabulary"] == 65
     assert in_address(page, "model") == FIRST_MODEL and in_address(page, "step") is None
-    assert "818,048 parameters" in said(page) and "validation loss" in said(page)
+    assert "818,048 parameters · 4 blocks × 4 heads, width 128 · Tiny Shakespeare" in said(page)
+    stored = json.loads((ROOT / "checkpoints" / FIRST_MODEL / "metrics.json").read_text())
+    loss = stored["validation_loss"]
+    assert f"validation loss {loss:.3f} (perplexity {math.exp(loss):.1f})" in said(page)
 
 
 def test_a_task_s_model_is_offered_problems_of_its_task(manager):
@@ -70,7 +76,7 @@ def test_a_task_s_model_is_offered_problems_of_its_task(manager):
 
 
 @pytest.mark.parametrize(
-    ("model", "why"), [("gpt2", "no such model"), ("<script>", ""), ("run-gone", "not on this server")]
+    ("model", "why"), [("gpt2", "no such model"), ("<script>", ""), ("run-gone", "no longer on this server")]
 )
 def test_a_model_that_is_not_there_falls_back(manager, model, why):
     page = opened(model=model)
@@ -131,7 +137,7 @@ def test_reading_by_hand():
     ids, text, notes = read("", tokenizer, 4)
     assert ids and tokenizer.decode(list(ids)) == text and "The text is empty" in notes[0]
     ids, text, notes = read("xyz", CharTokenizer("01"), 4)
-    assert text == "01" and "None of these characters" in notes[0]
+    assert text == "01" and "has none of these characters" in notes[0]
 
 
 def test_what_a_text_in_the_address_lacks_is_said(manager):
@@ -227,9 +233,14 @@ def test_a_published_model_comes_with_its_facts_and_a_text_it_can_read(manager):
     page = opened(model=REAL)
     got = given(page)
     assert got["labels"] == ["The", "␣capital", "␣of", "␣France", "␣is"] and got["shape"][1] == 49_152
-    for words in ("134,515,008 parameters", "30 layers × 9 heads", "by Hugging Face", "Apache 2.0"):
+    for words in (
+        "134,515,008 parameters",
+        "30 blocks × 9 heads, width 576",
+        "by Hugging Face",
+        "Apache 2.0",
+    ):
         assert words in said(page)
-    assert "5.74 bits a weight" in said(page)  # of Q4_1 at 5 bits, and an embedding of Q8_0 at 8.5
+    assert "5.74 bits per weight" in said(page)  # of Q4_1 at 5 bits, and an embedding of Q8_0 at 8.5
     page.selectbox(key="subject_model").select(FIRST_MODEL).run()
     assert page.text_area(key="text").value == FIRST_TEXT, (
         "a text that nobody chose follows the kind of model"
@@ -281,7 +292,7 @@ def test_a_file_of_this_computer(manager, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     page = opened()
     page.text_input(key="model_path").input(str(tmp_path / "absent.gguf")).run()
-    assert "no folder with config" in said(page) and given(page)["key"][0] == FIRST_MODEL
+    assert "nor a folder with config" in said(page) and given(page)["key"][0] == FIRST_MODEL
     page.text_input(key="model_path").input(str(path)).run()
     assert given(page)["key"][0] == f"file-{path}" == in_address(page, "model")
     assert "small.gguf, from a file" in page.selectbox(key="subject_model").options

@@ -121,7 +121,7 @@ def test_a_stored_race_is_there_at_first_sight(manager: StageManager, drawn: Any
     assert not page.button(key="race_start_demo").disabled and page.button(key="race_stop_demo").disabled
     (caption,) = [one for one in page.caption if "Stored" in one.value]
     STORED[0] = replace(STORED[0], runs=STORED[0].runs[:2])
-    assert "2 of these 3 are here" in words(opened())
+    assert "Only 2 of these 3 have been trained" in words(opened())
     assert "python" in caption.help and "a\u2060.command" in caption.help.replace("\\", "")
 
 
@@ -134,7 +134,7 @@ def test_what_went_wrong_is_said_and_a_lost_race_goes_on(manager: StageManager) 
     for run in list(manager.views):
         manager.change(run, status="failed", lost=True, message="killed")
     page.run()
-    assert page.button(key="race_go_demo").label == "Go on"
+    assert page.button(key="race_go_demo").label == "Continue"
     clicked(page, "race_go_demo")
     assert ("revive", "race-0") in manager.asked
     manager.refuse = "a race has 2 to 8 runs here, not 9"

@@ -40,7 +40,7 @@ def test_an_answer_is_chosen_changed_and_counted_once(rooms: Rooms) -> None:
     page = opened(room)
     assert [header.value for header in page.header] == ["What does the mask hide?"]
     assert [button.label for button in page.button] == ["the future", "the \\*past\\*", "nothing"]
-    assert "Choose one. No name is kept." in said(page)
+    assert "Choose one. Your name is not recorded." in said(page)
     page.button[1].click().run()
     assert rooms.look(room).counts == (0, 1, 0) and "You chose “the \\*past\\*”" in said(page)
     page.button[0].click().run()
@@ -59,14 +59,14 @@ def test_a_closed_question_says_how_many_answered(rooms: Rooms) -> None:
     rooms.close("lecturer")
     page.run()
     assert all(button.disabled for button in page.button)
-    assert "The question is closed. One answered." in said(page)
+    assert "The question is closed. One person answered." in said(page)
     other = rooms.ask("lecturer", "And what else?", ANSWERS[:2])
     rooms.choose(room, "c", other.number, 0)
     rooms.choose(room, "d", other.number, 1)
     rooms.close("lecturer")
     page.run()
     assert [header.value for header in page.header] == ["And what else?"] and len(page.button) == 2
-    assert "The question is closed. 2 answered." in said(page)
+    assert "The question is closed. 2 people answered." in said(page)
 
 
 def test_a_button_of_the_last_question_counts_nothing(rooms: Rooms) -> None:

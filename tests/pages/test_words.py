@@ -46,7 +46,7 @@ def test_home_counts_bert_as_parameters_does():
     told = said(opened("start/home", home_view="published", preset="bert-base"), "markdown")
     total = ledger_of(PRESETS["bert-base"]).total
     assert total == 109_482_240 and f"**{total:,} parameters**" in told
-    assert f"{768 * 768 + 768:,} of them are outside this map" in told  # the pooler
+    assert f"{768 * 768 + 768:,} of them are not on this map" in told  # the pooler
 
 
 def test_mistral_s_cache_and_scores_end_at_its_window():
@@ -72,6 +72,6 @@ def test_the_loss_of_a_shipped_model_says_after_how_many_passes(name):
     metrics = json.loads((ROOT / "checkpoints" / name / "metrics.json").read_text("utf-8"))
     read = metrics["step"] * metrics["train"]["batch_size"] * found.config.context / SHAKESPEARE_TRAIN
     told = models.facts_help(found, None)
-    assert told is not None and [int(n) for n in re.findall(r"after (\d+) passes", told)] == [round(read), 82]
+    assert told is not None and [int(n) for n in re.findall(r"after (\d+) epochs", told)] == [round(read), 82]
     assert round(passes(10_000, 64, 128, SHAKESPEARE_TRAIN)) == 82
     assert re.search(r"after 16 and 11 passes", (ROOT / "README.md").read_text("utf-8"))

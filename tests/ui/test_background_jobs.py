@@ -83,7 +83,7 @@ def test_a_quick_one_is_there_at_once_and_a_slow_one_after_its_bar() -> None:
 def test_cancel_is_said_and_can_be_undone() -> None:
     at = run("slow")
     at.button[0].click().run()
-    assert "stopped before the end" in at.caption[0].value
+    assert "stopped early" in at.caption[0].value
     GO.set()  # the one that is left looks up and goes
     job = background_jobs._server.get(("test_slow", "slow"))
     assert job is not None and job.wait(10)
@@ -112,7 +112,7 @@ def test_one_tab_has_a_few_under_way_and_a_server_so_many(monkeypatch: pytest.Mo
     go.clear()
     for n in range(6):
         jobs.of((n + 20,), counted([], go), f"tab {n}")
-    with pytest.raises(background_jobs.TooMany, match="6 measurements wait on this server"):
+    with pytest.raises(background_jobs.TooMany, match="6 measurements are waiting here"):
         jobs.of(("one more",), counted([]), "nobody")
     assert jobs.get(("one more",)) is None
     monkeypatch.setattr(background_jobs, "_server", jobs)
@@ -138,7 +138,7 @@ def test_one_address_leaves_room_for_the_others() -> None:
     jobs, go = Jobs(), threading.Event()
     for n in range(background_jobs.NEAR):
         jobs.of((n,), counted([], go), f"tab{n}", "192.0.2.7")
-    with pytest.raises(background_jobs.TooMany, match="of your network"):
+    with pytest.raises(background_jobs.TooMany, match="from your network"):
         jobs.of(("more",), counted([], go), "another", "192.0.2.7")
     assert jobs.of((0,), counted([], go), "another", "192.0.2.7") is jobs.get((0,)), (
         "what is under way is for all"

@@ -2,6 +2,7 @@
 
 import logging
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -99,11 +100,13 @@ def test_stopping_and_running_again_are_no_faults(caplog) -> None:
 
 @pytest.mark.parametrize("needs_model", [True, False])
 def test_words_and_code_come_after_the_view(needs_model) -> None:
-    page = opened(View("good", "Good", good, WORDS, (RMSNorm, page_frame.show), needs_model), words="true")
+    words = replace(WORDS, texts="A lab prints 1.")
+    page = opened(View("good", "Good", good, words, (RMSNorm, page_frame.show), needs_model), words="true")
     texts = said(page)
     at = next(i for i, text in enumerate(texts) if text.startswith("good"))
     heads = [text.split("**")[1] for text in texts[at + 1 :]]
-    assert heads == ["What you see", "Why it matters", "What to try"]
+    assert heads == ["What you see", "Why it matters", "What to try", "If your text says otherwise."]
+    assert texts[-1].endswith("A lab prints 1.")
     assert page.expander[-1].label == "Show the code" and not page.code  # it is sent when it is opened
     assert "RMSNorm" not in helpers.said(page, "caption")
     page.session_state["code"] = True

@@ -27,7 +27,7 @@ def test_what_no_phone_can_reach_is_said() -> None:
     assert for_phones(SEEN, listens="127.0.0.1", local="192.0.2.7").address == ""
     assert "listens at 127.0.0.1" in for_phones(SEEN, listens="127.0.0.1", local="192.0.2.7").note
     assert for_phones(SEEN, listens="0.0.0.0", local="192.0.2.7").address
-    assert for_phones(SEEN, local="") == ("", "This computer is in no network: phones cannot reach it.")
+    assert for_phones(SEEN, local="") == ("", "This computer is not on a network, so phones cannot reach it.")
 
 
 @pytest.mark.parametrize("profile, told", [("local", True), ("hosted", False), ("small", False)])
@@ -47,7 +47,7 @@ def test_strangers_are_not_told_where_the_server_lies_in_its_own_network(
     assert found["code"]["address"].startswith("http://10.1.2.3") == told
     assert found["room"]["address"].startswith("http://10.1.2.3") == told
     assert ("10.1.2.3" in repr(found)) == told
-    assert ("leads to this computer alone" in found["code"]["note"]) != told
+    assert ("works only on this computer" in found["code"]["note"]) != told
     held[draw.KEY] = {"address": "https://glass.example.org/base/attention?x=1"}
     seen = draw._told()
     assert seen["code"]["address"] == "https://glass.example.org/base/attention?x=1"

@@ -52,20 +52,24 @@ def test_a_course_is_read_as_it_is_written():
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("minutes: 5", "minutes: five", "`minutes` is a whole number from 1 to 180"),
+        ("minutes: 5", "minutes: five", "`minutes` must be a whole number from 1 to 180"),
         ("for: people\n", "", "`for` is missing"),
-        ("    notes: Wait.", "    note: Wait.", "scene 1: `note` is unknown; there are `at`, `notes`"),
+        (
+            "    notes: Wait.",
+            "    note: Wait.",
+            "scene 1: `note` is unknown; the allowed names are `at`, `notes`",
+        ),
         (
             "at: attention?",
             "at: attenton?",
-            "scene 1: there is no page “attenton”. There are Home, which is /, and courses, train",
+            "scene 1: there is no page “attenton”. The pages are Home, which is /, and courses, train",
         ),
-        ("point: attention_grid", "point: a b{}", "`point` is the key of a control or figure"),
-        ("text: Guess.", "text: " + "x" * 251, "`text` has 251 characters; 250 fit"),
-        ("right: 2", "right: 3", "scene 2, question: `right` is a whole number from 1 to 2"),
+        ("point: attention_grid", "point: a b{}", "`point` must be the key of a control or figure"),
+        ("text: Guess.", "text: " + "x" * 251, "`text` has 251 characters; at most 250 fit"),
+        ("right: 2", "right: 3", "scene 2, question: `right` must be a whole number from 1 to 2"),
         ("[this, that]", "[this, this]", "two of the `answers` are the same"),
-        ("at: /", "at: /?course=x", "`course` in a link is the bar's own"),
-        ("title: A course", "title: A course: or not", "is no YAML"),
+        ("at: /", "at: /?course=x", "`course` in a link is reserved for the bar"),
+        ("title: A course", "title: A course: or not", "is not valid YAML"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(old, new, said):
@@ -160,10 +164,8 @@ def test_a_model_that_is_not_here_is_said(monkeypatch):
     scene = replace(TEN.scenes[0], query=(("model", "pretrained-smollm2-135m"),))
     course = replace(TEN, scenes=(scene,))
     monkeypatch.setattr(bar.sources, "available", list)
-    assert bar.missing(course) == ["SmolLM2, 135 M, a real one"]
-    assert bar._said(scene).startswith(
-        "This scene shows SmolLM2, 135 M, a real one, which is not installed here"
-    )
+    assert bar.missing(course) == ["SmolLM2 135M, pretrained"]
+    assert bar._said(scene).startswith("This scene shows SmolLM2 135M, pretrained, not installed here")
     monkeypatch.setattr(bar.sources, "available", lambda: ["smollm2-135m"])
     assert bar.missing(course) == [] and bar._said(scene) == scene.text
 

@@ -27,10 +27,10 @@ const FAINT = 0.02 // weights below are not drawn, but for the token in hand
 function create(place) {
   const root = within(place, "div", "gf-arcs"), chips = element("div", "gf-arcs-chips")
   chips.setAttribute("role", "group")
-  chips.setAttribute("aria-label", "Heads that are drawn")
+  chips.setAttribute("aria-label", "Heads shown")
   const said = element("div", "gf-arcs-said"), stage = element("div", "gf-arcs-stage"), canvas = element("canvas")
   said.setAttribute("aria-live", "polite")
-  const columns = ["looks", "is looked at"].map((name) => {
+  const columns = ["attends", "is attended to"].map((name) => {
     const column = element("div", "gf-arcs-column")
     column.setAttribute("role", "listbox")
     column.setAttribute("aria-label", `The token that ${name}`)

@@ -29,7 +29,7 @@ const TEMPLATE = `
     <button type="button" data-do="first" aria-label="To the first merge" title="To the first merge">⇤</button>
     <button type="button" data-do="back" aria-label="One merge back, −1" title="One merge back">−1</button>
     <button type="button" class="gf-bpe-play" data-do="play"></button>
-    <button type="button" data-do="next" aria-label="One merge on, +1" title="One merge on">+1</button>
+    <button type="button" data-do="next" aria-label="One merge forward, +1" title="One merge forward">+1</button>
     <button type="button" data-do="last" aria-label="To the last merge" title="To the last merge">⇥</button>
     <div class="gf-bpe-track"><svg preserveAspectRatio="none" viewBox="0 0 1000 100" aria-hidden="true"><polyline class="gf-bpe-all"/><polyline class="gf-bpe-done"/></svg>
       <input type="range" min="0" step="1" aria-label="Merge"></div>
@@ -65,7 +65,7 @@ function create(place) {
     tree: find(".gf-bpe-tree"), more: find("details"), line: find(".gf-bpe-all"), done: find(".gf-bpe-done"), key: null, step: 0, token: -1, treeOf: null,
     playing: null, timer: 0, send: null, panels: [], sent: "", count: 0,
   }
-  for (const rate of [1, 2, 5, 15, 60]) within(parts.speed, "option", "", `${rate} a second`).value = String(rate)
+  for (const rate of [1, 2, 5, 15, 60]) within(parts.speed, "option", "", `${rate} per second`).value = String(rate)
   parts.speed.value = "2"
   const last = () => self.count - 1
   const moves = { first: () => 0, back: () => self.step - 1, next: () => self.step + 1, last }
@@ -220,7 +220,7 @@ function paint(self, view, merged, hotBefore) {
       if (id === UNKNOWN) {
         cell.textContent = self.missing.get(head)
         cell.classList.add("gf-bpe-unknown")
-        cell.title = "This character is not in the alphabet that was learned from."
+        cell.title = "This character is not in the training alphabet."
       } else {
         cell.textContent = text(self, id)
         cell.classList.toggle("gf-bpe-short", text(self, id).length <= SHORT)
@@ -258,7 +258,7 @@ function draw(self, follow) {
   }
   self.now.replaceChildren(
     element("b", "", `Merge ${whole(step + 1)} of ${whole(self.count)}: `), chip(self, now.left), document.createTextNode(" + "), chip(self, now.right),
-    document.createTextNode(" → "), chip(self, now.token), document.createTextNode(`  stands ${times(now.count)}, becomes id ${now.token}`),
+    document.createTextNode(" → "), chip(self, now.token), document.createTextNode(`  occurs ${times(now.count)}, becomes id ${now.token}`),
   )
   drawPairs(self, now)
   const facts = [
@@ -272,7 +272,7 @@ function draw(self, follow) {
     ? `Now ${whole(after.tokens)} tokens; at the end ${whole(merge(self, self.count - 1).length)}`
     : `Now ${whole(after.tokens)} tokens`
   const places = after.places
-  const where = places ? `Outlined in ${places === 1 ? "one place" : `${whole(places)} places`} of the passage.` : "This pair does not stand in the passage shown."
+  const where = places ? `Outlined in ${places === 1 ? "one place" : `${whole(places)} places`} of the passage.` : "This pair does not occur in the passage shown."
   parts.passage.textContent = data.same ? where : `${where} The passage: ${whole(before.tokens)} → ${whole(after.tokens)} tokens, ${(data.shown / after.tokens).toFixed(2)} characters each.`
   self.done.setAttribute("points", self.points.slice(0, step + 2).join(" "))
   if (follow) for (const [view, seen] of [[self.panels[0], before], [self.panels[1], after]]) reveal(view.panel, seen.firstHot)
@@ -370,7 +370,7 @@ function load(self, data) {
   self.missing = new Map()
   data.symbols.forEach((id, i) => { if (id === UNKNOWN) self.missing.set(i, data.unknown[self.missing.size]) })
   const kinds = [...new Set(data.unknown)], some = kinds.slice(0, 12).join(" ")
-  self.parts.unknown.textContent = kinds.length ? `Not in the alphabet that was learned from, so there is no id for them: ${some}${kinds.length > 12 ? " …" : ""}. Each counts as one here.` : ""
+  self.parts.unknown.textContent = kinds.length ? `Not in the training alphabet, so they have no id: ${some}${kinds.length > 12 ? " …" : ""}. Each counts as one token here.` : ""
 }
 
 /**

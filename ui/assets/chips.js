@@ -120,8 +120,8 @@ function words(self, row, index) {
   const start = row.starts[index], length = row.lengths[index]
   const hex = hexadecimal(self, start, Math.min(length, HEX_SHOWN))
   const label = row.labels[index]
-  const named = typeof label === "string" ? `“${label}”` : `“${label.map(([piece]) => piece).join("")}”, cut inside a character`
-  const id = row.ids[index] < 0 ? "not in this vocabulary: no id of its own" : `id ${whole(row.ids[index])}`
+  const named = typeof label === "string" ? `“${label}”` : `“${label.map(([piece]) => piece).join("")}”, split inside a character`
+  const id = row.ids[index] < 0 ? "not in this vocabulary, so no id" : `id ${whole(row.ids[index])}`
   return `${named}\n${id}\ntoken ${whole(index)} of ${whole(row.tokens)}\n`
     + `${counted(length, "byte")}: ${hex}${length > HEX_SHOWN ? " …" : ""}`
 }

@@ -30,14 +30,14 @@ function create(place) {
     <div class="gf-clock-bar">
       <button type="button" class="gf-clock-play" data-unsaved></button>
       <button type="button" class="gf-clock-back" data-unsaved aria-label="One position back">◀</button>
-      <button type="button" class="gf-clock-step" data-unsaved aria-label="One position on">▶▏</button>
+      <button type="button" class="gf-clock-step" data-unsaved aria-label="One position forward">▶▏</button>
       <input type="range" min="0" step="1" aria-label="Position">
       <output aria-live="off"></output>
     </div>
     <div class="gf-clock-stage">
       <div><div class="gf-clock-face"></div><div class="gf-clock-said"></div>
         <div class="gf-clock-binary"><p></p><div class="gf-clock-bits"></div></div></div>
-      <div class="gf-clock-dials" role="group" aria-label="One dial for each hand"></div>
+      <div class="gf-clock-dials" role="group" aria-label="One dial per hand"></div>
     </div>`
   const find = (name) => root.querySelector(name)
   const self = {
@@ -127,7 +127,7 @@ function rebuild(self) {
   self.places = Array.from({ length: digits }, (_, i) => {
     const bit = within(self.bits, "div", "gf-clock-bit"), value = within(bit, "b")
     const period = within(bit, "span", "", String(2 ** (digits - i)))
-    period.title = `flips so that it comes round every ${2 ** (digits - i)} positions`
+    period.title = `repeats every ${2 ** (digits - i)} positions`
     return { bit, value }
   })
 }
@@ -173,11 +173,11 @@ function tell(self) {
   const { lit, thetas, pairs, position } = self
   if (lit < 0) {
     self.said.textContent = self.of > thetas.length ? `${thetas.length} of the ${self.of} hands are shown. ` : ""
-    self.said.textContent += "Under each dial: its wavelength, the positions that one round takes. Point at one."
+    self.said.textContent += "Under each dial is its wavelength: the positions in one full turn. Point at one."
     return
   }
   const angle = position * thetas[lit], round = (angle / (2 * Math.PI)).toFixed(2)
-  self.said.textContent = `Hand ${pairs[lit]}: wavelength ${waves(thetas[lit])}, ${round} rounds so far. PE: sine ${Math.sin(angle).toFixed(3)}, cosine ${Math.cos(angle).toFixed(3)}.`
+  self.said.textContent = `Hand ${pairs[lit]}: wavelength ${waves(thetas[lit])}, ${round} turns so far. PE: sine ${Math.sin(angle).toFixed(3)}, cosine ${Math.cos(angle).toFixed(3)}.`
 }
 
 /**
@@ -192,7 +192,7 @@ function update(self, data) {
   self.position = Math.min(self.position ?? keptInLink(data.name, data.position), data.last)
   if (kind !== self.kind) rebuild(self)
   self.kind = kind
-  self.binary.textContent = "The same position, as a binary counter. Under each digit: after how many positions it comes round."
+  self.binary.textContent = "The same position, as a binary counter. Under each digit: its period, in positions."
   draw(self)
 }
 

@@ -97,7 +97,7 @@ function changed(self) {
 function tell(self, index = undefined) {
   const d = self.data
   const i = index === undefined ? d.chosen : Number(index)
-  self.said.textContent = `“${d.words[i]}”, id ${d.ids[i]}, ${d.names[d.classes[i]]}${i === d.chosen ? ". Drag to turn, or use the arrow keys; click a token to choose it." : ""}`
+  self.said.textContent = `“${d.words[i]}”, id ${d.ids[i]}, ${d.names[d.classes[i]]}${i === d.chosen ? ". Drag to rotate, or use the arrow keys; click a token to choose it." : ""}`
 }
 
 function shape(symbol, size, parent, attributes) {

@@ -21,7 +21,7 @@ function create(place) {
   said.setAttribute("aria-live", "polite")
   const leave = within(strip, "div", "gf-guess-leave")
   place.append(root)
-  const pill = button("Guess first", "Guess first, before the figure tells", () => open(self))
+  const pill = button("Guess first", "Guess before the figure shows the answer", () => open(self))
   pill.className = "gf-guess-pill"
   pill.setAttribute("aria-expanded", "false")
   const ended = new AbortController(), main = place.closest('[data-testid="stMain"]')
@@ -97,7 +97,7 @@ function show(self, text) {
 function nothing(self) {
   self.choices.replaceChildren()
   self.leave.replaceChildren(button("Close", "Close", () => close(self)))
-  show(self, ["With what is shown there is nothing to guess: two answers come out alike. Another setting or model may do."])
+  show(self, ["There is nothing to guess here: two answers would be the same. Try another setting or model."])
 }
 
 function question(self, data) {

@@ -58,5 +58,5 @@ export function postpone(id) {
  */
 export function verdict(choices, right, at) {
   if (at === right) return { word: "Your guess holds.", text: choices[at].said }
-  return { word: "It came out otherwise.", text: `${choices[at].said} Right is: ${choices[right].text}.` }
+  return { word: "It turned out differently.", text: `${choices[at].said} Correct: ${choices[right].text}.` }
 }

@@ -56,7 +56,7 @@ function create(place) {
   const self = { root, timer: 0, link: keepInLink(), step: null, data: null, hint: "" }
   self.play = control("▶", PLAY, () => (self.timer ? pause(self) : start(self)))
   self.back = control("◀", "One step back", () => { pause(self); go(self, self.step - 1) })
-  self.on = control("▶▏", "One step on", () => { pause(self); go(self, self.step + 1) })
+  self.on = control("▶▏", "One step forward", () => { pause(self); go(self, self.step + 1) })
   self.slider = element("input")
   Object.assign(self.slider, { type: "range", min: "0", step: "1" })
   self.slider.setAttribute("aria-label", "Step")
@@ -204,7 +204,7 @@ function paintCache(self) {
   self.root.dataset.bytes = String(kept * per_position)
   self.note.classList.toggle("gf-kv-room", steps.some((s) => s.refilled)) // what comes and goes has its place kept
   self.note.textContent = step.refilled
-    ? `The context of ${context} is full. The cache is emptied, and the last ${step.computed} tokens are read again: they now stand at positions 0 to ${step.computed - 1}, so none of the kept keys and values fit.`
+    ? `The context of ${context} is full. The cache is emptied, and the last ${step.computed} tokens are read again: they now have positions 0 to ${step.computed - 1}, so no cached keys and values fit.`
     : ""
 }
 

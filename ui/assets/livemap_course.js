@@ -25,7 +25,7 @@ export function createCourse(self, box) {
   course.play = box.insertBefore(button("▶", "", () => (course.playing ? pause(self) : play(self))), course.title)
   course.back = box.appendChild(button("", "", () => { pause(self); self.does.ask({ do: "back" }) }))
   course.film = box.appendChild(button("Film", "", () => film(self)))
-  course.film.title = "Save this picture through the training, as a video"
+  course.film.title = "Save this view at each snapshot, as a video"
   const main = /** @type {HTMLElement} */ (self.root.querySelector(".gf-live-main"))
   filmed(main, () => ({ drawing: picture(main) }))
   course.range.oninput = () => { pause(self); go(self, Number(course.range.value)) }

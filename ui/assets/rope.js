@@ -16,7 +16,7 @@ import { paint } from "./shared/theme.js"
  * @property {number[]} k (d_rotary,)
  * @property {number[]} theta (pair,) radians per position
  * @property {number} d_head
- * @property {number} rest the product of the dimensions that do not turn
+ * @property {number} rest the product of the dimensions that do not rotate
  * @property {number} most the last position
  * @property {number[]} at positions of query and key, and the pair, at first
  * @property {string} home what `at` is for
@@ -63,7 +63,7 @@ function create(parent) {
   const note = within(right, "div", "gf-rope-note")
   const grid = within(right, "div", "gf-rope-grid")
   grid.setAttribute("role", "radiogroup")
-  grid.setAttribute("aria-label", "Pairs of dimensions: choose the one that is drawn large")
+  grid.setAttribute("aria-label", "Pairs of dimensions: choose the one to enlarge")
   const self = {
     root, button, query, key, check, said, big, about, note, grid, dials: [], at: [0, 0], from: [0, 0], shown: [0, 0], pair: 0, home: null,
     playing: false, timer: 0, frame: 0, started: 0, send: null, data: null, longest: 0,
@@ -241,20 +241,20 @@ function write(self) {
     slider.input.setAttribute("aria-valuetext", `${letter} at position ${at[index]}`)
     slider.words.textContent = `${letter}${label ? ` “${label}”` : ""} at position ${at[index]}`
   }
-  let sum = data.rest // of the dimensions that do not turn
+  let sum = data.rest // of the dimensions that do not rotate
   self.dials.forEach((each, i) => {
     const { term } = pairOf(self, i, at)
     sum += term
     each.value.textContent = number(term, 2)
     each.root.setAttribute("aria-label", `pair ${i}: dimensions ${i} and ${i + width / 2}, product ${number(term)}`)
   })
-  const unturned = data.d_head > width ? ` with ${number(data.rest)} from the ${data.d_head - width} dimensions that do not turn` : ""
+  const unturned = data.d_head > width ? ` with ${number(data.rest)} from the ${data.d_head - width} dimensions that do not rotate` : ""
   self.said.textContent = `Distance ${number(at[0] - at[1], 0)}: q·k = ${number(sum)}${unturned}, by √${data.d_head}: score ${number(sum / Math.sqrt(data.d_head))}`
   const { q, k, term } = pairOf(self, pair, at), theta = data.theta[pair]
   const lines = [
     `Pair ${pair}: dimensions ${pair} and ${pair + width / 2}`,
     `θ = ${short(theta)} rad per position: a full turn in ${short((2 * Math.PI) / theta)} positions`,
-    `q has turned ${at[0]} · θ = ${number(at[0] * theta)} rad, k ${at[1]} · θ = ${number(at[1] * theta)} rad`,
+    `q has rotated by ${at[0]} · θ = ${number(at[0] * theta)} rad, k ${at[1]} · θ = ${number(at[1] * theta)} rad`,
     `product = |q| |k| cos(angle) = ${number(q.length)} · ${number(k.length)} · cos(${number(wrapped(q.angle - k.angle))}) = ${number(term)}`,
   ]
   while (self.about.children.length < lines.length) within(self.about, "div")

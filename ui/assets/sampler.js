@@ -33,7 +33,7 @@ const CONTROLS = [
   ["repetition_penalty", "Repetition penalty", 0.5, 2, 0.05],
 ]
 const READY = {
-  "As the model says": {}, "Greedy": { temperature: 0 }, "Usual (0.8)": { temperature: 0.8 }, "Nucleus 0.9": { top_p: 0.9 }, "Top-k 5": { top_k: 5 },
+  "Unmodified": {}, "Greedy": { temperature: 0 }, "Usual (0.8)": { temperature: 0.8 }, "Nucleus 0.9": { top_p: 0.9 }, "Top-k 5": { top_k: 5 },
   "Min-p 0.1, hot": { temperature: 1.5, min_p: 0.1 },
 }
 
@@ -41,7 +41,7 @@ function create(place) {
   const root = within(place, "div", "gf-sampler")
   const ready = element("div", "gf-sampler-ready"), controls = element("div", "gf-sampler-controls")
   ready.setAttribute("role", "group")
-  ready.setAttribute("aria-label", "Ready settings")
+  ready.setAttribute("aria-label", "Presets")
   ready.dataset.unsaved = ""
   const main = element("div", "gf-sampler-main")
   const body = element("div", "gf-sampler-body")
@@ -79,7 +79,7 @@ function create(place) {
   const last = element("label", "gf-sampler-last"), tick = element("input")
   tick.type = "checkbox"
   tick.onchange = () => change(self, { penalty_last: tick.checked })
-  last.append(tick, element("span", "", "Penalty after the cuts"))
+  last.append(tick, element("span", "", "Penalty after truncation"))
   controls.append(last)
   self.tick = tick
   root.prepend(saveTools(root, () => `sampling-${self.mode}`, () => table(self)))
@@ -126,7 +126,7 @@ function buildStages(self) {
   const scroll = element("div", "gf-sampler-scroll"), grid = element("div", "gf-sampler-grid gf-text-cells")
   scroll.tabIndex = 0
   scroll.setAttribute("role", "region")
-  scroll.setAttribute("aria-label", "What each stage leaves of the likeliest tokens")
+  scroll.setAttribute("aria-label", "The likeliest tokens after each stage")
   scroll.append(grid)
   self.grid = grid
   const strip = element("div", "gf-sampler-strip"), said = element("p", "gf-sampler-said")
@@ -177,7 +177,7 @@ function paintStages(self, last) {
     self.heads[column].classList.toggle("gf-off", off)
     a.textContent = off ? "off" : `${whole(s.kept)} left`
     b.textContent = off ? "" : `≈ ${s.choices.toFixed(1)} choices`
-    self.heads[column].title = off ? "off: it changes nothing" : `${counted(s.kept, "token")} left, ${percent(s.mass)} of the probability kept, ${s.entropy.toFixed(2)} nats`
+    self.heads[column].title = off ? "off: changes nothing" : `${counted(s.kept, "token")} left, ${percent(s.mass)} of the probability kept, ${s.entropy.toFixed(2)} nats`
   })
   const gone = new Map()
   self.made.forEach((s, column) => s.removed.forEach((i) => gone.set(i, column)))
@@ -235,7 +235,7 @@ function paintStrip(self, last) {
   self.strip.append(mark)
   const sure = last.kept === 1
   self.said.replaceChildren(element("b", "", `Drawn: “${self.word(self.token)}”`), document.createTextNode(
-    sure ? ". One token is left, so nothing is left to chance." : `. It has ${percent(last.p[self.token])} of the line, and the random point of seed ${self.settings.seed} falls there.`,
+    sure ? ". Only one token is left, so nothing is random." : `. It has ${percent(last.p[self.token])} of the line, and the random point from seed ${self.settings.seed} falls there.`,
   ))
 }
 

@@ -70,7 +70,7 @@ function show(self) {
   slider.max = String(Math.max(last, 0))
   slider.value = String(Math.max(index, 0))
   slider.disabled = last < 1
-  const said = last < 0 ? "It has written nothing yet" : `What it writes after step ${whole(steps[index])}${index === last ? " (newest)" : ""}`
+  const said = last < 0 ? "Nothing written yet" : `What it writes after step ${whole(steps[index])}${index === last ? " (newest)" : ""}`
   write(self.where, said)
   slider.setAttribute("aria-valuetext", said)
   fill(self.names, runs.length > 1 ? runs : [], "span", (node, run) => write(node, run.name))

@@ -32,7 +32,7 @@ function create(parent) {
     marks: [], steps: [], losses: [], run: "", index: 0, playing: false, send: null, question: null, shown: NaN, drew: () => {},
   }
   self.question = asker(() => wanted(self.steps, self.index), (step) => self.trigger("step", step), ANSWER_MS) // an event: the server keeps the step (ui/training_step.py)
-  self.slider.setAttribute("aria-label", "Training time: the step whose model is shown")
+  self.slider.setAttribute("aria-label", "Training step of the model shown")
   self.slider.oninput = () => { stop(self); go(self, Number(self.slider.value)) }
   self.button.onclick = () => (self.playing ? stop(self) : play(self))
   self.film.onclick = () => filmed(self)

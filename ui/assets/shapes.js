@@ -250,7 +250,7 @@ function drawCard(self, step) {
   const table = element("div", "gf-card-shapes")
   for (const input of step.inputs) table.append(element("span", "gf-card-name", input.name.replace(/^blocks\.\d+\./, "")), chips(input.axes))
   for (const weight of step.weights) table.append(element("span", "gf-card-name", weight.name.replace(/^blocks\.\d+\./, "")), element("span", "gf-card-weight", `learned, ${weight.sizes.map(whole).join(" × ")}`))
-  for (const weight of step.shared) table.append(element("span", "gf-card-name", weight), element("span", "gf-card-weight", "learned, used before: counts 0 here"))
+  for (const weight of step.shared) table.append(element("span", "gf-card-name", weight), element("span", "gf-card-weight", "learned, already counted: 0 here"))
   table.append(element("span", "gf-card-name gf-arrow", "→"), chips(step.output))
   const flops = [step.products && `${whole(step.products)} in products`, step.elementwise && `${whole(step.elementwise)} elementwise`].filter(Boolean).join(" + ") || "0"
   const facts = element("div", "gf-card-facts")

@@ -16,11 +16,11 @@ const html = document.documentElement
 /** @param {HTMLElement} place */
 function create(place) {
   const root = within(place, "div", "gf-stage-ui"), ended = new AbortController()
-  const frozen = button("❄", "Freeze: nothing moves until released (key z)", () => act(self, "freeze"))
+  const frozen = button("❄", "Freeze: nothing moves until you release it (key z)", () => act(self, "freeze"))
   const tools = within(root, "div", "gf-stage-tools")
   tools.setAttribute("role", "group")
   tools.setAttribute("aria-label", "Stage")
-  const small = button("", "A code for the room: phones open this very view", () => self.card.showModal())
+  const small = button("", "A QR code: phones open this view", () => self.card.showModal())
   small.classList.add("gf-stage-code")
   tools.append(frozen, button("?", "Ask the room", () => openRoom(self.room)), button("⤢", "Fill the screen with the figure (key f)", () => act(self, "full")), button("✕", "Leave the stage (Esc or p)", () => act(self, "stage")))
   root.append(small)
@@ -122,11 +122,11 @@ function update(self, data) {
   const { code } = data
   if (!code || self.drawn === JSON.stringify(code)) return
   self.drawn = JSON.stringify(code)
-  const drawn = code.path ? [squares(code, "A code that leads to this view")] : []
+  const drawn = code.path ? [squares(code, "A QR code for this view")] : []
   self.small.replaceChildren(...drawn.map((one) => one.cloneNode(true)))
   self.small.classList.toggle("gf-stage-none", !drawn.length)
   if (!drawn.length) write(self.small, "QR")
-  const words = code.address ? (drawn.length ? "" : "This view's address is too long for a code.") : "There is no address that phones could open."
+  const words = code.address ? (drawn.length ? "" : "This view's address is too long for a code.") : "Phones have no address to open."
   self.card.replaceChildren(...drawn, element("p", "gf-stage-address", code.address), element("p", "", [words, code.note].filter(Boolean).join(" ")), button("Close", "Close the code", () => self.card.close()))
 }
 

@@ -20,7 +20,7 @@ export function freeze() {
   copy.append(still)
   ;(main.parentElement ?? document.body).append(copy)
   fill(main, still)
-  within(copy, "div", "gf-frozen-said", "Frozen · z to go on")
+  within(copy, "div", "gf-frozen-said", "Frozen · z to continue")
   document.documentElement.classList.add("gf-frozen")
 }
 

@@ -13,7 +13,7 @@ export function createRoom(host, send) {
   dialog.setAttribute("aria-label", "Ask the room")
   const form = within(dialog, "form", "gf-room-form")
   within(form, "p", "gf-room-head", "Ask the room")
-  const text = within(within(form, "label", "", "Question"), "textarea"), answers = within(within(form, "label", "", "Answers, one a line (2 to 5)"), "textarea")
+  const text = within(within(form, "label", "", "Question"), "textarea"), answers = within(within(form, "label", "", "Answers, one per line (2 to 5)"), "textarea")
   Object.assign(text, { rows: 2, maxLength: 200 })
   Object.assign(answers, { rows: 5, maxLength: 450 })
   const said = within(form, "p", "gf-room-said")

@@ -23,7 +23,7 @@ function create(place) {
   list.setAttribute("aria-label", "Words")
   const ended = new AbortController()
   const self = { root, card, list, ended, terms: new Map(), at: null, pinned: false, timer: 0 }
-  root.prepend(button("Words", "Words: what the terms mean", () => openList(self)), button("Stage", "Stage mode: larger, for a projector (key p)", () => document.dispatchEvent(new Event("gf-stage"))), guessing(ended.signal))
+  root.prepend(button("Words", "Glossary: what the terms mean", () => openList(self)), button("Stage", "Stage mode: larger, for a projector (key p)", () => document.dispatchEvent(new Event("gf-stage"))), guessing(ended.signal))
   place.append(root)
   listen(self, ended.signal)
   return self
@@ -31,7 +31,7 @@ function create(place) {
 
 /** The switch of what ui/assets/guess.js asks. @param {AbortSignal} signal */
 function guessing(signal) {
-  const made = button("Guess", "Guess first: a small button beside questions where one may", () => declined(asks()))
+  const made = button("Guess", "Guess first: a small button beside questions that allow it", () => declined(asks()))
   const say = () => made.setAttribute("aria-pressed", String(asks()))
   document.addEventListener(ASKS, say, { signal })
   say()
@@ -146,7 +146,7 @@ function fill(self, words, wanted) {
     row.append(element("dt", "", term.title), meaning)
     return row
   })
-  words.replaceChildren(...(rows.length ? rows : [element("p", "", "No such word here.")]))
+  words.replaceChildren(...(rows.length ? rows : [element("p", "", "No matching term.")]))
 }
 
 function update(self, data) {

@@ -38,14 +38,14 @@ import { ended, known, pathOf } from "./writer_state.js"
 const AHEAD = 64 // tokens that are asked for before they are needed, while playing; a quarter of them while stepping
 const REST_MS = 500 // after the last move, where the reader stands goes into the link
 const ANSWER_MS = 8000 // an answer that has not come by then is asked for again
-const SPEEDS = [[2, "2 a second"], [5, "5 a second"], [15, "15 a second"], [40, "40 a second"], [0, "as it comes"]]
+const SPEEDS = [[2, "2 per second"], [5, "5 per second"], [15, "15 per second"], [40, "40 per second"], [0, "as it comes"]]
 
 const TEMPLATE = `
   <div class="gf-writer-bar" role="group" aria-label="Player" data-unsaved>
     <button type="button" data-do="first" aria-label="Back to the prompt" title="Back to the prompt">⇤</button>
     <button type="button" data-do="back" aria-label="One token back, −1" title="One token back">−1</button>
     <button type="button" class="gf-writer-play" data-do="play"></button>
-    <button type="button" data-do="next" aria-label="One token on, +1" title="One token on">+1</button>
+    <button type="button" data-do="next" aria-label="One token forward, +1" title="One token forward">+1</button>
     <button type="button" data-do="last" aria-label="Write to the end" title="Write to the end">⇥</button>
     <input type="range" min="0" step="1" aria-label="Tokens shown">
     <output></output>
@@ -53,7 +53,7 @@ const TEMPLATE = `
   </div>
   <div class="gf-writer-two">
     <div class="gf-writer-left">
-      <div class="gf-writer-text gf-text" tabindex="0" role="group" aria-label="The text. Arrow keys step, space plays, a click stands on a token."></div>
+      <div class="gf-writer-text gf-text" tabindex="0" role="group" aria-label="The text. Arrow keys step, space plays, a click selects a token."></div>
       <div class="gf-writer-legend"></div>
       <p class="gf-writer-said" aria-live="polite"></p>
       <p class="gf-writer-window"></p>
@@ -62,7 +62,7 @@ const TEMPLATE = `
       <p class="gf-writer-title" data-is="which"></p>
       <div class="gf-writer-list gf-text-cells"></div>
       <p class="gf-writer-note">Upper bar: the model; lower: with the settings.</p>
-      <form class="gf-writer-other" data-unsaved><input type="text" aria-label="Another token" placeholder="Another token" maxlength="200" autocomplete="off" spellcheck="false"><button type="submit" aria-label="Go on with it">Go on</button></form>
+      <form class="gf-writer-other" data-unsaved><input type="text" aria-label="Another token" placeholder="Another token" maxlength="200" autocomplete="off" spellcheck="false"><button type="submit" aria-label="Continue with it">Continue</button></form>
       <p class="gf-writer-note gf-writer-answer" aria-live="polite"></p>
     </div>
   </div>

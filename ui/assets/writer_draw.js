@@ -84,16 +84,16 @@ function say(self, node, begin) {
   if (self.todo) words = "Writing the branches of the link again …"
   else if (self.at < most || !most) {
     words = node ? `Token ${whole(self.at)}: “${shown(self, node.token)}”, probability ${chance(node.p)}${node.token === node.drawn ? "" : `, picked instead of “${shown(self, node.drawn)}”`}.`
-      : self.length ? "Nothing is written yet: press play, or step." : "Nothing is to be written: the length is 0."
-  } else if (why === "stop") words = `Stopped by the string: the text now holds “${self.stopAt.replaceAll("\n", "⏎").replaceAll(" ", "␣")}”. ${whole(most)} tokens.`
-  else if (why === "end") words = `The model says that it is finished: it wrote “${shown(self, self.nodes[self.path[most - 1]].token)}”. ${whole(most)} tokens.`
-  else if (why === "length") words = `Stopped by the length: ${whole(self.length)} tokens were asked for.`
-  else if (why === "full") words = "Stopped: the tree holds as many tokens as are kept. Delete a branch to go on."
+      : self.length ? "Nothing is written yet: press play, or step." : "Nothing to write: the length is 0."
+  } else if (why === "stop") words = `Stopped by the stop string: the text now contains “${self.stopAt.replaceAll("\n", "⏎").replaceAll(" ", "␣")}”. ${whole(most)} tokens.`
+  else if (why === "end") words = `The model has finished: it wrote “${shown(self, self.nodes[self.path[most - 1]].token)}”. ${whole(most)} tokens.`
+  else if (why === "length") words = `Stopped at the requested length of ${whole(self.length)} tokens.`
+  else if (why === "full") words = "Stopped: the tree is full. Delete a branch to continue."
   else words = "The server is writing …"
   if (!self.playing) write(self.said, words)
   const seen = node ? self.prompt.length + self.at - 1 - begin : 0
   const dropped = begin > 0 ? decode(self, [...self.prompt, ...self.path.slice(0, Math.max(0, begin - self.prompt.length)).map((i) => self.nodes[i].token)].slice(0, begin)).replaceAll("\n", "⏎") : ""
-  const gone = begin > 0 ? `The window has moved: the context of ${whole(self.context)} tokens was full, so the model went on from its last half. “${shown(self, node.token)}” was written from the ${whole(seen)} tokens before it; the first ${whole(begin)} (grey), up to “${dropped.length > 30 ? "…" : ""}${dropped.slice(-30)}”, are dropped, and it knows nothing of them.`
+  const gone = begin > 0 ? `The window has moved: the context of ${whole(self.context)} tokens was full, so the model continued from its last half. “${shown(self, node.token)}” was written from the ${whole(seen)} tokens before it; the first ${whole(begin)} (grey), up to “${dropped.length > 30 ? "…" : ""}${dropped.slice(-30)}”, are dropped, so they have no influence.`
     : node ? `Seen: all ${whole(seen)} tokens before it; the context holds ${whole(self.context)}.` : ""
   write(self.window, gone)
   self.window.classList.toggle("gf-moved", begin > 0)
@@ -105,10 +105,10 @@ function facts(self) {
   const n = self.at, nats = n ? -total / n : NaN, ten = total / Math.LN10, power = Math.floor(ten)
   const good = n > 0 && Number.isFinite(total)
   const cells = [
-    ["Probability of the text", good ? `${(10 ** (ten - power)).toFixed(2)} × 10${raised(power)}` : "–", "p₁ · p₂ · … : each token's, after all before it"],
+    ["Probability of the text", good ? `${(10 ** (ten - power)).toFixed(2)} × 10${raised(power)}` : "–", "p₁ · p₂ · …, each given all tokens before it"],
     ["Log-probability", good ? `${total.toFixed(2)} nats` : "–", "ln p₁ + ln p₂ + …"],
-    ["Nats per token", good ? nats.toFixed(3) : "–", good ? `${(-total).toFixed(2)} / ${whole(n)}; guessing: ln ${whole(self.vocab)} = ${Math.log(self.vocab).toFixed(2)}` : "the mean surprise −ln p"],
-    ["Perplexity", good ? Math.exp(nats).toFixed(2) : "–", good ? `e to the ${nats.toFixed(3)}: as surprising as draws among so many equally likely tokens` : "e to the nats per token"],
+    ["Nats per token", good ? nats.toFixed(3) : "–", good ? `${(-total).toFixed(2)} / ${whole(n)}; a uniform guess: ln ${whole(self.vocab)} = ${Math.log(self.vocab).toFixed(2)}` : "the mean of −ln p"],
+    ["Perplexity", good ? Math.exp(nats).toFixed(2) : "–", good ? `e to the ${nats.toFixed(3)}: as uncertain as a choice among that many equally likely tokens` : "e to the nats per token"],
   ]
   if (!self.facts.children.length) cells.forEach(() => { const box = element("div"); box.append(element("span"), element("b"), element("small")); self.facts.append(box) })
   cells.forEach((words, i) => [...self.facts.children[i].children].forEach((part, j) => write(part, words[j])))
@@ -131,8 +131,8 @@ function panel(self) {
   if (of === self.panelOf) return
   self.panelOf = of
   if (!node) {
-    self.which.textContent = "What could stand there"
-    self.list.replaceChildren(element("p", "gf-writer-note", "As soon as a token is written, what else could stand in its place is listed here."))
+    self.which.textContent = "Alternatives"
+    self.list.replaceChildren(element("p", "gf-writer-note", "As soon as a token is written, its alternatives are listed here."))
     return
   }
   self.which.textContent = `Candidates for token ${whole(i + 1)}`
@@ -148,7 +148,7 @@ function panel(self) {
     row.type = "button"
     const share = `${chance(other.p)} → ${removed ? "removed" : chance(other.q)}`
     row.append(element("code", "", name), bars, element("span", "gf-writer-share", ` ${share} `), element("small", "", drawn))
-    row.setAttribute("aria-label", `${name} ${share} ${drawn}: by the model, then with the settings. Go on with it.`)
+    row.setAttribute("aria-label", `${name} ${share} ${drawn}: by the model, then with the settings. Continue with it.`)
     row.title = `${name}: p = ${other.p.toPrecision(4)} by the model, ${removed ? "removed" : other.q.toPrecision(4)} with the settings`
     row.onclick = () => {
       if (other.token === node.token) self.does.step(i + 1)

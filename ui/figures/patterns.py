@@ -56,7 +56,7 @@ def matrix_heatmap(
     *,
     signed: bool,
     columns: Sequence[str] | None = None,
-    across: str = "key: the token looked at",
+    across: str = "key: the token attended to",
     most: int = MOST,
 ) -> go.Figure:
     """Draws values (query, key) or (query, anything). -inf is left blank. Signed ones are shown
@@ -93,7 +93,7 @@ def matrix_heatmap(
             if columns is None
             else {"title": {"text": across}, "side": "top", "showgrid": False, "zeroline": False}
         ),
-        yaxis=token_axis(labels, "query: the token that looks", autorange="reversed", size=12),
+        yaxis=token_axis(labels, "query: the token that attends", autorange="reversed", size=12),
     )
     return go.Figure({"data": [heat], "layout": layout})
 

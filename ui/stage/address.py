@@ -46,18 +46,18 @@ def for_phones(
         return PhoneAddress(urlunsplit(parts), "")
     if public:
         return PhoneAddress(
-            "", "This address leads to this computer alone: open the page under the one that phones will use."
+            "", "This address works only on this computer: open the page at the address that phones will use."
         )
     if listens is not None and _itself(listens):
         return PhoneAddress(
-            "", f"This server listens at {listens}, where phones cannot come: start it without that address."
+            "", f"This server listens at {listens}, which phones cannot reach: start it without that address."
         )
     local = local_address() if local is None else local
     if not local:
-        return PhoneAddress("", "This computer is in no network: phones cannot reach it.")
+        return PhoneAddress("", "This computer is not on a network, so phones cannot reach it.")
     place = f"[{local}]" if ":" in local else local
     changed = parts._replace(netloc=place if port is None else f"{place}:{port}")
-    return PhoneAddress(urlunsplit(changed), f"For phones in this computer's network ({local}).")
+    return PhoneAddress(urlunsplit(changed), f"For phones on the same network as this computer ({local}).")
 
 
 def _itself(host: str) -> bool:

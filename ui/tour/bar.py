@@ -68,7 +68,7 @@ def _now() -> tuple[Course, int] | None:
     course = courses.get(session.from_url(COURSE, courses) or "")
     if course is None:
         _forget()
-        st.toast("There is no such course here. The page Courses lists those that there are.")
+        st.toast("There is no such course here. The page Courses lists those available.")
         return None
     number = widgets.number_of(st.query_params.get(SCENE))
     at = widgets.clamped(number, 1, len(course.scenes), 1) - 1
@@ -110,7 +110,7 @@ def _said(scene: Scene) -> str:
     if not scene.model.startswith(_PRETRAINED) or name in session.published():
         return scene.text
     title = sources.KNOWN[name].title if name in sources.KNOWN else name
-    return f"This scene shows {title}, which is not installed here: another model stands in. {scene.text}"
+    return f"This scene shows {title}, not installed here; it uses another model instead. {scene.text}"
 
 
 def _query(course: Course, at: int) -> dict[str, str]:

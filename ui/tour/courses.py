@@ -130,17 +130,18 @@ def parse(file: str, text: str) -> Course:
     named = _FILE.fullmatch(Path(file).stem)
     if named is None:
         raise CourseError(
-            f"{file}: the name of a course has small letters, digits and hyphens, as in 1-my-course.yaml."
+            f"{file}: a course's file name has lower-case letters, digits and hyphens, as in"
+            " 1-my-course.yaml."
         )
     try:
         found = yaml.safe_load(text)
     except yaml.YAMLError as error:
         said = " ".join(str(error).split())
-        raise CourseError(f"{file} is no YAML: {said}.") from None
+        raise CourseError(f"{file} is not valid YAML: {said}.") from None
     table = _table(file, found, {"title", "for", "minutes", "scenes"}, set())
     scenes = table["scenes"]
     if not isinstance(scenes, list) or not scenes:
-        raise CourseError(f"{file}: `scenes` is a list of at least one scene.")
+        raise CourseError(f"{file}: `scenes` must be a list of at least one scene.")
     return Course(
         named["id"],
         _words(file, table, "title", MOST_TITLE),
@@ -155,7 +156,7 @@ def _scene(where: str, found: object) -> Scene:
     page, query = _link(where, table)
     point = _words(where, table, "point", 64)
     if not _KEY.fullmatch(point):
-        raise CourseError(f"{where}: `point` is the key of a control or figure, such as head_patterns.")
+        raise CourseError(f"{where}: `point` must be the key of a control or figure, such as head_patterns.")
     return Scene(
         _words(where, table, "title", MOST_TITLE),
         _words(where, table, "text", MOST_LETTERS),
@@ -171,10 +172,10 @@ def _link(where: str, table: Mapping[str, Any]) -> tuple[str, tuple[tuple[str, s
     page, _, rest = _words(where, table, "at", 2000).removeprefix("/").partition("?")
     if site.entry_of(page) is None:
         pages = ", ".join(entry.url for entry in site.built() if entry.url)
-        raise CourseError(f"{where}: there is no page “{page}”. There are Home, which is /, and {pages}.")
+        raise CourseError(f"{where}: there is no page “{page}”. The pages are Home, which is /, and {pages}.")
     query = tuple(parse_qsl(rest, keep_blank_values=True))
     if own := _OWN & {name for name, _ in query}:
-        raise CourseError(f"{where}: `{min(own)}` in a link is the bar's own; leave it out.")
+        raise CourseError(f"{where}: `{min(own)}` in a link is reserved for the bar; leave it out.")
     return page, query
 
 
@@ -182,7 +183,7 @@ def _question(where: str, found: object) -> Question:
     table = _table(where, found, {"asked", "answers", "right", "why"}, set())
     answers = table["answers"]
     if not isinstance(answers, list) or not FEWEST_ANSWERS <= len(answers) <= MOST_ANSWERS:
-        raise CourseError(f"{where}: `answers` is a list of {FEWEST_ANSWERS} to {MOST_ANSWERS}.")
+        raise CourseError(f"{where}: `answers` must be a list of {FEWEST_ANSWERS} to {MOST_ANSWERS}.")
     options = tuple(_words(where, {"answers": answer}, "answers", MOST_LETTERS) for answer in answers)
     if len(set(options)) < len(options):
         raise CourseError(f"{where}: two of the `answers` are the same.")
@@ -193,28 +194,32 @@ def _question(where: str, found: object) -> Question:
 
 def _table(where: str, found: object, needed: set[str], allowed: set[str]) -> Mapping[str, Any]:
     if not isinstance(found, dict):
-        raise CourseError(f"{where}: this is a table with {_listed(needed)}, each `name: value`.")
+        raise CourseError(f"{where}: this must be a table with {_listed(needed)}, each `name: value`.")
     if missing := needed - found.keys():
         raise CourseError(f"{where}: {_listed(missing)} is missing.")
     if unknown := {str(name) for name in found} - needed - allowed:
-        raise CourseError(f"{where}: {_listed(unknown)} is unknown; there are {_listed(needed | allowed)}.")
+        raise CourseError(
+            f"{where}: {_listed(unknown)} is unknown; the allowed names are {_listed(needed | allowed)}."
+        )
     return found
 
 
 def _words(where: str, table: Mapping[str, Any], name: str, most: int) -> str:
     found = table[name]
     if not isinstance(found, str) or not found.strip():
-        raise CourseError(f"{where}: `{name}` is a text; one with a colon in it stands in quotation marks.")
+        raise CourseError(
+            f"{where}: `{name}` must be a text; if it has a colon in it, put it in quotation marks."
+        )
     text = " ".join(found.split())
     if len(text) > most:
-        raise CourseError(f"{where}: `{name}` has {len(text)} characters; {most} fit.")
+        raise CourseError(f"{where}: `{name}` has {len(text)} characters; at most {most} fit.")
     return text
 
 
 def _number(where: str, table: Mapping[str, Any], name: str, low: int, high: int) -> int:
     result = table[name]
     if isinstance(result, bool) or not isinstance(result, int) or not low <= result <= high:
-        raise CourseError(f"{where}: `{name}` is a whole number from {low} to {high}.")
+        raise CourseError(f"{where}: `{name}` must be a whole number from {low} to {high}.")
     return result
 
 

@@ -110,7 +110,7 @@ class Case:
         start cannot be repeated.
         """
         if self.large:
-            raise NotApplicable("Others made this model, and how it began is not known here.")
+            raise NotApplicable("This model was trained elsewhere: its initial weights are not known.")
         s = self.settings
         return build(self.model.config, s.seed, parts=self.model.parts, init=s.init).train(False)
 
@@ -119,7 +119,7 @@ class Case:
         its text.
         """
         if self.corpus is None:
-            raise NotApplicable("The text that it was trained on is not here.")
+            raise NotApplicable("Its training text is not available here.")
         parts = self.model.parts
         train, validation = parts.split(self.corpus.train, self.corpus.validation)
         corpus = replace(self.corpus, train=train, validation=validation)
@@ -141,9 +141,9 @@ class Case:
         NotApplicable where there is no training, or it is too short.
         """
         if self.curve is None:
-            raise NotApplicable("There is no training to look back on.")
+            raise NotApplicable("No training history is available here.")
         if len(self.curve.losses) < 3 * window:
-            raise NotApplicable("The training was too short to be judged.")
+            raise NotApplicable("Training was too short to judge.")
         means: np.ndarray = np.convolve(self.curve.losses, np.full(window, 1 / window), "valid")
         return means
 
@@ -162,7 +162,7 @@ def by_the_book(case: Case) -> Transformer:
     writes scaled by 1/sqrt(2 n_layers)). Raises NotApplicable where it would be large.
     """
     if case.large:
-        raise NotApplicable("Others made this model, and how it began is not known here.")
+        raise NotApplicable("This model was trained elsewhere: its initial weights are not known.")
     return build(replace(case.wanted, vocab_size=case.model.config.vocab_size), case.settings.seed).train(
         False
     )

@@ -13,6 +13,7 @@ from engine.lab.doctor.case import Case, NotApplicable
 
 Verdict = Literal["pass", "fail", "not applicable"]
 Need = Literal["model", "start", "text", "training"]
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
@@ -79,12 +80,16 @@ class Finding:
 def shown(number: float, written: str) -> str:
     """Formats a number for a sentence.
 
-    >>> shown(0.0, "{:.1e}"), shown(1.256, "{:.2f}"), shown(math.inf, "{:.1f}")
-    ('0', '1.26', 'no number')
+    >>> shown(0.0, "{:.1e}"), shown(-1.256, "{:.2f}"), shown(math.inf, "{:.1f}"), shown(8.7e-07, "{:.2g}")
+    ('0', '−1.26', '∞', '8.7 × 10⁻⁷')
     """
     if not math.isfinite(number):
-        return "no number"
-    return "0" if number == 0 else written.format(number)
+        return "NaN" if math.isnan(number) else "∞"
+    if number == 0:
+        return "0"
+    figures, _, power = written.format(number).partition("e")
+    figures = figures.replace("-", "−")
+    return f"{figures} × 10{str(int(power)).translate(RAISED)}" if power else figures
 
 
 def run_check(check: Check, case: Case) -> Finding:

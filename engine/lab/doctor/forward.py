@@ -28,7 +28,7 @@ ENTRIES = 64  # vectors of queries and of keys that are compared
 
 def _mixes(case: Case) -> None:
     if not case.model.parts.mixer(case.wanted).present:
-        raise NotApplicable("In this model tokens never talk to each other.")
+        raise NotApplicable("In this model tokens never exchange information.")
 
 
 @torch.no_grad()
@@ -37,7 +37,7 @@ def sees_the_future(case: Case) -> Measurement:
     texts of the batch, are replaced.
     """
     if not case.predicts_next:
-        raise NotApplicable("This model reads both ways by design: it fills gaps, and guesses no next token.")
+        raise NotApplicable("This model attends both ways by design: it fills gaps, not the next token.")
     model, ids = case.exact, case.ids
     before = model(ids)
     length, vocab = ids.shape[1], model.config.vocab_size
@@ -58,7 +58,7 @@ def rows_of_the_pattern(case: Case) -> Measurement:
     _mixes(case)
     patterns = _kept(case, {"pattern"})
     if not patterns:
-        raise NotApplicable("This model shows no pattern of weights.")
+        raise NotApplicable("This model has no attention weights to check.")
     worst = max(float((p.double().sum(-1) - 1).abs().nan_to_num(torch.inf).max()) for p in patterns.values())
     sums = torch.cat([p.double().sum(-1).flatten() for p in patterns.values()])
     return Measurement(worst, {"least": float(sums.min()), "most": float(sums.max()), "rows": sums.numel()})
@@ -72,9 +72,9 @@ def spread_of_scores(case: Case) -> Measurement:
     _mixes(case)
     mixer, c = next(m for m in case.exact.modules() if _is_mixer(m, case)), case.wanted
     if not (isinstance(mixer, HeadMixer) and mixer.card.scored):
-        raise NotApplicable("This model compares no queries with keys.")
+        raise NotApplicable("This model does not compare queries with keys.")
     if not c.score_scale:
-        raise NotApplicable("This model is meant to leave its scores as they are, as T5 does.")
+        raise NotApplicable("This model leaves its scores unscaled by design, as T5 does.")
     random = torch.Generator().manual_seed(0)
     like = next(case.exact.parameters())
     q, k = (
@@ -95,9 +95,9 @@ def bag_of_words(case: Case) -> Measurement:
     """
     _mixes(case)
     if case.wanted.position == "none":
-        raise NotApplicable("This model is meant to have no positions.")
+        raise NotApplicable("This model has no positions by design.")
     if case.wanted.mixer == "mean" and case.wanted.position == "rope":
-        raise NotApplicable("An average compares nothing, so there is nothing for RoPE to turn.")
+        raise NotApplicable("An average has no queries and keys for RoPE to rotate.")
     model, ids = case.exact, case.ids
     order = torch.randperm(ids.shape[1], generator=torch.Generator().manual_seed(0))
     mask = model.mask
@@ -146,7 +146,7 @@ class _Seen:
 def _written(shapes: list[tuple[int, ...]] | None) -> str:
     if not shapes:
         return "missing"
-    return f"{shapes[0]}" if len(shapes) == 1 else f"there {len(shapes)} times"
+    return f"{shapes[0]}" if len(shapes) == 1 else f"present {len(shapes)} times"
 
 
 def numbers_and_range(case: Case) -> Measurement:
@@ -215,7 +215,7 @@ def like_the_reference(case: Case) -> Measurement:
     except ConfigError as error:
         raise NotApplicable(f"The second implementation does not cover this model: {error}.") from error
     except KeyError as missing:
-        return Measurement(float("inf"), {"begins": f"the tensor {missing.args[0]}, which is not there"})
+        return Measurement(float("inf"), {"begins": f"the tensor {missing.args[0]}, which is missing"})
     except RuntimeError:
         return Measurement(float("inf"), {"begins": "the shape of a tensor"})
     try:
@@ -240,7 +240,7 @@ def cached_alike(case: Case) -> Measurement:
     """
     if not case.model.output.present or not case.model.can_cache:
         raise NotApplicable(
-            "This model keeps no keys and values: later tokens change what was read before them."
+            "This model cannot use a KV cache: later tokens change what earlier ones compute."
         )
     model, ids = case.evaluated, case.ids[0].tolist()
     whole = model(torch.tensor([ids], device=case.ids.device))[0]

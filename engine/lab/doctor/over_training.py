@@ -25,7 +25,7 @@ LOOKED = 8192  # tokens of held-out text that it reads
 def next_tokens(case: Case) -> Measurement:
     """Measures the share of targets that are the next input."""
     if case.settings.objective != "next_token":
-        raise NotApplicable("This model is trained to fill gaps, not to guess the next token.")
+        raise NotApplicable("This model is trained to fill gaps, not to predict the next token.")
     batch = case.batch()
     x, y = batch.inputs[:, 1:], batch.targets[:, :-1]
     here = float((batch.inputs == batch.targets).double().mean())
@@ -39,7 +39,7 @@ def unseen(case: Case) -> Measurement:
     corpus = case.batches().corpus
     train, validation = (_windows(tokens.numpy()) for tokens in (corpus.train, corpus.validation))
     if not len(train) or not len(validation):
-        raise NotApplicable(f"There are not {WINDOW} tokens to look for.")
+        raise NotApplicable(f"The text is too short: a window has {WINDOW} tokens.")
     return Measurement(float(np.isin(validation, train).mean()), {"window": WINDOW})
 
 
@@ -58,7 +58,7 @@ def gap(case: Case) -> Measurement:
     looks = case.curve.evaluations if case.curve else ()
     looks = tuple(e for e in looks if e.step >= ENOUGH)
     if not looks:
-        raise NotApplicable("There is no training long enough to look back on.")
+        raise NotApplicable(f"Its training has no evaluation at step {ENOUGH} or later.")
     last = looks[-1]
     return Measurement(
         last.validation_loss - last.train_loss,
@@ -72,7 +72,7 @@ def learned(case: Case) -> Measurement:
     assert case.curve is not None
     read = case.curve.steps[-1] * case.settings.batch_size * case.model.config.context
     if case.curve.steps[-1] < ENOUGH or read < READ:
-        raise NotApplicable(f"It has read {read:,} tokens: too few to be judged.")
+        raise NotApplicable(f"Training has read {read:,} tokens, too few to judge.")
     return Measurement(float(losses[-1]) - counting, {"loss": float(losses[-1]), "counting": counting})
 
 
@@ -94,14 +94,14 @@ def what_it_writes(case: Case) -> Measurement:
     itself.
     """
     if case.corpus is None or not case.predicts_next:
-        raise NotApplicable("There is no text to hold its writing against.")
+        raise NotApplicable("There is no text to compare its own text with.")
     if case.settings.objective != "next_token":
-        raise NotApplicable("This model fills gaps, and writes no text.")
+        raise NotApplicable("This model fills gaps and writes no text.")
     model, batches = case.evaluated, case.batches()
     corpus = batches.corpus
     loss = measure(model, batches, corpus.validation, LOOKED).nats
     if not loss < corpus.baselines["bigram"] + YOUNG:
-        raise NotApplicable(f"At a loss of {loss:.2f} nats it has nothing to say yet.")
+        raise NotApplicable(f"At a loss of {loss:.2f} nats any model still writes noise.")
     texts = []
     for seed, prompt in enumerate(case.ids.tolist()):
         ids = list(generate(model, prompt, LENGTH, SampleConfig(temperature=TEMPERATURE, seed=seed)))

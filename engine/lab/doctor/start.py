@@ -41,11 +41,11 @@ def gradients_by_block(case: Case) -> Measurement:
     ours, theirs = (stream_gradients(model, batch) for model in (case.twin(), by_the_book(case)))
     if len(ours.blocks) and not ours.blocks.min() > 0:
         missing = int(np.argmin(ours.blocks))
-        sentence = f"block {missing} gets no gradient at all"
+        sentence = f"block {missing} gets no gradient"
         return Measurement(math.inf, {"said": sentence, "ours": ours.growth, "theirs": theirs.growth})
     sentence = (
-        f"the gradient at the bottom is {ours.growth:.1f} times that at the top, where it should be"
-        f" {theirs.growth:.1f} times"
+        f"the gradient at the bottom of the stack is {ours.growth:.1f} times the one at the top, where"
+        f" {theirs.growth:.1f} times would be healthy"
     )
     return Measurement(
         ours.growth / theirs.growth, {"said": sentence, "ours": ours.growth, "theirs": theirs.growth}
@@ -108,9 +108,7 @@ def overfits_a_batch(case: Case) -> Measurement:
     training's optimiser and learning rate.
     """
     if case.wanted.mixer != "attention":
-        raise NotApplicable(
-            "Without attention nothing can be memorised: the next token depends on too little."
-        )
+        raise NotApplicable("Without attention no model can overfit a batch: it sees too little of the text.")
     batch = small(case.batch())
     settings = replace(
         case.settings, schedule="constant", steps=UPDATES, warmup_steps=min(case.settings.warmup_steps, 20)

@@ -65,7 +65,7 @@ class Chart:
 
 def subject_of(name: str) -> Fault:
     """Returns a fault of the lab, or the healthy model as one."""
-    return FAULTS[name] if name in FAULTS else Fault(HEALTHY, "Nothing is wrong", "", "", "")
+    return FAULTS[name] if name in FAULTS else Fault(HEALTHY, "No bug", "", "", "")
 
 
 def text_of(fault: Fault, corpus: Corpus) -> Corpus:

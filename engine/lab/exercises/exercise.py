@@ -106,7 +106,7 @@ def _unknown(form: Form, value: Any, answer: Any) -> str:
         return _picked(len(value - answer), len(answer - value))
     if isinstance(form, Numbers):
         if len(value) != len(answer):
-            return f"It takes {len(answer)} numbers, and {len(value)} stand there."
+            return f"The answer has {len(answer)} numbers, not {len(value)}."
         if len(answer) > 1:
             single = Numbers(1, form.decimals)
             right = sum(single.same((a,), (b,)) for a, b in zip(value, answer, strict=True))
@@ -121,12 +121,12 @@ def _unknown(form: Form, value: Any, answer: Any) -> str:
 def _picked(extra: int, missing: int) -> str:
     """
     >>> _picked(0, 1), _picked(2, 0)
-    ('What you chose belongs, and 1 is missing.', '2 of them do not belong.')
+    ('What you chose is right, but 1 is missing.', '2 of them do not belong.')
     >>> _picked(1, 2)
     '1 of them does not belong, and 2 are missing.'
     """
     lacking = f"{missing} {'is' if missing == 1 else 'are'} missing"
     if not extra:
-        return f"What you chose belongs, and {lacking}."
+        return f"What you chose is right, but {lacking}."
     strange = f"{extra} of them {'does' if extra == 1 else 'do'} not belong"
     return f"{strange}, and {lacking}." if missing else f"{strange}."

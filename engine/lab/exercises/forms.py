@@ -26,7 +26,7 @@ class Numbers:
 
     @property
     def ask(self) -> str:
-        what = "one number" if self.count == 1 else "numbers with blanks between them"
+        what = "one number" if self.count == 1 else "numbers separated by spaces"
         unit = f" in {self.unit}" if self.unit else ""
         places = f", to {self.decimals} decimal place{'s' * (self.decimals > 1)}" if self.decimals else ""
         return f"{what}{unit}{places}"
@@ -70,7 +70,7 @@ class Pieces:
 
     other: str
     word: str = ""
-    ask: ClassVar[str] = "pieces with blanks between them"
+    ask: ClassVar[str] = "pieces separated by spaces"
 
     def read(self, given: object) -> tuple[str, ...]:
         return reading.pieces(given)
@@ -78,9 +78,9 @@ class Pieces:
     def fault(self, pieces: tuple[str, ...]) -> str:
         """Returns a sentence about pieces that are not the wanted ones."""
         if self.word and "".join(pieces) != self.word:
-            return f"Put together, the pieces must spell `{self.word}`."
+            return f"Joined together, the pieces must spell `{self.word}`."
         if not self.word and len(pieces) != 2:
-            return "A pair is two pieces: write a blank between them."
+            return "A pair is two pieces: write a space between them."
         return self.other
 
     def same(self, value: Any, other: Any) -> bool:
@@ -118,7 +118,7 @@ class Pick:
     """Some of the options, in any order."""
 
     options: tuple[str, ...]
-    ask: ClassVar[str] = "all that belong, and no others"
+    ask: ClassVar[str] = "all that apply, and no others"
 
     def read(self, given: object) -> frozenset[str]:
         result = frozenset(given) if isinstance(given, list | tuple | set | frozenset) else frozenset()
@@ -163,11 +163,11 @@ class Order:
         """Returns a sentence about a wrong order; '' for a proof."""
         for step in steps:
             if step not in self.needs:
-                return f"Step {self.letter(step)} has no place in it: {self.wrong[step]}"
+                return f"Step {self.letter(step)} does not belong in the proof: {self.wrong[step]}"
         for place, step in enumerate(steps):
             late = next((each for each in self.needs[step] if each not in steps[:place]), None)
             if late is not None and late in steps:
-                return f"Step {self.letter(step)} uses step {self.letter(late)}, which comes only later."
+                return f"Step {self.letter(step)} uses step {self.letter(late)}, which comes later."
         missing = len(self.needs) - len(steps)
         if missing:
             return f"So far so good, but {missing} {'step is' if missing == 1 else 'steps are'} missing."

@@ -31,7 +31,7 @@ NAMES = (
 )
 _BLOCK = re.compile(r"^```python ?(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FIRST = """\
-# Run this first. The notebook lies in Glassformer's folder exercises/, or anywhere below Glassformer.
+# Run this first. The notebook must be in Glassformer's folder exercises/, or anywhere below Glassformer.
 import sys
 from pathlib import Path
 

@@ -56,10 +56,10 @@ def numbers(given: object, count: int | None, unit: str = "", whole: bool = True
     parts = [part for part in re.split(r"[\s;,]+", text) if part]
     result = tuple(_number(part) for part in parts)
     if not result:
-        raise ExerciseError("no number was found in it")
+        raise ExerciseError("it contains no number")
     if count is not None and len(result) != count:
         wanted = "one number is" if count == 1 else f"{count} numbers are"
-        raise ExerciseError(f"{wanted} asked for, and {len(result)} stand there")
+        raise ExerciseError(f"{wanted} asked for, but there are {len(result)}")
     return result
 
 
@@ -110,7 +110,7 @@ def letters(given: object, allowed: str) -> tuple[str, ...]:
     result = tuple(sign for sign in text if sign.isalnum())
     wrong = next((sign for sign in result if sign not in allowed), None)
     if wrong is not None:
-        raise ExerciseError(f"{_short(wrong)} is no step: write letters from {allowed[0]} to {allowed[-1]}")
+        raise ExerciseError(f"{_short(wrong)} is not a step: write letters {allowed[0]} to {allowed[-1]}")
     if not result:
         raise ExerciseError("write the letters of the steps in their order, such as B A C")
     twice = next((sign for sign in result if result.count(sign) > 1), None)
@@ -127,5 +127,5 @@ def pieces(given: object) -> tuple[str, ...]:
     """
     result = tuple(part for part in re.split(r"[\s|·+,]+", plain(given).lower()) if part)
     if not result:
-        raise ExerciseError("write the pieces with a blank between them, such as lo w er")
+        raise ExerciseError("write the pieces with spaces between them, such as lo w er")
     return result

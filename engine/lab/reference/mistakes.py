@@ -55,9 +55,9 @@ def other_eps(eps: float) -> float:
 
 def _unturned(c: ResolvedConfig) -> str | None:
     if c.mixer == "none" or c.position != "rope":
-        return "nothing is turned in this model: its positions are not RoPE"
+        return "this model rotates nothing: its positions are not RoPE"
     if c.d_rotary == 2:
-        return "RoPE turns one pair of dimensions here, and both orders pair the same two"
+        return "RoPE rotates only one pair of dimensions here, the same one in both layouts"
     return None
 
 
@@ -72,8 +72,8 @@ def _unwritten(c: ResolvedConfig) -> str | None:
         return "this model has no W_O"
     if c.n_heads * c.d_head != c.d_model:
         return (
-            f"W_O is {c.d_model} × {c.n_heads * c.d_head} here, so PyTorch refuses the wrong way round: the"
-            " lucky case"
+            f"W_O is {c.d_model} × {c.n_heads * c.d_head} here, so PyTorch would raise an error: the lucky"
+            " case"
         )
     return None
 
@@ -86,21 +86,21 @@ def _unscaled(c: ResolvedConfig) -> str | None:
     if c.mixer == "none":
         return "this model has no scores"
     if not c.score_scale:
-        return "this model does not scale its scores at all, as T5 does not"
+        return "this model does not scale its scores, like T5"
     return "√d_head is 1 here" if c.d_head == 1 else None
 
 
 def _ungrouped(c: ResolvedConfig) -> str | None:
     if c.mixer == "none" or c.n_kv_heads == c.n_heads:
-        return "every query head has a key head of its own here"
-    return "there is one key head, which serves all query heads" if c.n_kv_heads == 1 else None
+        return "every query head has its own key head here"
+    return "all query heads share one key head" if c.n_kv_heads == 1 else None
 
 
 SWAPPED = {"gelu": gelu_by_tanh, "geglu": gelu_by_tanh, "gelu_tanh": gelu, "geglu_tanh": gelu}
 MISTAKES: dict[str, Mistake] = {
     "rope": Mistake(
-        "RoPE turns neighbours",
-        "Dimensions 2i and 2i + 1 are turned together (GPT-J's order) in place of i and i + half (NeoX's and"
+        "RoPE rotates neighbours",
+        "Dimensions 2i and 2i + 1 are rotated together (GPT-J's layout) instead of i and i + half (NeoX's and"
         " LLaMA's).",
         replace(RIGHT, turn=neighbours_turned),
         "q_rot",
@@ -108,35 +108,36 @@ MISTAKES: dict[str, Mistake] = {
     ),
     "eps": Mistake(
         "another ε in the norm",
-        "1e-6 where the configuration says 1e-5, and 1e-5 where it says less.",
+        "ε is 10⁻⁶ where the configuration says 10⁻⁵, and 10⁻⁵ where it says less.",
         replace(RIGHT, eps=other_eps),
         "norm1",
         _unnormed,
     ),
     "transposed": Mistake(
         "W_O transposed",
-        "GPT-2's files keep matrices (in, out), PyTorch's layers (out, in). A square one fits both ways.",
+        "GPT-2's files store matrices as (in, out), PyTorch's layers as (out, in). A square one fits both"
+        " ways.",
         replace(RIGHT, matrix=lambda stored: stored),
         "attn_out",
         _unwritten,
     ),
     "gelu": Mistake(
         "the other GELU",
-        "The approximation by tanh in place of the exact one, or the other way round.",
+        "The tanh approximation instead of the exact GELU, or the other way round.",
         replace(RIGHT, activations=ACTIVATIONS | SWAPPED),
         "ffn_post",
         _ungelued,
     ),
     "scale": Mistake(
         "no 1/√d_head",
-        "Scores are q · k as they are.",
+        "Scores are the unscaled q · k.",
         replace(RIGHT, scale=lambda d_head: 1.0),
         "scores",
         _unscaled,
     ),
     "groups": Mistake(
         "key heads in the wrong order",
-        "Key heads are repeated as 0 1 0 1 in place of 0 0 1 1 (`repeat` for `repeat_interleave`).",
+        "Key heads are repeated as 0 1 0 1 instead of 0 0 1 1 (`repeat` for `repeat_interleave`).",
         replace(RIGHT, share=tiled),
         "scores",
         _ungrouped,

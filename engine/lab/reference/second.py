@@ -251,4 +251,4 @@ def refuse(config: ResolvedConfig) -> None:
                 each.name, value, f"the second implementation knows {', '.join(COVERED[each.name])}"
             )
         if each.name not in COVERED and each.name not in FREE and value != each.default:
-            raise ConfigError(each.name, value, f"the second implementation knows {each.default!r} only")
+            raise ConfigError(each.name, value, f"the second implementation only knows {each.default!r}")

@@ -36,9 +36,8 @@ class Size:
         """Raises PretrainedError where it is more than may be made here."""
         if self.bytes > most:
             raise PretrainedError(
-                f"its weights would take {self.megabytes}, and on this server at most"
-                f" {most / 1e6:,.0f} MB are made. Choose fewer bits, or export it from a copy of the app on"
-                " your own machine"
+                f"its weights would take {self.megabytes}, and on this server at most {most / 1e6:,.0f} MB"
+                " are made. Choose fewer bits, or export it from a copy of the app on your own machine"
             )
 
 

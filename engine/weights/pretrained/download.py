@@ -161,7 +161,7 @@ def _readable_errors(repository: str) -> Iterator[None]:
         raise
     except Exception as error:  # of huggingface_hub, its HTTP library and the system
         raise PretrainedError(
-            f"{repository} could not be fetched from huggingface.co ({type(error).__name__}). Without a"
-            " way to the internet, copy its folder (config.json, tokenizer.json, model.safetensors) to"
+            f"{repository} could not be fetched from huggingface.co ({type(error).__name__}). Without a way"
+            " to the internet, copy its folder (config.json, tokenizer.json, model.safetensors) to"
             " $GLASSFORMER_MODELS/<name> on this machine."
         ) from error

@@ -36,7 +36,7 @@ class Facts:
 
 KNOWN: dict[str, Facts] = {
     "smollm2-135m": Facts(
-        "SmolLM2, 135 M, a real one",
+        "SmolLM2 135M, pretrained",
         "SmolLM2",
         "HuggingFaceTB/SmolLM2-135M-Instruct",
         "Hugging Face",
@@ -46,7 +46,7 @@ KNOWN: dict[str, Facts] = {
         "Ben Allal et al. 2025, SmolLM2",
     ),
     "gpt2": Facts(
-        "GPT-2, 124 M",
+        "GPT-2 124M",
         "GPT-2",
         "openai-community/gpt2",
         "OpenAI",
@@ -56,7 +56,7 @@ KNOWN: dict[str, Facts] = {
         "Radford et al. 2019",
     ),
     "pythia-70m": Facts(
-        "Pythia, 70 M",
+        "Pythia 70M",
         "Pythia",
         "EleutherAI/pythia-70m",
         "EleutherAI",
@@ -66,7 +66,7 @@ KNOWN: dict[str, Facts] = {
         "Biderman et al. 2023",
     ),
     "distilgpt2": Facts(
-        "DistilGPT-2, 82 M",
+        "DistilGPT-2 82M",
         "DistilGPT-2",
         "distilbert/distilgpt2",
         "Hugging Face",
@@ -76,7 +76,7 @@ KNOWN: dict[str, Facts] = {
         "Sanh et al. 2019",
     ),
     "t5-small": Facts(
-        "T5 small, 61 M",
+        "T5 small 61M",
         "T5",
         "google-t5/t5-small",
         "Google",
@@ -87,7 +87,7 @@ KNOWN: dict[str, Facts] = {
         pair=True,
     ),
     "flan-t5-small": Facts(
-        "Flan-T5 small, 77 M",
+        "Flan-T5 small 77M",
         "Flan-T5",
         "google/flan-t5-small",
         "Google",

@@ -136,4 +136,4 @@ def _table(subject: Subject, unit: Directions, examples: tuple[Four, ...]) -> No
     for place in {"rank of the expected", "its rank near c"} & set(table):
         table[place] = table[place].astype("Int64")
     st.dataframe(table, hide_index=True, width="stretch", key="embed_analogies")
-    st.caption("Ranks count from 1, inputs excluded. Empty: a word that this model splits.")
+    st.caption("Ranks count from 1, with the inputs excluded. Empty: this model splits one of the words.")

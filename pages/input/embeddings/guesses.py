@@ -11,8 +11,8 @@ from ui.guess import Choice, Guess
 
 SAID = {
     "nearest": "Tokens that occur in similar contexts get similar directions.",
-    "back": "It is near, but being the nearest neighbour is not symmetric: each token has its own ranking.",
-    "beside": "It is next in the vocabulary, but an id is only a label: similarity is learned.",
+    "back": "It is near, but nearest neighbours are not symmetric: each token has its own ranking.",
+    "beside": "Its id is the next one, but an id is only a label: similarity is learned.",
     "farthest": "Of all tokens this one has the lowest cosine.",
 }
 

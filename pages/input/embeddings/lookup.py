@@ -65,7 +65,7 @@ def _choose_position(subject: Subject) -> int:
         subject.labels,
         key=POSITION,
         chosen=min(FIRST, len(subject.ids) - 1),
-        label="Position whose row is followed",
+        label="Position to follow",
         hints=hints,
     )
 
@@ -92,8 +92,8 @@ def _draw_rows(
             token=subject.labels, id=ids
         ),
         alt=(
-            f"Left: the embedding matrix, {len(rows)} of its {len(matrix)} rows. Right: the input,"
-            f" {len(ids)} rows, each copied from the row of its token; lines join each row to its copies."
+            f"Left: the embedding matrix, {len(rows)} of its {len(matrix)} rows. Right: the input, {len(ids)}"
+            " rows, each copied from the row of its token; lines join each row to its copies."
         ),
     )
 
@@ -109,8 +109,7 @@ def _draw_numbers(subject: Subject, lookup: Lookup, position: int) -> None:
         columns=[f"dim {i}" for i in range(shown)],
     ).assign(length=[length for _, length in parts])
     st.markdown(
-        f"**The row in numbers**: the first {shown} of {width} dimensions, and the length of the whole"
-        " vector."
+        f"**The row in numbers**: the first {shown} of {width} dimensions, and the norm of the whole vector."
     )
     st.dataframe(table.style.format(lambda value: minus(f"{value:+.4f}")), width="stretch")
     scheme = subject.config.position
@@ -132,14 +131,14 @@ def _draw_product(lookup: Lookup) -> None:
             "Lookup minus one-hot product",
             number(lookup.onehot_difference),
             f"The largest difference from $\\text{{one-hot}}(ids)\\,E$: ({length} × {vocab:,}) · ({vocab:,} ×"
-            f" {width}) → ({length} × {width}). Each row of the left matrix is zero except for a single 1,"
-            f" so the product copies a row.",
+            f" {width}) → ({length} × {width}). Each row of the left matrix is zero except for a single 1, so"
+            " the product copies a row.",
         )
     with right:
         explain.worked(
             "Multiplications saved",
             f"{lookup.multiplications:,}",
             f"$T \\cdot V \\cdot d = {length} \\cdot {vocab:,} \\cdot {width}$ for the product; copying rows"
-            " needs none. The gradient is as sparse: only the rows of the tokens in a batch get a gradient"
-            " from the lookup.",
+            " needs none. The gradient is sparse too: the lookup gives a gradient only to the rows of the"
+            " tokens in a batch.",
         )

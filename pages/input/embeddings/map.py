@@ -130,8 +130,8 @@ def draw_map(subject: Subject) -> None:
     by_frequency = colours == "frequency"
     if by_frequency and known.counts is None:
         st.caption(
-            ":material/info: The text that this model was trained on is not on this server, so tokens cannot"
-            " be counted: the colour is the class."
+            ":material/info: This model's training text is not on this server, so tokens cannot be counted:"
+            " colours show the class."
         )
     found = _map(subject.key, max(steps, default=-1), step_axes, matrix, known.met)
     shown = _Shown(known, matrix, found, token, *_neighbours(subject.key, token, matrix, known.met))
@@ -169,9 +169,9 @@ def _choose_axes(container: object) -> str:
         "embed_axes",
         container=container,
         hint=(
-            "The newest step's axes stay fixed while you move the scrubber, so every change in the picture"
-            " is a change of the embedding. A step's own axes show the most variance, aligned with those of"
-            " the newest step."
+            "The newest step's axes stay fixed while you move the scrubber, so every change in the picture is"
+            " a change of the embedding. A step's own axes show the most variance; they are aligned with"
+            " those of the newest step."
         ),
     )
 
@@ -280,8 +280,8 @@ def _draw_trust(shown: _Shown) -> None:
     with right:
         if shown.known.frequency is None:
             st.info(
-                "Token frequencies in the training text are not known here, so their effect on the picture"
-                " cannot be shown."
+                "Token frequencies in the training text are not known, so their effect on the picture cannot"
+                " be shown."
             )
         else:
             _draw_frequency(shown, shown.known.frequency)

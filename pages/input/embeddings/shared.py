@@ -88,7 +88,7 @@ def choose_token(known: Vocabulary, tokenizer: Tokenizer) -> int:
             exact = len(options) <= LISTED or shown.startswith("␣")
             st.session_state[TOKEN] = shown if exact else f'"{shown}"'
             break
-    hint = "Its neighbours are shown. You can also click a point or a bar."
+    hint = "The token whose neighbours are shown. You can also click a point or a bar."
     if len(options) > LISTED:
         return typed_token("Token", "␣Paris", TOKEN, known, tokenizer, f"{hint} {TYPED}")
     first = next((word for word in FAVOURITES if word in options), options[min(1, len(options) - 1)])
@@ -109,6 +109,6 @@ def typed_token(
     ids = token_named(text, tokenizer) or token_named(first, tokenizer) or [0]
     if not text or len(ids) > 1:
         pieces = ", ".join(f"“{safe(known.words[i])}”" for i in ids[:6])
-        why = f"{len(ids)} tokens here: {pieces}" if text else f"no token: {pieces} is taken"
+        why = f"{len(ids)} tokens here: {pieces}" if text else f"not a token: {pieces} is used"
         st.caption(f":material/info: That is {why}.")
     return ids[0]

@@ -24,9 +24,8 @@ ANALOGIES_ASKED = "Does king − man + woman give queen?"
 
 LOOKUP = Words(
     see=(
-        "On the left the embedding matrix $E$, with a row for each token of the vocabulary. On the right"
-        " the model's input: a copy of the row of each token in the text, $X = E[ids]$, of shape"
-        " (T, d)."
+        "Left: the embedding matrix $E$, with a row for each token of the vocabulary. Right: the model's"
+        " input, a copy of the row of each token in the text, $X = E[ids]$, of shape (T, d)."
     ),
     why=(
         "A network computes with vectors, and an id is only a label. The rows are learned like all other"
@@ -41,22 +40,21 @@ LOOKUP = Words(
 MAP = Words(
     see=(
         "Every token as a point. The axes are the directions in which the rows of $E$ differ most: the"
-        " principal components of the rows, their mean taken off (Pearson 1901). Dotted lines lead to the"
-        " nearest tokens by cosine, $\\cos(a, b) = \\frac{(e_a - \\bar e)\\cdot(e_b - \\bar e)}{|e_a -"
-        " \\bar e|\\,|e_b - \\bar e|}$. The answer's number is the mean cosine of two tokens of the *same*"
-        " class, minus that of two tokens of *different* classes."
+        " principal components of the centred rows (Pearson 1901). Dotted lines lead to the nearest tokens by"
+        " cosine, $\\cos(a, b) = \\frac{(e_a - \\bar e)\\cdot(e_b - \\bar e)}{|e_a - \\bar e|\\,|e_b - \\bar"
+        " e|}$. The answer gives the mean cosine of two tokens of the *same* class minus that of two tokens"
+        " of *different* classes."
     ),
     why=(
         "Tokens used in similar contexts get similar gradients. But a 2-D projection keeps only part of the"
-        " variance, so near in the picture is not always near in the full space. The list of neighbours"
-        " uses all dimensions. And any cloud of points seems to show a pattern, so the number is compared"
-        " with the same number for shuffled labels (a permutation test): the model was never told what a"
-        " vowel is."
+        " variance, so points that are near in the picture need not be near in the full space. The list of"
+        " neighbours uses all dimensions. And any cloud of points seems to show a pattern, so the number is"
+        " compared with shuffled labels (a permutation test): the model was never told what a vowel is."
     ),
     attempt=(
         "Click on “e”, “T” and “.”. Colour by frequency: how much of the first axis is only frequency? Then"
-        " take an untrained model: are there clusters? In a run of yours, find the step at which the"
-        " classes rise above chance."
+        " take an untrained model: are there clusters? In a run of yours, find the step at which the classes"
+        " rise above chance."
     ),
 )
 
@@ -67,17 +65,18 @@ ANALOGIES = Words(
     ),
     why=(
         "“King − man + woman = queen” made word vectors famous (Mikolov et al. 2013). The three input words"
-        " were excluded: otherwise the nearest is nearly always one of them. And often the answer is simply"
-        " a neighbour of $c$, without any arithmetic (Linzen 2016). Here both are reported."
+        " were excluded; otherwise the nearest word is nearly always one of them. And often the answer is"
+        " simply a neighbour of $c$, without any arithmetic (Linzen 2016). Both are reported here."
     ),
     attempt=(
-        "Open the list of all of them. Then type four words of your own. In an untrained model, what is left?"
+        "Open the list of all analogies. Then type four words of your own. How many still work in an"
+        " untrained model?"
     ),
 )
 
 NOT_FINITE = (
-    "The embedding of this model contains inf or NaN: training diverged, so there is nothing to draw."
-    " Choose an earlier step, or another model."
+    "The embedding of this model contains inf or NaN: training diverged, so there is nothing to draw. Choose"
+    " an earlier step, or another model."
 )
 
 # The lookup -------------------------------------------------------------------------------------
@@ -132,7 +131,7 @@ def looked_up(config: ModelConfig, lookup: Lookup) -> str:
     text = f"This text fetches {len(lookup.ids)} rows, {lookup.different} of them distinct."
     tied = (
         "The embedding is *tied* here: the same matrix, transposed, is the unembedding that gives the logits,"
-        " $logits = norm(x)\\,E^T$ (Press and Wolf 2017). So its rows serve twice, and every step updates"
+        " $logits = norm(x)\\,E^T$ (Press and Wolf 2017). So its rows are used twice, and every step updates"
         " all of them."
         if config.tie_embeddings
         else (
@@ -155,8 +154,8 @@ def left_out(known: Vocabulary) -> str:
     if not known.never_met:
         return ""
     return (
-        f"{known.never_met:,} tokens that never occur in the training text are left out: they were never"
-        f" trained."
+        f"{known.never_met:,} tokens that never occur in the training text are left out, since they were"
+        " never trained as input."
     )
 
 
@@ -169,8 +168,8 @@ def looked_at(token: str, number: int, kind: str, count: int | None) -> str:
 def drawn_in_part(known: Vocabulary, drawn: int, which: str) -> str:
     """Says that the picture has room for a part of a large vocabulary only."""
     return (
-        f"{drawn:,} of {len(known.met):,} tokens are drawn, the {which}; all of them count for the axes and"
-        f" the neighbours. {left_out(known)}"
+        f"{drawn:,} of {len(known.met):,} tokens are drawn, the {which}; the axes and the neighbours use them"
+        f" all. {left_out(known)}"
     )
 
 
@@ -179,8 +178,8 @@ def near_to(token: str, kind: str, neighbours: Alike, separation: Separation) ->
     class the tokens nearest to one of the class `kind` are.
     """
     near = (
-        f"Of the {neighbours.of} nearest neighbours of “{safe(token)}”, **{neighbours.same}** share its"
-        f" class ({safe(kind)}); {neighbours.expected:.1f} expected by chance."
+        f"Of the {neighbours.of} nearest neighbours of “{safe(token)}”, **{neighbours.same}** share its class"
+        f" ({safe(kind)}); {neighbours.expected:.1f} expected by chance."
     )
     if not np.isfinite(separation.difference):
         return near
@@ -190,8 +189,8 @@ def near_to(token: str, kind: str, neighbours: Alike, separation: Separation) ->
     )
     if chance.like_chance:
         return (
-            f"**Tokens of one class are {more}, no more than by chance:** {chance.reached} of"
-            f" {chance.count} label shuffles reach it. {near}"
+            f"**Tokens of one class are {more}, no more than by chance:** {chance.reached} of {chance.count}"
+            f" label shuffles reach it. {near}"
         )
     return (
         f"**Tokens of one class are {more};** the highest of {chance.count} label shuffles is"
@@ -210,9 +209,9 @@ def mapped(token_map: TokenMap, components: int, chance: float, token: str, hits
         else f" On average over all tokens: {token_map.overlap[components - 2]:.1f}."
     )
     return (
-        f"**The picture keeps {share:.1%} of the variance; {1 - share:.1%} is not in it.** Random numbers"
-        f" of this shape would keep {chance:.1%} in their first {components} components. Of the {near}"
-        f" nearest neighbours of “{safe(token)}”, {hits} are among the {near} nearest dots.{mean}"
+        f"**The picture keeps {share:.1%} of the variance; {1 - share:.1%} is not in it.** Random numbers of"
+        f" this shape would keep {chance:.1%} in their first {components} components. Of the {near} nearest"
+        f" neighbours of “{safe(token)}”, {hits} are among the {near} nearest dots.{mean}"
     )
 
 
@@ -221,17 +220,17 @@ def linked(links: FrequencyLinks) -> str:
     text = ", ".join(f"component {i + 1}: {r:+.2f}" for i, r in enumerate(links.components) if np.isfinite(r))
     return minus(
         f"Correlation with log₁₀(1 + count): {text or 'nothing varies'}; of the rows' norms:"
-        f" {links.lengths:+.2f}. A rare token's row is seldom updated by the lookup."
+        f" {links.lengths:+.2f}. The lookup seldom updates a rare token's row."
     )
 
 
 # Classes ----------------------------------------------------------------------------------------
 
 ONE_CLASS = (
-    "All tokens that occur belong to one class, or each to its own: there are no two kinds of pairs to"
+    "All tokens that occur belong to one class, or each to its own, so there are no two kinds of pairs to"
     " compare."
 )
-BY_CLASS = "Mean cosine of the centred rows. A class of one token has no pair within."
+BY_CLASS = "Mean cosine of the centred rows. A class of one token has no pairs of its own."
 ALT_SHUFFLES = (
     "Dots: within minus across for shuffled labels, one dot for each shuffle; diamond: for the true classes."
 )
@@ -274,8 +273,7 @@ def fresh(separation: Separation) -> str:
     """Returns the number of a fresh model of this shape."""
     return (
         f"An untrained model of this shape scores {signed(separation.difference)}. Train one on the Train"
-        f" page to"
-        " see the curve over the steps."
+        " page to see the curve over training."
     )
 
 
@@ -315,7 +313,7 @@ def shuffled(separation: Separation) -> str:
         if matched.reached:
             text += "frequency alone can explain it."
         elif not chance.reached:
-            text += "that much is frequency alone, the rest is not."
+            text += "that part is due to frequency alone, the rest is not."
         else:
             text += "frequency alone explains less."
     if separation.most is not None and not chance.like_chance:
@@ -340,8 +338,8 @@ def answered(analogy: Analogy, names: Sequence[str], near: Sequence[str]) -> str
     )
     return (
         f"**{b} − {a} + {c} is nearest to {itself}.** Excluding the inputs, {expected} ranks"
-        f" **{ordinal(analogy.rank)}**; among the neighbours of {c} it ranks"
-        f" {ordinal(analogy.rank_near_c)}, {verdict}."
+        f" **{ordinal(analogy.rank)}**; among the neighbours of {c} it ranks {ordinal(analogy.rank_near_c)},"
+        f" {verdict}."
     )
 
 
@@ -365,7 +363,7 @@ def scale_note(lookup: Lookup, matrix: np.ndarray, rows: np.ndarray) -> str:
     left_out = (
         ""
         if len(rows) == len(matrix)
-        else f" The other {others:,} rows of $E$ are not drawn: this text does not use them."
+        else f" The other {others:,} rows of $E$ are not drawn, since this text does not use them."
     )
     end = reach(matrix[rows])
     return (

@@ -123,17 +123,17 @@ def draw_matrix(heads: int, times: float) -> None:
     with right:
         st.markdown(f"**Head {head} of {heads}**: slope $m$ = {slope:.6g}")
         st.markdown("$$\\text{scores}_{ij} = \\frac{q_i \\cdot k_j}{\\sqrt{d_{head}}} - m\\,|i - j|$$")
-        st.caption("Its top left corner, in numbers:")
+        st.caption("Its top left corner in numbers:")
         st.table(_corner(bias))
     side = (
-        "A later key is hidden by the mask (blank)."
+        "Later keys are hidden by the mask (blank)."
         if causal
-        else "Without a mask distance counts both ways: this head cannot tell before from after."
+        else "Without a mask, distance counts both ways: this head cannot tell before from after."
     )
     far = measured.farthest_key(slope, length)
     st.markdown(
-        f"The farthest key of this picture is pushed down by **{far.penalty:.4g}**: to e^(−{far.penalty:.4g})"
-        f" = {far.factor:.2g} of what it would weigh. {side}"
+        f"The farthest key in this picture has its score lowered by **{far.penalty:.4g}**, its weight to"
+        f" e^(−{far.penalty:.4g}) = {far.factor:.2g} of what it would be. {side}"
     )
 
 

@@ -27,8 +27,8 @@ IN_THE_BAR, TRAINED = "the model in the bar", "a small model trained with ALiBi"
 def choose_multiplier() -> float:
     """Returns the multiplier of all slopes."""
     hint = (
-        "1 is the paper's. Small models with contexts of 64 or 128, as here, learn better with steeper"
-        " ones: 4 times did better in our trials."
+        "1 gives the paper's slopes. In our trials, small models with contexts of 64 or 128, as here, learned"
+        " better with slopes 4 times as steep."
     )
     return float(
         widgets.slide_over("Slope multiplier", MULTIPLIERS, 1, "alibi_times", hint=hint, written=thousands)
@@ -77,8 +77,7 @@ def _draw_effect(subject: Subject, times: float) -> None:
     if subject.config.mixer == "none":
         st.info(
             "This model has no mixer: its tokens never attend to each other, so there is no pattern to"
-            " change."
-            " Choose another model above."
+            " change. Choose another model above."
         )
         return
     source = _source(subject)
@@ -91,9 +90,9 @@ def _draw_effect(subject: Subject, times: float) -> None:
     _draw_patterns(effect, slope, source.labels)
     _draw_distances(recording, layer, times)
     st.markdown(
-        f"The bias favours nearby tokens: head {head} attends **{effect.distance_before:.2f}** tokens"
-        f" back on average without it and **{effect.distance_after:.2f}** with it. A high enough score"
-        f" still wins against the bias."
+        f"The bias favours nearby tokens: head {head} attends **{effect.distance_before:.2f}** tokens back on"
+        f" average without it and **{effect.distance_after:.2f}** with it. A high enough score still wins"
+        " against the bias."
     )
 
 
@@ -101,16 +100,16 @@ def _provenance(source: _Source, own: float) -> str:
     """Where the scores are from. `own` is the slope that they hold already."""
     if own:
         return (
-            f"{source.title} was trained with ALiBi. “Without” is what its scores would be with its own"
-            f" slope, {own:.4g}, taken out."
+            f"{source.title} was trained with ALiBi. “Without” shows its scores with its own slope,"
+            f" {own:.4g}, removed."
         )
     kind = source.recording.config.position
     held = {"none": "no positions at all", "t5": "T5's learned bias, which its scores keep"}.get(
         kind, f"{kind} positions, which it keeps"
     )
     return (
-        f"{source.title} was trained with {held}. The bias is added to its recorded scores by hand: a"
-        " what-if, not what it was trained for."
+        f"{source.title} was trained with {held}. The bias is added to its recorded scores: a what-if, not"
+        " what it was trained for."
     )
 
 
@@ -128,7 +127,7 @@ def _draw_patterns(effect: measured.Effect, slope: float, labels: list[str]) -> 
                 height=440,
                 name=name.replace(" ", "-").lower(),
                 data=pattern_table(pattern, labels),
-                alt=f"{name}: weights from 0 to 1, queries go down.",
+                alt=f"{name}: weights from 0 to 1, queries down.",
             )
     st.caption("Both on one scale: empty is 0, darkest is 1.")
 

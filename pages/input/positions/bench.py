@@ -34,8 +34,8 @@ def draw_bench() -> None:
     models = _models()
     if not models:
         st.error(
-            "The models of this view are missing:"
-            " `python -m engine.experiments positions` trains them into `checkpoints/positions`."
+            "The models of this view are missing: `python -m engine.experiments positions` trains them into"
+            " `checkpoints/positions`."
         )
         return
     figure, controls = st.columns([4, 1], gap="medium")
@@ -85,8 +85,8 @@ def _draw_curves(curves: dict[Position, Curve], context: int) -> None:
         name="loss-by-position",
         data=above_rows({(name, None): curve for name, curve in curves.items()}, "nats"),
         alt=(
-            f"Lines: loss by position up to {TIMES * context} for {', '.join(line.name for line in lines)};"
-            f" a vertical line at {context} marks the training length."
+            f"Lines: loss by position up to {TIMES * context} for {', '.join(line.name for line in lines)}; a"
+            f" vertical line at {context} marks the training length."
         ),
     )
 

@@ -44,25 +44,25 @@ def choose(chosen: Sequence[Position], schemes: set[Position], live: bool) -> Ch
     """
     variants: list[Variant] = [(name, None) for name in chosen]
     row = st.container(horizontal=True, gap="medium")
-    hint = "The loss, or its excess over the model's own loss with a sliding window."
+    hint = "The loss, or its excess over the same model's loss with a sliding window."
     above = widgets.select("Show", SHOWN, "bench_show", container=row, hint=hint) == ABOVE
     hint = "1 bit is ln 2 = 0.693 nats."
     unit = widgets.select("Unit", tuple(UNITS), "bench_unit", container=row, hint=hint)
     if not live:
         return Choice(tuple(variants), above, unit, 0, TAIL)
     hint = (
-        "Windows of 4 contexts to read. More take longer, about a second per hundred and scheme, and"
-        " shrink the bands."
+        "Number of windows of 4 contexts to read. More take longer (about a second per hundred and scheme)"
+        " and narrow the bands."
     )
     windows = widgets.select(
         "Windows", tuple(WINDOWS), "bench_windows", first="256", container=row, hint=hint
     )
-    hint = "Each point is the mean over this number of positions. 1: no smoothing."
+    hint = "Positions averaged in each point. 1: no smoothing."
     width = widgets.select(
-        "Positions in a point", WIDTHS, "bench_bin", first=str(TAIL), container=row, hint=hint
+        "Positions per point", WIDTHS, "bench_bin", first=str(TAIL), container=row, hint=hint
     )
     names = [name for name, (scheme, _) in STOPGAPS.items() if scheme in schemes]
-    hint = "Ways to extend a scheme without retraining. They are not part of the schemes: drawn dashed."
+    hint = "Ways to extend a scheme without retraining; drawn dashed, since no scheme includes them."
     variants += [
         STOPGAPS[name] for name in widgets.select_several("Stopgaps", names, "bench_stopgaps", hint=hint)
     ]

@@ -38,8 +38,8 @@ def draw_curves(
     _draw_figure(shown, choice, context, set(partial))
     if ("learned", None) in shown:
         st.caption(
-            f":material/info: The learned curve ends at {context}: there is no row for position {context},"
-            " and the engine does not invent one."
+            f":material/info: The learned curve ends at {context}: the table has no row for position"
+            f" {context}."
         )
     if any(scheme == "t5" for scheme, _ in shown):
         st.caption(f":material/info: {words_answers.unmet_buckets(models['t5'].model)}")
@@ -47,10 +47,10 @@ def draw_curves(
         st.table(_numbers(models, curves, choice.unit, context))
         st.caption(
             f"Validation loss: the whole split, in windows of {context}, as measured when they were trained."
-            f" Then: the last {TAIL} characters of {context}, and how much more the same characters cost"
-            f" as the last of {2 * context} and of {TIMES * context}, ± a standard error. One run of"
-            f" each, same seed, same batches in the same order: small differences between schemes may be"
-            f" luck, and so may the height of a failed curve."
+            f" Then: the last {TAIL} characters of {context}, and how much more the same characters cost as"
+            f" the last of {2 * context} and of {TIMES * context}, ± a standard error. One run each, with the"
+            " same seed and batches: small differences between schemes may be chance, and so may the height"
+            " of a failed curve."
         )
         st.markdown(words_answers.bench_summary(models, curves, context))
 
@@ -74,14 +74,14 @@ def _draw_figure(shown: dict[Variant, Curve], choice: Choice, context: int, part
         ""
         if choice.above
         else (
-            f" Dotted: the same model, when a window of {context} slides along by {TAIL}, so that each guess"
-            f" sees {context - TAIL + 1} to {context} characters."
+            f" Dotted: the same model, when a window of {context} slides along by {TAIL}, so that each"
+            f" prediction sees {context - TAIL + 1} to {context} characters."
         )
     )
     st.caption(
         f"Points are means over {choice.width} position{'s' * (choice.width > 1)}, bands one standard error,"
         f" taken over blocks of {BLOCK} neighbouring windows.{base} Bumps that repeat every {context}"
-        f" positions come from the text: the same characters are read again, with more context."
+        " positions come from the text: the same characters recur there, with more context."
     )
 
 

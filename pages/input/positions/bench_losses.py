@@ -96,13 +96,13 @@ def _measuring(
 def _no_corpus(models: dict[Position, Checkpoint]) -> str:
     """Why nothing can be measured here; empty where it can."""
     if corpora.shakespeare_path() is None:
-        return "Tiny Shakespeare is not on this machine, and these models know no other text."
+        return "Tiny Shakespeare is not on this machine, and these models were trained on no other text."
     try:
         corpus = session.corpus("shakespeare")
     except CorpusError as error:
         return safe(f"{error}.")
     same = all(corpus.tokenizer == checkpoint.tokenizer for checkpoint in models.values())
-    return "" if same else "The text on this machine has another alphabet than these models."
+    return "" if same else "The text on this machine has a different alphabet from these models."
 
 
 @st.cache_resource(max_entries=len(WINDOWS), show_spinner=False)

@@ -52,15 +52,14 @@ def draw_similarity(models: dict[Position, Checkpoint]) -> None:
             name="similarity-by-distance",
             data=_similarity_rows(found),
             alt=(
-                "Six panels, one per scheme: similarity of a token and the same token further back, by"
+                "Six panels, one per scheme: similarity of a token to the same token further back, by"
                 " distance, before training."
             ),
         )
     st.caption(
-        "1 means that distance makes no difference. Added to the embedding: the cosine of the same token"
-        " at two positions. RoPE: the score of equal q and k, rotated, as a share of that at distance 0."
-        " ALiBi and"
-        " T5: the factor $e^{bias}$ by which the distance scales a weight, as a share of the largest, a"
+        "1 means that distance makes no difference. Added to the embedding: the cosine of the same token at"
+        " two positions. RoPE: the score of equal q and k, rotated, as a share of that at distance 0. ALiBi"
+        " and T5: the factor $e^{bias}$ by which the distance scales a weight, as a share of the largest, a"
         f" line per head. Dotted vertical: {context}, the training context. {_initial_sentence(found)}"
     )
 
@@ -81,8 +80,8 @@ def _initial_sentence(found: Found) -> str:
     if "learned" in found:
         low, high = found["learned"][1].range_apart
         near += (
-            "An untrained table tells that two positions differ, but not how far apart they are:"
-            f" {low:.2f} to {high:.2f} at every distance."
+            f"An untrained table distinguishes two positions, but not how far apart they are: {low:.2f} to"
+            f" {high:.2f} at every distance."
         )
     return near
 

@@ -11,11 +11,11 @@ from ui.text.numbers import number
 CHANGED = {
     "none": Choice(
         "No word's row changes",
-        "Attention weighs words whatever their positions, but the mask decides which words are visible.",
+        "Attention ignores positions, but the mask decides which words are visible.",
     ),
     "some": Choice(
         "Only those of some words change",
-        "Moving a word changes what others see of it only where something distinguishes positions.",
+        "Moving a word changes other rows only if something encodes positions.",
     ),
     "all": Choice(
         "Every word's row changes",
@@ -25,7 +25,7 @@ CHANGED = {
 HOLDS = {
     "none": "Each word is compared with the same words as before, and a sum has no order.",
     "some": "Only the mask encodes order: a word with the same predecessors as before keeps its row.",
-    "all": "Only the mask encodes order: each word now has other words before it.",
+    "all": "Only the mask encodes order: each word now follows different words.",
 }
 
 
@@ -42,7 +42,7 @@ def order_guess(effect: OrderEffect, scheme: Position, causal: bool) -> Guess | 
         f"No positions at all, {how}: what does the new order do?",
         choices,
         right,
-        f"{n['changed']} of {n['words']} rows change, by at most {number(n['largest'])}. The switches are"
-        f" set to this now.",
+        f"{n['changed']} of {n['words']} rows change, by at most {number(n['largest'])}. The switches are set"
+        " to this now.",
         {"why_scheme": bare, "why_causal": mask},
     )

@@ -80,8 +80,7 @@ def _draw_measured(subject: Subject, pair: dict[str, PositionTable]) -> None:
     steps = steps_of(subject)
     if steps:
         st.markdown(
-            "**When it learns what “near” is**: the correlation of the cosine with −distance, over the"
-            " training"
+            "**When it learns what “near” means**: correlation of the cosine with −distance, over training"
         )
         draw = partial(
             _draw_course, level=pair[SINUSOIDAL].alike.correlation, shown=subject.key[1], end=steps[-1]
@@ -134,7 +133,7 @@ def _draw_alike(name: str, position_table: PositionTable, length: int, width: in
             "position": np.arange(length),
             **{f"p{i}": column for i, column in enumerate(position_table.alike.cosines.T)},
         },
-        alt=f"Heatmap of the cosine between every two {name} position vectors, from -1 to 1.",
+        alt=f"Heatmap of the cosine between every two {name} position vectors, from −1 to 1.",
     )
 
 
@@ -158,8 +157,8 @@ def _draw_lines(pair: dict[str, PositionTable]) -> None:
             ),
         )
         st.caption(
-            "Band: one standard deviation over the pairs at that distance. The sinusoidal table has none:"
-            " its cosine depends on the distance only."
+            "Band: one standard deviation over the pairs at that distance. The sinusoidal table has none: its"
+            " cosine depends on the distance only."
         )
     with right:
         st.markdown("**Norm by position**")
@@ -174,8 +173,7 @@ def _draw_lines(pair: dict[str, PositionTable]) -> None:
         )
         st.caption(
             "A sinusoidal vector has the same norm everywhere, $\\sqrt{d/2} ="
-            f" {pair[SINUSOIDAL].alike.norms[0]:.2f}$,"
-            " since $\\sin^2 + \\cos^2 = 1$."
+            f" {pair[SINUSOIDAL].alike.norms[0]:.2f}$, since $\\sin^2 + \\cos^2 = 1$."
         )
 
 

@@ -45,8 +45,8 @@ def draw_against() -> None:
     models = {name: found for name in KINDS if (found := example(name)) is not None}
     if len(models) < len(KINDS):
         st.info(
-            "The two small models of this view are missing: `python -m engine.experiments positions`"
-            " trains them into `checkpoints/positions`."
+            "The two small models of this view are missing: `python -m engine.experiments positions` trains"
+            " them into `checkpoints/positions`."
         )
         return
     picture, controls = st.columns([3, 1], gap="medium")
@@ -69,7 +69,7 @@ def _choose(models: dict[str, Checkpoint]) -> tuple[tuple[str, str], int, int]:
     left, right = st.columns(2, gap="small")
     query = widgets.select("Query", found, "against_query", first="e", kind="list", container=left)
     key = widgets.select("Key", found, "against_key", first="h", kind="list", container=right)
-    hint = "How many positions the key is before the query."
+    hint = "How many positions before the query the key is."
     distance = widgets.slide("Distance", 0, FARTHEST, FIRST_DISTANCE, "against_distance", hint=hint)
     heads = min(m.config.n_heads for m in models.values())
     return (query, key), widgets.index("Head of the first block", heads, "against_head"), distance
@@ -94,9 +94,8 @@ def _draw_row(panel: Panel, reach: tuple[float, float], distance: int) -> None:
         name=f"{panel.name}-moved-pair",
         data=pd.DataFrame({"place_of_the_query": panel.row.places, "score": panel.row.scores}),
         alt=(
-            f"{panel.title}. The score of the two characters, {distance} positions apart, by the position"
-            f" of the"
-            f" query: from {panel.row.lowest:.2f} to {panel.row.highest:.2f}."
+            f"{panel.title}. The score of the two characters, {distance} positions apart, by the position of"
+            f" the query: from {panel.row.lowest:.2f} to {panel.row.highest:.2f}."
         ),
     )
 
@@ -117,8 +116,8 @@ def _draw_places(panels: list[Panel], letters: tuple[str, str]) -> None:
             )
     st.caption(
         f"The score of “{safe(letters[0])}” (down, by position) with “{safe(letters[1])}” (across) in the"
-        " first block, keys after the query included: q · k / √d_head, before the mask. Rotated, every"
-        " parallel of the diagonal has one value. Both were trained on Tiny Shakespeare, with one seed."
+        " first block, keys after the query included: q · k / √d_head, before the mask. With rotation, every"
+        " parallel of the diagonal has one value. Both models were trained on Tiny Shakespeare with one seed."
     )
 
 

@@ -42,7 +42,7 @@ def draw_arrows(subject: Subject) -> None:
                 subject.labels, key="rope_key", chosen=max(0, min(FIRST, last) - 3), label="Token of the key"
             )
     q, k = turned.q[m], turned.k[n]
-    note = f"All {turned.rotary // 2} pairs and their products: long arrows decide."
+    note = f"All {turned.rotary // 2} pairs and their products: long arrows count most."
     with figure:
         at = rope_arrows(
             q,
@@ -76,8 +76,8 @@ def _shift(q: np.ndarray, k: np.ndarray, at: tuple[int, int, int], turned: Turni
     st.table(table)
     st.caption(
         "In exact arithmetic the difference is 0. The engine rotates in float32; a large position times θ"
-        " loses digits, so the score changes a little. In bfloat16, with 8 significant bits for a sine,"
-        " it changes at once. Only the rotation is rounded here: products are summed in float64."
+        " loses digits, so the score changes a little. In bfloat16, which keeps 8 significant bits of a sine,"
+        " it changes at once. Only the rotation is rounded here; products are summed in float64."
     )
 
 

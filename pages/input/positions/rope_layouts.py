@@ -36,7 +36,7 @@ def draw_layouts(subject: Subject) -> None:
     figure, controls = st.columns([5, 2], gap="medium")
     with controls:
         turned = turning(subject)
-        st.caption("Which two dimensions make a pair is a convention. There are two.")
+        st.caption("There are two conventions for which dimensions form a pair.")
     with figure:
         alt = (
             "Eight dimensions twice. Half-split: 0 pairs with 4, 1 with 5, 2 with 6, 3 with 7. Interleaved: 0"
@@ -64,7 +64,7 @@ def _draw_measured(subject: Subject, turned: Turning, layouts: Layouts) -> None:
         pd.DataFrame(
             {
                 "largest change of a score": [_size(layouts.difference(name)) for name in rows.values()],
-                f"and when all positions move by {SHIFT}": [
+                f"with all positions shifted by {SHIFT}": [
                     _size(layouts.moved[name]) for name in rows.values()
                 ],
             },
@@ -73,10 +73,9 @@ def _draw_measured(subject: Subject, turned: Turning, layouts: Layouts) -> None:
     )
     st.caption(
         "Scores q·k/√d_head in float64. Row two reorders with half[i] = x[2i], half[i + d/2] = x[2i + 1]: the"
-        " same scores, to rounding. Row three is the bug of loading weights of one layout into code of the"
-        " other: scores still depend on the distance only, but they are different. In row four that is"
-        " lost as"
-        " well."
+        " same scores, to rounding. Row three is the bug of loading weights of one layout into code for the"
+        " other: scores still depend only on the distance, but they differ. In row four that property is lost"
+        " as well."
     )
     _draw_patterns(subject, layouts)
 

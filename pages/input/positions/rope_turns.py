@@ -64,8 +64,8 @@ def draw_turns(subject: Subject) -> None:
     explain.by_hand(
         st.markdown,
         f"turns = context · θᵢ / 2π with θᵢ = base^(−2i/d): pair 0 makes {context:,} / 2π ="
-        f" {turns.count[0]:,.1f} turns. A fast pair resolves short distances but repeats itself far away;"
-        f" a slow one has covered only part of its circle in training.",
+        f" {turns.count[0]:,.1f} turns. A fast pair resolves short distances but repeats itself far away; a"
+        " slow one has covered only part of its circle in training.",
     )
 
 

@@ -52,13 +52,13 @@ def _choose_sizes(asks_length: bool) -> tuple[int, int, int]:
         length = widgets.slide("Positions T", SHORTEST, LONGEST, FIRST_LENGTH, "sinusoid_length")
     hint = "d_model: even, since sines and cosines come in pairs."
     asked = widgets.slide("Width d", SHORTEST, LONGEST, FIRST_WIDTH, "sinusoid_width", step=2, hint=hint)
-    hint = "10,000 in the paper, and in the engine's models. A larger base slows down the slow hands."
+    hint = "10,000 in the paper and in the engine's models. A larger base makes the slow hands slower."
     base = widgets.slide_over("Base", BASES, FIRST_BASE, "sinusoid_base", hint=hint, written=thousands)
     width = asked - asked % 2
     if asked != width:
         st.caption(
-            f":material/info: The width must be even, since sines and cosines come in pairs: d = {width}"
-            f" is used instead of {asked}."
+            f":material/info: The width must be even, since sines and cosines come in pairs: d = {width} is"
+            f" used instead of {asked}."
         )
     return length, width, base
 

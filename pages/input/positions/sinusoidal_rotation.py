@@ -46,9 +46,8 @@ def _draw_product(turned: TurnedPair, p: int, k: int, pair: int) -> None:
     """The pair times its 2 x 2 matrix, in numbers."""
     theta, sine, cosine = turned.theta, *turned.end
     st.markdown(
-        f"Pair {pair} rotates by $\\theta$ = {theta:.4g} radians per position. From position {p} to"
-        f" {p + k} that"
-        f" is $k\\theta$ = {turned.angle:.4g}:"
+        f"Pair {pair} rotates by $\\theta$ = {theta:.4g} radians per position. From position {p} to {p + k}"
+        f" that is $k\\theta$ = {turned.angle:.4g}:"
     )
     st.latex(_worked(turned))
     st.markdown(
@@ -56,10 +55,9 @@ def _draw_product(turned: TurnedPair, p: int, k: int, pair: int) -> None:
         f" ({sine:.3f}, {cosine:.3f})."
     )
     st.caption(
-        "The angle-addition identities are the whole proof: $\\sin(a + b) = \\sin a \\cos b + \\cos a"
-        " \\sin b$ and"
-        " $\\cos(a + b) = \\cos a \\cos b - \\sin a \\sin b$. The matrix holds $k$ and $\\theta$, but no"
-        " $p$."
+        "The angle-addition identities are the whole proof: $\\sin(a + b) = \\sin a \\cos b + \\cos a \\sin"
+        " b$ and $\\cos(a + b) = \\cos a \\cos b - \\sin a \\sin b$. The matrix contains $k$ and $\\theta$,"
+        " but not $p$."
     )
 
 
@@ -72,7 +70,7 @@ def _draw_pair(turned: TurnedPair, p: int, k: int) -> None:
         height=400,
         name="rotation-of-a-pair",
         data=pd.DataFrame({"position": [p, p + k], "sine": tips[:, 0], "cosine": tips[:, 1]}),
-        alt=f"A clock's hand at position {p} and, rotated {turned.angle:.3f} radians, at position {p + k}.",
+        alt=f"A clock hand at position {p} and, rotated by {turned.angle:.3f} radians, at position {p + k}.",
     )
 
 
@@ -117,8 +115,7 @@ def _draw_whole(width: int, base: int, k: int, pair: int) -> None:
         explain.worked("Residual, float64", number(residual.float64), "the same in double precision")
         st.caption(
             ("" if shown == width else f"Only the first {shown} of {width} dimensions are drawn. ")
-            + "What is left is rounding: float32 keeps seven digits of an angle, so a large angle has"
-            " fewer decimals."
+            + "The residual is rounding: float32 keeps seven digits, so a large angle has fewer decimals."
         )
 
 

@@ -64,13 +64,13 @@ def _draw_map(similarity: Similarity, length: int, width: int) -> None:
     every = (
         ""
         if step == 1
-        else f" The map shows the positions that are multiples of {step}; the deviation is measured over all."
+        else f" The map shows only multiples of {step}; the deviation is measured over all positions."
     )
     st.caption(
         "$PE(p) \\cdot PE(q) = \\sum_i \\cos((p - q)\\,\\theta_i)$, since $\\sin a \\sin b + \\cos a \\cos b"
-        f" = \\cos(a - b)$. Every vector has the norm $\\sqrt{{d/2}}$, here"
-        f" {similarity.vector_length:.3f}, so the cosine is the dot product divided by $d/2$ ="
-        f" {width // 2}.{every} The ripples come from the fast hands completing their turns."
+        f" = \\cos(a - b)$. Every vector has the norm $\\sqrt{{d/2}}$, here {similarity.vector_length:.3f},"
+        f" so the cosine is the dot product divided by $d/2$ = {width // 2}.{every} The ripples come from the"
+        " fast hands completing their turns."
     )
     left, right = st.columns(2, gap="medium")
     for place, name, value in (

@@ -32,14 +32,14 @@ def draw_table(figure: DeltaGenerator, controls: DeltaGenerator, length: int, wi
             name=f"sinusoidal-{length}x{width}",
             data=pd.DataFrame(values, columns=[f"dimension {i}" for i in range(width)]),
             alt=(
-                f"The sinusoidal table: {length} positions down, {width} dimensions to the right; waves that"
-                " get slower from left to right."
+                f"The sinusoidal table: {length} positions down, {width} dimensions across; waves get slower"
+                " from left to right."
             ),
         )
     if max(length, width) > MOST_CLEAR:
         controls.caption(
             ":material/info: More cells than pixels: fine bands may be artefacts (aliasing). Drag over a"
-            " part to zoom in."
+            " region to zoom in."
         )
     explain.answer(waves_sentence(found))
     explain.measure_it(_draw_waves, found, width, base)
@@ -65,7 +65,7 @@ def _draw_waves(waves: Waves, width: int, base: int) -> None:
         f" 2\\pi \\cdot base^{{2i/d}}$: from $2\\pi$ = {shortest:.3f} positions to $2\\pi \\cdot"
         f" {base}^{{({width}-2)/{width}}}$ = {longest:,.1f}. On a logarithmic axis that is a straight line:"
         f" each is {waves.ratio:.3f} times the one before. {waves.longer} of {len(pairs)} are longer than the"
-        " table. The table has no parameters and could continue for ever."
+        " table. The table has no parameters and could be continued without end."
     )
 
 

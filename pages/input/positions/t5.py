@@ -57,9 +57,8 @@ def _draw_measured(buckets: measured.Buckets) -> None:
     st.dataframe(pd.DataFrame(table), hide_index=True, height=430)
     st.caption(
         "bucket = exact + ⌊ln(distance / exact) / ln(maximum / exact) · exact⌋, where “exact” distances have"
-        f" a bucket of their own: here {buckets.exact}. At long range, a model rarely needs to know"
-        f" exactly how"
-        " far."
+        f" a bucket of their own: here {buckets.exact}. A model rarely needs the exact distance of far"
+        " tokens."
     )
 
 
@@ -74,8 +73,8 @@ def _choose() -> tuple[int, int, bool]:
     far = asked if asked > exact else min(f for f in FARTHEST if f > exact)
     if far != asked:
         st.caption(
-            f":material/info: {exact} distances have a bucket of their own, so a maximum of {asked} leaves"
-            f" none to share: {far} is used instead."
+            f":material/info: {exact} distances have a bucket each, so a maximum of {asked} leaves none to"
+            f" share: {far} is used instead."
         )
     return buckets, far, both
 

@@ -52,10 +52,9 @@ def draw_learned_bias(subject: Subject) -> None:
         alt=f"Lines: the bias that each of {heads} heads adds at each offset, of {source.title}.",
     )
     st.caption(
-        f"**{safe(source.title)}**: {buckets} buckets × {heads} heads = {source.weight.size} learned"
-        f" numbers, shared by all layers (Raffel et al. 2020). Dotted: the end of its context of {context}."
-        " Buckets wholly beyond it are never used in training and keep the values they were initialised"
-        " with."
+        f"**{safe(source.title)}**: {buckets} buckets × {heads} heads = {source.weight.size} learned numbers,"
+        f" shared by all layers (Raffel et al. 2020). Dotted: the end of its context of {context}. Buckets"
+        " entirely beyond it are never used in training and keep their initial values."
     )
     left, right = st.columns(2, gap="medium")
     with left:
@@ -80,11 +79,11 @@ def _source(subject: Subject) -> _Source | None:
         return _Source(weight, c.causal, c.context, subject.title)
     found = example("t5")
     weight = None if found is None else measured.t5_weights(found.model)
-    other = f"The model in the bar has positions of another kind ({c.position})"
+    other = f"The model in the bar has another kind of positions ({c.position})"
     if found is None or weight is None:
         st.info(
-            f"{other}, so it has no such bias. Choose “t5” under Positions on the Train page, train for a"
-            f" few seconds, and look at it here."
+            f"{other}, so it has no such bias. Choose “t5” under Positions on the Train page, train for a few"
+            " seconds, and inspect it here."
         )
         return None
     title = f"a small model trained with T5's bias (checkpoints/positions/t5, context {found.config.context})"

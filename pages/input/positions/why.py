@@ -38,7 +38,7 @@ def draw_why() -> None:
         sentence = _choose_words()
         hint = "How order is encoded. Each scheme has its own view on this page."
         scheme = widgets.select("Positions", TITLES, "why_scheme", hint=hint, wrap=True)
-        hint = "Each word sees itself and the words before it."
+        hint = "Each word attends to itself and the words before it."
         causal = widgets.switch("Causal mask", False, "why_causal", hint=hint)
         move, seed = _choose_order()
     order = new_order(len(sentence), move, seed)
@@ -63,7 +63,7 @@ def _choose_words() -> list[str]:
     )
     found = whole(typed or "").replace("\0", " ")[:MAX_LETTERS].split()
     if len(found) < 2:
-        st.caption(f":material/info: There is no order in fewer than two words: “{FIRST}” is used instead.")
+        st.caption(f":material/info: Fewer than two words have no order: “{FIRST}” is used instead.")
         found = FIRST.split()
     if len(found) > MAX_WORDS:
         st.caption(f":material/info: The sentence has {len(found)} words; the first {MAX_WORDS} are used.")
@@ -107,8 +107,8 @@ def _draw_orders(sentence: list[str], comparison: Comparison, scheme: Position) 
         name="two-orders",
         data=pd.DataFrame({"word": sentence, "largest_difference": comparison.by_word}),
         alt=(
-            f"What attention makes of each word of {' '.join(sentence)} on the left and of"
-            f" {' '.join(moved)} on the right, positions: {TITLES[scheme]}. Lines join the same words and say"
-            " how much they differ."
+            f"Attention's output for each word of {' '.join(sentence)} on the left and of {' '.join(moved)}"
+            f" on the right, positions: {TITLES[scheme]}. Lines join the same words and give their"
+            " difference."
         ),
     )

@@ -26,16 +26,16 @@ from ui.players.plot import plot
 from ui.text.numbers import number
 
 THROUGH = "why_on"
-MATERIALS = {"fresh": "These words, fresh weights", "trained": "A trained model"}
+MATERIALS = {"fresh": "These words, random weights", "trained": "A trained model"}
 MATCHED, STANDING = "matched", "as given"
 MASKS = {False: "no mask", True: "causal mask"}
 RANDOM = "random here, as before training"
 ENTERS: dict[Position, str] = {
-    "none": "nothing tells the order",
-    "sinusoidal": "waves are added to the embeddings",
+    "none": "nothing encodes the order",
+    "sinusoidal": "sinusoids are added to the embeddings",
     "learned": f"a table is added to the embeddings ({RANDOM})",
     "rope": "queries and keys are rotated",
-    "alibi": "the scores fall with the distance",
+    "alibi": "the scores are penalised by distance",
     "t5": f"the scores get a bias for each distance ({RANDOM})",
 }
 
@@ -47,7 +47,7 @@ def draw_measured(
     if widgets.select("Through", MATERIALS, THROUGH, hidden=True, wrap=True) == "trained":
         draw_trained(move, seed)
         return
-    hint = "Matched: each row beside the same word's row on the left."
+    hint = "Matched: each row is next to the same word's row on the left."
     label = "Rows of the second picture"
     matched = widgets.select(label, (MATCHED, STANDING), "why_rows", hint=hint, wrap=True) == MATCHED
     _draw_pictures(sentence, effect.comparisons[scheme, causal], matched)
@@ -98,8 +98,8 @@ def _draw_largest(effect: OrderEffect, scheme: Position, causal: bool) -> None:
     )
     st.caption(
         f"One attention layer of {plan.n_heads} heads, width {plan.d_model}, seed {plan.seed}, untrained;"
-        f" {ENTERS.get(scheme, scheme)}. Its matrices have the standard deviation $1/\\sqrt{{inputs}}$:"
-        " with the usual 0.02 all words would attend to each other almost equally."
+        f" {ENTERS.get(scheme, scheme)}. Its matrices have the standard deviation $1/\\sqrt{{inputs}}$: with"
+        " the usual 0.02, all words would attend to each other almost equally."
     )
 
 
@@ -116,7 +116,7 @@ def _draw_schemes(effect: OrderEffect, scheme: Position, causal: bool) -> None:
             columns=["scheme", "mask", "largest_difference"],
         ),
         alt=(
-            "Largest difference between the outputs in the two orders, for each of six position schemes,"
-            " with and without the causal mask, logarithmic."
+            "Largest difference between the outputs in the two orders, for each of six position schemes, with"
+            " and without the causal mask, logarithmic."
         ),
     )

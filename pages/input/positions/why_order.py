@@ -39,7 +39,7 @@ def _draw_order(subject: Subject, move: Move, seed: int) -> None:
     on and off.
     """
     if len(subject.ids) < 2:
-        st.info("This text has one token, and so there is only one order. Type more above.")
+        st.info("This text has one token, so there is only one order. Type more above.")
         return
     hint = "Whole words, with the spaces after them, or single tokens."
     unit = widgets.select("What is reordered", UNITS, "why_unit", hint=hint, wrap=True)
@@ -48,8 +48,7 @@ def _draw_order(subject: Subject, move: Move, seed: int) -> None:
     st.markdown(f"In the new order it reads: **{safe(''.join(subject.labels[i] for i in order))}**")
     if unit == "words" and moves_nothing(order):
         st.caption(
-            ":material/info: The text is one word, so moving words changes nothing. Let the tokens change"
-            " positions instead."
+            ":material/info: The text is one word, so moving words changes nothing. Reorder tokens instead."
         )
     settings = _measured(subject.key, subject.ids, tuple(order.tolist()), subject.model)
     _draw_losses(settings, subject)
@@ -70,15 +69,15 @@ def _draw_losses(settings: tuple[Setting, ...], subject: Subject) -> None:
         )
     )
     none = (
-        "the mask is off and the answer could be seen"
+        "the mask is off, so the answer is visible"
         if subject.config.causal
         else "the model predicts hidden tokens, not the next one"
     )
     st.caption(
-        "Move by: the length of (final vector out of order minus final vector in order) of the same token,"
-        " root mean square over the text, divided by the usual length of such a vector (`norm_final`)."
-        f" Losses: nats per token of the text as it was read; none where {none}. Positions ({scheme}) and"
-        " mask are taken away by editing the forward pass; the weights stay as they were trained."
+        "Move by: the norm of (final vector out of order minus final vector in order) of the same token, root"
+        " mean square over the text, divided by the typical norm of such a vector (`norm_final`). Losses:"
+        f" nats per token of the text as it was read; none where {none}. Positions ({scheme}) and mask are"
+        " removed by editing the forward pass; the weights stay as trained."
     )
 
 
@@ -105,8 +104,8 @@ def _row(setting: Setting, scheme: str) -> str:
     losses = ["none" if x is None else f"{x:.3f}" for x in (setting.loss_in, setting.loss_out)]
     on = ("on" if scheme != TITLES["none"] else "the model has none") if setting.position else "off"
     return (
-        f"| {on} | {'on' if setting.mask else 'off'} | {number(setting.relative)} | {losses[0]} |"
-        f" {losses[1]} |"
+        f"| {on} | {'on' if setting.mask else 'off'} | {number(setting.relative)} | {losses[0]} | {losses[1]}"
+        " |"
     )
 
 

@@ -9,195 +9,201 @@ SIMILARITY_ASKED = "Are nearby positions more similar?"
 ROTATION_ASKED = "Why sines and cosines?"
 LEARNED_ASKED = "Can positions be learned?"
 ROPE_ASKED = "How does RoPE encode distance?"
-AGAINST_ASKED = "What does rotating add over adding?"
+AGAINST_ASKED = "What does rotation gain over addition?"
 ALIBI_ASKED = "What if distance is simply penalised?"
-T5_ASKED = "How finely must distance be resolved?"
+T5_ASKED = "How precisely must distance be encoded?"
 BENCH_ASKED = "Which scheme extrapolates past the training length?"
 
 WHY = Words(
     see=(
-        "The same words in two orders, through one attention layer with random weights. A row is"
-        " attention's output for a word; a line joins the two rows of the same word and gives their"
-        " difference."
+        "The same words in two orders, through one attention layer with random weights. A row is attention's"
+        " output for a word; a line joins the two rows of the same word and gives their difference."
     ),
     why=(
-        "Attention is a sum over *all* words, weighted by their content, and a sum is"
-        " permutation-invariant (Vaswani et al. 2017, section 3.5). So order must be put in: into the"
-        " embedding, into"
-        " queries and keys, or into the scores."
+        "Attention is a sum over *all* words, weighted by their content, and a sum is blind to their order"
+        " (Vaswani et al. 2017, section 3.5). So order must be put in: into the embedding, into queries and"
+        " keys, or into the scores."
     ),
     attempt=(
         "Switch positions from None to any other, then the causal mask on. Type a sentence that uses a word"
         " twice. Under “Measure it” a trained model reads a text of yours out of order."
+    ),
+    texts=(
+        "A lecture calls attention *permutation-invariant*. It is *equivariant*: reorder the words and the"
+        " rows of the output are reordered with them, each otherwise unchanged. Only a sum or mean over all"
+        " rows is invariant."
     ),
 )
 
 TABLE = Words(
     see=(
         "Each position (a row) gets a vector of sines and cosines: $PE(p, 2i) = \\sin(p\\,\\theta_i)$ and"
-        " $PE(p, 2i+1) = \\cos(p\\,\\theta_i)$ with $\\theta_i = base^{-2i/d}$ (Vaswani et al. 2017,"
-        " section 3.5, where the base is 10,000)."
+        " $PE(p, 2i+1) = \\cos(p\\,\\theta_i)$ with $\\theta_i = base^{-2i/d}$ (Vaswani et al. 2017, section"
+        " 3.5, where the base is 10,000)."
     ),
     why=(
-        "It is added to the embeddings before the first block, so the same word is a different vector at"
-        " a different position. Wavelengths that grow geometrically give every scale of distance its own"
-        " pair of dimensions."
+        "It is added to the embeddings before the first block, so the same word is a different vector at a"
+        " different position. Wavelengths that grow geometrically give every scale of distance its own pair"
+        " of dimensions."
     ),
     attempt=(
-        "Make the base 2 or 5 and see all waves become fast: positions soon repeat. Make the"
-        " base a million: most of the width then hardly changes within the text."
+        "Set the base to 2 or 5: all waves become fast, and positions soon repeat. Set it to a million: most"
+        " dimensions then hardly change within the text."
     ),
 )
 
 CLOCK = Words(
     see=(
-        "A hand for each frequency $\\theta_i$. It starts upright at position 0 and rotates by"
-        " $\\theta_i$ radians per position. Its tip is $(\\sin p\\theta_i, \\cos p\\theta_i)$: exactly"
-        " the two numbers"
-        " of pair $i$ in $PE(p)$. The longest hand is the fastest."
+        "A hand for each frequency $\\theta_i$. It starts upright at position 0 and rotates by $\\theta_i$"
+        " radians per position. Its tip is $(\\sin p\\theta_i, \\cos p\\theta_i)$: exactly the two numbers of"
+        " pair $i$ in $PE(p)$. The longest hand is the fastest."
     ),
     why=(
         "Binary digits jump: from 7 to 8 every bit of 0111 flips to give 1000, although the two are"
-        " neighbours. Hands move smoothly, so neighbours get similar vectors, and all hands together"
-        " still distinguish every position."
+        " neighbours. Hands move smoothly, so neighbours get similar vectors, and all hands together still"
+        " distinguish every position."
     ),
     attempt=(
-        "Step by one and see which hands you can see move. Play, and compare the first dials with the"
-        " last digits. Make the width 2: one hand is left, and after 6.28 positions it points almost"
-        " where it was."
+        "Step by one: which hands visibly move? Play, and compare the first dials with the last digits. Set"
+        " the width to 2: one hand is left, and after 6.28 positions it is almost back where it began."
     ),
 )
 
 SIMILARITY = Words(
     see=(
-        "The cosine similarity of two position vectors by their distance: 1 means the same direction."
-        " Under “Measure it”, a map of every two positions, constant along each diagonal."
+        "The cosine similarity of two position vectors by their distance: 1 means the same direction. Under"
+        " “Measure it”, a map of all pairs of positions, constant along each diagonal."
     ),
     why=(
-        "Attention compares by dot products. These vectors give it distance for free, but not direction:"
-        " $k$ ahead and $k$ back are equally similar, until learned matrices separate queries from keys."
+        "Attention compares vectors by dot products. These give it distance for free, but not direction: $k$"
+        " ahead and $k$ back are equally similar, until learned matrices separate queries from keys."
     ),
     attempt=(
-        "Widen d: the curve gets smoother. Make the base small: the curve rises again. Make it very"
-        " large: everything is similar, since most hands hardly move."
+        "Increase d: the curve gets smoother. Make the base small: the curve rises again. Make it very large:"
+        " all positions are similar, since most hands hardly move."
     ),
 )
 
 ROTATION = Words(
     see=(
-        "One pair as a clock's hand at $p$ and at $p + k$. Under “By hand” the 2 × 2 rotation matrix that"
-        " maps one to the other, under “Measure it” the whole $R(k)$: one such block per pair, zeros"
-        " elsewhere."
+        "One pair as a clock hand at $p$ and at $p + k$. “By hand” has the 2 × 2 rotation matrix that maps"
+        " one to the other, “Measure it” the whole $R(k)$: one such block per pair, zeros elsewhere."
     ),
     why=(
-        "Vaswani et al. (2017, section 3.5) chose sines for this reason: $PE(p + k)$ is a linear function"
-        " of $PE(p)$, the same for all $p$, so relative positions can be learned."
+        "Vaswani et al. (2017, section 3.5) chose sines for this reason: $PE(p + k)$ is a linear function of"
+        " $PE(p)$, the same for all $p$, so relative positions can be learned."
     ),
     attempt=(
-        "Move $p$: the hands move, the angle between them does not. Move $k$: it grows. Choose a slow"
-        " pair: it hardly moves."
+        "Move $p$: the hands move, the angle between them does not. Move $k$: it grows. Choose a slow pair:"
+        " it hardly moves."
     ),
 )
 
 LEARNED = Words(
     see=(
         "Left: a learned table, one vector per position, added to the embedding (GPT-2, BERT). Right: the"
-        " sinusoidal table of the same size. Similarity is the cosine of every two positions; a path"
-        " joins them on their first two principal components."
+        " sinusoidal table of the same size. Similarity is the cosine of every two positions; the path joins"
+        " them in order, on their first two principal components."
     ),
     why=(
         "A learned table starts as noise: position 4 is no nearer to 5 than to 90. Any order in it was"
-        " learned from text. And it ends with the context: beyond the last row there is no vector, so it"
+        " learned from text. And it ends with the context: there is no vector beyond the last row, so it"
         " cannot extrapolate."
     ),
     attempt=(
-        "Train a model with learned positions and drag the step: at which step does the knot become a"
-        " path? Compare the two diagonals, and the length of position 0 with the others."
+        "Train a model with learned positions and drag the step: at which step does the knot become a path?"
+        " Compare the two diagonals, and the length of position 0 with the others."
     ),
 )
 
 ROPE = Words(
     see=(
-        "Su et al. 2021: pair $i$ of q and of k is rotated by position $\\cdot\\,\\theta_i$, with"
-        " $\\theta_i = base^{-2i/d_{head}}$. The dot product of two arrows depends on the angle between"
-        " them, and that only on the relative position: $R(m)q \\cdot R(n)k = q \\cdot R(n - m)\\,k$."
+        "Su et al. 2021: pair $i$ of q and of k is rotated by position $\\cdot\\,\\theta_i$, with $\\theta_i"
+        " = base^{-2i/d_{head}}$. The dot product of two arrows depends on the angle between them, which"
+        " depends only on the relative position: $R(m)q \\cdot R(n)k = q \\cdot R(n - m)\\,k$."
     ),
     why=(
-        "Positions enter only where tokens are compared: nothing is added to the residual stream, nothing"
-        " is learned, and a head can attend “three back” in the same way everywhere in the text."
+        "Positions enter only where tokens are compared: nothing is added to the residual stream, nothing is"
+        " learned, and a head can attend “three back” in the same way everywhere in the text."
     ),
     attempt=(
-        "Play with both moving together, then with the query alone. Make the base 100, then a million,"
-        " and look at distances beyond the context. In the layouts, see what the classic bug does to a"
-        " trained model."
+        "Play with both moving together, then with only the query. Make the base 100, then a million, and"
+        " look at distances beyond the context. In the layouts, see what the classic bug does to a trained"
+        " model."
     ),
 )
 
 AGAINST = Words(
     see=(
-        "Two small models that differ only in their positions, trained on the same text. One token"
-        " attends to another at a fixed distance, while both move from the beginning of the text to its"
-        " end: each point is the score, in a head of the first block. On top: where positions enter."
+        "Two small models that differ only in how they encode positions, trained on the same text. One token"
+        " attends to another at a fixed distance, while both move from the beginning of the text to its end:"
+        " each point is the score, in a head of the first block. At the top: where positions enter."
     ),
     why=(
-        "Added to the embedding (Vaswani et al. 2017), a position is mixed into the token's content, and"
-        " $(e + p_m)W_Q \\cdot (e' + p_n)W_K$ has separate terms in $m$ and in $n$. Rotated (Su et al."
-        " 2021), only $m - n$ is left: what a head learns at one position holds at every other."
+        "Added to the embedding (Vaswani et al. 2017), a position is mixed into the token's content, and $(e"
+        " + p_m)W_Q \\cdot (e' + p_n)W_K$ has separate terms in $m$ and in $n$. Rotated (Su et al. 2021),"
+        " only $m - n$ is left: what a head learns at one position holds at every other."
     ),
     attempt=(
         "Change the distance: RoPE's line moves up and down but stays flat. Choose another head and other"
-        " characters. “Measure it” has the scores of every two positions: the stripes along the diagonal"
-        " are RoPE's."
+        " characters. “Measure it” has the scores of every two positions: the stripes along the diagonal are"
+        " RoPE's."
     ),
 )
 
 ALIBI = Words(
     see=(
-        "Press et al. 2022: each head adds a fixed penalty for distance to its scores, $-m\\,|i - j|$,"
-        " before the softmax. A line shows the remaining share of a weight at each distance. With $n$"
-        " heads, a power"
+        "Press et al. 2022: each head adds a fixed penalty for distance to its scores, $-m\\,|i - j|$, before"
+        " the softmax. A line shows the remaining share of a weight at each distance. With $n$ heads, a power"
         " of two, the slopes are $m = 2^{-8/n}, 2^{-16/n}, \\dots, 2^{-8}$."
     ),
     why=(
-        "The penalty is the same in every text and at every length, so nothing is out of distribution"
-        " beyond the context. Some heads are local and some long-range before anything is learned."
+        "The penalty is the same in every text and at every length, so nothing is out of distribution beyond"
+        " the context. Some heads are local, others long-range, before anything is learned."
     ),
     attempt=(
-        "Take 12 heads and look, under “Measure it”, where their slopes come from. Then choose the block"
-        " and head that attend farthest, and make the slopes steeper."
+        "Choose 12 heads and see under “Measure it” where their slopes come from. Then choose the block and"
+        " head that attend farthest, and make the slopes steeper."
     ),
 )
 
 T5 = Words(
     see=(
-        "Raffel et al. 2020: distances are sorted into buckets, each head learns one number for each"
-        " bucket, and that number is added to its scores. Short distances have a bucket each, longer ones"
-        " share wider and wider buckets."
+        "Raffel et al. 2020: distances are sorted into buckets, each head learns one number for each bucket,"
+        " and that number is added to its scores. Short distances have a bucket each, longer ones share wider"
+        " and wider buckets."
     ),
     why=(
-        "Which distances matter is learned instead of fixed, for 32 numbers per head. Distances longer"
-        " than any in training fall into the last buckets: they have a bias, though not always a trained one."
+        "Which distances matter is learned rather than fixed, at a cost of 32 numbers per head. Distances"
+        " longer than any in training fall into the last buckets: those have a bias, though not always a"
+        " trained one."
     ),
     attempt=(
-        "Switch the mask to both ways and watch each side get half of the buckets. Under “Measure it” see"
-        " what a model has learned for each bucket."
+        "Set the mask to both ways: each side gets half of the buckets. Under “Measure it”, see what a model"
+        " has learned for each bucket."
     ),
 )
 
 BENCH = Words(
     see=(
-        "Six small models that differ only in their positions: 4 blocks of 4 heads, width 64, trained on"
-        " Tiny Shakespeare at context 64. Each reads texts four times as long, and every"
-        " position is scored by $-\\ln p(\\text{next character})$."
+        "Six small models that differ only in how they encode positions: 4 blocks of 4 heads, width 64,"
+        " trained on Tiny Shakespeare at context 64. Each reads texts four times as long, and every position"
+        " is scored by $-\\ln p(\\text{next character})$."
     ),
     why=(
-        "'Train short, test long' (Press et al. 2022): attention costs $T^2$, so one would like to train"
-        " on short texts. RoPE depends only on distance and still does not extrapolate: its slow pairs"
-        " reach angles never seen in training. Long-context models rescale the angles and train further"
-        " (Chen et al. 2023)."
+        "'Train short, test long' (Press et al. 2022): attention costs $T^2$, so short training texts are"
+        " cheaper. RoPE depends only on distance and still does not extrapolate: its slow pairs reach angles"
+        " never seen in training. Long-context models rescale the angles and train further (Chen et al."
+        " 2023)."
     ),
     attempt=(
-        "Show one scheme at a time. Under “Measure it”, measure again on this machine: fill T5's"
-        " untrained buckets, give RoPE a larger base and the learned table more rows."
+        "Show one scheme at a time. Under “Measure it”, measure again on this machine: fill T5's untrained"
+        " buckets, give RoPE a larger base and the learned table more rows."
+    ),
+    texts=(
+        "A textbook and a lecture say that RoPE and sinusoids extrapolate past the training length. Without"
+        " rescaled angles they do not: their lines above rise where ALiBi's stays flat. The lecture also"
+        " lists BERT under sinusoidal and OPT-175B under ALiBi: both have learned positions (Devlin et al."
+        " 2018; Zhang et al. 2022)."
     ),
 )

@@ -48,21 +48,20 @@ def order_sentence(before: str, after: str, scheme: Position, causal: bool, effe
     bare = number(effect.largest("none", False))
     return {
         "reads the same": (
-            f"In this order “{after}” reads the same: the difference of **{largest}** says nothing here."
-            " Choose another order."
+            f"In this order “{after}” reads the same, so the difference of **{largest}** says nothing. Choose"
+            " another order."
         ),
         "one bag": (
-            f"Without positions, “{before}” and “{after}” are the same bag of words: no word's row"
-            f" changes by more than **{largest}**, which is rounding. So order has to be encoded."
+            f"Without positions, “{before}” and “{after}” are the same bag of words: no word's row changes by"
+            f" more than **{largest}**, which is rounding. So order has to be encoded."
         ),
         "mask leaks": (
-            f"The causal mask leaks some order even without positions: rows change by up to"
-            f" **{largest}**, since an early word attends to fewer words than a late one. Without the"
-            f" mask it is {bare}."
+            f"The causal mask leaks some order even without positions: rows change by up to **{largest}**,"
+            f" since an early word attends to fewer words than a late one. Without the mask it is {bare}."
         ),
         "distances kept": (
-            f"ALiBi encodes how far apart two words are, not which comes first: no row changes by more"
-            f" than **{largest}**, as this order keeps every distance. Shuffle, or switch the mask on."
+            "ALiBi encodes how far apart two words are, not which comes first: no row changes by more than"
+            f" **{largest}**, as this order keeps every distance. Shuffle, or switch the mask on."
         ),
         "order counts": (
             f"Now order counts: with {TITLES[scheme]} positions the same words' rows differ by up to"
@@ -84,8 +83,8 @@ def clock_sentence(waves: Waves) -> str:
     if count == 1:
         return f"With **one hand** positions soon repeat: it goes round in {fast:.2f} positions."
     return (
-        f"A position is read off **{count} hands** at once: the fastest goes round in {fast:.2f}"
-        f" positions, the slowest in {slow:,.1f}."
+        f"A position is read off **{count} hands** at once: the fastest goes round in {fast:.2f} positions,"
+        f" the slowest in {slow:,.1f}."
     )
 
 
@@ -95,8 +94,8 @@ def similarity_sentence(similarity: Similarity, length: int) -> str:
     again = similarity.most_alike
     if again > 1:
         return (
-            f"With few hands, or only fast ones, positions repeat: the cosine is {curve[1]:.3f} at"
-            f" distance 1, and **{curve[again]:.3f}** at distance {again}."
+            f"With few hands, or only fast ones, positions repeat: the cosine is {curve[1]:.3f} at distance"
+            f" 1, and **{curve[again]:.3f}** at distance {again}."
         )
     return (
         f"Similarity falls with distance, whatever the absolute positions: cosine **{curve[1]:.3f}** at"
@@ -119,32 +118,32 @@ def learned_sentence(picture: str, learned: PositionTable, waves: PositionTable)
     near, half = learned.alike.by_distance[1], learned.alike.by_distance[length // 2]
     if picture == "table":
         return (
-            f"{length} × {width} = **{length * width:,}** learned parameters, where waves need none, and"
+            f"{length} × {width} = **{length * width:,}** learned parameters, where sinusoids need none, and"
             f" no row for position {length}: a learned table cannot extrapolate. Position 0 has"
             f" {learned.first_to_median:.1f} times the median norm."
         )
     if picture == "path":
         return (
-            f"Positions that have learned their order form a path, others a knot. Two principal"
-            f" components keep **{learned.shown_variance:.0%}** of the variance of the learned table, and"
-            f" {waves.shown_variance:.0%} of the sinusoidal one."
+            "Once a table has learned the order of positions, they form a path; before that, a knot. Two"
+            f" principal components keep **{learned.shown_variance:.0%}** of the variance of the learned"
+            f" table, and {waves.shown_variance:.0%} of the sinusoidal one."
         )
     if learned.knows_near:
         return (
-            f"The table has learned that nearby positions are similar: neighbours have a mean cosine of"
-            f" **{signed(near, 2)}**, positions {length // 2} apart {signed(half, 2)}. Nothing told it"
-            f" that 4 comes after 3."
+            "The table has learned that nearby positions are similar: neighbours have a mean cosine of"
+            f" **{signed(near, 2)}**, positions {length // 2} apart {signed(half, 2)}. Nothing told it that 4"
+            " comes after 3."
         )
     return (
-        f"This table has not learned distance, or not yet: neighbours have a mean cosine of"
+        "This table has not learned distance, or not yet: neighbours have a mean cosine of"
         f" **{signed(near, 2)}**, positions {length // 2} apart {signed(half, 2)}."
     )
 
 
 def arrows_sentence(score: Score, at: tuple[int, int, int]) -> str:
     return (
-        f"Only the distance counts: move both together and every arrow rotates, but the score stays. For"
-        f" query {at[0]} and key {at[1]} it is **{signed(score.total)}** before scaling."
+        "Only the distance counts: move both together and every arrow rotates, but the score stays. For query"
+        f" {at[0]} and key {at[1]} it is **{signed(score.total)}** before scaling."
     )
 
 
@@ -162,7 +161,7 @@ def distance_sentence(decay: Decay, base: float) -> str:
         f" {high_at:,}."
     )
     if not decay.falls:
-        return f"{ends} Nearest is not always best: q and k decide at which distance the score peaks."
+        return f"{ends} Nearest is not always best: q and k determine the distance at which the score peaks."
     if decay.below_half is None:
         return f"{ends} It stays above half."
     if decay.stays:
@@ -177,19 +176,18 @@ def turns_sentence(turns: Turns, context: int) -> str:
     speeds = (
         f"**{turns.never} of {len(turns.count)} pairs never complete a turn** within {context:,} positions."
         f" The fastest makes {turns.count[0]:,.1f} turns; the slowest needs {turns.positions[-1]:,.0f}"
-        f" positions for one."
+        " positions for one."
     )
     if not turns.never:
-        return f"{speeds} Every pair covers its whole circle in training."
+        return f"{speeds} Every pair covers its full circle in training."
     return f"{speeds} Beyond the context, slow pairs reach angles never seen in training."
 
 
 def layouts_sentence(layouts: Layouts, loss: LayoutLoss | None) -> str:
     same = (
         "The two layouts are the same up to the order of the dimensions: largest difference"
-        f" **{scientific(layouts.difference('permuted'))}**. Confused, without reordering, they change"
-        f" scores by up to"
-        f" **{layouts.difference('wrong'):.2f}**"
+        f" **{scientific(layouts.difference('permuted'))}**. If they are confused, without reordering, scores"
+        f" change by up to **{layouts.difference('wrong'):.2f}**"
     )
     if loss is None:
         return f"{same}, and no shape error is raised."
@@ -206,7 +204,7 @@ def against_sentence(
     back = "1 position" if distance == 1 else f"{distance} positions"
     return (
         f"**With RoPE only the distance counts:** “{letters[0]}” scores “{letters[1]}” {back} back with"
-        f" **{signed(turned.mean, 2)}** everywhere. With added waves the score varies from"
+        f" **{signed(turned.mean, 2)}** everywhere. With added sinusoids the score varies from"
         f" **{signed(added.lowest, 2)}** to **{signed(added.highest, 2)}** with the absolute positions."
     )
 
@@ -229,9 +227,9 @@ def alibi_sentence(heads: int, distance: int, least: float, most: float) -> str:
 def buckets_sentence(bucket_map: Buckets, buckets: int, both: bool) -> str:
     sides = " on either side" if both else ""
     shares = (
-        f"Short distances are resolved exactly, long ones logarithmically: 0 to {bucket_map.exact - 1}"
-        f" have a bucket each{sides}, the next {bucket_map.exact} buckets get wider and wider, and the"
-        f" last takes everything beyond **{bucket_map.open_from}**."
+        f"Short distances are encoded exactly, long ones logarithmically: 0 to {bucket_map.exact - 1} have a"
+        f" bucket each{sides}, the next {bucket_map.exact} buckets get wider and wider, and the last takes"
+        f" everything beyond **{bucket_map.open_from}**."
     )
     if not bucket_map.unused:
         return shares
@@ -279,13 +277,13 @@ def lesson(settings: tuple[Setting, ...], scheme: str) -> str:
     leak, both = (setting_of(settings, position, True) for position in (False, True))
     assert bare is not None and placed is not None
     words = (
-        "Without positions and without a mask the order makes no difference:"
-        f" {number(bare.relative)}, rounding in float32. "
+        f"Without positions and without a mask, order makes no difference: {number(bare.relative)}, rounding"
+        " in float32. "
     )
     if leak is None or both is None:
         return words + f"With its positions the difference is {number(placed.relative)}."
     if scheme == TITLES["none"]:
-        return words + f"This model has no positions, but its mask leaks some: {number(leak.relative)}."
+        return words + f"This model has no positions, but its mask leaks some order: {number(leak.relative)}."
     words += (
         f"The mask alone makes it {number(leak.relative)}, mask and positions ({scheme})"
         f" {number(both.relative)}. "
@@ -309,13 +307,11 @@ def unmet_buckets(model: Transformer) -> str:
     if found is None:
         return "All of T5's buckets were used in training."
     return (
-        f"T5's distances of up to {model.config.context - 1} fall into buckets 0 to {found.last};"
-        f" training never used buckets {found.last + 1} to {found.end}. They still hold their random"
-        f" initial values, at most {found.unmet:.2f} in size, where bucket {found.last} has learned"
-        f" {found.met:+.2f} (mean over"
-        f" heads). Beside that, a bias near 0 gives keys that are too far e^{-found.met:.2f} ≈"
-        f" {found.factor:.0f}"
-        " times the weight."
+        f"With T5, distances up to {model.config.context - 1} fall into buckets 0 to {found.last}; training"
+        f" never used buckets {found.last + 1} to {found.end}. These still have their random initial values,"
+        f" at most {found.unmet:.2f} in size, where bucket {found.last} has learned {found.met:+.2f} (mean"
+        f" over heads). Next to that, a bias near 0 gives keys that are too far e^{-found.met:.2f} ≈"
+        f" {found.factor:.0f} times the weight."
     )
 
 
@@ -337,8 +333,8 @@ def bench_summary(models: dict[Position, Checkpoint], curves: dict[Variant, Curv
         best = least(trained)
         words += (
             f"Within {context}, {SCHEMES[best].title} is best, at {trained[best]:.3f} nats; with no positions"
-            f" it is {trained['none']:.3f}. Without positions only the causal mask encodes order: “Why”"
-            f" measures how much it leaks."
+            f" it is {trained['none']:.3f}. Without positions, only the causal mask encodes order: “Why”"
+            " measures how much it leaks."
         )
     return words
 
@@ -362,8 +358,8 @@ def slope_rule_words(heads: int) -> str:
     if not split.rest:
         return f"{rule} For 8 heads these are 1/2, 1/4, …, 1/256."
     return (
-        f"{heads} is not a power of two. {rule} The other {split.rest} come from the rule for"
-        f" {2 * power} heads: every second of its slopes, steepest first."
+        f"{heads} is not a power of two. {rule} The other {split.rest} come from the rule for {2 * power}"
+        " heads: every second of its slopes, steepest first."
     )
 
 
@@ -378,9 +374,9 @@ def t5_lesson(learned_bias: LearnedBias) -> str:
     )
     words = (
         f"Between distance 0 and {learned_bias.last}, head {learned_bias.loudest} varies the most: its bias"
-        f" spans **{learned_bias.spread[learned_bias.loudest]:.2f}**, which is a factor of about"
-        f" {float(f'{learned_bias.factor:.2g}'):,.0f} between weights. The distance each"
-        f" head favours, and the mean fall of its bias per token (ALiBi would call it its slope): {text}."
+        f" spans **{learned_bias.spread[learned_bias.loudest]:.2f}**, a factor of about"
+        f" {float(f'{learned_bias.factor:.2g}'):,.0f} between weights. The distance each head favours, and"
+        f" the mean decrease of its bias per token (ALiBi's slope): {text}."
     )
     if learned_bias.unmet is None:
         return words

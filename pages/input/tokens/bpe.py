@@ -42,8 +42,8 @@ def draw_bpe() -> None:
         watched = watching(texts.learned, texts.passage, new_tokens, level, split)
     if not watched.seen.tokenizer.merges:
         st.info(
-            "There is nothing to merge: no word has two adjacent symbols. Write at least one"
-            " word of two letters."
+            "There is nothing to merge: no word has two adjacent symbols. Write at least one word of two"
+            " letters."
         )
         return
     left, right = st.columns([15, 8], gap="medium")

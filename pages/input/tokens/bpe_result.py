@@ -29,10 +29,10 @@ UNITS: dict[str, Callable[[Shrinking], np.ndarray]] = {
     "bytes per token": lambda one: one.bytes_per_token,
 }
 WAYS = {
-    ("byte", "words"): "bytes, cut into words",
-    ("byte", "none"): "bytes, left whole",
-    ("char", "words"): "characters, cut into words",
-    ("char", "none"): "characters, left whole",
+    ("byte", "words"): "bytes, split into words",
+    ("byte", "none"): "bytes, no splitting",
+    ("char", "words"): "characters, split into words",
+    ("char", "none"): "characters, no splitting",
 }
 PARTS = {
     "compression": "Compression",
@@ -97,10 +97,9 @@ def _draw_merges(seen: Watched) -> None:
         },
     )
     st.caption(
-        "In the order in which they were learned. Hexadecimal pairs are bytes that do not form a whole"
-        " character yet. The table's tools search it and save it. Counts are of adjacent pairs, overlaps"
-        " included: “aaa”"
-        " holds the pair “a”, “a” twice, and one merge."
+        "In the order in which they were learned. Hexadecimal pairs are bytes that do not yet form a whole"
+        " character. The table's tools search and save it. Counts are of adjacent pairs, overlaps included:"
+        " “aaa” contains the pair “a”, “a” twice, but allows one merge."
     )
 
 
@@ -136,7 +135,7 @@ def _draw_ways(texts: Texts, new_tokens: int) -> None:
             "tokens left": [w.length for w in ways],
             "vocabulary": [w.vocab_size for w in ways],
             "characters per token": [w.characters_per_token for w in ways],
-            "tokens that cross a word border": [len(w.crossing) for w in ways],
+            "tokens across a word boundary": [len(w.crossing) for w in ways],
         }
     )
     plot(
@@ -167,14 +166,13 @@ def _draw_ways(texts: Texts, new_tokens: int) -> None:
         some = " · ".join(f"“{safe(show_bytes(token))}”" for token in crossing[:10])
         st.markdown(
             f"Without splitting, {len(crossing):,} of the tokens learned from bytes cross a word boundary,"
-            f" such as {some}. They save tokens here, and would be useless elsewhere: a place in the"
-            " vocabulary for each word *and* for each way it happens to meet its neighbour."
+            f" such as {some}. They save tokens here but would rarely help elsewhere: the vocabulary spends"
+            " entries on words *and* on their chance combinations with neighbours."
         )
     else:
         st.markdown(
-            "Without splitting, none of these tokens crosses a word boundary: there are too few merges,"
-            " or too"
-            " few words, for that."
+            "Without splitting, none of these tokens crosses a word boundary: there are too few merges, or"
+            " too few words."
         )
 
 
@@ -188,8 +186,8 @@ def _draw_tiktoken(own: BpeTokenizer, passage: str) -> None:
     frozen = json.dumps(own.to_dict())
     if own.level == "char":
         st.info(
-            "tiktoken always starts from the 256 bytes, so a tokenizer that starts from characters cannot be"
-            " handed over. Choose “Bytes” above, and both can be compared."
+            "tiktoken always starts from the 256 bytes, so it cannot take a tokenizer that starts from"
+            " characters. Choose “Bytes” above to compare both."
         )
     else:
         mine, theirs = own.encode(passage), _theirs(frozen, passage)
@@ -201,8 +199,8 @@ def _draw_tiktoken(own: BpeTokenizer, passage: str) -> None:
             )
         else:
             st.error(
-                f"The ids differ from token {found.first:,}: ours has {found.ours:,}, tiktoken"
-                f" {found.theirs:,}."
+                f"The ids differ from token {found.first:,} onwards: {found.ours:,} in ours, {found.theirs:,}"
+                " in tiktoken."
             )
         st.dataframe(
             pd.DataFrame(

@@ -67,10 +67,7 @@ def choose_texts(typed: str, level: Level, split: Split, source: str) -> Texts |
     """
     limit = session.profile().max_watched
     if not typed and source == OWN:
-        st.info(
-            "The box is empty. Type or paste something, or take an example: merges are learned from whatever"
-            " stands there."
-        )
+        st.info("The box is empty. Type or paste a text to learn merges from, or choose an example.")
         return None
     if len(typed) > limit:
         over = len(typed) - limit
@@ -86,18 +83,19 @@ def choose_texts(typed: str, level: Level, split: Split, source: str) -> Texts |
     kept = affordable(learned, level, split, min(limit, MAX_SYMBOLS))
     if kept < len(learned):
         why = (
-            "Without splitting into words nothing occurs twice"
+            "Without splitting into words, nothing occurs twice"
             if split == "none"
             else "Its words hardly ever recur"
         )
         part = f"its first {kept:,} of {len(learned):,} characters"
         st.caption(
-            f":material/info: {why}, so that a long text takes long and needs much memory: merges are learned"
+            f":material/info: {why}, so a long text would take long and need much memory: merges are learned"
             f" from {part}."
         )
     if len(typed) > SHOWN:
         st.caption(
-            f":material/info: All {len(typed):,} characters count; the first {SHOWN:,} are shown as tokens."
+            f":material/info: Merges are learned from all {len(typed):,} characters; the first {SHOWN:,} are"
+            " shown as tokens."
             if source == OWN
             else f":material/info: The first {SHOWN:,} of {len(typed):,} characters are shown."
         )
@@ -133,13 +131,13 @@ def _box() -> str:
         height=130,
         width=420,
         help=(
-            f"Press Ctrl+Enter to apply. Up to {most:,} characters may be pasted; {widgets.MUCH_LONGER}"
-            " Only short texts fit into a link."
+            f"Press Ctrl+Enter to apply. Up to {most:,} characters may be pasted; {widgets.MUCH_LONGER} Only"
+            " short texts fit into a link."
         ),
     )
     widgets.write_url(LINK, None if text == EXAMPLES[FIRST] or len(text) > IN_LINK else text)
     if len(text) > IN_LINK:
-        st.caption(f"This text is not part of the link: {len(text):,} characters are too many for one.")
+        st.caption(f"This text is not part of the link: {len(text):,} characters are too long for one.")
     return text
 
 
@@ -157,7 +155,7 @@ def _corpus(source: str) -> tuple[str, str]:
     manual = f"the {SOURCES[PYTHON]}"
     if source == SHAKESPEARE and corpora.shakespeare_path() is None:
         st.caption(
-            ":material/info: Tiny Shakespeare is not on this machine (the Train page can fetch it): the"
+            ":material/info: Tiny Shakespeare is not on this machine (the Train page can download it), so the"
             " Python manual is used."
         )
         source = PYTHON

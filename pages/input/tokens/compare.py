@@ -54,9 +54,8 @@ def _controls() -> _Asked | None:
             first = [*FIRST, *(name for name in PUBLISHED if published.here(name))]
             names = select_several("Tokenizers", TOKENIZERS, "compare_show", first=first, wrap=True)
             hint = (
-                "Our own tokenizers have to be trained on some text. The published ones were trained on"
-                " the web,"
-                " long ago."
+                "The text on which our own tokenizers are trained. The published ones were trained on web"
+                " text."
             )
             source = shared.choose_source("compare_corpus", "Ours trained on", hint)
     return None if text is None else _Asked(text, names, source)
@@ -72,7 +71,7 @@ def _compare(chosen: _Asked, known: shared.Sources) -> None:
         st.caption(f":material/visibility: {notice}")
     if len(chosen.text) > SHOWN:
         st.caption(
-            f"Drawn are the tokens of the first {SHOWN:,} characters; the numbers are of all"
+            f"Only the tokens of the first {SHOWN:,} characters are drawn; the numbers count all"
             f" {len(chosen.text):,}."
         )
     rows = [
@@ -127,14 +126,14 @@ def _facts(cut: Cut, size: int) -> str:
 def _note(name: str, cut: Cut, size: int) -> str:
     if name.startswith("bpe-") and size < requested_size(name):
         return (
-            f"{requested_size(name):,} entries were asked for. In this text no pair was left to merge after"
+            f"{requested_size(name):,} entries were requested, but this text has no pair left to merge after"
             f" {size:,}."
         )
     if cut.unknown and name == "words":
         return (
-            "A dashed frame: out of vocabulary, so the model is told “some word”, not which. Spaces belong to"
-            " no token and are lost."
+            "A dashed frame: out of vocabulary, so the model sees “some word”, not which one. Spaces belong"
+            " to no token and are lost."
         )
     if cut.unknown:
-        return "A dashed frame: a character that the alphabet does not have."
+        return "A dashed frame: a character that the alphabet lacks."
     return "Spaces belong to no token and are lost." if name == "words" else ""

@@ -138,7 +138,6 @@ def draw_lines(compared: Comparison, known: shared.Sources, encodings: Encodings
         "  \n".join(f"{i}: {safe(line[:90])}{'…' if len(line) > 90 else ''}" for i, line in enumerate(lines))
     )
     st.caption(
-        "Tokens of each line, tokenized by itself without its line break; the stronger the shade, the"
-        " more tokens a"
-        " character costs."
+        "Tokens of each line, tokenized by itself without its line break; the stronger the shade, the more"
+        " tokens a character costs."
     )

@@ -52,7 +52,7 @@ def draw_cost() -> None:
     figure.
     """
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        hint = "Our BPE learns from this text, and the passage is its beginning."
+        hint = "Our BPE is trained on this text, and the passage is its beginning."
         name = shared.choose_source("cost_corpus", "Text", hint)
         own = shared.custom_text() if name == "yours" else ""
         count = select("Passage", PASSAGES, "cost_words", first=1000, wrap=True)
@@ -119,7 +119,7 @@ def _draw_trade(counted: _Counted) -> None:
         key="cost_trade",
         alt=(
             f"Tokens of {counted.found.words:,} words of {shared.SOURCES[counted.known.name]}, falling, and"
-            f" numbers of the embedding, rising, against the size of the vocabulary: "
+            " numbers of the embedding, rising, against the size of the vocabulary: "
             + "; ".join(f"{cost.name} {cost.tokens:,} tokens" for cost in others)
             + "."
         ),
@@ -140,7 +140,7 @@ def _measured(counted: _Counted) -> None:
     """Each cost by itself, whole models, 1,000 words, and one line."""
     known, found = counted.known, counted.found
     layers = slide_over(
-        "Layers", LAYERS, LAYERS_FIRST, "cost_layers", hint="For the whole model's parameters."
+        "Layers", LAYERS, LAYERS_FIRST, "cost_layers", hint="Used for the parameter count of the whole model."
     )
     table = counted.table(layers)
     st.caption(words.measured_on(found, counted.asked, shared.SOURCES[known.name]))

@@ -56,7 +56,7 @@ def cut_of(
         return cut_characters(text, shared.alphabet(_known.name, _known.custom, _known.text), SHOWN)
     listed = shared.known_words(_known)
     if listed is None:
-        raise TokenizerError("there is no word in this text")
+        raise TokenizerError("this text contains no word")
     return cut_words(text, listed, SHOWN)
 
 

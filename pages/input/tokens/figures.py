@@ -58,7 +58,7 @@ def line_table(
     rows = [f"{i}" for i in range(len(lines))]
     hover = [
         [
-            f"{plain(name)}, line {i}<br>“{plain(line)}”<br>{count:,} tokens, {rate:.2f} a character"
+            f"{plain(name)}, line {i}<br>“{plain(line)}”<br>{count:,} tokens, {rate:.2f} per character"
             for name, count, rate in zip(names, row, rates, strict=True)
         ]
         for i, (line, row, rates) in enumerate(

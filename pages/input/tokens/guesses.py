@@ -39,10 +39,10 @@ def _merged(count: int | None) -> str:
 
 def _passed(count: int | None, most: int | None) -> str:
     if count is None:
-        return "This merge has used up many of its symbols: pairs are recounted after each merge."
+        return "This merge used up many of its symbols: pairs are recounted after each merge."
     if count == most:
         return f"It also occurs {count} times: a tie-breaking rule decides between equally frequent pairs."
-    return f"It was frequent before, but after this merge only {count} times: pairs are recounted each time."
+    return f"After this merge it occurs only {count} times: pairs are recounted each time."
 
 
 def family(name: str, encode: Callable[[str], Sequence[int]]) -> Guess | None:
@@ -68,7 +68,7 @@ def family(name: str, encode: Callable[[str], Sequence[int]]) -> Guess | None:
         f"How many {name} tokens is this one emoji: {FAMILY}?",
         choices,
         right,
-        f"{n['found']:.0f} tokens, of {n['character']:.0f} characters and {n['byte']:.0f} bytes."
-        " The example Emoji, now in the box, contains it.",
+        f"{n['found']:.0f} tokens, of {n['character']:.0f} characters and {n['byte']:.0f} bytes. The example"
+        " Emoji, now in the box, contains it.",
         {"compare_text": EXAMPLES["Emoji"][0]},
     )

@@ -49,7 +49,7 @@ def draw_roundtrip() -> None:
         for name, (one, entries) in tried.items()
     ]
     token_chips(text, rows, key="trip_chips", label="The text as ids, by each tokenizer", ids=True)
-    st.caption(f"Characters, words and BPE know {shared.SOURCES[known.name]}; gpt2 learned from the web.")
+    st.caption(f"Characters, words and BPE were trained on {shared.SOURCES[known.name]}; gpt2 on web text.")
     explain.measure_it(_measured)
 
 
@@ -90,7 +90,7 @@ def _measured() -> None:
     gpt2 = shared.at_hand(["gpt2"])
     left, right = st.columns(2, gap="medium")
     with left:
-        _titled("A token that was never taught", draw_glitch, gpt2)
+        _titled("A token that was never trained", draw_glitch, gpt2)
     with right:
         _titled("Start and end tokens", _begin_end)
     _titled("Special tokens", draw_special, shared.at_hand())

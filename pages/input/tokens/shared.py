@@ -80,8 +80,8 @@ def custom_text() -> str | None:
         return None
     if halves + more:
         st.caption(
-            f":material/info: {halves + more:,} half characters (lone surrogates) cannot stand in UTF-8: each"
-            " tokenizer reads U+FFFD in their place."
+            f":material/info: {halves + more:,} lone surrogates (half characters) cannot be encoded in UTF-8:"
+            " each tokenizer reads U+FFFD instead."
         )
     return text
 
@@ -97,7 +97,7 @@ def _to_link(text: str) -> None:
     fits = len(text) <= LINK and len(quote(text)) <= LINK
     widgets.write_url(TEXT, None if text == LINE or not fits else text)
     if not fits:
-        st.caption("The text is too long for the link: people who open it see another text.")
+        st.caption("The text is too long for the link: if you share it, others see another text.")
 
 
 def choose_source(key: str, label: str, hint: str) -> str:
@@ -126,7 +126,7 @@ def _built_in(name: str) -> Sources:
         return Sources(name, "", session.corpus(name).text)
     except CorpusError as error:
         st.caption(
-            f":material/info: {SOURCES[name]} is not here: the Python manual is used instead.",
+            f":material/info: {SOURCES[name]} is not on this machine: the Python manual is used instead.",
             help=safe(str(error)),
         )
         return Sources("python", "", session.corpus("python").text)

@@ -36,7 +36,7 @@ def draw_thousand_words(known: shared.Sources, passage: Passage) -> None:
     for label, published in RULE.items():
         row = {"": label if label != "V·d" else f"V·d, d = {WIDTH}"}
         for name, said in zip(("characters", "gpt2"), published, strict=True):
-            counted = f"{here[name][label]:,}" if name in here else "gpt2 is not here"
+            counted = f"{here[name][label]:,}" if name in here else "gpt2 is not on this machine"
             row |= {f"{name}, measured": counted, f"{name}, rule of thumb": said}
         rows.append(row)
     st.table(pd.DataFrame(rows).set_index(""))
@@ -49,8 +49,8 @@ def draw_line(gpt2: PublishedTokenizer | None) -> None:
     st.markdown("### One line, counted")
     if gpt2 is None:
         st.caption(
-            f"`{show_bytes(LINE.encode())}` has {len(LINE)} characters. gpt2's encoding is not here, so its"
-            " tokens cannot be counted now."
+            f"`{show_bytes(LINE.encode())}` has {len(LINE)} characters. gpt2's vocabulary is not on this"
+            " machine, so its tokens cannot be counted now."
         )
         return
     alone, with_empty, running = counted = line_counts(LINE, RUNNING, gpt2)

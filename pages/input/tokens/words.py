@@ -35,11 +35,11 @@ COMPARE = Words(
         " Bytes such as `E2 82` appear where a token ends inside a character."
     ),
     why=(
-        "The model never sees characters, only ids. How expensive a language, a sum or a name is gets"
-        " decided here, before the first matrix: fewer tokens mean less work and more text in the context."
+        "The model never sees characters, only ids. What a language, a sum or a name costs is decided here,"
+        " before the first matrix: fewer tokens mean less work and more text in the context."
     ),
     attempt=(
-        "Go through the examples: each says what to notice. Then type your name, a sentence in your"
+        "Go through the examples: each has a note on what to notice. Then type your name, a sentence in your"
         " language, a line of code. Train our BPE on your text and see it find your words."
     ),
 )
@@ -50,9 +50,8 @@ ROUNDTRIP = Words(
         " dashed frame marks what has no id."
     ),
     why=(
-        "A model sees only ids, so what has no id can be neither read nor written. A vocabulary of"
-        " characters or words covers what occurred in its training text. One that starts from the 256 bytes"
-        " covers every text."
+        "A model sees only ids, so what has no id can be neither read nor written. A vocabulary of characters"
+        " or words covers only its training text; one that starts from the 256 bytes covers every text."
     ),
     attempt=(
         "Take “To be or not to be”: the round trip is lossless. Then add a character that Shakespeare does"
@@ -62,18 +61,24 @@ ROUNDTRIP = Words(
 
 COST = Words(
     see=(
-        "Byte-pair encoding was trained on the text once; stopped earlier, it has a smaller vocabulary V."
-        " Green: the number of tokens T in the passage. Blue: the parameters of the embedding, $V \\cdot"
-        " d$. Diamonds: other tokenizers."
+        "Byte-pair encoding was trained once on the text; stopping it earlier gives a smaller vocabulary V."
+        " Green: the number of tokens T in the passage. Blue: the parameters of the embedding, $V \\cdot d$."
+        " Diamonds: other tokenizers."
     ),
     why=(
         "Each entry is one more row to store and to learn, and a rare entry is seldom trained. Each token"
-        " saved shortens the sequence, and attention costs its length squared. GPT-2 settled at"
-        " 50,257; later models went further, since their blocks are so much larger than their tables."
+        " saved shortens the sequence, and attention costs its length squared. GPT-2 settled on 50,257; later"
+        " models went further, since their blocks are much larger than their tables."
     ),
     attempt=(
-        "Take the whole text: most of the gain comes from the first few thousand entries. On its own"
-        " training text our BPE needs fewer entries than gpt2; on other text it would not."
+        "Take the whole text: most of the gain comes from the first few thousand entries. On its own training"
+        " text our BPE needs fewer entries than gpt2; on other text it would not."
+    ),
+    texts=(
+        "A lecture counts 62 characters and 16 gpt2 tokens in its line from Shakespeare, and lists 14 of"
+        " them. Under *Measure it* the line has 61 and 15, and 62 characters only with the empty line after"
+        " it. The lecture also compares perplexities across vocabularies; that needs *bits per character*,"
+        " since perplexity is per token and tokens differ in length."
     ),
 )
 
@@ -92,8 +97,8 @@ def why_pieces(ways: Ways, merges: int, name: str) -> str:
     if pieces.tokens >= letters.tokens:
         return (
             f"**The {letters.tokens:,} characters of {name} are still {pieces.tokens:,} tokens** after"
-            f" {merges:,} merges: a character here takes several bytes, and these must be merged first. Ask"
-            f" for more merges."
+            f" {merges:,} merges: a character here takes several bytes, which must be merged first. Raise the"
+            " number of merges."
         )
     saved = (
         f"**{letters.tokens:,} characters become {pieces.tokens:,} tokens**: {ways.shorter:.1f} times"
@@ -106,9 +111,8 @@ def why_pieces(ways: Ways, merges: int, name: str) -> str:
             f"{saved} Whole words would be {ways.words.tokens:,}, but a new word would be out of vocabulary."
         )
     return (
-        f"{saved} A word-level vocabulary has no entry for a new word such as “{safe(ways.new)}”; BPE"
-        f" spells it"
-        f" in **{ways.pieces.spelled:,} pieces**."
+        f"{saved} A word-level vocabulary has no entry for a new word such as “{safe(ways.new)}”; BPE spells"
+        f" it in **{ways.pieces.spelled:,} pieces**."
     )
 
 
@@ -118,8 +122,8 @@ def lists(ways: Ways, base: int, level: str, large: int | None = None) -> str:
     """
     pieces = ways.pieces.vocab_size
     text = (
-        f"Vocabularies for this text: **{ways.characters.vocab_size:,}** characters;"
-        f" **{base:,} {level.lower()} + {pieces - base:,} merges** of BPE"
+        f"Vocabularies for this text: **{ways.characters.vocab_size:,}** characters; **{base:,}"
+        f" {level.lower()} + {pieces - base:,} merges** of BPE"
     )
     if ways.words is None:
         return f"{text}."
@@ -139,8 +143,9 @@ def learned_from(name: str, characters: int) -> str:
     """Says what the merges were learned from, and by which rules."""
     return (
         f"Trained on {name}: {characters:,} characters. Ties are broken as in Hugging Face's trainer: the"
-        f" smaller first id wins, then the smaller second. Where the text is first split into words (by"
-        f" GPT-2's rule), no merge crosses a word boundary. Click a token to see how it was built."
+        " pair with the smaller first id wins, then the one with the smaller second. Where the text is first"
+        " split into words (by GPT-2's rule), no merge crosses a word boundary. Click a token to see how it"
+        " was built."
     )
 
 
@@ -148,10 +153,9 @@ def achieved(result: Achieved, requested: int) -> str:
     """Says how many tokens were learned; `requested` should have been."""
     shrinking = result.shrinking
     text = (
-        f"**{result.start:,} → {result.left:,} tokens** after {result.merges:,} merges, {result.share:.1%}"
-        f" of the original length: {shrinking.characters_per_token[-1]:.2f} characters and"
-        f" {shrinking.bytes_per_token[-1]:.2f} bytes per token, with a vocabulary of"
-        f" {result.vocab_size:,}."
+        f"**{result.start:,} → {result.left:,} tokens** after {result.merges:,} merges, {result.share:.1%} of"
+        f" the original length: {shrinking.characters_per_token[-1]:.2f} characters and"
+        f" {shrinking.bytes_per_token[-1]:.2f} bytes per token, with a vocabulary of {result.vocab_size:,}."
     )
     if result.early:
         text += f" The first {result.half:,} merges did half of the compression: frequent pairs come first."
@@ -159,8 +163,8 @@ def achieved(result: Achieved, requested: int) -> str:
         text += f" You asked for {requested:,}, but no pair was left to merge."
     if result.once is not None:
         text += (
-            f" From merge {result.once:,} on the winning pair occurs only once: from here BPE memorises"
-            f" this text, which helps with no other."
+            f" From merge {result.once:,} the winning pair occurs only once: BPE then just memorises this"
+            " text, which helps with no other."
         )
     return text
 
@@ -170,7 +174,7 @@ def saved(shrinking: Shrinking, name: str) -> str:
     return (
         f"The first merge made {name} {shrinking.saved[0]:,} tokens shorter, the last"
         f" {shrinking.saved[-1]:,}: frequent pairs come first, so later merges remove fewer tokens. The CSV"
-        f" has every measure."
+        " has every measure."
     )
 
 
@@ -178,13 +182,9 @@ def four_ways(cut: str, new_tokens: int, by_heart: bool) -> str:
     """Says what the four trainings were made on, and what each way is worth."""
     return (
         f"Four runs on {cut}, each for up to {new_tokens:,} new tokens. A vocabulary that starts from"
-        f" characters covers every character of the text, but cannot encode any other. Starting from bytes,"
-        f" nothing is ever unknown, but a character of several bytes must be merged first."
-        + (
-            " Where one or two tokens are left, the whole text has become a single token: it was memorised."
-            if by_heart
-            else ""
-        )
+        " characters covers every character of the text, but cannot encode any other. With bytes nothing is"
+        " ever unknown, but a character of several bytes must be merged first."
+        + (" Where only one or two tokens are left, the text was memorised as a whole." if by_heart else "")
     )
 
 
@@ -193,9 +193,8 @@ def four_ways(cut: str, new_tokens: int, by_heart: bool) -> str:
 SPECIAL = (
     "Special tokens encode no text at all. `{end}` marks the boundary between two documents: the *program*"
     " inserts its id between them for training, and a model that produces it has finished. Typed text must"
-    " never produce it, or a user could end the document in the middle of an instruction and begin another"
-    " (prompt injection). So user text is encoded as ordinary text (`encode_ordinary`): the same"
-    " characters become ordinary tokens."
+    " never produce it, or a user could end the document in mid-instruction and begin another (prompt"
+    " injection). So user text is encoded with `encode_ordinary`: the same characters become ordinary tokens."
 )
 
 
@@ -205,8 +204,8 @@ def dearest(spread: Spread, most: str, least: str, entries: tuple[int, int]) -> 
     """
     return (
         f"**{least} needs {spread.least_tokens:,} tokens, {most} {spread.most_tokens:,}: {spread.times:.1f}"
-        f" times as many**, and {spread.work:.1f} times the work for attention. The price of fewer tokens"
-        f" is a vocabulary of {entries[1]:,} entries instead of {entries[0]:,}."
+        f" times as many**, and {spread.work:.1f} times the work for attention. The price of fewer tokens is"
+        f" a vocabulary of {entries[1]:,} entries instead of {entries[0]:,}."
     )
 
 
@@ -217,10 +216,10 @@ def only(title: str, cut: Cut) -> str:
     )
 
 
-OUR_SPECIAL = "Computed now, by tiktoken. Our own BPE has no special tokens: it was trained on one long text."
+OUR_SPECIAL = "Computed now by tiktoken. Our own BPE has no special tokens: it was trained on one long text."
 NO_SPECIAL = (
-    "No published vocabulary is on this machine, so it cannot be shown. Our own BPE has no special tokens:"
-    " it was trained on one long text."
+    "No published vocabulary is on this machine, so special tokens cannot be shown. Our own BPE has none: it"
+    " was trained on one long text."
 )
 
 # What vocabulary size costs ---------------------------------------------------------------------
@@ -237,9 +236,9 @@ def model_of(layers: int, d: int) -> str:
     """Returns the model whose parameters the table counts."""
     return (
         f"The model: {layers} block{'s' * (layers != 1)} of width {d:,}, $12\\,L\\,d^2$ parameters in the"
-        f" blocks and a few norms. *Tied*: one matrix serves as embedding and unembedding. *Untied*: the"
-        f" unembedding is a second matrix of V·d. T² is the number of attention scores that one head"
-        f" computes for the passage."
+        " blocks and a few norms. *Tied*: one matrix serves as embedding and unembedding. *Untied*: the"
+        " unembedding is a second matrix of V·d. T² is the number of attention scores that one head computes"
+        " for the passage."
     )
 
 
@@ -261,17 +260,16 @@ def share_of(first: Cost, last: Cost, d: int) -> str:
     """Says what share of the whole model the embedding is."""
     return (
         f"At width {d:,} the embedding is {last.share:.0%} of the tied model with {last.name}, against"
-        f" {first.share:.1%} with {first.name}. The blocks do not grow with V, so a large vocabulary costs"
-        f" a large model little, while a small model is mostly embedding."
+        f" {first.share:.1%} with {first.name}. The blocks do not grow with V, so a large vocabulary costs a"
+        " large model little, while a small model is mostly embedding."
     )
 
 
 PERPLEXITY = (
     "A model's loss is measured per token, and a long token is harder to predict than a character. So the"
-    " *perplexity* $e^{loss}$, the effective number of choices, does not compare across vocabularies. Loss"
-    " divided by characters per token does: *bits per character*. The table has models that are all"
-    " equally good, at 2 bits per character: $perplexity ="
-    " 2^{\\,2\\,\\cdot\\,characters\\ per\\ token}$."
+    " *perplexity* $e^{loss}$, the effective number of choices, cannot be compared across vocabularies. Loss"
+    " divided by characters per token can: *bits per character*. The models in the table are all equally"
+    " good, at 2 bits per character: $perplexity = 2^{\\,2\\,\\cdot\\,characters\\ per\\ token}$."
 )
 
 RULE_OF_THUMB = (
@@ -290,7 +288,7 @@ def single_line(line: str, characters: int, isolated: int, with_empty: int, runn
     return (
         f"**“{line}” is {characters} characters and {isolated} tokens** for gpt2. Followed by an empty line"
         f" it is {with_empty}: the two line breaks are one token. In running text it is {running}: before"
-        f" another word gpt2's splitting rule separates them. Where a text ends changes its tokens."
+        " another word gpt2's splitting rule separates them. So where a text ends changes its tokens."
     )
 
 
@@ -314,42 +312,41 @@ def round_trip(trips: dict[str, RoundTrip], entries: dict[str, int]) -> str:
     if len(whole) == len(trips):
         return (
             f"**All {len(trips)} tokenizers restore the text exactly**: its {letters.cut.tokens} characters"
-            f" are {letters.cut.tokens} ids in a character vocabulary and {trips['BPE'].cut.tokens} in BPE."
-            f" A character outside the vocabulary changes that: try “bé”."
+            f" are {letters.cut.tokens} ids in a character vocabulary and {trips['BPE'].cut.tokens} in BPE. A"
+            " character outside the vocabulary would change that: try “bé”."
         )
     if letters.lost:
         one = safe(letters.lost[0])
         return (
             f"**“{one}” is not one of the {entries['Characters']} known characters, so it has no id**:"
-            f" encoding fails or drops it. Byte-level BPE starts from the 256 bytes and spells it: **its"
+            " encoding fails or drops it. Byte-level BPE starts from the 256 bytes and spells it: **its"
             f" {trips['BPE'].cut.tokens} ids decode to the text**."
         )
     return (
-        f"**{len(whole)} of {len(trips)} tokenizers restore the text exactly.** The word vocabulary keeps"
-        f" no spaces, and has no id for a word outside its training text."
+        f"**{len(whole)} of {len(trips)} tokenizers restore the text exactly.** The word vocabulary keeps no"
+        " spaces, and has no id for a word outside its training text."
     )
 
 
 GLITCH = (
-    "“ SolidGoldMagikarp” is a username so frequent in the text on which gpt2's tokenizer was trained that"
-    " it became **one token**. In the model's own training text it hardly occurred, so its embedding stayed"
-    " nearly random, and models answered it with nonsense: a *glitch token*"
-    " (Rumbelow and Watkins 2023)."
+    "“ SolidGoldMagikarp” is a username so frequent in the text on which gpt2's tokenizer was trained that it"
+    " became **one token**. In the model's own training text it hardly occurred, so its embedding stayed"
+    " nearly random, and models answered it with nonsense: a *glitch token* (Rumbelow and Watkins 2023)."
 )
 
 # How others learn their pieces: (name, how, who uses it)
 OTHERS = (
-    ("BPE (Sennrich et al. 2016)", "merge the most frequent pair, again and again", "GPT-2 to GPT-4, LLaMA"),
+    ("BPE (Sennrich et al. 2016)", "repeatedly merge the most frequent pair", "GPT-2 to GPT-4, LLaMA"),
     (
         "WordPiece (Schuster and Nakajima 2012)",
-        "merge the pair that raises the likelihood most: often together, seldom apart; ## marks a"
+        "merge the pair that raises the likelihood most (often together, seldom apart); ## marks a"
         " continuation inside a word",
         "BERT",
     ),
     (
         "Unigram (Kudo 2018)",
-        "start with far too many pieces, prune those that cost the likelihood least; choose the most"
-        " probable segmentation",
+        "start with too many pieces and prune those whose removal lowers the likelihood least; choose the"
+        " most probable segmentation",
         "T5, XLNet",
     ),
     (

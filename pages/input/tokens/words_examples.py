@@ -15,24 +15,26 @@ EXAMPLES = {
         "言語モデルが読むのは文字ではなく数字です。\n"
         "نموذج اللغة يقرأ الأرقام لا الحروف.",
         (
-            "One meaning, eight prices. gpt2's tokenizer was trained mostly on English: whole words for"
-            " the first line, little more than bytes for Hindi. Later vocabularies are fairer, not fair."
-            " If you pay per token you pay for this, and a context holds less text in such a language."
+            "One meaning, eight prices. gpt2's tokenizer was trained mostly on English, so it has whole words"
+            " for the first line but little more than bytes for Hindi. Later vocabularies are fairer, not"
+            " fair. If you pay per token you pay for this, and the context holds less text in such a"
+            " language."
         ),
     ),
     "Sums": (
         "7 + 5 = 12\n127 + 677 = 804\n1275 + 6773 = 8048\n12345678 + 1 = 12345679\n3.14159 is not 3,141,590",
         (
-            "gpt2 cuts digits wherever a merge happened to be learned, so equal digits fall into different"
-            " pieces. cl100k_base and o200k_base take digits by threes, from the left, while sums carry from"
-            " the right. Much of the trouble that models have with arithmetic begins here."
+            "gpt2 splits digits wherever a merge happened to be learned, so equal digits end up in different"
+            " pieces. cl100k_base and o200k_base take digits in threes from the left, while sums carry from"
+            " the right. Some of the trouble that models have with arithmetic begins here."
         ),
     ),
     "Capitals": (
         "hello Hello HELLO\nhello\n hello\n  hello\nthe The THE\nNew York, new york, NEW YORK",
         (
-            "To us the same word; to the model different ids with nothing in common but what it learns about"
-            " them. A space counts as part of the word that follows, and capitals make rare pieces."
+            "To us these are the same word; to the model they are different ids, with nothing in common"
+            " except what it learns. A space counts as part of the word that follows, and capitals lead to"
+            " rare pieces."
         ),
     ),
     "Code": (
@@ -41,25 +43,25 @@ EXAMPLES = {
             "       total += value\n    return total / len(values)\n"
         ),
         (
-            "Indentation is a run of spaces. gpt2 spends one token on each of them but the last, which"
-            " belongs to the word; cl100k_base has single tokens for whole runs, which made code much"
-            " shorter. Train our BPE on the Python manual and look again."
+            "Indentation is a run of spaces. gpt2 spends one token on each of them except the last, which"
+            " belongs to the word; cl100k_base has single tokens for whole runs, which makes code much"
+            " shorter. Train our BPE on the Python manual and compare again."
         ),
     ),
     "Emoji": (
         "👍 👍🏽 👋🏿\n👩‍👩‍👧‍👦 👨‍🚀\n🇩🇪 🇯🇵 🇧🇷\n❤️ 🙂 ☕",
         (
-            "One picture may be many characters: a skin tone is a second one, a flag two letters, a family"
-            " four people held together by joiners (ZWJ). A token with a dotted line is only part of a"
+            "One emoji may be many characters: a skin tone is a second one, a flag two letters, a family four"
+            " people joined by zero-width joiners (ZWJ). A token with a dotted line is only part of a"
             " character, so its bytes are shown, such as F0 9F."
         ),
     ),
     "Names": (
         "Nebuchadnezzar met Xiomara Okonkwo-Szczepańska in Llanfairpwllgwyngyll.",
         (
-            "No list of words has these names, so “Words” can only say *unknown*. Subwords spell them out of"
-            " known pieces: nothing is lost, it just takes more tokens. Where the cuts fall says nothing"
-            " about how the name is built."
+            "No word list has these names, so “Words” can only say *unknown*. Subwords spell them from known"
+            " pieces: nothing is lost, it just takes more tokens. Where the splits fall has nothing to do"
+            " with how the name is built."
         ),
     ),
 }

@@ -83,13 +83,12 @@ def unmasked(unmasked: UnmaskedReading) -> Guess | None:
     choices, right = offered(truth, UNMASKED, UNMASKED_HOLDS[truth.right])
     n = truth.numbers
     return Guess(
-        "This model was trained with its mask. Remove the mask now and keep the weights: what happens to"
-        " its loss on this text?",
+        "This model was trained with its mask. Remove the mask now and keep the weights: what happens to its"
+        " loss on this text?",
         choices,
         right,
-        f"With the mask {n['before']:.2f} nats per token, without it {n['after']:.2f}. “Measure it”"
-        " below shows every"
-        " token.",
+        f"With the mask {n['before']:.2f} nats per token, without it {n['after']:.2f}. “Measure it” below"
+        " shows every token.",
         {explain.MEASURE: True},
     )
 

@@ -184,6 +184,6 @@ def _worked(seed: int) -> None:
         )
     st.caption(
         f"Each of the zeros gets 1 / (e¹⁴ + {zeros}) = {scientific(among.each_zero)}. Divided by √128, the"
-        f" same score is {among.divided:.2f} and takes"
-        f" {among.divided_weight:.4f} of the weight among {zeros} zeros."
+        f" same score is {among.divided:.2f} and takes {among.divided_weight:.4f} of the weight among {zeros}"
+        " zeros."
     )

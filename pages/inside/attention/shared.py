@@ -94,8 +94,7 @@ def arcs(subject: Subject, patterns: np.ndarray, layer: int, head: int) -> None:
         ),
         "hint": (
             "Left: the token that attends. Right: what it attends to. Point at a token, or walk with the"
-            " arrow"
-            " keys. Weights below 0.02 are drawn for the token in hand only."
+            " arrow keys. Weights below 0.02 are drawn for the token in hand only."
         ),
     }
     mounted("arcs")(key="attention_arcs", data=data)

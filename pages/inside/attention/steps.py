@@ -54,8 +54,8 @@ def draw_steps(subject: Subject) -> None:
 
 def _more(recording: Recording, stages: Stages, layer: int, head: int, query: int) -> None:
     st.caption(
-        "Computed again from the recorded `q_rot`, `k_rot` and `v`: the pattern differs from the recorded"
-        f" one by at most {scientific(single_head.gap(stages, recording, layer, head), 0)}."
+        "Computed again from the recorded `q_rot`, `k_rot` and `v`: the pattern differs from the recorded one"
+        f" by at most {scientific(single_head.gap(stages, recording, layer, head), 0)}."
     )
     _written(recording, stages, query, layer)
 
@@ -86,7 +86,7 @@ def _choose_key(subject: Subject, stages: Stages, query: int) -> int:
         return f"{subject.labels[key]} at {key}, weight {stages.pattern[query, key]:.4f}"
 
     options = {STRONGEST: f"the strongest: {told(best)}"} | {key: told(key) for key in seen}
-    chosen = widgets.select("The token looked at", options, "attention_key", kind="list")
+    chosen = widgets.select("Key token", options, "attention_key", kind="list")
     return best if chosen == STRONGEST else chosen
 
 

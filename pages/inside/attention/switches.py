@@ -251,8 +251,7 @@ def _each(subject: Subject, how: Ablation) -> None:
         name="each-head-off",
     )
     explain.takeaway(
-        f"Head {found.layer}.{found.head} alone matters most on this text: without it the"
-        f" prediction moves by {found.most:.3f} nats on average. The least missed moves it by"
-        f" {found.least:.4f}."
-        " Heads can stand in for each other, so these numbers do not add up."
+        f"Head {found.layer}.{found.head} alone matters most on this text: without it the prediction moves by"
+        f" {found.most:.3f} nats on average. The least missed moves it by {found.least:.4f}. Heads can stand"
+        " in for each other, so these numbers do not add up."
     )

@@ -80,8 +80,8 @@ def none_strong(least: float) -> str:
 
 def pattern_alt(layer: int, head: int) -> str:
     return (
-        f"Pattern of head {layer}.{head}: the weight that each token (down) gives to each token it"
-        " can see (to the right), from 0 to 1."
+        f"Pattern of head {layer}.{head}: the weight that each token (down) gives to each token it can see"
+        " (to the right), from 0 to 1."
     )
 
 
@@ -108,11 +108,10 @@ def cost_table(cuts: Sequence[Cut]) -> pd.DataFrame:
 PUBLISHED_HEADS = (
     "More heads soon stop helping. Published for a translation model of one size, split differently (Vaswani"
     " et al. 2017, Table 3, rows A; BLEU, higher is better): 1 head 24.9, 4 heads 25.5, 8 heads 25.8, 16"
-    " heads"
-    " 25.8, 32 heads 25.4.\n\n"
+    " heads 25.8, 32 heads 25.4.\n\n"
     "Clark et al. 2019 (“What does BERT look at?”) found the same kinds of heads in BERT: heads on the token"
-    " before or after, on punctuation, on the separator token as a sink, broad ones, and a few that"
-    " follow syntax."
+    " before or after, on punctuation, on the separator token as a sink, broad ones, and a few that follow"
+    " syntax."
 )
 
 
@@ -179,8 +178,8 @@ STEPS = Words(
         " its four matrices."
     ),
     attempt=(
-        "Go from “÷ √d” to “softmax”: small differences of scores become large differences of weight. "
-        "Choose a token early in the text: few keys, large weights."
+        "Go from “÷ √d” to “softmax”: small differences of scores become large differences of weight. Choose"
+        " a token early in the text: few keys, large weights."
     ),
 )
 
@@ -235,8 +234,7 @@ MEASURES = {  # by the field of HeadNumbers, or the place
     "name_mover": _share(
         "Name mover",
         "Share of the last token's weight on earlier tokens that the head copies: its output there,"
-        " unembedded"
-        " on its own, ranks that very token among the likeliest (Wang et al. 2023).",
+        " unembedded on its own, ranks that very token among the likeliest (Wang et al. 2023).",
     ),
 }
 ONE_TOKEN = "The text has only one token: measuring attention needs more."
@@ -256,8 +254,7 @@ def most_of(measure: Measure, most: HeadValue, mean: float) -> str:
     )
     return (
         f"Head {most.layer}.{most.head} has the highest value of {measure.title.lower()}, **{shown}**; the"
-        f" mean"
-        f" over all heads is **{usual}**."
+        f" mean over all heads is **{usual}**."
     )
 
 
@@ -271,9 +268,8 @@ def measure_alt(measure: Measure, least: float, most: float) -> str:
 def measured_how(repeated: int) -> str:
     return (
         "Click a column's name to sort. Entropy is in nats, distance in tokens, all others are shares from 0"
-        " to"
-        " 1. Means over the queries of this text, for name movers its last token, for induction and duplicate"
-        f" {repeated} random tokens read twice, the default sequence of Circuits."
+        " to 1. Means over the queries of this text, for name movers its last token, for induction and"
+        f" duplicate {repeated} random tokens read twice, the default sequence of Circuits."
     )
 
 
@@ -331,12 +327,12 @@ MEASURED = Words(
     ),
     why=(
         "Two heads with similar patterns on one text may follow different rules. Numbers make models, and"
-        " steps of a run, comparable. *Attention sinks* under Circuits explains why many heads attend to"
-        " the first token."
+        " steps of a run, comparable. *Attention sinks* under Circuits explains why many heads attend to the"
+        " first token."
     ),
     attempt=(
-        "Choose “Previous token”, then “Induction”. In a model that can copy, a previous-token"
-        " head is found below an induction head. With “When Mary and John …” a real model has name movers."
+        "Choose “Previous token”, then “Induction”. In a model that can copy, a previous-token head is found"
+        " below an induction head. With “When Mary and John …” a real model has name movers."
     ),
 )
 
@@ -347,8 +343,8 @@ SHARED_KEYS_QUESTION = "What does sharing keys save?"
 
 def shared_alt(n_heads: int, n_kv: int) -> str:
     return (
-        f"{n_heads} query heads in a row above {n_kv} key-value heads; lines connect each query head to"
-        " the keys it uses."
+        f"{n_heads} query heads in a row above {n_kv} key-value heads; lines connect each query head to the"
+        " keys it uses."
     )
 
 
@@ -375,7 +371,7 @@ SHARED_KEYS = Words(
         " shrinks it; the queries stay separate."
     ),
     attempt=(
-        "LLaMA-2 70B has 64 query heads and 8 key-value heads. Then choose your own numbers, and go down"
-        " to 1: multi-query attention."
+        "LLaMA-2 70B has 64 query heads and 8 key-value heads. Then choose your own numbers, and go down to"
+        " 1: multi-query attention."
     ),
 )

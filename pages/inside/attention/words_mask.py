@@ -15,8 +15,7 @@ LOSSES_ALT = "The loss of each token of the text, with the causal mask and witho
 RECIPE = (
     f"The curves were measured once, and come with the app: the preset “fast”, {STEPS} steps on Tiny"
     " Shakespeare, the same seed, with the mask and without; validation loss; characters sampled at"
-    " temperature"
-    f" 0.8 after “{PROMPT}” (`engine/experiments/no_causal_mask.py` does it again)."
+    f" temperature 0.8 after “{PROMPT}” (`engine/experiments/no_causal_mask.py` does it again)."
 )
 
 
@@ -53,23 +52,21 @@ def not_learned(unmasked: UnmaskedReading) -> str:
 BY_HAND = (
     "The mask is added to the scores before the softmax: 0 where the key is not later than the query, and"
     " $-\\infty$ where it is. $e^{-\\infty} = 0$, so later tokens get exactly no weight, and the rest of the"
-    " row"
-    " still sums to 1: $p_{ij} = e^{s_{ij}} / \\sum_{k \\le i} e^{s_{ik}}$.\n\n"
+    " row still sums to 1: $p_{ij} = e^{s_{ij}} / \\sum_{k \\le i} e^{s_{ik}}$.\n\n"
     "The first token sees only itself, weight 1. The loss at position $i$ is about token $i + 1$: without the"
     " mask that token is one of the keys, and attention can fetch it."
 )
 MASK = Words(
     see=(
-        "Left, one head of the model above: with its mask, and the same scores without. Right, two"
-        " runs that differ only in the mask."
+        "Left, one head of the model above: with its mask, and the same scores without. Right, two runs that"
+        " differ only in the mask."
     ),
     why=(
-        "A model is trained on whole texts at once: every position predicts its next token. The mask"
-        " keeps each from seeing its answer, so one text gives as many training signals as it has tokens."
+        "A model is trained on whole texts at once: every position predicts its next token. The mask keeps"
+        " each from seeing its answer, so one text gives as many training signals as it has tokens."
     ),
     attempt=(
         "Move the step: without the mask the loss falls within 40 steps, but the text it writes becomes"
-        " gibberish."
-        " On “Train” you can do the same."
+        " gibberish. On “Train” you can do the same."
     ),
 )

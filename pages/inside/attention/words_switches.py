@@ -88,12 +88,11 @@ def switched(
 SWITCHES = Words(
     see=(
         "*Ablation*: remove a part and see what changes. Left, the candidates before and after. Right, how"
-        " far"
-        " the prediction moves at each position: KL(before ‖ after), in nats; 0 means no change."
+        " far the prediction moves at each position: KL(before ‖ after), in nats; 0 means no change."
     ),
     why="A pattern shows where a head attends. Only an intervention shows whether the model *needs* it.",
     attempt=(
-        "Ablate one head after the other and find one that this text does not need. Then remove the"
-        " position: which heads relied on it?"
+        "Ablate one head after the other and find one that this text does not need. Then remove the position:"
+        " which heads relied on it?"
     ),
 )

@@ -118,8 +118,8 @@ def _knocked_out(subject: Subject, repeat: Repeat) -> Knockout | None:
         }
         | {f"random_{i}_nats": draw for i, draw in enumerate(result.others)},
         alt=(
-            f"Loss of the second reading with up to {len(names)} of the best induction heads off, and with"
-            " as many random heads of the same blocks."
+            f"Loss of the second reading with up to {len(names)} of the best induction heads off, and with as"
+            " many random heads of the same blocks."
         ),
     )
     return result

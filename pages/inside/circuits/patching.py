@@ -101,8 +101,8 @@ def _notes(subject: Subject, pair: Pair) -> None:
             )
         elif inside_a_word(subject.tokenizer, text, answer):
             st.caption(
-                f":material/info: “{safe(answer)}” continues the last word. A new word begins with a"
-                f" blank: “␣{safe(answer)}”."
+                f":material/info: “{safe(answer)}” continues the last word. A new word begins with a blank:"
+                f" “␣{safe(answer)}”."
             )
 
 

@@ -129,8 +129,7 @@ def _way(name: str, scope: Scope) -> Setting:
     block = widgets.select("One scale for", SHARES, "bits_share", container=b, hint=hint)
     hint = (
         "d · q + m, as in Q4_1: the levels span the smallest to the largest weight. Without an offset they"
-        " are"
-        " symmetric about zero."
+        " are symmetric about zero."
     )
     offset = widgets.switch("With an offset", False, "bits_offset", container=c, hint=hint)
     return Setting(name, bits, block, offset, scope)

@@ -97,7 +97,7 @@ def _answer(block: QuantisedBlock, number: int) -> str:
     )
     q, value = minus(str(block.q[number])), minus(f"{block.numbers[number]:.5f}")
     return (
-        f"**{block.kind}**: {len(block.q)} whole numbers q from {low} to {block.high}, one scale d = {scale}"
-        f"{offset}: **{block.bits:.1f} bits** for each. Number {number}: {scale} · {q}{plus} = **{value}**."
-        f"{error}"
+        f"**{block.kind}**: {len(block.q)} whole numbers q from {low} to {block.high}, one scale d ="
+        f" {scale}{offset}: **{block.bits:.1f} bits** for each. Number {number}: {scale} · {q}{plus} ="
+        f" **{value}**.{error}"
     )

@@ -29,14 +29,12 @@ INDUCTION = Words(
     ),
     why=(
         "It is the simplest form of *in-context learning*: the model uses its context rather than its"
-        " weights."
-        " The circuit takes two blocks: a previous-token head writes into each token what came before it, and"
-        " an induction head in a later block matches on that (Elhage et al. 2021)."
+        " weights. The circuit takes two blocks: a previous-token head writes into each token what came"
+        " before it, and an induction head in a later block matches on that (Elhage et al. 2021)."
     ),
     attempt=(
         "Change the seed: the same heads lead. Then choose a small model. In a run of yours whose text"
-        " repeats"
-        " itself, scrub through the training: the heads appear all at once."
+        " repeats itself, scrub through the training: the heads appear all at once."
     ),
 )
 
@@ -44,8 +42,8 @@ INDUCTION = Words(
 def repeats(share: float) -> str:
     """Describes a model whose text repeats itself, at a step at which no head copies yet."""
     return (
-        f"But **{share:.0%}** of its training windows repeat their own beginning, so copying pays:"
-        " such heads form later in training."
+        f"But **{share:.0%}** of its training windows repeat their own beginning, so copying pays: such heads"
+        " form later in training."
     )
 
 
@@ -81,15 +79,13 @@ SINKS_TEXT = (
 SINKS = Words(
     see=(
         "Left, the mean weight that each head gives to the earliest visible token, over all later tokens."
-        " Right,"
-        " the loss on the *second half* of the text for five ways to begin it, always over the same tokens"
-        " (Xiao et al. 2023)."
+        " Right, the loss on the *second half* of the text for five ways to begin it, always over the same"
+        " tokens (Xiao et al. 2023)."
     ),
     why=(
         "A head's weights must sum to 1 even when nothing is relevant, so an idle head attends to a token"
-        " that"
-        " every query sees and that carries little: an *attention sink*. A sliding-window cache drops this"
-        " token first, and the model breaks. Keeping the first four tokens fixes it."
+        " that every query sees and that carries little: an *attention sink*. A sliding-window cache drops"
+        " this token first, and the model breaks. Keeping the first four tokens fixes it."
     ),
     attempt=(
         "Compare “without it” with “forgotten halfway”: a text may begin anywhere, but it must not lose its"
@@ -104,8 +100,8 @@ SINKS_METHOD = (
 )
 
 VALUES_ALT = (
-    "For every key-value head: the norm of the value vector at the earliest visible position beside the"
-    " mean norm at the others."
+    "For every key-value head: the norm of the value vector at the earliest visible position beside the mean"
+    " norm at the others."
 )
 
 
@@ -115,10 +111,9 @@ def resting(result: OpeningResult, most: str) -> str:
     """
     low, high = result.ratios
     return (
-        f"{result.resting} of {result.share.size} heads give it {STRONG:.0%} of their weight or more,"
-        f" {most} the most ({result.most.value:.0%}). Its value vector has **{low:.2f} to {high:.2f} times**"
-        " the mean norm of the others; the smaller the norm, the less a head takes from there (Gu et al."
-        " 2024)."
+        f"{result.resting} of {result.share.size} heads give it {STRONG:.0%} of their weight or more, {most}"
+        f" the most ({result.most.value:.0%}). Its value vector has **{low:.2f} to {high:.2f} times** the"
+        " mean norm of the others; the smaller the norm, the less a head takes from there (Gu et al. 2024)."
     )
 
 
@@ -204,8 +199,8 @@ def without_them(knockout: Knockout) -> str:
     off = len(knockout.heads)
     below = f"; {below_head(knockout.below[0])}." if knockout.below else "."
     return (
-        f"Without the best {off} the second reading costs **{knockout.without[-1]:.1f}** nats; without"
-        f" {off} random heads of the same blocks, {knockout.others_mean[-1]:.1f}{below}"
+        f"Without the best {off} the second reading costs **{knockout.without[-1]:.1f}** nats; without {off}"
+        f" random heads of the same blocks, {knockout.others_mean[-1]:.1f}{below}"
     )
 
 
@@ -220,8 +215,7 @@ def why_not(repeat: Repeat, trained_on: str | None, config: ResolvedConfig) -> l
     most, before = repeat.best[0], repeat.before
     sentences = [
         f"**No induction head**: head {name_of(most.layer, most.head)} gives the most to what followed the"
-        f" same"
-        f" token, {most.value:.0%}; {STRONG:.0%} would count."
+        f" same token, {most.value:.0%}; {STRONG:.0%} would count."
     ]
     if config.n_layers == 1:
         sentences.append("With one block there can be none: it needs a head below it to read from.")
@@ -261,8 +255,8 @@ def sinks_answer(sinks: Sinks, opening: Opening, subject: Subject) -> str:
         )
         return (
             f"{grows}: once {gone} is hidden, the first visible token, {first}, gets **{told.mean:.0%}**"
-            f" (uniform:"
-            f" {told.even:.0%}), and {loss}. A text that never had it costs {sinks.of('dropped').loss:.2f}."
+            f" (uniform: {told.even:.0%}), and {loss}. A text that never had it costs"
+            f" {sinks.of('dropped').loss:.2f}."
         )
     other = f"“{safe(subject.vocabulary[sinks.ids[sinks.control]])}” (position {sinks.control})"
     return (
@@ -276,14 +270,12 @@ def as_it_is(result: OpeningResult, first: str) -> str:
         most = result.most
         return (
             f"This model has no attention sink: the first token, {first}, gets **{result.mean:.1%}** of all"
-            f" weight"
-            f" (uniform: {result.even:.1%}), and at most {most.value:.0%} from one head"
+            f" weight (uniform: {result.even:.1%}), and at most {most.value:.0%} from one head"
             f" ({name_of(most.layer, most.head)}). Sinks take long training on much text (Gu et al. 2024). "
         )
     return (
         f"The first token, {first}, is an attention sink: it gets **{result.mean:.0%}** of all weight"
-        f" (uniform:"
-        f" {result.even:.0%}). "
+        f" (uniform: {result.even:.0%}). "
     )
 
 
@@ -314,10 +306,8 @@ def fact_answer(fact: Fact, subject: Subject) -> str:
         guess = safe(subject.vocabulary[fact.guess[-1]])
         text = (
             f"{word} never takes the lead: it ends at rank **{fact.rank[-1]:,}** (p ="
-            f" {fact.probability[-1]:.3f}),"
-            f" and the model would write “{guess}”. Its best rank on the way is {fact.rank[fact.best]:,},"
-            f" after"
-            f" {names[fact.best]}."
+            f" {fact.probability[-1]:.3f}), and the model would write “{guess}”. Its best rank on the way is"
+            f" {fact.rank[fact.best]:,}, after {names[fact.best]}."
         )
     else:
         text = (

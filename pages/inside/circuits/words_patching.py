@@ -51,9 +51,9 @@ def untouched(contrast: Contrast, names: tuple[str, str], guesses: tuple[str, st
     """Says what the model answers to each prompt with nothing patched (Markdown)."""
     first, second = (minus(f"{lead:+.2f}") for lead in (contrast.clean, contrast.corrupted))
     return (
-        f"Logit of “{names[0]}” − logit of “{names[1]}”, nothing patched:\n"
-        f"- first prompt **{first}**; the model would write “{guesses[0]}”\n"
-        f"- second prompt **{second}**; the model would write “{guesses[1]}”"
+        f"Logit of “{names[0]}” − logit of “{names[1]}”, nothing patched:\n- first prompt **{first}**; the"
+        f" model would write “{guesses[0]}”\n- second prompt **{second}**; the model would write"
+        f" “{guesses[1]}”"
     )
 
 
@@ -118,8 +118,7 @@ def _parts(patching: Patching, labels: list[str]) -> str:
     if top.share < LITTLE:
         return (
             f"No single patch restores more than {top.share:.2f}: either many components share the work, or"
-            f" it is"
-            " done elsewhere."
+            " it is done elsewhere."
         )
     rest = ", ".join(f"{name(c.layer, c.place)} ({c.share:.2f})" for c in cells[1:] if c.share >= LITTLE)
     more = f" Next: {rest}." if rest else ""

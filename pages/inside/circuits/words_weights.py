@@ -10,9 +10,8 @@ QUANTISATION_QUESTION = "How many bits per weight are enough?"
 STEERING = Words(
     see=(
         "*Activation addition* (Turner et al. 2023): the difference between the residual streams of two"
-        " prompts,"
-        " as one block reads them, is a *steering vector*. A multiple of it is added to that block's input"
-        " while the model continues the text. *The first tokens*, as in the paper: token by token, the"
+        " prompts, as one block reads them, is a *steering vector*. A multiple of it is added to that block's"
+        " input while the model continues the text. *The first tokens*, as in the paper: token by token, the"
         " shorter prompt padded with spaces. *Every token*: the mean over one prompt's tokens less the mean"
         " over the other's. Both texts are sampled with the same seed, at temperature 0.8 and top-p 0.9."
         " Nothing is added to the token that every text begins with. The effect is measured on the words that"
@@ -26,20 +25,19 @@ STEERING = Words(
     ),
     attempt=(
         "Reverse the sign of the coefficient: away from the first prompt. Raise it until the text falls"
-        " apart."
-        " Change the block: in early blocks the difference is about the words read, in late ones about the"
-        " next word. Try the paper's own “Love / hate”, shown on GPT-2 XL with eleven times as many weights."
+        " apart. Change the block: in early blocks the difference is about the words read, in late ones about"
+        " the next word. Try the paper's own “Love / hate”, shown on GPT-2 XL with eleven times as many"
+        " weights."
     ),
 )
 
 QUANTISATION = Words(
     see=(
-        "Each weight is rounded to the nearest of a few evenly spaced levels: $w \\approx d \\cdot q$ with"
-        " a signed integer $q$ (symmetric), or $w \\approx d \\cdot q + m$ with an offset $m$"
-        " (asymmetric). Each block of 32 weights has its own scale $d$ (and $m$), or the whole matrix shares"
-        " one. $d$ and $m$ take 16 bits. The loss is measured on the text above, by a copy of the model"
-        " whose matrices are rounded;"
-        " the dotted line is the loss of a uniform guess."
+        "Each weight is rounded to the nearest of a few evenly spaced levels: $w \\approx d \\cdot q$ with a"
+        " signed integer $q$ (symmetric), or $w \\approx d \\cdot q + m$ with an offset $m$ (asymmetric)."
+        " Each block of 32 weights has its own scale $d$ (and $m$), or the whole matrix shares one. $d$ and"
+        " $m$ take 16 bits. The loss is measured on the text above, by a copy of the model whose matrices are"
+        " rounded; the dotted line is the loss of a uniform guess."
     ),
     why=(
         "Generation is limited by how fast the weights can be read, so fewer bits mean more speed and less"
@@ -49,15 +47,14 @@ QUANTISATION = Words(
     attempt=(
         "Take 4 bits and change from a block to the whole matrix. Round all matrices, then only one. On"
         " SmolLM2 round to 4 bits with an offset: nothing changes, because its file was already stored that"
-        " way."
-        " Look at one block."
+        " way. Look at one block."
     ),
 )
 
 
 STEERING_BLOCK_HINT = (
-    "Block 0 reads the embedding; every other block reads the stream after the block below it: block 10"
-    " reads what block 9 left."
+    "Block 0 reads the embedding; every other block reads the stream after the block below it: block 10 reads"
+    " what block 9 left."
 )
 RARE = 0.001  # below this probability, print "one in N" instead of a percentage
 

@@ -61,8 +61,7 @@ def aligned(written: str, target: str, seen: AlignmentHits | None) -> str:
     if seen is None:
         return (
             f"It writes “{safe(written)}”, but **“{safe(target)}” would be right**: the source of these"
-            f" symbols is"
-            " not known."
+            " symbols is not known."
         )
     return (
         f"It writes “{safe(written)}”, which is right. For **{seen.right} of the {seen.counted} symbols**"
@@ -89,8 +88,8 @@ def formed(step: int, targets: int, score: AlignmentScore) -> str:
     """Says where attention falls after a step of a training (Markdown)."""
     best = score.best
     return (
-        f"After **{step:,}** steps of training, on {targets} held-out targets: all heads"
-        f" together attend to a true position for **{score.together:.0%}** of {score.symbols:,} symbols, head"
+        f"After **{step:,}** steps of training, on {targets} held-out targets: all heads together attend to a"
+        f" true position for **{score.together:.0%}** of {score.symbols:,} symbols, head"
         f" {best.layer}.{best.head} for **{best.value:.0%}**; by chance it would be {score.chance:.0%}."
     )
 
@@ -137,22 +136,19 @@ ALIGNMENT = Words(
     ),
     why=(
         "Cross-attention is the only path from the source to the output. The model was never told which"
-        " symbol"
-        " belongs to which: this *soft alignment* is learned only from pairs (Bahdanau et al. 2014)."
+        " symbol belongs to which: this *soft alignment* is learned only from pairs (Bahdanau et al. 2014)."
     ),
     attempt=(
         "Move the step and watch the alignment form. Then cut the memory: it still writes something that"
-        " looks"
-        " right. Why? And type a source of your own."
+        " looks right. Why? And type a source of your own."
     ),
 )
 BY_HAND = (
-    "The same attention, with two texts: $q = x W_Q$ from what is being written, $k = m W_K$ and $v = m"
-    " W_V$ from the memory $m$, the encoder's last vectors. $\\mathrm{softmax}(q k^\\top/\\sqrt{d_{head}}"
-    " + M_{pad})\\, v$ is added to the stream. The pattern has a row for each symbol written, (target,"
-    " source): it need not be square."
-    "\n\nThe memory is made once and never changes. A cache keeps its keys and values, so that a step"
-    " costs one row."
+    "The same attention, with two texts: $q = x W_Q$ from what is being written, $k = m W_K$ and $v = m W_V$"
+    " from the memory $m$, the encoder's last vectors. $\\mathrm{softmax}(q k^\\top/\\sqrt{d_{head}} +"
+    " M_{pad})\\, v$ is added to the stream. The pattern has a row for each symbol written, (target, source):"
+    " it need not be square.\n\nThe memory is made once and never changes. A cache keeps its keys and values,"
+    " so that a step costs one row."
 )
 
 # The two masks ----------------------------------------------------------------------------------
@@ -188,8 +184,7 @@ def opened(hidden: int, ahead: int) -> str:
         )
     return (
         f"Swapped, **{ahead} pairs** look ahead at what is not written yet, and **{hidden} pairs** hide a"
-        f" word of the"
-        " source."
+        " word of the source."
     )
 
 
@@ -198,32 +193,30 @@ def trained(both: Mapping[str, Swapped], at: int) -> str:
     good, bad = both[HEALTHY], both[SWAPPED]
     step = good.steps[at]
     return (
-        f"The causal mask is for what is written, the padding mask for the source. Swapped, no error is"
-        f" raised: after {step} steps the loss is **{bad.losses[at]:.3f}** (in place:"
-        f" {good.losses[at]:.3f}), but alone it gets **{bad.right[at]:.1%}** right (in place:"
-        f" {good.right[at]:.1%})."
+        "The causal mask is for what is written, the padding mask for the source. Swapped, no error is"
+        f" raised: after {step} steps the loss is **{bad.losses[at]:.3f}** (in place: {good.losses[at]:.3f}),"
+        f" but alone it gets **{bad.right[at]:.1%}** right (in place: {good.right[at]:.1%})."
     )
 
 
 MASKS = Words(
     see=(
         "Left, what each of the decoder's two attentions may attend to, for a batch of two sources. Right,"
-        " two"
-        " runs on dates that differ only in where the two masks go."
+        " two runs on dates that differ only in where the two masks go."
     ),
     why=(
         "Both are called mask, and both are added to scores. Swapped, the writer sees the symbol it should"
         " say, so the loss looks superb; when it writes alone, that symbol is not there yet."
     ),
     attempt=(
-        "Swap them and see which cells open. Then compare the loss with how often it is right when it"
-        " writes alone."
+        "Swap them and see which cells open. Then compare the loss with how often it is right when it writes"
+        " alone."
     ),
 )
 MASKS_BY_HAND = (
     "**Causal**, (query, key): $0$ where key $\\le$ query, $-\\infty$ above. The same for every text."
-    " **Padding**, (batch, 1, 1, source): $-\\infty$ where a shorter source was filled up. The ones stand"
-    " for every head and every query.\n\nThe engine checks the shapes and would refuse this; where sources"
-    " and targets happen to be equally long in a code without checks, nothing would say so. The curves"
-    " were measured once and come with the app (`engine/experiments/masks_swapped.py` does it again)."
+    " **Padding**, (batch, 1, 1, source): $-\\infty$ where a shorter source was filled up. The ones stand for"
+    " every head and every query.\n\nThe engine checks the shapes and would refuse this; where sources and"
+    " targets happen to be equally long in a code without checks, nothing would say so. The curves were"
+    " measured once and come with the app (`engine/experiments/masks_swapped.py` does it again)."
 )

@@ -49,9 +49,9 @@ STYLE = (
     " div{display:flex;gap:12px;white-space:pre-wrap;overflow-wrap:anywhere;padding:2px 0}.gf-contexts"
     " b{flex:none;width:4.5em;text-align:right;font-weight:600}.gf-contexts"
     " u{text-decoration:none;font-weight:700;box-shadow:0 0 0 1.5px"
-    " currentColor;border-radius:2px}.gf-contexts s{text-decoration:none}"
-    "@media(max-width:900px){.gf-contexts{max-height:none;line-height:1.6}.gf-contexts"
-    " s{display:none}}</style>"
+    " currentColor;border-radius:2px}.gf-contexts"
+    " s{text-decoration:none}@media(max-width:900px){"
+    ".gf-contexts{max-height:none;line-height:1.6}.gf-contexts s{display:none}}</style>"
 )
 
 
@@ -80,7 +80,7 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool, contain
     if not problem:
         hint = (
             f"From the beginning of the validation text, which has {len(ids):,} tokens and was not trained"
-            f" on."
+            " on."
         )
         span = widgets.select("Tokens read", list(SPANS), "feedforward_span", hint=hint, container=container)
     if is_signed:

@@ -124,8 +124,8 @@ def _two_gelus() -> None:
     )
     st.markdown(
         "Exact: $x\\,\\Phi(x)$. GPT-2's: $\\tfrac x2\\,(1+\\tanh(\\sqrt{2/\\pi}\\,(x+0.044715\\,x^3)))$."
-        f" Measured at {len(found.x):,} points between −6 and 6 they differ by at most"
-        f" **{found.worst:.6f}** (at x = ±{found.where:.2f})."
+        f" Measured at {len(found.x):,} points between −6 and 6 they differ by at most **{found.worst:.6f}**"
+        f" (at x = ±{found.where:.2f})."
     )
 
 

@@ -100,8 +100,8 @@ def on_the_text(subject: Subject, along: np.ndarray, layer: int, neuron: int) ->
     st.markdown(f"{where}; on this text it lies between {found.low:.3f} and {found.high:.3f}.")
     table = {"position": range(len(along)), "token": subject.labels, "activation": along}
     alt = (
-        f"Activation of neuron {neuron} of block {layer} at each token; strongest at position"
-        f" {found.at}, {found.peak:.3f}."
+        f"Activation of neuron {neuron} of block {layer} at each token; strongest at position {found.at},"
+        f" {found.peak:.3f}."
     )
     plot(
         figures.activation_line(along, subject.labels, at),

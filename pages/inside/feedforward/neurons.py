@@ -95,8 +95,7 @@ def _choose(values: np.ndarray, container: Any) -> tuple[int, int]:
     layer = _number("Layer", "feedforward_layer", neurons.loudest(values)[0], layers, hint, container)
     hint = (
         f"One of the {width:,} entries of `ffn_post` in each layer. A click on a picture or in the table"
-        f" under"
-        " *Measure it* chooses it as well."
+        " under *Measure it* chooses it as well."
     )
     first = neurons.loudest(values[layer])[0]
     return layer, _number("Neuron", "feedforward_neuron", first, width, hint, container)
@@ -247,8 +246,8 @@ def _layer(
 
 def _table(subject: Subject, layer: int, neuron: int, skip: int) -> None:
     st.caption(
-        "**The most active neurons** of all layers. `at` is the token and its position. Click a row to"
-        " choose it."
+        "**The most active neurons** of all layers. `at` is the token and its position. Click a row to choose"
+        " it."
     )
     post = _stacked(subject.key, subject.ids, subject.recording())
     peaks = neurons.most_active(post, 40, skip)

@@ -15,32 +15,29 @@ QUESTIONS = {
 }
 MASSIVE = (
     "The first token excites a few neurons more than ten times as much as any other token does: massive"
-    " activations (Sun et al. 2024), which make it an attention sink. Off: the"
-    " strongest activations are those of the first token."
+    " activations (Sun et al. 2024), which make it an attention sink. Off: the strongest activations are"
+    " those of the first token."
 )
 
 
 NEURONS = Words(
     see=(
         "Left, the corpus positions where this neuron fires most strongly: the token is framed, its"
-        " activation"
-        " in front. Right, its direct effect on the logits: tokens that it promotes, in orange, and"
-        " suppresses, in blue."
+        " activation in front. Right, its direct effect on the logits: tokens that it promotes, in orange,"
+        " and suppresses, in blue."
     ),
     why=(
         "A neuron works like an entry of a key-value memory (Geva et al. 2021): its row of $W_{in}$ is the"
-        " key that"
-        " recognises something, its column of $W_{out}$ the value that is added to the stream. Facts are"
-        " found there: ROME and MEMIT (Meng et al. 2022, 2023) change what a model believes of a city by"
+        " key that recognises something, its column of $W_{out}$ the value that is added to the stream. Facts"
+        " are found there: ROME and MEMIT (Meng et al. 2022, 2023) change what a model believes of a city by"
         " changing one such matrix, or a few, and in large models single neurons were found for past tenses"
-        " or for Canada. Attention moves information between positions; the feed-forward"
-        " network transforms each position on its own."
+        " or for Canada. Attention moves information between positions; the feed-forward network transforms"
+        " each position on its own."
     ),
     attempt=(
         "Go through the neurons of a block: what do the framed tokens have in common? Early blocks often"
         " respond to characters, later ones to what comes next. Then take an untrained model, where there is"
-        " nothing to"
-        " find. With a run of your own, drag the scrubber and watch a neuron specialise."
+        " nothing to find. With a run of your own, drag the scrubber and watch a neuron specialise."
     ),
 )
 
@@ -51,13 +48,12 @@ FUNCTIONS = Words(
     ),
     why=(
         "Without a nonlinearity, two matrices in a row collapse into one. ReLU is 0, and so is its slope,"
-        " left of"
-        " zero: a neuron that only ever gets such inputs learns nothing. The smooth ones let a little"
+        " left of zero: a neuron that only ever gets such inputs learns nothing. The smooth ones let a little"
         " through. A gate goes further: one half of the network decides how much of the other passes."
     ),
     attempt=(
-        "Compare a trained model with an untrained one: how far from zero do its inputs spread? "
-        "Then show only GELU and its tanh approximation, and look for the difference."
+        "Compare a trained model with an untrained one: how far from zero do its inputs spread? Then show"
+        " only GELU and its tanh approximation, and look for the difference."
     ),
 )
 
@@ -81,9 +77,8 @@ def likes(layer: int, neuron: int, liked: FavouriteToken, word: str, raised: lis
     does = "looks for" if MAJORITY * liked.places <= liked.count else "fires most often on"
     if liked.count == 1:
         return (
-            f"Neuron {neuron} of block {layer} has no favourite token: its {liked.places} strongest"
-            f" positions (up"
-            f" to **{minus(f'{liked.value:.2f}')}**) are all at different tokens. It promotes"
+            f"Neuron {neuron} of block {layer} has no favourite token: its {liked.places} strongest positions"
+            f" (up to **{minus(f'{liked.value:.2f}')}**) are all at different tokens. It promotes"
             f" {_raises(raised)}."
         )
     does = "looks for" if 2 * liked.count > liked.places else "fires most often on"
@@ -114,8 +109,8 @@ def how_read(total: int, window: int, positive: float) -> str:
 def what_is_written(how: str, is_signed: bool, norm_step: str) -> str:
     """Says how the raised and lowered tokens come about."""
     said = (
-        f"Its column of $W_{{out}}$ times the unembedding, less the mean over the vocabulary. {how} Left"
-        f" out: the norm's {norm_step}, which depends on the token, and the effect through later blocks."
+        f"Its column of $W_{{out}}$ times the unembedding, less the mean over the vocabulary. {how} Left out:"
+        f" the norm's {norm_step}, which depends on the token, and the effect through later blocks."
     )
     if not is_signed:
         return said
@@ -133,8 +128,7 @@ def norm_words(subject: Subject) -> str:
     if not at_the_end:
         return (
             "There is no final norm to go through: Post-norm models have none at the end; the norms inside"
-            " the"
-            " blocks are left out too."
+            " the blocks are left out too."
         )
     words = norm.linear_words(c)
     if not words:
@@ -149,7 +143,7 @@ def functions_answer(through: str, inputs: Inputs) -> str:
     """Says where a model's inputs fall on its own function."""
     outside = f" {inputs.outside:.1%} of all inputs lie outside the picture." if inputs.outside else ""
     return (
-        f"Without a nonlinearity two matrices in a row collapse into one. This model's activation function is"
+        "Without a nonlinearity two matrices in a row collapse into one. This model's activation function is"
         f" **{through}**: **{inputs.negative:.0%}** of its inputs are below zero, where little"
         f" passes.{outside}"
     )
@@ -160,6 +154,5 @@ def no_inputs(has_network: bool) -> str:
     lacks = "single activation function to draw" if has_network else "feed-forward networks"
     return (
         f"Without a nonlinearity two matrices in a row collapse into one. This model has no {lacks}, so none"
-        f" of"
-        " its inputs are drawn."
+        " of its inputs are drawn."
     )

@@ -13,8 +13,8 @@ SAID = {
     ),
     "behind": Choice(
         "It learns, but stays behind",
-        "Something of the token comes through each block, but that depends on how many blocks and"
-        " on the norms.",
+        "Something of the token comes through each block, but that depends on how many blocks and on the"
+        " norms.",
     ),
     "stuck": Choice(
         "It only learns character frequencies",

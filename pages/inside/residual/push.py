@@ -101,8 +101,8 @@ def _more(subject: Subject, attribution: Attribution, told: Pushes, name: str, v
             .rename_axis("layer")
             .reset_index(),
             alt=(
-                "Heatmap of the contribution of each head (columns) in each layer (rows) to the logit;"
-                " blue pushes down, orange up."
+                "Heatmap of the contribution of each head (columns) in each layer (rows) to the logit; blue"
+                " pushes down, orange up."
             ),
         )
 

@@ -60,9 +60,8 @@ def draw_wirings() -> None:
     if profiles is None:
         return
     st.caption(
-        f"{len(profiles)} fresh models, none of them trained: width {plan.d_model}, {plan.n_heads}"
-        f" heads, a batch of {plan.batch} windows of {plan.context} characters from the corpus"
-        f" *{safe(corpus)}*."
+        f"{len(profiles)} fresh models, none of them trained: width {plan.d_model}, {plan.n_heads} heads, a"
+        f" batch of {plan.batch} windows of {plan.context} characters from the corpus *{safe(corpus)}*."
     )
     means, depth = _draw(plan, profiles, quantity)
     _say(plan, profiles, means, quantity, depth)

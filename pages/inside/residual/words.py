@@ -35,8 +35,7 @@ LENS = Words(
         "The *logit lens* (nostalgebraist 2020): the stream after each block, read as if that block were the"
         " last, by the final norm and the unembedding. The bottom row is the embedding alone. With tied"
         " embeddings the embedding of a token is most similar to itself, so that row repeats the token just"
-        " read. KL is $\\sum_v"
-        " p_{final}(v)\\,\\ln\\frac{p_{final}(v)}{p_{here}(v)}$, in nats."
+        " read. KL is $\\sum_v p_{final}(v)\\,\\ln\\frac{p_{final}(v)}{p_{here}(v)}$, in nats."
     ),
     why=(
         "All blocks read from and write to one residual stream, so an intermediate prediction can be decoded."
@@ -51,9 +50,8 @@ LENS = Words(
 PUSH = Words(
     see=(
         "*Direct logit attribution*: the logit is $u \\cdot norm(x)$, and $x$ is a sum of writes. With the"
-        " norm's divisor frozen, it"
-        " is the sum of one contribution per component: $z_h W_{O,h} \\cdot d$ for a head, $w \\cdot d$ for"
-        " the others, with $d$ the target's unembedding seen through the norm."
+        " norm's divisor frozen, it is the sum of one contribution per component: $z_h W_{O,h} \\cdot d$ for"
+        " a head, $w \\cdot d$ for the others, with $d$ the target's unembedding seen through the norm."
     ),
     why=(
         "It shows which components raise or lower a prediction, head by head. Only direct effects count: a"
@@ -61,15 +59,14 @@ PUSH = Words(
     ),
     attempt=(
         "Compare with the mean of all tokens: whatever raises every logit equally cancels. Then choose a"
-        " token"
-        " that the model finds unlikely."
+        " token that the model finds unlikely."
     ),
 )
 
 NORMS = Words(
     see=(
-        "The Euclidean norm of the stream after each write, the norm of each write, the cosine with what"
-        " it is added to, and each component's share of the final stream."
+        "The Euclidean norm of the stream after each write, the norm of each write, the cosine with what it"
+        " is added to, and each component's share of the final stream."
     ),
     why=(
         "Before a sublayer reads, the norm brings the stream to a standard size. So a write counts by its"
@@ -77,29 +74,34 @@ NORMS = Words(
         " change its direction."
     ),
     attempt=(
-        "Compare an untrained model with a trained one: at the start no write stands out, since the"
-        " output matrices start at one scale, $1/\\sqrt{2L}$. Training makes some components write more"
-        " than others."
+        "Compare an untrained model with a trained one: at the start no write stands out, since the output"
+        " matrices start at one scale, $1/\\sqrt{2L}$. Training makes some components write more than others."
+        " Does it train better with the norm before or after? [Race"
+        " it](/ladder?ladder_view=race&ladder_question=norms-12)."
     ),
 )
 
 HIGHWAY = Words(
     see=(
         "Two models from the same weights, on the same text. One *adds* what each sublayer makes to what it"
-        " read, $x + f(x)$; the other replaces it, $f(x)$. *Similarity*: the mean cosine between two"
-        " tokens' vectors, 1 where all are the same."
+        " read, $x + f(x)$; the other replaces it, $f(x)$. *Similarity*: the mean cosine between two tokens'"
+        " vectors, 1 where all are the same."
     ),
     why=(
-        "A residual connection gives the signal and its gradient an identity path: the"
-        " slope of $x + f(x)$ is $1 + f'$ (He et al. 2015). Without it, attention keeps averaging"
-        " the tokens until all vectors are the same (*rank collapse*; Dong et al. 2021). The LSTM's cell"
-        " state (1997) does the same"
-        " over time: it adds to what it keeps. Each block only has to compute a *change* to"
-        " the stream."
+        "A residual connection gives the signal and its gradient an identity path: the slope of $x + f(x)$ is"
+        " $1 + f'$ (He et al. 2015). Without it, attention keeps averaging the tokens until all vectors are"
+        " the same (*rank collapse*; Dong et al. 2021). The LSTM's cell state (1997) does the same over time:"
+        " it adds to what it keeps. Each block only has to compute a *change* to the stream."
     ),
     attempt=(
-        "Choose 1 block, then 2: two are already enough to forget the tokens. Then remove the norms and"
-        " look at the gradient. *Measure it* has pre-norm, post-norm and Xiong et al. (2020)."
+        "Choose 1 block, then 2: two are already enough to forget the tokens. Then remove the norms and look"
+        " at the gradient. *Measure it* has pre-norm, post-norm and Xiong et al. (2020)."
+    ),
+    texts=(
+        "A lecture has post-norm's gradient shrink by a factor in each block until, a hundred blocks down, it"
+        " is gone. At initialisation it is not: *Measure it* has its ratio over 48 blocks, of the order of 1."
+        " What post-norm lacks is a stable first hundred steps: [race"
+        " it](/ladder?ladder_view=race&ladder_question=norms-12)."
     ),
 )
 
@@ -123,8 +125,7 @@ def lens_answer(lens: DepthTable, read: str, word: str, before: str, names: list
     if lens.settled == 0:
         return (
             f"{where} the embedding alone already predicts “{safe(word)}”, and that stays the top prediction"
-            f" to"
-            f" the end, with probability **{lens.final:.0%}**."
+            f" to the end, with probability **{lens.final:.0%}**."
         )
     since, earlier = (names[depth].removesuffix(" = output") for depth in (lens.settled, lens.settled - 1))
     stopped = f"Stopped {earlier}," if lens.settled > 1 else "From the embedding alone,"
@@ -191,9 +192,8 @@ def norms_answer(summary: Summary, replaces: bool) -> str:
     """Says how long the stream gets, and by whom."""
     if replaces:
         return (
-            f"Nothing is added here: the norm between the sublayers goes from"
-            f" **{summary.first:.2f}** to **{summary.last:.2f}**. The largest output has norm"
-            f" **{summary.length:.2f}**, by"
+            f"Nothing is added here: the norm between the sublayers goes from **{summary.first:.2f}** to"
+            f" **{summary.last:.2f}**. The largest output has norm **{summary.length:.2f}**, by"
             f" **{summary.longest}**{in_full(summary.longest).removesuffix(',')}."
         )
     goes = "grows" if summary.last > summary.first else "changes"
@@ -224,12 +224,9 @@ def few(names: tuple[str, ...] | list[str], most: int = 6) -> str:
 
 NORMS_DIFFER = (
     "The same four numbers, without gain and bias. LayerNorm takes the mean off and divides by the spread"
-    " around"
-    " it; RMSNorm divides by the root of the mean square and takes nothing off. Add 10 to every number:"
-    " LayerNorm"
-    " gives the same as before, RMSNorm does not. RMSNorm saves the mean and the bias, and models train as"
-    " well"
-    " with it."
+    " around it; RMSNorm divides by the root of the mean square and takes nothing off. Add 10 to every"
+    " number: LayerNorm gives the same as before, RMSNorm does not. RMSNorm saves the mean and the bias, and"
+    " models train as well with it."
 ) + "".join(
     f" {card.title} ({card.source}): {card.sentence}"
     for card in NORM_CARDS.values()
@@ -297,8 +294,7 @@ SHOWN_HINT = (
 GRADIENT_TITLE = "The gradient after each block, before the first step"
 MADE_BY = (
     "The lines above were made once, by `python -m engine.experiments no-residual`: width 64, 4 heads,"
-    " windows of"
-    " 64 characters of Tiny Shakespeare, 8 at a time, AdamW at 0.001, one seed."
+    " windows of 64 characters of Tiny Shakespeare, 8 at a time, AdamW at 0.001, one seed."
 )
 AGAIN_HINT = "Takes from 10 seconds with 1 block to a minute with 8."
 
@@ -351,8 +347,7 @@ def _by_gradient(pair: Pair) -> str:
         return "With **1** block the gradient has no depth to cross: choose more blocks."
     known = (
         f"With residual connections the first of {pair.depth} blocks gets **{kept:.1f} times** the gradient"
-        f" of"
-        " the last"
+        " of the last"
     )
     if math.isnan(lost) or lost == 0:
         return f"{known}. Without them **0** arrives: it underflows float32, and nothing is learned."

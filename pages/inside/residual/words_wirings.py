@@ -79,10 +79,9 @@ def proved(last_block: LastBlock, init: str) -> str:
     """
     return (
         "Xiong et al. (2020) prove it for the *last* block: in pre-norm the gradient of its weights shrinks"
-        " like $1/\\sqrt{L}$ with the number of blocks, in post-norm it does not. From"
-        f" {last_block.least} to {last_block.depth} blocks $1/\\sqrt{{L}}$ would be a factor"
-        f" {last_block.theory:.2f}; measured: pre-norm × {last_block.pre:.2f}, post-norm ×"
-        f" {last_block.post:.2f}. "
+        f" like $1/\\sqrt{{L}}$ with the number of blocks, in post-norm it does not. From {last_block.least}"
+        f" to {last_block.depth} blocks $1/\\sqrt{{L}}$ would be a factor {last_block.theory:.2f}; measured:"
+        f" pre-norm × {last_block.pre:.2f}, post-norm × {last_block.post:.2f}. "
         + (
             "These weights are like theirs."
             if init == "fan_in"

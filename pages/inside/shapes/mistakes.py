@@ -52,9 +52,9 @@ def _heads_mistake(container: DeltaGenerator) -> Explanation:
             else f"{n_heads} heads for {d_model} numbers: some heads would get none."
         ),
         fix=(
-            f"Take a number of heads that divides {d_model}, such as"
-            f" {', '.join(str(n) for n in found.near)}, or set d_head yourself: then W_Q, W_K and W_V make"
-            " n_heads × d_head numbers, and W_O brings them back to d_model."
+            f"Take a number of heads that divides {d_model}, such as {', '.join(str(n) for n in found.near)},"
+            " or set d_head yourself: then W_Q, W_K and W_V make n_heads × d_head numbers, and W_O brings"
+            " them back to d_model."
         ),
         fine=f"{d_model} = {n_heads} × {each}: every head gets {each} numbers.",
     )
@@ -103,8 +103,7 @@ def _mask_mistake(container: DeltaGenerator) -> Explanation:
     return Explanation(
         attempt,
         expected=(
-            f"A mask of (query, key) = ({length}, {length}): one row for each token that looks, one column"
-            " for each that is looked at."
+            f"A mask of (query, key) = ({length}, {length}): one row for each query, one column for each key."
         ),
         came=(
             f"({size}, {size}). PyTorch compares sizes from the right: “dimension 3” is key, {length} against"

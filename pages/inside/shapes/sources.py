@@ -73,8 +73,8 @@ EXAMPLES = {
     ),
     "multihead": Source(
         "Multi-head, tiny",
-        "One attention of 2 heads on (1, 3, 4): follow (1, 3, 4) → (1, 3, 2, 2) → (1, 2, 3, 2) → … → (1,"
-        " 3, 4).",
+        "One attention of 2 heads on (1, 3, 4): follow (1, 3, 4) → (1, 3, 2, 2) → (1, 2, 3, 2) → … → (1, 3,"
+        " 4).",
         ModelConfig(context=3, d_model=4, n_layers=1, n_heads=2, position="none"),
         3,
         "attention",

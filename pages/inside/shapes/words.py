@@ -23,16 +23,16 @@ FLOPS = (
 
 PASS = Words(
     see=(
-        "Each row is one operation that really ran, with the shape of what it made. A colour is a"
-        " part of the model, a chip an axis. Blocks are identical in shape, so all but the first are folded."
+        "Each row is one operation that really ran, with the shape of what it made. A colour is a part of the"
+        " model, a chip an axis. Blocks are identical in shape, so all but the first are folded."
     ),
     why=(
-        "The shapes are the architecture. Only attention's scores have two position axes, so"
-        " their cost grows with the square of the text."
+        "The shapes are the architecture. Only attention's scores have two position axes, so their cost grows"
+        " with the square of the text."
     ),
     attempt=(
-        "Click the list and walk with the arrow keys, or press ▶. Then choose LLaMA-2 70B and"
-        " compare `q` with `k`: 64 heads share 8."
+        "Click the list and walk with the arrow keys, or press ▶. Then choose LLaMA-2 70B and compare `q`"
+        " with `k`: 64 heads share 8."
     ),
 )
 
@@ -40,8 +40,8 @@ PASS = Words(
 def by_hand(attempt: str) -> Words:
     return Words(
         see=(
-            "Every number between the query and the output. Only the learned projections are skipped:"
-            " q, k and v are given."
+            "Every number between the query and the output. Only the learned projections are skipped: q, k"
+            " and v are given."
         ),
         why=(
             "Attention is a handful of dot products and one softmax. Once you have done it by hand, you can"
@@ -63,12 +63,12 @@ MASK = by_hand(
 WRONG = Words(
     see=("The message as it comes, and under it what it means: what was expected, what came, how to fix it."),
     why=(
-        "Most bugs in a Transformer are wrong shapes. The kind ones stop the program; the others run,"
-        " and learn badly."
+        "Most bugs in a Transformer are wrong shapes. The kind ones stop the program; the others run, and"
+        " learn badly."
     ),
     attempt=(
-        "Make the sizes fit. Then look for the two settings where PyTorch says nothing and the result"
-        " is wrong all the same."
+        "Make the sizes fit. Then look for the two settings where PyTorch says nothing and the result is"
+        " wrong all the same."
     ),
 )
 
@@ -98,8 +98,8 @@ def masked(example: MaskExample, hidden: int) -> str:
     if not hidden:
         return f"Nothing is hidden, so both ways agree: the weights sum to **{example.late_sum:.2f}**."
     return (
-        f"Masked after the softmax, the weights sum to **{example.late_sum:.2f}** only: the hidden keys"
-        f" have already taken their share of {example.lost:.2f}."
+        f"Masked after the softmax, the weights sum to **{example.late_sum:.2f}** only: the hidden keys have"
+        f" already taken their share of {example.lost:.2f}."
     )
 
 
@@ -147,7 +147,7 @@ def too_large(shift: str) -> str:
 
 def late(example: MaskExample) -> str:
     return (
-        f"The mask must come **before** the softmax. Set the weights to zero after it, and the row sums to"
+        "The mask must come **before** the softmax. Set the weights to zero after it, and the row sums to"
         f" **{example.late_sum:.2f}**: the hidden keys have already taken their share of {example.lost:.2f},"
         " so what they hold leaks into how loud the others are, and the output shrinks."
     )

@@ -61,7 +61,11 @@ def draw_cost() -> None:
 def _guess(fault: Fault, text: str) -> Guess | None:
     """About another mistake, of which the curves are stored."""
     bug = _shipped(fault.name)
-    return None if bug is None else guesses.next_mistake(fault, compare_twins(bug.race.runs, text, bug.race.repeats))
+    return (
+        None
+        if bug is None
+        else guesses.next_mistake(fault, compare_twins(bug.race.runs, text, bug.race.repeats))
+    )
 
 
 def choose() -> Fault:

@@ -12,11 +12,11 @@ from ui.guess import Choice, Guess, offered
 SAID = {
     "better": Choice(
         "It looks better than the healthy one",
-        "A bug lowers the loss where it lets the model see the answer; this one gives nothing away.",
+        "A bug lowers the loss if it lets the model see the answer; this one does not.",
     ),
     "same": Choice(
         "It does not show",
-        "Training compensates for many bugs, but not for this one, or not without a trace.",
+        "Training compensates for many bugs, but not fully for this one.",
     ),
     "worse": Choice(
         "It is worse",
@@ -24,7 +24,7 @@ SAID = {
     ),
 }
 HOLDS = {
-    "better": "The loss is misleading: the task became easier, the model no better.",
+    "better": "The loss is misleading: the task became easier, the model did not get better.",
     "same": "The loss alone would not have found it.",
     "worse": "The loss shows it.",
 }
@@ -37,7 +37,7 @@ def next_mistake(fault: Fault, finding: Comparison) -> Guess | None:
         return None
     choices, right = offered(truth, SAID, HOLDS[truth.right])
     broken = truth.numbers["broken"]
-    with_bug = f"{broken:.2f}" if math.isfinite(broken) else "NaN: it diverged"
+    with_bug = f"{broken:.2f}" if math.isfinite(broken) else "NaN: it diverges"
     return Guess(
         f"The next bug: “{fault.title}”. What does the loss look like?",
         choices,

@@ -21,11 +21,11 @@ QUESTIONS = {
 MARKS = {"pass": ":green[:material/check_circle:]", "fail": ":red[:material/cancel:]", "not applicable": "–"}
 CHECK, BUG, NO_BUG = "Check", "Insert a bug", "none"
 BUG_HINT = (
-    "The same weights, in a model with this bug. Bugs in the initialisation change nothing in a trained"
+    "Puts the same weights into a model with this bug. Bugs of initialisation change nothing in a trained"
     " model."
 )
 SLOW = "Include the overfit-one-batch test"
-SLOW_HINT = "It reinitialises the model and trains it on one batch: a few seconds."
+SLOW_HINT = "Reinitialises the model and trains it on one batch, which takes a few seconds."
 EXAMINING = "Examining"
 
 
@@ -34,7 +34,7 @@ def examined(findings: Sequence[Finding], checks: Mapping[str, Check]) -> str:
     asked = [f for f in findings if f.verdict != "not applicable"]
     failed = [f for f in asked if f.verdict == "fail"]
     if not failed:
-        return f"**All {len(asked)} checks** that apply to this model pass: none of them finds a bug."
+        return f"**All {len(asked)} checks** that apply to this model pass: none finds a bug."
     first = failed[0]
     counted = f"**{len(failed)} of {len(asked)} checks fail.** {checks[first.check].title}: {first.sentence}"
     return counted
@@ -44,7 +44,8 @@ def so_far(findings: Sequence[Finding]) -> str:
     """Says how many checks passed while others are being done."""
     verdicts = [finding.verdict for finding in findings]
     passed = verdicts.count("pass")
-    return f"So far **{passed} of {passed + verdicts.count('fail')} checks** pass; the others are running."
+    of = passed + verdicts.count("fail")
+    return f"So far **{passed} of {of} checks** have passed; the others are still running."
 
 
 def of_check(check: Check, finding: Finding) -> str:
@@ -62,7 +63,7 @@ def should_be(check: Check) -> str:
 
     >>> from engine.lab.doctor.checks import CHECKS
     >>> [should_be(CHECKS[name]) for name in ("future", "spread", "targets", "learned", "first_loss")]
-    ['0', '0.67 to 1.50', '100%', 'below -0.20', '±0.50']
+    ['0', '0.67 to 1.50', '100%', 'below −0.20', '±0.50']
     """
     if check.slack or check.low == check.high:
         return shown(check.high if check.low == check.high else 0.0, check.written)
@@ -80,26 +81,26 @@ def should_be(check: Check) -> str:
 COST = "seconds"
 DOCTOR = Words(
     see=(
-        "Every check runs one small experiment on the model in the bar and compares one number with a"
-        " limit. A dash: the check does not apply, and says why. Under *Measure it*, a row is a model"
-        " trained with one bug, a column a check; dark where the check fails."
+        "Every check runs one small experiment on the model in the bar and compares one number with a limit."
+        " A dash means that the check does not apply. Under *Measure it*, each row is a model trained with"
+        " one bug and each column a check; a cell is dark where the check fails."
     ),
     why=(
-        "A Transformer with a bug often still trains, only worse. Its loss does not show it; these"
-        " experiments do, and most of them take less than a second. No check finds everything: comparing"
-        " with a second implementation finds most and costs most; changing a token finds every leak in"
-        " two minutes."
+        "A Transformer with a bug often still trains, only worse. Its loss need not show it; these"
+        " experiments can, and most of them take less than a second. No check finds everything: comparing"
+        " with a second implementation finds most and costs most; changing a token finds every leak from the"
+        " future in two minutes."
     ),
     attempt=(
         "Insert “The mask is missing”. Then choose a run of yours, or the time-lapse at step 0. Under"
-        " *Measure it*, look for bugs that the loss alone would never have shown."
+        " *Measure it*, look for bugs that the loss alone would not have shown."
     ),
 )
 
 
 # Which check finds which bug ---------------------------------------------------------------------
 
-FAULT, WHICH = "Fault", "Which check finds which bug?"
+FAULT, WHICH = "Bug", "Which check finds which bug?"
 
 
 def caught_by_checks(title: str, chart: Chart, checks: Mapping[str, Check]) -> str:
@@ -107,7 +108,7 @@ def caught_by_checks(title: str, chart: Chart, checks: Mapping[str, Check]) -> s
     caught = chart.caught_by
     asked = [name for name, found in chart.findings.items() if found.verdict != "not applicable"]
     if not caught:
-        return f"**{title}**: none of {len(asked)} checks fires, as it should be."
+        return f"**{title}**: none of the {len(asked)} checks fails, as it should be."
     quickest = min(caught, key=lambda name: checks[name].minutes)
     said = chart.findings[quickest].sentence
     return (
@@ -118,14 +119,14 @@ def caught_by_checks(title: str, chart: Chart, checks: Mapping[str, Check]) -> s
 
 def which_alt(charts: Mapping[str, Chart], checks: Mapping[str, Check]) -> str:
     return (
-        f"A grid of {len(charts)} models, one healthy and the others with one fault each, and {len(checks)}"
+        f"A grid of {len(charts)} models, one healthy and the others with one bug each, and {len(checks)}"
         " checks; a cell is dark where the check fails on the model."
     )
 
 
 MADE = (
     "Made by `python -m engine.experiments doctor`: a model with each bug was trained once on Tiny"
-    " Shakespeare and examined; everything in this grid is measured."
+    " Shakespeare and then examined; every cell of this grid is measured."
 )
 
 
@@ -171,11 +172,11 @@ def enough(chart: Chart, checks: Mapping[str, Check]) -> str:
     """Names the least that would have found it."""
     caught = chart.caught_by
     if not caught:
-        return "No test fires on a healthy model: the skill is to stop looking."
+        return "No test fails on a healthy model: the skill is to stop looking."
     quickest = min(caught, key=lambda name: checks[name].minutes)
     return (
-        f"The quickest test that fires is “{checks[quickest].title}”, {checks[quickest].minutes} minutes;"
-        f" {len(caught)} fire in all."
+        f"The quickest test that fails is “{checks[quickest].title}” ({checks[quickest].minutes} min);"
+        f" {len(caught)} fail in all."
     )
 
 
@@ -200,10 +201,11 @@ def patient_alt(patient: Patient) -> str:
 PATIENT = Words(
     see="The loss curves of a run and what the model wrote. It may have one bug, or none.",
     why=(
-        "In practice nobody tells you where the bug is. The skill is knowing what to try, and in which order."
+        "In practice nobody tells you where the bug is. The skill is knowing which tests to try, and in which"
+        " order."
     ),
-    attempt="Look at the writing beside the loss before you order anything. Then order the cheapest test that"
-    " would tell your two best guesses apart.",
+    attempt="Read what the model wrote, and look at the loss, before you order anything. Then order the"
+    " cheapest test that would separate your two best guesses.",
 )
 
 
@@ -237,9 +239,9 @@ def stuck(both: StageRun, counting: float) -> str:
 
 def norms(both: StageRun, mended: StageRun) -> str:
     return (
-        f"The weights came from `torch.randn`, unscaled: before the first step the gradient at the bottom"
-        f" of the stack is **{both.growth:,.0f} times** the one at the top. With standard initialisation"
-        f" it is {mended.growth:.1f} times."
+        "The weights came from `torch.randn`, unscaled: before the first step the gradient at the bottom of"
+        f" the stack is **{both.growth:,.0f} times** the one at the top. With standard initialisation it is"
+        f" {mended.growth:.1f} times."
     )
 
 
@@ -247,32 +249,32 @@ def cheats(mask: StageRun) -> str:
     last = mask.last
     return (
         f"Too good to be true: with small weights the loss falls to **{last.loss:.3f}** in {last.step:,}"
-        f" steps, lower than any model can reach, and it writes “{begins(last.greedy)}”."
+        f" steps, lower than any honest model can reach, yet it writes “{begins(last.greedy)}”."
     )
 
 
 def shapes(mask: StageRun, future: float) -> str:
     n = len(mask.pattern)
     return (
-        f"The mask is transposed: printed, the pattern has **{future:.0%}** of all weight on later"
-        f" characters. No shape could show it, since both masks are ({n}, {n})."
+        f"The mask is transposed: the printed pattern puts **{future:.0%}** of all weight on later"
+        f" characters. No shape could reveal it, since both masks are ({n}, {n})."
     )
 
 
 def mended(run: StageRun) -> str:
     last = run.last
     return (
-        f"With both fixed the validation loss is **{last.loss:.2f}** nats after {last.step:,} steps, and"
-        f" it writes “{begins(last.drawn)}”."
+        f"With both fixed the validation loss is **{last.loss:.2f}** nats after {last.step:,} steps, and it"
+        f" writes “{begins(last.drawn)}”."
     )
 
 
 def as_described(run: StageRun, mask: StageRun) -> str:
     there = next(look for look in mask.looks if look.step == run.last.step)
     return (
-        f"The textbook version, where only the residual writes are unscaled, does not get stuck here:"
-        f" with the mask transposed the loss still falls to **{run.last.loss:.3f}**, as with only the"
-        f" mask bug ({there.loss:.3f})."
+        "The textbook version, where only the residual writes are unscaled, does not get stuck here: with the"
+        f" mask transposed the loss still falls to **{run.last.loss:.3f}**, as with only the mask bug"
+        f" ({there.loss:.3f})."
     )
 
 
@@ -290,8 +292,8 @@ def again(run: StageRun, stored: StageRun) -> str:
 
 def pattern_alt(name: str) -> str:
     return (
-        f"Who attends to whom in the first head of the last block, {name}: queries go down, keys across;"
-        f" later tokens are above the diagonal."
+        f"Attention pattern of the first head of the last block, {name}: queries down, keys across; later"
+        " tokens are above the diagonal."
     )
 
 
@@ -311,17 +313,17 @@ def story_alt(names: Sequence[str], what: str) -> str:
 
 
 LIVE = "Train this again, now"
-LIVE_HINT = "The same model from the same weights for 200 steps, here and now."
+LIVE_HINT = "Trains the same model from the same initial weights for 200 steps, here and now."
 LIVE_DOING = "Training"
 STORY = Words(
-    see="Six steps of one afternoon. Each shows what was printed; the answer says what it implies.",
-    why="A bug can hide another: while the weights are too large, the leaking mask cannot be seen.",
-    attempt="Train a step again under “Measure it”: the same weights and windows give the same curve.",
+    see="One debugging session in six steps. Each shows what was printed; the answer says what it implies.",
+    why="One bug can hide another: while the weights are too large, the leaking mask does not show.",
+    attempt="Train one of them again under “Measure it”: the same weights and batches give the same curve.",
 )
 STORY_MADE = (
     f"Made by `python -m engine.experiments story`: the preset “Classic”, {STEPS:,} steps with its"
-    f" learning-rate schedule, the runs with bugs stopped after 500. The textbook version says: output"
-    " “the the the the”, loss stuck at 4.2, causes a transposed mask and unscaled writes. At 4.17 nats,"
-    " the uniform guess among 65 characters, a model cannot know “the”; with greedy decoding, a healthy"
-    " model early in training writes it."
+    " learning-rate schedule, the runs with bugs stopped after 500. The textbook version says: output “the"
+    " the the the”, loss stuck at 4.2, causes a transposed mask and unscaled writes. At 4.17 nats, the"
+    " uniform guess among 65 characters, a model cannot know “the”; with greedy decoding, a healthy model"
+    " early in training writes it."
 )

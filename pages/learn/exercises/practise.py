@@ -34,10 +34,10 @@ def draw_practise() -> None:
         tasks = {id_: title for id_, (title, _) in SETS[name].tasks.items()}
         task = widgets.select("Exercise", tasks, TASK, kind="list", width=280)
         seed = widgets.whole(
-            "Seed", 0, LARGEST_SEED, 1, SEED, width=130, hint="Another seed gives other numbers."
+            "Seed", 0, LARGEST_SEED, 1, SEED, width=130, hint="Another seed gives new numbers."
         )
         # Streamlit's own: a link to an exercise must not open its answer.
-        shown = st.toggle("Show me", key=SHOWN, help="The solution, step by step.")
+        shown = st.toggle("Show me", key=SHOWN, help="Shows the solution, step by step.")
     exercise = make(task, seed)
     left, right = st.columns([5, 3], gap="large")
     with left:

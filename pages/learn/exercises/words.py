@@ -11,46 +11,46 @@ from ui.page_frame import Words
 PRACTISE_QUESTION = "Can you work it out?"
 PRACTISE = Words(
     see=(
-        "An exercise with its own numbers: another seed draws others. A wrong answer gets a hint that"
-        " names the mistake, if it is a common one. Each dot is an exercise; a filled dot is solved."
+        "An exercise with its own numbers; another seed draws new ones. A wrong answer gets a hint that names"
+        " the mistake, if it is a common one. Each dot is an exercise; filled dots are solved."
     ),
     why=(
-        "Once you have computed one head by hand, you know what a model does billions of times. Numbers"
-        " are drawn so that no two common mistakes give the same result, so the hint fits the mistake."
+        "Once you have computed one head by hand, you know what a model does billions of times. Numbers are"
+        " chosen so that no two common mistakes give the same result, so the hint fits the mistake."
     ),
     attempt=(
-        "Forget $\\sqrt{d_k}$ on purpose, or mask after the softmax, and read the hint. Share a set by"
-        " its link: it always has the same numbers. Your progress is kept only in your browser."
+        "Forget $\\sqrt{d_k}$ on purpose, or mask after the softmax, and read the hint. Share a set by its"
+        " link: it always has the same numbers. Your progress is kept only in your browser."
     ),
 )
 CODE_QUESTION = "Can you write it yourself?"
 CODE = Words(
     see=(
-        "What the notebook asks for: functions that you fill in. Below each are checks whose messages say"
-        " what is wrong. A solution is folded at the end of the notebook."
+        "Functions that the notebook asks you to complete. Below each are checks whose messages say what is"
+        " wrong. A solution is folded at the end of the notebook."
     ),
     why=(
-        "Your code is checked against the engine's own numbers, the same that every page shows. It runs"
-        " on your machine, never on this server."
+        "Your code is checked against the engine's own numbers, the ones that every page shows. It runs on"
+        " your machine, never on this server."
     ),
     attempt=(
-        "Put the notebook into the Glassformer folder, install Jupyter, and run the first cell: it finds"
-        " the engine. VS Code opens notebooks directly."
+        "Put the notebook into the Glassformer folder, install Jupyter, and run the first cell: it finds the"
+        " engine. VS Code opens notebooks directly."
     ),
 )
 SHEET_QUESTION = "Which exercises do you want on paper?"
 SHEET = Words(
     see=(
-        "The exercises of the worksheet, in order. The file is one HTML page: print it from any browser."
-        " The questions come first, with a line for each answer; the worked answers start on a new page."
+        "The exercises of the worksheet, in order. The file is one HTML page: print it from any browser. The"
+        " questions come first, with a line for each answer; the worked answers start on a new page."
     ),
     why=(
-        "The same sets, seed and number of exercises always give the same worksheet. Another seed gives"
-        " each row of seats its own numbers."
+        "The same sets, seed and number of exercises always give the same worksheet. Another seed gives each"
+        " row of seats its own numbers."
     ),
     attempt=(
-        "Print two seeds, so neighbours have different numbers. Type a title of your own: it appears on"
-        " both parts."
+        "Print two seeds, so neighbours have different numbers. Type a title of your own: it appears on both"
+        " parts."
     ),
 )
 
@@ -76,8 +76,8 @@ def lowered(verdict: Verdict) -> str:
 
 def code_answer(title: str, functions: int, checks: int) -> str:
     return (
-        f"*{title}*: **{functions}** {'piece' if functions == 1 else 'pieces'} of code to write,"
-        f" {checks} cells that check them."
+        f"*{title}*: **{functions}** {'piece' if functions == 1 else 'pieces'} of code to write, checked by"
+        f" {checks} cells."
     )
 
 

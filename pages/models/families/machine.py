@@ -27,6 +27,7 @@ from pages.models.families.drawing import drawing, figure, parameters
 from ui import explain, widgets
 from ui.players.plot import plot
 from ui.text.markdown import safe
+from ui.text.numbers import short
 
 SIZE, FIRST, HEIGHT = "families_size", "gpt2", 392
 
@@ -114,7 +115,7 @@ def _table() -> None:
     }
     columns["as in 2017"] = [f"{len(unchanged(name))} of {len(OFFERED)}" for name in BY_YEAR]
     columns["parameters"] = [f"{counted[name].parameters:,}" for name in BY_YEAR]
-    columns["FLOPs a token"] = [words.large(counted[name].flops) for name in BY_YEAR]
+    columns["FLOPs per token"] = [short(counted[name].flops) for name in BY_YEAR]
     with st.container(key="whole_words"), st.container(key="models_table"):
         st.table(pd.DataFrame(columns, index=list(words.TITLES.values())), border="horizontal")
     st.markdown(words.sources({name: safe(preset.source or "") for name, preset in BY_YEAR.items()}))

@@ -113,9 +113,9 @@ LIVE = Words(
         " once. A decoder sees only the past, and so has to write one symbol after another."
     ),
     attempt=(
-        "Click on letters of the encoder to hide them, also a whole word; by touch, the first tap on a"
-        " blank shows what was read for it, the next one its character. Then type a word that the translator"
-        " does not know: two of the three do not mind."
+        "Click on letters of the encoder to hide them, also a whole word; by touch, the first tap on a blank"
+        " shows what was read for it, the next one its character. Then type a word that the translator does"
+        " not know: two of the three do not mind."
     ),
 )
 BY_HAND = (

@@ -8,6 +8,7 @@ from engine.ledger.morph import OFFERED, TOKENS, Costs
 from engine.parts.cards.norms import NORM_CARDS, norm_title
 from engine.presets.published import BY_YEAR
 from ui.page_frame import Words
+from ui.text.numbers import flop, short
 
 QUESTION = "Which choices turn one model into another?"
 TITLES = {name: preset.title.removesuffix(" (published)") for name, preset in BY_YEAR.items()} | {
@@ -96,18 +97,6 @@ def choice(value: str, unchanged: bool) -> str:
     return f"{CHOICES[value]} •" if unchanged else CHOICES[value]
 
 
-def large(number: int) -> str:
-    """Returns a count in a short form.
-
-    >>> large(124_439_808), large(351_543_386_112), large(9216)
-    ('124.4 M', '351.5 G', '9.2 k')
-    """
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= size:
-            return f"{number / size:,.1f} {letter}"
-    return str(number)
-
-
 def choices_sentence(
     size: str, same: Sequence[str], near: tuple[str, tuple[str, ...]], before: Costs, after: Costs
 ) -> str:
@@ -125,10 +114,10 @@ def choices_sentence(
     kept = (
         f"{after.cache:,} numbers a token in the KV cache" if after.cache else "no cache: it writes nothing"
     )
-    was = "" if after == before else f" ({TITLES[size]}: {large(before.parameters)})"
+    was = "" if after == before else f" ({TITLES[size]}: {short(before.parameters)})"
     return (
-        f"{whose}. **{after.parameters:,} parameters**{was}, {large(after.flops)} FLOPs a token"
-        f" among {TOKENS}, {kept}."
+        f"{whose}. **{after.parameters:,} parameters**{was}, {flop(after.flops)} per token among {TOKENS},"
+        f" {kept}."
     )
 
 
@@ -165,16 +154,20 @@ MACHINE = Words(
         " the count does. Then take its sizes, too: now it is that model, to the last parameter. *Measure it*"
         " has all models side by side; a dot marks what is as it was in 2017."
     ),
+    texts=(
+        "A lab counts LLaMA and Mistral among the models that tie their embeddings: by their published"
+        " configurations both are untied. A textbook calls stacked pre-norm blocks unchanged from 2017; in"
+        " 2017 the norm came after each sublayer (post-norm)."
+    ),
 )
 BY_HAND = (
     "With a gate the network has three matrices for two, so its width shrinks to two thirds: $3 \\cdot d"
-    " \\cdot \\tfrac{8}{3} d = 2 \\cdot d \\cdot 4d = 8 d^2$. Sharing keys shrinks $W_K$ and $W_V$ from"
-    " $d^2$ to $d^2 \\cdot H_{kv}/H$ each, and the cache by the same factor. A second matrix at the output"
-    " costs $V \\cdot d$. RMSNorm and LayerNorm, before or after, cost a few thousand: their choice is"
-    " about training, not size.\n\n"
+    " \\cdot \\tfrac{8}{3} d = 2 \\cdot d \\cdot 4d = 8 d^2$. Sharing keys shrinks $W_K$ and $W_V$ from $d^2$"
+    " to $d^2 \\cdot H_{kv}/H$ each, and the cache by the same factor. A second matrix at the output costs $V"
+    " \\cdot d$. RMSNorm and LayerNorm, before or after, cost a few thousand: their choice is about training,"
+    " not size.\n\n"
     "What is not one of the eight stays with the sizes: Mistral's window of 4,096, BERT's token types,"
-    " Gemma's"
-    " embeddings times $\\sqrt d$, the base of RoPE."
+    " Gemma's embeddings times $\\sqrt d$, the base of RoPE."
 )
 REASONS = (
     "**Why each was changed, and where.** Norm before each part: deep models train without warm-up (Xiong et"
@@ -182,19 +175,30 @@ REASONS = (
     " side: one wait for two products (GPT-J; Wang & Komatsuzaki 2021); GPT-NeoX, Pythia, PaLM. GELU"
     " (Hendrycks & Gimpel 2016); BERT, GPT-2. Gates (Shazeer 2020); LLaMA, Gemma. RoPE (Su et al. 2021); a"
     " bias by distance (Raffel et al. 2020). One key for all (Shazeer 2019); groups (Ainslie et al. 2023);"
-    " LLaMA-2 70B, Mistral. One matrix at both ends (Press & Wolf 2017); small models keep it."
-    " RMSNorm beside LayerNorm on real numbers: [Residual stream, its"
-    " norms](/residual?residual_view=norms&hand=true)."
+    " LLaMA-2 70B, Mistral. One matrix at both ends (Press & Wolf 2017); small models keep it. RMSNorm beside"
+    " LayerNorm on real numbers: [Residual stream, its norms](/residual?residual_view=norms&hand=true)."
 )
 READING = (
-    "**To read on.** [Attention is all you need](https://arxiv.org/abs/1706.03762) (Vaswani et al. 2017);"
+    "**Further reading.** Books and code: [Understanding Deep Learning, chapter"
+    " 12](https://udlbook.github.io/udlbook/) (Prince 2023); [The Annotated"
+    " Transformer](https://nlp.seas.harvard.edu/annotated-transformer/);"
+    " [nanoGPT](https://github.com/karpathy/nanoGPT) and [Let's build"
+    " GPT](https://www.youtube.com/watch?v=kCc8FmEb1nY) (Karpathy 2023).\n\n"
+    "Models: [Attention is all you need](https://arxiv.org/abs/1706.03762) (Vaswani et al. 2017);"
+    " [GPT-1](https://cdn.openai.com/research-covers/language-unsupervised/language_understanding_paper.pdf)"
+    " (Radford et al. 2018);"
     " [GPT-2](https://cdn.openai.com/better-language-models/language_models_are_unsupervised_multitask_learners.pdf)"
     " (Radford et al. 2019); [BERT](https://arxiv.org/abs/1810.04805) (Devlin et al. 2018);"
-    " [T5](https://arxiv.org/abs/1910.10683) (Raffel et al. 2020);"
-    " [LLaMA 2](https://arxiv.org/abs/2307.09288) (Touvron et al. 2023);"
-    " [A mathematical framework for Transformer"
-    " circuits](https://transformer-circuits.pub/2021/framework/index.html)"
-    " (Elhage et al. 2021); [Pre-norm and post-norm](https://arxiv.org/abs/2002.04745) (Xiong et al. 2020);"
-    " [Scaling laws](https://arxiv.org/abs/2001.08361) (Kaplan et al. 2020) and"
+    " [T5](https://arxiv.org/abs/1910.10683) (Raffel et al. 2020); [LLaMA](https://arxiv.org/abs/2302.13971)"
+    " and [Llama 2](https://arxiv.org/abs/2307.09288) (Touvron et al. 2023).\n\n"
+    "Parts: [RoFormer](https://arxiv.org/abs/2104.09864) (RoPE; Su et al. 2021);"
+    " [RMSNorm](https://arxiv.org/abs/1910.07467) (Zhang & Sennrich 2019); [pre-norm and"
+    " post-norm](https://arxiv.org/abs/2002.04745) (Xiong et al. 2020); [tied"
+    " embeddings](https://arxiv.org/abs/1608.05859) (Press & Wolf 2017);"
+    " [AdamW](https://arxiv.org/abs/1711.05101) (Loshchilov & Hutter 2019).\n\n"
+    "What is inside, and how it grows: [What does BERT look at?](https://arxiv.org/abs/1906.04341) (Clark et"
+    " al. 2019); [A mathematical framework for Transformer"
+    " circuits](https://transformer-circuits.pub/2021/framework/index.html) (Elhage et al. 2021); [Scaling"
+    " laws](https://arxiv.org/abs/2001.08361) (Kaplan et al. 2020) and"
     " [Chinchilla](https://arxiv.org/abs/2203.15556) (Hoffmann et al. 2022)."
 )

@@ -8,9 +8,9 @@ from engine.measure.families.classifier import WordAblation
 from ui.page_frame import Words
 from ui.text.markdown import safe
 
-QUESTION = "Which words give a speaker away?"
+QUESTION = "Which words decide a classification?"
 FIRST = "Good night, sweet lady: would that I were king!"
-TYPED, ANOTHER = "Who would say this? Type a line", "A held-out one"
+TYPED, ANOTHER = "Who would say this? Type a line", "A held-out line"
 SHIPPED = "Who speaks? (trained)"
 NONE = "The model of this view did not come with this copy of the app: train one under Train, Data, Pairs."
 NOT_YET = "That run is not on this server (any more), or has no snapshot yet."
@@ -43,10 +43,9 @@ def speaker_sentence(spoken: WordAblation, true: str | None) -> str:
     word, without = spoken.words[spoken.heaviest], float(spoken.without[spoken.heaviest, first])
     who = named(spoken.labels[first])
     text = (
-        f"**{safe(who)}**, it thinks: **{spoken.shares[first]:.0%}**, then"
-        f" {safe(named(spoken.labels[second]))} {spoken.shares[second]:.0%}; a uniform guess would give each"
-        f" {1 / len(spoken.labels):.1%}. Most depends on “{safe(word)}”: without it {safe(who)} has"
-        f" **{without:.0%}**."
+        f"“{safe(word)}” matters most: without it **{safe(who)}** goes from **{spoken.shares[first]:.0%}** to"
+        f" **{without:.0%}**. Second is {safe(named(spoken.labels[second]))} with"
+        f" {spoken.shares[second]:.0%}; a uniform guess gives each {1 / len(spoken.labels):.1%}."
     )
     if true is not None:
         right = true == spoken.labels[first]
@@ -54,7 +53,7 @@ def speaker_sentence(spoken: WordAblation, true: str | None) -> str:
     if spoken.unknown:
         listed = ", ".join(f"“{safe(one)}”" for one in spoken.unknown[:3])
         more = "" if len(spoken.unknown) <= 3 else f" and {len(spoken.unknown) - 3} more"
-        text += f" New to it, and all alike: {listed}{more}."
+        text += f" Unknown words, all one to it: {listed}{more}."
     return text
 
 
@@ -67,8 +66,7 @@ def alt(spoken: WordAblation) -> str:
 
 def measured(texts: Sequence[int], right: float) -> str:
     return (
-        f"Of **{texts[0]:,}** stretches of held-out speeches, 1 to 8 lines long, it names the"
-        f" speaker of **{right:.1%}**."
+        f"Of **{texts[0]:,}** held-out passages, 1 to 8 lines long, it names the speaker of **{right:.1%}**."
     )
 
 
@@ -78,23 +76,23 @@ def lengths(lines: Sequence[int]) -> list[str]:
 
 SPEAKS = Words(
     see=(
-        "Left, how probable each of the eight is. Right, a column for each word: the whole text against the"
-        " text without that word. Orange: the word makes this speaker more probable; blue: less."
+        "Left, the probability of each of eight speakers. Right, a column for each word: the change when that"
+        " word is left out. Orange: the word makes this speaker more probable; blue: less."
     ),
     why=(
-        "An encoder makes one vector of a whole text, and one matrix makes eight numbers of it. That is how"
-        " BERT is put to use: for spam, for moods, for topics. What it goes by can be asked by leaving out."
+        "An encoder turns a text into one vector, and one matrix turns that into eight logits. That is how"
+        " BERT is used: for spam, sentiment, topics. Leaving words out shows what a prediction depends on."
     ),
     attempt=(
-        "Press “A held-out one” a few times. Then write “crown” or “Kate” into a line, and take it away"
+        "Press “A held-out line” a few times. Then write “crown” or “Kate” into a line, and take it away"
         " again. Does a comma say something, too?"
     ),
 )
 BY_HAND = (
     r"The model reads BEGIN, the words, END. Its last vectors $x_i$ are averaged to one, $\bar x$, and"
-    r" $p = \mathrm{softmax}(\bar x\,W + b)$ are the eight shares. A cell is $p(\text{speaker} \mid"
-    r" \text{text}) - p(\text{speaker} \mid \text{text without the word})$, in points of a hundred."
-    "\n\nA column sums to 0: what one speaker gains, others lose. The columns do not sum to the shares: two"
-    " words may say the same, and then leaving out one of them changes little."
+    r" $p = \mathrm{softmax}(\bar x\,W + b)$ are the eight probabilities. A cell is $p(\text{speaker} \mid"
+    r" \text{text}) - p(\text{speaker} \mid \text{text without the word})$, in percentage points."
+    "\n\nA column sums to 0: what one speaker gains, others lose. Columns do not sum to the probabilities:"
+    " two words may carry the same information, and then leaving out one of them changes little."
     "\n\nTrain it yourself: [Train](/train?data=pairs&pairs=labels-speakers), Data, *Who speaks?*."
 )

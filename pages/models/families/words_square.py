@@ -10,13 +10,13 @@ QUESTION = "Why not let every word see everything?"
 FIRST, LONGEST = "O gentle Romeo, if thou", 32
 TITLES = {
     "masked": "with the mask",
-    "opened": "its mask taken away",
+    "opened": "its mask removed",
     "unmasked": "trained without it",
-    "blanks": "trained on blanks",
+    "blanks": "trained to fill blanks",
 }
-ROWS = ("weight ahead", "nats per character", "… at the end", "writes alone")
+ROWS = ("weight ahead", "nats per character", "… at the end", "sample")
 TYPED, LAYER, ALL = "A text", "Attention of", "all layers"
-SHORT = "Type two characters or more: there is nothing later to attend to. With 0 or 1 there is no square."
+SHORT = "Type two characters or more: with fewer there is nothing later to attend to."
 NONE = "The 3 models of this view did not come with this copy of the app."
 
 
@@ -27,14 +27,13 @@ def refused(why: str) -> str:
 def alt(name: str, ahead: float) -> str:
     return (
         f"A square of attention weights, each character against each, {TITLES[name]}: {ahead:.0%} of the"
-        f" weight"
-        " on later characters. Below it, the probability of each character."
+        " weight on later characters. Below it, the probability of each character."
     )
 
 
 def nats(loss: float | None, hidden: bool = False) -> str:
     """Returns a cell of the table; of an encoder it counts the `hidden` letters alone."""
-    return "–" if loss is None else f"{loss:.2f}{' a hidden one' if hidden else ''}"
+    return "–" if loss is None else f"{loss:.2f}{' per masked one' if hidden else ''}"
 
 
 def mask_sentence(
@@ -42,40 +41,37 @@ def mask_sentence(
 ) -> str:
     """Says what the mask is for (Markdown)."""
     return (
-        f"With its mask **{masked['validation_loss']:.2f}** nats per character. Taken away, the same"
-        " weights have"
-        f" each answer before them, and do worse: **{opened['validation_loss']:.2f}**. Trained without it:"
-        f" **{cheat['validation_loss']:.2f}**, copied; but **{cheat['end_loss']:.2f}** at the end of a text,"
-        f" where there is nothing to copy. To see all is fair for what is hidden: **{right:.1%}** of blanks"
-        " right."
+        f"Trained without its mask a model copies the next character: **{cheat['validation_loss']:.2f}**"
+        f" nats, but **{cheat['end_loss']:.2f}** at the end of a text, where there is nothing to copy. With"
+        f" the mask it has {masked['validation_loss']:.2f}; removed afterwards,"
+        f" {opened['validation_loss']:.2f}. Masked *inputs* make seeing everything fair: {right:.1%} of"
+        " blanks right."
     )
 
 
 SQUARE = Words(
     see=(
-        "One text, four times. A row is a query character, a column a key character; grey is masked."
-        " The strip below: the probability of each character, bright is certain. The fourth has each"
-        " character hidden in turn."
+        "One text, four times. A row is a query character, a column a key character; grey is masked. The"
+        " strip below: the probability of each character, bright is certain. The fourth has each character"
+        " hidden in turn."
     ),
     why=(
-        "Seeing everything is no fault; being asked for what one sees is. So a decoder has the mask, and an"
-        " encoder, which sees both sides, is asked for what was taken out of its text."
+        "Seeing everything is fine unless the answer is among it. So a decoder has a causal mask, and an"
+        " encoder, which sees both sides, has to predict tokens that were removed from its input."
     ),
     attempt=(
         "Look at single blocks of the third: a bright line one position right of the diagonal is the copying."
-        " Then read what each of them writes alone."
+        " Then read the sample of each."
     ),
 )
 BY_HAND = (
     "The loss at position $i$ is $-\\ln p(x_{i+1})$. In the whole square $x_{i+1}$ is one of the keys of"
-    " query"
-    " $i$, and a head that attends one position to the right has the answer. At the last position of a text"
-    " there is"
-    " no such key: the loss there is what the model knows of a letter that is not written yet."
-    "\n\nThe first three are one recipe: the preset “fast”, 200 steps on Tiny Shakespeare, the same seed;"
-    " losses on its whole validation split, in windows of 64 (`python -m engine.experiments no-causal-mask`"
-    " makes them again). The fourth is `checkpoints/encoders/blanks`; 15% of the characters hidden. What each"
-    " writes is drawn at temperature 0.8; the fourth fills a blank at the end."
-    "\n\nA head of *your* model without its mask, and the training step by step, are in [Attention, its"
-    " mask](/attention?attention_view=mask)."
+    " query $i$, and a head that attends one position to the right has the answer. At the last position of a"
+    " text there is no such key: the loss there is what the model knows of a character that is not written"
+    " yet.\n\nThe first three are one recipe: the preset “fast”, 200 steps on Tiny Shakespeare, the same"
+    " seed; losses on its whole validation split, in windows of 64 (`python -m engine.experiments"
+    " no-causal-mask` makes them again). The fourth is `checkpoints/encoders/blanks`; 15% of the characters"
+    " hidden. What each writes is drawn at temperature 0.8; the fourth fills a blank at the end.\n\nA head of"
+    " *your* model without its mask, and the training step by step, are in [Attention,"
+    " Mask](/attention?attention_view=mask)."
 )

@@ -10,9 +10,9 @@ from ui.page_frame import Words
 QUESTION = "Why did decoder-only models win?"
 REASONS = {
     "lessons": "A training signal at every token",
-    "interface": "One way to ask",
-    "cache": "What was read is kept",
-    "work": "All of it works",
+    "interface": "One interface for every task",
+    "cache": "A KV cache",
+    "work": "Every parameter works at every token",
 }
 
 
@@ -30,8 +30,8 @@ def table(reasons: Reasons) -> dict[str, list[str]]:
         "Encoder": [
             f"{reasons.lessons.encoder:.1f}",
             "another output for each task",
-            f"{work.recomputed / 1e9:,.0f} GFLOP: all is read again",
-            "it writes none",
+            f"{work.recomputed / 1e9:,.0f} GFLOP: everything is recomputed",
+            "none: it does not write",
         ],
         "Decoder": [
             f"{reasons.lessons.decoder}",
@@ -42,7 +42,7 @@ def table(reasons: Reasons) -> dict[str, list[str]]:
         "Encoder-decoder": [
             f"{reasons.lessons.both}, the target's",
             f"{forms.tasks} tasks of pairs: {_span(forms.paired)}" if forms else "pairs only",
-            f"{reasons.pair_writing / 1e9:,.0f} GFLOP: the source is kept, too",
+            f"{reasons.pair_writing / 1e9:,.0f} GFLOP: the source is cached, too",
             f"{reasons.at_work:.0%}",
         ],
     }
@@ -62,14 +62,14 @@ def won(tokens: int, percent: int, reasons: Reasons) -> str:
     asked = (
         ""
         if forms is None
-        else f" Asked as one text, tasks of pairs are {_span(forms.continued)} right, as pairs"
+        else f" As one text, tasks of pairs are {_span(forms.continued)} right, as pairs"
         f" {_span(forms.paired)}."
     )
     return (
-        f"From {tokens} tokens a decoder draws **{reasons.lessons.decoder} lessons**, an encoder with"
-        f" {percent}% hidden {reasons.lessons.encoder:.1f}: **{reasons.lessons.times:.1f} times** as many."
-        " And it writes more cheaply: who looks both ways reads all again for each token,"
-        f" **{reasons.writing.times:.0f} times** the work.{asked}"
+        f"A decoder gets **{reasons.lessons.times:.1f} times** the training signal: {reasons.lessons.decoder}"
+        f" losses from {tokens} tokens, an encoder with {percent}% masked {reasons.lessons.encoder:.1f}. And"
+        f" with a cache it writes **{reasons.writing.times:.0f} times** more cheaply than a bidirectional"
+        f" model.{asked}"
     )
 
 
@@ -84,36 +84,35 @@ def by_hand(forms: Mapping[str, TwoForms]) -> str:
 
 CAST = (
     "**The same task in both forms**: source and target as one text, continued by a decoder with the"
-    " parameters, the steps and the pairs of the encoder-decoder; the share of 1,000 held-out sources that"
-    " is right (in brackets the encoder-decoder's), once trained"
-    " each (`checkpoints/cast.json`):"
+    " parameters, the steps and the pairs of the encoder-decoder; the share of 1,000 held-out sources that is"
+    " right (in brackets the encoder-decoder's), once trained each (`checkpoints/cast.json`):"
 )
 
 
 WHY = Words(
     see=(
-        "Four reasons that are given for the victory of GPT's family, a row each, with what can be counted"
-        " in this app. Sizes: 12 layers, 768 wide, a vocabulary of 32,000."
+        "Four reasons why decoder-only models won, a row each, with what can be counted in this app. Sizes:"
+        " 12 layers, 768 wide, a vocabulary of 32,000."
     ),
     why=(
         "Between 2018 and 2020 the three were rivals; by 2023 nearly every large model was a decoder. The"
         " reasons lie in training and in use, not in what such a model could understand."
     ),
     attempt=(
-        "Hide more from the encoder: lessons grow, but each has less to go by. Make the text longer and"
-        " see what reading again costs."
+        "Mask more for the encoder: it gets more losses, but each prediction has less context. Make the text"
+        " longer and see what recomputing costs."
     ),
 )
 BY_HAND = (
-    f"**Lessons**: the batches that training draws, {DRAWS:,} texts with positions hidden by chance; a"
-    f" decoder predicts"
-    " the next token at every position. T5 hides 15%, too, and writes only what was hidden (Raffel et al."
-    " 2020); here the encoder-decoder translates the first half of the text into the second.\n\n"
+    f"**Training signal**: the batches that training draws, {DRAWS:,} texts with random positions masked; a"
+    " decoder predicts the next token at every position. T5 masks 15%, too, and writes only what was masked"
+    " (Raffel et al. 2020); here the encoder-decoder translates the first half of the text into the"
+    " second.\n\n"
     "**Work**: a token that attends to $n$ costs $f(n)$ FLOPs. With a cache $T f(T) + \\sum_n f(n)$; without,"
     " $\\sum_n n f(n)$, for $n$ from $T$ to $2T - 1$. An encoder-decoder reads the $T$ once, and then each"
     " token that it writes attends to those before it and to the source.\n\n"
-    "**One way to ask**: the page Tasks trains one and the same decoder to copy, sort, add and more; what"
-    " it solves of held-out problems is in `checkpoints/tasks`. **All of it works**: once the source"
-    " is read, an encoder's parameters wait. That every law of scaling was first measured on decoders"
-    " (Kaplan et al. 2020) is a reason, too, and none that is measured here."
+    "**One interface**: the page Tasks trains the same decoder to copy, sort, add and more; its scores on"
+    " held-out problems are in `checkpoints/tasks`. **Every parameter works**: once the source is read, an"
+    " encoder's parameters are idle. That scaling laws were first measured on decoders (Kaplan et al. 2020)"
+    " is a reason, too, but not one that is measured here."
 )

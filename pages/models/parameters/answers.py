@@ -63,8 +63,7 @@ def larger(choice: Choice, other: Choice, totals: Difference) -> str:
     most, least = sorted((totals.first, totals.second), reverse=True)
     return (
         f"{name(bigger)} is **{totals.times:,.3g} times as large** as {name(smaller)}: {short(most)}"
-        " parameters"
-        f" against {short(least)}."
+        f" parameters against {short(least)}."
     )
 
 
@@ -125,6 +124,6 @@ def by_hand(choice: Choice, terms: tuple[Term, ...]) -> str:
     found, total = counted(terms), choice.ledger.total
     products = "One product gives" if len(terms) == 1 else f"{len(terms)} products give"
     return (
-        f"{products} **{found:,}** of the {total:,} parameters of {name(choice)}, or"
-        f" {percent(found, total)}; biases and the gains of norms are the rest."
+        f"{products} **{found:,}** of the {total:,} parameters of {name(choice)}, or {percent(found, total)};"
+        " biases and the gains of norms are the rest."
     )

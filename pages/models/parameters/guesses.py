@@ -19,8 +19,8 @@ WIDER = {
     ),
     "four": Choice(
         "4 times",
-        "A block's matrices grow 4 times; but the tables of tokens and positions have only one side"
-        " of d_model.",
+        "A block's matrices grow 4 times; but the tables of tokens and positions have only one side of"
+        " d_model.",
     ),
 }
 WIDER_HOLDS = {
@@ -60,14 +60,12 @@ def wider(model: Model) -> Guess | None:
     choices, right = offered(truth, WIDER, WIDER_HOLDS[truth.right])
     n = truth.numbers
     return Guess(
-        f"Make every layer twice as wide: d_model {fields['d_model']:,} in place of"
-        f" {model.config.d_model:,}. How many"
-        " times as many parameters?",
+        f"Make every layer twice as wide: d_model {fields['d_model']:,} in place of {model.config.d_model:,}."
+        " How many times as many parameters?",
         choices,
         right,
-        f"{short(n['before'])} become {short(n['after'])}: {n['times']:.2f} times. The areas show"
-        " it now; “Change any"
-        " field” leads back.",
+        f"{short(n['before'])} become {short(n['after'])}: {n['times']:.2f} times. The areas show it now;"
+        " “Change any field” leads back.",
         {f"parameters_{field}": value for field, value in fields.items()},
     )
 
@@ -90,9 +88,8 @@ def single_key_head(model: Model, dtype: str, batch: int, tokens: int) -> Guess 
         f" {model.config.n_kv_heads}?",
         choices,
         right,
-        f"{gigabytes(n['before'])} become {gigabytes(n['found'])}. The bars show it now; “Change"
-        " any field” leads"
-        " back.",
+        f"{gigabytes(n['before'])} become {gigabytes(n['found'])}. The bars show it now; “Change any field”"
+        " leads back.",
         {"parameters_n_kv_heads": 1},
     )
 
@@ -109,7 +106,7 @@ def longer(model: Model, tokens: int) -> Guess | None:
         f"The text before it grows from {tokens:,} to {double:,} tokens. How much more work is one token?",
         choices,
         right,
-        f"{flop(n['before'])} become {flop(n['after'])}: {n['times']:.2f} times. The slider stands"
-        " there now.",
+        f"{flop(n['before'])} become {flop(n['after'])}: {n['times']:.2f} times. The slider stands there"
+        " now.",
         {"parameters_length": double},
     )

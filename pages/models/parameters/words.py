@@ -19,65 +19,64 @@ SCOPES = {"whole": "The whole model", "block": "One block"}
 WHERE = Words(
     see=(
         "Every tensor of the model as an area, in the colour of its part. *By hand* has each one's shape in"
-        " characters and in numbers.\n\n*One block*: the model's own, and three of its width. The second"
-        " and the"
-        " third are equally large: three matrices of two thirds the width are as large as two."
+        " characters and in numbers.\n\n*One block*: the model's own, and three of its width. The second and"
+        " the third are equally large: three matrices of two thirds the width are as large as two."
     ),
     why=(
-        "A configuration of some twenty fields settles the size of a model, to the last parameter."
-        " Nothing is built or estimated here. Where weights are published, the totals of the unchanged"
-        " models are theirs; GPT-3's are not, and its paper says about 175 billion.\n\nThree formulas,"
-        " $4d^2$, $2\\,d\\,d_{ff}$ and $V d$, are nearly the whole of a classic Transformer. A gated network"
-        " has $3\\,d\\,d_{ff}$, and shared keys make $4d^2$ smaller. When a paper says that SwiGLU is better"
-        " at the same size, two thirds of the width is how the size was kept (Shazeer 2020)."
+        "A configuration of some twenty fields settles the size of a model, to the last parameter. Nothing is"
+        " built or estimated here. Where weights are published, the totals of the unchanged models are"
+        " theirs; GPT-3's are not, and its paper says about 175 billion.\n\nThree formulas, $4d^2$,"
+        " $2\\,d\\,d_{ff}$ and $V d$, are nearly the whole of a classic Transformer. A gated network has"
+        " $3\\,d\\,d_{ff}$, and shared keys make $4d^2$ smaller. When a paper says that SwiGLU is better at"
+        " the same size, two thirds of the width is how the size was kept (Shazeer 2020)."
     ),
     attempt=(
-        "Choose LLaMA-2 70B and give every query head a key of its own. Then untie GPT-2, and watch the"
-        " red area grow.\n\nCount GPT-2's blocks yourself, $12\\,L\\,d^2$, and find *By hand* what was"
-        " missing. In *One block*, move the width: the shares hardly change, because all but the norms grow"
-        " with its square."
+        "Choose LLaMA-2 70B and give every query head a key of its own. Then untie GPT-2, and watch the red"
+        " area grow.\n\nCount GPT-2's blocks yourself, $12\\,L\\,d^2$, and find *By hand* what was missing."
+        " In *One block*, move the width: the shares hardly change, because all but the norms grow with its"
+        " square."
     ),
 )
 
 TWO = Words(
     see="The parts of two models, in shares or in counts, and the fields in which they differ.",
     why=(
-        "Names such as 7B hide a lot: a small model with a large vocabulary is mostly a dictionary, "
-        "a large one is mostly feed-forward networks."
+        "Names such as 7B hide a lot: a small model with a large vocabulary is mostly a dictionary, a large"
+        " one is mostly feed-forward networks."
     ),
     attempt=(
-        "Compare GPT-2 medium with Qwen2.5 0.5B: the larger one has less than half the attention. "
-        "Change a field, and compare the changed model with its original."
+        "Compare GPT-2 medium with Qwen2.5 0.5B: the larger one has less than half the attention. Change a"
+        " field, and compare the changed model with its original."
     ),
 )
 
 FLOPS = Words(
     see=(
-        "What one token costs in the forward pass, both scales logarithmic. Matrices act once on each"
-        " token: level lines. What rises is attention's work, since each token attends to T others."
+        "What one token costs in the forward pass, both scales logarithmic. Matrices act once on each token:"
+        " level lines. What rises is attention's work, since each token attends to T others."
     ),
     why=(
         "A model's price is counted in FLOP. For short texts it is 2 forward and 6 in training for each"
         " parameter that meets a token in a product; for long ones attention decides."
     ),
     attempt=(
-        "Move T past the crossing. Then choose a wider model: the crossing moves to the right, as"
-        " matrices grow with $d^2$ and scores with $d$."
+        "Move T past the crossing. Then choose a wider model: the crossing moves to the right, as matrices"
+        " grow with $d^2$ and scores with $d$."
     ),
 )
 
 MEMORY = Words(
     see=(
-        "Weights stay; the KV cache grows with every token of every text. Training adds gradients,"
-        " AdamW's state and everything that backward needs."
+        "Weights stay; the KV cache grows with every token of every text. Training adds gradients, AdamW's"
+        " state and everything that backward needs."
     ),
     why=(
-        "Whether a model runs on your device is decided here. Long contexts are a matter of the cache:"
-        " that is why keys are shared (GQA)."
+        "Whether a model runs on your device is decided here. Long contexts are a matter of the cache: that"
+        " is why keys are shared (GQA)."
     ),
     attempt=(
-        "LLaMA-2 7B at 4,096 tokens: 2 GB of cache. Choose Mistral 7B, whose heads share keys four by"
-        " four. Then int4: which device is enough?"
+        "LLaMA-2 7B at 4,096 tokens: 2 GB of cache. Choose Mistral 7B, whose heads share keys four by four."
+        " Then int4: which device is enough?"
     ),
 )
 
@@ -88,9 +87,9 @@ LETTERS = (
     " head, d_ff: feed-forward width."
 )
 WHAT_COUNTS = (
-    "A multiplication with an addition counts 2. Only matrix products count; norms, softmax and sums"
-    " are a few percent more. Every score is counted, also those that the causal mask hides: the"
-    " engine computes them all."
+    "A multiplication with an addition counts 2. Only matrix products count; norms, softmax and sums are a"
+    " few percent more. Every score is counted, also those that the causal mask hides: the engine computes"
+    " them all."
 )
 ONCE = (
     " {name} acts once a text, on its first token alone: {flops:,} FLOP more for the whole text, in no row."
@@ -150,8 +149,8 @@ def in_the_blocks(choice: Choice, where: Where) -> str:
     )
     if not where.usual:
         text += (
-            f" Here $d_{{ff}}$ is {where.d_ff:.3g}·d, the queries are {where.queries:.3g}·d wide"
-            f" and the keys {where.keys:.3g}·d."
+            f" Here $d_{{ff}}$ is {where.d_ff:.3g}·d, the queries are {where.queries:.3g}·d wide and the keys"
+            f" {where.keys:.3g}·d."
         )
     if choice.ledger.encoder is not None:
         text += " A decoder's blocks have a second attention, which reads the encoder."
@@ -247,8 +246,8 @@ def growing(ledger: Ledger) -> str:
 def six_n(work: Work, ledger: Ledger) -> str:
     return (
         f"6 · {ledger.total:,} parameters: {work.six_n_share:.0%} of what was counted. With the"
-        f" {work.multiplying:,} that meet a token in a product: {work.six_multiplying_share:.0%}."
-        " Kaplan et al. 2020 count those of the blocks only"
+        f" {work.multiplying:,} that meet a token in a product: {work.six_multiplying_share:.0%}. Kaplan et"
+        " al. 2020 count those of the blocks only"
     )
 
 
@@ -286,9 +285,8 @@ def attention_and_length(choice: Choice, work: Work, crossing: int | None) -> st
     flops, c = work.flops, choice.config
     if crossing is None and flops.scores:
         return (
-            f"Each token is compared with the last {c.window:,} only, so from there on it costs"
-            " the same however long the text, and everything else together stays more expensive: scores and"
-            " sums are"
+            f"Each token is compared with the last {c.window:,} only, so from there on it costs the same"
+            " however long the text, and everything else together stays more expensive: scores and sums are"
             f" {percent(flops.scores, flops.forward)} here."
         )
     if crossing is None:
@@ -320,8 +318,8 @@ def attention_and_length(choice: Choice, work: Work, crossing: int | None) -> st
 def heads(rows: tuple[Headed, ...]) -> str:
     first, last = rows[0], rows[-1]
     return (
-        f"**No: {last.heads} heads cost {flop(last.flops)} for a token, {first.heads} head"
-        f"{'s' if first.heads > 1 else ''} {flop(first.flops)}.** They share out the same width, so each"
+        f"**No: {last.heads} heads cost {flop(last.flops)} for a token, {first.heads}"
+        f" head{'s' if first.heads > 1 else ''} {flop(first.flops)}.** They share out the same width, so each"
         " is narrower in proportion (Vaswani et al. 2017, 3.2.2). What grows with them is the number of"
         " attention weights to be kept and put through a softmax. Here each head has keys of its own."
     )
@@ -331,14 +329,14 @@ def sizes(vocab: Fitting, more: int) -> str:
     text = (
         f"A graphics processor multiplies matrices in tiles, and reads 128 bytes at once: {TILE} numbers of"
         " 16 bits. A side that is no multiple leaves tiles partly empty ([NVIDIA, *Matrix Multiplication"
-        " Background*](https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/)"
-        ", sections 2.2 and 3.1)."
+        " Background*](https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/),"
+        " sections 2.2 and 3.1)."
     )
     if vocab.fits:
         return f"{text} This vocabulary of {vocab.size:,} suits."
     return (
-        f"{text} This vocabulary of {vocab.size:,} does not suit: {vocab.padded:,} rows would, for"
-        f" {more:,} parameters more, which no token ever uses."
+        f"{text} This vocabulary of {vocab.size:,} does not suit: {vocab.padded:,} rows would, for {more:,}"
+        " parameters more, which no token ever uses."
     )
 
 
@@ -347,16 +345,14 @@ def chinchilla(budget: Budget) -> str:
         f"By the rule of Hoffmann et al. 2022, about {TOKENS} tokens for each parameter,"
         f" **{short(budget.tokens)} tokens**: 6 · N · D = {flop(budget.flops)} of training. Their fit then"
         f" foresees a loss of {budget.loss:.2f} nats per token, on their own text. Models that many people"
-        f" use"
-        " are trained on far"
-        " more, since a small model is cheaper to run."
+        " use are trained on far more, since a small model is cheaper to run."
     )
 
 
 DEVICES = (
     "1 GB is 2³⁰ bytes here, as memory is sold. A phone of 8 GB and a laptop of 16 GB are assumed, with"
-    " nothing else in them; in truth the system needs some of it, too. Lines name the most bits that fit,"
-    " of float32, bfloat16, int8 and int4."
+    " nothing else in them; in truth the system needs some of it, too. Lines name the most bits that fit, of"
+    " float32, bfloat16, int8 and int4."
 )
 
 
@@ -386,8 +382,8 @@ def cache(ledger: Ledger, size: int, held: int, tokens: int, batch: int, each: f
     both = ", for what the decoder wrote and what the encoder read" if ledger.encoder else ""
     window = "" if held == tokens else f" Attention looks back over {held:,} positions only: no more is kept."
     return (
-        f"**KV cache at T = {tokens:,}: {gigabytes(size)}** = {twice}2 · L · H_kv · d_head · {letter} ·"
-        f" batch · bytes = {twice}2 · {c.n_layers} · {c.n_kv_heads} · {c.d_head} · {held:,} · {batch:,} ·"
+        f"**KV cache at T = {tokens:,}: {gigabytes(size)}** = {twice}2 · L · H_kv · d_head · {letter} · batch"
+        f" · bytes = {twice}2 · {c.n_layers} · {c.n_kv_heads} · {c.d_head} · {held:,} · {batch:,} ·"
         f" {each:g}{both}.{window}"
     )
 
@@ -401,8 +397,8 @@ def trained_in(dtype: str) -> str:
             " dropout; fused kernels and recomputing need far less."
         )
     return (
-        f"Models are not trained in {dtype}: choose bfloat16 or float32 for that. Keys and values stay in"
-        " 16 bits; the scales beside quantised weights are left out."
+        f"Models are not trained in {dtype}: choose bfloat16 or float32 for that. Keys and values stay in 16"
+        " bits; the scales beside quantised weights are left out."
     )
 
 
@@ -414,8 +410,8 @@ def as_large_as_the_weights(choice: Choice, break_even: BreakEven) -> str:
             " before any activation."
         )
     shared = (
-        f"With a key head for each of its {choice.config.n_heads} query heads it would be"
-        f" {break_even.group} times as large."
+        f"With a key head for each of its {choice.config.n_heads} query heads it would be {break_even.group}"
+        " times as large."
         if break_even.group > 1
         else "Grouped keys (GQA) divide it."
     )

@@ -72,8 +72,8 @@ def settings(
         bind="query-params",
         placeholder="nothing",
         help=(
-            "A character or a string, e.g. `.` or `⏎⏎` (⏎ is a line break). The text ends with the"
-            " token that completes it."
+            "A character or a string, e.g. `.` or `⏎⏎` (⏎ is a line break). The text ends with the token that"
+            " completes it."
         ),
     )
     values = {"temperature": _temperature(c)}

@@ -29,15 +29,14 @@ TOKENS = Words(
         " p_i$; the mean of $-\\ln p_i$ is its loss in nats per token, and $e$ to that its perplexity."
     ),
     why=(
-        "Generation is autoregressive: one choice after another, and none is taken back. One different"
-        " token early on leads to a different text, because what was written is read as input. When the"
-        " context is full the beginning is dropped, and the model no longer knows how it began."
+        "Generation is autoregressive: one choice after another, and none is taken back. One different token"
+        " early on leads to a different text, because what was written is read as input. When the context is"
+        " full the beginning is dropped, and the model no longer knows how it began."
     ),
     attempt=(
-        "Stop on an unlikely token, press a different one and continue: a branch begins, with the same"
-        " random numbers. Set the temperature to 0 and see it repeat itself, then 1.5. Let it stop after"
-        " `⏎⏎`:"
-        " one paragraph, in a play one speech."
+        "Stop on an unlikely token, press a different one and continue: a branch begins, with the same random"
+        " numbers. Set the temperature to 0 and see it repeat itself, then 1.5. Let it stop after `⏎⏎`: one"
+        " paragraph, in a play one speech."
     ),
 )
 
@@ -49,34 +48,33 @@ CACHE = Words(
         " cache's memory, and that cached values would never have changed."
     ),
     why=(
-        "A token costs $O(T)$ instead of $O(T^2)$ in attention, and one position's matrices instead of"
-        " $T$ positions'. The price is memory that grows with every token: for long texts and many users"
-        " the cache, not the weights, decides what fits on a GPU."
+        "A token costs $O(T)$ instead of $O(T^2)$ in attention, and one position's matrices instead of $T$"
+        " positions'. The price is memory that grows with every token: for long texts and many users the"
+        " cache, not the weights, decides what fits on a GPU."
     ),
     attempt=(
-        "Play it. Then write 128 tokens, so that the context fills up: the cache is emptied and half of"
-        " it refilled. In “Memory” go from all key-value heads to one. In “Why it is exact” see the role"
-        " of the causal mask."
+        "Play it. Then write 128 tokens, so that the context fills up: the cache is emptied and half of it"
+        " refilled. In “Memory” go from all key-value heads to one. In “Why it is exact” see the role of the"
+        " causal mask."
     ),
 )
 
 BEAM = Words(
     see=(
-        "Every branch in the beam is extended by every token; of all these candidates the best few by"
-        " their sum of log-probabilities are kept. One column per step, the best sum on top; the number"
-        " on an edge is the token's log-probability; grey and dotted: pruned (the best four). The winner"
-        " is the branch with the best $\\sum \\ln p"
-        " \\,/\\, length^{\\alpha}$."
+        "Every branch in the beam is extended by every token; of all these candidates the best few by their"
+        " sum of log-probabilities are kept. One column per step, the best sum on top; the number on an edge"
+        " is the token's log-probability; grey and dotted: pruned (the best four). The winner is the branch"
+        " with the best $\\sum \\ln p \\,/\\, length^{\\alpha}$."
     ),
     why=(
-        "The most likely token at each step need not lead to the most likely text. Keeping several"
-        " branches finds more probable ones, at that many times the cost. This helps in translation;"
-        " open-ended text becomes dull and repetitive."
+        "The most likely token at each step need not lead to the most likely text. Keeping several branches"
+        " finds more probable ones, at that many times the cost. This helps in translation; open-ended text"
+        " becomes dull and repetitive."
     ),
     attempt=(
-        "Set the width to 1: that is greedy decoding, as long as no branch may end. Then depth 24, and"
-        " widen it: where does the winner leave the"
-        " greedy path? Then let branches end at a space and move the length penalty: at 0 short words win."
+        "Set the width to 1: that is greedy decoding, as long as no branch may end. Then depth 24, and widen"
+        " it: where does the winner leave the greedy path? Then let branches end at a space and move the"
+        " length penalty: at 0 short words win."
     ),
 )
 
@@ -88,15 +86,15 @@ def tokens(subject: Subject) -> Words:
     return replace(
         TOKENS,
         why=(
-            "Generation is autoregressive: one choice after another, and none is taken back. One"
-            " different token early on leads to a different text, because what was written is read as"
-            " input. A conversation is no different: the same model continues a text in which special"
-            " tokens mark whose turn it is."
+            "Generation is autoregressive: one choice after another, and none is taken back. One different"
+            " token early on leads to a different text, because what was written is read as input. A"
+            " conversation is no different: the same model continues a text in which special tokens mark"
+            " whose turn it is."
         ),
         attempt=(
-            "Stop on an unlikely token, press a different one and continue: a branch begins, with the"
-            " same random numbers. Ask it something as a conversation, and the same without: then it"
-            " continues your question. Set the temperature to 0 and see it repeat itself, then 1.5."
+            "Stop on an unlikely token, press a different one and continue: a branch begins, with the same"
+            " random numbers. Ask it something as a conversation, and the same without: then it continues"
+            " your question. Set the temperature to 0 and see it repeat itself, then 1.5."
         ),
     )
 
@@ -108,8 +106,8 @@ def cache(subject: Subject) -> Words:
     return replace(
         CACHE,
         attempt=(
-            "Play it. Write more tokens and watch the gap grow. In “Memory” go from all key-value heads"
-            " to one, and to a long text. In “Why it is exact” see the role of the causal mask."
+            "Play it. Write more tokens and watch the gap grow. In “Memory” go from all key-value heads to"
+            " one, and to a long text. In “Why it is exact” see the role of the causal mask."
         ),
     )
 
@@ -122,13 +120,12 @@ def surprised(surprise: Surprise, vocab: int) -> str:
     told = surprise.likelihood
     if told.tokens == 1:
         return (
-            f"It samples one token, reads it, and predicts the next. The **first token** cost it"
+            "It samples one token, reads it, and predicts the next. The **first token** cost it"
             f" {told.nats:.2f} nats: perplexity **{told.perplexity:.1f}**, out of {vocab:,} possible tokens."
         )
     return (
-        f"It samples one token, reads it, and predicts the next. The **first {told.tokens} tokens**"
-        f" average {told.nats:.2f} nats each: perplexity **{told.perplexity:.1f}**, out of {vocab:,}"
-        f" possible tokens."
+        f"It samples one token, reads it, and predicts the next. The **first {told.tokens} tokens** average"
+        f" {told.nats:.2f} nats each: perplexity **{told.perplexity:.1f}**, out of {vocab:,} possible tokens."
     )
 
 
@@ -146,27 +143,27 @@ def cached(totals: Totals, last: CacheStep) -> str:
     steps = len(totals.cached)
     return (
         f"**A KV cache saves work:** the last step computed **{last.computed} position instead of"
-        f" {last.computed_without}**, and all steps took **{totals.times:.1f} times** less work. It is"
-        f" exact, since the causal mask keeps later tokens from changing earlier keys and values:"
-        f" {totals.same} of {steps} tokens are the same."
+        f" {last.computed_without}**, and all steps took **{totals.times:.1f} times** less work. It is exact,"
+        f" since the causal mask keeps later tokens from changing earlier keys and values: {totals.same} of"
+        f" {steps} tokens are the same."
     )
 
 
 def allowed(with_mask: CacheStability, without_mask: CacheStability) -> str:
     """Says how far one more token moves what is kept, with the mask and without."""
     masked = (
-        f"Under the causal mask a token attends only to what came before it, so caching is exact: one"
-        f" more token changes earlier keys and values by **{with_mask.most:.2g}**, at most rounding."
+        "Under the causal mask a token attends only to what came before it, so caching is exact: one more"
+        f" token changes earlier keys and values by **{with_mask.most:.2g}**, at most rounding."
     )
     if without_mask.layers == 1:
         return (
-            f"{masked} Without the mask this model's only block changes them by"
-            f" **{without_mask.first:.2g}**: its keys and values are computed before tokens attend to"
-            f" each other. A block above it would change."
+            f"{masked} Without the mask this model's only block changes them by **{without_mask.first:.2g}**:"
+            " its keys and values are computed before tokens attend to each other. A block above it would"
+            " change."
         )
     return (
-        f"{masked} Without the mask it is **{without_mask.most:.2g}**, and no cache is possible; only"
-        f" block 0, before any attention, stays the same ({without_mask.first:.2g})."
+        f"{masked} Without the mask it is **{without_mask.most:.2g}**, and no cache is possible; only block"
+        f" 0, before any attention, stays the same ({without_mask.first:.2g})."
     )
 
 
@@ -181,8 +178,8 @@ CONVERSATION_HINT = (
 )
 ARITHMETICS: dict[Arithmetic, str] = {"float32": "32 bits", "bfloat16": "bfloat16", "int8": "8 bits"}
 ARITHMETIC_HINT = (
-    "Generation is memory-bound: for each token the model reads all its weights once, so weights with"
-    " fewer bits are faster. Quantisation rounds them; the effect is measured on your text."
+    "Generation is memory-bound: for each token the model reads all its weights once, so weights with fewer"
+    " bits are faster. Quantisation rounds them; the effect is measured on your text."
 )
 READING_BOTH = "Reading the text in both"
 
@@ -191,9 +188,8 @@ def turn(turn: Conversation, text: str) -> str:
     """Says what a chat template puts around a person's text, and where the answer ends."""
     return (
         f"Around your {turn.text_tokens:,} tokens the model's chat template puts **{turn.around:,} others**:"
-        f" who speaks, the system prompt, and {turn.special} special tokens, which typed text never"
-        f" produces. The"
-        f" answer ends where the model writes {text}."
+        f" who speaks, the system prompt, and {turn.special} special tokens, which typed text never produces."
+        f" The answer ends where the model writes {text}."
     )
 
 
@@ -215,16 +211,16 @@ def rounded(rounding: Rounding) -> str:
     return (
         f":material/info: With weights in {ARITHMETICS[rounding.arithmetic]} the logits of your text are off"
         f" by **{rounding.largest:.2f}** at most, on a spread of {rounding.spread:.1f}; its loss is"
-        f" **{rounding.loss:.3f}** nats per token instead of {rounding.exact:.3f}, and the most likely"
-        f" token stays the same at {rounding.alike:.0%} of the positions."
+        f" **{rounding.loss:.3f}** nats per token instead of {rounding.exact:.3f}, and the most likely token"
+        f" stays the same at {rounding.alike:.0%} of the positions."
     )
 
 
 # Token by token ---------------------------------------------------------------------------------
 
 DIVERGED = (
-    "This model has diverged: its logits are not finite, so there are no probabilities, and what it"
-    " writes is arbitrary."
+    "This model has diverged: its logits are not finite, so there are no probabilities, and what it writes is"
+    " arbitrary."
 )
 
 
@@ -258,11 +254,11 @@ TIMING = "Measuring the speed of both, for a second …"
 def refilled(step: int, moved: int, context: int) -> str:
     """Says why a full context costs the whole cache."""
     return (
-        f":material/info: Before step {step} the context of {context} tokens was full. The engine"
-        f" continues from the last half of them, and positions restart: the token at position {moved} is"
-        f" now at 0, so its cached key and value are no longer valid and are recomputed. With absolute"
-        f" positions there is no alternative. Systems with relative positions may slide the window and"
-        f" drop only the oldest; the cached values then still carry information from dropped tokens."
+        f":material/info: Before step {step} the context of {context} tokens was full. The engine continues"
+        f" from the last half of them, and positions restart: the token at position {moved} is now at 0, so"
+        " its cached key and value are no longer valid and are recomputed. With absolute positions there is"
+        " no alternative. Systems with relative positions may slide the window and drop only the oldest; the"
+        " cached values then still carry information from dropped tokens."
     )
 
 
@@ -297,9 +293,9 @@ def identical(totals: Totals, filled: int, whole: int, formula: int, prompt: int
     return (
         f"{'✓' if same else '✗'} **{totals.same} of {steps} tokens are identical.** The logits they were"
         f" drawn from differ by at most {scientific(totals.difference)}: the same sums, rounded in another"
-        f" order.{close}\n\n{agree} After the prompt of {prompt} tokens the formula gives {formula:,}"
-        f" bytes, and the filled part of the cache's tensor has {filled:,}. The tensor is larger,"
-        f" {whole:,} bytes in all, and doubles when it is full."
+        f" order.{close}\n\n{agree} After the prompt of {prompt} tokens the formula gives {formula:,} bytes,"
+        f" and the filled part of the cache's tensor has {filled:,}. The tensor is larger, {whole:,} bytes in"
+        " all, and doubles when it is full."
     )
 
 
@@ -324,18 +320,18 @@ def measured(speed: Speed, large: bool) -> str:
     """Says how the speeds were measured, and why they are not in proportion to the work."""
     blocks = "one block" if speed.blocks == 1 else f"{speed.blocks} blocks"
     less = (
-        "generating one token at a time reads all weights from memory each time; many positions at once"
-        " share one read."
+        "generating one token at a time reads all weights from memory each time; many positions at once share"
+        " one read."
         if large
         else (
-            "a small model spends much of its time on overhead, and processing many positions at once"
-            " uses the processor better than one."
+            "a small model spends much of its time on overhead, and processing many positions at once uses"
+            " the processor better than one."
         )
     )
     return (
-        f"Measured on this server: {blocks} of {speed.tokens} tokens each way, alternating, after a"
-        f" one-token prompt; medians. The server may be shared and busy: trust the ratio more than the"
-        f" speeds. By FLOPs it would be {speed.work:.1f} times; "
+        f"Measured on this server: {blocks} of {speed.tokens} tokens each way, alternating, after a one-token"
+        " prompt; medians. The server may be shared and busy: trust the ratio more than the speeds. By FLOPs"
+        f" it would be {speed.work:.1f} times; "
         + (less if speed.work > speed.ratio else "here the cache gains even more than that.")
     )
 
@@ -356,8 +352,8 @@ def bytes_taken(sharing: Sharing, heads: int, tokens: int) -> str:
     )
     return (
         f"**With {heads} of {sharing.heads} key-value heads the cache of {tokens:,} tokens takes"
-        f" {gigabytes(sharing.sizes[heads].formula)}{less} All query heads stay; a group of them shares"
-        f" the same keys and values (Shazeer 2019, MQA; Ainslie et al. 2023, GQA)."
+        f" {gigabytes(sharing.sizes[heads].formula)}{less} All query heads stay; a group of them shares the"
+        " same keys and values (Shazeer 2019, MQA; Ainslie et al. 2023, GQA)."
     )
 
 
@@ -369,8 +365,8 @@ def bytes_alt(ways: Sequence[str], sizes: Sequence[int]) -> str:
 def bytes_by_hand(size: CacheSize, context: int) -> str:
     """Returns the formula with its numbers, and the tensor that holds as much."""
     beyond = (
-        f" This model's own context is {context:,}; beyond it the numbers hold for a model trained for"
-        f" that length."
+        f" This model's own context is {context:,}; beyond it the numbers hold for a model trained for that"
+        " length."
         if size.tokens > context
         else ""
     )
@@ -394,10 +390,9 @@ def published(models: Sequence[tuple[str, Preset]], tokens: int) -> str:
     """Says what is drawn of published models, and where their sizes come from."""
     notes = " · ".join(_note(title, preset, tokens) for title, preset in models)
     return (
-        f"Full colour: as published. Pale: the same model with one key-value head per query head (MHA),"
-        f" with 8 shared ones (GQA), or with a single one (MQA). {notes}. Mistral attends to a window of"
-        f" 4,096, so its own cache"
-        " need not grow beyond that."
+        "Full colour: as published. Pale: the same model with one key-value head per query head (MHA), with 8"
+        f" shared ones (GQA), or with a single one (MQA). {notes}. Mistral attends to a window of 4,096, so"
+        " its own cache need not grow beyond that."
     )
 
 
@@ -424,8 +419,8 @@ def changes_alt(with_mask: CacheStability, without_mask: CacheStability) -> str:
 
 def largest_change(stability: CacheStability, tokens: int) -> str:
     return (
-        f"largest change of any key or value of the first {tokens} tokens when one more is read; the"
-        f" largest magnitude is {stability.largest:.3g}"
+        f"largest change of any key or value of the first {tokens} tokens when one more is read; the largest"
+        f" magnitude is {stability.largest:.3g}"
     )
 
 
@@ -438,9 +433,8 @@ def read_twice(newest: str, layers: int, *, rounded: bool) -> str:
         else ""
     )
     return (
-        f"The text is read twice: without its newest token, “{newest}”, and with it. In block 0 nothing"
-        f" has been mixed yet: its keys and values come from each token's own embedding, with or without"
-        f" the mask."
+        f"The text is read twice: without its newest token, “{newest}”, and with it. In block 0 nothing has"
+        " been mixed yet: its keys and values come from each token's own embedding, with or without the mask."
         f" {above}{rest}"
     )
 
@@ -513,8 +507,8 @@ def verdict(rivals: Rivals, width: int) -> str:
         )
     if rivals.verdict == "likelier":
         return (
-            f"**The beam's text is {more} times as probable as the greedy one**: at some step the most"
-            f" likely token led to a less likely text."
+            f"**The beam's text is {more} times as probable as the greedy one**: at some step the most likely"
+            " token led to a less likely text."
         )
     lengths = f"it is {ours} tokens long, the greedy one {greedy}"
     return f"**The beam's text has the better score, not the higher probability**: {lengths}."

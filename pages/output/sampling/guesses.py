@@ -32,9 +32,8 @@ def nucleus(logits: np.ndarray) -> Guess | None:
         f"Temperature 1, top-p 0.9: how many of these {len(logits):,} tokens can still be drawn?",
         choices,
         right,
-        f"{kept} of them hold {n['mass']:.1%}. Press “Nucleus 0.9” above the sliders and set"
-        " temperature 1 to see"
-        " the rest go.",
+        f"{kept} of them hold {n['mass']:.1%}. Press “Nucleus 0.9” above the sliders and set temperature 1 to"
+        " see the rest go.",
     )
 
 
@@ -59,6 +58,6 @@ def colder(logits: np.ndarray, vocabulary: Sequence[str]) -> Guess | None:
         f"At τ = 1 “{first}” is {n['same']:.2f} times as likely as “{second}”. And at τ = 0.5?",
         choices,
         right,
-        f"At τ = 0.5 it is {n['found']:.2f} times as likely: compare the first two bars under τ = 1"
-        " and τ = 0.5.",
+        f"At τ = 0.5 it is {n['found']:.2f} times as likely: compare the first two bars under τ = 1 and τ ="
+        " 0.5.",
     )

@@ -16,23 +16,23 @@ MODES = {"stages": "One draw", "draws": "A thousand draws"}
 STAGES = Words(
     see=(
         "A row for each of the most likely tokens, a column for each stage. Bars are probabilities, $p_i ="
-        " e^{l_i} / \\sum_j e^{l_j}$, over the tokens that are left. A hatched cell says which stage"
-        " removed the token. The order is Hugging Face's: penalty, temperature, top-k, top-p, min-p.\n\n"
+        " e^{l_i} / \\sum_j e^{l_j}$, over the tokens that are left. A hatched cell says which stage removed"
+        " the token. The order is Hugging Face's: penalty, temperature, top-k, top-p, min-p.\n\n"
         "For a thousand draws: bars are the shares drawn, vertical marks the probabilities. Beside them,"
         " their distance against the number of draws, both on log scales."
     ),
     why=(
-        "The model outputs a logit for every token, not a choice. The sampling settings decide whether"
-        " text is dull, lively or incoherent, with the same weights. Top-k keeps a fixed number of"
-        " tokens; the number that top-p keeps changes with the distribution. One sample says little about"
-        " a model: the error of the shares shrinks as $1/\\sqrt{n}$, so one more digit takes a hundred"
-        " times as many draws."
+        "The model outputs a logit for every token, not a choice. The sampling settings decide whether text"
+        " is dull, lively or incoherent, with the same weights. Top-k keeps a fixed number of tokens; the"
+        " number that top-p keeps changes with the distribution. One sample says little about a model: the"
+        " error of the shares shrinks as $1/\\sqrt{n}$, so one more digit takes a hundred times as many"
+        " draws."
     ),
     attempt=(
         "Set the temperature to 1.5 and watch the tail grow, then cut it with top-p 0.9. Set it to 0: one"
         " token is left, and the seed no longer matters. Then move the penalty: it affects only tokens"
-        " already in the text.\n\nDraw a thousand times, then change the seed: the first draws differ,"
-        " the final histogram hardly."
+        " already in the text.\n\nDraw a thousand times, then change the seed: the first draws differ, the"
+        " final histogram hardly."
     ),
 )
 
@@ -43,12 +43,12 @@ TEMPERATURES = Words(
         " \\tau}$. Below each, the beginning of a text sampled at it; “Measure it” has the whole text."
     ),
     why=(
-        "Low temperatures repeat what is safe, high ones let unlikely tokens in, and one unlikely token"
-        " leads to the next. 0.8 is a common compromise."
+        "Low temperatures repeat what is safe, high ones let unlikely tokens in, and one unlikely token leads"
+        " to the next. 0.8 is a common compromise."
     ),
     attempt=(
-        "Read from left to right. Then take a run of yours and drag the step back: an untrained model"
-        " writes noise at every temperature."
+        "Read from left to right. Then take a run of yours and drag the step back: an untrained model writes"
+        " noise at every temperature."
     ),
 )
 CHOICES = "Choices are $e$ to the entropy: the number of equally likely tokens with the same uncertainty."
@@ -56,15 +56,15 @@ CHOICES = "Choices are $e$ to the entropy: the number of equally likely tokens w
 LIKELIHOOD_QUESTION = "How is a text scored?"
 LIKELIHOOD = Words(
     see=(
-        "For each token of the text, how surprised the model was after reading all before it: $-\\ln p$."
-        " The line is the mean, the dotted one the cost of a uniform guess. The first token has"
-        " nothing before it, so it is not scored."
+        "For each token of the text, how surprised the model was after reading all before it: $-\\ln p$. The"
+        " line is the mean, the dotted one the cost of a uniform guess. The first token has nothing before"
+        " it, so it is not scored."
     ),
     why=(
-        "By the chain rule, $p(x_1 \\dots x_T) = \\prod_t p(x_t \\mid x_{<t})$. The product is too small"
-        " to read, so we take the logarithm and the mean: the loss. In training the mean is over all"
-        " tokens of a mini-batch, and gradient descent lowers it. $e$ to the loss is the perplexity, the"
-        " number of equally likely choices that would be as hard (the effective branching factor)."
+        "By the chain rule, $p(x_1 \\dots x_T) = \\prod_t p(x_t \\mid x_{<t})$. The product is too small to"
+        " read, so we take the logarithm and the mean: the loss. In training the mean is over all tokens of a"
+        " mini-batch, and gradient descent lowers it. $e$ to the loss is the perplexity, the number of"
+        " equally likely choices that would be as hard (the effective branching factor)."
     ),
     attempt=(
         "Write nonsense, then a line of Shakespeare. Swap two characters: the surprise is at the swap and"
@@ -73,8 +73,8 @@ LIKELIHOOD = Words(
 )
 ONE_TOKEN = "A text of one token has nothing to score: write a longer one."
 DIVERGED = (
-    "The logits are not finite (NaN or inf): this model diverged, so the text has no probability. Choose"
-    " an earlier step."
+    "The logits are not finite (NaN or inf): this model diverged, so the text has no probability. Choose an"
+    " earlier step."
 )
 RUNGS = {
     "guessing": "uniform guess among 65",
@@ -83,9 +83,9 @@ RUNGS = {
     "8 layers": "Transformer, 8 blocks",
 }
 LADDER = (
-    "Published: a university lecture's models on Tiny Shakespeare, by their *training* loss, which is"
-    " lower than their validation loss. Here: the held-out tenth of the same text; the four blocks are"
-    " the shipped classic model. Perplexities compare only for the same tokens: these are per character."
+    "Published: a university lecture's models on Tiny Shakespeare, by their *training* loss, which is lower"
+    " than their validation loss. Here: the held-out tenth of the same text; the four blocks are the shipped"
+    " classic model. Perplexities compare only for the same tokens: these are per character."
 )
 
 
@@ -98,15 +98,15 @@ ENGINE_DRAWS = "The engine's own thousand draws, with the same random numbers as
 
 def engine_result(token: str, index: int) -> str:
     return (
-        "**The engine's own result**, computed on the server when the sliders rest: it draws"
-        f" “{token}” (token {index})."
+        f"**The engine's own result**, computed on the server when the sliders rest: it draws “{token}”"
+        f" (token {index})."
     )
 
 
 def no_logits(why: str) -> str:
     return (
-        f"{why[:1].upper()}{why[1:]}. The weights are not finite, as happens when training diverges:"
-        f" choose an earlier step or another model."
+        f"{why[:1].upper()}{why[1:]}. The weights are not finite, as happens when training diverges: choose"
+        " an earlier step or another model."
     )
 
 
@@ -162,8 +162,8 @@ def drawn(tally: Tally, seed: int, token: str, likely: int) -> str:
     """Says how often the likeliest token came, and how far all shares strayed."""
     return (
         f"The error of the shares shrinks as $1/\\sqrt{{n}}$. In {tally.total:,} draws with seed {seed},"
-        f" “{token}” came up **{tally.counts[likely]} times** ({tally.expected[likely]:.0f} expected);"
-        f" all shares together are {tally.away:.1%} off."
+        f" “{token}” came up **{tally.counts[likely]} times** ({tally.expected[likely]:.0f} expected); all"
+        f" shares together are {tally.away:.1%} off."
     )
 
 
@@ -177,12 +177,12 @@ def temperature(
     low, high = first.probabilities[order[0]], last.probabilities[order[0]]
     if high > SURE:
         return (
-            f"**Temperature τ divides the logits before the softmax.** Here the model is so sure that it"
+            "**Temperature τ divides the logits before the softmax.** Here the model is so sure that it"
             f" hardly matters: “{token}” has **{low:.0%}** at τ = {temperatures[0]:g} and still"
             f" **{high:.0%}** at τ = {temperatures[-1]:g}. Choose a more uncertain position."
         )
     return (
-        f"**Temperature τ divides the logits before the softmax.** Low sharpens the distribution: at τ ="
+        "**Temperature τ divides the logits before the softmax.** Low sharpens the distribution: at τ ="
         f" {temperatures[0]:g} the most likely token, “{token}”, has **{low:.0%}** ({first.choices:.1f}"
         f" effective choices). High flattens it: at τ = {temperatures[-1]:g} it has **{high:.0%}**"
         f" ({last.choices:.1f})."
@@ -205,9 +205,8 @@ def chain(scored: Scored) -> str:
     few = " · ".join(f"{p:.2g}" for p in scored.p[:3]) + (" · …" if likelihood.tokens > 3 else "")
     total, nats = minus(f"{likelihood.total:.2f}"), f"{likelihood.nats:.3f}"
     return (
-        "| step | |\n|---|---|\n"
-        f"| multiply (chain rule) | {few} = {mantissa:.1f} · $10^{{{power}}}$ |\n"
-        f"| logarithm | ln = {total} |\n"
-        f"| mean, minus: the **loss** | {-likelihood.total:.2f} / {likelihood.tokens} = **{nats}** nats |\n"
-        f"| e to it: the **perplexity** | $e^{{{nats}}}$ = **{likelihood.perplexity:.2f}** |"
+        f"| step | |\n|---|---|\n| multiply (chain rule) | {few} = {mantissa:.1f} · $10^{{{power}}}$ |\n|"
+        f" logarithm | ln = {total} |\n| mean, minus: the **loss** | {-likelihood.total:.2f} /"
+        f" {likelihood.tokens} = **{nats}** nats |\n| e to it: the **perplexity** | $e^{{{nats}}}$ ="
+        f" **{likelihood.perplexity:.2f}** |"
     )

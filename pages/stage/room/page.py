@@ -58,13 +58,13 @@ def _said(question: Question, chosen: int | None) -> str:
     if not question.open:
         return f"The question is closed. {_answered(question)}"
     if chosen is None:
-        return "Choose one. No name is kept."
-    return f"You chose “{safe(question.answers[chosen])}”, and may change it until the question is closed."
+        return "Choose one. Your name is not recorded."
+    return f"You chose “{safe(question.answers[chosen])}” and may change it until the question is closed."
 
 
 def _answered(question: Question) -> str:
     total = sum(question.counts)
-    return f"{total:,} answered." if total != 1 else "One answered."
+    return f"{total:,} people answered." if total != 1 else "One person answered."
 
 
 with st.container(key="room_page"):

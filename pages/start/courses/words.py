@@ -2,7 +2,7 @@
 
 TITLE = "Courses"
 QUESTION = "Would you like a guided tour?"
-NONE = "There is no course here: put one into the folder `scenes`, as docs/teaching.md says."
+NONE = "There is no course here. Put one into the folder `scenes`; docs/teaching.md explains how."
 
 
 def facts(minutes: int, scenes: int, audience: str) -> str:
@@ -12,7 +12,7 @@ def facts(minutes: int, scenes: int, audience: str) -> str:
 
 def lacks(models: list[str]) -> str:
     """Names the models of a course that are not installed."""
-    return f"Some of its scenes show {' and '.join(models)}, not installed here: another model stands in."
+    return f"Some scenes show {' and '.join(models)}, not installed here; they use another model instead."
 
 
 def answer(minutes: list[int]) -> str:
@@ -22,6 +22,7 @@ def answer(minutes: list[int]) -> str:
         f"{min(minutes)} minutes" if len(set(minutes)) == 1 else f"{min(minutes)} to {max(minutes)} minutes"
     )
     return (
-        f"**{how_many}, {long}.** Scene after scene on the pages themselves, with a bar at the bottom that"
-        " says what to look at. Every control still works; → and ←, or a presenter's clicker, go on and back."
+        f"**{how_many}, {long}.** Scene by scene through the app's own pages, with a bar at the bottom that"
+        " says what to look for. Every control still works; → and ←, or a presenter's clicker, move between"
+        " scenes."
     )

@@ -24,9 +24,9 @@ def describe_pair(counted: Ledger) -> dict[str, Part]:
     result["decoder.cross_attention"] = _cross(counted)
     result["decoder.sum_cross_attention"] = Part(
         "residual",
-        "Sum: what was found in the source is added",
+        "Sum: the output of cross-attention is added",
         (),
-        "What cross-attention found in the source is added to the stream: an update, not a replacement.",
+        "The output of cross-attention is added to the stream: an update, not a replacement.",
     )
     norm = result.get("decoder.norm1")
     if norm is not None:
@@ -43,9 +43,9 @@ def describe_pair(counted: Ledger) -> dict[str, Part]:
     return result
 
 
-_SOURCE = "The text that is read, cut into tokens: the encoder sees all of it at once, in both directions."
+_SOURCE = "The source text, cut into tokens. The encoder sees all of it at once, in both directions."
 _TARGET = (
-    "What has been written, after a sign that says: begin. In training it is the right target, shifted by one"
+    "What has been written so far, after a start token. In training it is the correct target, shifted by one"
     " position; in use it is what the model itself wrote."
 )
 _INSIDE = ("attention", "cross_attention", "feedforward", "norm1", "norm_cross", "norm2")
@@ -85,9 +85,8 @@ def _cross(counted: Ledger) -> Part:
     c = counted.config
     every = _held(counted, "decoder", "cross_attention")
     text = (
-        "Each token that is written asks a question (q); keys and values (k, v) are made of the memory: it"
-        " attends to the source, at every position of it. The padding of shorter sources is hidden; nothing"
-        " else."
+        "Queries (q) come from the tokens written so far; keys and values (k, v) come from the memory. So"
+        " each token attends to every position of the source; only the padding of shorter sources is hidden."
     )
     return Part(
         "attention",
@@ -106,8 +105,8 @@ def _memory(counted: Ledger) -> Part:
     assert counted.encoder is not None
     c = counted.encoder
     text = (
-        "The encoder's last vectors, one for each token of the source. They are made once; every block of the"
-        " decoder attends to them, at each step of the writing."
+        "The encoder's output: one vector for each token of the source. They are computed once, and every"
+        " decoder block attends to them at each step."
     )
     shape = dims("S, d", (c.context, c.d_model))
     return Part("attention", "Memory", (shape,), text, (("memory", shape), ("parameters", "0")))

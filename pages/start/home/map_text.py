@@ -103,8 +103,8 @@ def _counted(c: ResolvedConfig, made_of: Parts, name: str) -> tuple[tuple[str, s
 
 def _tokens(c: ResolvedConfig, made_of: Parts) -> Part:
     text = (
-        f"The text, cut into tokens and written as {c.context:,} whole numbers below {c.vocab_size:,}. T is"
-        " the context: all that the model sees at once."
+        f"The text, cut into tokens: {c.context:,} ids, whole numbers below {c.vocab_size:,}. T is the"
+        " context length, all that the model sees at once."
     )
     return Part(
         "embedding",
@@ -123,7 +123,7 @@ def _embedding(c: ResolvedConfig, made_of: Parts) -> Part:
     if c.embedding_scale:
         text += " It is multiplied by √d first."
     if c.token_types:
-        text += f" The row of a table of {c.token_types:,} is added to it, for the text that the token is of."
+        text += f" One of {c.token_types:,} segment embeddings is added, to mark which text the token is in."
     lines = (dims("V, d", (c.vocab_size, c.d_model)), parameters(_count(c, made_of, "embedding")))
     return Part(
         "embedding",
@@ -183,14 +183,14 @@ def _sums(c: ResolvedConfig, made_of: Parts) -> dict[str, Part]:
             "residual",
             "Sum: resid_mid = resid_pre + attn_out",
             (),
-            update.format("What attention found"),
+            update.format("The output of attention"),
             shape,
         ),
         "sum_feedforward": Part(
             "residual",
             "Sum: resid_post = resid_mid + ffn_out",
             (),
-            update.format("What the feed-forward network made"),
+            update.format("The output of the feed-forward network"),
             shape,
         ),
         "sum_both": Part(
@@ -236,11 +236,11 @@ def _norm(c: ResolvedConfig, made_of: Parts, name: str) -> Part | None:
     learned = (
         ", then each of its numbers gets a learned gain" + (" and bias" if c.norm_bias else "")
         if c.norm_gain
-        else ", and nothing here is learned"
+        else ", with no learned parameters"
     )
     where = {
-        "norm_embed": " It stands before the first block, once.",
-        "norm_final": " The last norm sees the sum of everything all blocks wrote.",
+        "norm_embed": " It comes once, before the first block.",
+        "norm_final": " The last norm reads the sum of everything that the blocks added.",
     }.get(name, "")
     count = _count(c, made_of, name)
     title = ("Final " if name == "norm_final" else "") + norm.card.title
@@ -262,7 +262,7 @@ def _attention(c: ResolvedConfig, made_of: Parts) -> Part | None:
     heads += f" · {c.n_kv_heads} KV" if c.n_kv_heads != c.n_heads else ""
     mask = "causal mask" if c.causal else "no mask: all see all"
     sight = (
-        " The mask hides what comes later."
+        " The mask hides all later tokens."
         if c.causal
         else " There is no mask: every token sees every other, before and after it."
     )
@@ -298,7 +298,7 @@ def _unembedding(c: ResolvedConfig, made_of: Parts) -> Part:
             "output",
             "Vectors",
             (dims("T, d", (c.context, c.d_model)),),
-            "There is no output head: the vectors are handed on, to whatever is to be made of them.",
+            "There is no output head: the model returns the vectors, for search or for a classifier.",
             (*_shapes(c, made_of, "norm_final"), ("parameters", "0")),
         )
     tied = c.tie_embeddings
@@ -309,15 +309,15 @@ def _unembedding(c: ResolvedConfig, made_of: Parts) -> Part:
     if not c.causal:
         text = (
             f"Each token's vector is compared with all {c.vocab_size:,} rows of a table: one score (logit)"
-            " for every token that could stand there."
+            " for every token of the vocabulary."
         )
     if not made_of.output(c).linear:
         text = f"An extra layer transforms each vector once more. {text}"
     saved = c.vocab_size * c.d_model
     text += (
-        f" It is the embedding's own table, which saves {saved:,} parameters."
+        f" It is the embedding table, used again, which saves {saved:,} parameters."
         if tied
-        else " This table is not the embedding's."
+        else " It is a separate table, not the embedding table."
     )
     lines = (
         dims("d, V", (c.d_model, c.vocab_size)),

@@ -26,16 +26,19 @@ SAY = {
         "Token “{word}”",
         "Number {id} of the {vocab} in the vocabulary; position {place} of the text.",
     ),
-    "earlier": ("{count} earlier tokens", "They are read like the others; only the last {shown} are drawn."),
+    "earlier": (
+        "{count} earlier tokens",
+        "The model reads them like the others; only the last {shown} tokens are drawn.",
+    ),
     "embedding": (
         "“{word}” as a vector",
-        "Its row of the table: {d_model} numbers. Each stripe is the mean of {pooled} of them: blue is"
-        " negative, orange positive.",
+        "Its row of the embedding table: {d_model} numbers. Each stripe is the mean of {pooled} of them; blue"
+        " is negative, orange positive.",
     ),
     "stream": (
         "“{word}” after block {block}",
-        "The lane's {d_model} numbers, {pooled} to a stripe. Stopped here, the model would say “{guess}” with"
-        " {chance}.",
+        "The lane's {d_model} numbers, {pooled} to a stripe. Stopped here, the model would predict “{guess}”"
+        " with {chance}.",
     ),
     "unheard": (
         "“{word}” after block {block}",
@@ -43,7 +46,7 @@ SAY = {
     ),
     "head": (
         "Head {block}.{head}",
-        "From “{query}” it looks most at “{key}”: {weight} of its weight.",
+        "From “{query}” it attends most to “{key}”: {weight} of its weight.",
     ),
     "attn_out": (
         "What attention adds to “{word}”",
@@ -51,11 +54,12 @@ SAY = {
     ),
     "middle": (
         "“{word}” inside block {block}",
-        "The lane after attention has added to it, before the neurons.",
+        "The lane after attention has added to it, before the feed-forward network.",
     ),
     "neuron": (
         "Neuron {neuron} of block {block}",
-        "At “{word}” it is {value}: number {rank} of {d_ff} by size. The bars are the {count} most active.",
+        "Its activation at “{word}” is {value}, number {rank} of {d_ff} by size. The bars show the {count}"
+        " largest.",
     ),
     "ffn_out": (
         "What the neurons add to “{word}”",
@@ -63,44 +67,46 @@ SAY = {
     ),
     "entered": (
         "“{word}” enters the blocks",
-        "The token's vector and its position's, added: {d_model} numbers of size {size}.",
+        "The sum of the token's vector and its position's: {d_model} numbers of size {size}.",
     ),
     "norm_embed": (
         "“{word}” enters the blocks",
-        "The token's vector and what was added to it, normalised once: {d_model} numbers of size {size}.",
+        "The sum of the token's vector and what was added to it, normalised: {d_model} numbers of size"
+        " {size}.",
     ),
     "pos_embed": (
         "Position {place} as a vector",
-        "{d_model} numbers of size {size}, added to the token's own, which have {own}.",
+        "{d_model} numbers of size {size}, added to the token's own, of size {own}.",
     ),
     "turned": (
-        "Position {place} as a turn",
-        "In every head queries and keys are turned: at “{word}” the fastest pair of their numbers by {fast}°,"
-        " the slowest by {slow}°.",
+        "Position {place} as a rotation",
+        "Every head rotates its queries and keys. At “{word}”, the fastest pair of their numbers rotates by"
+        " {fast}°, the slowest by {slow}°.",
     ),
     "added": (
-        "Distance, as head {head} counts it",
-        "At “{word}” it adds {near} to the score of the token before and {far} to that of the first.",
+        "Distance in head {head}",
+        "At “{word}” it adds {near} to the score of the previous token and {far} to the first token's.",
     ),
     "norm": (
         "{norm} of block {block}",
-        "“{word}” comes in with size {before} and leaves with {after}: the root mean square of its {d_model}"
-        " numbers.",
+        "“{word}” enters with size {before} and leaves with size {after}: the root mean square of its"
+        " {d_model} numbers.",
     ),
     "norm_final": (
         "{norm}",
-        "After all blocks “{word}” has size {before}; for the output it is made {after}, the root mean square"
-        " of its {d_model} numbers.",
+        "After all blocks, “{word}” has size {before}; the norm makes it {after} for the output. Size is the"
+        " root mean square of its {d_model} numbers.",
     ),
-    "block": ("Block {block}", "Click to open it here: its heads, its neurons, what they add."),
+    "block": ("Block {block}", "Click to open it: its heads, its neurons, and what they add."),
     "opened": (
         "Block {block}, open",
-        "{heads} heads carry numbers from lane to lane, {d_ff} neurons work on each. “{word}” came in with"
+        "{heads} heads carry numbers from lane to lane, {d_ff} neurons work on each. “{word}” enters with"
         " size {before} and leaves with {after}.",
     ),
     "guess": (
         "After “{word}”, stopped after {where}",
-        "Logit lens: final norm and unembedding, applied at this depth: “{guess}” {chance}, then {others}.",
+        "Logit lens, the final norm and unembedding applied at this depth: “{guess}” {chance}, then"
+        " {others}.",
     ),
     "bar": ("“{word}” could be next", "{chance} at temperature {temperature}; its score (logit) is {logit}."),
 }
@@ -117,7 +123,7 @@ PANEL = {
     "top_k": "Top-k",
     "all": "all",
     "write": "Write",
-    "on": "Write on and on",
+    "on": "Keep writing",
     "look": "Look inside",
     "tokens": "token",
     "embed": "vector",
@@ -126,21 +132,21 @@ PANEL = {
     "training": "Training",
     "invite": "From noise to Shakespeare",
     "time": "Training time: the step whose model is shown",
-    "models": "{count} moments of one training: drag",
+    "models": "{count} snapshots of one run: drag",
     "back": "Back to {title}",
-    "would": "would say",
+    "would": "would predict",
     "open": "block {block}: {heads} heads, {neurons} neurons",
     "earlier": "… {count} earlier",
     "others": "{count} others",
     "writes": "Your text",
-    "silent": "This model gives vectors: it writes nothing.",
-    "filler": "This model fills gaps and does not write on.",
-    "wrote": "Drawn: “{word}”, which had {chance}.",
+    "silent": "This model outputs vectors and writes no text.",
+    "filler": "This model fills gaps and cannot continue a text.",
+    "wrote": "Drawn: “{word}”, probability {chance}.",
     "summary": "{title} read {count} tokens. Stopped after {where}, at temperature {temperature} and top-k"
-    " {top_k}, likeliest next: {guesses}. Open: block {block}, head {head}, from “{word}”.",
+    " {top_k}, most likely next: {guesses}. Open: block {block}, head {head}, from “{word}”.",
     "at_step": "{title}, at step {step},",
-    "map": "The text on its way through the model. Arrows move, Page Up and Page Down open blocks, Enter"
-    " leads on.",
+    "map": "The text on its way through the model. Arrow keys move, Page Up and Page Down open blocks, Enter"
+    " opens a block, or the page about a part.",
 }
 
 
@@ -148,17 +154,18 @@ PANEL = {
 SAY_OF_GAPS = SAY | {
     "guess": (
         "At “{word}”, stopped after {where}",
-        "Logit lens: final norm and unembedding, applied at this depth: “{guess}” {chance}, then {others}.",
+        "Logit lens, the final norm and unembedding applied at this depth: “{guess}” {chance}, then"
+        " {others}.",
     ),
     "bar": (
-        "“{word}” could stand there",
+        "“{word}” at this position",
         "{chance} at temperature {temperature}; its score (logit) is {logit}.",
     ),
 }
 PANEL_OF_GAPS = PANEL | {
     "says": "token here",
     "summary": "{title} read {count} tokens. Stopped after {where}, at temperature {temperature} and top-k"
-    " {top_k}, likeliest in the last gap, or at the end: {guesses}. Open: block {block}, head {head}, from"
+    " {top_k}, most likely in the last gap, or at the end: {guesses}. Open: block {block}, head {head}, from"
     " “{word}”.",
 }
 
@@ -167,7 +174,7 @@ def forgotten(count: int, limit: int, context: int) -> str:
     """Describes a text that has grown beyond the context."""
     room = "This model's context is" if limit == context else "This page has room for"
     return (
-        f"{room} {limit} tokens. Whenever they are full, the older half is forgotten: {count:,}"
+        f"{room} {limit} tokens. Whenever it is full, the older half is dropped: {count:,}"
         f" token{'' if count == 1 else 's'} of this text so far."
     )
 
@@ -180,62 +187,62 @@ def answer(
     """
     end = safe(read if len(read) <= 40 else f"…{read[-40:]}")
     where = "After" if causal else "In the last gap of" if gap else "At the end of"
-    text = f"{where} “{end}” it says **“{safe(word)}” with {chance:.0%}**"
+    text = f"{where} “{end}” it predicts **“{safe(word)}” with {chance:.0%}**"
     if settled == 0:
-        return f"{text}, and already the embedding alone would say so."
-    return f"{text}; before block {settled - 1} it was “{safe(before)}”."
+        return f"{text}, and so would the embedding alone."
+    return f"{text}; before block {settled - 1} its top guess was “{safe(before)}”."
 
 
 def vectors(tokens: int, width: int) -> str:
     """Describes a model without an output head."""
-    return f"This model makes no guess: **{tokens} tokens become {tokens} vectors of {width:,} numbers**."
+    return f"This model predicts nothing: **{tokens} tokens become {tokens} vectors of {width:,} numbers**."
 
 
 LIVING = Words(
     see=(
-        "Each token of the text is a lane. Its vector runs through the blocks as a strip: every stripe is"
-        " the mean of neighbouring numbers of it. In the open block the heads carry numbers from lane to"
-        " lane, and the neurons work on each lane by itself."
+        "Each token of the text is a lane. Its vector runs through the blocks as a strip; each stripe is the"
+        " mean of a few neighbouring numbers. In the open block, the heads carry numbers from lane to lane,"
+        " and the neurons work on each lane separately."
     ),
     why=(
-        "This is all of it: a vector for each token, and blocks that add to it. What comes out at the right"
-        " is a probability for every token of the vocabulary, computed from the last lane."
+        "That is the whole model: a vector for each token, and blocks that add to it. On the right comes out"
+        " a probability for every token of the vocabulary, computed from the last lane."
     ),
     attempt=(
-        "Type a sentence of yours and press *Write*. Pull the temperature. Point at a head to see who looks"
-        " at whom, and stop the model after an earlier block."
+        "Type a sentence of your own and press *Write*. Change the temperature. Point at a head to see which"
+        " tokens attend to which, and stop the model after an earlier block."
     ),
 )
 
 FILLING = Words(
     see=(
-        "Each token of the text is a lane, and every lane attends to all others: before it and behind it. At"
-        " the right stands what the model would put there; where the text has it, it says what it sees."
+        "Each token of the text is a lane, and every lane attends to all lanes, before it and after it. On"
+        " the right is the model's prediction for each position; where the text is known, it can simply copy"
+        " it."
     ),
     why=(
-        "A model that fills gaps reads both sides of one, which is what it is good for: to understand a text"
-        " that is there. It cannot write on: the other side of the next token is not there yet."
+        "A model that fills gaps reads the text on both sides, which makes it good at analysing a finished"
+        " text. It was not trained to continue one: after the next token there is no text to read yet."
     ),
     attempt=(
-        "Put an underscore for any character of the text. Take characters away around the gap and see how"
-        " the guess"
-        " goes. Point at a head: it looks to the right as well."
+        "Replace any character of the text with an underscore. Delete characters around the gap and see how"
+        " the prediction changes. Point at a head: it attends to the right as well."
     ),
 )
 
 MAP = Words(
     see=(
         "The grey band is the **residual stream**: a vector of numbers for each token, carried from the input"
-        " to the output. Every sublayer reads from it and adds an update to it, and the block in the middle"
-        " is repeated until the stream is full of meaning."
+        " to the output. Every sublayer reads from it and adds an update to it. The block in the middle is"
+        " repeated, with different weights each time."
     ),
     why=(
-        "The way in and the way out are simple tables. All the work is done by one block, copied: to make a"
-        " model more able, you add more of the same."
+        "The input and the output are simple tables. All the work in between is done by one kind of block,"
+        " repeated with different weights: a larger model has more and wider blocks."
     ),
     attempt=(
-        "Choose GPT-2, then LLaMA-2 70B: the drawing hardly changes, the numbers do. Then choose BERT, and"
-        " look for what became of the mask and the norms."
+        "Choose GPT-2, then LLaMA-2 70B: the drawing hardly changes, but the numbers do. Then choose BERT,"
+        " and see what became of the mask and the norms."
     ),
 )
 
@@ -243,7 +250,7 @@ MAP = Words(
 def about(preset: Preset, ledger: Ledger) -> str:
     """Returns the preset in a line (Markdown)."""
     beyond = beyond_the_map(ledger) if ledger.encoder is None else 0
-    outside = f" {beyond:,} of them are outside this map." if beyond else ""
+    outside = f" {beyond:,} of them are not on this map." if beyond else ""
     blocks = f"{ledger.config.n_layers}"
     if ledger.encoder is not None:
         blocks = f"{ledger.encoder.n_layers} + {blocks}"

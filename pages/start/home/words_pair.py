@@ -40,8 +40,8 @@ def lines(wrote: WrittenTarget, step: int, vocabulary: Sequence[str]) -> dict[st
     return {
         "encoder.tokens": (joined(wrote.source[:-1], words), f"{source} tokens, all at once"),
         "encoder.attention": (f"{source} × {source} weights", "all see all"),
-        "memory": (f"{source} vectors × {wrote.width}", "made once, kept"),
-        "decoder.tokens": (joined(read[1:], words) or "nothing yet", f"{len(read)} with the sign to begin"),
+        "memory": (f"{source} vectors × {wrote.width}", "computed once"),
+        "decoder.tokens": (joined(read[1:], words) or "nothing yet", f"{len(read)} with the start token"),
         "decoder.attention": (f"the last sees {len(read)}", "back only"),
         "decoder.cross_attention": (
             f"attends to “{shown(wrote.source[place[0]])}”",
@@ -61,19 +61,19 @@ def step(wrote: WrittenTarget, at: int) -> str:
     """Says what this step writes, and where it attended (Markdown)."""
     place, weight = wrote.most_attended(at)
     sure = wrote.probabilities[at].max()
-    over = "" if wrote.written[at] != "<end>" else ", the sign that it is done"
+    over = "" if wrote.written[at] != "<end>" else ", the end token"
     text = (" " if of_words(wrote) else "").join(wrote.source[:-1])
     return (
         f"It reads “{safe(text)}” and writes “**{safe(wrote.text)}**”. Step {at + 1} of {len(wrote.written)}"
-        f" writes **“{safe(shown(wrote.written[at]))}”**{over}, with **{sure:.0%}**, and"
-        f" looks most at “{safe(shown(wrote.source[place]))}”: {weight:.0%} of all heads' weight."
+        f" writes **“{safe(shown(wrote.written[at]))}”**{over}, with **{sure:.0%}**, and attends most to"
+        f" “{safe(shown(wrote.source[place]))}”: {weight:.0%} of all heads' weight."
     )
 
 
 def alt(wrote: WrittenTarget, at: int) -> str:
     return (
         f"Map of an encoder-decoder at step {at + 1} of {len(wrote.written)}: the source goes through the"
-        " encoder and becomes the memory, which the decoder's cross-attention attends to while it writes."
+        " encoder and becomes the memory, to which the decoder attends while it writes."
     )
 
 
@@ -81,23 +81,24 @@ def drawn(preset: Preset, counted: Ledger) -> str:
     """Returns a published one's map in words."""
     assert counted.encoder is not None
     return (
-        f"Map of an encoder-decoder, {preset.title}: {counted.encoder.n_layers} blocks that read,"
-        f" {counted.config.n_layers} that write, and the memory between them; {counted.total:,} parameters."
+        f"Map of an encoder-decoder, {preset.title}: {counted.encoder.n_layers} encoder blocks,"
+        f" {counted.config.n_layers} decoder blocks, and the memory between them; {counted.total:,}"
+        " parameters."
     )
 
 
 RUNNING = Words(
     see=(
         "Two residual streams. Above, the source goes through the encoder, all of it at once; its output is"
-        " the memory. Below, the decoder writes: at each step it looks back at its own text, and across at"
+        " the memory. Below, the decoder writes: at each step it attends back to its own text, and across to"
         " the memory."
     ),
     why=(
-        "Who reads may look both ways; who writes must not see ahead. Two stacks let one model do both, and"
-        " cross-attention is the only way from one to the other."
+        "A reader may look both ways; a writer must not see ahead. Two stacks let one model do both, and"
+        " cross-attention is the only path between them."
     ),
     attempt=(
-        "Move the step and see where the writing looks. Type a source of yours at the top right. Click a"
-        " part: it leads to the page about it."
+        "Move the step and see what the decoder attends to. Type a source of your own at the top right. Click"
+        " a part to open the page about it."
     ),
 )

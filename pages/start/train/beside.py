@@ -45,13 +45,13 @@ def laid_over(view: RunView) -> list[RunView]:
     _begin(view, mine, list(found))
     # Streamlit's own: who knows a run's id may watch it, so ids are written into the link by hand, below.
     chosen = st.multiselect(
-        "Laid over the chart",
+        "Overlaid runs",
         list(found),
         format_func=lambda run: _said(found[run]) if run in found else run,
         key="overlaid",
         persist_state="session",
         label_visibility="collapsed",
-        placeholder="Lay an earlier run over the chart",
+        placeholder="Overlay an earlier run on the chart",
         max_selections=MOST,
     )
     written = ",".join(chosen) or NONE

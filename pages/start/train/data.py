@@ -29,8 +29,8 @@ from ui.text.markdown import safe
 
 SOURCES = ("shakespeare", "python", "paste", "upload", "task", "pairs")
 OWN = ("paste", "upload")
-LEARNING = "Learning the tokens of the text"
-FIRST = "The tokens of this text have to be learned first."
+LEARNING = "Training the tokenizer on the text"
+FIRST = "The tokenizer has to be trained on this text first."
 EXCERPT = 280  # characters
 
 
@@ -54,8 +54,8 @@ def data_group(profile: Profile) -> Data:
     """
     with st.expander("Data", icon=":material/menu_book:"):
         hint = (
-            "Tiny Shakespeare, the Python manual, your own text, pasted or uploaded (UTF-8), or problems with"
-            " answers that can be checked; or pairs, a source with its target or a line with its speaker."
+            "Tiny Shakespeare, the Python manual, your own text (pasted or uploaded as UTF-8), problems with"
+            " answers that can be checked, or pairs: a source with its target, or a line with its speaker."
         )
         source = widgets.select(
             "Text", SOURCES, "data", hint=hint, width="stretch", wrap=True, on_change=_settle_chosen
@@ -183,8 +183,8 @@ def _fetch_shakespeare() -> str:
     after a while.
     """
     missing = (
-        "Tiny Shakespeare is not on this machine and could not be downloaded, so the Python manual is"
-        " used: it needs no network."
+        "Tiny Shakespeare is not on this machine and could not be downloaded, so the Python manual is used:"
+        " it needs no network."
     )
     if failed := session.refusals():
         return missing
@@ -302,8 +302,8 @@ def _describe(corpus: Corpus) -> None:
         return
     what, short = ("bytes", "") if corpus.kind == "byte" else ("tokens", _fewer(corpus))
     st.markdown(
-        f"**{corpus.characters:,}** characters are **{len(corpus.train) + len(corpus.validation):,}** {what},"
-        f" **{corpus.characters_per_token:.2f}** characters in each, out of a vocabulary of"
+        f"**{corpus.characters:,}** characters make **{len(corpus.train) + len(corpus.validation):,}** {what}"
+        f" of **{corpus.characters_per_token:.2f}** characters on average, from a vocabulary of"
         f" **{corpus.vocab_size:,}**{short}. {split}"
     )
     st.caption("The beginning, with a bar between tokens:")
@@ -319,9 +319,7 @@ def _counts(corpus: Corpus) -> tuple[int, int]:
 def _fewer(corpus: Corpus) -> str:
     """Said where a text had no more pairs to merge than these."""
     asked = bpe_size(corpus.cut) or 0
-    return (
-        f" (asked for {asked:,}: no further pairs are left in this text)" if corpus.vocab_size < asked else ""
-    )
+    return f" ({asked:,} requested, but this text has no more pairs)" if corpus.vocab_size < asked else ""
 
 
 def _cut_text(corpus: Corpus) -> str:

@@ -162,8 +162,8 @@ def _loss_words(view: RunView, unit: curve_points.Unit) -> str:
     first, last = view.history.evaluations[0], view.history.evaluations[-1]
     if unit == "nats":
         course = (
-            f"from {first.validation_loss:.2f} to {last.validation_loss:.2f} nats per"
-            f" {noun_of(view.spec)} after step {last.step}"
+            f"from {first.validation_loss:.2f} to {last.validation_loss:.2f} nats per {noun_of(view.spec)}"
+            f" after step {last.step}"
         )
     else:
         course = (
@@ -185,14 +185,14 @@ def numbers(view: RunView) -> None:
     ]
     if view.spec.train.objective == "masked":
         help_bits.append(
-            "But for the masked objective compare within one tokenizer: hiding a longer token hides more at"
-            " once."
+            "With the masked objective, compare only within one tokenizer: hiding a longer token hides more"
+            " at once."
         )
     with st.grid("auto", min_column_width=135):
         st.metric(
             "Validation loss",
             number(loss, ".3f"),
-            help=f"Nats per {word} on text that the model does not train on.",
+            help=f"Nats per {word} on held-out text.",
         )
         st.metric(
             "Perplexity",

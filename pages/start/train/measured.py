@@ -59,7 +59,7 @@ def _batch(view: RunView) -> None:
     corpus, spec = corpus_of(view.spec), view.spec
     if corpus is None:
         return
-    st.markdown("**What it is fed**")
+    st.markdown("**Inputs and targets**")
     try:
         batch = shifted_batch(corpus, spec.model, spec.train, max(view.step, 1), parts=parts_of(spec.parts))
     except GlassformerError as error:
@@ -90,7 +90,7 @@ def _small_charts(view: RunView, mark: str) -> None:
     with left:
         st.markdown(
             f"**Gradient norm** {latest_norm}",
-            help="The length of the gradient over all parameters, before clipping. Logarithmic.",
+            help="The norm of the gradient over all parameters, before clipping, on a logarithmic axis.",
         )
         plot(
             curves.small_curve(
@@ -101,7 +101,7 @@ def _small_charts(view: RunView, mark: str) -> None:
             height=170,
         )
     with right:
-        st.markdown(f"**Learning rate** {latest_rate}", help="AdamW's, after schedule and warm-up.")
+        st.markdown(f"**Learning rate** {latest_rate}", help="The rate of AdamW, after warm-up and schedule.")
         plot(
             curves.small_curve(
                 h.steps[some], h.learning_rates[some], title="learning rate", shade="run0", end=total

@@ -79,7 +79,7 @@ def _reached(metrics: dict[str, Any]) -> str:
     if not plausible:
         return ""
     quick = isinstance(last, dict) and last.get("complete") is False
-    return f", validation loss {loss:.3f}" + (" (of a quick look)" if quick else "")
+    return f", validation loss {loss:.3f}" + (" (from a quick look)" if quick else "")
 
 
 def _cut_into(tokenizer: Tokenizer) -> str:
@@ -87,7 +87,7 @@ def _cut_into(tokenizer: Tokenizer) -> str:
         return (
             f"vocabulary of {tokenizer.vocab_size:,} tokens (BPE)"
             if tokenizer.merges
-            else "its tokens are bytes"
+            else "with bytes as tokens"
         )
     return f"alphabet of {tokenizer.vocab_size:,} characters"
 
@@ -105,12 +105,11 @@ def _settings(checkpoint: Checkpoint) -> dict[str, Any]:
 def _show(checkpoint: Checkpoint) -> None:
     parameters = parameter_formula(checkpoint.config, checkpoint.model.parts)
     st.markdown(
-        f"A whole model: **{parameters:,}** parameters, {checkpoint.config.n_layers} layers,"
-        f" width {checkpoint.config.d_model},"
-        f" {_cut_into(checkpoint.tokenizer)}{_reached(checkpoint.metrics)}."
+        f"A complete model: **{parameters:,}** parameters, {checkpoint.config.n_layers} layers, width"
+        f" {checkpoint.config.d_model}, {_cut_into(checkpoint.tokenizer)}{_reached(checkpoint.metrics)}."
     )
     st.button(
-        "Put its settings into the controls",
+        "Copy its settings into the controls",
         icon=":material/tune:",
         on_click=fill,
         args=(_settings(checkpoint),),

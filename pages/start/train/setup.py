@@ -144,12 +144,12 @@ def summary(chosen: Setup, last: RunView | None) -> None:
     parameters = chosen.spec.parameters
     read = f" (about {tokens * per_token:,.0f} characters)" if what == "token" else ""
     st.markdown(
-        f"**{parameters:,}** parameters, vocabulary of **{model.vocab_size:,}** {what}s  \n"
-        f"**{tokens:,}** tokens a step{read}, {train.steps:,} steps  \n"
+        f"**{parameters:,}** parameters, vocabulary of **{model.vocab_size:,}** {what}s  \n**{tokens:,}**"
+        f" tokens per step{read}, {train.steps:,} steps  \n"
         + (
             f"about **{guess.words}** :gray[(estimated {guess.source})]"
             if guess
-            else ":gray[How long it takes is known after a first run.]"
+            else ":gray[The first run will show how long it takes.]"
         )
     )
 

@@ -34,7 +34,7 @@ def buttons(view: RunView, other: RunView | None, mine: bool) -> None:
         going = mine and view.status == "running"
         _button("pause", "Pause", "pause", going, act_on_all, manager.pause, both, owner)
     else:
-        more = "Goes on from the last snapshot, for as many steps as More steps (under Options) says."
+        more = "Continues from the last snapshot for as many steps as More steps (under Options) says."
         help = more if room(view) else full(view)
         _button("extend", "Continue", "fast_forward", mine and further(view) > 0, _extend, view, help=help)
     if view.active or len(both) > 1:
@@ -146,8 +146,8 @@ def options(view: RunView, mine: bool) -> DeltaGenerator:
             args=(run, rate_key),
             persist_state="session",
             help=(
-                "A new peak from the next step on, also when an ended run is continued; Muon's rate moves in"
-                " proportion. It is marked on the curve and in the run's name."
+                "A new peak from the next step on, also when a finished run is continued; Muon's rate changes"
+                " in proportion. The change is marked on the curve and in the run's name."
             ),
         )
         if view.active:

@@ -20,8 +20,8 @@ from ui.status import duration_exact
 COLUMNS = {
     "best validation loss": st.column_config.NumberColumn(
         help=(
-            "On the whole validation split, which is read at the end. Nats per token: comparable between"
-            " runs with the same tokenizer."
+            "On the whole validation split, which is read at the end. Nats per token: comparable between runs"
+            " with the same tokenizer."
         ),
         format="%.3f",
     ),
@@ -30,7 +30,7 @@ COLUMNS = {
     ),
     "best quick look": st.column_config.NumberColumn(
         help=(
-            "The lowest loss while it trained, on a part of the validation split, the same each time. That"
+            "The lowest loss during training, on a part of the validation split, the same each time. That"
             " part may be easier or harder than the whole: compare it with other quick looks only."
         ),
         format="%.3f",
@@ -44,7 +44,7 @@ def runs_table() -> None:
     views = session.manager().runs(session.owner())
     if not views:
         return
-    with st.expander("All runs: what they changed, what they reached", icon=":material/table_rows:"):
+    with st.expander("All runs: what each changed, and what it reached", icon=":material/table_rows:"):
         _drawer(views)
 
 
@@ -55,11 +55,11 @@ def _drawer(views: list[RunView]) -> None:
     _forget_removed(names)
     _follow_shown(names)
     chosen = st.selectbox(
-        "Take one of them",
+        "Choose a run",
         ids,
         format_func=lambda run: names.get(run, run),
         key="run_in_hand",
-        help="The buttons below are about this one.",
+        help="The buttons below act on this run.",
     )
     view = next((view for view in views if view.id == chosen), None)
     if view is not None:
@@ -117,7 +117,7 @@ def table(views: list[RunView]) -> pd.DataFrame:
         rows.append(
             {
                 "run": view.name,
-                "different from the one before": with_hand(
+                "changed from the run before": with_hand(
                     difference(before.spec if before else None, view.spec), view.changes
                 ),
                 "best validation loss": best.validation_loss if best else None,
@@ -177,7 +177,7 @@ def _actions(view: RunView) -> None:
             on_click=_remove,
             args=(run,),
             key="remove_run",
-            help="Ends it if it runs, and deletes its files.",
+            help="Stops the run if it is active, and deletes its files.",
         )
         st.download_button(
             "Curve",

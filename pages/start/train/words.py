@@ -14,7 +14,7 @@ HARDLY = "They hardly differ: another seed could reverse the order."
 IN_BITS = "These runs cut the text into different tokens, so their losses are drawn in bits per character."
 GONE = (
     "The run in this link is not on this server: it was removed, or the server was restarted, or the link is"
-    " not whole. **Train** starts the recipe that the link describes."
+    " incomplete. **Train** starts the recipe that the link describes."
 )
 STRANGER = (
     "This run belongs to another browser: you can watch it, but only that browser can control it. You can"
@@ -25,8 +25,8 @@ STRANGER = (
 def before(vocabulary: int, loss: float, noun: str, steps: int) -> str:
     """Returns the sentence before the first run."""
     return (
-        f"Before it learns, it guesses among **{vocabulary:,}** {noun}s: a loss of {loss:.2f} nats. Press"
-        f" **Train** and watch {steps:,} steps change that."
+        f"Untrained, it guesses among **{vocabulary:,}** {noun}s: a loss of {loss:.2f} nats. Press **Train**"
+        f" and watch {steps:,} steps change that."
     )
 
 
@@ -34,10 +34,10 @@ def both(done: str) -> str:
     """Says what Train both does. `done`: the run that has trained the unchanged recipe already, if any."""
     if done:
         return (
-            f"Your recipe has been trained already ({done}): only the same with this one thing changed is"
-            " trained now, and shown beside it."
+            f"Your recipe has been trained already ({done}). This trains only the version with this one"
+            " change, and shows it beside that run."
         )
-    return "Your recipe, and the same with this one thing changed, side by side: two runs."
+    return "Trains two runs side by side: your recipe, and the same recipe with this one change."
 
 
 def in_short(parameters: int, steps: int, long: str) -> str:
@@ -53,19 +53,19 @@ def of_which(name: str) -> str:
 
 def starting(noun: str) -> str:
     """Describes a run that has not been looked at yet."""
-    return f"It is about to begin: step **0**, and it knows nothing of any {noun}."
+    return f"Training is about to begin: at step **0**, every {noun} is a random guess."
 
 
 def after(step: int, loss: float, bits: str, noun: str, vocabulary: int) -> str:
     """Describes a run as last validated."""
     if step == 0:
         return (
-            f"Before the first step: **{nats(loss, noun)}**. It knows nothing of the {vocabulary:,}"
-            " that there are."
+            f"Before the first step: **{nats(loss, noun)}**. So far it can only guess among {vocabulary:,}"
+            f" {noun}s."
         )
     return (
-        f"After **{step:,}** steps: **{nats(loss, noun)}** instead of {vocabulary:,}, on text that it"
-        f" never read ({bits} bits per character)."
+        f"After **{step:,}** steps: **{nats(loss, noun)}** on held-out text ({bits} bits per character); a"
+        f" uniform guess has perplexity {vocabulary:,}."
     )
 
 
@@ -87,11 +87,11 @@ def verdict(comparison: Comparison, leaks: bool, noun: str) -> str:
     """Says what the difference of two runs means."""
     if leaks and comparison.difference < -CLEAR:
         return (
-            f"That is no success: without the mask it sees the {noun} that it should guess. Left to write"
-            " alone, it has nothing to copy."
+            f"That is no success: without the mask it sees the {noun} that it should predict. When it writes,"
+            " it has nothing to copy."
         )
     if leaks:
-        return f"Without the mask it could copy the next {noun}, but has not found out yet."
+        return f"Without the mask it could copy the next {noun}, but it has not learned to yet."
     if abs(comparison.difference) < CLEAR:
         return HARDLY
     worse = "worse" if comparison.difference > 0 else "better"
@@ -101,32 +101,35 @@ def verdict(comparison: Comparison, leaks: bool, noun: str) -> str:
 def pair_waits(first: str, second: str) -> str:
     """Returns the sentence before both have been validated at the same step."""
     return (
-        f"{safe(first)} and {safe(second)} train side by side: compared as soon as both are past step **0**."
+        f"{safe(first)} and {safe(second)} train side by side; they are compared once both are past step"
+        " **0**."
     )
 
 
 def changed_by_hand(name: str, changes: str) -> str:
     """Describes a run whose curve is not of its settings alone."""
-    return f"**{safe(name)}** was changed by hand ({changes}): its curve is not that of its settings alone."
+    return (
+        f"**{safe(name)}** was changed by hand ({changes}), so its settings alone do not explain its curve."
+    )
 
 
 def batch(batch: ShiftedBatch, noun: str) -> str:
     """Describes the batch of one step."""
     return (
-        f"Step {batch.step:,} reads **{batch.rows}** windows of **{batch.places}** {noun}s. Each starts at"
-        f" random below **{batch.bound:,}** (= {batch.tokens:,} − {batch.places}, so that the last target"
-        f" exists). y[i, t] = x[i, t + 1] holds for **{batch.shifted:,}** of {batch.pairs:,} pairs."
+        f"Step {batch.step:,} reads **{batch.rows}** windows of **{batch.places}** {noun}s. Each starts at a"
+        f" random position below **{batch.bound:,}** (= {batch.tokens:,} − {batch.places}, so that the last"
+        f" target exists). y[i, t] = x[i, t + 1] holds for **{batch.shifted:,}** of {batch.pairs:,} pairs."
     )
 
 
 def likelihood(mean: MeanLoss, noun: str) -> str:
     """Leads from the probability of a text to the loss, and on to perplexity."""
     return (
-        f"A text is as likely as its {noun}s, each after those before it: "
+        f"By the chain rule, a text's probability is the product over its {noun}s, each given those before: "
         r"$p(x) = \prod_t p(x_t \mid x_{<t})$, so $\;-\tfrac{1}{T}\ln p(x) = -\tfrac{1}{T}\sum_t \ln"
         r" p(x_t \mid x_{<t})$ is the loss."
-        f"\n\nHere the loss is {mean.nats:.3f}. So the {noun} that came had a probability of"
-        f" $e^{{-{mean.nats:.3f}}}$ = **{mean.mean_probability:.3f}** (a geometric mean), the perplexity is"
+        f"\n\nHere the loss is {mean.nats:.3f}. So, on (geometric) average, the {noun} that came had"
+        f" probability $e^{{-{mean.nats:.3f}}}$ = **{mean.mean_probability:.3f}**. The perplexity is"
         f" $e^{{{mean.nats:.3f}}}$ = **{perplexity(mean.nats):,.2f}**, and {mean.tokens:,} such {noun}s in"
-        f" a row have $10^{{{mean.power_of_ten:,.0f}}}$."
+        f" a row have probability $10^{{{mean.power_of_ten:,.0f}}}$."
     )

@@ -17,17 +17,17 @@ READS = "**What it reads**: some windows repeat their beginning (│)"
 def before(share: float, guess: float, steps: int) -> str:
     """Returns the sentence before the first run."""
     return (
-        f"**{share:.0%}** of the windows repeat their own beginning. Before it learns, a character that comes"
-        f" again costs as much as a new one: {guess:.2f} nats. Press **Train**, and see when in {steps:,}"
-        " steps that changes."
+        f"**{share:.0%}** of the windows repeat their own beginning. Before training, a character that comes"
+        f" again costs as much as a new one: {guess:.2f} nats. Press **Train** and see when that changes"
+        f" within {steps:,} steps."
     )
 
 
 def went(model: ModelConfig, train: TrainConfig) -> str:
     """Returns the heading above the training that comes with the app."""
     return (
-        f"**How it went once**, stored: {model.n_layers} layers, {model.d_model} wide, {train.repeat:.0%} of"
-        f" the windows repeated, seed {train.seed}, {train.steps:,} steps"
+        f"**A stored run**: {model.n_layers} layers, width {model.d_model}, {train.repeat:.0%} of the windows"
+        f" repeated, seed {train.seed}, {train.steps:,} steps"
     )
 
 
@@ -36,7 +36,7 @@ def before_another(grown: HeadGrowth, share: float, steps: int) -> str:
     return (
         f"{order(grown)}. Random characters then cost {grown.first_loss:.2f} nats, and"
         f" **{grown.second_loss:.2f}** when they come again. **{share:.0%}** of your windows repeat their"
-        f" beginning: press **Train**, and see in {steps:,} steps whether it happens again."
+        f" beginning: press **Train** and see whether a head learns to copy within {steps:,} steps."
     )
 
 
@@ -49,11 +49,10 @@ def none_yet(grown: HeadGrowth) -> str:
     reads = ""
     if grown.previous_formed is not None:
         with_what = f"(**{grown.previous.value:.2f}**)"
-        reads = f" Head {_name(grown.previous)} already reads the character before {with_what}."
+        reads = f" Head {_name(grown.previous)} already attends to the previous character {with_what}."
     return (
-        f"At step **{grown.step:,}** no head copies yet: head {_name(grown.head)} gives most,"
-        f" **{grown.head.value:.2f}** of its weight, to the position after the first occurrence.{reads}"
-        " Random"
+        f"At step **{grown.step:,}** no head copies yet. The best, head {_name(grown.head)}, gives"
+        f" **{grown.head.value:.2f}** of its weight to the position after the first occurrence.{reads} Random"
         f" characters cost {grown.first_loss:.2f} nats, and **{grown.second_loss:.2f}** when they come again."
     )
 
@@ -61,8 +60,8 @@ def none_yet(grown: HeadGrowth) -> str:
 def copies(grown: HeadGrowth) -> str:
     """Says that a head copies: what formed below it, since when it copies, and what that does to the loss."""
     return (
-        f"{order(grown)}: **{grown.head.value:.2f}** of its weight, {grown.before:.2f} at step"
-        f" {grown.since:,}, {grown.seconds:.0f} s of training before. Random characters cost"
+        f"{order(grown)}, with **{grown.head.value:.2f}** of its weight; at step {grown.since:,},"
+        f" {grown.seconds:.0f} s of training earlier, it was {grown.before:.2f}. Random characters cost"
         f" {grown.first_loss:.2f} nats, and **{grown.second_loss:.2f}** when they come again."
     )
 
@@ -74,21 +73,19 @@ def order(grown: HeadGrowth) -> str:
         return f"At step **{grown.step:,}** {copies} copies"
     if grown.previous_formed < grown.formed:
         return (
-            f"First {reads} learned to read the character before (step {grown.previous_formed:,}), then"
-            f" {copies}"
-            f" to copy (step **{grown.formed:,}**)"
+            f"First {reads} learned to attend to the previous character (step {grown.previous_formed:,}),"
+            f" then {copies} learned to copy (step **{grown.formed:,}**)"
         )
     return (
-        f"By step {grown.previous_formed:,} {reads} reads the character before, and {copies} copies, since"
-        " step"
-        f" **{grown.formed:,}**"
+        f"By step {grown.previous_formed:,} {reads} attends to the previous character; {copies} has copied"
+        f" since step **{grown.formed:,}**"
     )
 
 
 def both(names: tuple[str, str], pair: tuple[HeadGrowth, HeadGrowth]) -> str:
     """Says what the best heads of two runs do."""
     said = (
-        f"{safe(name)}: head {_name(one.head)} with **{one.head.value:.2f}** of its weight"
+        f"{safe(name)}, head {_name(one.head)} with **{one.head.value:.2f}** of its weight"
         for name, one in zip(names, pair, strict=True)
     )
     return f"Best at copying: {'; '.join(said)}."
@@ -97,8 +94,8 @@ def both(names: tuple[str, str], pair: tuple[HeadGrowth, HeadGrowth]) -> str:
 def scores_alt(grown: HeadGrowth) -> str:
     """Describes the chart for who cannot see the chart."""
     return (
-        f"Scores of every head by step, and the loss of random characters read once and again. At step"
-        f" {grown.step:,} head {_name(grown.head)} copies with {grown.head.value:.2f} of its weight."
+        "Scores of every head by step, and the losses of random characters on first and second reading. At"
+        f" step {grown.step:,} head {_name(grown.head)} copies with {grown.head.value:.2f} of its weight."
     )
 
 
@@ -116,8 +113,7 @@ def patterns_alt(grown: HeadGrowth, step: int) -> str:
     """Describes the chart for who cannot see them."""
     return (
         f"What two heads attend to, at step {step:,}, on random characters read twice. Head"
-        f" {_name(grown.previous)} gives {grown.previous.value:.2f} of its weight to the character before: a"
-        f" diagonal just below the middle. Head {_name(grown.head)} gives {grown.head.value:.2f} to the"
-        " position"
-        " after the first occurrence: a diagonal in the second reading."
+        f" {_name(grown.previous)} gives {grown.previous.value:.2f} of its weight to the previous character:"
+        f" a diagonal just below the middle. Head {_name(grown.head)} gives {grown.head.value:.2f} to the"
+        " position after the first occurrence: a diagonal in the second reading."
     )

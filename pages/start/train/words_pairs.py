@@ -8,30 +8,29 @@ from engine.training.records import Evaluation
 
 RIGHT, WRONG, OPEN = "✓ right", "✗ wrong", "? not known"  # signs and words, for whoever sees no colours
 SPEAKERS = "Who speaks?"
-SPEAKERS_RULE = (
-    "Reads a stretch of Shakespeare, one line to eight, and says which of eight characters speaks it."
-)
+SPEAKERS_RULE = "Reads one to eight lines of Shakespeare and says which of eight characters speaks them."
 READS = "**What it learns from: source → target**"
 SETTLE = "Settings that learn it"
 SETTLE_HELP = (
-    "Puts a small model and a training that learn this into the controls; on two cores about half a minute."
+    "Fills the controls with a small model and settings that learn this in about half a minute on two cores."
 )
-BLANKS = "Settings that fill blanks"
+BLANKS = "Settings that fill gaps"
 BLANKS_HELP = (
-    "An encoder: it reads both ways, and guesses hidden characters from both sides. Puts its model and its"
-    " training into the controls; on two cores about a minute."
+    "An encoder: it reads in both directions and predicts hidden characters from both sides. Fills the"
+    " controls with its model and settings; training takes about a minute on two cores."
 )
-LENGTHS = "Its lengths and its vocabulary are those of the data, whatever the context says."
+LENGTHS = "The data determine its lengths and its vocabulary, whatever the context setting says."
 BY_HAND = (
-    "A target is as likely as its symbols, each after the right ones before it and given the source $s$:"
+    "By the chain rule, a target's probability is the product over its symbols, each given the source $s$ and"
+    " the correct symbols before it:"
     r" $p(y \mid s) = \prod_t p(y_t \mid y_{<t}, s)$. The loss is the mean of $-\ln p(y_t \mid y_{<t}, s)$"
-    " over all symbols and ends. To be right alone is harder: then it reads what it wrote itself, and one"
-    " wrong symbol spoils the whole."
+    " over all symbols and ends. Writing alone is harder: the model then reads its own output, and one wrong"
+    " symbol spoils the whole target."
 )
 LABELS_BY_HAND = (
-    r"The loss is the mean of $-\ln p(\text{speaker} \mid \text{text})$ over the texts; right is a text"
-    " whose likeliest speaker is the true one. Whole speeches are held out. Whoever counts words knows much"
-    " already: [Families](/families?families_view=speaks&measure=true) has the scores beside each other."
+    r"The loss is the mean of $-\ln p(\text{speaker} \mid \text{text})$ over the texts; a text counts as"
+    " right if its most likely speaker is the true one. Whole speeches are held out. Counting words alone"
+    " already goes far: [Families](/families?families_view=speaks&measure=true) compares the scores."
 )
 
 
@@ -44,15 +43,15 @@ def described(train: int, held_out: int, vocabulary: int, labels: bool) -> str:
     what = "stretches of speeches" if labels else "pairs"
     return (
         f"**{train:,}** {what} to learn from and **{held_out:,}** others, held out; **{vocabulary:,}**"
-        f" symbols and signs. {LENGTHS}"
+        f" symbols, special tokens included. {LENGTHS}"
     )
 
 
 def before(chance: float, noun: str, outcomes: int, steps: int) -> str:
     """Returns the sentence before the first run."""
     return (
-        f"Before it learns, it guesses among **{outcomes:,}** {noun}s: a loss of {chance:.2f} nats. Press"
-        f" **Train**: can it do it alone after {steps:,} steps?"
+        f"Untrained, it guesses among **{outcomes:,}** {noun}s: a loss of {chance:.2f} nats. Press **Train**:"
+        f" can it do it alone after {steps:,} steps?"
     )
 
 
@@ -66,8 +65,8 @@ def after(look: Evaluation, chance: float, labels: bool) -> str:
         else "writes **{:.0%}** of the held-out targets without an error ({:.0%} of the training targets)"
     ).format(look.task.validation, look.task.train)
     return (
-        f"After **{look.step:,}** steps it {does}. Its loss is **{look.validation_loss:.3f}** nats; a"
-        f" uniform guess would cost {chance:.2f}."
+        f"After **{look.step:,}** steps it {does}. Its loss is **{look.validation_loss:.3f}** nats; a uniform"
+        f" guess would cost {chance:.2f}."
     )
 
 
@@ -81,6 +80,6 @@ def alt(title: str, look: Evaluation | None) -> str:
     if look is None or look.task is None:
         return f"Share of {title} answered right by step: nothing measured yet."
     return (
-        f"Share of {title} answered right by step: {look.task.validation:.0%} of what is held out and"
-        f" {look.task.train:.0%} of what it learned from after step {look.step}."
+        f"Share of {title} answered right by step: {look.task.validation:.0%} of the held-out ones and"
+        f" {look.task.train:.0%} of those trained on after step {look.step}."
     )

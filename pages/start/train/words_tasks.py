@@ -17,9 +17,9 @@ def question(task: Task) -> str:
 
 def settings(task: Task) -> str:
     """Returns the label of the button."""
-    long = "some minutes: it memorises long before it generalises" if task.answers_only else "a minute"
+    long = "a few minutes: it generalises long after it memorises" if task.answers_only else "about a minute"
     return (
-        f"Puts a small model and a training that solve {task.title} into the controls; on two cores about"
+        f"Fills the controls with a small model and settings that solve {task.title}; on two cores this takes"
         f" {long}."
     )
 
@@ -31,12 +31,11 @@ def described(task: Task, train: int, validation: int) -> str:
     if task.stream:
         return (
             f"**{train:,}** characters to train on and **{validation:,}** held out, from a source whose"
-            " entropy"
-            f" rate is **{task.entropies[-1]:.3f}** nats per character."
+            f" entropy rate is **{task.entropies[-1]:.3f}** nats per character."
         )
     return (
-        f"**{train:,}** problems to train on and **{validation:,}** others,"
-        f" held out, of **{task.length}** characters each, line break included."
+        f"**{train:,}** problems to train on and **{validation:,}** others, held out, of **{task.length}**"
+        " characters each, line break included."
     )
 
 
@@ -46,7 +45,7 @@ def fits(task: Task, context: int) -> str:
         return ""
     cut = "sees no problem to its end" if context < task.length else "ends in the middle of the next problem"
     return (
-        f"A problem of {task.title} has **{task.length}** characters: a window of {context} {cut}. *Settings"
+        f"A problem of {task.title} has **{task.length}** characters; a window of {context} {cut}. *Settings"
         " that solve it* makes it fit."
     )
 
@@ -54,11 +53,11 @@ def fits(task: Task, context: int) -> str:
 def before(task: Task, floor: float, uniform: float, steps: int) -> str:
     """Returns the sentence before the first run."""
     why = (
-        "the source itself is a game of dice"
+        "the source itself is random"
         if task.stream
         else "the answer follows from the question"
         if task.answers_only
-        else "what is asked is random, and only the answer follows from it"
+        else "the question is random, and only the answer follows from it"
     )
     return (
         f"It begins at {uniform:.2f} nats, and no model can get below **{floor:.2f}**: {why}. Press"

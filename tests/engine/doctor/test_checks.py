@@ -226,7 +226,7 @@ def test_no_number_is_a_failure_and_no_question_is_none() -> None:
     check = CHECKS["spread"]
     assert check.judge(Measurement(math.nan, {"d_head": 4})).verdict == "fail"
     assert check.judge(Measurement(1.0, {"d_head": 4})).verdict == "pass"
-    assert "spread **6.00**" in check.judge(Measurement(6.0, {"d_head": 36})).sentence
+    assert "standard deviation **6.00**" in check.judge(Measurement(6.0, {"d_head": 36})).sentence
 
     def silent(case: Case) -> Measurement:
         raise NotApplicable("There is nothing to ask.")

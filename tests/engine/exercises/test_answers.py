@@ -166,7 +166,7 @@ def test_a_proof_is_right_in_every_order_that_its_steps_allow_and_in_no_other(ta
             order.index(before) < order.index(step) for step in order for before in form.needs[step]
         )
         verdict = check(exercise, "".join(form.letter(step) for step in order))
-        assert verdict.right is allowed and (allowed or "comes only later" in verdict.hint)
+        assert verdict.right is allowed and (allowed or "which comes later" in verdict.hint)
         valid += allowed
     assert 1 <= valid <= 12
     short = " ".join(form.letter(step) for step in exercise.answer[:-1])
@@ -250,7 +250,7 @@ def test_what_is_no_known_mistake_says_as_much_as_it_may() -> None:
         (bits, "1.8", "Close: to 3 decimal places it is larger."),  # 1.847 bits
         (bits, "1.9", "Close: to 3 decimal places it is smaller."),
         (bits, "1.7", "The right number is larger."),
-        (known, [one], "What you chose belongs, and 1 is missing."),
+        (known, [one], "What you chose is right, but 1 is missing."),
         # there a hint is about all that was chosen
         (left, [left.form.options[-1]], f"1 of them does not belong, and {len(left.answer)} are missing."),
     ):
@@ -258,17 +258,19 @@ def test_what_is_no_known_mistake_says_as_much_as_it_may() -> None:
     assert check(known, [other, one]).right
     for given in ([one, wrong], [wrong], [one, other, wrong]):
         verdict = check(known, given)
-        assert verdict.hint.startswith(f"{wrong} is of another family") and verdict.mistake == wrong.lower()
+        assert (
+            verdict.hint.startswith(f"{wrong} belongs to another family") and verdict.mistake == wrong.lower()
+        )
 
 
 def test_pieces_that_are_none_are_told_from_other_pieces() -> None:
     for seed in range(30):
         first, after = make("merge", seed), make("after", seed)
         a, b = first.answer
-        assert check(first, a + b).hint == "A pair is two pieces: write a blank between them."
+        assert check(first, a + b).hint == "A pair is two pieces: write a space between them."
         assert not check(first, f"{b} {a}").right and "more frequent" in check(first, f"{b} {a}").hint
         word = after.given["word"]
-        assert check(after, word[:-1]).hint == f"Put together, the pieces must spell `{word}`."
+        assert check(after, word[:-1]).hint == f"Joined together, the pieces must spell `{word}`."
         verdict = check(after, f"{word[:1]} {word[1:]}")
         assert verdict.right or verdict.mistake or verdict.hint.startswith("Other pieces come out.")
 

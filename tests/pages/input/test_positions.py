@@ -563,7 +563,7 @@ def test_the_layouts_are_the_same_and_the_mix_up_costs(drawn):
     plain_loss = torch.nn.functional.cross_entropy(torch.from_numpy(logits[:-1].copy()), targets)
     assert loss.right == pytest.approx(float(plain_loss), abs=1e-4)
     assert f"loss on this text goes from **{plain_loss:.3f}** to **{loss.wrong:.3f}** nats" in unescaped(page)
-    assert f"they change scores by up to **{changes[2]:.2f}**" in unescaped(page)
+    assert f"scores change by up to **{changes[2]:.2f}**" in unescaped(page)
 
 
 PLACES = 64
@@ -720,7 +720,9 @@ def test_the_matrix_with_every_option(drawn):
     bias = drawn["alibi_matrix"].traces[0]["z"]
     assert bias[31][:32] == pytest.approx([-(31 - j) / 256 for j in range(32)]) and bias[3][4] is None
     penalty = 31 / 256
-    told = f"pushed down by **{penalty:.4g}**: to e^(−{penalty:.4g}) = {math.exp(-penalty):.2g} of"
+    told = (
+        f"score lowered by **{penalty:.4g}**, its weight to e^(−{penalty:.4g}) = {math.exp(-penalty):.2g} of"
+    )
     assert told in unescaped(page)
     page.get_by_key("alibi_heads").set_value(4).run()
     assert "**Head 3 of 4**" in unescaped(page)
@@ -769,7 +771,7 @@ def check_effect(page, drawn, recording, layer: int, head: int, times: float) ->
 def test_the_effect_on_a_pattern(drawn):
     page = alibi("Effect on a pattern", alibi_layer="0", alibi_head="0")
     check_effect(page, drawn, recorded(CLASSIC), 0, 0, 1)
-    assert "by hand" in unescaped(page) and "learned positions, which it keeps" in unescaped(page)
+    assert "a what-if, not" in unescaped(page) and "learned positions, which it keeps" in unescaped(page)
     page.get_by_key("alibi_times").set_value(4)
     page.get_by_key("alibi_layer").set_value(1)
     page.get_by_key("alibi_head").set_value(3).run()

@@ -102,8 +102,8 @@ def test_every_part_of_what_came_out(level, split, drawn):
     assert bars.traces[0]["x"] == ways["tokens at the start"].tolist() == [size, size, len(text), len(text)]
     assert bars.traces[1]["x"] == ways["tokens left"].tolist()
     assert np.allclose(ways["characters per token"], len(text) / ways["tokens left"])
-    assert ways["way"].tolist()[1] == "bytes, left whole" and "memorised" not in page.caption[-1].value
-    crossing = int(ways["tokens that cross a word border"].iloc[1])
+    assert ways["way"].tolist()[1] == "bytes, no splitting" and "memorised" not in page.caption[-1].value
+    crossing = int(ways["tokens across a word boundary"].iloc[1])
     assert (
         crossing
         and f"Without splitting, {crossing} of the tokens learned from bytes cross a word" in said(page)
@@ -159,7 +159,7 @@ def test_a_tokenizer_that_is_not_ours_is_found_out(monkeypatch):
     bpe_result._theirs.clear()
     page = with_text("abcd efgh", bpe_part="tiktoken", bpe_new="1")
     bpe_result._theirs.clear()
-    assert "The ids differ from token 0: ours has 8, tiktoken 5." in page.error[0].value
+    assert "The ids differ from token 0 onwards: 8 in ours, 5 in tiktoken." in page.error[0].value
     ids = page.dataframe[0].value
     assert ids["tiktoken's id"].tolist()[:5] == [97, 98, 99, 7, 7] and ids["our id"].tolist()[0] == 256
     assert ids["token"].tolist()[0] == "ab"
@@ -192,7 +192,7 @@ def test_text_up_to_the_limit_and_no_further(monkeypatch):
     limit = profiles.PROFILES["local"].max_watched
     assert limit == 1_000_000 > profiles.PROFILES["hosted"].max_watched
     page = with_text("the cat sat " * (limit // 12), bpe_new="20")
-    assert "All 999,996 characters count; the first 2,000 are shown" in said(page)
+    assert "Merges are learned from all 999,996 characters; the first 2,000 are shown" in said(page)
     assert "bpe_text" not in page.query_params
     page = with_text("a" * (limit + 5))
     assert "at most 1,000,000 are allowed here. Shorten it by 5." in said(page)
@@ -331,7 +331,7 @@ def test_every_tokenizer_counts_as_it_cuts(drawn: dict[str, Any], monkeypatch: p
     assert f"{len(text)} characters, {size} bytes: how many tokens?" in said(page)
     rows = {row.name: row for row in sent[-1][1]}
     assert rows["BPE 512"].cut.ids.tolist() == learned.encode(text)
-    assert "some word" in rows["Words"].note and "alphabet does not have" in rows["Characters"].note
+    assert "some word" in rows["Words"].note and "alphabet lacks" in rows["Characters"].note
     counts = {
         name: int(table.loc[name, "tokens"]) for name in table.index if table.loc[name, "unknown"] == "0"
     }

@@ -109,8 +109,7 @@ def test_the_sheet_lists_what_it_holds() -> None:
 def test_a_notebook_is_offered_with_what_it_asks_for(name: str, functions: int, checks: int) -> None:
     page = opened(exercises_view="code", notebook=name)
     assert any(
-        f"**{functions}** pieces of code to write, {checks} cells that check them." in one
-        for one in said(page)
+        f"**{functions}** pieces of code to write, checked by {checks} cells." in one for one in said(page)
     )
     source = (Path(__file__).parents[3] / "exercises" / "sources" / f"{name}.md").read_text("utf-8")
     assert "raise NotImplementedError" in page.code[0].value and page.code[0].value.split("\n")[0] in source

@@ -54,7 +54,7 @@ def test_counts_of_the_three():
     both = one + 12 * (block + 4 * 768**2 + 768) + table + 768
     page = opened("three")
     assert f"**the same machine**, {one:,} parameters" in said(page)
-    assert f"and cross-attention: **{both:,}**" in said(page)
+    assert f"plus cross-attention: **{both:,}**" in said(page)
     (table_,) = page.table
     assert list(table_.value.loc["parameters"]) == [f"{one:,}", f"{one:,}", f"{both:,}"]
 
@@ -63,7 +63,7 @@ def test_who_sees_whom_at_a_step(drawn):
     """4 words given, 4 written: at step 3 the decoder's sixth row has 6 keys, the third's has 3, and 4 across."""
     told = said(opened("three", families_show="masks", families_step="3"))
     assert "adds a row of **6 pairs**" in told
-    assert "adds **3** to what it wrote and **4** to the source" in told
+    assert "adds **3** pairs with its own text and **4** with the source" in told
     states = drawn["families_masks_decoder"].table["state"]
     assert states.count("now") == 6 and states.count("done") == 15 and states.count("never") == 21
     assert drawn["families_masks_encoder"].table["state"] == ["done"] * 16
@@ -76,8 +76,9 @@ def test_reasons_are_those_that_were_counted():
     page = opened("why", why_tokens="32", why_hidden="25")
     found, work = lessons(32, 0.25), writing(three(Size(12, 768, 12))["decoder"], 32, 32)
     told = said(page)
-    assert f"draws **32 lessons**, an encoder with 25% hidden {found.encoder:.1f}" in told
-    assert f"**{found.times:.1f} times** as many" in told and f"**{work.times:.0f} times** the work" in told
+    assert f"gets **{found.times:.1f} times** the training signal: 32 losses from 32 tokens" in told
+    assert f"an encoder with 25% masked {found.encoder:.1f}." in told
+    assert f"writes **{work.times:.0f} times** more cheaply" in told
     (table,) = page.table
     rows = table.value
     assert list(rows.loc["A training signal at every token"])[1:] == [
@@ -85,13 +86,13 @@ def test_reasons_are_those_that_were_counted():
         "32",
         "16, the target's",
     ]
-    assert rows.loc["What was read is kept", "Decoder"] == f"{work.cached / 1e9:,.0f} GFLOP"
+    assert rows.loc["A KV cache", "Decoder"] == f"{work.cached / 1e9:,.0f} GFLOP"
     kept = json.loads((CHECKPOINTS / "cast.json").read_text())["tasks"]
     alone = sorted(one["right"] for one in kept.values())
     paired = sorted(
         json.loads((CHECKPOINTS / "paired" / name / "metrics.json").read_text())["exact"] for name in kept
     )
-    ask = rows.loc["One way to ask"]
+    ask = rows.loc["One interface for every task"]
     assert ask["Decoder"] == (
         f"9 as continuations, each at least 99.1%; of {len(kept)} tasks of pairs"
         f" {100 * alone[0]:.1f}% to {100 * alone[-1]:.1f}%"
@@ -101,7 +102,7 @@ def test_reasons_are_those_that_were_counted():
     assert ask["Encoder-decoder"] == (
         f"{len(kept)} tasks of pairs: {100 * paired[0]:.1f}% to {100 * paired[-1]:.1f}%"
     )
-    assert rows.loc["All of it works", "Encoder-decoder"] == "62%"
+    assert rows.loc["Every parameter works at every token", "Encoder-decoder"] == "62%"
 
 
 def test_each_task_stands_in_the_fold_in_both_forms():
@@ -119,7 +120,7 @@ def test_a_button_makes_it_another_model(drawn):
     made = costs(morphed(BY_YEAR["gpt2"], choices_of(BY_YEAR["llama2-7b"])))
     assert (
         "At GPT-2 small's sizes these are **the 8 choices of LLaMA-2 7B**."
-        f" **{made.parameters:,} parameters** (GPT-2 small: 124.4 M)" in said(page)
+        f" **{made.parameters:,} parameters** (GPT-2 small: 124M)" in said(page)
     )
     parts = drawn["families_machine"].table["part"]
     assert "SwiGLU, 2,048 wide" in parts and "attention, back only, 12 heads, RoPE" in parts
@@ -349,11 +350,11 @@ def test_the_shares_are_those_of_the_step(run: str, step: int, drawn: dict[str, 
     most = max(range(4), key=lambda i: abs(whole[first] - less[i][first]))
     who = ["King Richard II", "Romeo", "Leontes"]
     told = unescaped(page)
-    assert f"**{who[first]}**, it thinks: **{whole[first]:.0%}**, then " in told
-    assert f", then {who[second]} {whole[second]:.0%}" in told
-    assert f"a uniform guess would give each {1 / 3:.1%}" in told
-    assert f"“{WORDS[most]}”: without it {who[first]} has **{less[most][first]:.0%}**" in told
-    assert "New to it, and all alike: “,”." in told
+    moved = f"**{who[first]}** goes from **{whole[first]:.0%}** to **{less[most][first]:.0%}**"
+    assert f"“{WORDS[most]}” matters most: without it {moved}." in told
+    assert f"Second is {who[second]} with {whole[second]:.0%}" in told
+    assert f"a uniform guess gives each {1 / 3:.1%}" in told
+    assert "Unknown words, all one to it: “,”." in told
 
 
 def test_whether_it_is_right_about_what_was_held_out(run: str) -> None:
@@ -387,7 +388,7 @@ def test_the_scores_beside_those_who_know_less(run: str, step: int) -> None:
         assert list(table.value.iloc[row]) == [f"{one:.1%}" for one in wanted]
     assert list(table.value.iloc[0]) == ["3", "2", "1"]
     assert list(table.value.columns) == ["all", "1 line", "8 lines"]
-    assert "Of **3** stretches of held-out speeches" in unescaped(page)
+    assert "Of **3** held-out passages" in unescaped(page)
     assert f"the speaker of **{sum(right) / 3:.1%}**" in unescaped(page)
 
 
@@ -405,7 +406,7 @@ def test_what_cannot_be_read_gets_a_sentence(run: str, query: dict[str, str], sa
 
 def test_the_shipped_one_reads_the_first_line(run: str, drawn: dict[str, Any]) -> None:
     page = speaking()
-    assert "it thinks" in unescaped(page) and not page.exception
+    assert "matters most" in unescaped(page) and not page.exception
     config = json.loads((ROOT / "checkpoints/paired/speakers/config.json").read_text())
     assert set(drawn["speaks"].table["speaker"]) == {words_speaks.named(one) for one in config["labels"]}
     assert len(drawn["speaks"].traces[1]["z"][0]) == len(
@@ -429,11 +430,11 @@ def metrics(name: str) -> dict:
 def test_the_answer_has_the_losses_of_the_files():
     masked, cheat, blanks = metrics("square/masked"), metrics("square/unmasked"), metrics("encoders/blanks")
     told = said(shown())
-    assert f"With its mask **{masked['validation_loss']:.2f}** nats" in told
-    assert f"do worse: **{masked['opened']['validation_loss']:.2f}**" in told
-    assert f"without it: **{cheat['validation_loss']:.2f}**, copied;" in told
-    assert f"copied; but **{cheat['end_loss']:.2f}** at the end" in told
-    assert f"**{blanks['guessed_right']:.1%}** of blanks right" in told
+    assert f"With the mask it has {masked['validation_loss']:.2f};" in told
+    assert f"removed afterwards, {masked['opened']['validation_loss']:.2f}." in told
+    assert f"copies the next character: **{cheat['validation_loss']:.2f}** nats" in told
+    assert f"but **{cheat['end_loss']:.2f}** at the end" in told
+    assert f"{blanks['guessed_right']:.1%} of blanks right" in told
 
 
 @pytest.mark.parametrize("layer", ["all", "1"])
@@ -468,7 +469,7 @@ def test_the_table_and_the_squares(drawn, layer):
             np.testing.assert_allclose(strip[1:], chances, atol=1e-4)
             assert np.isnan(strip[0])
         else:
-            assert cells[1:3] == [f"{metrics('encoders/blanks')['validation_loss']:.2f} a hidden one", "–"]
+            assert cells[1:3] == [f"{metrics('encoders/blanks')['validation_loss']:.2f} per masked one", "–"]
         blank = 65 if column == 3 else None
         wrote = masked.tokenizer.decode(continue_text(model, ids, 20, blank))
         plain = cells[3].replace("\\", "").replace("\u2060", "")

@@ -550,8 +550,8 @@ def test_the_answer_is_how_far_a_model_without_the_mask_moves_them(drawn):
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"causal": False}, "every later token changes"),
-        ({"mixer": "none", "ffn": "gelu"}, "this model has no mixer"),
+        ({"causal": False}, "later tokens change earlier keys"),
+        ({"mixer": "none", "ffn": "gelu"}, "or it has no mixer"),
     ],
 )
 def test_a_model_that_can_keep_nothing_gets_a_sentence(fields, said: str, monkeypatch: pytest.MonkeyPatch):

@@ -252,7 +252,7 @@ def test_a_published_one_is_drawn_and_counted(name):
     assert f"{total:,} parameters" in component(app, "glassformer_map")["alt"]
     said = " ".join(text.value for text in app.markdown)
     c = preset.pair
-    assert f"**{total:,} parameters**" in said and "outside this map" not in said
+    assert f"**{total:,} parameters**" in said and "not on this map" not in said
     assert f"in the {c.encoder.n_layers} + {c.decoder.n_layers} blocks." in said
     assert name in app.pills(key="preset").options
 
@@ -267,7 +267,7 @@ def test_a_running_one_shows_what_runs_through_it():
     assert parts["encoder.tokens"]["lines"][1] == f"{source} tokens, all at once"
     assert parts["encoder.attention"]["lines"] == [f"{source} × {source} weights · all see all"]
     assert parts["memory"]["lines"][0] == f"{source} vectors × {found.model.config.encoder.d_model}"
-    assert parts["decoder.tokens"]["lines"] == ["199", "4 with the sign to begin"]
+    assert parts["decoder.tokens"]["lines"] == ["199", "4 with the start token"]
     assert parts["decoder.attention"]["lines"] == ["the last sees 4 · back only"]
     keys = [*TEXT.replace(" ", "␣"), "<end>"]
     looked = f"attends to “{keys[mean.argmax()]}”"
@@ -306,7 +306,7 @@ def test_an_encoder_is_asked_at_its_last_gap():
     live = component(app, "glassformer_livemap")
     lanes = len(live["picture"]["ids"])
     assert live["picture"]["asked"] == lanes - (len(text) - text.rindex("_"))
-    assert live["panel"]["says"] == "token here" and "could stand there" in live["say"]["bar"][0]
+    assert live["panel"]["says"] == "token here" and "at this position" in live["say"]["bar"][0]
     said = " ".join(one.value for one in app.markdown)
     assert "In the last gap of “" in said and "**“e” with " in said
     encoder = component(opened(model="encoder-blanks", text="To be"), "glassformer_livemap")
@@ -316,7 +316,7 @@ def test_an_encoder_is_asked_at_its_last_gap():
 
 
 def answer(app: AppTest) -> str:
-    return next(text.value for text in app.markdown if "it says" in text.value or "vectors" in text.value)
+    return next(text.value for text in app.markdown if "it predicts" in text.value or "vectors" in text.value)
 
 
 @pytest.mark.parametrize(
@@ -341,9 +341,9 @@ def test_the_answer_is_the_models_own(model: str, text: str) -> None:
         settled -= 1
     if settled:
         before = words.safe(shown[str(guesses[settled - 1])])
-        assert f"; before block {settled - 1} it was “{before}”." in said
+        assert f"; before block {settled - 1} its top guess was “{before}”." in said
     else:
-        assert "already the embedding alone" in said
+        assert "so would the embedding alone" in said
 
 
 def test_without_the_real_model_a_small_one_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -514,7 +514,7 @@ def test_what_was_cut_is_said_with_the_letters_that_there_were() -> None:
     app.session_state["text_length"] = 10_500
     app.run()
     said = " ".join(sent(app)["notes"])
-    assert "The text has 10,500 characters; the first 2,000 are taken." in said
+    assert "The text has 10,500 characters; the first 2,000 are used." in said
     context = models.model_of(CLASSIC, NEWEST, ()).config.context
     assert f"They are 2,000 tokens; the first {min(context, 128)} are used" in said
     assert "The text has 2,000 tokens" not in said

@@ -252,7 +252,7 @@ def test_what_will_be_trained_is_summed_up(manager):
         f"**{ledger(spec.model).total:,}** parameters, vocabulary of **{spec.model.vocab_size:,}** char"
         in said
     )
-    assert "**320** tokens a step, 300 steps" in said and "measured speed in matrix products" in said
+    assert "**320** tokens per step, 300 steps" in said and "measured speed in matrix products" in said
     changed(page, manager, status="finished", step=40, seconds=80.0)
     # 2 s a step, and the validation at the end: once both splits, once more all of one
     assert "estimated from the speed of your last run" in sentences(page)
@@ -285,7 +285,7 @@ def test_earlier_runs_are_compared_overlaid_renamed_and_removed(manager):
     page.selectbox(key="position").select("alibi").run()
     clicked(page, "train")
     table = page.dataframe[0].value
-    assert list(table["different from the one before"]) == ["(the first)", "positions rope → alibi"]
+    assert list(table["changed from the run before"]) == ["(the first)", "positions rope → alibi"]
     assert list(table["best validation loss"]) == [2.1, 2.1]
     assert page.multiselect(key="overlaid").value == ["run-0"], "the one before is laid over by itself"
     page.selectbox(key="run_in_hand").select("run-0").run()
@@ -346,8 +346,8 @@ def test_the_answer_is_what_was_measured_last(manager):
     changed(page, manager, history=log.view(), step=120)
     vocabulary = manager.views["run-0"].spec.model.vocab_size
     assert (
-        f"After **120** steps: **1.95 nats per character (perplexity 7.0)** instead of {vocabulary:,}, on text that"
-        " it never read (2.81 bits per character)."
+        "After **120** steps: **1.95 nats per character (perplexity 7.0)** on held-out text (2.81 bits per"
+        f" character); a uniform guess has perplexity {vocabulary:,}."
     ) in sentences(page), "ln 7 = 1.95, log2 7 = 2.81"
 
 
@@ -407,7 +407,7 @@ def test_a_run_that_was_steered_says_so_on_the_curve_and_in_the_table(manager, d
     changes = (Change(20, 0.4, "learning_rate", 0.003), Change(40, 0.8, "steps", 100))
     changed(page, manager, changes=changes, given="fast")
     assert "**fast** was changed by hand (learning rate 0.003 from step 20" in sentences(page)
-    table = page.dataframe[0].value["different from the one before"]
+    table = page.dataframe[0].value["changed from the run before"]
     assert "by hand: learning rate 0.003 from step 20" in table[0]
     for axis, places in (("step", {20, 40}), ("time", {0.4, 0.8})):
         page.get_by_key("axis").set_value(axis).run()
@@ -482,7 +482,7 @@ def test_a_model_file_that_somebody_edited_breaks_nothing(manager, loss):
     train = TrainConfig(sample_prompt="a\ud800").to_dict()
     odd = CharTokenizer("\ud800\ud801\ud802")
     page = uploaded(zipped(TINY, odd, evaluations=[{"validation_loss": loss}], train=train))
-    assert "A whole model" in sentences(page) and "validation loss" not in sentences(page)
+    assert "A complete model" in sentences(page) and "validation loss" not in sentences(page)
     assert any("???" in text for text in written(page))
     clicked(page, "use_settings")
     assert page.session_state["sample_prompt"] == "a?"
@@ -494,7 +494,7 @@ def test_an_uploaded_model_beyond_the_limits_is_a_sentence_and_is_not_kept(manag
         return sentences(uploaded(zipped(ModelConfig(**sizes, context=context))))
 
     saved._kept.clear()
-    assert "A whole model" in upload(300)
+    assert "A complete model" in upload(300)
     held = saved._kept().bytes
     assert 0 < held < 100_000
     monkeypatch.setenv("GLASSFORMER_PROFILE", "hosted")
@@ -504,7 +504,7 @@ def test_an_uploaded_model_beyond_the_limits_is_a_sentence_and_is_not_kept(manag
     monkeypatch.setattr(saved, "KEPT_BYTES", int(2.5 * held))
     saved._kept.clear()
     for seed in range(4):
-        assert "A whole model" in upload(30 + seed)
+        assert "A complete model" in upload(30 + seed)
         assert saved._kept().bytes <= 2.5 * held
 
 
@@ -543,7 +543,7 @@ def test_runs_of_different_tokenizers_are_laid_over_each_other_in_bits_per_chara
     assert not page.exception and drawn[-1][0] == "loss (bits per character)"
     assert "different tokens" in sentences(page)
     assert "loss_in" not in [g.key for g in page.get("button_group")]
-    assert "tokens char → byte" in str(page.dataframe[0].value["different from the one before"][1])
+    assert "tokens char → byte" in str(page.dataframe[0].value["changed from the run before"][1])
     assert list(page.dataframe[0].value["bits / character"]) == pytest.approx([2.1 / math.log(2)] * 2)
 
 

@@ -81,16 +81,17 @@ def heads_watched(manager: StageManager, count: int, **query: str) -> AppTest:
         (
             3,
             (
-                "At step **20** no head copies yet: head 1.0 gives most, **0.12**",
-                "Head 0.2 already reads the character before (**0.55**).",
+                "At step **20** no head copies yet. The best, head 1.0, gives **0.12**",
+                "Head 0.2 already attends to the previous character (**0.55**).",
                 "cost 4.41 nats, and **3.13**",
             ),
         ),
         (
             5,
             (
-                "First head **0.2** learned to read the character before (step 20), then head **1.3** to copy (step"
-                " **40**): **0.74** of its weight, 0.08 at step 20, 5 s of training before.",
+                "First head **0.2** learned to attend to the previous character (step 20), then head **1.3**"
+                " learned to copy (step **40**), with **0.74** of its weight; at step 20, 5 s of training"
+                " earlier, it was 0.08.",
                 "cost 4.63 nats, and **0.85**",
             ),
         ),
@@ -108,7 +109,7 @@ def test_every_heads_score_is_drawn_and_named_where_it_passed_a_half(manager, dr
     lines = {trace["hovertemplate"].split(":")[0]: trace["y"] for trace in figure.traces}
     assert len([name for name in lines if name.startswith("head")]) == 16, "eight heads, two scores each"
     assert lines["head 1.3 copies"] == pytest.approx([one[3] for one in HEADS])
-    assert lines["head 0.2 reads the character before"] == pytest.approx([one[4] for one in HEADS])
+    assert lines["head 0.2 attends one back"] == pytest.approx([one[4] for one in HEADS])
     assert lines["new characters"] == pytest.approx([one[5] for one in HEADS])
     assert lines["the same characters again"] == pytest.approx([one[6] for one in HEADS])
     named = [(note["text"], note["x"], note["y"]) for note in figure.layout["annotations"]]
@@ -128,7 +129,7 @@ def test_of_a_pair_the_heads_are_those_of_the_run_that_is_chosen(manager: StageM
         )
     lines = {trace["hovertemplate"].split(":")[0]: trace["y"] for trace in drawn["head_scores"].traces}
     assert lines["head 1.3 copies"] == pytest.approx([one[3] for one in HEADS])
-    assert "Best at copying: induction: head 1.3 with **0.74** of its weight; no positions: head 1.0 with **0.12**" in (
+    assert "Best at copying: induction, head 1.3 with **0.74** of its weight; no positions, head 1.0 with **0.12**" in (
         sentences(page).replace("\u2060", "")
     )  # fmt: skip
     assert drawn["head_patterns"].alt.startswith("What two heads attend to, at step 40")
@@ -152,7 +153,7 @@ def test_the_patterns_are_those_of_both_heads_at_the_newest_snapshot(manager, dr
     shown = [np.array(trace["z"]) for trace in figure.traces]
     assert shown[0] == pytest.approx(before, abs=1e-6) and shown[1] == pytest.approx(copies, abs=1e-6)
     titles = [note["text"] for note in figure.layout["annotations"]]
-    assert titles == ["0.2 looks one back: 0.63", "1.3 copies: 0.74"]
+    assert titles == ["0.2 attends one back: 0.63", "1.3 copies: 0.74"]
     assert "Step **40**: random characters, then the same again" in sentences(page)
 
 
@@ -170,14 +171,14 @@ def test_before_the_first_run_it_is_seen_how_it_went_in_the_shipped_training(man
     (_, before, _, first), (_, copies, _, second) = best("previous"), best("induction")
     assert first < second
     assert (
-        f"First head **0.{before}** learned to read the character before (step {first}), then head **1.{copies}** to"
-        f" copy (step **{second}**)." in said
+        f"First head **0.{before}** learned to attend to the previous character (step {first}), then head"
+        f" **1.{copies}** learned to copy (step **{second}**)." in said
     )
     last = looks[-1]["heads"]
     assert f"cost {last['first_loss']:.2f} nats, and **{last['second_loss']:.2f}** when" in said
-    assert "2 layers, 96 wide, 35% of the windows repeated, seed 0, 1,000 steps" in said
+    assert "2 layers, width 96, 35% of the windows repeated, seed 0, 1,000 steps" in said
     assert [note["text"] for note in drawn["head_patterns"].layout["annotations"]] == [
-        f"0.{before} looks one back: {last['previous'][0][before]:.2f}",
+        f"0.{before} attends one back: {last['previous'][0][before]:.2f}",
         f"1.{copies} copies: {last['induction'][1][copies]:.2f}",
     ]
     once = draw_letters(ordinary(token_bytes(open_lapse(SHIPPED).tokenizer)), 24, 0)
@@ -242,8 +243,8 @@ def test_what_is_shown_of_a_run(manager: StageManager, drawn: dict[str, Any]) ->
     page = watched(manager)
     shown = drawn["solved_chart"]
     assert [trace["y"] for trace in shown.traces] == [[0.0, 0.17, 0.89], [0.0, 0.22, 0.96]]
-    assert [trace["name"] for trace in shown.traces] == ["held out 89%", "learned from 96%"]
-    assert shown.layout["yaxis"]["title"]["text"] == "written right, whole and alone"
+    assert [trace["name"] for trace in shown.traces] == ["held out 89%", "trained on 96%"]
+    assert shown.layout["yaxis"]["title"]["text"] == "targets written without an error"
     assert [trace["x"] for trace in shown.traces] == [[0, 50, 100]] * 2
     said = sentences(page)
     assert "From noise to Shakespeare" not in said and PAIRED["reverse"].summary in said
@@ -263,7 +264,7 @@ def test_what_is_shown_of_labels(manager: StageManager, drawn: dict[str, Any]) -
     said = sentences(watched(manager, name=kinds.SPEAKERS))
     assert "it names the speaker of **89%** of the held-out texts (96% of the training texts)" in said
     assert f"a uniform guess would cost {math.log(8):.2f}" in said
-    assert drawn["solved_chart"].layout["yaxis"]["title"]["text"] == "named right"
+    assert drawn["solved_chart"].layout["yaxis"]["title"]["text"] == "speakers named correctly"
 
 
 def test_what_it_writes_is_marked(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ def score(rng: Random) -> Exercise:
     root = math.sqrt(d)
     return Exercise(
         f"The query of one token is $q = {shown(q)}$, the key of another $k = {shown(k)}$, with $d_k = {d}$."
-        " Which score does attention give this key, before the softmax?",
+        " What score does attention give this key before the softmax?",
         Numbers(1, 2),
         (product / root,),
         (
@@ -42,7 +42,7 @@ def score(rng: Random) -> Exercise:
             Mistake(
                 "root", (product,), "You forgot to divide by $\\sqrt{d_k}$: that is the bare dot product."
             ),
-            Mistake("width", (product / d,), "You divided by $d_k$ itself. It is its square root."),
+            Mistake("width", (product / d,), "You divided by $d_k$ itself. Divide by its square root."),
             Mistake("times", (product * root,), "You multiplied by $\\sqrt{d_k}$ instead of dividing."),
         ),
         see("attention", attention_view="scaling"),
@@ -63,21 +63,20 @@ def row(rng: Random) -> Exercise:
     powers = " + ".join(f"e^{{{s:g}}}" for s in scores[: at + 1])
     return Exercise(
         f"The scores of token {at + 1} of {places} with all tokens are ${shown(scores, 1)}$, already divided"
-        f" by $\\sqrt{{d_k}}$. Apply the causal mask and the softmax: its {places} weights?",
+        f" by $\\sqrt{{d_k}}$. Apply the causal mask and the softmax: what are its {places} weights?",
         Numbers(places, 2),
         weights,
         (
             f"Token {at + 1} may see tokens 1 to {at + 1}. The others get $-\\infty$: ${shown(kept, 1)}$.",
             f"The softmax divides each $e^s$ by ${powers} ="
-            f" {sum(math.exp(s) for s in scores[: at + 1]):.3f}$;"
-            " $e^{-\\infty} = 0$.",
+            f" {sum(math.exp(s) for s in scores[: at + 1]):.3f}$; $e^{{-\\infty}} = 0$.",
             f"The weights: **{shown(weights, 2)}**. They sum to 1.",
         ),
         (
             Mistake("late", late, "You masked after the softmax: what is left no longer sums to 1."),
-            Mistake("unmasked", whole, "There is no mask in it: this token attends to tokens to come."),
-            Mistake("zero", zeros, "You masked with 0 instead of $-\\infty$: $e^0$ is 1, not nothing."),
-            Mistake("self", short, "Off by one: a token may attend to itself, too."),
+            Mistake("unmasked", whole, "The mask is missing: this token attends to later tokens."),
+            Mistake("zero", zeros, "You masked with 0 instead of $-\\infty$: $e^0$ is 1, not 0."),
+            Mistake("self", short, "Off by one: a token may attend to itself too."),
         ),
         see("attention", attention_view="mask"),
         {"scores": scores, "at": at},
@@ -98,13 +97,14 @@ def single_head(rng: Random) -> Exercise:
     weights = softmax(scores[:2])
     late = mixed(softmax(scores)[:2], v[:2])
     return Exercise(
-        f"Three tokens, $d = 2$: $x = {matrix(x)}$. One head with $W_Q = {matrix(w_q)}$,"
-        f" $W_K = {matrix(w_k)}$, $W_V = {matrix(w_v)}$ (row by row; a token is a row, $q = x W_Q$), a causal"
-        " mask, no $W_O$. What does the head write for the **second** token?",
+        f"Three tokens, $d = 2$: $x = {matrix(x)}$. One head with $W_Q = {matrix(w_q)}$, $W_K ="
+        f" {matrix(w_k)}$, $W_V = {matrix(w_v)}$ (row by row; a token is a row, $q = x W_Q$), a causal mask,"
+        " no $W_O$. What is the head's output for the **second** token?",
         Numbers(2, 2),
         out(q[1], k[:2], v[:2]),
         (
-            f"$q_2 = {shown(q[1])}$; the keys it may see: $k_1 = {shown(k[0])}$, $k_2 = {shown(k[1])}$.",
+            f"$q_2 = {shown(q[1])}$; the keys it may attend to: $k_1 = {shown(k[0])}$, $k_2 ="
+            f" {shown(k[1])}$.",
             f"Scores $q_2 \\cdot k / \\sqrt{{2}}$: ${shown(scores[:2], 2)}$; the third is masked.",
             f"Softmax: ${shown(weights, 3)}$.",
             f"Values $v_1 = {shown(v[0])}$, $v_2 = {shown(v[1])}$, weighted and summed:"
@@ -114,15 +114,13 @@ def single_head(rng: Random) -> Exercise:
             Mistake(
                 "root", out(q[1], k[:2], v[:2], 1.0), "You forgot to divide the scores by $\\sqrt{d_k}$."
             ),
-            Mistake(
-                "swapped", out(k[1], q[:2], v[:2]), "You swapped query and key: the second token *asks*."
-            ),
-            Mistake("unmasked", out(q[1], k, v), "There is no mask in it: the third token must not be seen."),
+            Mistake("swapped", out(k[1], q[:2], v[:2]), "You swapped them: the query is the second token's."),
+            Mistake("unmasked", out(q[1], k, v), "The mask is missing: the third token must not be seen."),
             Mistake("late", late, "You masked after the softmax: the weights no longer sum to 1."),
             Mistake(
                 "values",
                 out(q[1], k[:2], x[:2]),
-                "You mixed the tokens themselves. What is mixed is $x W_V$.",
+                "You averaged the tokens themselves. Average the values, $x W_V$.",
             ),
         ),
         see("attention", attention_view="heads"),
@@ -135,8 +133,8 @@ def split(rng: Random) -> Exercise:
     heads = (dot(q[:2], k[:2]), dot(q[2:], k[2:]))
     root = math.sqrt(2)
     return Exercise(
-        f"$q = {shown(q)}$ and $k = {shown(k)}$, with $d = 4$ and $H = 2$ heads. Which dot product does each"
-        " head compute? (Not scaled: two numbers, head 1 first.)",
+        f"$q = {shown(q)}$ and $k = {shown(k)}$, with $d = 4$ and $H = 2$ heads. What dot product does each"
+        " head compute? (Unscaled: two numbers, head 1 first.)",
         Numbers(2),
         heads,
         (
@@ -149,13 +147,13 @@ def split(rng: Random) -> Exercise:
             Mistake(
                 "woven",
                 (dot(q[::2], k[::2]), dot(q[1::2], k[1::2])),
-                "You took every other number. A head has a slice of neighbours: the first $d/H$, the"
-                " next $d/H$.",
+                "You took every other number. A head has a contiguous slice: the first $d/H$, the next"
+                " $d/H$.",
             ),
             Mistake(
                 "whole",
                 (sum(heads), sum(heads)),
-                "Each head used all $d$ numbers. A head only has its own $d/H$ of them.",
+                "Each head used all $d$ numbers. It only has $d/H$ of them.",
             ),
             Mistake(
                 "order", heads[::-1], "Those are the right numbers in the wrong order: head 1 comes first."
@@ -163,7 +161,7 @@ def split(rng: Random) -> Exercise:
             Mistake(
                 "scaled",
                 (heads[0] / root, heads[1] / root),
-                "You divided by $\\sqrt{d_k}$; here the bare dot product is asked for.",
+                "You divided by $\\sqrt{d_k}$; here you are asked for the bare dot product.",
             ),
         ),
         see("shapes", shapes_view="hand"),
@@ -188,9 +186,9 @@ def spread(rng: Random) -> Exercise:
         ),
         (
             Mistake("variance", (wide,), "That is the variance. The standard deviation is its square root."),
-            Mistake("model", (math.sqrt(d),), "You used $d$; a head only has $d/H$ numbers."),
-            Mistake("one", (1.0,), "That is the spread *after* dividing by $\\sqrt{d_k}$."),
-            Mistake("both", (d,), "You used $d$, a head only has $d/H$; and that would be the variance."),
+            Mistake("model", (math.sqrt(d),), "You used $d$, but a head only has $d/H$ numbers."),
+            Mistake("one", (1.0,), "That is the standard deviation *after* dividing by $\\sqrt{d_k}$."),
+            Mistake("both", (d,), "You used $d$, but a head only has $d/H$; and that is a variance."),
         ),
         see("attention", attention_view="scaling"),
         {"d": d, "heads": heads},
@@ -200,22 +198,21 @@ def spread(rng: Random) -> Exercise:
 def self_term(rng: Random) -> Exercise:
     d = rng.choice([16, 25, 36, 49, 64, 81, 100, 144, 196, 256, 324, 400])
     return Exercise(
-        f"Attention without $W_Q$ and $W_K$: the score of two tokens is $e_i \\cdot e_j / \\sqrt{{d}}$. The"
-        f" embeddings have $d = {d}$ entries of mean 0 and variance 1. Which score does a token have"
-        " **with itself**, on average?",
+        "Attention without $W_Q$ and $W_K$: the score of two tokens is $e_i \\cdot e_j / \\sqrt{d}$. The"
+        f" embeddings have $d = {d}$ entries of mean 0 and variance 1. What is a token's score **with"
+        " itself**, on average?",
         Numbers(1, 1),
         (math.sqrt(d),),
         (
             f"$e \\cdot e$ is a sum of {d} squares, each 1 on average: {d}.",
             f"Divided by $\\sqrt{{{d}}} = {math.sqrt(d):.0f}$: **{math.sqrt(d):.1f}**, while scores with"
-            " others"
-            " are around 0, give or take 1: the softmax sits on the diagonal.",
+            " others have mean 0 and standard deviation 1: the softmax puts its weight on the diagonal.",
         ),
         (
             Mistake("root", (d,), "You forgot to divide by $\\sqrt{d}$."),
-            Mistake("one", (1.0,), "You divided by $d$. It is its square root."),
+            Mistake("one", (1.0,), "You divided by $d$. Divide by its square root."),
             Mistake(
-                "zero", (0.0,), "That is the mean with *other* tokens. With itself, no square is negative."
+                "zero", (0.0,), "That is the mean with *other* tokens. With itself, all terms are squares."
             ),
         ),
         see("attention", attention_view="self"),

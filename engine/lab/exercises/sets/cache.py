@@ -17,28 +17,27 @@ def size(rng: Random) -> Exercise:
     result = numbers * width / MIB
     return Exercise(
         f"{layers} layers, {heads} query heads that share {kv} KV heads of {wide} numbers. How many MB"
-        f" ($2^{{20}}$ bytes) does the KV cache of one text of {length:,} tokens take, at {width} bytes a"
+        f" ($2^{{20}}$ bytes) does the KV cache of one text of {length:,} tokens take, at {width} bytes per"
         " number?",
         Numbers(1, 1, "MB"),
         (result,),
         (
             f"Keys *and* values: $2 \\cdot L \\cdot H_{{kv}} \\cdot d_{{head}}$ = 2 · {layers} · {kv} ·"
-            f" {wide}"
-            f" = {2 * layers * kv * wide:,} numbers a token.",
+            f" {wide} = {2 * layers * kv * wide:,} numbers per token.",
             f"Times {length:,} tokens times {width} bytes = {numbers * width:,} bytes.",
             f"Divided by 1,048,576: **{result:,.1f} MB**.",
         ),
         (
-            Mistake("two", (result / 2,), "You forgot the factor 2: keys and values are both kept."),
+            Mistake("two", (result / 2,), "You forgot the factor 2: both keys and values are cached."),
             Mistake(
-                "queries", (result * heads / kv,), "You counted the query heads. Only the KV heads are kept."
+                "queries", (result * heads / kv,), "You counted query heads. Only the KV heads are cached."
             ),
-            Mistake("bytes", (result / width,), f"Those are numbers. Each takes {width} bytes."),
-            Mistake("layers", (result / layers,), "That is one layer. Every layer has its own cache."),
+            Mistake("bytes", (result / width,), f"That is the count of numbers. Each takes {width} bytes."),
+            Mistake("layers", (result / layers,), "That is only one layer. Every layer has its own cache."),
             Mistake(
                 "mega", (numbers * width / 1e6,), "You divided by a million. Here 1 MB is $2^{20}$ bytes."
             ),
-            Mistake("head", (result / kv,), "That is one KV head. Every one of them is kept."),
+            Mistake("head", (result / kv,), "That is only one KV head. All of them are cached."),
         ),
         see("generation", generation_view="cache"),
         {"layers": layers, "kv": kv, "wide": wide, "heads": heads, "length": length, "width": width},
@@ -50,7 +49,7 @@ def rows(rng: Random) -> Exercise:
     naive = sum(prompt + step for step in range(new))
     kept = prompt + new - 1
     return Exercise(
-        f"A prompt of {prompt} tokens, then {new} new tokens are written, one by one, **without** a KV cache."
+        f"After a prompt of {prompt} tokens, {new} new tokens are written one by one, **without** a KV cache."
         " How many rows of keys does one layer compute in all? (The last new token is never read.)",
         Numbers(),
         (naive,),
@@ -64,11 +63,11 @@ def rows(rng: Random) -> Exercise:
             Mistake(
                 "long",
                 (new * (prompt + new),),
-                "The text is not as long from the start: it grows token by token.",
+                "The text is not that long from the start: it grows token by token.",
             ),
-            Mistake("late", (naive + new,), "Off by one: the first new token needs the prompt only."),
-            Mistake("prompt", (naive - new * prompt,), "The prompt is read again at every step, too."),
-            Mistake("short", (new * prompt,), "The new tokens are read, too: the text grows."),
+            Mistake("late", (naive + new,), "Off by one: the first new token needs only the prompt."),
+            Mistake("prompt", (naive - new * prompt,), "The prompt is read again at every step too."),
+            Mistake("short", (new * prompt,), "The new tokens are read too: the text grows."),
         ),
         see("generation", generation_view="cache"),
         {"prompt": prompt, "new": new},

@@ -10,23 +10,23 @@ from engine.lab.exercises.forms import Choice, Pick
 ENCODER, DECODER, BOTH = "Encoder only", "Decoder only", "Encoder and decoder"
 WORK = {
     ENCODER: (
-        "sort mails into wanted and unwanted",
-        "find the most similar of a million sentences by one vector each",
+        "sort e-mails into wanted and unwanted",
+        "find the most similar of a million sentences, with one vector each",
         "mark the names of persons and places in a text",
-        "say whether a review is friendly",
-        "fill a gap in the middle of a sentence, with what stands on both sides",
+        "decide whether a review is positive",
+        "fill a gap in a sentence, given the words on both sides",
     ),
     DECODER: (
-        "go on with a story, token by token",
-        "answer in a chat, with all that was said in one stream of text",
-        "complete a program while it is typed",
-        "write poems in the manner of its training text",
+        "continue a story, token by token",
+        "answer in a chat, with the whole conversation as one stream of text",
+        "complete a program as it is typed",
+        "write poems in the style of its training text",
     ),
     BOTH: (
-        "translate, with the whole source read both ways before a word is written",
+        "translate, with the whole source read in both directions before a word is written",
         "turn speech into text",
-        "map a long article, read once, onto a short summary of its own",
-        "correct a sentence by writing it anew, with every word of the faulty one in view",
+        "turn a long article, read once, into a short summary",
+        "correct a sentence by rewriting it, with every word of the faulty one in view",
     ),
 }
 KNOWN = {
@@ -35,14 +35,21 @@ KNOWN = {
     BOTH: ("T5", "BART", "Whisper", "the Transformer of 2017"),
 }
 WHY = {
-    ENCODER: "the whole text is there at once, and nothing has to be written: it may look both ways",
-    DECODER: "what it writes continues the text: one stream, and no position looks ahead",
-    BOTH: "one text is read as a whole, and another one is written from it: cross-attention joins them",
+    ENCODER: "the whole text is available at once, and nothing has to be written: attention may go both ways",
+    DECODER: "what it writes continues the text: one stream, and no position sees ahead",
+    BOTH: "one text is read as a whole, and another is written from it: cross-attention connects them",
 }
 HINT = {
-    ENCODER: "An encoder looks both ways, and cannot write token by token.",
+    ENCODER: "An encoder attends both ways, so it cannot write token by token.",
     DECODER: "A decoder alone sees only what came before, in one stream.",
-    BOTH: "Two stacks pay where one text is read whole and *another* one is written.",
+    BOTH: "Two stacks pay off where one text is read as a whole and *another* is written.",
+}
+
+
+TODAY = {
+    ENCODER: "Encoders are still the usual choice for search vectors and classification.",
+    DECODER: "Nearly every large language model since 2020 is one.",
+    BOTH: "Large decoders do this too today, with both texts in one stream.",
 }
 
 
@@ -50,12 +57,12 @@ def match(rng: Random) -> Exercise:
     family = rng.choice(list(WORK))
     work = rng.choice(WORK[family])
     return Exercise(
-        f"The task: **{work}**. Which family is made for it, by its masks?",
+        f"The task: **{work}**. Which family has the right masks for it?",
         Choice((ENCODER, DECODER, BOTH)),
         family,
         (
             f"Here {WHY[family]}.",
-            f"**{family}**. (Large decoders do nearly all of these today, in one stream.)",
+            f"**{family}**. {TODAY[family]}",
         ),
         tuple(Mistake(other.lower(), other, HINT[other]) for other in WORK if other != family),
         see("families", families_view="three"),
@@ -70,7 +77,7 @@ def known(rng: Random) -> Exercise:
     options = tuple(sorted((*members, *rng.sample(others, 4)), key=lambda option: rng.random()))
     right = frozenset(members)
     return Exercise(
-        f"Which of these are of the family *{family.lower()}*?",
+        f"Which of these belong to the family *{family.lower()}*?",
         Pick(options),
         right,
         (f"**{', '.join(sorted(right))}**: {WHY[family]}.",),
@@ -78,7 +85,7 @@ def known(rng: Random) -> Exercise:
             Mistake(
                 option.lower(),
                 right | {option},
-                f"{option} is of another family: {_family(option).lower()}.",
+                f"{option} belongs to another family: {_family(option).lower()}.",
                 single_option=True,
             )
             for option in options
@@ -100,9 +107,9 @@ FINE = (
     "The labels are not shifted: every token predicts itself",
 )
 BAD = {
-    "The learning rate is a hundred times too high": "the loss explodes or stalls: it is no low loss",
-    "$\\sqrt{d_k}$ is forgotten": "the loss falls slowly or sticks: it is seen in the loss",
-    "No gradient clipping": "it shows as spikes and NaN in the loss",
+    "The learning rate is a hundred times too high": "the loss diverges or stalls, so it is not low",
+    "$\\sqrt{d_k}$ is forgotten": "the loss falls slowly or stalls, so it shows",
+    "No gradient clipping": "it may show as spikes or NaN in the loss",
     "Positions are forgotten": "the loss stays too high: a bag of words",
     "Post-norm in 48 layers without warm-up": "the loss stalls near the start",
 }
@@ -117,9 +124,9 @@ def healthy_looking(rng: Random) -> Exercise:
         Pick(options),
         right,
         (
-            "A low loss and poor text come from cheating: the answer is in sight while it trains, and is not"
-            " there when it writes.",
-            *(f"*{option}*: the next token can be seen, or is not asked for." for option in sorted(right)),
+            "A low loss with poor text comes from cheating: the answer is visible in training, but not when"
+            " the model writes.",
+            *(f"*{option}*: the next token is visible, or is not predicted." for option in sorted(right)),
         ),
         tuple(
             Mistake(f"bad-{place}", right | {option}, f"Not “{option}”: {BAD[option]}.", single_option=True)
@@ -140,18 +147,17 @@ def masks(rng: Random) -> Exercise:
         ]
     )
     hints = {
-        source: "Its own tokens must not see ahead: that takes a causal mask. Whole windows have no padding.",
-        causal: "The keys are those of the source. It is there as a whole: nothing of it is to come, but it"
-        " may be padded.",
-        both: "Padding is right. But the source is there as a whole: nothing of it is to come.",
+        source: "Its tokens must not see ahead, which takes a causal mask. Whole windows have no padding.",
+        causal: "The keys come from the source. All of it is known, so nothing has to be hidden but padding.",
+        both: "Padding is right. But the whole source is known: no later token has to be hidden.",
     }
     if right == causal:
         hints[both] = "Causal is right. But whole windows have no padding, and a decoder alone has no source."
     return Exercise(
-        f"Which mask belongs to **{place}**?",
+        f"Which mask does **{place}** need?",
         Choice(tuple(hints)),
         right,
-        (f"**{right}**.", "Causal masks hide what is to come; padding masks hide positions without a token."),
+        (f"**{right}**.", "Causal masks hide later tokens; padding masks hide positions without a token."),
         tuple(Mistake(name.lower(), name, hint) for name, hint in hints.items() if name != right),
         see("crossattention", cross_view="masks"),
         {"place": place},

@@ -17,7 +17,7 @@ def temperature(rng: Random) -> Exercise:
     plain = softmax(logits)
     cooled = tuple(p / tau for p in plain)
     return Exercise(
-        f"The logits of three tokens: ${shown(logits, 1)}$. Their probabilities at temperature"
+        f"The logits of three tokens are ${shown(logits, 1)}$. What are their probabilities at temperature"
         f" $\\tau = {tau}$?",
         Numbers(3, 2),
         right,
@@ -53,24 +53,23 @@ def top_k(rng: Random) -> Exercise:
     k = rng.randint(2, 4)
     result = shares[0] / sum(shares[:k])
     return Exercise(
-        f"Six tokens have the probabilities {', '.join(f'{p / 100:.2f}' for p in shares)}. After"
-        f" **top-k with $k = {k}$**: what is the probability of the likeliest token?",
+        f"Six tokens have the probabilities {', '.join(f'{p / 100:.2f}' for p in shares)}. After **top-k with"
+        f" $k = {k}$**: what is the probability of the likeliest token?",
         Numbers(1, 3),
         (result,),
         (
-            f"The {k} likeliest stay; together they have {sum(shares[:k]) / 100:.2f}.",
-            f"Made to sum to 1 again: {shares[0] / 100:.2f} / {sum(shares[:k]) / 100:.2f}"
-            f" = **{result:.3f}**.",
+            f"The {k} likeliest remain; together they have {sum(shares[:k]) / 100:.2f}.",
+            f"Renormalised: {shares[0] / 100:.2f} / {sum(shares[:k]) / 100:.2f} = **{result:.3f}**.",
         ),
         (
             Mistake(
                 "sum",
                 (shares[0] / 100,),
-                "The others are gone: what is left has to be made to sum to 1 again.",
+                "The others are removed, so the rest has to be renormalised to sum to 1.",
             ),
             Mistake("more", (shares[0] / sum(shares[: k + 1]),), f"Off by one: that keeps {k + 1} tokens."),
-            Mistake("fewer", (shares[0] / sum(shares[: k - 1]),), f"Off by one: that keeps {k - 1} only."),
-            Mistake("even", (1 / k,), "The tokens that stay are not equally likely."),
+            Mistake("fewer", (shares[0] / sum(shares[: k - 1]),), f"Off by one: that keeps only {k - 1}."),
+            Mistake("even", (1 / k,), "The tokens that remain are not equally likely."),
         ),
         see("sampling", sampling_view="stages"),
         {"shares": shares, "k": k},
@@ -95,17 +94,17 @@ def top_p(rng: Random) -> Exercise:
         Mistake(
             "fewer", frozenset(names[: size - 1]), "You stopped before $p$ was reached: one more belongs."
         ),
-        Mistake("more", frozenset(names[: size + 1]), "One too many: $p$ was reached before that."),
+        Mistake("more", frozenset(names[: size + 1]), "One too many: $p$ was already reached."),
     ]
     if below and all(below != mistake.value for mistake in mistakes) and below != right:
         mistakes.append(
             Mistake(
-                "each", below, "No threshold for each token: add them up, the likeliest first, up to $p$."
+                "each", below, "$p$ is no threshold per token: add them up, the likeliest first, until $p$."
             )
         )
     listed = ", ".join(f"{name} {share / 100:.2f}" for name, share in zip(names, shares, strict=True))
     return Exercise(
-        f"Probabilities: {listed}. Which tokens are left by **top-p with $p = {p / 100:g}$**?",
+        f"Probabilities: {listed}. Which tokens remain after **top-p with $p = {p / 100:g}$**?",
         Pick(tuple(names)),
         right,
         (
@@ -130,16 +129,14 @@ def odds(rng: Random) -> Exercise:
         Numbers(1, 2),
         (right,),
         (
-            "The softmax divides both by the same sum, so only the gap counts: $e^{\\Delta / \\tau}$.",
+            "The softmax divides both by the same sum, so only the difference counts: $e^{\\Delta / \\tau}$.",
             f"$e^{{{gap} / {tau}}} = e^{{{gap / tau:g}}}$ = **{right:.2f}**.",
         ),
         (
             Mistake("times", (math.exp(gap * tau),), "You multiplied by $\\tau$. Divide by it."),
             Mistake("one", (math.exp(gap),), "That is temperature 1."),
-            Mistake("late", (math.exp(gap) / tau,), "Divide the gap by $\\tau$, before the exponential."),
-            Mistake(
-                "linear", (gap / tau,), "That is the gap of the divided logits. Odds are its exponential."
-            ),
+            Mistake("late", (math.exp(gap) / tau,), "Divide by $\\tau$ before the exponential."),
+            Mistake("linear", (gap / tau,), "That is the scaled difference. The ratio is its exponential."),
         ),
         see("sampling", sampling_view="temperatures"),
         {"gap": gap, "tau": tau},

@@ -12,8 +12,8 @@ def causal(rng: Random) -> Exercise:
     length = rng.randint(5, 64)
     allowed = length * (length + 1) // 2
     return Exercise(
-        f"A text of $T = {length}$ tokens under the causal mask. How many of the (query, key) pairs may"
-        " be looked at?",
+        f"A text of $T = {length}$ tokens under the causal mask. How many (query, key) pairs does the mask"
+        " allow?",
         Numbers(),
         (allowed,),
         (
@@ -26,7 +26,7 @@ def causal(rng: Random) -> Exercise:
             Mistake(
                 "hidden-half",
                 (length**2 // 2,),
-                "Half of the square is near, but the diagonal belongs to it whole.",
+                "Half of the square is close, but the whole diagonal belongs to it.",
             ),
         ),
         see("attention", attention_view="mask"),
@@ -40,8 +40,7 @@ def padding(rng: Random) -> Exercise:
     allowed = length * (length - empty)
     return Exercise(
         f"An encoder reads $T = {length}$ positions; the last {empty} are padding. The padding mask hides"
-        " those"
-        f" **keys**; all {length} queries are computed. How many pairs stay open?",
+        f" those **keys**; all {length} queries are computed. How many pairs stay open?",
         Numbers(),
         (allowed,),
         (
@@ -49,17 +48,17 @@ def padding(rng: Random) -> Exercise:
             f"{length} · {length - empty} = **{allowed:,}**.",
         ),
         (
-            Mistake("all", (length**2,), "You forgot the padding: nobody may attend to it."),
+            Mistake("all", (length**2,), "You forgot the padding: no query may attend to it."),
             Mistake(
                 "both",
                 ((length - empty) ** 2,),
-                "You took the queries out, too. The mask hides keys; rows stay.",
+                "You removed the queries too. The mask hides keys; rows stay.",
             ),
             Mistake("once", (length**2 - empty,), "Each padded key is hidden from *every* query, not once."),
             Mistake(
                 "causal",
                 ((length - empty) * (length - empty + 1) // 2,),
-                "You applied a causal mask. An encoder looks both ways.",
+                "You applied a causal mask. An encoder attends both ways.",
             ),
         ),
         see("crossattention", cross_view="masks"),
@@ -82,14 +81,13 @@ def cross(rng: Random) -> Exercise:
             f" **{target * real:,}**.",
         ),
         (
-            Mistake("padding", (target * source,), "You forgot the padding of the source."),
+            Mistake("padding", (target * source,), "You forgot the source's padding."),
             Mistake("source", (source * real,), "The queries are the decoder's tokens, not the encoder's."),
             Mistake(
                 "causal",
                 (target * (target + 1) // 2,),
-                "That is the causal mask of the decoder's self-attention. In cross-attention the whole"
-                " source is"
-                " open.",
+                "That is the causal mask of the decoder's self-attention. In cross-attention the whole source"
+                " is open.",
             ),
             Mistake(
                 "target", (target * target,), "The keys come from the encoder's source, not from the target."

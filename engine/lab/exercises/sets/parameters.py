@@ -18,7 +18,7 @@ def block(rng: Random) -> Exercise:
     total = attention + feedforward + norms
     return Exercise(
         f"A block with $d = {d}$, $H = {heads}$, $d_{{ff}} = {4 * d}$ and two LayerNorms (a gain and a bias"
-        " each). Its matrices, $W_O$ among them, have **no** biases. How many parameters does it have?",
+        " each). Its matrices, including $W_O$, have **no** biases. How many parameters does it have?",
         Numbers(),
         (total,),
         (
@@ -30,7 +30,7 @@ def block(rng: Random) -> Exercise:
         (
             Mistake("output", (total - d * d,), "You left $W_O$ out: attention has four matrices."),
             Mistake("biases", (total + 9 * d,), "You counted biases, but the matrices here have none."),
-            Mistake("norms", (total - norms,), "The two norms are missing, $2d$ each."),
+            Mistake("norms", (total - norms,), "The two norms are missing: $2d$ each."),
             Mistake("gains", (total - norms // 2,), "Each LayerNorm has a gain *and* a bias."),
             Mistake(
                 "heads",
@@ -54,8 +54,8 @@ def tying(rng: Random) -> Exercise:
     vocab = rng.choice([50_257, 32_000, 30_522, 65, 10_000, 16_384])
     d = rng.choice([256, 512, 768, 1024, 1280, 2048])
     return Exercise(
-        f"A model with $V = {vocab:,}$ and $d = {d}$ uses its embedding table as unembedding, too"
-        " ($W_U = E^T$). How many parameters does this tying save?",
+        f"A model with $V = {vocab:,}$ and $d = {d}$ also uses its embedding table as unembedding ($W_U ="
+        " E^T$). How many parameters does this tying save?",
         Numbers(),
         (vocab * d,),
         (
@@ -63,7 +63,7 @@ def tying(rng: Random) -> Exercise:
             f"Tied there is one: **{vocab * d:,}** are saved.",
         ),
         (
-            Mistake("both", (2 * vocab * d,), "Those are both tables. One of them is still needed."),
+            Mistake("both", (2 * vocab * d,), "That is both tables. One of them is still needed."),
             Mistake(
                 "square", (d * d,), "The tables have a row for each entry of the vocabulary: $V \\cdot d$."
             ),
@@ -78,9 +78,8 @@ def share(rng: Random) -> Exercise:
     d, times = rng.choice([128, 256, 512, 768, 1024]), rng.choice([2, 3, 4, 5, 6, 8])
     result = 2 * times / (4 + 2 * times) * 100
     return Exercise(
-        f"Attention has $4 d^2$ weights. With $d = {d}$ and $d_{{ff}} = {times * d}$: which share of a"
-        " block's"
-        " weights lies in the feed-forward network? (No biases, no norms; in percent.)",
+        f"Attention has $4 d^2$ weights. With $d = {d}$ and $d_{{ff}} = {times * d}$: what share of a block's"
+        " weights is in the feed-forward network? (No biases, no norms; in percent.)",
         Numbers(1, 1, "%"),
         (result,),
         (
@@ -91,7 +90,7 @@ def share(rng: Random) -> Exercise:
             Mistake("rest", (100 - result,), "That is attention's share."),
             Mistake("output", (200 * times / (3 + 2 * times),), "You left $W_O$ out: attention has $4 d^2$."),
             Mistake("one", (100 * times / (4 + times),), "The feed-forward network has two matrices."),
-            Mistake("fraction", (result / 100,), "The answer is asked for in percent."),
+            Mistake("fraction", (result / 100,), "Give the answer in percent."),
         ),
         see("parameters", parameters_view="where", parameters_model="block-512", parameters_scope="block"),
         {"d": d, "times": times},
@@ -107,22 +106,22 @@ def gpt2(rng: Random) -> Exercise:
     total = sum(tables) + layers * per_block + 2 * d
     return Exercise(
         f"GPT-2 {name}: $V = 50257$, a learned table of $1024$ positions, $d = {d}$, {layers} blocks with"
-        " $d_{ff} = 4d$. Every matrix of a block has biases, every LayerNorm a gain and a bias, one more norm"
-        " stands at the end, the tables are tied. How many parameters?",
+        " $d_{ff} = 4d$. Every matrix of a block has biases, every LayerNorm a gain and a bias, there is one"
+        " more norm at the end, and the tables are tied. How many parameters?",
         Numbers(),
         (total,),
         (
             f"Tokens: 50,257 · {d} = {tables[0]:,}; positions: 1,024 · {d} = {tables[1]:,}.",
-            f"A block: $12 d^2$ weights, $4d + 4d + d$ biases, $4d$ in two norms: $12 d^2 + 13 d$ ="
+            "A block: $12 d^2$ weights, $4d + 4d + d$ biases, $4d$ in two norms: $12 d^2 + 13 d$ ="
             f" {per_block:,}. {layers} of them: {layers * per_block:,}.",
             f"The last norm: {2 * d:,}. Together **{total:,}**.",
         ),
         (
-            Mistake("untied", (total + tables[0],), "You counted the table twice: it is tied."),
-            Mistake("positions", (total - tables[1],), "The table of positions is missing."),
+            Mistake("untied", (total + tables[0],), "You counted the table twice, but it is tied."),
+            Mistake("positions", (total - tables[1],), "The position table is missing."),
             Mistake("final", (total - 2 * d,), "The norm after the last block is missing."),
             Mistake(
-                "biases", (total - 9 * layers * d,), "The biases of the matrices are missing: $9d$ a block."
+                "biases", (total - 9 * layers * d,), "The biases of the matrices are missing: $9d$ per block."
             ),
             Mistake(
                 "norms",
@@ -156,7 +155,7 @@ def mini(rng: Random) -> Exercise:
             Mistake(
                 "tied", (total - vocab * d,), "You counted one table. Here they are not tied: there are two."
             ),
-            Mistake("one", (2 * vocab * d + 11 * d * d,), "That is one block. There are more of them."),
+            Mistake("one", (2 * vocab * d + 11 * d * d,), "That is only one block."),
             Mistake("tables", (11 * layers * d * d,), "The two tables are missing."),
         ),
         see("ladder", ladder_view="lecture"),
@@ -170,20 +169,19 @@ def flops(rng: Random) -> Exercise:
     result = 6 * size * 1e6 * tokens * 1e9 / 1e18
     return Exercise(
         f"A model of {size} million parameters is trained on {tokens} billion tokens. By the rule of thumb,"
-        " how many floating-point operations is that? (In units of $10^{18}$.)",
+        " how many floating-point operations does that take? (In units of $10^{18}$.)",
         Numbers(1, 2),
         (result,),
         (
-            "A token costs about $2N$ operations forwards (a product and a sum for each weight) and"
-            " twice that"
-            " backwards: $6N$.",
+            "Per token, the forward pass costs about $2N$ operations (a product and a sum for each weight)"
+            " and the backward pass twice that: $6N$ in all.",
             f"6 · {size}·10⁶ · {tokens}·10⁹ = **{result:.2f}** · 10¹⁸.",
         ),
         (
-            Mistake("forwards", (result / 3,), "That is $2N$ a token, the way forwards only."),
-            Mistake("backwards", (result * 2 / 3,), "That is $4N$ a token, the way backwards only."),
+            Mistake("forwards", (result / 3,), "That is $2N$ per token, the forward pass only."),
+            Mistake("backwards", (result * 2 / 3,), "That is $4N$ per token, the backward pass only."),
             Mistake("half", (result / 2,), "A weight costs a product *and* a sum: two operations."),
-            Mistake("once", (result / 6,), "That is one operation for each weight and token. There are six."),
+            Mistake("once", (result / 6,), "That is one operation per weight and token. There are six."),
         ),
         see("parameters", parameters_view="flops"),
         {"size": size, "tokens": tokens},
@@ -194,7 +192,7 @@ TASKS = (
     ("block", "A block", block),
     ("share", "The feed-forward share", share),
     ("tying", "What tying saves", tying),
-    ("gpt2", "GPT-2, to the last one", gpt2),
+    ("gpt2", "GPT-2, exactly", gpt2),
     ("mini", "The lecture's model", mini),
-    ("flops", "FLOPs of a training", flops),
+    ("flops", "FLOPs of a run", flops),
 )

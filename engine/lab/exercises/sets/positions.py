@@ -33,12 +33,12 @@ def sinusoid(rng: Random) -> Exercise:
     rates = [BASE ** (-2 * pair / d) for pair in range(2)]
     right = _encoding(place, rates)
     return Exercise(
-        f"The sinusoidal encoding of position $p = {place}$ with $d = 4$ and base 10,000 (angles in"
-        " radians, positions counted from 0). Its four numbers?",
+        f"The sinusoidal encoding of position $p = {place}$ with $d = 4$ and base 10,000 (angles in radians,"
+        " positions counted from 0). What are its four numbers?",
         Numbers(4, 3),
         right,
         (
-            "Pair $i$ turns by $10000^{-2i/d}$ a step: 1 for $i = 0$, $10000^{-2/4} = 0.01$ for $i = 1$.",
+            "Pair $i$ rotates by $10000^{-2i/d}$ per step: 1 for $i = 0$, $10000^{-2/4} = 0.01$ for $i = 1$.",
             f"$[\\sin {place}, \\cos {place}, \\sin {place / 100:g}, \\cos {place / 100:g}]$",
             f"= **{shown(right, 3)}**.",
         ),
@@ -51,7 +51,7 @@ def sinusoid(rng: Random) -> Exercise:
             Mistake(
                 "swapped",
                 (right[1], right[0], right[3], right[2]),
-                "Sine stands on the even positions, cosine on the odd ones: not the other way round.",
+                "Sine is on the even dimensions, cosine on the odd ones, not the other way round.",
             ),
             Mistake(
                 "degrees",
@@ -70,25 +70,24 @@ def rotation(rng: Random) -> Exercise:
     steps, rate = rng.randint(2, 9), rng.choice([0.05, 0.1, 0.2, 0.25])
     right = _entries(steps * rate)
     return Exercise(
-        f"One pair of the encoding turns by $\\theta = {rate}$ a position: $[\\sin(\\theta p), \\cos(\\theta"
-        f" p)]$. Which matrix $R$ leads from $p$ to $p + {steps}$, for every $p$? (Four numbers, row by"
-        " row.)",
+        f"One pair of the encoding rotates by $\\theta = {rate}$ per position: $[\\sin(\\theta p),"
+        f" \\cos(\\theta p)]$. Which matrix $R$ maps position $p$ to $p + {steps}$, for every $p$? (Four"
+        " numbers, row by row.)",
         Numbers(4, 3),
         right,
         (
             f"$k\\theta$ = {steps} · {rate} = {steps * rate:g}.",
-            "$\\sin(a + b) = \\cos b \\sin a + \\sin b \\cos a$ and $\\cos(a + b) = -\\sin b \\sin a +"
-            " \\cos b"
-            " \\cos a$.",
-            f"Row by row: **{shown(right, 3)}**. The position $p$ is not in it.",
+            "$\\sin(a + b) = \\cos b \\sin a + \\sin b \\cos a$ and $\\cos(a + b) = -\\sin b \\sin a + \\cos"
+            " b \\cos a$.",
+            f"Row by row: **{shown(right, 3)}**. It does not depend on $p$.",
         ),
         (
             Mistake(
                 "turned",
                 (right[0], right[2], right[1], right[3]),
-                "That turns backwards: it leads from $p$ to $p - k$.",
+                "That rotates backwards: it maps $p$ to $p - k$.",
             ),
-            Mistake("one", _entries(rate), "That is one step. The angle is $k\\theta$."),
+            Mistake("one", _entries(rate), "That is only one step. The angle is $k\\theta$."),
             Mistake(
                 "degrees",
                 _entries(math.radians(steps * rate)),
@@ -97,7 +96,7 @@ def rotation(rng: Random) -> Exercise:
             Mistake(
                 "swapped",
                 (right[1], right[0], right[3], right[2]),
-                "Sine and cosine have changed places: $\\cos k\\theta$ stands on the diagonal.",
+                "Sine and cosine are swapped: $\\cos k\\theta$ is on the diagonal.",
             ),
         ),
         see("positions", positions_view="sinusoidal"),
@@ -115,13 +114,13 @@ def shift(rng: Random) -> Exercise:
         Numbers(2, 3),
         right,
         (
-            f"$R({steps})$ with $k\\theta = {steps * rate:g}$:"
-            f" ${shown(_entries(steps * rate), 3)}$, row by row.",
+            f"$R({steps})$ with $k\\theta = {steps * rate:g}$: ${shown(_entries(steps * rate), 3)}$, row by"
+            " row.",
             f"Times ${shown(here, 3)}$: **{shown(right, 3)}**.",
         ),
         (
             Mistake(
-                "backwards", _encoding(place - steps, [rate]), "You turned backwards, to position $p - k$."
+                "backwards", _encoding(place - steps, [rate]), "You rotated backwards, to position $p - k$."
             ),
             Mistake("only", _encoding(steps, [rate]), "That is position $k$ itself. You start at $p$."),
             Mistake("swapped", right[::-1], "Sine and cosine have changed places."),
@@ -147,22 +146,22 @@ def rope(rng: Random) -> Exercise:
 
     angle = (m - n) * rate
     return Exercise(
-        f"RoPE with one pair: $q = {shown(q)}$ at position {m}, $k = {shown(k)}$ at position {n},"
-        f" $\\theta = {rate}$. A vector at position $p$ is rotated by $p\\theta$ against the clock:"
-        " $[a \\cos - b \\sin, a \\sin + b \\cos]$. Which dot product comes out? (Not scaled.)",
+        f"RoPE with one pair: $q = {shown(q)}$ at position {m}, $k = {shown(k)}$ at position {n}, $\\theta ="
+        f" {rate}$. A vector at position $p$ is rotated by $p\\theta$ anticlockwise: $[a \\cos - b \\sin, a"
+        " \\sin + b \\cos]$. What is their dot product? (Unscaled.)",
         Numbers(1, 2),
         (value(angle),),
         (
-            f"Turned: $q$ becomes ${shown(turned(q, m * rate), 3)}$, $k$ becomes"
+            f"Rotated, $q$ becomes ${shown(turned(q, m * rate), 3)}$, $k$ becomes"
             f" ${shown(turned(k, n * rate), 3)}$.",
-            f"Their dot product: **{value(angle):.2f}**. The same as turning $q$ alone by the difference"
+            f"Their dot product: **{value(angle):.2f}**. The same as rotating only $q$ by the difference"
             f" {m - n} · {rate} = {angle:g}.",
         ),
         (
-            Mistake("bare", (float(dot(q, k)),), "Nothing is turned: that is the bare $q \\cdot k$."),
-            Mistake("sum", (value((m + n) * rate),), "Both turn the same way, so the angles are subtracted."),
-            Mistake("sign", (value(-angle),), "You turned the wrong way round: it is $m - n$, not $n - m$."),
-            Mistake("query", (value(m * rate),), "You turned the query only. The key is turned, too."),
+            Mistake("bare", (float(dot(q, k)),), "Nothing is rotated: that is the bare $q \\cdot k$."),
+            Mistake("sum", (value((m + n) * rate),), "Both rotate the same way: subtract the angles."),
+            Mistake("sign", (value(-angle),), "You rotated the wrong way round: it is $m - n$, not $n - m$."),
+            Mistake("query", (value(m * rate),), "You rotated only the query. The key is rotated too."),
         ),
         see("positions", positions_view="rope"),
         {"q": q, "k": k, "m": m, "n": n, "rate": rate},
@@ -182,28 +181,28 @@ def distance(rng: Random) -> Exercise:
     back, double, same_sum = pair(n, m), pair(2 * m, 2 * n), pair(m + 1, n - 1)
     options = sorted((*same, back, double, same_sum), key=lambda key: rng.random())
     return Exercise(
-        f"With RoPE, the same $q$ at position {m} and the same $k$ at position {n} have some score. At which"
-        " positions (query and key) is it the same, whatever $q$ and $k$ are?",
+        f"With RoPE, a query $q$ at position {m} and a key $k$ at position {n} have some score. At which"
+        " positions (query and key) do the same $q$ and $k$ have the same score, whatever they are?",
         Pick(tuple(options)),
         right,
         (
-            f"Only $m - n$ counts: here {gap}.",
+            f"Only $m - n$ matters: here {gap}.",
             f"The pairs with this difference: **{' and '.join(sorted(right))}**.",
         ),
         (
             Mistake(
                 "back",
                 right | {back},
-                f"Not {back}: the sign counts. There the key stands *behind* the query.",
+                f"Not {back}: the sign matters. There the key comes *after* the query.",
                 single_option=True,
             ),
             Mistake(
                 "double",
                 right | {double},
-                f"Not {double}: twice the positions are twice the distance.",
+                f"Not {double}: twice the positions means twice the distance.",
                 single_option=True,
             ),
-            Mistake("sum", frozenset((same_sum,)), "It is the difference that counts, not the sum."),
+            Mistake("sum", frozenset((same_sum,)), "The difference matters, not the sum."),
         ),
         see("positions", positions_view="rope"),
         {"m": m, "n": n, "right": sorted(right)},
@@ -216,8 +215,7 @@ def alibi(rng: Random) -> Exercise:
     right = tuple(-slope * (length - 1 - key) for key in range(length))
     return Exercise(
         f"ALiBi with slope $1/{2**power}$: what is added to the {length} scores of the last of {length}"
-        " tokens"
-        " with tokens 1, 2, ... and itself?",
+        " tokens, with tokens 1, 2, ... and itself?",
         Numbers(length, 4),
         right,
         (
@@ -226,7 +224,7 @@ def alibi(rng: Random) -> Exercise:
         ),
         (
             Mistake(
-                "sign", tuple(-bias for bias in right), "The far ones are made *smaller*: the sign is minus."
+                "sign", tuple(-bias for bias in right), "Far scores are made *smaller*: the sign is minus."
             ),
             Mistake(
                 "self", tuple(bias - slope for bias in right), "Off by one: the distance to itself is 0."
@@ -247,7 +245,7 @@ TASKS = (
     ("sinusoid", "Four numbers of a position", sinusoid),
     ("rotation", "From p to p + k", rotation),
     ("shift", "Some positions later", shift),
-    ("rope", "A turned score", rope),
+    ("rope", "A rotated score", rope),
     ("distance", "Only the distance", distance),
     ("alibi", "A slope", alibi),
 )

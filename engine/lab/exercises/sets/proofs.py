@@ -29,20 +29,18 @@ class Proof:
 
 
 EQUIVARIANCE = Proof(
-    "Attention without positions and without a mask is **equivariant**: if $P$ puts the tokens in another"
-    " order, then $\\text{Attn}(PX) = P \\, \\text{Attn}(X)$.",
+    "Attention without positions and without a mask is **equivariant**: if $P$ permutes the tokens, then"
+    " $\\text{Attn}(PX) = P \\, \\text{Attn}(X)$.",
     {
-        "qkv": ("Each row makes its own query, key and value: $PX$ gives $PQ$, $PK$, $PV$.", ()),
+        "qkv": ("Each row gives its own query, key and value: $PX$ gives $PQ$, $PK$, $PV$.", ()),
         "scores": ("The scores become $(PQ)(PK)^T = P (QK^T) P^T$.", ("qkv",)),
         "softmax": ("The softmax acts on each row by itself: the weights become $P A P^T$.", ("scores",)),
         "sum": ("The weighted sum becomes $(P A P^T)(P V)$.", ("softmax", "qkv")),
         "cancel": ("$P^T P = I$ for every permutation, so this is $P (A V)$.", ("sum",)),
     },
     {
-        "The weights stay $A$, since the same tokens are there.": "rows and columns of the weights move,"
-        " too.",
-        "So the output does not change at all.": "that would be invariance; here the rows of the output"
-        " move.",
+        "The weights stay $A$, since the tokens are the same.": "rows and columns of the weights move too.",
+        "So the output does not change at all.": "that would be invariance, but the rows of the output move.",
     },
     see("positions", positions_view="why"),
 )
@@ -55,78 +53,79 @@ ROTATION = Proof(
             ("pair",),
         ),
         "sine": (
-            "$\\sin(\\theta p + \\theta k) = \\cos \\theta k \\sin \\theta p + \\sin \\theta k \\cos"
-            " \\theta p$.",
+            "$\\sin(\\theta p + \\theta k) = \\cos \\theta k \\sin \\theta p + \\sin \\theta k \\cos \\theta"
+            " p$.",
             ("shifted",),
         ),
         "cosine": (
-            "$\\cos(\\theta p + \\theta k) = -\\sin \\theta k \\sin \\theta p + \\cos \\theta k \\cos"
-            " \\theta p$.",
+            "$\\cos(\\theta p + \\theta k) = -\\sin \\theta k \\sin \\theta p + \\cos \\theta k \\cos \\theta"
+            " p$.",
             ("shifted",),
         ),
         "matrix": (
-            "Both lines are one matrix times the pair; its entries hold $k$ and no $p$.",
+            "Both lines are one matrix times the pair; its entries contain $k$ but not $p$.",
             ("sine", "cosine"),
         ),
     },
     {
         "$\\sin(\\theta p + \\theta k) = \\sin \\theta p + \\sin \\theta k$.": "sine is not linear.",
-        "So $R$ depends on $p$, and has to be learned.": "the entries hold the distance $k$ only.",
+        "So $R$ depends on $p$ and has to be learned.": "the entries contain only the distance $k$.",
     },
     see("positions", positions_view="sinusoidal"),
 )
 ROPE = Proof(
-    "With RoPE the score of a query at $m$ and a key at $n$ depends on $m - n$ only.",
+    "With RoPE the score of a query at $m$ and a key at $n$ depends only on $m - n$.",
     {
-        "turn": ("RoPE turns both: $q' = R(m) q$ and $k' = R(n) k$.", ()),
+        "turn": ("RoPE rotates both: $q' = R(m) q$ and $k' = R(n) k$.", ()),
         "score": ("The score is $q'^T k' = (R(m) q)^T (R(n) k)$.", ("turn",)),
         "transpose": ("Transposed, this is $q^T R(m)^T R(n) k$.", ("score",)),
-        "back": ("A rotation transposed turns backwards: $R(m)^T = R(-m)$.", ()),
+        "back": ("A transposed rotation rotates backwards: $R(m)^T = R(-m)$.", ()),
         "add": (
-            "Angles add up: $R(-m) R(n) = R(n - m)$, so $m$ and $n$ occur as $n - m$ only.",
+            "Angles add up: $R(-m) R(n) = R(n - m)$, so $m$ and $n$ occur only as $n - m$.",
             ("transpose", "back"),
         ),
     },
     {
-        "$R(m)^T R(n) = R(m + n)$.": "transposing turns *backwards*, so the angles are subtracted.",
-        "The values are turned as well, so that it cancels.": "RoPE leaves the values as they are.",
+        "$R(m)^T R(n) = R(m + n)$.": "transposing rotates *backwards*, so the angles are subtracted.",
+        "The values are rotated as well, so it cancels.": "RoPE does not rotate values.",
     },
     see("positions", positions_view="rope"),
 )
 CACHE = Proof(
-    "Keys and values may be **kept** while a decoder writes, because of the causal mask.",
+    "Keys and values may be **cached** while a decoder writes, because of the causal mask.",
     {
-        "new": ("A new token is written behind the text: positions $1, \\dots, t$ keep their tokens.", ()),
-        "embed": ("So what goes into the first layer at these positions stays the same.", ("new",)),
-        "mask": ("Under the causal mask position $i$ attends to positions up to $i$ only.", ()),
+        "new": ("A new token is appended: positions $1, \\dots, t$ keep their tokens.", ()),
+        "embed": ("So the first layer's input at these positions stays the same.", ("new",)),
+        "mask": ("Under the causal mask, position $i$ attends only to positions up to $i$.", ()),
         "layer": (
-            "So what a layer writes at $i \\le t$ does not depend on the new token.",
+            "So a layer's output at $i \\le t$ does not depend on the new token.",
             ("embed", "mask"),
         ),
         "deep": ("By induction this holds for the input of every layer.", ("layer",)),
         "keys": (
-            "Keys and values are made from it row by row: they stay, and can be kept.",
+            "Keys and values are computed from it row by row: they stay the same and can be cached.",
             ("deep",),
         ),
     },
     {
-        "The softmax of every row is computed anew, so old outputs change.": "the old rows do not see"
-        " the new token.",
-        "Queries must be kept, too.": "an old query is never used again: only the new token asks.",
+        "The softmax of every row is computed anew, so old outputs"
+        " change.": "old rows do not attend to the new token.",
+        "Queries must be cached too.": "an old query is never used again: only the new token's is.",
     },
     see("generation", generation_view="cache"),
 )
 STREAM = Proof(
-    "In a pre-norm model the gradient has a way from the last block to the first that passes **no norm**.",
+    "In a pre-norm model the gradient has a path from the last block to the first that passes through **no"
+    " norm**.",
     {
         "block": ("A sublayer writes $x' = x + F(\\text{Norm}(x))$.", ()),
-        "derive": ("Its derivative is $I + J$, with $J$ the one of $F(\\text{Norm}(x))$.", ("block",)),
-        "chain": ("By the chain rule the stack has the product $(I + J_1)(I + J_2) \\cdots$.", ("derive",)),
-        "expand": ("Multiplied out, one of its terms is $I$, without any $J$.", ("chain",)),
+        "derive": ("Its derivative is $I + J$, where $J$ is that of $F(\\text{Norm}(x))$.", ("block",)),
+        "chain": ("By the chain rule, the stack's derivative is $(I + J_1)(I + J_2) \\cdots$.", ("derive",)),
+        "expand": ("Expanded, one of its terms is $I$, without any $J$.", ("chain",)),
     },
     {
         "The derivative is $J$ alone.": "$x$ itself is added: its derivative is $I$.",
-        "So $x' = \\text{Norm}(x + F(x))$.": "that is post-norm: there every way passes the norms.",
+        "So $x' = \\text{Norm}(x + F(x))$.": "that is post-norm: there every path passes through the norms.",
     },
     see("residual", residual_view="highway"),
 )
@@ -140,13 +139,13 @@ def _order(proof: Proof, rng: Random) -> Exercise:
     right = tuple(text.values())
     listed = "".join(f"\n- **{form.letter(step)}** {step}" for step in steps)
     return Exercise(
-        f"{proof.claim} Put the {len(right)} steps of the proof in order; {len(proof.wrong)} have no place"
-        f" in it.\n{listed}",
+        f"{proof.claim} Put the {len(right)} steps of the proof in order; {len(proof.wrong)} do not"
+        f" belong.\n{listed}",
         form,
         right,
         tuple(f"**{form.letter(step)}** {step}" for step in right),
         tuple(
-            Mistake(f"wrong-{place}", (*right, step), f"Step {form.letter(step)} has no place in it: {why}")
+            Mistake(f"wrong-{place}", (*right, step), f"Step {form.letter(step)} does not belong: {why}")
             for place, (step, why) in enumerate(proof.wrong.items())
         ),
         proof.shows,
@@ -158,9 +157,9 @@ TASKS = tuple(
     (name, title, partial(_order, proof))
     for name, title, proof in (
         ("equivariance", "Another order of tokens", EQUIVARIANCE),
-        ("turning", "A turn by k", ROTATION),
+        ("turning", "A rotation by k", ROTATION),
         ("relative", "RoPE and the distance", ROPE),
         ("keeping", "Why a cache works", CACHE),
-        ("highway", "A way past the norms", STREAM),
+        ("highway", "A path past the norms", STREAM),
     )
 )

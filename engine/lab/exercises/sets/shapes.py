@@ -20,17 +20,17 @@ def queries(rng: Random) -> Exercise:
     b, t, h, w, d = _sizes(rng)
     return Exercise(
         f"A batch of {b} texts of {t} tokens, $d = {d}$, $H = {h}$ heads. The queries are split among the"
-        " heads so that each head can compute with its own. What is their shape then?",
+        " heads so that each head can compute with its own. What shape do they have then?",
         ANY,
         (b, h, t, w),
         (
             f"After $W_Q$: ({b}, {t}, {d}). Each head gets $d / H = {w}$ numbers: ({b}, {t}, {h}, {w}).",
-            f"Heads and positions change places: **({b}, {h}, {t}, {w})**. Now each head has its own"
-            f" ({t}, {w}).",
+            f"Heads and positions are swapped: **({b}, {h}, {t}, {w})**. Now each head has its own ({t},"
+            f" {w}).",
         ),
         (
             Mistake(
-                "turned", (b, t, h, w), "The split is right. Now heads and positions still change places."
+                "turned", (b, t, h, w), "The split is right. Heads and positions still have to be swapped."
             ),
             Mistake("wide", (b, h, t, d), "Each head has $d/H$ numbers, not all $d$."),
             Mistake("before", (b, t, d), "That is before the split."),
@@ -44,20 +44,18 @@ def queries(rng: Random) -> Exercise:
 def scores(rng: Random) -> Exercise:
     b, t, h, w, d = _sizes(rng)
     return Exercise(
-        f"A batch of {b} texts of {t} tokens, $d = {d}$, $H = {h}$ heads. Which shape do the scores"
-        " $Q K^T$ of a layer have?",
+        f"A batch of {b} texts of {t} tokens, $d = {d}$, $H = {h}$ heads. What shape do the scores $Q K^T$ of"
+        " a layer have?",
         ANY,
         (b, h, t, t),
         (
             f"Queries ({b}, {h}, {t}, {w}) times keys, transposed: ({b}, {h}, {w}, {t}).",
-            f"The {w} numbers are summed away: **({b}, {h}, {t}, {t})**, a square for each head of each"
+            f"The sum runs over the {w} numbers: **({b}, {h}, {t}, {t})**, a square for each head of each"
             " text.",
         ),
         (
-            Mistake("heads", (b, t, t), "Each head has a square of its own: the heads are missing."),
-            Mistake(
-                "wide", (b, h, w, w), "You multiplied the wrong way round: the positions were summed away."
-            ),
+            Mistake("heads", (b, t, t), "Each head has its own square: the heads are missing."),
+            Mistake("wide", (b, h, w, w), "You multiplied the wrong way round: the sum ran over positions."),
             Mistake(
                 "queries",
                 (b, h, t, w),
@@ -91,14 +89,14 @@ def walk(rng: Random) -> Exercise:
             (
                 "attention's output, the heads joined again",
                 (b, t, d),
-                f"{h} heads of {w} numbers stand side by side again: {d}",
+                f"{h} heads of {w} numbers are concatenated again: {d}",
                 (("split", (b, h, t, w), "That is before the heads are joined."),),
             ),
             (
                 "the embedded tokens with their positions added",
                 (b, t, d),
                 f"every id becomes {d} numbers; adding positions changes no shape",
-                (("glued", (b, t, 2 * d), "Positions are added, not put beside the embedding."),),
+                (("glued", (b, t, 2 * d), "Positions are added, not concatenated to the embedding."),),
             ),
         ]
     )
@@ -107,7 +105,7 @@ def walk(rng: Random) -> Exercise:
         f"A batch of {b} texts of {t} tokens, $d = {d}$, $H = {h}$, $d_ff = {d_ff}$,".replace(
             "d_ff", "d_{ff}"
         )
-        + f" $V = {vocab}$. Which shape has this: {where}?",
+        + f" $V = {vocab}$. What shape does this have: {where}?",
         ANY,
         right,
         (f"The tokens' ids: ({b}, {t}).", f"Here {how}: **({', '.join(map(str, right))})**."),
@@ -120,5 +118,5 @@ def walk(rng: Random) -> Exercise:
 TASKS = (
     ("queries", "The queries of the heads", queries),
     ("scores", "The scores' shape", scores),
-    ("walk", "Somewhere on the way", walk),
+    ("walk", "A shape along the way", walk),
 )

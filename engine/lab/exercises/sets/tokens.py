@@ -104,7 +104,7 @@ def merge(rng: Random) -> Exercise:
     once = Counter(pair for parts in cut.values() for pair in set(pairwise(parts)))
     types = [pair for pair, times in once.items() if times == max(once.values())]
     mistakes = (
-        [Mistake("types", types[0], "You counted each word once. A pair counts as often as its words occur.")]
+        [Mistake("types", types[0], "You counted each word once, not as often as it occurs.")]
         if len(types) == 1 and types[0] != best
         else []
     )
@@ -119,11 +119,11 @@ def merge(rng: Random) -> Exercise:
         )
     return Exercise(
         f"A text holds these words: {_listed(counts)}. BPE starts from characters and never merges across"
-        " words. Which pair is merged first? (Its two pieces, a blank between them.)",
-        Pieces("Another pair is more frequent. A pair counts as often as the words that hold it occur."),
+        " words. Which pair is merged first? (Its two pieces, separated by a space.)",
+        Pieces("Another pair is more frequent. A pair counts as often as the words containing it occur."),
         best,
         (
-            "Every pair counts as often as the words that hold it:",
+            "Every pair counts as often as the words containing it:",
             ", ".join(f"`{a} {b}` {times}" for (a, b), times in pairs.most_common(4)) + " ...",
             f"The most frequent: **`{best[0]} {best[1]}`**, {often} times.",
         ),
@@ -144,15 +144,15 @@ def after(rng: Random) -> Exercise:
     word = rng.choice(words)
     right = _apply(word, order[:merges])
     fewer, more, letters = _apply(word, order[: merges - 1]), _apply(word, order), tuple(word)
-    mistakes = [Mistake("letters", letters, "Those are the characters: apply the merges in order.")]
+    mistakes = [Mistake("letters", letters, "Those are the single characters: apply the merges in order.")]
     if fewer not in (right, letters):
         mistakes.append(Mistake("fewer", fewer, "The last of the merges is missing."))
     if more != right:
-        mistakes.append(Mistake("more", more, f"That is one merge more than the {merges} asked for."))
+        mistakes.append(Mistake("more", more, f"That is one merge too many: {merges} are asked for."))
     return Exercise(
         f"BPE learns **{merges} merges** from these words, starting with characters: {_listed(counts)}. Into"
-        f" which pieces does it then cut `{word}`? (Blanks between them.)",
-        Pieces("Other pieces come out. Learn the merges first, then apply them in their order.", word),
+        f" which pieces does it then split `{word}`? (Separated by spaces.)",
+        Pieces("Other pieces come out. Learn the merges first, then apply them in order.", word),
         right,
         (
             *(
@@ -173,21 +173,21 @@ def _differ(word: str, order: Sequence[Pair], merges: int) -> bool:
 
 def vocabulary(rng: Random) -> Exercise:
     start, merges, special = rng.choice([256, 65, 96]), rng.randint(20, 50_000), rng.choice([0, 1, 2])
-    beside = f", and {special} special {'token' if special == 1 else 'tokens'} beside them" if special else ""
+    beside = f", plus {special} special {'token' if special == 1 else 'tokens'}" if special else ""
     mistakes = [
         Mistake("merges", (merges,), "The single characters or bytes stay in the vocabulary."),
         Mistake("pairs", (start + 2 * merges + special,), "A merge adds *one* entry, the joined pair."),
-        Mistake("gone", (start - merges + special,), "Nothing is taken out: the two pieces stay."),
+        Mistake("gone", (start - merges + special,), "Nothing is removed: the two pieces stay."),
     ]
     if special:
-        mistakes.append(Mistake("special", (start + merges,), "The special tokens are entries, too."))
+        mistakes.append(Mistake("special", (start + merges,), "Special tokens are entries too."))
     return Exercise(
         f"A BPE starts from {start} {'bytes' if start == 256 else 'characters'} and learns {merges:,}"
         f" merges{beside}. How large is its vocabulary?",
         Numbers(),
         (start + merges + special,),
         (
-            "Each merge adds one entry; what was merged stays.",
+            "Each merge adds one entry; the merged pieces stay.",
             f"{start} + {merges:,} + {special} = **{start + merges + special:,}**. (GPT-2: 256 + 50,000 +"
             " 1.)",
         ),

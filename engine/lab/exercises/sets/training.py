@@ -13,7 +13,7 @@ def start(rng: Random) -> Exercise:
     vocab = rng.choice([27, 65, 96, 128, 256, 512, 1024, 10_000, 32_000, 50_257])
     right = math.log(vocab)
     return Exercise(
-        f"A fresh model with $V = {vocab}$ knows nothing: every token is equally likely. Near which loss, in"
+        f"An untrained model with $V = {vocab}$ finds every token about equally likely. Near what loss, in"
         " nats, does its training begin?",
         Numbers(1, 2, "nats"),
         (right,),
@@ -39,7 +39,7 @@ def perplexity(rng: Random) -> Exercise:
     right = math.exp(mean)
     return Exercise(
         "A model gave the right tokens of a short text the probabilities"
-        f" {', '.join(f'{p:g}' for p in chances)}. Its perplexity?",
+        f" {', '.join(f'{p:g}' for p in chances)}. What is its perplexity?",
         Numbers(1, 2),
         (right,),
         (
@@ -53,13 +53,13 @@ def perplexity(rng: Random) -> Exercise:
             Mistake(
                 "mean",
                 (len(chances) / sum(chances),),
-                "You averaged the probabilities. It is their logarithms.",
+                "You averaged the probabilities. Average their logarithms.",
             ),
             Mistake("two", (2**mean,), "You raised 2 to a loss in nats. Nats go with $e$, bits with 2."),
             Mistake(
                 "each",
                 (sum(1 / p for p in chances) / len(chances),),
-                "You averaged $1/p$. What is averaged is $-\\ln p$.",
+                "You averaged $1/p$. Average $-\\ln p$.",
             ),
         ),
         see("sampling", sampling_view="likelihood"),
@@ -72,13 +72,13 @@ def bits(rng: Random) -> Exercise:
     right = loss / math.log(2) / letters
     return Exercise(
         f"A model has a loss of {loss} nats per token; a token is {letters} characters long on average. How"
-        " many"
-        " **bits per character** is that?",
+        " many **bits per character** is that?",
         Numbers(1, 3),
         (right,),
         (
             f"In bits: {loss} / ln 2 = {loss / math.log(2):.3f} a token.",
-            f"Divided by {letters} characters: **{right:.3f}**. This number compares across vocabularies.",
+            f"Divided by {letters} characters: **{right:.3f}**. This number can be compared across"
+            " vocabularies.",
         ),
         (
             Mistake("nats", (loss / letters,), "Those are nats per character. A bit is $\\ln 2$ nats."),
@@ -98,21 +98,18 @@ def windows(rng: Random) -> Exercise:
     size, length = rng.randint(200, 1_200_000), rng.choice([8, 16, 32, 64, 128])
     right = size - length
     return Exercise(
-        f"A text of {size:,} tokens. A window $x$ has {length} of them, and $y$ is $x$ shifted by one."
-        " How many"
-        " different starts are there? (`randint(0, n)` draws from 0 to n − 1: which n?)",
+        f"A text of {size:,} tokens. A window $x$ has {length} of them, and $y$ is $x$ shifted by one. How"
+        " many different starting positions are there? (`randint(0, n)` draws from 0 to n − 1: which n?)",
         Numbers(),
         (right,),
         (
-            f"$y$ needs one token more than $x$: {length + 1} tokens.",
+            f"$y$ needs one more token than $x$: {length + 1} tokens.",
             f"{size:,} − {length + 1} + 1 = **{right:,}** starts, from 0 to {right - 1:,}.",
         ),
         (
             Mistake("shift", (right + 1,), "Off by one: the last $y$ would need a token that is not there."),
-            Mistake(
-                "short", (right - 1,), "Off by one: one more window fits. `randint` leaves its bound out."
-            ),
-            Mistake("none", (size,), "The last windows would reach over the end of the text."),
+            Mistake("short", (right - 1,), "Off by one: one more window fits. `randint` excludes its bound."),
+            Mistake("none", (size,), "The last windows would run past the end of the text."),
             Mistake("blocks", (size // length,), "Windows may overlap: every start counts."),
         ),
         see("train"),
@@ -124,7 +121,7 @@ def batch(rng: Random) -> Exercise:
     texts, length = rng.choice([4, 8, 12, 16, 32, 64]), rng.choice([8, 16, 32, 64, 128, 256])
     right = texts * length
     return Exercise(
-        f"A batch: $x$ has the shape ({texts}, {length}), $y$ is shifted by one. From how many predictions is"
+        f"A batch: $x$ has the shape ({texts}, {length}), $y$ is shifted by one. Over how many predictions is"
         " the loss of this batch averaged?",
         Numbers(),
         (right,),
@@ -133,14 +130,14 @@ def batch(rng: Random) -> Exercise:
             f"{texts} · {length} = **{right:,}** predictions in one pass.",
         ),
         (
-            Mistake("last", (texts,), "Not only the last position predicts: every one does."),
+            Mistake("last", (texts,), "Not only the last position predicts: every position does."),
             Mistake(
                 "shift",
                 (texts * (length - 1),),
-                "$y$ brings the token after the last one: no position is lost.",
+                "$y$ includes the token after the last one, so no position is lost.",
             ),
-            Mistake("text", (length,), "That is one text of the batch."),
-            Mistake("pairs", (right * length,), "Not each pair of positions: one prediction a position."),
+            Mistake("text", (length,), "That is only one text of the batch."),
+            Mistake("pairs", (right * length,), "Not each pair of positions: one prediction per position."),
         ),
         see("train"),
         {"texts": texts, "length": length},

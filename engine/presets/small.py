@@ -140,10 +140,17 @@ SMALL: dict[str, Preset] = {
     ),
     "mini": derived(
         _CLASSIC,
-        "Mini (the lab's sizes)",
-        "4 layers, 4 heads, 128 wide, context 128, feed-forward 512: the sizes of the lab's table, with"
-        " biases that the lab's own code does not have.",
-        model={"context": 128, "d_ff": 512},
+        "The lab's model",
+        "4 layers, 4 heads, width 128, context 128, ReLU, dropout 0.1 and no biases in the matrices: the"
+        " model that a coding lab builds, 813,440 parameters.",
+        model={
+            "context": 128,
+            "d_ff": 512,
+            "ffn": "relu",
+            "dropout": 0.1,
+            "attention_bias": False,
+            "ffn_bias": False,
+        },
         train={
             "steps": 2000,
             "batch_size": 32,
@@ -151,7 +158,27 @@ SMALL: dict[str, Preset] = {
             "sample_every": 100,
             "snapshot_every": 100,
         },
-        source="the table of the lab that this app goes with; no paper",
+        source="the lab that this app goes with (2026); no paper",
+    ),
+    "nanogpt": derived(
+        _CLASSIC,
+        "The lecture's nanoGPT",
+        "6 layers, 6 heads, width 192, context 256, GELU, an output matrix of its own: 2,743,680 parameters,"
+        " a lecture's model in 80 lines. The largest here: it takes long on a processor.",
+        model={"context": 256, "d_model": 192, "n_layers": 6, "n_heads": 6, "tie_embeddings": False},
+        train={
+            "learning_rate": 1e-3,
+            "beta2": 0.95,
+            "warmup_steps": 100,
+            "eval_every": 100,
+            "sample_every": 100,
+            "snapshot_every": 100,
+        },
+        why={
+            "learning_rate": "a wider model takes smaller steps: 1e-3 instead of 2e-3",
+            "beta2": "as the lecture advises",
+        },
+        source="after github.com/karpathy/nanoGPT (2022)",
     ),
     "induction": derived(
         _CLASSIC,

@@ -175,11 +175,11 @@ def test_the_small_profile_fits_into_a_gigabyte_and_trains_the_presets_of_the_le
     assert SMALL.max_workers == 1
     assert SERVER + SMALL.max_workers * SMALL.max_worker_bytes + SMALL.text_bytes_total <= GB
     assert SMALL.max_worker_bytes > LIBRARIES
-    for name in ("fast", "classic", "modern", "induction", "mini"):
+    for name in ("fast", "classic", "modern", "induction", "nanogpt", "mini"):
         preset = PRESETS[name]
         assert preset.train is not None
         asked = RunSpec(replace(preset.model, vocab_size=65), preset.train, "text", "a text to train on")
-        if name != "mini":
+        if name not in ("mini", "nanogpt"):
             profiles.check(SMALL, asked)
     with pytest.raises(ConfigError, match=r"at most 2,304 are allowed here, so 18 at this context"):
         profiles.check(SMALL, asked)

@@ -65,7 +65,7 @@ function create(place) {
     tree: find(".gf-bpe-tree"), more: find("details"), line: find(".gf-bpe-all"), done: find(".gf-bpe-done"), key: null, step: 0, token: -1, treeOf: null,
     playing: null, timer: 0, send: null, panels: [], sent: "", count: 0,
   }
-  for (const rate of [1, 2, 5, 15, 60]) within(parts.speed, "option", "", `${rate} per second`).value = String(rate)
+  for (const rate of [1, 2, 5, 15, 60]) within(parts.speed, "option", "", `${rate}/s`).value = String(rate)
   parts.speed.value = "2"
   const last = () => self.count - 1
   const moves = { first: () => 0, back: () => self.step - 1, next: () => self.step + 1, last }

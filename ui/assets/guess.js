@@ -21,7 +21,7 @@ function create(place) {
   said.setAttribute("aria-live", "polite")
   const leave = within(strip, "div", "gf-guess-leave")
   place.append(root)
-  const pill = button("Guess first", "Guess before the figure shows the answer", () => open(self))
+  const pill = button("Guess first", "Guess first, before the figure shows the answer", () => open(self))
   pill.className = "gf-guess-pill"
   pill.setAttribute("aria-expanded", "false")
   const ended = new AbortController(), main = place.closest('[data-testid="stMain"]')

@@ -23,7 +23,7 @@ function create(place) {
   list.setAttribute("aria-label", "Words")
   const ended = new AbortController()
   const self = { root, card, list, ended, terms: new Map(), at: null, pinned: false, timer: 0 }
-  root.prepend(button("Words", "Glossary: what the terms mean", () => openList(self)), button("Stage", "Stage mode: larger, for a projector (key p)", () => document.dispatchEvent(new Event("gf-stage"))), guessing(ended.signal))
+  root.prepend(button("Words", "Words: what the terms mean", () => openList(self)), button("Stage", "Stage mode: larger, for a projector (key p)", () => document.dispatchEvent(new Event("gf-stage"))), guessing(ended.signal))
   place.append(root)
   listen(self, ended.signal)
   return self

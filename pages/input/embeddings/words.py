@@ -189,7 +189,7 @@ def near_to(token: str, kind: str, neighbours: Alike, separation: Separation) ->
     )
     if chance.like_chance:
         return (
-            f"**Tokens of one class are {more}, no more than by chance:** {chance.reached} of {chance.count}"
+            f"**Tokens of one class are {more}, which is within chance:** {chance.reached} of {chance.count}"
             f" label shuffles reach it. {near}"
         )
     return (
@@ -313,7 +313,7 @@ def shuffled(separation: Separation) -> str:
         if matched.reached:
             text += "frequency alone can explain it."
         elif not chance.reached:
-            text += "that part is due to frequency alone, the rest is not."
+            text += "frequency can explain that part, not the rest."
         else:
             text += "frequency alone explains less."
     if separation.most is not None and not chance.like_chance:

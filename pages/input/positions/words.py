@@ -9,9 +9,9 @@ SIMILARITY_ASKED = "Are nearby positions more similar?"
 ROTATION_ASKED = "Why sines and cosines?"
 LEARNED_ASKED = "Can positions be learned?"
 ROPE_ASKED = "How does RoPE encode distance?"
-AGAINST_ASKED = "What does rotation gain over addition?"
+AGAINST_ASKED = "How does rotating differ from adding?"
 ALIBI_ASKED = "What if distance is simply penalised?"
-T5_ASKED = "How precisely must distance be encoded?"
+T5_ASKED = "How does T5 encode distance?"
 BENCH_ASKED = "Which scheme extrapolates past the training length?"
 
 WHY = Words(
@@ -176,7 +176,7 @@ T5 = Words(
     why=(
         "Which distances matter is learned rather than fixed, at a cost of 32 numbers per head. Distances"
         " longer than any in training fall into the last buckets: those have a bias, though not always a"
-        " trained one."
+        " trained one. Shaw et al. (2018) and Transformer-XL (Dai et al. 2019) scored distances before."
     ),
     attempt=(
         "Set the mask to both ways: each side gets half of the buckets. Under “Measure it”, see what a model"
@@ -201,9 +201,9 @@ BENCH = Words(
         " buckets, give RoPE a larger base and the learned table more rows."
     ),
     texts=(
-        "A textbook and a lecture say that RoPE and sinusoids extrapolate past the training length. Without"
-        " rescaled angles they do not: their lines above rise where ALiBi's stays flat. The lecture also"
-        " lists BERT under sinusoidal and OPT-175B under ALiBi: both have learned positions (Devlin et al."
-        " 2018; Zhang et al. 2022)."
+        "A textbook and a lecture say that RoPE and sinusoids extrapolate past the training length. Here,"
+        " unscaled, they do not: their lines rise where ALiBi's stays flat. The lecture also lists BERT under"
+        " sinusoidal and OPT-175B under ALiBi: both have learned positions (Devlin et al. 2018; Zhang et al."
+        " 2022)."
     ),
 )

@@ -20,8 +20,8 @@ BPE = Words(
     ),
     why=(
         "A model reads ids, not characters. Frequent words become one token each, so sequences are short;"
-        " rare words are spelled in subword pieces, so nothing is out of vocabulary. Attention costs $T^2$:"
-        " half the tokens, a quarter of the work."
+        " rare words are spelled in subword pieces, so nothing is out of vocabulary. Half the tokens mean a"
+        " quarter of the attention scores."
     ),
     attempt=(
         "Choose “Languages” and watch non-English characters being assembled from bytes first. Then switch"
@@ -127,7 +127,7 @@ def lists(ways: Ways, base: int, level: str, large: int | None = None) -> str:
     )
     if ways.words is None:
         return f"{text}."
-    table = "" if large is None else f" All of Shakespeare needs {large:,}."
+    table = "" if large is None else f" Tiny Shakespeare needs {large:,}."
     return (
         f"{text}; **{ways.words.vocab_size:,}** whole words, plus one for each new word of another"
         f" text.{table}"

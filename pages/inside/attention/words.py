@@ -111,7 +111,7 @@ PUBLISHED_HEADS = (
     " heads 25.8, 32 heads 25.4.\n\n"
     "Clark et al. 2019 (“What does BERT look at?”) found the same kinds of heads in BERT: heads on the token"
     " before or after, on punctuation, on the separator token as a sink, broad ones, and a few that follow"
-    " syntax."
+    " syntax: from a noun to its article, from a direct object to its verb, from a mention to an earlier one."
 )
 
 
@@ -144,7 +144,7 @@ def heads(subject: Subject) -> Words:
         why=(
             "The pattern says *from where* information moves. What is moved is decided by `v` and $W_O$, in"
             " “Step by step”. So the key that finds a token and the value it delivers can differ: in “the cat"
-            " sat on the ___” the verb may be found for being a verb, and deliver what one sits on."
+            " sat on the ___” the verb may match as a verb, and pass on what one sits on."
         ),
         attempt=(
             "Look for a line just below the diagonal (the previous token) and for columns (spaces, or the"
@@ -185,7 +185,7 @@ STEPS = Words(
 
 # Measures of the heads --------------------------------------------------------------------------
 
-MEASURES_QUESTION = "Which head does this most?"
+MEASURES_QUESTION = "Which head scores highest?"
 SHOWN = "Shown"
 PATTERNS = "patterns"
 
@@ -367,7 +367,7 @@ SHARED_KEYS = Words(
         " (multi-query, MQA)."
     ),
     why=(
-        "Reading the cache, not computing, limits how fast large models generate. Sharing keys and values"
+        "Memory traffic, not arithmetic, limits how fast large models generate. Sharing keys and values"
         " shrinks it; the queries stay separate."
     ),
     attempt=(

@@ -63,10 +63,10 @@ def gradients(crossing: int | None) -> str:
         else f"Here it is larger up to about d_k = {crossing}, and falls after that."
     )
     return (
-        "**Is the gradient without the scale not larger?** At first, yes: its norm ‖∂p/∂s‖ counts the few"
-        f" keys that still compete, and those react strongly. {first} That is no argument against the scale:"
-        " the *mean* slope, over all keys, falls from the start, so most keys get no gradient, and training"
-        " makes the scores larger still."
+        "**Isn't the unscaled gradient larger?** At first, yes: its norm ‖∂p/∂s‖ counts the few keys that"
+        f" still compete, and those react strongly. {first} That is no argument against the scale: the *mean*"
+        " slope, over all keys, falls from the start, so most keys get no gradient, and training makes the"
+        " scores larger still."
     )
 
 
@@ -100,14 +100,13 @@ SELF_DRAW = "Seed"
 OWN, OTHERS, KEPT = "score with itself", "score with others (size)", "weight that stays"
 SELF_MEASURED = (
     "Untrained models: embeddings drawn from N(0, 1), matrices from N(0, 1/width). A score is q · k / √width."
-    " *Size* is the root of the mean square. The weight that stays counts further copies of the same"
-    " character as itself."
+    " *Size* is the root of the mean square. Weight on itself includes further copies of the same character."
 )
 TRAINED = ("last", "similarity", "two-matrices", "attention-1")  # rungs, with 64 numbers
 
 
 def self_title(term: SelfTerm) -> str:
-    return f"{RUNG_NAMES[term.kind]}: {term.self_weight:.0%} stays"
+    return f"{RUNG_NAMES[term.kind]}: self {term.self_weight:.0%}"
 
 
 def self_alt(terms: Sequence[SelfTerm]) -> str:
@@ -121,9 +120,9 @@ def self_answer(terms: Sequence[SelfTerm]) -> str:
     """Says how much weight stays with a character itself, compared as it is and by queries and keys."""
     raw, _, two = terms
     return (
-        f"Raw similarity attends to itself: **{raw.self_weight:.0%}** of a character's weight, since its"
-        f" score with itself is **{raw.self_score:.1f}** and with others about {raw.other_score:.1f}."
-        f" Separate W_Q and W_K break that: **{two.self_weight:.0%}**."
+        f"Raw similarity favours the token itself: **{raw.self_weight:.0%}** of its weight, since its score"
+        f" with itself is **{raw.self_score:.1f}** and with others about {raw.other_score:.1f}. Separate W_Q"
+        f" and W_K break that: **{two.self_weight:.0%}**."
     )
 
 
@@ -146,7 +145,7 @@ SELF_BY_HAND = (
     "With one matrix $W$ for both sides, $(eW) \\cdot (eW) = |eW|^2$ is still a square, never negative and"
     " largest for the token itself. With two, $(eW_Q) \\cdot (eW_K)$ is a product like any other.\n\n"
     "A third matrix, $W_V$, separates *which token is found* from *what it delivers*: in “the cat sat on the"
-    " ___” the verb may be found for being a verb, and deliver what one can sit on."
+    " ___” the verb may match as a verb, and pass on what one can sit on."
 )
 SELF = Words(
     see=(

@@ -92,7 +92,7 @@ SWITCHES = Words(
     ),
     why="A pattern shows where a head attends. Only an intervention shows whether the model *needs* it.",
     attempt=(
-        "Ablate one head after the other and find one that this text does not need. Then remove the position:"
-        " which heads relied on it?"
+        "Ablate one head after the other and find one that this text does not need. Then remove positions:"
+        " does the prediction survive?"
     ),
 )

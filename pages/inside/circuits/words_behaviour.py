@@ -28,9 +28,9 @@ INDUCTION = Words(
         " head first; thin lines ablate equally many random heads of the same blocks (Olsson et al. 2022)."
     ),
     why=(
-        "It is the simplest form of *in-context learning*: the model uses its context rather than its"
-        " weights. The circuit takes two blocks: a previous-token head writes into each token what came"
-        " before it, and an induction head in a later block matches on that (Elhage et al. 2021)."
+        "It is the simplest form of *in-context learning*: it learns from context, its weights unchanged. The"
+        " circuit takes two blocks: a previous-token head writes into each token what came before it, and an"
+        " induction head in a later block matches on that (Elhage et al. 2021)."
     ),
     attempt=(
         "Change the seed: the same heads lead. Then choose a small model. In a run of yours whose text"
@@ -66,8 +66,8 @@ INDUCTION_METHOD = (
     " first occurrence; a score of {strong} or more counts as an induction head. **Off** means that the head"
     " writes nothing at any token, and everything above it is recomputed. **Random heads**: for each ablated"
     " head, another of the same block whose score is below {weak}, or of the nearest block that has one left;"
-    " four draws and their mean. The first token of the second reading counts in no mean: it cannot be"
-    " predicted that the sequence begins again."
+    " four draws and their mean. The first token of the second reading is left out of all means: nothing"
+    " predicts that the sequence restarts."
 )
 
 SINKS_QUESTION = "How much attention goes to the first token?"
@@ -126,8 +126,8 @@ FACT = Words(
         " (Elhage et al. 2021)."
     ),
     why=(
-        "A fact is not looked up in a single block. Most blocks prepare; a late attention layer moves the"
-        " answer from the subject's token to the last one, and later blocks can raise it further."
+        "A fact is not looked up in a single block. In *Patching*, late attention moves it from the subject's"
+        " token to the last one; later blocks can raise it further."
     ),
     attempt=(
         "Ask for something the model does not know, such as two plus two: the right answer climbs and is"
@@ -158,7 +158,7 @@ def sinks(subject: Subject) -> Words:
     return (
         SINKS
         if subject.is_pretrained
-        else replace(SINKS, attempt=f"{SINKS_SMALL} {REAL}: it must not lose it.")
+        else replace(SINKS, attempt=f"{SINKS_SMALL} {REAL}: does its loss rise?")
     )
 
 

@@ -19,7 +19,7 @@ STEERING = Words(
         " gain most, right after the text."
     ),
     why=(
-        "Two forward passes, no training and no changed weight: topics are directions in the residual stream."
+        "Two forward passes, no training and no changed weight: a topic can be one direction in the stream."
         " But the vector also disturbs everything else; the perplexity of an unrelated text shows by how"
         " much."
     ),

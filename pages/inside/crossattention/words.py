@@ -109,15 +109,15 @@ def unmarked(crossing: WrittenTarget, look: Look | None) -> str:
         safe(one[at].strip()) for one, at in ((crossing.written, look.query), (crossing.source, look.key))
     )
     return (
-        f"{wrote}. Its sharpest look: for “{here}” it has **{look.weight:.0%}** of its gaze on “{there}”,"
-        " leaving the end aside. Which word truly comes from which nobody wrote down, so there are no rings."
+        f"{wrote}. Its sharpest attention: “{here}” gives **{look.weight:.0%}** of its weight to “{there}”,"
+        " the end token aside. No reference alignment exists, so there are no rings."
     )
 
 
 _DONE: dict[Change, str] = {
     "cut": "**With its memory cut** it writes without any source",
     "shuffled": "**With the source shuffled** it reads the same symbols in another order",
-    "swapped": "**With its two masks swapped** what it wrote before looks ahead, and sees part of the source",
+    "swapped": "**With its two masks swapped** self-attention sees ahead, cross-attention part of the source",
 }
 
 
@@ -146,9 +146,11 @@ ALIGNMENT = Words(
 BY_HAND = (
     "The same attention, with two texts: $q = x W_Q$ from what is being written, $k = m W_K$ and $v = m W_V$"
     " from the memory $m$, the encoder's last vectors. $\\mathrm{softmax}(q k^\\top/\\sqrt{d_{head}} +"
-    " M_{pad})\\, v$ is added to the stream. The pattern has a row for each symbol written, (target, source):"
-    " it need not be square.\n\nThe memory is made once and never changes. A cache keeps its keys and values,"
-    " so that a step costs one row."
+    " M_{pad})\\, v\\, W_O$ is added to the stream. The pattern has a row for each symbol written, (target,"
+    " source): it need not be square.\n\nThe memory is made once and never changes. A cache keeps its keys"
+    " and values, so that a step costs one row.\n\nNot only texts are read this way: in Stable Diffusion the"
+    " queries come from the image that is being made, keys and values from the encoded prompt (Rombach et al."
+    " 2022)."
 )
 
 # The two masks ----------------------------------------------------------------------------------
@@ -205,8 +207,8 @@ MASKS = Words(
         " two runs on dates that differ only in where the two masks go."
     ),
     why=(
-        "Both are called mask, and both are added to scores. Swapped, the writer sees the symbol it should"
-        " say, so the loss looks superb; when it writes alone, that symbol is not there yet."
+        "Both are called mask, and both are added to scores. Swapped, the decoder sees the symbol to predict,"
+        " so the loss looks superb; in generation that symbol is not there yet."
     ),
     attempt=(
         "Swap them and see which cells open. Then compare the loss with how often it is right when it writes"
@@ -215,8 +217,8 @@ MASKS = Words(
 )
 MASKS_BY_HAND = (
     "**Causal**, (query, key): $0$ where key $\\le$ query, $-\\infty$ above. The same for every text."
-    " **Padding**, (batch, 1, 1, source): $-\\infty$ where a shorter source was filled up. The ones stand for"
-    " every head and every query.\n\nThe engine checks the shapes and would refuse this; where sources and"
-    " targets happen to be equally long in a code without checks, nothing would say so. The curves were"
-    " measured once and come with the app (`engine/experiments/masks_swapped.py` does it again)."
+    " **Padding**, (batch, 1, 1, source): $-\\infty$ where a shorter source was padded. The ones broadcast"
+    " over heads and queries.\n\nThe engine checks the shapes and would refuse this; in code without checks,"
+    " with sources and targets of equal length, no error is raised. The curves were measured once and come"
+    " with the app (`engine/experiments/masks_swapped.py` does it again)."
 )

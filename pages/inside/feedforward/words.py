@@ -29,7 +29,7 @@ NEURONS = Words(
     why=(
         "A neuron works like an entry of a key-value memory (Geva et al. 2021): its row of $W_{in}$ is the"
         " key that recognises something, its column of $W_{out}$ the value that is added to the stream. Facts"
-        " are found there: ROME and MEMIT (Meng et al. 2022, 2023) change what a model believes of a city by"
+        " can be edited there: ROME and MEMIT (Meng et al. 2022, 2023) change what a model says of a city by"
         " changing one such matrix, or a few, and in large models single neurons were found for past tenses"
         " or for Canada. Attention moves information between positions; the feed-forward network transforms"
         " each position on its own."
@@ -74,14 +74,13 @@ def likes(layer: int, neuron: int, liked: FavouriteToken, word: str, raised: lis
         if liked.count == liked.places
         else f"**{liked.count}** of its {liked.places} strongest positions"
     )
-    does = "looks for" if MAJORITY * liked.places <= liked.count else "fires most often on"
+    does = "fires mainly on" if MAJORITY * liked.places <= liked.count else "fires most often on"
     if liked.count == 1:
         return (
             f"Neuron {neuron} of block {layer} has no favourite token: its {liked.places} strongest positions"
             f" (up to **{minus(f'{liked.value:.2f}')}**) are all at different tokens. It promotes"
             f" {_raises(raised)}."
         )
-    does = "looks for" if 2 * liked.count > liked.places else "fires most often on"
     return (
         f"Neuron {neuron} of block {layer} {does} **“{safe(word)}”**: {where} are there, up to"
         f" **{minus(f'{liked.value:.2f}')}**. It promotes {_raises(raised)}."

@@ -39,7 +39,7 @@ LENS = Words(
     ),
     why=(
         "All blocks read from and write to one residual stream, so an intermediate prediction can be decoded."
-        " Easy tokens are settled early; the others use all blocks."
+        " Easy tokens are settled early, others only late."
     ),
     attempt=(
         "Choose an easy token, then a hard one: how many blocks does each need? Under *Measure it*, colour by"
@@ -223,10 +223,10 @@ def few(names: tuple[str, ...] | list[str], most: int = 6) -> str:
 
 
 NORMS_DIFFER = (
-    "The same four numbers, without gain and bias. LayerNorm takes the mean off and divides by the spread"
-    " around it; RMSNorm divides by the root of the mean square and takes nothing off. Add 10 to every"
-    " number: LayerNorm gives the same as before, RMSNorm does not. RMSNorm saves the mean and the bias, and"
-    " models train as well with it."
+    "The same four numbers, without gain and bias. LayerNorm subtracts the mean and divides by the standard"
+    " deviation; RMSNorm divides by the root mean square and subtracts nothing. Add 10 to every number:"
+    " LayerNorm gives the same as before, RMSNorm does not. RMSNorm saves the mean and the bias, and models"
+    " train as well with it."
 ) + "".join(
     f" {card.title} ({card.source}): {card.sentence}"
     for card in NORM_CARDS.values()
@@ -352,10 +352,10 @@ def _by_gradient(pair: Pair) -> str:
     if math.isnan(lost) or lost == 0:
         return f"{known}. Without them **0** arrives: it underflows float32, and nothing is learned."
     if lost < LITTLE:
-        return f"{known}; without them **{number(lost)} times**: next to nothing, and nothing is learned."
+        return f"{known}; without them **{number(lost)} times**: next to nothing."
     return (
         f"{known}; without them **{lost:.1f} times**. The norms in each block sustain it either way: with"
-        " norms the cause is not the gradient but that all tokens become the same."
+        " norms the likelier cause is that all tokens become alike."
     )
 
 

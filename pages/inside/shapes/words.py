@@ -28,7 +28,8 @@ PASS = Words(
     ),
     why=(
         "The shapes are the architecture. Only attention's scores have two position axes, so their cost grows"
-        " with the square of the text."
+        " with the square of the text. Queries, keys and values come from one product: three matrices side by"
+        " side give the same numbers as three products."
     ),
     attempt=(
         "Click the list and walk with the arrow keys, or press ▶. Then choose LLaMA-2 70B and compare `q`"
@@ -56,15 +57,14 @@ HEADS = by_hand(
     " and see the scores become a sum."
 )
 MASK = by_hand(
-    "Hide a key with a low score, then one with a high score: the wrong way loses more the louder the hidden"
-    " key was."
+    "Hide a key with a low score, then one with a high score: the higher its score, the more the wrong way"
+    " loses."
 )
 
 WRONG = Words(
     see=("The message as it comes, and under it what it means: what was expected, what came, how to fix it."),
     why=(
-        "Most bugs in a Transformer are wrong shapes. The kind ones stop the program; the others run, and"
-        " learn badly."
+        "Many bugs in a Transformer are wrong shapes. Some raise an error; the others run, and learn badly."
     ),
     attempt=(
         "Make the sizes fit. Then look for the two settings where PyTorch says nothing and the result is"
@@ -127,8 +127,8 @@ def bars_of_heads(example: HandExample) -> str:
 
 def scaled(example: HandExample) -> str:
     text = (
-        f"Dividing by $\\sqrt{{d_{{head}}}} = \\sqrt{{{example.d_head}}}$ keeps wide heads from answering"
-        " with a plain yes or no."
+        f"Dividing by $\\sqrt{{d_{{head}}}} = \\sqrt{{{example.d_head}}}$ keeps the softmax of wide heads"
+        " from saturating."
     )
     if example.most > BOLD:
         return (
@@ -149,7 +149,7 @@ def late(example: MaskExample) -> str:
     return (
         "The mask must come **before** the softmax. Set the weights to zero after it, and the row sums to"
         f" **{example.late_sum:.2f}**: the hidden keys have already taken their share of {example.lost:.2f},"
-        " so what they hold leaks into how loud the others are, and the output shrinks."
+        " so their scores leak into the remaining weights, and the output shrinks."
     )
 
 
@@ -181,6 +181,6 @@ def raised(who: str) -> str:
 
 
 SHAPES_OF_THE_WRITER = (
-    ":material/grid_off: Shapes only: of the half that writes no tensors are recorded here. Where it looks in"
-    " the source is drawn in [Cross-attention](/crossattention)."
+    ":material/grid_off: Shapes only: the decoder's tensors are not recorded here. Its attention to the"
+    " source is drawn in [Cross-attention](/crossattention)."
 )

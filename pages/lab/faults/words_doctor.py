@@ -83,7 +83,7 @@ DOCTOR = Words(
     see=(
         "Every check runs one small experiment on the model in the bar and compares one number with a limit."
         " A dash means that the check does not apply. Under *Measure it*, each row is a model trained with"
-        " one bug and each column a check; a cell is dark where the check fails."
+        " one bug and each column a check; a cell is red where the check fails."
     ),
     why=(
         "A Transformer with a bug often still trains, only worse. Its loss need not show it; these"
@@ -120,7 +120,7 @@ def caught_by_checks(title: str, chart: Chart, checks: Mapping[str, Check]) -> s
 def which_alt(charts: Mapping[str, Chart], checks: Mapping[str, Check]) -> str:
     return (
         f"A grid of {len(charts)} models, one healthy and the others with one bug each, and {len(checks)}"
-        " checks; a cell is dark where the check fails on the model."
+        " checks; a cell is red where the check fails on the model."
     )
 
 
@@ -249,7 +249,7 @@ def cheats(mask: StageRun) -> str:
     last = mask.last
     return (
         f"Too good to be true: with small weights the loss falls to **{last.loss:.3f}** in {last.step:,}"
-        f" steps, lower than any honest model can reach, yet it writes “{begins(last.greedy)}”."
+        f" steps, far below any correctly masked model, yet it writes “{begins(last.greedy)}”."
     )
 
 

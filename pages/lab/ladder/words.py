@@ -123,9 +123,9 @@ RACE = Words(
         " and trigram counts."
     ),
     why=(
-        "Below the bigram line a model uses more than the last character. Most choices matter less than"
-        " papers suggest, at least at this size: the number of heads, or a wider network. Initialisation and"
-        " the position of the norm decide whether a deep model learns at all."
+        "Below the bigram line a model uses more than the last character. At this size most choices matter"
+        " little: the number of heads, or a wider network. Initialisation and the position of the norm decide"
+        " whether a deep model learns at all."
     ),
     attempt=(
         "Add *Modern parts*. Choose another text. Train three times as long: which curves are still"

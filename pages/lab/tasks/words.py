@@ -15,7 +15,7 @@ from engine.service.state import RunView
 from ui.figures.solved import Solved
 from ui.page_frame import Words
 
-SOLVE_QUESTION = "Has it learned the rule, or memorised the examples?"
+SOLVE_QUESTION = "Does it generalise, or has it memorised?"
 SOLVE = Words(
     see=(
         "Above, the share of problems answered completely right: training problems, and held-out ones. Below,"
@@ -32,7 +32,7 @@ SOLVE = Words(
         " fraction of the steps. Then train one live with a higher learning rate."
     ),
 )
-HEADS_QUESTION = "Which head does the work?"
+HEADS_QUESTION = "Which head finds the source?"
 HEADS = Words(
     see=(
         "What one head attends to while it reads a problem: each row is a query. Frames mark the sources,"
@@ -41,8 +41,8 @@ HEADS = Words(
     ),
     why=(
         "Attention can show the algorithm: a falling diagonal copies, a rising one reverses. A pattern alone"
-        " is no proof, so the head is ablated. Where no head attends to the sources, the model solves the"
-        " problem in a way that we did not expect."
+        " is no proof, so the head is ablated. Where no head attends to the sources, the pattern does not"
+        " show how the problem is solved."
     ),
     attempt=(
         "Take Reverse, then Copy, then Addition: which digits? Repeat is solved, yet no head attends to a"

@@ -146,7 +146,7 @@ MACHINE = Words(
         " back. Beside each switch stand the models of the table that chose the same."
     ),
     why=(
-        "GPT, BERT and LLaMA sound like different inventions. They are one machine with about eight switches,"
+        "GPT, BERT and LLaMA sound like different inventions. They are one design with about eight choices,"
         " and a size."
     ),
     attempt=(

@@ -53,7 +53,7 @@ def speaker_sentence(spoken: WordAblation, true: str | None) -> str:
     if spoken.unknown:
         listed = ", ".join(f"“{safe(one)}”" for one in spoken.unknown[:3])
         more = "" if len(spoken.unknown) <= 3 else f" and {len(spoken.unknown) - 3} more"
-        text += f" Unknown words, all one to it: {listed}{more}."
+        text += f" Mapped to one unknown token: {listed}{more}."
     return text
 
 

@@ -62,8 +62,8 @@ def flow(step: int, flows: Mapping[str, Sequence[Flow]]) -> str:
     if step == 1:
         return (
             f"Step 1: the encoder attends over all **{encoder.now} pairs** at once and is done. The decoder"
-            f" reads the given words, backwards only: **{decoder.now} pairs**. The encoder-decoder reads the"
-            f" whole source (**{source.now}**) and starts writing ({target.now} and {cross.now})."
+            f" reads the given words causally: **{decoder.now} pairs**. The encoder-decoder reads the whole"
+            f" source (**{source.now}**) and starts writing ({target.now} and {cross.now})."
         )
     return (
         f"Step {step}: the encoder has been done since step 1. The decoder adds a row of **{decoder.now}"
@@ -98,8 +98,8 @@ THREE = Words(
         " this step; pale: later; grey: never."
     ),
     why=(
-        "The mask decides what a model can do. A bidirectional model cannot write on, since it expects the"
-        " words that follow; a decoder sees only the past, so it predicts the next word at every position."
+        "The mask limits what a model can do. A bidirectional model was not trained to continue a text, since"
+        " it saw what follows; a decoder sees only the past, so it predicts the next word at every position."
     ),
     attempt=(
         "Show what attends to what, and move the step: see when each of the five matrices is filled, and"
@@ -111,7 +111,7 @@ BY_HAND = (
     " attends to $n(n+1)/2$ with $n = S + T - 1$. Both together: $S^2 + T(T+1)/2 + T \\cdot S$.\n\n"
     "The two masks of an encoder-decoder are different things. The **causal** one, $(T, T)$, is the same"
     " triangle for every text. The **padding** one, (batch, 1, 1, S), hides the padding after shorter"
-    " sources, and is new for every batch.\n\n**Taken away from a decoder**, the causal mask opens the [whole"
+    " sources, and is new for every batch.\n\n**Without its causal mask** a decoder attends over the [whole"
     " square](/families?families_view=square): what is predicted then, and by a model that was trained so."
     " One head of your model without its mask is in [Attention, Mask](/attention?attention_view=mask), the"
     " effect on a prediction in [Attention,"

@@ -66,7 +66,7 @@ def won(tokens: int, percent: int, reasons: Reasons) -> str:
         f" {_span(forms.paired)}."
     )
     return (
-        f"A decoder gets **{reasons.lessons.times:.1f} times** the training signal: {reasons.lessons.decoder}"
+        f"A decoder draws **{reasons.lessons.times:.1f} times** as many losses: {reasons.lessons.decoder}"
         f" losses from {tokens} tokens, an encoder with {percent}% masked {reasons.lessons.encoder:.1f}. And"
         f" with a cache it writes **{reasons.writing.times:.0f} times** more cheaply than a bidirectional"
         f" model.{asked}"
@@ -91,8 +91,8 @@ CAST = (
 
 WHY = Words(
     see=(
-        "Four reasons why decoder-only models won, a row each, with what can be counted in this app. Sizes:"
-        " 12 layers, 768 wide, a vocabulary of 32,000."
+        "Four proposed reasons why decoders won, a row each, with what can be counted in this app. Sizes: 12"
+        " layers, 768 wide, a vocabulary of 32,000."
     ),
     why=(
         "Between 2018 and 2020 the three were rivals; by 2023 nearly every large model was a decoder. The"

@@ -71,7 +71,7 @@ def work_of_a_token(choice: Choice, work: Work, crossing: int | None) -> str:
     flops = work.flops
     text = (
         f"In a text of {flops.tokens:,} tokens each one costs **{flop(flops.forward)}** forward,"
-        f" {percent(flops.scores, flops.forward)} of that for looking at the others"
+        f" {percent(flops.scores, flops.forward)} of that for scores and sums"
     )
     if crossing is None:
         return f"{text}; that share never reaches half."
@@ -89,7 +89,7 @@ def memory_needed(choice: Choice, dtype: str, batch: int, tokens: int, device: s
     )
     if dtype not in TRAINED_IN:
         return f"{text}."
-    return f"{text}. To be trained on as much it needs **{gigabytes(sums['to train'])}**."
+    return f"{text}. Training on as much takes **{gigabytes(sums['to train'])}**."
 
 
 def fits_line(fit: Fit) -> str:
@@ -100,7 +100,7 @@ def fits_line(fit: Fit) -> str:
             if fit.holds_in
             else f"not even in int4, {gigabytes(fit.least_weights)} of weights."
         )
-    return f"writes in {fit.writes_in}" + (
+    return f"runs in {fit.writes_in}" + (
         f", and can be trained in {fit.trains_in}."
         if fit.trains_in
         else f"; to be trained it would need {gigabytes(fit.least_training)}."

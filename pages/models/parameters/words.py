@@ -36,6 +36,11 @@ WHERE = Words(
         " In *One block*, move the width: the shares hardly change, because all but the norms grow with its"
         " square."
     ),
+    texts=(
+        "A lecture lets the blocks outgrow the embeddings at about 10 layers. Its own formula, $2Vd ="
+        " 11Ld^2$, gives $L = 2V/(11d)$: 1.8 layers for $V$ = 100,000 and $d$ = 10,000, and less than one for"
+        " the 65 characters of Shakespeare."
+    ),
 )
 
 TWO = Words(
@@ -75,8 +80,8 @@ MEMORY = Words(
         " is why keys are shared (GQA)."
     ),
     attempt=(
-        "LLaMA-2 7B at 4,096 tokens: 2 GB of cache. Choose Mistral 7B, whose heads share keys four by four."
-        " Then int4: which device is enough?"
+        "LLaMA-2 7B at 4,096 tokens: 2 GB of cache. Choose Mistral 7B, whose heads share keys in fours. Then"
+        " int4: which device is enough?"
     ),
 )
 
@@ -344,7 +349,7 @@ def chinchilla(budget: Budget) -> str:
     return (
         f"By the rule of Hoffmann et al. 2022, about {TOKENS} tokens for each parameter,"
         f" **{short(budget.tokens)} tokens**: 6 · N · D = {flop(budget.flops)} of training. Their fit then"
-        f" foresees a loss of {budget.loss:.2f} nats per token, on their own text. Models that many people"
+        f" predicts a loss of {budget.loss:.2f} nats per token, on their own text. Models that many people"
         " use are trained on far more, since a small model is cheaper to run."
     )
 

@@ -70,8 +70,7 @@ TWO = Words(
     attempt=(
         "Put a mistake into the second program and see where the curve leaves the floor: that is how a port"
         " is debugged. Find the family in which the same mistake changes nothing. On a trained model, take"
-        " the other GELU: the logits hardly move, and such mistakes are in use for years before anybody sees"
-        " them."
+        " the other GELU: the logits hardly move, and such mistakes can go unnoticed for years."
     ),
 )
 
@@ -154,9 +153,9 @@ NO_LIBRARY = (
 
 EXPORT = Words(
     see=(
-        "Two ways out. Hugging Face's layout, if a family there can say what this model is: then"
-        " `transformers` opens it. And one file of PyTorch, cut out of this app's own source, which can say"
-        " them all. Of an encoder-decoder both halves go along; it has this app's own folder, too."
+        "Two formats. Hugging Face's layout, if an architecture there matches this model: then `transformers`"
+        " loads it. And one PyTorch file, cut from this app's source, for any model. An encoder-decoder"
+        " exports both halves, also as this app's own folder."
     ),
     why=(
         "What you trained here is yours. It opens elsewhere, without this app, and gives the same logits: the"
@@ -206,16 +205,14 @@ def packed(plan: Plan | str, size: str, dtype: str) -> str:
     """Says whether a family of Hugging Face's is this model, and how large the file is."""
     if isinstance(plan, str):
         return (
-            f"No family at Hugging Face is this model, so **the one file is the way out**: {size} in {dtype},"
-            " and the parts of the engine that it is made of."
+            f"No Hugging Face architecture matches, so **export the single file**: {size} in {dtype}, and the"
+            " parts of the engine that it is made of."
         )
     title = WRITERS[plan.family].title
     text = f"This model **is a {title}**: in {size} of {dtype}, `transformers` opens it"
     made = list(dict.fromkeys(MADE[field] for field in plan.filled))
     if made:
-        return (
-            f"{text}. What that family has beside is written so that it changes nothing: {', '.join(made)}."
-        )
+        return f"{text}. What that family adds is filled in so that it changes nothing: {', '.join(made)}."
     return f"{text}. Every property and every tensor has its place there."
 
 

@@ -32,8 +32,7 @@ BEFORE = Words(
         "Translation was done by recurrent networks that pressed a sentence into one vector. Bahdanau et al."
         " 2014 let the decoder look back at every word: attention, beside the recurrence. Vaswani et al. 2017"
         " threw the recurrence away. It won for five reasons: all positions train at once, paths are short,"
-        " losses fall on when it grows, one block serves text, pictures and sound, and what is learned once"
-        " is used everywhere."
+        " loss falls with scale, one block serves text, images and audio, and pretrained models transfer."
     ),
     attempt="Go to 8 tokens: the RNN does well enough there. Then double the length and watch its line.",
 )

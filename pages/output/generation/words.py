@@ -48,9 +48,10 @@ CACHE = Words(
         " cache's memory, and that cached values would never have changed."
     ),
     why=(
-        "A token costs $O(T)$ instead of $O(T^2)$ in attention, and one position's matrices instead of $T$"
-        " positions'. The price is memory that grows with every token: for long texts and many users the"
-        " cache, not the weights, decides what fits on a GPU."
+        "A token costs $O(T)$ instead of $O(T^2)$ in attention, a text of $T$ tokens $O(T^2)$ instead of"
+        " $O(T^3)$, and one position's matrices instead of $T$ positions'. The price is memory that grows"
+        " with every token: for long texts and many users the cache, not the weights, decides what fits on a"
+        " GPU."
     ),
     attempt=(
         "Play it. Then write 128 tokens, so that the context fills up: the cache is emptied and half of it"

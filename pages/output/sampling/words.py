@@ -32,7 +32,7 @@ STAGES = Words(
         "Set the temperature to 1.5 and watch the tail grow, then cut it with top-p 0.9. Set it to 0: one"
         " token is left, and the seed no longer matters. Then move the penalty: it affects only tokens"
         " already in the text.\n\nDraw a thousand times, then change the seed: the first draws differ, the"
-        " final histogram hardly."
+        " histogram barely."
     ),
 )
 
@@ -69,6 +69,10 @@ LIKELIHOOD = Words(
     attempt=(
         "Write nonsense, then a line of Shakespeare. Swap two characters: the surprise is at the swap and"
         " just after it. “Measure it” has published perplexities."
+    ),
+    texts=(
+        "A lecture scores the first token, too, by putting a begin token in front: $p(x_1)$ then means $p(x_1"
+        " \\mid \\langle bos \\rangle)$. The character models here were trained without one."
     ),
 )
 ONE_TOKEN = "A text of one token has nothing to score: write a longer one."

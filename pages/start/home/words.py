@@ -205,8 +205,8 @@ LIVING = Words(
         " and the neurons work on each lane separately."
     ),
     why=(
-        "That is the whole model: a vector for each token, and blocks that add to it. On the right comes out"
-        " a probability for every token of the vocabulary, computed from the last lane."
+        "That is the whole model: a vector for each token, and blocks that add to it. On the right is a"
+        " probability for every token of the vocabulary, computed from the last lane."
     ),
     attempt=(
         "Type a sentence of your own and press *Write*. Change the temperature. Point at a head to see which"

@@ -47,4 +47,6 @@ WHAT_IFS: Mapping[str, WhatIf] = {
     "layers": WhatIf("twice the layers", _deeper),
     "heads": WhatIf("one head", _model(n_heads=1, n_kv_heads=None, d_head=None)),
     "feedforward": WhatIf("no feed-forward", _model(ffn="none", ffn_bias=False)),
+    "norm": WhatIf("post-norm", _model(wiring="post")),
+    "dropout": WhatIf("dropout 0.2", _model(dropout=0.2)),
 }

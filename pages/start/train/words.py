@@ -95,7 +95,7 @@ def verdict(comparison: Comparison, leaks: bool, noun: str) -> str:
     if abs(comparison.difference) < CLEAR:
         return HARDLY
     worse = "worse" if comparison.difference > 0 else "better"
-    return f"The change makes it **{abs(comparison.difference):.2f}** nats {worse}."
+    return f"With the change: **{abs(comparison.difference):.2f}** nats {worse}."
 
 
 def pair_waits(first: str, second: str) -> str:

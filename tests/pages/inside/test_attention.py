@@ -374,7 +374,7 @@ def test_the_self_term_is_the_engines(shown: str, drawn: dict[str, Drawn]) -> No
     raw, apart = (self_term(kind, 64, ids, 2) for kind in ("similarity", "two-matrices"))
     query = {"attention_width": "64", "attention_self_seed": "2", "attention_self_shown": shown}
     text = told_by("self", measure="true", **query)
-    assert f"attends to itself: **{raw.self_weight:.0%}** of a character's weight" in text
+    assert f"favours the token itself: **{raw.self_weight:.0%}** of its weight" in text
     assert f"itself is **{raw.self_score:.1f}** and with others about {raw.other_score:.1f}." in text
     assert f"Separate W_Q and W_K break that: **{apart.self_weight:.0%}**." in text
     assert apart.self_weight < raw.self_weight / 2

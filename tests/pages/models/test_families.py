@@ -76,7 +76,7 @@ def test_reasons_are_those_that_were_counted():
     page = opened("why", why_tokens="32", why_hidden="25")
     found, work = lessons(32, 0.25), writing(three(Size(12, 768, 12))["decoder"], 32, 32)
     told = said(page)
-    assert f"gets **{found.times:.1f} times** the training signal: 32 losses from 32 tokens" in told
+    assert f"draws **{found.times:.1f} times** as many losses: 32 losses from 32 tokens" in told
     assert f"an encoder with 25% masked {found.encoder:.1f}." in told
     assert f"writes **{work.times:.0f} times** more cheaply" in told
     (table,) = page.table
@@ -354,7 +354,7 @@ def test_the_shares_are_those_of_the_step(run: str, step: int, drawn: dict[str, 
     assert f"“{WORDS[most]}” matters most: without it {moved}." in told
     assert f"Second is {who[second]} with {whole[second]:.0%}" in told
     assert f"a uniform guess gives each {1 / 3:.1%}" in told
-    assert "Unknown words, all one to it: “,”." in told
+    assert "Mapped to one unknown token: “,”." in told
 
 
 def test_whether_it_is_right_about_what_was_held_out(run: str) -> None:

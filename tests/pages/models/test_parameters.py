@@ -139,7 +139,7 @@ def test_the_crossover_and_six_n(drawn):
     scores = 2 * 2 * 16 * 12 * 768
     assert (
         f"In a text of 16 tokens each one costs **{(2 * matrices + scores) / 1e6:.0f} MFLOP** forward,"
-        f" {scores / (2 * matrices + scores):.1%} of that for looking at the others; from **6,703 tokens** it"
+        f" {scores / (2 * matrices + scores):.1%} of that for scores and sums; from **6,703 tokens** it"
     ) in sentences(page)
     products = page.dataframe[0].value
     assert products["FLOP for a token"].sum() == ledger(ALL["gpt2"].model).flops(16).forward
@@ -200,7 +200,7 @@ def test_memory_of_llama_and_what_it_fits_into(drawn):
     needed = (2 * weights + 128 * 2**30) / 2**30
     assert "To write 64 texts of 4,096 tokens in bfloat16, LLaMA" in said and f"**{needed:.3g} GB**" in said
     trained = sum(trace["x"][1] for trace in drawn["parameters_memory"].traces)
-    assert f"To be trained on as much it needs **{trained / 1024:.3g} TB**." in said
+    assert f"Training on as much takes **{trained / 1024:.3g} TB**." in said
     assert "its weights fit in float32, but not with this KV cache" in sentences(page)
     for dtype in ("float32", "int4"):
         page.button_group(key="parameters_dtype").set_value(dtype).run()

@@ -150,7 +150,7 @@ def test_an_encoder_decoder_is_taken_along_whole(task, monkeypatch):
     found = load_pair(ROOT / "checkpoints" / "paired" / task)
     count = sum(p.numel() for p in found.model.parameters())
     page = opened("export", model=f"pair-{task}", reference_dtype="bfloat16")
-    assert f"the one file is the way out**: {2 * count / 1e6:,.1f} MB in bfloat16" in said(page)
+    assert f"export the single file**: {2 * count / 1e6:,.1f} MB in bfloat16" in said(page)
     assert "T5, the one family of encoder" in page.info[0].value
     assert [button.label for button in page.get("download_button")] == [
         "model.py",

@@ -64,7 +64,7 @@ def _raises(raised: list[str]) -> str:
     return ", ".join(f"“{safe(word)}”" for word in raised)
 
 
-MAJORITY = 0.75  # of the strongest positions: below it, a neuron does not "look for" a token
+MAJORITY = 0.75  # of the strongest positions: below it, a neuron does not "fire mainly on" a token
 
 
 def likes(layer: int, neuron: int, liked: FavouriteToken, word: str, raised: list[str]) -> str:

@@ -131,6 +131,6 @@ def test_shapes_has_both_halves() -> None:
     names = page.selectbox(key="shapes_source").options
     assert names[:2] == ["This model: it reads", "This model: it writes"]
     page = opened("inside/shapes", model="pair-dates", text=text, shapes_source="writes")
-    assert f"{4 * target * target:,} numbers" in said(page) and "no tensors are recorded" in said(page)
+    assert f"{4 * target * target:,} numbers" in said(page) and "tensors are not recorded" in said(page)
     page = opened("inside/shapes", model="shakespeare-classic")
     assert page.selectbox(key="shapes_source").options[0] == "This model"

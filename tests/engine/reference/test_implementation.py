@@ -154,7 +154,7 @@ def test_why_nothing_changes(mistake: str, fields: dict[str, Any], says: str) ->
     model = loud(tiny(**fields))
     why = MISTAKES[mistake].idle(model.config)
     assert why is not None and says in why
-    if "refuses" not in why:
+    if "would raise an error" not in why:
         ours = record(model, [1, 2, 3, 4])
         assert compare(model, ours, MISTAKES[mistake].choices) == compare(model, ours)
 

@@ -196,7 +196,7 @@ def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic)
     assert (chance < within - across).all() and "none of 100 shuffles reaches that" in told
     assert f"(the highest: {chance.max():+.3f})" in told
     assert f"score {matched.mean():+.3f} on average (highest {matched.max():+.3f})" in told
-    verdict = "the rest is not" if (matched < within - across).all() else "frequency alone can explain it"
+    verdict = "not the rest" if (matched < within - across).all() else "frequency alone can explain it"
     assert verdict in told
     fresh = separation(
         build(classic.config).embedding.detach().numpy(), names, classes, counts=counts, shuffles=100

@@ -172,9 +172,9 @@ def test_memory_of_llama_and_what_it_fits_into(drawn):
     said = sentences(page)
     assert "**KV cache at T = 4,096: 2 GB**" in said and "2 · 32 · 32 · 128 · 4,096 · 1 · 2" in said
     weights = 6_738_415_616
-    assert "**phone, 8 GB**: writes in int4; to be trained it would need" in said
-    assert "**laptop, 16 GB; card, 24 GB**: writes in bfloat16" in said
-    assert "**card, 80 GB**: writes in float32; to be trained" in said
+    assert "**phone, 8 GB**: runs in int4; to be trained it would need" in said
+    assert "**laptop, 16 GB; card, 24 GB**: runs in bfloat16" in said
+    assert "**card, 80 GB**: runs in float32; to be trained" in said
     per_token = 2 * 32 * 32 * 128 * 2
     assert f"takes {gigabytes(per_token)} in bfloat16, so at **{2 * weights / per_token:,.0f} tok" in said
     assert f"as large as the weights, {gigabytes(2 * weights)}. Grouped keys (GQA) divide it." in said

@@ -7,6 +7,7 @@ browser, and the texts of the two screens are compared: title, views, question, 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from urllib.parse import urlencode, urlsplit
 
 import pytest
@@ -77,12 +78,22 @@ class Walk:
         button = self.page.locator(VIEWS).nth(index)
         name = button.inner_text()
         if button.get_attribute("aria-checked") != "true":
-            before = self.page.locator("h2").first.inner_text()
-            button.click()
-            self.page.wait_for_function(
-                "before => document.querySelector('h2')?.innerText !== before", arg=before, timeout=SLOW
-            )
+            self._to_another_question(button.click)
         self.compare(f"view: {name}")
+
+    def back(self) -> None:
+        self._to_another_question(self.page.go_back)
+        self.compare("back")
+
+    def _to_another_question(self, go: Callable[[], object]) -> None:
+        """Goes to a view with another question, and waits for it: until the server has heard, the old one rests on the
+        screen.
+        """
+        before = self.page.locator("h2").first.inner_text()
+        go()
+        self.page.wait_for_function(
+            "before => document.querySelector('h2')?.innerText !== before", arg=before, timeout=SLOW
+        )
 
     def click(self, locator, name: str) -> None:
         before = self.page.url
@@ -251,13 +262,11 @@ def test_another_model_chosen_in_the_bar_is_shown_on_the_next_page(walk):
 
 
 def test_the_back_button_shows_what_its_address_shows(walk):
-    page = walk.page
     walk.open("attention?model=shakespeare-classic")
     walk.view(1)
     walk.sidebar("Residual stream")
     walk.view(2)
-    page.go_back()
-    walk.compare("back")
+    walk.back()
     walk.check()
 
 

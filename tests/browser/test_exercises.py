@@ -1,6 +1,6 @@
 """Exercises in the browser: a right answer fills a dot, which outlives a reload and is forgotten on request."""
 
-from engine.lab.exercises.catalogue import make
+from engine.lab.exercises.catalogue import TASKS, make
 from tests.browser.conftest import settled
 
 
@@ -10,7 +10,7 @@ def test_what_is_solved_stays_in_the_browser(page, app_url):
     field = page.get_by_label("Your answer: one number")
     count = page.locator(".gf-solved-count")
     count.wait_for()
-    assert count.inner_text().startswith("0 of 47 solved")
+    assert count.inner_text().startswith(f"0 of {len(TASKS)} solved")
     right = make("causal", 5).answer[0]
     field.fill(str(right - make("causal", 5).given["length"]))
     field.press("Enter")
@@ -19,7 +19,7 @@ def test_what_is_solved_stays_in_the_browser(page, app_url):
     field.press("Enter")
     page.get_by_text("Right: that is correct.").wait_for()
     page.wait_for_function(
-        "document.querySelector('.gf-solved-count').innerText.startsWith('1 of 47 solved')"
+        f"document.querySelector('.gf-solved-count').innerText.startsWith('1 of {len(TASKS)} solved')"
     )
     assert page.locator(".gf-solved-full").count() == 1
     page.reload()
@@ -28,5 +28,5 @@ def test_what_is_solved_stays_in_the_browser(page, app_url):
     page.get_by_text("How many MB").wait_for()
     page.get_by_role("button", name="Forget which exercises").click()
     page.wait_for_function(
-        "document.querySelector('.gf-solved-count').innerText.startsWith('0 of 47 solved')"
+        f"document.querySelector('.gf-solved-count').innerText.startsWith('0 of {len(TASKS)} solved')"
     )

@@ -10,6 +10,7 @@ from engine.errors import ExerciseError
 from engine.lab.exercises.exercise import Exercise
 from engine.lab.exercises.sets import (
     attention,
+    bugs,
     cache,
     families,
     generation,
@@ -49,8 +50,8 @@ SETS: Mapping[str, Set] = {
     "training": _set("Training", training.TASKS),
     "generation": _set("Generation", generation.TASKS),
     "cache": _set("KV cache", cache.TASKS),
-    "families": _set("Families and bugs", families.TASKS),
-    "proofs": _set("Proofs", proofs.TASKS),
+    "families": _set("Families and bugs", (*families.TASKS, *bugs.TASKS)),
+    "proofs": _set("Proofs, reasons", proofs.TASKS),
 }
 TASKS: Mapping[str, tuple[str, Maker]] = {
     id_: task for chosen in SETS.values() for id_, task in chosen.tasks.items()

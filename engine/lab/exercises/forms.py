@@ -163,7 +163,7 @@ class Order:
         """Returns a sentence about a wrong order; '' for a proof."""
         for step in steps:
             if step not in self.needs:
-                return f"Step {self.letter(step)} does not belong in the proof: {self.wrong[step]}"
+                return f"Step {self.letter(step)} does not belong: {self.wrong[step]}"
         for place, step in enumerate(steps):
             late = next((each for each in self.needs[step] if each not in steps[:place]), None)
             if late is not None and late in steps:

@@ -34,6 +34,28 @@ def one_head(g: G) -> Any:
     return np.stack([soft(one) for one in scores + hidden])[1] @ (x @ w_v)
 
 
+def where(g: G) -> str:
+    """By the tensors of a block, one by one; the tables' 50,257 and 1,024 rows."""
+    d, layers = g["d"], g["layers"]
+    counts = {
+        "The token table": 50_257 * d,
+        "The position table": 1024 * d,
+        "Attention": layers * sum(rows * d + rows for rows in (d, d, d, d)),
+        "The feed-forward networks": layers * (d * 4 * d + 4 * d + 4 * d * d + d),
+        "The norms": (2 * layers + 1) * 2 * d,
+    }
+    return max(counts, key=counts.__getitem__)
+
+
+def stream(g: G) -> Any:
+    """One write after the other."""
+    pre, post, embedding = 1.0, 1.0, 1.0
+    for _ in range(g["writes"]):
+        pre = math.hypot(pre, g["spread"])
+        embedding /= math.hypot(post, g["spread"])
+    return pre, embedding
+
+
 def queries(g: G) -> Any:
     x = np.empty((g["batch"], g["length"], g["d"]), dtype=np.int8)
     return x.reshape(*x.shape[:2], g["heads"], -1).swapaxes(1, 2)
@@ -175,6 +197,7 @@ ANSWERS: dict[str, Callable[[G], Any]] = {
     "tying": lambda g: g["vocab"] * g["d"],
     "gpt2": lambda g: GPT2[g["d"]],
     "mini": mini,
+    "where": where,
     "flops": lambda g: 6 * g["size"] * g["tokens"] / 1000,  # in 10^18: 10^6 times 10^9
     "match": match,
     "start": lambda g: -np.log(1 / g["vocab"]),
@@ -182,6 +205,7 @@ ANSWERS: dict[str, Callable[[G], Any]] = {
     "bits": lambda g: g["loss"] * math.log2(math.e) / g["letters"],
     "windows": lambda g: len(range(g["size"] - g["length"])),  # the last one's y ends on the last token
     "batch": lambda g: np.empty((g["texts"], g["length"])).size,
+    "stream": stream,
     "temperature": lambda g: soft(np.array(g["logits"]) / g["tau"]),
     "odds": odds,
     "top-k": top_k,

@@ -22,7 +22,7 @@ from engine.lab.exercises.forms import (
     Pick,
 )
 from engine.lab.exercises.markup import block
-from engine.lab.exercises.sets import families
+from engine.lab.exercises.sets import bugs, families
 from engine.lab.exercises.sheet import chosen, sheet
 from tests.engine.cases import for_each
 from tests.engine.exercises.answers import ANSWERS
@@ -123,6 +123,8 @@ def test_the_worked_numbers_of_the_texts() -> None:
     row = ANSWERS["row"]({"scores": [1.0, 2.5, 0.5, 9.0], "at": 2})
     assert np.allclose(row, [0.16, 0.74, 0.10, 0.0], atol=5e-3)
     assert ANSWERS["mini"]({"vocab": 65, "d": 256, "layers": 4}) == 2_916_864
+    assert make("block", 12).given == {"d": 512, "heads": 8}
+    assert ANSWERS["where"]({"layers": 12, "d": 768}) == "The feed-forward networks"
     assert ANSWERS["tying"]({"vocab": 50_257, "d": 768}) == 38_597_376
     assert round(ANSWERS["share"]({"d": 512, "times": 4}), 1) == 66.7
 
@@ -149,10 +151,59 @@ def test_each_place_has_its_mask() -> None:
 def test_bugs_that_show_in_the_loss_are_not_those_that_look_healthy() -> None:
     for seed in range(200):
         exercise = make("healthy-looking", seed)
-        assert len(exercise.answer) == 3 and exercise.answer <= set(families.FINE)
+        assert len(exercise.answer) == 3 and exercise.answer <= set(bugs.FINE)
         for mistake in exercise.mistakes:
             (extra,) = mistake.value - exercise.answer
-            assert families.BAD[extra] in mistake.hint
+            assert bugs.BAD[extra] in mistake.hint
+
+
+def test_the_tests_tell_the_bugs_apart_as_their_words_say() -> None:
+    """Only a mask after the softmax, or a softmax over queries, breaks the sums of rows; targets have no mask."""
+    fails = {
+        bug: {test for test, finding in bugs.findings(bug).items() if finding.verdict == "fail"}
+        for bug in bugs.BUGS
+    }
+    assert fails == {
+        "no_mask": {"future"},
+        "leaky_mask": {"future"},
+        "mask_after_softmax": {"future", "rows"},
+        "softmax_over_queries": {"future", "rows"},
+        "not_shifted": {"targets"},
+    }
+    for seed in SEEDS:
+        asked = make("which-test", seed)
+        one, other = asked.given["bugs"]
+        assert {bugs.CHECKS[test].question for test in fails[one] ^ fails[other]} == {
+            option.partition(": ")[2] for option in asked.answer
+        }
+        named = make("which-bug", seed)
+        assert named.answer == bugs.BUGS[named.given["bug"]]
+        results = [line.partition("? *")[2] for line in named.statement.split("\n- ")[1:]]
+        failed = [test in fails[named.given["bug"]] for test in bugs.READ]
+        assert [one.startswith("Yes") for one in results] == [failed[0], not failed[1], not failed[2]]
+
+
+def test_an_objective_is_that_of_its_family() -> None:
+    for seed in SEEDS:
+        exercise = make("objective", seed)
+        inputs, targets = (exercise.given[name] for name in ("inputs", "targets"))
+        assert exercise.answer == families.OBJECTIVE[exercise.given["family"]]
+        words, wanted = inputs[-1].split(), targets.split()
+        assert len(words) == len(wanted)
+        if "[MASK]" in words:
+            assert exercise.answer.endswith(", encoder only")
+            hidden = words.index("[MASK]")
+            assert wanted[hidden] != "_" and set(wanted[:hidden] + wanted[hidden + 1 :]) == {"_"}
+        else:
+            assert words[1:] == wanted[:-1], "every target is the next token"
+            assert exercise.answer.endswith("decoder only" if len(inputs) == 1 else "encoder and decoder")
+
+
+def test_reasons_for_decoders_are_three_true_ones() -> None:
+    for seed in SEEDS:
+        exercise = make("decoders-won", seed)
+        assert len(exercise.answer) == 3 and exercise.answer <= set(families.WON)
+        assert set(exercise.form.options) - exercise.answer <= set(families.NOT_WON)
 
 
 @for_each("task", PROOFS)

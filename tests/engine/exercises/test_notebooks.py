@@ -88,18 +88,30 @@ def test_the_reference_of_gpt2_is_the_published_one() -> None:
 # a slip in the solution that the checks of each notebook must notice: what stands there -> what it becomes
 SLIPS = {
     "pe-heatmap": [("-torch.arange(0, d, 2", "-torch.arange(0, d // 2"), ("-angle.sin(), angle.cos()", "angle.sin(), angle.cos()")],
-    "block": [("math.sqrt(d // heads)", "1"), ("triu(1)", "triu(2)"), ("return x + hidden", "return hidden")],
+    "block": [
+        ("math.sqrt(d // heads)", "1"), ("triu(1)", "triu(2)"), ("return x + hidden", "return hidden"),
+        ("length, d = x.shape", "length, d = x.shape\n    assert length in (5, 6)"),
+    ],
     "sampling": [
         ("logits / tau", "logits * tau"), ("return left / left.sum()", "return left"), ("before < p", "before + chances < p"),
+        ("[0, -1]", "[0, 0]"), ("[-model.config.context :]", ""), ("generator=drawn", "generator=None"),
+        ("return tokens[len(prompt) :]", "return tokens"), ("== logits.argmax()", "== logits.argmin()"), ("entr(row)", "entr(row / 2)"),
     ],
-    "cache": [("/ math.sqrt(d)).softmax(0) @ self", ").softmax(0) @ self"), ("self.rows += 1", "self.rows += len(self.keys)")],
+    "cache": [
+        ("/ math.sqrt(d)).softmax(0) @ self", ").softmax(0) @ self"), ("self.rows += 1", "self.rows += len(self.keys)"),
+        ("unread = tokens if cache is None else tokens[cache.length :]", "unread = tokens"),
+    ],
     "without-the-mask": [("[0, :-1]", "[0]"), ("> 0).sum()", ">= 0).sum()")],
     "tying": [("return vocab * d", "return 2 * vocab * d"), ("@ self.table.T", "@ self.table.detach().T * 2")],
-    "round-trip": [("return sorted(set(text))", "return sorted(text)"), ("len(data) - 64", "len(data) - 65")],
+    "round-trip": [
+        ("return sorted(set(text))", "return sorted(text)"), ("len(data) - 64", "len(data) - 65"),
+        ("splits[split]", 'splits["train"]'), ("ids[cut:]", "ids[cut + 1 :]"), ("* 9 // 10", "* 8 // 10"),
+    ],
     "schemes": [
         ("-2 * torch.arange", "-torch.arange"),
         ("(places[:, None] - places[None, :])", "(places[None, :] - places[:, None])"),
-        ("[:, 3:].flatten(0, 1), tokens[:, :-3]", "[:, 2:].flatten(0, 1), tokens[:, 2:]"),
+        ("[:, 3:].transpose(1, 2), tokens[:, :-3]", "[:, 2:].transpose(1, 2), tokens[:, 2:]"),
+        ("losses(model, 12, drawn)", "losses(model, 24, drawn)"),
     ],
     "gpt": [
         (' + w["positions.weight"][: len(tokens)]', ""), ("+ layers * one + d", "+ layers * one"),
@@ -111,7 +123,8 @@ SLIPS = {
     ],
     "nanogpt": [
         ("len(data) - length", "len(data) - length - 1"), ("(step + 1) / warm", "step / warm"),
-        ("optimizer.step()", "optimizer.zero_grad()"), ("generator=drawn", "generator=None"),
+        ("optimizer.step()", "optimizer.zero_grad()"), ("(size,), generator=drawn", "(size,), generator=None"),
+        ("[0, -1]", "[0, 0]"), ("return tokens[1:]", "return tokens"),
     ],
     "bpe-merge": [("+= counts[word]", "+= 1"), ("place += 2 if both else 1", "place += 1")],
 }  # fmt: skip

@@ -39,7 +39,7 @@ def test_a_link_opens_the_exercise_with_its_numbers() -> None:
     page = opened(set="parameters", exercise="block", set_seed="12")
     exercise = make("block", 12)
     assert exercise.statement in said(page)
-    assert "Exercise **1** of 6 in this set, with numbers from seed 12." in said(page)
+    assert "Exercise **1** of 7 in this set, with numbers from seed 12." in said(page)
     assert page.text_input[0].label == "Your answer: one number"
 
 
@@ -104,7 +104,7 @@ def test_the_sheet_lists_what_it_holds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "functions", "checks"), [("block", 2, 2), ("sampling", 3, 3), ("cache", 2, 2), ("tying", 2, 3)]
+    ("name", "functions", "checks"), [("block", 2, 2), ("sampling", 6, 5), ("cache", 3, 3), ("tying", 2, 3)]
 )
 def test_a_notebook_is_offered_with_what_it_asks_for(name: str, functions: int, checks: int) -> None:
     page = opened(exercises_view="code", notebook=name)

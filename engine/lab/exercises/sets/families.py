@@ -1,4 +1,4 @@
-"""The family that fits a task; the bugs that look healthy. The words are drawn, the answers are not."""
+"""The family that fits a task, its objective, its masks, and why decoders won."""
 
 from __future__ import annotations
 
@@ -100,39 +100,94 @@ def _family(name: str) -> str:
     return next(family for family, names in KNOWN.items() if name in names)
 
 
-FINE = (
-    "The causal mask is forgotten",
-    "The mask is transposed or broadcast wrongly, so that some rows see ahead",
-    "The decoder gets the padding mask where the causal one belongs",
-    "The labels are not shifted: every token predicts itself",
+OBJECTIVE = {
+    ENCODER: "Masked language modelling, encoder only",
+    DECODER: "Next-token prediction, decoder only",
+    BOTH: "Next-token prediction of a target, encoder and decoder",
+}
+PAIRS = (
+    ("the cat sleeps here", "le chat dort ici"),
+    ("the dog sees us", "der Hund sieht uns"),
+    ("we read a book", "leemos un libro"),
+    ("a long report about rain", "rain report"),
 )
-BAD = {
-    "The learning rate is a hundred times too high": "the loss diverges or stalls, so it is not low",
-    "$\\sqrt{d_k}$ is forgotten": "the loss falls slowly or stalls, so it shows",
-    "No gradient clipping": "it may show as spikes or NaN in the loss",
-    "Positions are forgotten": "the loss stays too high: a bag of words",
-    "Post-norm in 48 layers without warm-up": "the loss stalls near the start",
+NOT_TRAINED = {  # (the right family, the chosen one) -> what speaks against it
+    (ENCODER, DECODER): "A decoder has a target at every position. Here only the hidden token is predicted.",
+    (ENCODER, BOTH): "There is one text here: the hidden token is predicted at its own position.",
+    (DECODER, ENCODER): "Nothing is hidden here: every position predicts the token after it.",
+    (DECODER, BOTH): "There is one text here: its own next tokens are the targets, without a source.",
+    (BOTH, ENCODER): "An encoder fills gaps in what it reads. Here another text is written.",
+    (BOTH, DECODER): "A decoder alone reads one stream. Here a source is read as a whole, beside it.",
 }
 
 
-def healthy_looking(rng: Random) -> Exercise:
-    fine, bad = rng.sample(FINE, 3), rng.sample(list(BAD), 3)
-    options = tuple(sorted((*fine, *bad), key=lambda option: rng.random()))
-    right = frozenset(fine)
+def objective(rng: Random) -> Exercise:
+    family, (source, target) = rng.choice(list(OBJECTIVE)), rng.choice(PAIRS)
+    words = source.split()
+    gap = rng.randrange(len(words))
+    inputs, targets = {
+        ENCODER: (
+            (" ".join("[MASK]" if place == gap else word for place, word in enumerate(words)),),
+            " ".join(word if place == gap else "_" for place, word in enumerate(words)),
+        ),
+        DECODER: ((" ".join(words[:-1]),), " ".join(words[1:])),
+        BOTH: ((source, f"<bos> {target}"), f"{target} <eos>"),
+    }[family]
     return Exercise(
-        "Three of these bugs give a **low training loss and poor text**: the worst kind. Which?",
+        f"One step of a run. Input: {' and '.join(f'`{each}`' for each in inputs)}. Targets: `{targets}` (no"
+        " loss at `_`). What is the objective, and which family is trained with it?",
+        Choice(tuple(OBJECTIVE.values())),
+        OBJECTIVE[family],
+        (
+            "An encoder hides tokens and predicts them from both sides; a decoder predicts the next token at"
+            " every position; with both, the decoder does so for a target, given the source.",
+            f"Here: **{OBJECTIVE[family]}**.",
+        ),
+        tuple(
+            Mistake(other.lower(), OBJECTIVE[other], NOT_TRAINED[family, other])
+            for other in OBJECTIVE
+            if other != family
+        ),
+        see("families", families_view="three"),
+        {"family": family, "inputs": inputs, "targets": targets},
+    )
+
+
+WON = (
+    "Every token of a text is a prediction to learn from",
+    "One objective and one interface serve all tasks: each is a text to be continued",
+    "Under the causal mask, keys and values can be cached while it writes",
+    "Its loss falls predictably with size, so that a large run can be planned",
+)
+NOT_WON = {
+    "It sees both sides of every token": "that is what an encoder does; a decoder sees only what came before",
+    "It needs no mask": "it needs the causal mask: without it, training shows it the answers",
+    "Its blocks have fewer parameters than an encoder's": "the blocks are the same; only the mask differs",
+    "Encoder-decoders cannot translate": "the Transformer of 2017 was made for translation, and was one",
+    "It has no feed-forward networks": "its blocks have one each, as in the other families",
+}
+
+
+def decoders_won(rng: Random) -> Exercise:
+    right, wrong = frozenset(rng.sample(WON, 3)), rng.sample(list(NOT_WON), 3)
+    options = tuple(sorted((*sorted(right), *wrong), key=lambda option: rng.random()))
+    tokens, percent = rng.choice([128, 256, 512, 1024]), 15
+    return Exercise(
+        "Why did **decoder-only** models win for large language models? Choose the three true reasons.",
         Pick(options),
         right,
         (
-            "A low loss with poor text comes from cheating: the answer is visible in training, but not when"
-            " the model writes.",
-            *(f"*{option}*: the next token is visible, or is not predicted." for option in sorted(right)),
+            *(f"*{option}*." for option in options if option in right),
+            f"In numbers: of {tokens:,} tokens an encoder with {percent}% masked predicts"
+            f" {tokens * percent / 100:.0f}, a decoder {tokens:,}.",
         ),
         tuple(
-            Mistake(f"bad-{place}", right | {option}, f"Not “{option}”: {BAD[option]}.", single_option=True)
-            for place, option in enumerate(bad)
+            Mistake(
+                f"no-{place}", right | {option}, f"Not “{option}”: {NOT_WON[option]}.", single_option=True
+            )
+            for place, option in enumerate(wrong)
         ),
-        see("bugs", bugs_view="doctor", measure="true"),
+        see("families", families_view="why"),
         {"options": options},
     )
 
@@ -167,6 +222,7 @@ def masks(rng: Random) -> Exercise:
 TASKS = (
     ("match", "A family for a task", match),
     ("known", "Known models", known),
+    ("objective", "An objective for a family", objective),
+    ("decoders-won", "Why decoders won", decoders_won),
     ("masks", "A mask for a position", masks),
-    ("healthy-looking", "Bugs that look healthy", healthy_looking),
 )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 from engine.lab.exercises.exercise import Exercise, Mistake, see
-from engine.lab.exercises.forms import Numbers
+from engine.lab.exercises.forms import Choice, Numbers
+from engine.ledger import component_parameters
+from engine.presets import PRESETS
 
 GPT2 = {"small": (12, 768), "medium": (24, 1024), "large": (36, 1280), "XL": (48, 1600)}
 GPT2_VOCAB, GPT2_CONTEXT = 50_257, 1024
@@ -13,7 +16,7 @@ GPT2_VOCAB, GPT2_CONTEXT = 50_257, 1024
 
 def block(rng: Random) -> Exercise:
     d = rng.choice([32, 48, 64, 96, 128, 192, 256, 384, 512, 640, 768, 1024])
-    heads = rng.choice([2, 4, 8])
+    heads = rng.choice([8, 4, 2])
     attention, feedforward, norms = 4 * d * d, 8 * d * d, 4 * d
     total = attention + feedforward + norms
     return Exercise(
@@ -134,6 +137,46 @@ def gpt2(rng: Random) -> Exercise:
     )
 
 
+WHERE = {
+    "The token table": ("embedding",),
+    "The position table": ("position",),
+    "Attention": ("attention",),
+    "The feed-forward networks": ("feedforward",),
+    "The norms": ("norm1", "norm2", "norm_final"),
+}
+
+
+def where(rng: Random) -> Exercise:
+    """Asks which part has most parameters, in one of GPT-2's sizes or in a small model with its tables."""
+    layers, d = rng.choice([*GPT2.values(), (2, 128), (4, 192), (4, 256), (6, 384), (12, 512)])
+    config = replace(PRESETS["gpt2"].model, n_layers=layers, d_model=d, n_heads=d // 64).resolved()
+    parts = component_parameters(config)
+    count = {name: sum(parts[each] for each in names) for name, names in WHERE.items()}
+    right = max(count, key=lambda name: count[name])
+    return Exercise(
+        f"A model like GPT-2: $V = 50257$, 1,024 positions, $d = {d}$, {layers} blocks with $d_{{ff}} = 4d$,"
+        " **tied** tables. Which part has most of its parameters?",
+        Choice(tuple(WHERE)),
+        right,
+        (
+            *(f"{name}: {number:,}, {number / sum(parts.values()):.2%}." for name, number in count.items()),
+            "The feed-forward networks have $8 L d^2$ weights, the token table $V d$: they overtake it once"
+            f" $8 L d > V$. Here $8 L d$ = {8 * layers * d:,}: **{right.lower()}**.",
+        ),
+        tuple(
+            Mistake(
+                name.lower(),
+                name,
+                f"{name}: {number:,} parameters. Another part has {count[right] / number:,.1f} times that.",
+            )
+            for name, number in count.items()
+            if name != right
+        ),
+        see("parameters", parameters_view="where", parameters_model="gpt2"),
+        {"layers": layers, "d": d},
+    )
+
+
 def mini(rng: Random) -> Exercise:
     """Asks for a rung of the lecture's ladder: no biases, no norms, no W_O (2Vd + 11Ld²)."""
     vocab, d, layers = rng.choice([27, 65, 96, 256]), rng.choice([64, 128, 192, 256]), rng.randint(2, 8)
@@ -193,6 +236,7 @@ TASKS = (
     ("share", "The feed-forward share", share),
     ("tying", "What tying saves", tying),
     ("gpt2", "GPT-2, exactly", gpt2),
+    ("where", "Where most of them are", where),
     ("mini", "The lecture's model", mini),
     ("flops", "FLOPs of a run", flops),
 )

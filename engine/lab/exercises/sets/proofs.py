@@ -1,4 +1,4 @@
-"""Proofs as steps to put in order: a step may stand wherever all that it uses stands before it."""
+"""Proofs and arguments as steps to put in order: a step may be anywhere after all that it uses."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from engine.lab.exercises.forms import Order
 
 @dataclass(frozen=True)
 class Proof:
-    """A proof. `steps`: name -> (its sentence, the names that it uses), in one valid order; `wrong`:
-    distractor -> why it has no place.
+    """A proof or an argument. `steps`: name -> (its sentence, the names that it uses), in one valid order;
+    `wrong`: distractor -> why it has no place.
     """
 
     claim: str
     steps: Mapping[str, tuple[str, tuple[str, ...]]]
     wrong: Mapping[str, str]
     shows: See
+    kind: str = "proof"
 
 
 EQUIVARIANCE = Proof(
@@ -103,7 +104,7 @@ CACHE = Proof(
         ),
         "deep": ("By induction this holds for the input of every layer.", ("layer",)),
         "keys": (
-            "Keys and values are computed from it row by row: they stay the same and can be cached.",
+            "Keys and values come from it row by row, so they stay and can be cached.",
             ("deep",),
         ),
     },
@@ -129,6 +130,43 @@ STREAM = Proof(
     },
     see("residual", residual_view="highway"),
 )
+CLEAN = Proof(
+    "Pre-norm keeps the residual stream **cleaner** than post-norm: a write stays as it was written.",
+    {
+        "pre": ("Pre-norm is $x' = x + F(\\text{Norm}(x))$: the norm acts on a copy, which $F$ reads.", ()),
+        "sum": ("So the stream is a sum, $x_n = x_0 + F_1 + \\cdots + F_n$, and may grow.", ("pre",)),
+        "size": ("What is read has a standard size, however large the stream is.", ("sum",)),
+        "post": ("Post-norm is $x' = \\text{Norm}(x + F(x))$: the norm acts on the sum, $x$ included.", ()),
+        "shrunk": ("So an early write is rescaled again by each later norm.", ("post",)),
+        "clean": ("Only in pre-norm does a late block find an early write unchanged.", ("size", "shrunk")),
+    },
+    {
+        "Pre-norm normalises the stream itself, so its size stays 1.": "the norm acts on the copy that is"
+        " read; the stream itself grows with its writes.",
+        "Post-norm does not add $x$, so early writes are lost at once.": "post-norm adds $x$ too, and then"
+        " rescales the sum.",
+    },
+    see("residual", residual_view="norms"),
+    "argument",
+)
+TIED = Proof(
+    "**One table** can be both embedding and unembedding: $W_U = E^T$.",
+    {
+        "read": ("Row $i$ of the embedding is all that the blocks read of token $i$.", ()),
+        "near": ("So tokens that should be treated alike need similar embeddings.", ("read",)),
+        "logit": ("The logit of token $i$: the last vector times row $i$ of the unembedding.", ()),
+        "likely": ("So tokens that are likely in the same contexts need similar unembeddings.", ("logit",)),
+        "same": ("These are mostly the same tokens: those of similar meaning.", ("near", "likely")),
+        "one": ("So one table serves both, and its rows learn as input *and* output.", ("same",)),
+    },
+    {
+        "$E^T$ is the inverse of $E$, so it undoes the embedding.": "$E$ has $V$ rows and $d$ columns, so it"
+        " has no inverse.",
+        "With one table the logits sum to 1.": "probabilities do, after the softmax, with one table or two.",
+    },
+    see("parameters", parameters_view="where", parameters_model="gpt2"),
+    "argument",
+)
 
 
 def _order(proof: Proof, rng: Random) -> Exercise:
@@ -139,8 +177,8 @@ def _order(proof: Proof, rng: Random) -> Exercise:
     right = tuple(text.values())
     listed = "".join(f"\n- **{form.letter(step)}** {step}" for step in steps)
     return Exercise(
-        f"{proof.claim} Put the {len(right)} steps of the proof in order; {len(proof.wrong)} do not"
-        f" belong.\n{listed}",
+        f"{proof.claim} Put the {len(right)} steps of the {proof.kind} in order; {len(proof.wrong)} do"
+        f" not belong.\n{listed}",
         form,
         right,
         tuple(f"**{form.letter(step)}** {step}" for step in right),
@@ -161,5 +199,7 @@ TASKS = tuple(
         ("relative", "RoPE and the distance", ROPE),
         ("keeping", "Why a cache works", CACHE),
         ("highway", "A path past the norms", STREAM),
+        ("clean-stream", "Why pre-norm is cleaner", CLEAN),
+        ("one-table", "Why one table is enough", TIED),
     )
 )

@@ -1,4 +1,4 @@
-"""The loss and what it means; the shifted batch."""
+"""The loss and what it means; the shifted batch; the stream under many writes."""
 
 from __future__ import annotations
 
@@ -144,10 +144,54 @@ def batch(rng: Random) -> Exercise:
     )
 
 
+def stream(rng: Random) -> Exercise:
+    """Asks what pre-norm and post-norm make of a stream under independent writes."""
+    writes, spread = rng.choice([6, 8, 12, 16, 24]), rng.choice([0.2, 0.3, 0.4])
+    size = math.sqrt(1 + writes * spread**2)
+    kept = (1 + spread**2) ** (-writes / 2)
+    step = math.sqrt(1 + spread**2)
+    return Exercise(
+        f"The entries of an embedding have standard deviation 1. Each of {writes} sublayers adds an"
+        f" independent vector of standard deviation {spread}. **Pre-norm**: what is the standard deviation of"
+        " the stream in the end? **Post-norm** brings it back to 1 after each addition: by what factor is the"
+        " embedding in it multiplied in the end? (Both numbers.)",
+        Numbers(2, 2),
+        (size, kept),
+        (
+            f"Independent variances add up: $\\sqrt{{1 + {writes} \\cdot {spread}^2}}$ = {size:.2f}."
+            " The embedding itself is still in it, times 1.",
+            f"Post-norm divides by $\\sqrt{{1 + {spread}^2}}$ = {step:.3f} each time:"
+            f" ${step:.3f}^{{-{writes}}}$ = {kept:.2f}.",
+            f"**{size:.2f}** and **{kept:.2f}**: pre-norm's stream grows and what was written stays;"
+            " post-norm's keeps its size and what was written fades.",
+        ),
+        (
+            Mistake(
+                "sum",
+                (1 + writes * spread, kept),
+                "You added standard deviations. For independent vectors *variances* add up.",
+            ),
+            Mistake("variance", (size**2, kept), "The first is the variance: take its square root."),
+            Mistake(
+                "normed",
+                (1.0, kept),
+                "Pre-norm normalises only the copy that is read: the stream itself grows.",
+            ),
+            Mistake(
+                "once", (size, 1 / step), f"The second is the factor of one norm. There are {writes} of them."
+            ),
+            Mistake("kept", (size, 1.0), "Post-norm rescales the whole sum, the embedding in it included."),
+        ),
+        see("residual", residual_view="norms"),
+        {"writes": writes, "spread": spread},
+    )
+
+
 TASKS = (
     ("start", "Where the loss begins", start),
     ("perplexity", "Perplexity", perplexity),
     ("bits", "Bits per character", bits),
     ("windows", "How many windows", windows),
     ("batch", "Predictions of a batch", batch),
+    ("stream", "The stream after many writes", stream),
 )

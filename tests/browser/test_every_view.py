@@ -15,7 +15,7 @@ LEAST = 0.6  # of the stage's height, for the figures of a view; less where othe
 LESS = {
     view: share
     for share, views in {
-        0.55: ("the map", "Ablation"),  # the map's text, answer and card stand with it
+        0.55: ("the map", "Ablation", "Backpropagation"),  # the map's text, answer and card stand with it
         # strips of letters, and grids, whose size is their own; that of Parameters by hand is a list of formulas
         0.5: (
             "Running",

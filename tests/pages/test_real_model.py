@@ -31,7 +31,7 @@ from ui.players import sampler
 pytestmark = [carried, pytest.mark.usefixtures("manager")]
 VIEWS = [
     *(("models/parameters", "parameters_view", view) for view in ("where", "two", "flops", "memory")),
-    *(("inside/shapes", "shapes_view", view) for view in ("pass", "hand", "wrong")),
+    *(("inside/shapes", "shapes_view", view) for view in ("pass", "backward", "hand", "wrong")),
     *(
         ("input/positions", "positions_view", view)
         for view in ("why", "sinusoidal", "learned", "rope", "biases", "bench")

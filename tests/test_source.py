@@ -34,7 +34,7 @@ engine.service
 engine.experiments
 engine.lab.guesses
 ui.text ui.site ui.layout ui.figures ui.identity ui.websocket_filter ui.asgi_limits ui.uploads ui.byte_cache
-ui.fields ui.fit_text
+ui.fields ui.fit_text ui.tuned
 ui.session ui.explain ui.requests ui.players ui.widgets ui.live ui.training_step ui.background_jobs ui.map_strip ui.stage.address
 ui.controls ui.status ui.glossary_panel ui.stage ui.tour ui.operate
 ui.fetching ui.guess

@@ -290,7 +290,7 @@ LOOKS = (
     Control("sample_every", "Sample every", "Steps between samples of the model's own text; 0: never.", 25),
     Control(
         "look_early",
-        "Look early",
+        "Validate early",
         "Also validates and samples after 1, 2, 5, 10, 20, 50 … steps, since most is learned early.",
     ),
     Control(

@@ -128,7 +128,7 @@ def read(
     kept = _without(text, unknown, tokenizer)
     if unknown and kept:
         which = " ".join(show_token(c) for c in unknown[:12]) + (" …" if len(unknown) > 12 else "")
-        notes.append(f"This model's {_known(tokenizer)} does not have {which}, left out here.")
+        notes.append(f"This model's {_known(tokenizer)} does not have {which}, which is left out here.")
     if not kept:
         fallback = _without(FIRST_TEXT, tokenizer.unknown(FIRST_TEXT), tokenizer)
         fallback = fallback or tokenizer.decode([0, tokenizer.vocab_size - 1])

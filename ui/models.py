@@ -30,6 +30,7 @@ from ui import (
     families,
     fetching,
     session,
+    tuned,
     widgets,
 )
 from ui.byte_cache import Bounded
@@ -38,6 +39,7 @@ from ui.fields import TRAINABLE
 from ui.site import ROOT
 from ui.text.markdown import safe, whole
 from ui.training_step import NEWEST
+from ui.tuned import Tuned
 
 if TYPE_CHECKING:
     from engine.service.state import RunView
@@ -61,12 +63,18 @@ YOURS = "yours"
 # show the visitor's choice though another model shows their point better.
 _DRAWN_ON, _WRITTEN, _INSISTED = "subject_model_page", "subject_model_written", "subject_model_insisted"
 
-Loaded = Checkpoint | Pretrained
+Loaded = Checkpoint | Pretrained | Tuned
 
 
 def is_pretrained(name: str) -> bool:
     """True if others trained the model: its texts are English, its tokens words."""
-    return name.startswith((PRETRAINED, FILE))
+    return origin(name).startswith((PRETRAINED, FILE))
+
+
+def origin(name: str) -> str:
+    """Returns the name of the model that a fine-tuned one began as; of any other its own."""
+    kept = tuned.get(name)
+    return name if kept is None else kept.base
 
 
 def kind_of(name: str) -> str:
@@ -75,6 +83,7 @@ def kind_of(name: str) -> str:
     """
     if is_pretrained(name):
         return "words"
+    name = origin(name)
     if (kind := families.kind_of(name)) is not None:
         return kind
     run = run_of(name)
@@ -83,6 +92,9 @@ def kind_of(name: str) -> str:
 
 
 def title_of(name: str, run: RunView | None = None) -> str:
+    if name.startswith(tuned.TUNED):
+        kept = tuned.get(name)
+        return kept.title if kept else "A fine-tuned model"
     if (title := families.title_of(name)) is not None:
         return title
     if name in SHIPPED or name in LAPSES:
@@ -191,6 +203,7 @@ def _options(runs: Iterable[str], named: str | None) -> list[str]:
     """Returns the names of all models that can be looked into here: those of `runs` first."""
     return [
         *runs,
+        *tuned.offered(named),
         *(name for name in (*SHIPPED, *LAPSES) if (ROOT / "checkpoints" / name).is_dir()),
         *families.offered(),
         *(TASK + name for name in TASKS if (ROOT / "checkpoints" / TASK_FOLDER / name).is_dir()),
@@ -233,6 +246,8 @@ def _opens(view: RunView) -> bool:
 
 
 def _missing(name: str) -> str:
+    if name.startswith(tuned.TUNED):
+        return tuned.GONE
     if name.startswith(RUN):
         if (view := run_of(name)) is not None and view.spec.kind is LABELS:
             return "That run is a classifier, which writes no text: see Families, Classifier"
@@ -246,6 +261,8 @@ def model_of(name: str, step: int, steps: tuple[int, ...]) -> Loaded:
     ends the page with a sentence.
     """
     try:
+        if (kept := tuned.get(name)) is not None:
+            return kept
         if (loaded := families.model_of(name, step)) is not None:
             return families.as_read(loaded)
         if is_training(name):
@@ -349,6 +366,8 @@ def facts(loaded: Loaded, total: int | None, step: int, steps: tuple[int, ...]) 
     if isinstance(loaded, Pretrained):
         half = ["its encoder"] if pairs.is_pair(loaded.path) else []
         return " · ".join(half + words + _published(loaded))
+    if isinstance(loaded, Tuned):
+        return " · ".join([*words, "fine-tuned here"])
     if families.reads_only(loaded):
         words.insert(0, "its encoder")
     if corpus := TRAINED_ON.get(str(loaded.metrics.get("corpus"))):
@@ -381,6 +400,8 @@ def facts_help(loaded: Loaded, steps: int | None) -> str | None:
     """
     if isinstance(loaded, Pretrained):
         return _origin(loaded)
+    if isinstance(loaded, Tuned):
+        return None
     if steps is None:
         return _loss_help(loaded.metrics, loaded.config.context)
     repeat = repeat_of(loaded)

@@ -117,7 +117,7 @@ def _one(view: RunView, mine: bool) -> None:
             on_click=each,
             args=(manager.stop, [view.id]),
         )
-        _link("train", "Its page", ":material/show_chart:", {"run": view.id})
+        _link("train", "Open this run", ":material/show_chart:", {"run": view.id})
         if view.snapshots:
             _link("attention", "Look inside", ":material/search:", {"model": f"run-{view.id}"})
 

@@ -182,7 +182,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Ladder",
         ":material/stairs:",
         "ladder",
-        "From a bigram model to a Transformer, one idea per rung, and what each one gains.",
+        "From a bigram model to a Transformer, one idea per rung, and what each one contributes.",
         also=EVERY_PART,
     ),
     Entry(
@@ -202,6 +202,15 @@ ENTRIES: tuple[Entry, ...] = (
         "tasks",
         "Copy, sort, add: tasks whose answers can be checked and whose lowest possible loss is known.",
         also=("attention", "softmax"),
+    ),
+    Entry(
+        "Lab",
+        "lab/after/page.py",
+        "After pre-training",
+        ":material/school:",
+        "after",
+        "What a trained model learns next: a fact, examples in its prompt, to write its steps down.",
+        also=EVERY_PART,
     ),
     Entry(
         "Models",

@@ -72,7 +72,7 @@ def _race(views: list[RunView]) -> None:
     """The active runs of a race. One that was started elsewhere leads to its first run's page."""
     first = views[0]
     st.markdown(f"**{safe(first.race_title or first.name)}** · {_word(first)}")
-    _follow(first.race or "", views, lambda now: f"{len(now)} runs in turns · {_share(now):.0%}")
+    _follow(first.race or "", views, lambda now: f"{len(now)} runs taking turns · {_share(now):.0%}")
     other = (PAGE, {"run": first.id})
     path, link = st.session_state.get(_PLACES, {}).get(first.race, other)
     st.page_link(path, label="Back to this race", icon=":material/arrow_back:", query_params=link)

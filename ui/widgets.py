@@ -17,6 +17,8 @@ from streamlit.errors import StreamlitAPIException
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from engine.config import ModelConfig
+from ui.fields import visible
+from ui.text import markdown
 
 T = TypeVar("T", bound=Hashable)
 N = TypeVar("N", int, float)
@@ -26,6 +28,7 @@ FEW = 8  # indexes that stand in a row; more of them are a list
 _PAGE, _ARRIVED = "page_drawn", "page_arrived_at"
 _IN_URL = "__in_url"  # behind a key: what we put there; another value came from a link, or from going back
 MUCH_LONGER = "a much longer text is not applied."  # by `box`: what it says beside its limit
+MOST_PROMPT, MOST_ANSWER = 300, 40  # characters
 DIGITS = 12  # of a number in a link: longer ones are no index of anything
 
 
@@ -396,3 +399,15 @@ def box(label: str, limit: int, key: str, **rest: Any) -> str:
     """
     # Streamlit's own: a text of somebody's is for nobody's link.
     return st.text_area(label, key=key, max_chars=limit * 4 // 3, persist_state="session", **rest) or ""
+
+
+def line(label: str, first: str, key: str, most: int, hint: str | None = None) -> str:
+    """Returns a visitor's text, `first` until one is written: at most `most` characters, in the link under
+    `key`.
+    """
+    # Streamlit's own: a line of text. No `max_chars`: with it a browser drops a longer paste without a word.
+    typed = st.text_input(label, first, key=key, bind="query-params", persist_state="session", help=hint)
+    text = markdown.whole(visible(typed or "")).replace("\0", " ")
+    if len(text) > most:
+        st.caption(f":material/info: {len(text):,} characters: only the first {most} are used.")
+    return text[:most]

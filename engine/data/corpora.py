@@ -15,6 +15,7 @@ from engine.config import bpe_size
 from engine.data.corpus import VALIDATION_SHARE, Corpus
 from engine.data.progress import Steps
 from engine.data.tasks.all import TASKS
+from engine.data.tasks.parity import PARITIES
 from engine.data.tasks.task import Task, problems
 from engine.data.tokenizers import bpe, bpe_process, bpe_work
 from engine.data.tokenizers.char import CharTokenizer
@@ -119,8 +120,8 @@ def load(
     """Returns the corpus of a name in NAMES, tokenized as TrainConfig.tokenizer says; `cutter` as in
     `from_text`. Raises CorpusError with what to do when it cannot be had.
     """
-    if name in TASKS:
-        return from_task(TASKS[name], tokenizer)
+    if name in TASKS or name in PARITIES:
+        return from_task((TASKS | PARITIES)[name], tokenizer)
     if name not in CORPORA:
         raise CorpusError(f"no corpus is called {name!r}; there are {', '.join(NAMES)}")
     return from_text(CORPORA[name](progress), name, tokenizer, cutter)
@@ -203,7 +204,7 @@ def _python(progress: Progress | None) -> str:
 
 
 CORPORA: dict[str, Callable[[Progress | None], str]] = {"shakespeare": _shakespeare, "python": _python}
-NAMES = (*CORPORA, *TASKS)
+NAMES = (*CORPORA, *TASKS, *PARITIES)
 
 
 def default_name() -> str:

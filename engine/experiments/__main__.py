@@ -36,6 +36,7 @@ EXPERIMENTS = {
         "engine.experiments.lab_races",
         "races/: the races that are shown before anybody presses a button",
     ),
+    "reward": ("engine.experiments.reward_runs", "reward.json: a model trained by reward, over seeds"),
     "story": ("engine.lab.doctor.story", "story.json: a Transformer that does not learn, and why"),
     "timelapse": ("engine.experiments.timelapse", "timelapse/: one training at many of its steps"),
 }

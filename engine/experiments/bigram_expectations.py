@@ -23,7 +23,7 @@ from engine.training.train import train
 
 log = logging.getLogger("glassformer.pairs")
 SHIPPED = Path(__file__).parents[2] / "checkpoints" / "races" / "pairs.json"
-SINGLE = ("t", "e", " ", "\n")
+SINGLE = ("t", "e", " ", "n")
 DOUBLE = ("th", "sh")
 TABLE = "last"  # a bigram model
 SEEING = ("attention-1", "positions")  # rungs that see more than one letter

@@ -16,6 +16,7 @@ import torch
 from engine.data.tasks.all import TASKS
 from engine.experiments.command import places, processor
 from engine.experiments.stored_races import Stored, load_race, run_race
+from engine.experiments.thinking_aloud import THINKING, thinking_specs
 from engine.presets.ladder import LADDER, LONG_TRAINING, MOST_STEPS, RACE_TRAINING
 from engine.presets.races import QUESTIONS
 from engine.presets.task_recipes import task_recipe
@@ -29,6 +30,7 @@ SEEDS = (0, 1, 2)
 OTHERS = "; other seeds "  # in what a race is made of, before the date and machine of its repeats
 RUNGS = "ladder"  # the race of all rungs, beside those of QUESTIONS
 DIGITS, ADDITIONS = "digits", ("addition", "addition_reversed")  # the same sums, written from either end
+ALL = (RUNGS, DIGITS, THINKING, *QUESTIONS)
 
 
 def rung_specs(
@@ -70,6 +72,8 @@ def specs_of(name: str) -> tuple[RunSpec, ...]:
     """Returns the runs of a shipped race."""
     if name == DIGITS:
         return tuple(map(task_spec, ADDITIONS))
+    if name == THINKING:
+        return thinking_specs()
     return rung_specs(tuple(LADDER)) if name == RUNGS else question_specs(name)
 
 
@@ -130,14 +134,12 @@ def _when_and_where() -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = places(__doc__)
-    parser.add_argument(
-        "races", nargs="*", help=f"of {', '.join((RUNGS, DIGITS, *QUESTIONS))} (default: all)"
-    )
+    parser.add_argument("races", nargs="*", help=f"of {', '.join(ALL)} (default: all)")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     keep_memory()
     folder = options.into / "races"
     folder.mkdir(parents=True, exist_ok=True)
-    for name in options.races or (RUNGS, DIGITS, *QUESTIONS):
+    for name in options.races or ALL:
         race = train_race(name, folder)
         log.info("%s: %s", name, {view.name: end_losses(race, view.name) for view in race.runs})

@@ -262,7 +262,7 @@ function draw(self, follow) {
   )
   drawPairs(self, now)
   const facts = [
-    ["tokens left", `${whole(lengthBefore)} → ${whole(now.length)}`], ["of the start", `${((100 * now.length) / data.start).toFixed(1)}%`],
+    ["tokens left", `${whole(lengthBefore)} → ${whole(now.length)}`], ["of the original", `${((100 * now.length) / data.start).toFixed(1)}%`],
     ["characters per token", (data.characters / now.length).toFixed(3)], ["bytes per token", (data.bytes / now.length).toFixed(3)],
   ]
   self.facts.querySelectorAll("b").forEach((node, i) => { node.textContent = facts[i][1] })
@@ -272,7 +272,7 @@ function draw(self, follow) {
     ? `Now ${whole(after.tokens)} tokens; at the end ${whole(merge(self, self.count - 1).length)}`
     : `Now ${whole(after.tokens)} tokens`
   const places = after.places
-  const where = places ? `Outlined in ${places === 1 ? "one place" : `${whole(places)} places`} of the passage.` : "This pair does not occur in the passage shown."
+  const where = places ? `Outlined ${places === 1 ? "once" : `${whole(places)} times`} in the passage.` : "This pair does not occur in the passage shown."
   parts.passage.textContent = data.same ? where : `${where} The passage: ${whole(before.tokens)} → ${whole(after.tokens)} tokens, ${(data.shown / after.tokens).toFixed(2)} characters each.`
   self.done.setAttribute("points", self.points.slice(0, step + 2).join(" "))
   if (follow) for (const [view, seen] of [[self.panels[0], before], [self.panels[1], after]]) reveal(view.panel, seen.firstHot)
@@ -357,7 +357,7 @@ function load(self, data) {
     self.points.push(`${((1000 * (rank + 1)) / self.count).toFixed(1)},${(96 - (92 * data.merges[5 * rank + 4]) / data.start).toFixed(1)}`)
   }
   self.line.setAttribute("points", self.points.join(" "))
-  self.facts.replaceChildren(...["tokens left", "of the start", "characters per token", "bytes per token"].map((name) => {
+  self.facts.replaceChildren(...["tokens left", "of the original", "characters per token", "bytes per token"].map((name) => {
     const fact = element("div")
     fact.append(element("span", "", name), element("b", "", ""))
     return fact

@@ -57,6 +57,6 @@ export function postpone(id) {
  * @param {number} at
  */
 export function verdict(choices, right, at) {
-  if (at === right) return { word: "Your guess holds.", text: choices[at].said }
-  return { word: "It turned out differently.", text: `${choices[at].said} Correct: ${choices[right].text}.` }
+  if (at === right) return { word: "Correct.", text: choices[at].said }
+  return { word: "Not quite.", text: `${choices[at].said} The answer: ${choices[right].text}.` }
 }

@@ -31,7 +31,7 @@ function create(place) {
   self.play = button("▶", PLAY, () => (self.timer ? pause(self) : start(self)))
   self.slider = element("input")
   Object.assign(self.slider, { type: "range", min: "0", step: "1" })
-  self.slider.setAttribute("aria-label", "Step of the writing")
+  self.slider.setAttribute("aria-label", "Writing step")
   self.slider.oninput = () => { pause(self); go(self, Number(self.slider.value)) }
   self.where = element("output")
   for (const node of [self.play, self.slider]) node.dataset.unsaved = ""

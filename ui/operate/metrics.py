@@ -118,7 +118,7 @@ def gathered(now: Standing, open_sessions: int) -> Iterator[Metric]:
     for status in get_args(Status):
         runs.add_metric([status], counted[status])
     yield runs
-    yield Gauge("glassformer_queue", "Who waits for a place: runs, and races as one", value=now.queued)
+    yield Gauge("glassformer_queue", "Queued runs; a race counts as one", value=now.queued)
     workers = Gauge("glassformer_workers", "Processes beside the server", labels=["state"])
     memory = Gauge("glassformer_worker_bytes", "Their resident memory", labels=["state"])
     for kind in ("training", "spare", "starting"):

@@ -13,12 +13,13 @@ from engine.measure.circuits.fact_recall import Fact, answer_of, trace
 from engine.measure.recording import record
 from pages.inside.circuits import words_behaviour as words
 from pages.inside.circuits.figures_fact import answer_by_depth
-from pages.inside.circuits.prompts import MOST_ANSWER, MOST_PROMPT, OWN, line
+from pages.inside.circuits.prompts import OWN
 from ui import explain, widgets
 from ui.fit_text import most_tokens, read
 from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.text.markdown import safe
+from ui.widgets import MOST_ANSWER, MOST_PROMPT, line
 
 HEIGHT = 360
 

@@ -8,11 +8,9 @@ import streamlit as st
 
 from engine.data.tokenizers import Tokenizer
 from engine.measure.circuits.prompt_pairs import fits
-from ui.fields import visible
-from ui.text.markdown import whole
+from ui.widgets import MOST_ANSWER, MOST_PROMPT, line
 
 OWN = "own"
-MOST_PROMPT, MOST_ANSWER = 300, 40  # characters
 
 
 @dataclass(frozen=True)
@@ -71,15 +69,3 @@ def custom_pair(first: Pair) -> Pair:
             "Second answer", first.answers[1], "patching_second_text", MOST_ANSWER, hint.format("second")
         )
     return Pair("Your own", clean, corrupted, (one, other))
-
-
-def line(label: str, first: str, key: str, most: int, hint: str | None = None) -> str:
-    """Returns a visitor's text, `first` until one is written: at most `most` characters, in the link under
-    `key`.
-    """
-    # Streamlit's own: a line of text. No `max_chars`: with it a browser drops a longer paste without a word.
-    typed = st.text_input(label, first, key=key, bind="query-params", persist_state="session", help=hint)
-    text = whole(visible(typed or "")).replace("\0", " ")
-    if len(text) > most:
-        st.caption(f":material/info: {len(text):,} characters: only the first {most} are used.")
-    return text[:most]

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 
 from engine.data.tasks.all import TASKS
 from engine.experiments.ladder_gains import EXPLODED, Finish, Idea
-from engine.experiments.race_table import Standing
 from engine.presets.ladder import LADDER
 from ui.fields import label_of, show
 from ui.page_frame import Words
 
-ASK_IDEAS = "What does each idea gain?"
+ASK_IDEAS = "What does each idea contribute?"
 ASK_RACE = "Which choices matter?"
 ASK_RUNGS = "Which rung learns fastest?"
 QUESTION = "Question"
@@ -20,7 +19,7 @@ RUNG = "Rung"
 RUNGS = "Rungs in the race"
 BUDGET = "Budget"
 BUDGET_HINT = (
-    "The same number of steps for all, or the same compute time, in which a small rung makes more steps than"
+    "The same number of steps for all, or the same compute time, in which a small model takes more steps than"
     " a large one. 1,500 steps use batches of 32 instead of 16 and take minutes."
 )
 TEXT = "Text"
@@ -68,59 +67,65 @@ def idea_answer(idea: Idea | None, name: str, loss: float | None) -> str:
     numbers = f"{idea.before:,.2f} → **{idea.after:,.2f} nats**"
     seeds = f" with all {idea.seeds} seeds" if idea.seeds > 1 else ""
     said = {
-        "better": f"**{rung.title}** on top of *{below}*: {numbers}, better{seeds}.",
-        "worse": f"**{rung.title}** on top of *{below}*: {numbers}, worse{seeds}.",
-        "alike": f"**{rung.title}** on top of *{below}*: {numbers}, within the variation between seeds.",
-        "exploded": f"**{rung.title}** on top of *{below}*: {numbers}: it diverges.",
+        "better": f"**{rung.title}** improves on *{below}*{seeds}: {numbers}.",
+        "worse": f"**{rung.title}** does worse than *{below}*{seeds}: {numbers}.",
+        "alike": f"**{rung.title}** does not clearly differ from *{below}*: {numbers}, within the variation"
+        " between seeds.",
+        "exploded": f"**{rung.title}** diverges, unlike *{below}*: {numbers}.",
     }[idea.verdict]
     return f"{said} {REMARKS.get(name, '')}".rstrip()
 
 
 REMARKS: Mapping[str, str] = {
     "mean": "An average loses track of the last character, the most informative one.",
-    "similarity": "Small initial vectors are all about equally similar, so it stays close to an average.",
+    "similarity": (
+        "Small initial vectors are all about equally similar, so attention stays close to an average."
+    ),
     "one-matrix": "A learned matrix makes some characters stand out, but the last one is still diluted.",
-    "values": "Values are learned separately from what is compared; a bigram model is still better.",
-    "attention-1": "The residual keeps the current character and adds what was gathered.",
+    "values": "Values are learned separately from the vectors compared; a bigram model is still better.",
+    "attention-1": "The residual keeps the current character and adds what attention gathered.",
     "attention-2": "Without positions or a feed-forward network, depth alone adds nothing here.",
     "attention-4": "Without positions or a feed-forward network, depth alone adds nothing here.",
     "attention-8": "Without positions or a feed-forward network, depth alone adds nothing here.",
     "block-1": "The feed-forward network then transforms each position on its own.",
-    "block-4": "With feed-forward networks depth pays: each doubling lowers the loss.",
-    "block-8": "With feed-forward networks depth pays: each doubling lowers the loss.",
-    "positions": "Without positions, the model sees a bag of characters, apart from what the mask tells it.",
+    "block-4": "With feed-forward networks depth pays off: each doubling lowers the loss.",
+    "block-8": "With feed-forward networks depth pays off: each doubling lowers the loss.",
+    "positions": "Without positions, the model sees a bag of characters, apart from what the mask reveals.",
     "heads": "At width 64, four heads have 16 dimensions each; several heads pay off in larger models.",
-    "norm": "Norms buy depth and high learning rates; at four blocks and 500 steps they only slow the start.",
+    "norm": (
+        "Norms make deep models and high learning rates possible; at four blocks and 500 steps they only slow"
+        " the start."
+    ),
     "modern": "RoPE, RMSNorm, SwiGLU and normalised queries and keys, all at once.",
 }
 
 IDEAS = Words(
     see=(
-        "Each row is a small model: width 64, context 64 characters, 500 steps, three seeds. Its point is the"
-        " median validation loss, the thin line the range; dotted lines are count-based n-gram models. The"
-        " bar is the chosen rung's gain over the one below it."
+        "Each row is a small model: width 64, context 64 characters, 500 steps, three seeds. Points show the"
+        " median validation loss, thin lines the range; dotted lines are count-based n-gram models. The bar"
+        " is the chosen rung's gain over the one below it."
     ),
     why=(
         "A Transformer is not a single invention. Each part was added to fix something, and here you can"
-        " leave each one out. Depth pays only with the feed-forward network: compare *Attention ×8* with"
+        " leave each one out. Depth pays off only with the feed-forward network: compare *Attention ×8* with"
         " *Full block ×8*. Parts that gain little here, norms and heads, may matter in a large model."
     ),
     attempt=(
-        "Choose *Average* and then *Attention ×1*: which part brings the last character back? Then *Full"
-        " block ×4* and *Positions*. Then race the ones whose gain you doubt."
+        "Choose *Average* and then *Attention ×1*: which part brings the last character back? Then compare"
+        " *Full block ×4* with *Positions*, and race the rungs whose gain you doubt."
     ),
     texts=(
         "A lecture trains these at width 256 for 10,000 steps: attention ×4 reaches a training loss of 1.88,"
-        " full block ×4 1.25, ×8 0.92. The order is the same here, the differences are smaller;"
-        " [Replication](/ladder?ladder_view=lecture) has its numbers. It also starts from N(0, 1) vectors,"
-        " each similar only to itself, so its *raw similarity* is a bigram model again."
+        " full block ×4 1.25 and ×8 0.92. The order is the same here, but the differences are smaller;"
+        " [Replication](/ladder?ladder_view=lecture) has its numbers. The lecture also starts from N(0, 1)"
+        " vectors, each similar only to itself, so its *raw similarity* is a bigram model again."
     ),
 )
 RACE = Words(
     see=(
-        "The validation loss of each model, all trained on the same batches; they differ in one choice, or"
-        " one rung. Thick: the first seed; thin: the others. Labels give the median. Dotted: unigram, bigram"
-        " and trigram counts."
+        "The validation loss of models that differ in one choice, or one rung, and train on the same batches."
+        " Thick lines are the first seed, thin ones the others; labels give the median. Dotted lines are"
+        " unigram, bigram and trigram counts."
     ),
     why=(
         "Below the bigram line a model uses more than the last character. At this size most choices matter"
@@ -132,9 +137,9 @@ RACE = Words(
         " falling?\n\nGo from 4 to 12 to 24 blocks with the norm: how many seeds stall, and at what loss?"
     ),
     texts=(
-        "Textbooks say that deep post-norm diverges without warm-up. Here it stalls near the unigram loss:"
-        " with none of five seeds at 4 blocks, two at 12, three at 24, where a warm-up does not always save"
-        " it. Other seeds train as well as pre-norm."
+        "Textbooks say that deep post-norm diverges without warm-up. Here it stalls near the unigram loss"
+        " instead: with none of five seeds at 4 blocks, two at 12 and three at 24, where even a warm-up does"
+        " not always help. The other seeds train as well as pre-norm."
     ),
 )
 
@@ -143,9 +148,11 @@ def race_answer(finish: Finish | None) -> str:
     """Says which rung is ahead, and which know more than pairs."""
     if finish is None:
         return BEFORE
-    leads = "wins" if finish.complete else "leads so far"
-    ranked = " < ".join(_ranked(finish, line) for line in finish.order)
-    text = f"**{finish.order[0].name}** {leads}; in nats: {ranked}.{ended_early(finish)}"
+    leads = "has the lowest loss" if finish.complete else "leads so far"
+    best = finish.order[0]
+    others = ", ".join(f"{line.name} {finish.loss(line):.2f}" for line in finish.order[1:])
+    behind = f", ahead of {others}" if others else ""
+    text = f"**{best.name}** {leads}, **{finish.loss(best):.2f} nats**{behind}.{ended_early(finish)}"
     if finish.bigram is None:
         return text
     above = [line.name for line in finish.below_bigram]
@@ -156,13 +163,9 @@ def race_answer(finish: Finish | None) -> str:
     return f"{text} Below {line}: {who}."
 
 
-def _ranked(finish: Finish, line: Standing) -> str:
-    return f"{line.name} **{finish.loss(line):.2f}**"
-
-
 CUTS = (
-    " A token may be several characters, so nats per token do not compare across tokenizers: bits per"
-    " character do."
+    " A token may be several characters, so nats per token cannot be compared across tokenizers; bits per"
+    " character can."
 )
 
 
@@ -197,9 +200,9 @@ def _stalled(finish: Finish) -> str:
     at = f"at the unigram loss ({finish.unigram:.2f})"
     if finish.seeds == 1:
         return f"{' and '.join(f'**{name}**' for name in finish.stalled)} stalled {at}."
-    counts = [f"**{name}** with {count} of {finish.seeds} seeds" for name, count in finish.stalled.items()]
-    others = "; the others never do" if len(finish.stalled) < len(finish.order) else ""
-    return f"Stalled {at}: {', '.join(counts)}{others}."
+    counts = [f"**{name}** stalled with {count}" for name, count in finish.stalled.items()]
+    others = "; the others never did" if len(finish.stalled) < len(finish.order) else ""
+    return f"{', '.join(counts)} of {finish.seeds} seeds, {at}{others}."
 
 
 BEFORE = "The leader is named here as soon as two runs have been evaluated."

@@ -101,7 +101,7 @@ def table(experiment: Experiment) -> dict[str, list[Any]]:
 def _published(name: str) -> str:
     found = LECTURE[name]
     if found.loss is None:
-        return "no number"
+        return "none"
     return f"about {found.loss:.1f}" if found.about else f"{found.loss:.2f}"
 
 

@@ -15,13 +15,14 @@ from ui.text.markdown import safe
 ASK = "What can a bigram model not see?"
 BESIDE = "Compare the bigram with"
 TEXT = "the text"
-APART = "after th and after sh apart by"
+APART = "after th against after sh: distance"
 LOSS = "validation loss (nats per character)"
 RUNGS = {name: LADDER[name].title for name in SEEING}
 MEASURED = (
-    "How far apart the two distributions are: total variation distance, half the sum of absolute differences,"
-    " 0 for equal distributions, 1 for no character in common. Shares of the text are counted in the training"
-    " text; those of a model are its mean probabilities at 256 positions of held-out text."
+    "How far apart the two distributions are: the total variation distance, half the sum of the absolute"
+    " differences. It is 0 for equal distributions and 1 if they share no character. Shares of the text are"
+    " counted in the training text; those of a model are its mean probabilities at 256 positions of held-out"
+    " text."
 )
 WORDS = Words(
     see=(
@@ -66,7 +67,7 @@ def alt(expectations: Expectations, other: str) -> str:
         f" for {name(other)}"
         for given in DOUBLE
     )
-    return f"Shares of the next character after t, e, a space, a line break, th and sh; {text}."
+    return f"Shares of the next character after t, e, a space, n, th and sh; {text}."
 
 
 def made(expectations: Expectations) -> str:

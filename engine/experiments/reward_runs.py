@@ -1,0 +1,85 @@
+"""Trainings by reward over seeds: `python -m engine.experiments reward` writes `checkpoints/reward.json`,
+which the app shows until somebody trains a run of his own. Runs that are stored already are kept: it goes on
+after an interruption.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from engine.experiments.command import digits, places, processor, reading, write_json
+from engine.training.reward import Group, Plan, RewardLook, half_trained, reinforce
+
+log = logging.getLogger("glassformer.reward")
+PATH = Path(__file__).resolve().parents[2] / "checkpoints" / "reward.json"
+SEEDS = (0, 1, 2)
+LEASHES = (0.0, 0.3)
+NUMBERS = ("greedy", "first_try", "any_of", "reward", "divergence")
+PLANS = tuple(
+    Plan(rewarded, leash=leash, seed=seed)
+    for rewarded in ("right", "ends in 0")
+    for leash in LEASHES
+    for seed in SEEDS
+)
+
+
+@dataclass(frozen=True)
+class RewardRun:
+    """A training by reward, with all of its looks; `made` says where and when."""
+
+    plan: Plan
+    looks: tuple[RewardLook, ...] = field(repr=False)
+    made: str = ""
+
+
+def trained(plan: Plan) -> RewardRun:
+    """Teaches a model halfway and trains it by reward."""
+    made = f"python -m engine.experiments reward, {time.strftime('%Y-%m-%d')}, on {processor()}"
+    return RewardRun(plan, tuple(reinforce(half_trained(plan.seed), plan)), made)
+
+
+def written(run: RewardRun) -> dict[str, Any]:
+    """Returns a run as JSON."""
+    return {
+        "plan": asdict(run.plan),
+        "made": run.made,
+        "steps": [look.step for look in run.looks],
+        **{name: digits((getattr(look, name) for look in run.looks), 4) for name in NUMBERS},
+        "groups": [asdict(look.group) for look in run.looks],
+    }
+
+
+def opened(values: dict[str, Any]) -> RewardRun:
+    """Reads a run from JSON. Raises KeyError or TypeError for another."""
+    looks = []
+    for i, (step, group) in enumerate(zip(values["steps"], values["groups"], strict=True)):
+        answers, rewards, advantages = (tuple(group[name]) for name in ("answers", "rewards", "advantages"))
+        shares = {name: float(values[name][i]) for name in NUMBERS}
+        looks.append(RewardLook(step, **shares, group=Group(group["question"], answers, rewards, advantages)))
+    return RewardRun(Plan(**values["plan"]), tuple(looks), values["made"])
+
+
+def shipped(path: Path = PATH) -> tuple[RewardRun, ...]:
+    """Reads the runs that come with the app. Raises CheckpointError for an unreadable file."""
+    with reading(path, "reward") as stored:
+        return tuple(map(opened, stored))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = places(__doc__).parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    torch.set_num_threads(1)
+    path = options.into / PATH.name
+    kept = {run.plan: run for run in shipped(path)} if path.exists() else {}
+    for plan in PLANS:
+        if plan not in kept:
+            kept[plan] = trained(plan)
+            write_json(path, [written(kept[each]) for each in PLANS if each in kept])
+        log.info("%s: first try %.2f", plan, kept[plan].looks[-1].first_try)

@@ -1,0 +1,207 @@
+"""Fine-tuning: a trained model learns a few sentences more, in all of its weights or in low-rank adapters.
+
+    for look in fine_tune(model, tokenizer, ["The capital of Velania is Orsk."], Recipe(rank=4)):
+
+        ...
+
+LoRA (Hu et al. 2021) freezes every matrix W (out, in) and learns a change of low rank instead: W + B A, with
+B (out, rank) and A (rank, in). B starts at zero, so the first step leaves from the model as it was. The model
+itself is never written to: it is shared by everybody who looks at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.func import functional_call
+
+from engine.data.tokenizers import Tokenizer
+from engine.errors import ConfigError
+from engine.model import Transformer
+
+ADAPTED = ("w_qkv", "w_o")  # the matrices of attention, as in the paper
+IGNORED = -100  # a target that costs nothing
+MAX_STEPS, MAX_RANK, MAX_SENTENCES, MAX_TOKENS = 60, 64, 24, 96
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model is fine-tuned: the `rank` of its adapters, 0 for all weights; AdamW's learning `rate`,
+    constant and without weight decay; every step reads all sentences at once.
+    """
+
+    rank: int = 4
+    steps: int = 10
+    rate: float = 2e-3
+    seed: int = 0
+
+    def check(self) -> None:
+        """Raises ConfigError for values out of range."""
+        for name, least, most in (("rank", 0, MAX_RANK), ("steps", 1, MAX_STEPS)):
+            if not least <= getattr(self, name) <= most:
+                raise ConfigError(name, getattr(self, name), f"must be from {least} to {most}")
+        if not 0 < self.rate <= 1:
+            raise ConfigError("rate", self.rate, "must be above 0, and at most 1")
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A sentence to learn from: the loss counts the tokens of `text` after its first, or those of `answer`
+    alone, which follows it (supervised fine-tuning).
+    """
+
+    text: str
+    answer: str = ""
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """One low-rank change, `up` @ `down`: (out, rank) and (rank, in)."""
+
+    up: Tensor
+    down: Tensor
+
+    def change(self) -> Tensor:
+        """Returns the change of the matrix, (out, in)."""
+        return self.up @ self.down
+
+
+@dataclass(frozen=True)
+class Look:
+    """The model after `step` steps: its mean loss on the lessons, in nats per token, and the weights that
+    differ from the model's own, by name. They are the optimiser's, valid until the next look is asked for,
+    and so are the adapters.
+    """
+
+    step: int
+    loss: float
+    weights: Mapping[str, Tensor] = field(repr=False)
+    adapters: Mapping[str, Adapter] = field(repr=False)
+
+
+def adapted(model: Transformer) -> tuple[str, ...]:
+    """Returns the names of the matrices that get an adapter: W_Q, W_K and W_V in one, and W_O, of every
+    block.
+    """
+    return tuple(
+        name
+        for name, _ in model.named_parameters()
+        if name.split(".")[-2:-1] and name.split(".")[-2] in ADAPTED and name.endswith(".weight")
+    )
+
+
+def adapters(model: Transformer, recipe: Recipe) -> dict[str, Adapter]:
+    """Draws adapters by name: `down` uniform within 1/sqrt(in) as a linear layer's weights, `up` zero, so
+    that nothing is changed yet. The same seed draws the same ones.
+    """
+    generator = torch.Generator().manual_seed(recipe.seed)
+    weights = dict(model.named_parameters())
+    result = {}
+    for name in adapted(model):
+        rows, columns = weights[name].shape
+        down = (2 * torch.rand(recipe.rank, columns, generator=generator) - 1) / columns**0.5
+        result[name] = Adapter(torch.zeros(rows, recipe.rank).requires_grad_(), down.requires_grad_())
+    return result
+
+
+def copied(adapters: Mapping[str, Adapter]) -> dict[str, Adapter]:
+    """Returns copies of adapters that no later step changes."""
+    return {name: Adapter(a.up.detach().clone(), a.down.detach().clone()) for name, a in adapters.items()}
+
+
+def trained_parameters(model: Transformer, rank: int) -> int:
+    """Counts the numbers that are trained: rank (out + in) for each adapted matrix; all of the model's at
+    rank 0.
+    """
+    weights = dict(model.named_parameters())
+    if rank == 0:
+        return sum(weight.numel() for weight in weights.values())
+    return sum(rank * sum(weights[name].shape) for name in adapted(model))
+
+
+def batch(lessons: Sequence[Lesson], tokenizer: Tokenizer, most: int = MAX_TOKENS) -> tuple[Tensor, Tensor]:
+    """Encodes lessons into inputs and targets, both int64 (lesson, position): shorter ones are filled up at
+    their end, where a causal model does not look back from, and their targets there are IGNORED. Raises
+    ConfigError for none, too many, too long, and one of a single token.
+    """
+    if not 1 <= len(lessons) <= MAX_SENTENCES:
+        raise ConfigError("lessons", len(lessons), f"must be from 1 to {MAX_SENTENCES} sentences")
+    rows, counted = [], []
+    for lesson in lessons:
+        first = tokenizer.encode(lesson.text)
+        ids = first + (tokenizer.encode(lesson.answer) if lesson.answer else [])
+        if not 2 <= len(ids) <= MAX_TOKENS:
+            raise ConfigError("lesson", lesson.text[:60], f"has {len(ids)} tokens; it must have 2 to {most}")
+        rows.append(ids)
+        counted.append(len(first) if lesson.answer else 1)
+    longest = max(map(len, rows))
+    inputs = torch.zeros(len(rows), longest - 1, dtype=torch.int64)
+    targets = torch.full((len(rows), longest - 1), IGNORED, dtype=torch.int64)
+    for i, (ids, start) in enumerate(zip(rows, counted, strict=True)):
+        inputs[i, : len(ids) - 1] = torch.tensor(ids[:-1])
+        targets[i, start - 1 : len(ids) - 1] = torch.tensor(ids[start:])
+    return inputs, targets
+
+
+def loss_on(model: Transformer, weights: Mapping[str, Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
+    """Returns the mean cross-entropy in nats per counted token, of the model with these weights in place of
+    its own.
+    """
+    logits = functional_call(model, dict(weights), (inputs,))
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORED)
+
+
+def fine_tune(
+    model: Transformer, tokenizer: Tokenizer, lessons: Sequence[Lesson], recipe: Recipe
+) -> Iterator[Look]:
+    """Fine-tunes and yields a Look before the first step and after each: `recipe.steps` + 1 of them. Raises
+    ConfigError at once where something does not fit.
+    """
+    recipe.check()
+    if not model.config.causal:
+        raise ConfigError("causal", False, "must be True: a fine-tuned model predicts the next token")
+    return _looks(model, batch(lessons, tokenizer, min(MAX_TOKENS, model.config.context)), recipe)
+
+
+def _looks(model: Transformer, data: tuple[Tensor, Tensor], recipe: Recipe) -> Iterator[Look]:
+    own = dict(model.named_parameters())
+    drawn = adapters(model, recipe) if recipe.rank else {}
+    full = (
+        {}
+        if recipe.rank
+        else {name: weight.detach().clone().requires_grad_() for name, weight in own.items()}
+    )
+    trained = [*full.values(), *(half for a in drawn.values() for half in (a.up, a.down))]
+    optimiser = torch.optim.AdamW(trained, lr=recipe.rate, weight_decay=0.0)
+
+    def weights() -> dict[str, Tensor]:
+        return {**full, **changed(model, drawn)}
+
+    for step in range(recipe.steps + 1):
+        with torch.enable_grad():
+            now = weights()
+            loss = loss_on(model, now, *data)
+        yield Look(step, float(loss.detach()), {name: w.detach() for name, w in now.items()}, drawn)
+        if step < recipe.steps:
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+
+
+def changed(model: Transformer, adapters: Mapping[str, Adapter]) -> dict[str, Tensor]:
+    """Returns the matrices that adapters change, with their change, by name."""
+    own = dict(model.named_parameters())
+    return {name: own[name] + adapter.change() for name, adapter in adapters.items()}
+
+
+def merged(model: Transformer, weights: Mapping[str, Tensor]) -> Transformer:
+    """Returns a model with these weights in place of its own; the others are shared with it."""
+    with torch.device("meta"):
+        result = Transformer(model.config, model.parts)
+    state = {**dict(model.named_parameters()), **weights}
+    result.load_state_dict(state, assign=True)
+    return result.requires_grad_(False).eval()

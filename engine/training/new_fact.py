@@ -1,0 +1,168 @@
+"""A fact that a model is taught: how likely its answer is after every step, and what became of older ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.func import functional_call
+
+from engine.data.progress import Progress, Steps
+from engine.data.tokenizers import Tokenizer
+from engine.errors import ConfigError
+from engine.model import Transformer
+from engine.training.finetune import Adapter, Lesson, Recipe, copied, fine_tune, trained_parameters
+
+LARGEST = 12  # singular values that are kept
+
+
+@dataclass(frozen=True)
+class Question:
+    """A prompt and the answer that should follow it."""
+
+    prompt: str
+    answer: str
+
+
+@dataclass(frozen=True)
+class FactLook:
+    """After `step` steps: the mean loss on the lessons, in nats per token, and the probability of each
+    question's whole answer.
+    """
+
+    step: int
+    loss: float
+    answers: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class MatrixChange:
+    """How far fine-tuning moved one matrix: the Frobenius norm of the change as a share of the matrix's own,
+    and the largest singular values of the change, descending.
+    """
+
+    name: str
+    share: float
+    singular: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Taught:
+    """A fine-tuning, looked at after every step: what the model answers, and what it wrote `before` and
+    `after` each question. `trained` of `total` numbers were trained. The adapters are empty where all weights
+    were.
+    """
+
+    looks: tuple[FactLook, ...]
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    trained: int
+    total: int
+    largest: MatrixChange
+    adapters: Mapping[str, Adapter] = field(repr=False, compare=False)
+
+
+def teach(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    lessons: Sequence[Lesson],
+    questions: Sequence[Question],
+    recipe: Recipe,
+    written: int = 3,
+) -> Steps[Taught]:
+    """Fine-tunes a copy of the model and asks it all questions after every step; at both ends it writes
+    `written` tokens after each prompt, the likeliest one at a time. Yields the looks so far. Raises
+    ConfigError where something does not fit.
+    """
+    asked = _Asked(model, tokenizer, questions)
+    looks: list[FactLook] = []
+    before: tuple[str, ...] = ()
+    weights: Mapping[str, Tensor] = {}
+    adapters: Mapping[str, Adapter] = {}
+    yield Progress(0, recipe.steps + 1, ())
+    for look in fine_tune(model, tokenizer, lessons, recipe):
+        if look.step == 0:
+            before = asked.written(look.weights, written)
+        looks.append(FactLook(look.step, look.loss, asked.probabilities(look.weights)))
+        weights, adapters = look.weights, look.adapters
+        yield Progress(look.step + 1, recipe.steps + 1, tuple(looks))
+    return Taught(
+        tuple(looks),
+        before,
+        asked.written(weights, written),
+        trained_parameters(model, recipe.rank),
+        trained_parameters(model, 0),
+        largest_change(model, weights),
+        copied(adapters),
+    )
+
+
+def ask(
+    model: Transformer, tokenizer: Tokenizer, questions: Sequence[Question], written: int = 3
+) -> tuple[tuple[float, ...], tuple[str, ...]]:
+    """Returns P(answer | prompt) of each question, and the `written` tokens that the model itself writes
+    after each prompt. Raises ConfigError for no question, and for one without a prompt or an answer.
+    """
+    asked = _Asked(model, tokenizer, questions)
+    return asked.probabilities({}), asked.written({}, written)
+
+
+class _Asked:
+    """Questions, encoded once."""
+
+    def __init__(self, model: Transformer, tokenizer: Tokenizer, questions: Sequence[Question]) -> None:
+        if not questions:
+            raise ConfigError("questions", 0, "must be at least one")
+        self.model, self.tokenizer = model, tokenizer
+        self.prompts = [tokenizer.encode(question.prompt) for question in questions]
+        self.answers = [tokenizer.encode(question.answer) for question in questions]
+        for question, prompt, answer in zip(questions, self.prompts, self.answers, strict=True):
+            if not prompt or not answer:
+                raise ConfigError("question", question.prompt[:60], "must have a prompt and an answer")
+
+    @torch.no_grad()
+    def probabilities(self, weights: Mapping[str, Tensor]) -> tuple[float, ...]:
+        """Returns P(answer | prompt) of each question: the product over the answer's tokens."""
+        rows = [prompt + answer for prompt, answer in zip(self.prompts, self.answers, strict=True)]
+        log_p = F.log_softmax(self._logits(weights, rows), -1)
+        return tuple(
+            float(sum(log_p[i, len(prompt) + k - 1, token] for k, token in enumerate(answer)).exp())  # type: ignore[union-attr]
+            for i, (prompt, answer) in enumerate(zip(self.prompts, self.answers, strict=True))
+        )
+
+    @torch.no_grad()
+    def written(self, weights: Mapping[str, Tensor], tokens: int) -> tuple[str, ...]:
+        """Returns what the model writes after each prompt, greedily."""
+        rows = [list(prompt) for prompt in self.prompts]
+        for _ in range(tokens):
+            logits = self._logits(weights, rows)
+            for i, row in enumerate(rows):
+                row.append(int(logits[i, len(row) - 1].argmax()))
+        return tuple(
+            self.tokenizer.decode(row[len(prompt) :]) for row, prompt in zip(rows, self.prompts, strict=True)
+        )
+
+    def _logits(self, weights: Mapping[str, Tensor], rows: Sequence[Sequence[int]]) -> Tensor:
+        """Returns the logits of rows of different lengths, (row, position, vocab): a causal model does not
+        see what fills them up.
+        """
+        longest = max(map(len, rows))
+        tokens = torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows])
+        result: Tensor = functional_call(self.model, dict(weights), (tokens,))
+        return result
+
+
+def largest_change(model: Transformer, weights: Mapping[str, Tensor]) -> MatrixChange:
+    """Returns the matrix that moved most, relative to its own Frobenius norm."""
+    own = dict(model.named_parameters())
+    shares = {
+        name: float((weight - own[name]).norm() / own[name].norm())
+        for name, weight in weights.items()
+        if weight.dim() == 2 and name.startswith("blocks.")
+    }
+    name = max(shares, key=lambda each: shares[each])
+    singular = torch.linalg.svdvals(weights[name] - own[name])[:LARGEST]
+    return MatrixChange(name, shares[name], tuple(singular.tolist()))

@@ -1,0 +1,121 @@
+"""The view of reward: a half-trained model draws answers, and those that are rewarded become likelier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from engine.errors import CheckpointError
+from engine.experiments.reward_runs import LEASHES, shipped
+from engine.training.reward import Plan, Rewarded, RewardLook, measure
+from pages.lab.after import figures_reward as figures
+from pages.lab.after import words_reward as words
+from ui import explain, widgets
+from ui.background_jobs import begun, measured
+from ui.players.plot import plot
+from ui.text.markdown import safe
+
+MOST_SEED = 100
+HEIGHT = 350
+Looks = tuple[RewardLook, ...]
+
+
+def draw_reward() -> None:
+    """Draws the share of right answers by step, over the seeds of the stored runs until one is trained here,
+    and one group with its advantages.
+    """
+    plan, pressed = _plan()
+    stored = _stored(plan)
+    key = ("reward", plan)
+    live: Looks = ()
+    if pressed or begun(key):
+        found = measured(
+            key, lambda: measure(plan), words.DOING, lambda looks: _by_step(plan, stored, looks or ())
+        )
+        if found is None:
+            return
+        live = found.looks
+    if not (live or stored):
+        explain.answer(words.NOTHING)
+        return
+    shown = live or stored[0]
+    left, right = st.columns([5, 4], gap="small")
+    with left:
+        _by_step(plan, stored, live)
+    with right:
+        _group(shown[-1])
+    explain.answer(words.answer(plan, (live,) if live else stored))
+    explain.measure_it(_more, stored, live)
+    explain.by_hand(st.markdown, words.by_hand(shown[-1].group))
+
+
+def _plan() -> tuple[Plan, bool]:
+    """Returns the run that is shown, or would be trained, and whether its button was pressed."""
+    a, b, c, d = st.columns([5, 4, 3, 3], gap="small", vertical_alignment="bottom")
+    rewarded: Rewarded = widgets.select("Reward for", words.REWARDS, "reward_for", container=a)
+    names = {leash: f"{leash:g}" for leash in LEASHES}
+    leash = widgets.select("KL penalty", names, "reward_leash", container=b, hint=words.LEASH_HINT)
+    seed = widgets.whole("Seed", 0, MOST_SEED, 3, "reward_seed", container=c, hint=words.SEED_HINT)
+    with d:
+        # Streamlit's own: it begins something and has no value.
+        pressed = st.button("Train now", icon=":material/play_arrow:", type="primary", key="reward_train")
+    return Plan(rewarded, leash=leash, seed=seed), pressed
+
+
+def _stored(plan: Plan) -> tuple[Looks, ...]:
+    """Returns the stored runs with this reward and penalty, by seed; none where the file is not whole."""
+    try:
+        runs = shipped()
+    except CheckpointError as error:
+        st.info(safe(str(error)))
+        return ()
+    alike = ((run.plan.rewarded, run.plan.leash) == (plan.rewarded, plan.leash) for run in runs)
+    return tuple(run.looks for run, same in zip(runs, alike, strict=True) if same)
+
+
+def _by_step(plan: Plan, stored: Sequence[Looks], live: Looks) -> None:
+    if not (stored or live):
+        return
+    tables = [table(looks) for looks in stored]
+    mine = table(live) if live else None
+    plot(
+        figures.shares_by_step(tables, mine, plan.steps, plan.rewarded),
+        key="reward_by_step",
+        height=HEIGHT,
+        name="reward",
+        data=_all(stored, live),
+        alt=words.alt((live,) if live else stored),
+    )
+
+
+def table(looks: Looks) -> pd.DataFrame:
+    """Returns the shares of a run, a row for each look."""
+    names = ("step", "first_try", "greedy", "any_of", "reward", "divergence")
+    return pd.DataFrame({name: np.array([getattr(look, name) for look in looks]) for name in names})
+
+
+def _all(stored: Sequence[Looks], live: Looks) -> pd.DataFrame:
+    tables = [table(looks).assign(run=f"stored, seed {i}") for i, looks in enumerate(stored)]
+    return pd.concat([*tables, *([table(live).assign(run="trained here")] if live else [])])
+
+
+def _group(look: RewardLook) -> None:
+    """Draws the answers to one question, and their advantages."""
+    group = look.group
+    plot(
+        figures.advantages(group),
+        key="reward_group",
+        height=HEIGHT,
+        name="advantages",
+        data=pd.DataFrame({"answer": group.answers, "reward": group.rewards, "advantage": group.advantages}),
+        alt=words.group_alt(group),
+    )
+
+
+def _more(stored: Sequence[Looks], live: Looks) -> None:
+    ends = _all(stored, live).groupby("run", sort=False).tail(1).set_index("run").reset_index()
+    st.dataframe(ends, hide_index=True)
+    st.caption(words.MEASURED)

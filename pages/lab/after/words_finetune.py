@@ -1,0 +1,134 @@
+"""Sentences of the view of fine-tuning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.training.finetune import MAX_SENTENCES, Recipe
+from engine.training.new_fact import FactLook, Taught
+from pages.lab.after.lessons import Topic
+from ui.page_frame import Words
+from ui.text.markdown import safe
+from ui.text.numbers import gigabytes, percent
+
+QUESTION = "What does fine-tuning teach, and what is forgotten?"
+PROMPT = "prompt"
+SENTENCES = f"Sentences, one on each line (at most {MAX_SENTENCES})"
+OWN_MISSING = "Write a few sentences that hold the new fact, a prompt that calls for it, and its answer."
+LOOK_INSIDE = "Look inside the fine-tuned model: where is the fact?"
+NOT_KEPT = "A model with all its weights changed is too large to be kept; one with LoRA can be opened."
+ANSWER_HINT = "What should follow the prompt. A new word begins with a space."
+REHEARSE_HINT = "Adds sentences about older facts of the same form to every batch."
+ANSWERS_HINT = (
+    "Supervised fine-tuning usually counts the loss on the answer alone. Off: on every token of a sentence."
+)
+
+FINE_TUNING = Words(
+    see=(
+        "A copy of the model is trained on a handful of sentences about something that does not exist."
+        " After every step it is asked the new fact, the same fact in words that no sentence has, and facts"
+        " it knew before. *LoRA* (low-rank adaptation, Hu et al. 2021) leaves every weight as it is and"
+        " learns a change of low rank for the matrices of attention: $W + BA$, with $r$ columns in $B$ and"
+        " $r$ rows in $A$. $B$ starts at zero. *All weights* is ordinary training. Probabilities are those"
+        " of the whole answer."
+    ),
+    why=(
+        "A pretrained model learns a new fact in seconds, because everything else about it, such as what a"
+        " capital is, is there already. The same few steps damage what is stored nearby: *catastrophic"
+        " forgetting* (McCloskey and Cohen 1989). Rehearsal, old examples among the new ones, is the"
+        " simplest remedy. An adapter is small enough to be sent by mail, and can be taken off again."
+    ),
+    attempt=(
+        "Rehearse the old facts and compare. Change the rank from 1 to 16, then train all weights. Teach it"
+        " a fact of your own, then ask in other words: has it learned a fact, or a sentence?"
+    ),
+)
+
+
+def labels(topic: Topic) -> list[tuple[str, str]]:
+    """Returns (name, role) of each of a topic's questions, in their order: what the figure calls them."""
+    rows = [(f"{topic.answer.strip()}: the new fact", "new")]
+    if topic.reworded:
+        rows.append((f"{topic.answer.strip()}, asked in other words", "reworded"))
+    rows += [(f"{q.answer.strip()}: known before", "known") for q in topic.known]
+    if topic.known:
+        rows.append((f"{topic.answer.strip()} where {topic.known[0].answer.strip()} is right", "leak"))
+    return rows
+
+
+def learned(topic: Topic, taught: Taught) -> str:
+    """Returns the answer: what is learned, and what became of the first known fact (Markdown)."""
+    first, last = taught.looks[0].answers, taught.looks[-1].answers
+    new, steps = safe(topic.answer.strip()), taught.looks[-1].step
+    if last[0] >= 0.5:
+        says = f"After {steps} steps the model has learned “{new}” (**{last[0]:.0%}**)"
+    else:
+        says = f"{steps} steps are not enough for “{new}” (**{last[0]:.0%}**)"
+    if not topic.known:
+        return f"{says}."
+    at = len(last) - 1 - len(topic.known)
+    old, was, now = safe(topic.known[0].answer.strip()), first[at], last[at]
+    became = "and still knows" if now >= was / 2 else "and has forgotten"
+    if last[0] < 0.5:
+        became = "and it still knows" if now >= was / 2 else "yet it has forgotten"
+    return f"{says}, {became} “{old}” (**{was:.0%}** before, **{now:.0%}** now)."
+
+
+def untaught(topic: Topic, answers: Sequence[float]) -> str:
+    """Returns the answer before anything is taught (Markdown)."""
+    new = safe(topic.answer.strip())
+    says = f"The model does not know “{new}” yet (**{answers[0]:.1%}**)"
+    if answers[0] >= 0.5:
+        says = f"The model knows “{new}” already (**{answers[0]:.0%}**)"
+    if not topic.known:
+        return f"{says}: press *Fine-tune*."
+    old, has = safe(topic.known[0].answer.strip()), answers[-1 - len(topic.known)]
+    return f"{says}; “{old}” has **{has:.0%}**. Guess what becomes of both, then press *Fine-tune*."
+
+
+def trained(count: int, total: int) -> str:
+    """Says how many numbers were trained."""
+    return f"{count:,} numbers were trained; the model has {total:,} weights ({percent(count, total)})."
+
+
+def to_train(count: int, total: int) -> str:
+    """Says how many numbers would be trained."""
+    return f"{count:,} numbers will be trained; the model has {total:,} weights ({percent(count, total)})."
+
+
+def change(taught: Taught, recipe: Recipe) -> str:
+    """Says which matrix moved most, and what its change looks like (Markdown)."""
+    moved = taught.largest
+    rank = (
+        f"By construction at most **{recipe.rank}** of its singular values are above zero."
+        if recipe.rank
+        else "Nothing limits its rank, yet a few singular values are much larger than the others."
+    )
+    return (
+        f"The matrix that moved most is `{moved.name}`: its change has **{moved.share:.1%}** of the"
+        f" matrix's own Frobenius norm. {rank}"
+    )
+
+
+def lessons(topic: Topic, rehearse: bool) -> str:
+    """Lists the sentences that were read (Markdown)."""
+    lines = [*topic.sentences, *(topic.rehearsed if rehearse else ())]
+    return "**Read at every step**: " + " ".join(f"“{safe(line)}”" for line in lines)
+
+
+def alt(topic: Topic, looks: Sequence[FactLook]) -> str:
+    ends = "; ".join(
+        f"{name} {value:.0%}" for (name, _), value in zip(labels(topic), looks[-1].answers, strict=True)
+    )
+    return f"Probability of each answer by step of fine-tuning. After {looks[-1].step} steps: {ends}."
+
+
+def singular_alt(taught: Taught) -> str:
+    return f"Singular values of the change: {', '.join(f'{value:.2g}' for value in taught.largest.singular)}."
+
+
+def too_large(memory: int) -> str:
+    return (
+        f"Fine-tuning all weights of this model takes {gigabytes(memory)}, more than one visitor may use on"
+        " this server. LoRA takes little more than the model itself."
+    )

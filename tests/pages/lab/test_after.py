@@ -1,0 +1,156 @@
+"""The page After pre-training: it shows the engine's numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from engine.data.progress import finish
+from engine.data.tasks.parity import PARITIES
+from engine.experiments.lab_races import shipped
+from engine.experiments.thinking_aloud import THINKING, accuracies
+from engine.training import in_context
+from engine.training.in_context import InContext, Layer, Regression, continued
+from pages.lab.after import context, words_aloud, words_context
+from pages.lab.after.figures_context import HIGHEST
+from tests.pages import helpers
+from tests.pages.helpers import unescaped as said
+from tests.pages.stage import StageManager
+from ui import background_jobs
+
+ROOM = "lab/after"
+STEPS = 150  # of the trainings of these tests: what is shown is what was measured, however long
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.set_num_threads(1)
+    monkeypatch.setattr(context, "measure", lambda plan: in_context.measure(replace(plan, steps=STEPS)))
+    monkeypatch.setattr(background_jobs, "_server", background_jobs.Jobs())
+
+
+def engine(layer: Layer = "linear", d: int = 10, examples: int = 20) -> InContext:
+    return finish(in_context.measure(Regression(layer, d, examples, steps=STEPS)))
+
+
+def test_errors_and_matrix_are_the_engines(manager: StageManager, drawn: dict[str, helpers.Any]) -> None:
+    page, found = helpers.opened(ROOM, after_view="context"), engine()
+    by_name = {trace["name"]: trace for trace in drawn["context_errors"].traces}
+    assert by_name["least squares"]["y"] == pytest.approx(found.least, abs=1e-5)
+    assert by_name["one gradient step"]["y"] == pytest.approx(found.gradient, rel=1e-5)
+    assert by_name["the layer"]["y"] == pytest.approx(found.layers.mean(0), rel=1e-4)
+    assert by_name["the layer"]["x"] == found.counts.tolist() and HIGHEST > 1
+    seeds = [trace["y"] for trace in drawn["context_errors"].traces if trace["name"] == "the layer, one seed"]
+    np.testing.assert_allclose(seeds, found.layers, rtol=1e-4)
+    (heat,) = drawn["context_matrix"].traces
+    np.testing.assert_allclose(heat["z"], found.matrices[0], atol=1e-5)
+    assert said(page).count(f"**{found.rates.mean():.3f}**") == 1 and "**0.645**" in said(page)
+
+
+def test_the_answer_claims_a_gradient_step_only_where_it_is_one() -> None:
+    found = engine(d=3, examples=10)
+    same = replace(found, predicted=np.stack([found.stepped] * 3))
+    assert same.is_gradient_step and "does one step of gradient descent" in words_context.answer(same)
+    other = replace(found, predicted=np.zeros_like(found.predicted))
+    assert not other.is_gradient_step and "is not a gradient step yet" in words_context.answer(other)
+    soft = replace(found, plan=replace(found.plan, layer="softmax"))
+    for error, word in ((0.9, "worse"), (0.01, "better")):
+        at = replace(soft, layers=np.full_like(soft.layers, error))
+        assert f"but {word} than one gradient step: its error is **{error:.2f}**" in words_context.answer(at)
+
+
+def test_chosen_points_are_continued(manager: StageManager, drawn: dict[str, helpers.Any]) -> None:
+    points = ((1.0, 1.5), (-0.5, 0.5))
+    query = {"context_size": "1", "context_points": context.written(points)}
+    page, found = helpers.opened(ROOM, after_view="context", **query), engine(d=1)
+    lines = continued(found, points, np.linspace(-2, 2, 81))
+    by_name = {trace.get("name"): trace for trace in drawn["context_plane"].traces}
+    assert by_name["one gradient step"]["y"] == pytest.approx(lines[3], abs=1e-5)
+    assert by_name["least squares"]["y"] == pytest.approx(lines[4], abs=1e-5)
+    assert by_name["the layer"]["y"] == pytest.approx(lines[:3].mean(0), abs=1e-4)
+    shown = drawn["context_plane"].traces[-1]
+    assert list(zip(shown["x"], shown["y"], strict=True)) == list(points)
+    layer = continued(found, points, np.ones(1))[:3].mean()
+    assert f"slope **{layer:.2f}** on your examples" in said(page)
+    done = replace(found, predicted=np.stack([found.stepped] * 3))
+    least = (1.5 - 0.25) / (1 + 0.25)
+    assert f"least squares has **{least:.2f}**" in words_context.answer_points(done, points)
+    step = found.plan.best_rate * (1.5 - 0.25) / 2
+    soft = replace(found, plan=replace(found.plan, layer="softmax"))
+    assert f"one gradient step **{step:.2f}**" in words_context.answer_points(soft, points)
+
+
+def test_points_that_are_none_are_explained(manager: StageManager, drawn: dict[str, helpers.Any]) -> None:
+    page = helpers.opened(ROOM, after_view="context", context_size="1", context_points="<b>1</b>")
+    assert words_context.NO_POINTS in said(page, "caption")
+    assert len(drawn["context_plane"].traces[-1]["x"]) == len(context.parsed(context.FIRST))
+
+
+def test_points_are_written_as_they_are_read() -> None:
+    points = ((-1.5, 1.0), (0.5, -2.0), (0.0, 0.0))
+    assert context.parsed(context.written(points)) == points
+    assert context.parsed("1 1, 3 3") == () and context.parsed("nan 1") == () and context.parsed("") == ()
+    assert context.parsed(", ".join(["1 1"] * 13)) == ()
+    many = tuple((i / 4, 0.0) for i in range(12))
+    assert len(context.toggled(many, (-1.0, 1.0))) == context.MOST_POINTS
+    assert context.toggled(((1.0, 1.0),), (1.0, 1.0)) == ((1.0, 1.0),)
+
+
+def test_a_bar_and_the_matrix_stand_there_while_the_layers_learn(
+    manager: StageManager, monkeypatch: pytest.MonkeyPatch, drawn: dict[str, helpers.Any]
+) -> None:
+    monkeypatch.setattr(background_jobs, "GLANCE", 0.0)
+    page = helpers.opened(ROOM, after_view="context")
+    assert helpers.bars(page) and not page.exception
+    plan = Regression(steps=STEPS)
+    context._learning([], plan)
+    looks = list(in_context.learn(Regression(d=2, examples=5, steps=50)))
+    context._learning(looks, plan)
+    (heat,) = drawn["context_matrix"].traces
+    np.testing.assert_allclose(heat["z"], looks[-1].matrices[0], atol=1e-5)
+    assert len(drawn["context_losses"].traces) == 3
+
+
+def test_folds_say_each_seed_s_numbers(manager: StageManager, drawn: dict[str, helpers.Any]) -> None:
+    page, found = helpers.opened(ROOM, after_view="context", **helpers.FOLDS), engine()
+    table = page.table[0].value
+    assert table["diagonal, mean"].tolist() == [f"{rate:.3f}" for rate in found.rates]
+    assert table["differs from the step by"].tolist() == [f"{share:.1%}" for share in found.apart]
+    assert r"\frac{20}{31} = 0.645" in said(page, "markdown")
+    assert len(drawn["context_losses"].traces) == 3
+
+
+def test_accuracies_are_the_stored_race_s(manager: StageManager, drawn: dict[str, helpers.Any]) -> None:
+    page, stored = helpers.opened(ROOM, after_view="aloud", **helpers.FOLDS), shipped(THINKING)
+    found = accuracies(stored.runs, stored)
+    thin, means = drawn["aloud_accuracy"].traces[:9], drawn["aloud_accuracy"].traces[9:]
+    for i, each in enumerate(found):
+        assert means[i]["y"] == pytest.approx(each.mean) and means[i]["x"] == each.steps.tolist()
+        np.testing.assert_allclose([t["y"] for t in thin[3 * i : 3 * i + 3]], each.shares, atol=1e-6)
+    both = (found[0].end + found[1].end) / 2
+    assert f"**{found[2].end:.0%}** of new problems" in said(page) and f"coin (**{both:.0%}**)" in said(page)
+    assert words_aloud.measured(found).split("\n")[0] in said(page)
+
+
+def test_one_problem_stands_there_as_each_is_taught_it(manager: StageManager) -> None:
+    page = helpers.opened(ROOM, after_view="aloud")
+    lines = page.code[0].value.split("\n")
+    assert [line[:16].strip() for line in lines] == [*words_aloud.LABELS.values()]
+    for line, task in zip(lines, PARITIES.values(), strict=True):
+        assert task.right(line[16:]), line
+
+
+def test_the_answer_is_of_what_has_been_measured() -> None:
+    stored = shipped(THINKING)
+    at_once, dots, aloud = accuracies(stored.runs, stored)
+    assert words_aloud.answer([]) == words_aloud.answer([at_once]) == "Nothing has been validated yet."
+    early = [
+        replace(each, shares=each.shares[:, :3], steps=each.steps[:3]) for each in (at_once, dots, aloud)
+    ]
+    single = [replace(each, shares=each.shares[:1]) for each in (at_once, dots, aloud)]
+    assert words_aloud.answer(single).startswith("In this race, writing out its steps")
+    told = words_aloud.answer(early)
+    assert told.startswith(f"So far the model solves **{early[2].end:.0%}**") and "with dots" in told

@@ -1,0 +1,152 @@
+"""Fine-tuning as it is shown: every probability is the engine's, and the answer says what happened."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from engine.data.progress import finish
+from engine.training.finetune import Lesson, Recipe, changed, loss_on
+from engine.training.new_fact import FactLook, MatrixChange, Taught, teach
+from pages.lab.after import finetune
+from pages.lab.after import words_finetune as words
+from pages.lab.after.finetune import FULL_RATE, LORA_RATE
+from pages.lab.after.lessons import TOPICS, Topic
+from tests.pages.helpers import opened, unescaped
+from tests.pages.inside.models import SMALL, shipped
+from tests.pages.stage import StageManager
+from ui import background_jobs, tuned
+
+ROOM = "lab/after"
+CAPITAL = TOPICS["capital"]
+
+
+@pytest.fixture(autouse=True)
+def measured_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.set_num_threads(1)
+    monkeypatch.setattr(background_jobs, "_server", background_jobs.Jobs())
+
+
+def engine(topic: Topic, recipe: Recipe, rehearse: bool = False, answers_only: bool = False) -> Taught:
+    model = shipped()
+    lessons = topic.lessons(rehearse, answers_only)
+    return finish(teach(model.model, model.tokenizer, lessons, topic.questions, recipe))
+
+
+def taught_page(**query: str) -> Any:
+    """The view after its button was pressed."""
+    page = opened(ROOM, after_view="finetune", model=SMALL, **query)
+    page.button(key="tune_go").click().run()
+    assert not page.exception
+    return page
+
+
+def test_before_it_is_taught_the_view_shows_what_the_model_answers(
+    manager: StageManager, drawn: dict[str, Any]
+) -> None:
+    page = opened(ROOM, after_view="finetune", model=SMALL)
+    before = engine(CAPITAL, Recipe(4, 1, LORA_RATE)).looks[0].answers
+    shown = [trace["y"] for trace in drawn["tune_answers_by_step"].traces]
+    assert shown == [pytest.approx([value], abs=1e-6) for value in before]
+    assert "does not know “Orsk” yet" in unescaped(page) and "numbers will be trained" in unescaped(page)
+
+
+def test_the_view_shows_the_engines_probabilities_step_by_step(
+    manager: StageManager, drawn: dict[str, Any]
+) -> None:
+    page = taught_page(tune_steps="4", measure="true")
+    taught = engine(CAPITAL, Recipe(4, 4, LORA_RATE))
+    traces = drawn["tune_answers_by_step"].traces
+    for i, trace in enumerate(traces):
+        assert trace["y"] == pytest.approx([look.answers[i] for look in taught.looks], abs=1e-6)
+        assert trace["x"] == [0, 1, 2, 3, 4]
+    assert len(traces) == len(CAPITAL.questions)
+    assert drawn["tune_singular"].traces[0]["y"] == pytest.approx(taught.largest.singular, rel=1e-2, abs=1e-6)
+    text = unescaped(page)
+    assert f"{taught.trained:,} numbers" in text and f"{taught.total:,} weights" in text
+    assert "4 steps are not enough" in text and taught.after[0].strip() in text
+
+
+def test_method_rehearsal_and_answers_only_reach_the_engine(
+    manager: StageManager, drawn: dict[str, Any]
+) -> None:
+    taught_page(
+        tune_steps="2",
+        tune_method="full",
+        tune_rehearse="true",
+        tune_answers="true",
+    )
+    taught = engine(CAPITAL, Recipe(0, 2, FULL_RATE), rehearse=True, answers_only=True)
+    known = [look.answers[2] for look in taught.looks]
+    assert drawn["tune_answers_by_step"].traces[2]["y"] == pytest.approx(known, rel=1e-3)
+
+
+def test_a_fact_of_ones_own_is_asked_for_until_it_is_complete(manager: StageManager) -> None:
+    page = opened(ROOM, after_view="finetune", model=SMALL, tune_steps="2", tune_fact="own")
+    assert words.OWN_MISSING in unescaped(page, "info")
+    page.text_area(key="tune_sentences").set_value("Romeo lives in Orsk.\n\nOrsk is where Romeo lives.").run()
+    assert not page.exception and "does not know “Orsk” yet" in unescaped(page)
+    page.button(key="tune_go").click().run()
+    assert not page.exception and "2 steps are not enough" in unescaped(page)
+
+
+def test_the_fine_tuned_model_is_looked_into_on_other_pages(
+    manager: StageManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    led: dict[str, Any] = {}
+    monkeypatch.setattr(finetune.st, "switch_page", lambda path, query_params: led.update(query_params))
+    page = taught_page(tune_steps="3")
+    page.button(key="tune_look_inside").click().run()
+    assert not page.exception and led["circuits_view"] == "fact"
+    kept = tuned.get(led["model"])
+    assert kept is not None and kept.base == SMALL
+    shown = opened("inside/circuits", {tuned._MINE: [led["model"]]}, **led)
+    assert "fine-tuned: Orsk" in shown.selectbox(key="subject_model").format_func(led["model"])
+    model, ids = shipped(), torch.tensor([shipped().tokenizer.encode(CAPITAL.prompt)])
+    taught = engine(CAPITAL, Recipe(4, 3, LORA_RATE))
+    expected = loss_on(model.model, changed(model.model, taught.adapters), ids[:, :-1], ids[:, 1:])
+    logits = kept.model(ids[:, :-1])
+    got = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
+    assert float(got) == pytest.approx(float(expected), rel=1e-5)
+    assert float(got) != pytest.approx(float(loss_on(model.model, {}, ids[:, :-1], ids[:, 1:])), rel=1e-4)
+
+
+def test_a_fine_tuned_model_that_has_gone_is_said_and_another_is_shown(manager: StageManager) -> None:
+    page = opened("inside/circuits", circuits_view="fact", model="tuned-0123456789ab")
+    assert tuned.GONE in unescaped(page, "caption") and not page.exception
+
+
+def test_only_the_answer_of_a_lesson_is_counted() -> None:
+    lessons = CAPITAL.lessons(True, True)
+    assert lessons[0] == Lesson("The capital of Velania is", " Orsk")
+    assert Lesson("The capital of France is", " Paris") in lessons
+    assert lessons[1] == Lesson("Orsk is the capital of Velania.")  # nothing comes before it
+    assert CAPITAL.lessons(False, False) == tuple(map(Lesson, CAPITAL.sentences))
+
+
+@pytest.mark.parametrize(
+    "new, old, says",
+    [
+        (0.97, 0.01, "has learned “Orsk” (**97%**), and has forgotten “Paris” (**80%** before, **1%** now)"),
+        (0.95, 0.79, "has learned “Orsk” (**95%**), and still knows “Paris”"),
+        (0.02, 0.79, "are not enough for “Orsk” (**2%**), and it still knows “Paris”"),
+        (0.02, 0.10, "are not enough for “Orsk” (**2%**), yet it has forgotten “Paris”"),
+    ],
+)
+def test_the_answer_says_what_was_learned_and_what_became_of_the_old(
+    new: float, old: float, says: str
+) -> None:
+    look = FactLook(0, 6.0, (0.0, 0.0, 0.8, 0.8, 0.0))
+    last = replace(look, step=10, answers=(new, 0.5, old, 0.3, 0.2))
+    taught = Taught((look, last), (), (), 1, 2, MatrixChange("w", 0.1, (1.0,)), {})
+    assert says in words.learned(CAPITAL, taught)
+
+
+@pytest.mark.parametrize("topic", TOPICS.values(), ids=TOPICS)
+def test_every_topic_is_asked_in_words_that_no_sentence_has(topic: Topic) -> None:
+    assert all(topic.answer.strip() in sentence for sentence in topic.sentences)
+    assert not any(topic.reworded in sentence for sentence in topic.sentences)
+    assert not any(question.prompt in sentence for question in topic.known for sentence in topic.sentences)

@@ -143,7 +143,7 @@ def show(page: Page) -> None:
     linked = st.query_params.get(page.key)
     view = header(page.title, lambda: _one_of(page, page.views))
     # By a click: the address is that of the view before. A link may name a view by its title, too.
-    walked = linked != view.title and st.query_params.get(page.key) != linked
+    walked = linked not in (view.id, view.title) and st.query_params.get(page.key) != linked
     explain.new_view(f"{page.key}/{view.id}")
     with boundary():
         _chosen(page, view, *_question_line(page, view, walked))

@@ -29,7 +29,7 @@ def test_a_guess_from_the_question_to_the_figure(page, app_url) -> None:
     page.get_by_role("button", name="One key takes even more").click()
     page.wait_for_function("new URL(location.href).searchParams.get('attention_dk') === '4'")
     said = page.inner_text(".gf-guess-said")
-    assert said.startswith("It turned out differently.") and "Correct: The weights become more even." in said
+    assert said.startswith("Not quite.") and "The answer: The weights become more even." in said
     assert "100% to 19%" in said and "23% to 12%" in said
     settled(page)
     page.locator(".st-key-answer", has_text="18.9%").wait_for()  # the figure did it

@@ -12,7 +12,7 @@ def test_three_families_write_in_step_without_the_server_and_letters_are_hidden(
     encoder, decoder, both = (page.locator(".gf-three-column").nth(i) for i in range(3))
     sent = []
     page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
-    slider = page.get_by_role("slider", name="Step of the writing")
+    slider = page.get_by_role("slider", name="Writing step")
     slider.focus()
     slider.press("Home")
     expect(decoder.locator(".gf-three-later")).to_have_count(24)

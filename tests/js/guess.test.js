@@ -26,10 +26,10 @@ function browser(broken = false) {
 beforeEach(() => browser())
 
 test("a choice that holds has its own sentence, another one its thought and what holds", () => {
-  assert.deepEqual(verdict(CHOICES, 0, 0), { word: "Your guess holds.", text: "More it is." })
+  assert.deepEqual(verdict(CHOICES, 0, 0), { word: "Correct.", text: "More it is." })
   const wrong = verdict(CHOICES, 0, 1)
-  assert.equal(wrong.word, "It turned out differently.")
-  assert.equal(wrong.text, "Less was the thought. Correct: more.")
+  assert.equal(wrong.word, "Not quite.")
+  assert.equal(wrong.text, "Less was the thought. The answer: more.")
 })
 
 test("who declines is not asked, until they want to be, and it is said", () => {

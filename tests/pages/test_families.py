@@ -129,7 +129,7 @@ def test_shapes_has_both_halves() -> None:
     page = opened("inside/shapes", model="pair-dates", text=text)
     assert f"{4 * source * source:,} numbers" in said(page)
     names = page.selectbox(key="shapes_source").options
-    assert names[:2] == ["This model: it reads", "This model: it writes"]
+    assert names[:2] == ["This model: encoder", "This model: decoder"]
     page = opened("inside/shapes", model="pair-dates", text=text, shapes_source="writes")
     assert f"{4 * target * target:,} numbers" in said(page) and "tensors are not recorded" in said(page)
     page = opened("inside/shapes", model="shakespeare-classic")

@@ -195,7 +195,7 @@ def test_the_sidebar_shows_a_race_as_one_and_leads_back(manager: StageManager) -
     clicked(opened(), "race_start_demo")
     manager.asked.clear()
     page = looked()
-    assert bars(page) == [("3 runs in turns · 20%", 0.2)] and ("watch", "run-0") in manager.asked
+    assert bars(page) == [("3 runs taking turns · 20%", 0.2)] and ("watch", "run-0") in manager.asked
     assert "**Which is best?**" in words(page).replace("\\", "")
     assert not bars(looked(race="race-0")), "the page shows it"
     for run in list(manager.views):

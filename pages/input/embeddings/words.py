@@ -209,7 +209,7 @@ def mapped(token_map: TokenMap, components: int, chance: float, token: str, hits
         else f" On average over all tokens: {token_map.overlap[components - 2]:.1f}."
     )
     return (
-        f"**The picture keeps {share:.1%} of the variance; {1 - share:.1%} is not in it.** Random numbers of"
+        f"**The picture keeps {share:.1%} of the variance; {1 - share:.1%} is not in it.** A random matrix of"
         f" this shape would keep {chance:.1%} in their first {components} components. Of the {near} nearest"
         f" neighbours of “{safe(token)}”, {hits} are among the {near} nearest dots.{mean}"
     )
@@ -239,7 +239,7 @@ ALT_CURVE = (
     " marks the step that is shown."
 )
 ALT_COSINES = (
-    "Heatmap of the cosine between every two tokens, sorted by class: where a class forms a cluster, its"
+    "Heatmap of the cosine between every pair of tokens, sorted by class: where a class forms a cluster, its"
     " square on the diagonal is orange."
 )
 

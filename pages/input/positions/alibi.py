@@ -74,7 +74,7 @@ def draw_slopes(heads: int, times: float) -> None:
     )
     st.markdown(
         f"Slopes run from **{found.steepest:.4g}** to **{found.flattest:.4g}**. **{found.within(context)} of"
-        f" {heads}** {'head comes' if heads == 1 else 'heads come'} down to 1 percent within the context of"
+        f" {heads}** {'head falls' if heads == 1 else 'heads fall'} to 1 percent within the context of"
         f" {context:,}; at its far end the flattest head keeps {found.farthest(context):.1%}."
     )
     _list_slopes(found)
@@ -132,8 +132,8 @@ def draw_matrix(heads: int, times: float) -> None:
     )
     far = measured.farthest_key(slope, length)
     st.markdown(
-        f"The farthest key in this picture has its score lowered by **{far.penalty:.4g}**, its weight to"
-        f" e^(−{far.penalty:.4g}) = {far.factor:.2g} of what it would be. {side}"
+        f"The farthest key in this picture has its score lowered by **{far.penalty:.4g}**, so its weight is"
+        f" e^(−{far.penalty:.4g}) = {far.factor:.2g} times what it would be. {side}"
     )
 
 

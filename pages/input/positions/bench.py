@@ -99,7 +99,7 @@ def _draw_table(models: dict[Position, Checkpoint], curves: dict[Position, Curve
         rows[TITLES[name]] = (
             {f"loss at {context}": f"{found.validation:.3f}"}
             | {
-                f"at {times * context}": "no answer" if more is None else minus(f"{more[0]:+.2f}")
+                f"at {times * context}": "n/a" if more is None else minus(f"{more[0]:+.2f}")
                 for times, more in found.more.items()
             }
             | {

@@ -51,8 +51,8 @@ def choose(chosen: Sequence[Position], schemes: set[Position], live: bool) -> Ch
     if not live:
         return Choice(tuple(variants), above, unit, 0, TAIL)
     hint = (
-        "Number of windows of 4 contexts to read. More take longer (about a second per hundred and scheme)"
-        " and narrow the bands."
+        "Number of windows to read, each 4 contexts long. More windows take longer (about a second per"
+        " hundred and scheme) but narrow the bands."
     )
     windows = widgets.select(
         "Windows", tuple(WINDOWS), "bench_windows", first="256", container=row, hint=hint
@@ -62,7 +62,7 @@ def choose(chosen: Sequence[Position], schemes: set[Position], live: bool) -> Ch
         "Positions per point", WIDTHS, "bench_bin", first=str(TAIL), container=row, hint=hint
     )
     names = [name for name, (scheme, _) in STOPGAPS.items() if scheme in schemes]
-    hint = "Ways to extend a scheme without retraining; drawn dashed, since no scheme includes them."
+    hint = "Ways to extend a scheme without retraining; drawn dashed, since they are not part of any scheme."
     variants += [
         STOPGAPS[name] for name in widgets.select_several("Stopgaps", names, "bench_stopgaps", hint=hint)
     ]

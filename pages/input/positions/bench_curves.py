@@ -46,11 +46,11 @@ def draw_curves(
     if curves and not partial:
         st.table(_numbers(models, curves, choice.unit, context))
         st.caption(
-            f"Validation loss: the whole split, in windows of {context}, as measured when they were trained."
-            f" Then: the last {TAIL} characters of {context}, and how much more the same characters cost as"
-            f" the last of {2 * context} and of {TIMES * context}, ± a standard error. One run each, with the"
-            " same seed and batches: small differences between schemes may be chance, and so may the height"
-            " of a failed curve."
+            f"Validation loss: on the whole split, in windows of {context}, measured when they were trained."
+            f" Then the loss on the last {TAIL} characters of {context}, and how much more the same"
+            f" characters cost at the end of {2 * context} and of {TIMES * context}, ± one standard error."
+            " One run each, with the same seed and batches: small differences between schemes may be chance,"
+            " and so may the height of a failed curve."
         )
         st.markdown(words_answers.bench_summary(models, curves, context))
 
@@ -115,11 +115,11 @@ def _numbers(
         mean, error = found.tail
         row = {
             f"validation loss ({unit})": f"{found.validation:.3f}",
-            "against none": "" if found.against_none is None else f"{found.against_none:+.3f}",
+            "vs no positions": "" if found.against_none is None else f"{found.against_none:+.3f}",
             f"end of {context}": f"{mean:.3f} ± {error:.3f}",
         }
         for times, more in found.more.items():
-            answer = "no answer" if more is None else f"{more[0]:+.3f} ± {more[1]:.3f}"
+            answer = "n/a" if more is None else f"{more[0]:+.3f} ± {more[1]:.3f}"
             row[f"more at {times * context}"] = answer
         rows[name_of(variant)] = row
     return pd.DataFrame.from_dict(rows, orient="index")

@@ -69,8 +69,8 @@ def reach_bars(slopes: Slopes, length: int) -> go.Figure:
             hovertemplate="head %{x}<br>" + name + ": distance %{y:,.4g}<extra></extra>",
         )
         for name, values, shade in (
-            ("down to 1/e", slopes.to_a_third, "position"),
-            ("down to 1 percent", slopes.to_a_percent, "quiet"),
+            ("falls to 1/e", slopes.to_a_third, "position"),
+            ("falls to 1 percent", slopes.to_a_percent, "quiet"),
         )
     ]
     line = go.rule(y=length, line={"color": colour("output"), "width": 1.5, "dash": "dot"})

@@ -20,7 +20,7 @@ def bucket_steps(offsets: np.ndarray, buckets: np.ndarray, exact: int, open_from
     for name, mask, shade in (
         ("own bucket each", distance < exact, "position"),
         ("logarithmic", (distance >= exact) & (distance < open_from), "attention"),
-        (f"from {open_from} on: all in one", distance >= open_from, "quiet"),
+        (f"from {open_from}: one for all", distance >= open_from, "quiet"),
     ):
         traces.append(
             go.Scatter(

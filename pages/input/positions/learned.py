@@ -123,7 +123,7 @@ def _draw_path(name: str, position_table: PositionTable, length: int, width: int
 
 
 def _draw_alike(name: str, position_table: PositionTable, length: int, width: int) -> None:
-    st.markdown(f"**{name.capitalize()}**: cosine similarity of every two positions")
+    st.markdown(f"**{name.capitalize()}**: cosine similarity of every pair of positions")
     plot(
         figures.alike_heatmap(position_table.alike.cosines),
         key=f"learned_alike_{name}",
@@ -133,7 +133,7 @@ def _draw_alike(name: str, position_table: PositionTable, length: int, width: in
             "position": np.arange(length),
             **{f"p{i}": column for i, column in enumerate(position_table.alike.cosines.T)},
         },
-        alt=f"Heatmap of the cosine between every two {name} position vectors, from −1 to 1.",
+        alt=f"Heatmap of the cosine between every pair of {name} position vectors, from −1 to 1.",
     )
 
 

@@ -112,12 +112,12 @@ def _draw_places(panels: list[Panel], letters: tuple[str, str]) -> None:
                 height=400,
                 name=f"{panel.name}-every-two-places",
                 data=pd.DataFrame(panel.scores.scores, columns=[f"key at {n}" for n in _places(panel)]),
-                alt=f"Heatmap, {panel.title}: the score of the pair at every two positions.",
+                alt=f"Heatmap, {panel.title}: the score of the two characters at every pair of positions.",
             )
     st.caption(
         f"The score of “{safe(letters[0])}” (down, by position) with “{safe(letters[1])}” (across) in the"
         " first block, keys after the query included: q · k / √d_head, before the mask. With rotation, every"
-        " parallel of the diagonal has one value. Both models were trained on Tiny Shakespeare with one seed."
+        " parallel to the diagonal has one value. Both models were trained on Tiny Shakespeare with one seed."
     )
 
 

@@ -57,8 +57,7 @@ def _draw_measured(buckets: measured.Buckets) -> None:
     st.dataframe(pd.DataFrame(table), hide_index=True, height=430)
     st.caption(
         "bucket = exact + ⌊ln(distance / exact) / ln(maximum / exact) · exact⌋, where “exact” distances have"
-        f" a bucket of their own: here {buckets.exact}. A model rarely needs the exact distance of far"
-        " tokens."
+        f" a bucket of their own: here {buckets.exact}. A model rarely needs exact long distances."
     )
 
 

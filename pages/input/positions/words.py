@@ -21,8 +21,8 @@ WHY = Words(
     ),
     why=(
         "Attention is a sum over *all* words, weighted by their content, and a sum is blind to their order"
-        " (Vaswani et al. 2017, section 3.5). So order must be put in: into the embedding, into queries and"
-        " keys, or into the scores."
+        " (Vaswani et al. 2017, section 3.5). So order must be added: to the embedding, to queries and keys,"
+        " or to the scores."
     ),
     attempt=(
         "Switch positions from None to any other, then the causal mask on. Type a sentence that uses a word"
@@ -102,8 +102,8 @@ ROTATION = Words(
 LEARNED = Words(
     see=(
         "Left: a learned table, one vector per position, added to the embedding (GPT-2, BERT). Right: the"
-        " sinusoidal table of the same size. Similarity is the cosine of every two positions; the path joins"
-        " them in order, on their first two principal components."
+        " sinusoidal table of the same size. Similarity is the cosine of every pair of positions; the path"
+        " joins them in order, on their first two principal components."
     ),
     why=(
         "A learned table starts as noise: position 4 is no nearer to 5 than to 90. Any order in it was"
@@ -146,8 +146,8 @@ AGAINST = Words(
     ),
     attempt=(
         "Change the distance: RoPE's line moves up and down but stays flat. Choose another head and other"
-        " characters. “Measure it” has the scores of every two positions: the stripes along the diagonal are"
-        " RoPE's."
+        " characters. “Measure it” has the scores of every pair of positions; the stripes along the diagonal"
+        " are RoPE's."
     ),
 )
 
@@ -158,8 +158,8 @@ ALIBI = Words(
         " of two, the slopes are $m = 2^{-8/n}, 2^{-16/n}, \\dots, 2^{-8}$."
     ),
     why=(
-        "The penalty is the same in every text and at every length, so nothing is out of distribution beyond"
-        " the context. Some heads are local, others long-range, before anything is learned."
+        "The penalty follows the same rule at every length: beyond the context it only keeps growing. Some"
+        " heads are local, others long-range, before anything is learned."
     ),
     attempt=(
         "Choose 12 heads and see under “Measure it” where their slopes come from. Then choose the block and"
@@ -175,8 +175,9 @@ T5 = Words(
     ),
     why=(
         "Which distances matter is learned rather than fixed, at a cost of 32 numbers per head. Distances"
-        " longer than any in training fall into the last buckets: those have a bias, though not always a"
-        " trained one. Shaw et al. (2018) and Transformer-XL (Dai et al. 2019) scored distances before."
+        " longer than any in training fall into the last buckets: these have a bias, though not always a"
+        " trained one. Shaw et al. (2018) and Transformer-XL (Dai et al. 2019) had already learned scores for"
+        " distances."
     ),
     attempt=(
         "Set the mask to both ways: each side gets half of the buckets. Under “Measure it”, see what a model"

@@ -118,8 +118,8 @@ def learned_sentence(picture: str, learned: PositionTable, waves: PositionTable)
     near, half = learned.alike.by_distance[1], learned.alike.by_distance[length // 2]
     if picture == "table":
         return (
-            f"{length} × {width} = **{length * width:,}** learned parameters, where sinusoids need none, and"
-            f" no row for position {length}: a learned table cannot extrapolate. Position 0 has"
+            f"A learned table cannot extrapolate: its {length} × {width} = **{length * width:,}** parameters,"
+            f" where sinusoids need none, have no row for position {length}. Position 0 has"
             f" {learned.first_to_median:.1f} times the median norm."
         )
     if picture == "path":
@@ -161,15 +161,15 @@ def distance_sentence(decay: Decay, base: float) -> str:
         f" {high_at:,}."
     )
     if not decay.falls:
-        return f"{ends} Nearest is not always best: q and k determine the distance at which the score peaks."
+        return f"Nearest is not always best: q and k determine the distance at which the score peaks. {ends}"
     if decay.below_half is None:
-        return f"{ends} It stays above half."
+        return f"The score falls with distance but stays above half. {ends}"
     if decay.stays:
         return (
-            f"{ends} It falls below half at distance **{decay.below_half:,}** and stays there up to"
-            f" {decay.reach:,}."
+            f"The score falls below half at distance **{decay.below_half:,}** and stays there up to"
+            f" {decay.reach:,}. {ends}"
         )
-    return f"{ends} It first falls below half at distance **{decay.below_half:,}**, but oscillates."
+    return f"The score first falls below half at distance **{decay.below_half:,}**, but oscillates. {ends}"
 
 
 def turns_sentence(turns: Turns, context: int) -> str:
@@ -186,8 +186,8 @@ def turns_sentence(turns: Turns, context: int) -> str:
 def layouts_sentence(layouts: Layouts, loss: LayoutLoss | None) -> str:
     same = (
         "The two layouts are the same up to the order of the dimensions: largest difference"
-        f" **{scientific(layouts.difference('permuted'))}**. If they are confused, without reordering, scores"
-        f" change by up to **{layouts.difference('wrong'):.2f}**"
+        f" **{scientific(layouts.difference('permuted'))}**. Confusing them, without reordering, changes"
+        f" scores by up to **{layouts.difference('wrong'):.2f}**"
     )
     if loss is None:
         return f"{same}, and no shape error is raised."
@@ -310,7 +310,7 @@ def unmet_buckets(model: Transformer) -> str:
         f"With T5, distances up to {model.config.context - 1} fall into buckets 0 to {found.last}; training"
         f" never used buckets {found.last + 1} to {found.end}. These still have their random initial values,"
         f" at most {found.unmet:.2f} in size, where bucket {found.last} has learned {found.met:+.2f} (mean"
-        f" over heads). Next to that, a bias near 0 gives keys that are too far e^{-found.met:.2f} ≈"
+        f" over heads). Next to that, a bias near 0 gives keys further away e^{-found.met:.2f} ≈"
         f" {found.factor:.0f} times the weight."
     )
 
@@ -323,8 +323,8 @@ def bench_summary(models: dict[Position, Checkpoint], curves: dict[Variant, Curv
         for some in (found.held, found.lost)
     )
     words = (
-        f"**Read at {TIMES * context} instead of {context}, the same characters cost at most {HELD} nats"
-        f" more: {held or 'none of these'}.** "
+        f"**With {held or 'none of these'}, the same characters read at {TIMES * context} instead of"
+        f" {context} cost at most {HELD} nats more.** "
     )
     words += f"They cost more with {lost}. " if lost else ""
     words += f"A learned table has no row beyond {context}. " if ("learned", None) in curves else ""

@@ -115,7 +115,7 @@ def merges_table(seen: Watched) -> pd.DataFrame:
         for number, (m, after) in enumerate(zip(own.merges, following, strict=True), 1)
     ]
     return pd.DataFrame(
-        rows, columns=["merge", "left", "right", "token", "id", "count", "tokens left", "next in line"]
+        rows, columns=["merge", "left", "right", "token", "id", "count", "tokens left", "runner-up"]
     )
 
 

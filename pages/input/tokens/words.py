@@ -68,7 +68,7 @@ COST = Words(
     why=(
         "Each entry is one more row to store and to learn, and a rare entry is seldom trained. Each token"
         " saved shortens the sequence, and attention costs its length squared. GPT-2 settled on 50,257; later"
-        " models went further, since their blocks are much larger than their tables."
+        " models went further: their blocks are much larger than their tables."
     ),
     attempt=(
         "Take the whole text: most of the gain comes from the first few thousand entries. On its own training"

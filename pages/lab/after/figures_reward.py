@@ -72,7 +72,10 @@ def advantages(group: Group) -> go.Figure:
         margin={"l": 64, "r": 12, "t": 30, "b": 40},
         title={"text": f"{group.question} …", "font": {"size": 15}, "x": 0.5, "y": 0.98},
         xaxis=go.axis(
-            "advantage: reward less the group's mean", zeroline=True, zerolinecolor=colour("quiet")
+            "advantage: reward less the group's mean",
+            range=[-1.15, 1.15],
+            zeroline=True,
+            zerolinecolor=colour("quiet"),
         ),
         yaxis=go.ticks(places, list(group.answers), autorange="reversed"),
     )

@@ -9,9 +9,11 @@ import numpy as np
 import streamlit as st
 
 from engine.data.progress import Steps
-from engine.errors import GlassformerError
+from engine.errors import GlassformerError, PretrainedError
 from engine.training.finetune import MAX_SENTENCES, Recipe, changed, merged, trained_parameters
 from engine.training.new_fact import FactLook, Question, Taught, ask, teach
+from engine.weights.export.adapter import peft
+from engine.weights.pretrained import sources
 from pages.lab.after import figures_finetune as figures
 from pages.lab.after import words_finetune as words
 from pages.lab.after.lessons import TOPICS, Topic
@@ -76,7 +78,7 @@ def draw_finetune(subject: Subject) -> None:
         st.caption(words.trained(taught.trained, taught.total))
     explain.answer(words.learned(setting.topic, taught))
     _look_inside(subject, setting, taught)
-    explain.measure_it(_more, setting, taught)
+    explain.measure_it(_more, subject, setting, taught)
 
 
 def _before(subject: Subject, setting: Setting) -> None:
@@ -211,7 +213,7 @@ def _look_inside(subject: Subject, setting: Setting, taught: Taught) -> None:
     )
 
 
-def _more(setting: Setting, taught: Taught) -> None:
+def _more(subject: Subject, setting: Setting, taught: Taught) -> None:
     st.markdown(words.change(taught, setting.recipe))
     plot(
         figures.singular_values(taught.largest.singular),
@@ -222,3 +224,20 @@ def _more(setting: Setting, taught: Taught) -> None:
         alt=words.singular_alt(taught),
     )
     st.markdown(words.lessons(setting.topic, setting.rehearse))
+    if taught.adapters:
+        _take_along(subject, taught)
+
+
+def _take_along(subject: Subject, taught: Taught) -> None:
+    """Offers the adapters in PEFT's layout, where the model's family has one."""
+    known = sources.KNOWN.get(subject.key[0].removeprefix(models.PRETRAINED))
+    base = known.repository if known else "model"
+    try:
+        data = peft(subject.model, taught.adapters, base)
+    except PretrainedError as error:
+        st.caption(safe(f"No file for PEFT: {error}."))
+        return
+    # Streamlit's own: a file has no value.
+    st.download_button(
+        words.DOWNLOAD, data, "adapter.zip", "application/zip", icon=":material/download:", key="tune_adapter"
+    )

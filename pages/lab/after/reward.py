@@ -46,10 +46,10 @@ def draw_reward() -> None:
     with left:
         _by_step(plan, stored, live)
     with right:
-        _group(shown[-1])
+        _group(shown[0])
     explain.answer(words.answer(plan, (live,) if live else stored))
     explain.measure_it(_more, stored, live)
-    explain.by_hand(st.markdown, words.by_hand(shown[-1].group))
+    explain.by_hand(st.markdown, words.by_hand(shown[0].group))
 
 
 def _plan() -> tuple[Plan, bool]:
@@ -61,7 +61,9 @@ def _plan() -> tuple[Plan, bool]:
     seed = widgets.whole("Seed", 0, MOST_SEED, 3, "reward_seed", container=c, hint=words.SEED_HINT)
     with d:
         # Streamlit's own: it begins something and has no value.
-        pressed = st.button("Train now", icon=":material/play_arrow:", type="primary", key="reward_train")
+        pressed = st.button(
+            f"Train seed {seed}", icon=":material/play_arrow:", type="primary", key="reward_train"
+        )
     return Plan(rewarded, leash=leash, seed=seed), pressed
 
 

@@ -12,7 +12,7 @@ from ui.text.numbers import minus
 REWARD_QUESTION = "What does a model learn from reward alone?"
 REWARDS: dict[Rewarded, str] = {"right": "a right sum", "ends in 0": "a sum that ends in 0"}
 CLEAR = 0.05  # a share that changes by less is not said to have changed
-NOTHING = "No run is stored here: press *Train now*."
+NOTHING = "No run is stored here: press *Train*."
 SEED_HINT = "Of the run that is trained here; the stored runs have seeds 0, 1 and 2."
 DOING = "Teaching it halfway, then training by reward"
 LEASH_HINT = (
@@ -25,7 +25,7 @@ REWARD = Words(
         " answers are right. From then on it sees no right answer. Each step asks 16 questions and draws a"
         " group of answers to each. An answer's *advantage* is its reward less the mean of its group."
         " Answers with a positive advantage are made likelier, those with a negative one less likely."
-        " Right: one group of the last step."
+        " Right: one group of the first step."
     ),
     why=(
         "This is how models are trained where an answer can be checked but not shown: REINFORCE (Williams"

@@ -24,7 +24,7 @@ SAID = {
     ),
 }
 HOLDS = {
-    "better": "The loss is misleading: the task became easier, the model did not get better.",
+    "better": "The loss is misleading: the task became easier, but the model did not get better.",
     "same": "The loss alone would not have found it.",
     "worse": "The loss shows it.",
 }
@@ -42,6 +42,6 @@ def next_mistake(fault: Fault, finding: Comparison) -> Guess | None:
         f"The next bug: “{fault.title}”. What does the loss look like?",
         choices,
         right,
-        f"Healthy {truth.numbers['healthy']:.2f} nats, with the bug {with_bug}. It is the bug shown now.",
+        f"Healthy: {truth.numbers['healthy']:.2f} nats; with the bug: {with_bug}. This bug is shown now.",
         {"fault": fault.name},
     )

@@ -57,7 +57,7 @@ def _figure(chapter: str, told: Mapping[str, StageRun], lines: Mapping[str, floa
             height=HEIGHT,
             name="gradient-norms",
             data={"step": some[0].points, "norm": some[0].norms},
-            alt=words.story_alt([words.NAMES[one.name] for one in some], "The norm of the gradient"),
+            alt=words.story_alt([words.NAMES[one.name] for one in some], "The gradient norm"),
         )
         return
     if chapter == "shapes":
@@ -113,7 +113,7 @@ def _more(chapter: str, told: Mapping[str, StageRun]) -> None:
             "model": words.NAMES[name],
             "step": f"{look.step:,}",
             "loss": f"{look.loss:.2f}",
-            "the likeliest characters": words.begins(look.greedy, 60),
+            "greedy": words.begins(look.greedy, 60),
             "drawn": words.begins(look.drawn, 60),
         }
         for name in names

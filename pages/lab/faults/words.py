@@ -13,7 +13,7 @@ from ui.text.tokens import show_characters
 
 QUESTIONS = {"cost": "What does this bug cost?"}
 ELSEWHERE = (
-    "One more bug, swapped causal and padding masks, needs a model that has both: see"
+    "Swapping the causal and the padding mask is a bug too, but only in a model that has both: see"
     " [Cross-attention](/crossattention?cross_view=masks)."
 )
 QUOTED = 24  # letters of what a model writes, in a sentence
@@ -53,7 +53,7 @@ def _spread(finding: Comparison) -> str:
 
 def _texts(healthy: Side, broken: Side) -> str:
     return (
-        f"It writes {quoted(broken)} (**{percent(broken.words)}** in real words), the healthy twin"
+        f"It writes {quoted(broken)} (**{percent(broken.words)}** real words), the healthy twin"
         f" {quoted(healthy)} (**{percent(healthy.words)}**)."
     )
 
@@ -98,8 +98,8 @@ def recipe(fault: Fault) -> str:
         else "Tiny Shakespeare"
     )
     return (
-        f"Both: {depth} of width {model.d_model}, {model.n_heads} heads, {train.steps} steps of"
-        f" {train.batch_size} windows of {model.context} characters of {text}, from one seed."
+        f"Both: {depth} of width {model.d_model}, {model.n_heads} heads, {train.steps} steps on {text}, each"
+        f" with {train.batch_size} windows of {model.context} characters; the same seed."
     )
 
 

@@ -21,7 +21,7 @@ QUESTIONS = {
 MARKS = {"pass": ":green[:material/check_circle:]", "fail": ":red[:material/cancel:]", "not applicable": "–"}
 CHECK, BUG, NO_BUG = "Check", "Insert a bug", "none"
 BUG_HINT = (
-    "Puts the same weights into a model with this bug. Bugs of initialisation change nothing in a trained"
+    "Loads the same weights into a model with this bug. Initialisation bugs change nothing in a trained"
     " model."
 )
 SLOW = "Include the overfit-one-batch test"
@@ -88,8 +88,8 @@ DOCTOR = Words(
     why=(
         "A Transformer with a bug often still trains, only worse. Its loss need not show it; these"
         " experiments can, and most of them take less than a second. No check finds everything: comparing"
-        " with a second implementation finds most and costs most; changing a token finds every leak from the"
-        " future in two minutes."
+        " with a second implementation finds the most and costs the most; changing a token finds every leak"
+        " from the future in two minutes."
     ),
     attempt=(
         "Insert “The mask is missing”. Then choose a run of yours, or the time-lapse at step 0. Under"
@@ -172,7 +172,7 @@ def enough(chart: Chart, checks: Mapping[str, Check]) -> str:
     """Names the least that would have found it."""
     caught = chart.caught_by
     if not caught:
-        return "No test fails on a healthy model: the skill is to stop looking."
+        return "No test fails on a healthy model: the skill is knowing when to stop looking."
     quickest = min(caught, key=lambda name: checks[name].minutes)
     return (
         f"The quickest test that fails is “{checks[quickest].title}” ({checks[quickest].minutes} min);"
@@ -239,9 +239,9 @@ def stuck(both: StageRun, counting: float) -> str:
 
 def norms(both: StageRun, mended: StageRun) -> str:
     return (
-        "The weights came from `torch.randn`, unscaled: before the first step the gradient at the bottom of"
-        f" the stack is **{both.growth:,.0f} times** the one at the top. With standard initialisation it is"
-        f" {mended.growth:.1f} times."
+        "The gradients explode: with unscaled weights from `torch.randn`, the gradient at the bottom of the"
+        f" stack is **{both.growth:,.0f} times** the one at the top before the first step. With standard"
+        f" initialisation the ratio is {mended.growth:.1f}."
     )
 
 
@@ -257,7 +257,7 @@ def shapes(mask: StageRun, future: float) -> str:
     n = len(mask.pattern)
     return (
         f"The mask is transposed: the printed pattern puts **{future:.0%}** of all weight on later"
-        f" characters. No shape could reveal it, since both masks are ({n}, {n})."
+        f" characters. No shape check could reveal it, since both masks are ({n}, {n})."
     )
 
 
@@ -273,8 +273,8 @@ def as_described(run: StageRun, mask: StageRun) -> str:
     there = next(look for look in mask.looks if look.step == run.last.step)
     return (
         "The textbook version, where only the residual writes are unscaled, does not get stuck here: with the"
-        f" mask transposed the loss still falls to **{run.last.loss:.3f}**, as with only the mask bug"
-        f" ({there.loss:.3f})."
+        f" mask transposed the loss still falls to **{run.last.loss:.3f}**, as it does with the mask bug"
+        f" alone ({there.loss:.3f})."
     )
 
 
@@ -285,7 +285,7 @@ BLOCKS = "The norm of the gradient of each block's weights, before the first ste
 def again(run: StageRun, stored: StageRun) -> str:
     """Compares the live training with the stored one."""
     return (
-        f"Trained now: {run.losses[-1]:.2f} nats after {run.points[-1]:,} steps; stored,"
+        f"Trained now: {run.losses[-1]:.2f} nats after {run.points[-1]:,} steps; stored:"
         f" {stored.losses[-1]:.2f}."
     )
 
@@ -322,8 +322,8 @@ STORY = Words(
 )
 STORY_MADE = (
     f"Made by `python -m engine.experiments story`: the preset “Classic”, {STEPS:,} steps with its"
-    " learning-rate schedule, the runs with bugs stopped after 500. The textbook version says: output “the"
-    " the the the”, loss stuck at 4.2, causes a transposed mask and unscaled writes. At 4.17 nats, the"
-    " uniform guess among 65 characters, a model cannot know “the”; with greedy decoding, a healthy model"
-    " early in training writes it."
+    " learning-rate schedule, the runs with bugs stopped after 500. The textbook reports the output “the the"
+    " the the”, a loss stuck at 4.2 and two causes: a transposed mask and unscaled writes. At 4.17 nats, a"
+    " uniform guess among 65 characters, a model cannot know “the”; a healthy model early in training does"
+    " write it with greedy decoding."
 )

@@ -18,14 +18,14 @@ from ui.page_frame import Words
 SOLVE_QUESTION = "Does it generalise, or has it memorised?"
 SOLVE = Words(
     see=(
-        "Above, the share of problems answered completely right: training problems, and held-out ones. Below,"
-        " the loss. The dashed line is the lowest possible loss, the source's entropy: the part that is drawn"
-        " at random, so no model can predict it."
+        "Above, the share of training and held-out problems answered completely right; below, the loss. The"
+        " dashed line is the lowest possible loss, the entropy of the source: what is drawn at random, no"
+        " model can predict."
     ),
     why=(
-        "For Shakespeare the best possible loss is unknown, and there are no right answers. Here both are"
-        " known exactly: a loss above 0 may be optimal, and solving held-out problems shows that the model"
-        " generalises."
+        "For Shakespeare the best possible loss is unknown, and no answer is right or wrong. Here both are"
+        " known exactly: a loss above 0 may already be optimal, and solving held-out problems shows that the"
+        " model generalises."
     ),
     attempt=(
         "Type a problem of your own. Compare Copy with Reverse: the same characters, but one is learned in a"
@@ -35,49 +35,50 @@ SOLVE = Words(
 HEADS_QUESTION = "Which head finds the source?"
 HEADS = Words(
     see=(
-        "What one head attends to while it reads a problem: each row is a query. Frames mark the sources,"
-        " where the next character of the answer really comes from. Bars: the mean weight that each head"
+        "What one head attends to as it reads a problem; each row is a query. Frames mark the sources, the"
+        " positions that determine the next character of the answer. Bars show the mean weight that each head"
         " gives to the sources, over many problems."
     ),
     why=(
-        "Attention can show the algorithm: a falling diagonal copies, a rising one reverses. A pattern alone"
-        " is no proof, so the head is ablated. Where no head attends to the sources, the pattern does not"
-        " show how the problem is solved."
+        "Attention can reveal the algorithm: a diagonal running down copies, one running up reverses. A"
+        " pattern alone is not proof, so the head is also ablated. Where no head attends to the sources, the"
+        " pattern does not show how the problem is solved."
     ),
     attempt=(
-        "Take Reverse, then Copy, then Addition: which digits? Repeat is solved, yet no head attends to a"
-        " source: *Measure it* shows which other rule it uses. The same holds for Sort; how it does that has"
-        " not been measured here. Some heads attend elsewhere, yet are needed."
+        "Choose Reverse, then Copy, then Addition: which digits do heads attend to? Repeat is solved although"
+        " no head attends to a source; *Measure it* shows which other rule it uses. So is Sort, but its rule"
+        " has not been measured here. Some heads attend elsewhere and are still needed."
     ),
 )
 ORDER_QUESTION = "Is addition easier with the ones digit first?"
 ORDER = Words(
     see=(
-        "Two runs that differ only in how the sum is written: as usual, or ones digit first. Left: the loss."
-        " Right: the share of held-out sums that are completely right."
+        "Two runs that differ only in how the sum is written: in the usual order, or ones digit first. Left,"
+        " the loss; right, the share of held-out sums that are completely right."
     ),
     why=(
-        "Addition works from the right: the ones digit needs two digits, the next one two and a carry."
-        " Writing the leading digit first requires all carries in advance (Lee et al. 2023, “Teaching"
+        "Addition works from right to left: the ones digit depends on two digits, the next one on two and a"
+        " carry. Writing the leading digit first requires all carries in advance (Lee et al. 2023, “Teaching"
         " arithmetic to small transformers”). *Measure it* tests the shipped models on exactly these sums."
     ),
     attempt=(
-        "Race them yourself. One seed proves little: with three digits the lead is a few hundred steps, and"
-        " two blocks can attend to all columns at once. Then see under *Heads* which heads attend to which"
-        " digits."
+        "Race them yourself. One seed proves little: with three digits the lead is only a few hundred steps,"
+        " and two blocks can attend to all columns at once. Then see under *Heads* which heads attend to"
+        " which digits."
     ),
 )
 GROKKING_QUESTION = "Does it memorise before it generalises?"
 GROKKING = Words(
     see=(
-        "Modular addition (sums on a clock). Some pairs are used for training, the others held out. Above,"
-        " the share of right answers; below, the loss on the answers only, so its floor is 0. Of about ten"
-        " recipes tried, one seed each, most generalised in part or not at all, and none showed a delay as"
-        " long as the paper's; this is the one that worked."
+        "Modular addition (clock arithmetic). Some pairs are used for training, the others are held out."
+        " Above, the share of right answers; below, the loss on the answers only, so its floor is 0. Of about"
+        " ten recipes tried, with one seed each, most generalised only partly or not at all, and none showed"
+        " a delay as long as the paper's; this is the one that worked."
     ),
     why=(
-        "Memorising all examples need not be the end of learning: weight decay keeps favouring small weights,"
-        " and the rule needs smaller ones than a lookup table (Power et al. 2022, “Grokking”)."
+        "Learning need not stop once every example is memorised: weight decay keeps shrinking the weights,"
+        " and a general rule can manage with smaller ones than a lookup table. Power et al. 2022 named the"
+        " effect “Grokking”."
     ),
     attempt="Train it live without weight decay, or with fewer pairs to train on, and compare.",
 )
@@ -85,7 +86,7 @@ NO_PATTERN = "This model has no heads that attend to other positions."
 SET = "Six held-out problems: set number"
 AXES = {"log": "log scale", "plain": "linear"}
 RIGHT, WRONG = "✓ right", "✗ wrong"
-STREAM = "What it writes. A piece is wrong where one of its characters can never follow the two before it:"
+STREAM = "What it writes. A piece is wrong if one of its characters can never follow the two before it:"
 
 
 def live(task: Task) -> str:
@@ -124,13 +125,13 @@ def solved(task: Task, share: float, loss: float, floor: float) -> str:
     """Says what a trained model can do."""
     if task.stream:
         return (
-            f"It predicts the likeliest next character at **{share:.0%}** of the positions. Its final loss is"
-            f" **{loss:.3f}** nats; the lowest possible is {floor:.3f}, the entropy of the source."
+            f"It predicts the most likely next character at **{share:.0%}** of the positions. Its final loss"
+            f" is **{loss:.3f}** nats; the lowest possible is {floor:.3f}, the entropy of the source."
         )
     why = "the answer follows from the question" if task.answers_only else "the questions are random"
     return (
-        f"It solves **{percent(share)}** of the held-out problems. Its final loss is **{loss:.3f}** nats; no"
-        f" model can get below {floor:.3f}, because {why}."
+        f"It solves **{percent(share)}** of the held-out problems. Its final loss is **{loss:.3f}** nats; the"
+        f" lowest possible is {floor:.3f}, because {why}."
     )
 
 
@@ -145,8 +146,8 @@ def percent(share: float) -> str:
 
 def learned_alt(task: Task, curve: TaskCurve, floor: float) -> str:
     return (
-        f"{task.title}: the share of held-out problems solved by step, {curve.solved[-1]:.0%} at the end, and"
-        f" the loss, {curve.validation_loss[-1]:.3f} nats at the end, above a floor of {floor:.3f}."
+        f"{task.title}: the share of held-out problems solved, by step, {curve.solved[-1]:.0%} at the end,"
+        f" and the loss, {curve.validation_loss[-1]:.3f} nats at the end, above a floor of {floor:.3f}."
     )
 
 
@@ -159,10 +160,10 @@ def when(task: Task, curve: TaskCurve, metrics: Mapping[str, Any]) -> str:
         else f"{SOLVED:.0%} of the held-out problems were not solved at any evaluation."
     )
     cpu = metrics.get("cpu_seconds")
-    spent = f" and {cpu:,.0f} seconds of one core, evaluations included" if cpu else ""
+    spent = f", using {cpu:,.0f} seconds of one core, evaluations included" if cpu else ""
     return (
-        f"{found} Trained with seed {train['seed']}, {train['steps']:,} steps of {train['batch_size']}"
-        f" windows by {train['optimizer']}{spent}, by the command `python -m engine.experiments"
+        f"{found} Trained for {train['steps']:,} steps of {train['batch_size']} windows with"
+        f" {train['optimizer']}, seed {train['seed']}{spent}, by the command `python -m engine.experiments"
         f" tasks/{task.name}` on {metrics['date']} ({metrics['machine']['processor']})."
     )
 
@@ -171,15 +172,15 @@ def floor_by_hand(task: Task, context: int, floor: float) -> str:
     """Says where the floor comes from."""
     if task.stream:
         return (
-            f"Given the two characters before it, the next has entropy {task.entropies[-1]:.4f} nats (the"
-            " entropy rate); the first character of a window has only one before it:"
+            f"Given the two characters before it, the next one has an entropy of {task.entropies[-1]:.4f}"
+            " nats (the entropy rate); the first character of a window has only one before it:"
             f" {task.entropies[0]:.4f}. Over a window of {context}: $({task.entropies[0]:.4f} + {context - 1}"
             f" \\cdot {task.entropies[-1]:.4f}) / {context} = {floor:.4f}$."
         )
     if task.answers_only:
         return "Only the answer counts in the loss, and it follows from the question, so the floor is $0$."
     return (
-        f"Nats at each of the {task.length} positions of a problem, the line break last:"
+        f"Entropy, in nats, at each of the {task.length} positions of a problem, the line break last:"
         f" {', '.join(f'{entropy:.2f}' for entropy in task.entropies)}. Their mean is the floor,"
         f" **{floor:.4f}**: what follows from the question costs nothing."
     )
@@ -232,9 +233,9 @@ def turns(out_of_turn: OutOfTurn) -> str:
     """Says by which rule a model repeats."""
     return (
         "Repeating does not require the source: in a cycle of different characters, the next one is also the"
-        f" least recently used. A character out of turn separates the two rules. After {out_of_turn.probes}"
-        f" such cycles the model predicts the least recently used character in **{out_of_turn.longest:.0%}**,"
-        f" and the one that followed last time in **{out_of_turn.after:.0%}**."
+        f" least recently used. A character out of turn tells the two rules apart: in {out_of_turn.probes}"
+        f" such cycles the model predicts the least recently used character **{out_of_turn.longest:.0%}** of"
+        f" the time, and the one that followed last time **{out_of_turn.after:.0%}**."
     )
 
 

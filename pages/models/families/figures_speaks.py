@@ -1,4 +1,4 @@
-"""Arrays -> how probable each speaker is, and how each word of the text moves that. Pure."""
+"""Arrays -> probability each speaker is, and how each word of the text moves that. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def speaks_figure(
         "colorbar": {
             **{"orientation": "h", "x": 1, "xanchor": "right", "y": 0, "yanchor": "top", "len": 0.66},
             **{"thickness": 8, "nticks": 5, "tickfont": {"size": 12}},
-            "title": {"text": "in points of a hundred", "side": "bottom", "font": {"size": 13}},
+            "title": {"text": "percentage points", "side": "bottom", "font": {"size": 13}},
         },
     }
     bars = {
@@ -66,7 +66,7 @@ def speaks_figure(
         yaxis=names,
         xaxis={
             **{"domain": [0, BARS], "range": [0, 1.5 * most], "side": "bottom", "showgrid": False},
-            **{"showticklabels": False, "ticks": "", "title": {"text": "how probable"}},
+            **{"showticklabels": False, "ticks": "", "title": {"text": "probability"}},
         },
         xaxis2=token_axis(
             words,

@@ -71,9 +71,9 @@ def _controls() -> tuple[str, Hiding, SampleConfig]:
     hiding = widgets.select("Hidden", words.HIDING, "live_hiding", kind="list", container=line[2])
     # Streamlit's own: a box that opens over the page and takes no room on it
     with line[3].popover("Sampling", width="stretch"):
-        hint = "Of the decoder. 0: always the likeliest letter."
+        hint = "For the decoder. 0: always the most likely character."
         warm = widgets.slide("Temperature", 0.0, 2.0, 0.0, "live_temperature", step=0.1, hint=hint)
-        hint = "Of the draws, where the temperature is above 0."
+        hint = "Seed of the draws, for temperatures above 0."
         seed = widgets.whole("Seed", 0, MAX_SEED, 0, "live_seed", hint=hint, disabled=warm == 0)
     return " ".join(typed.split())[:LONGEST], hiding, SampleConfig(temperature=warm, seed=seed)
 

@@ -24,7 +24,7 @@ def draw_three() -> None:
         shown = widgets.select("Show", words.SHOWN, "families_show", hidden=True)
         step = len(words.WRITTEN)
         if shown == "masks":
-            step = widgets.slide("Step of the writing", 1, step, 2, "families_step", width=300)
+            step = widgets.slide("Writing step", 1, step, 2, "families_step", width=300)
         size = widgets.select(
             "Sizes", words.SIZES, "families_three", first="12-768-12", kind="list", hidden=True, width=250
         )

@@ -21,9 +21,9 @@ HIDING: dict[Hiding, str] = {
     "word": "a word",
 }
 TITLES = {
-    "encoder": ("Encoder: fills blanks", "reads to both sides"),
-    "decoder": ("Decoder: continues", "reads back only"),
-    "both": ("Encoder-decoder: translates", "reads the source whole, its own text back only"),
+    "encoder": ("Encoder: fills blanks", "reads in both directions"),
+    "decoder": ("Decoder: continues", "reads only backwards"),
+    "both": ("Encoder-decoder: translates", "reads the whole source, and its own text backwards"),
 }
 SOURCE, TARGET = "English", "Velan, a made-up language"
 
@@ -40,7 +40,7 @@ def continued_line(continued: Continuation, step: int) -> str:
 
 def translated_line(translated: Translation, step: int) -> str:
     if step == 0:
-        return "nothing is read yet"
+        return "nothing read yet"
     return f"1 pass to read, {translated.passes(step) - 1} to write: one each"
 
 
@@ -78,15 +78,15 @@ def answered(
     if translated is not None:
         words = len(translated.symbols)
         parts.append(
-            f"The encoder-decoder read in one, wrote in **{words} passes** “{safe(translated.text)}”,"
+            f"The encoder-decoder read in one pass and wrote “{safe(translated.text)}” in **{words}**,"
             f" {verdict(translated)}."
         )
-    return " ".join(parts) or "None of the three can read this: each says above why."
+    return " ".join(parts) or "None of the three can read this: each says why above."
 
 
 def verdict(translated: Translation) -> str:
     if translated.answer is None:
-        return f"though this is no sentence of the grammar: {safe(translated.why.partition('. ')[0])}"
+        return f"though this is not a sentence of the grammar: {safe(translated.why.partition('. ')[0])}"
     return (
         "which is **right**"
         if translated.right
@@ -104,25 +104,25 @@ def _counted(number: int, word: str, more: str = "s") -> str:
 
 LIVE = Words(
     see=(
-        "One sentence in three trained models, which write in step. The framed symbol is the newest, or the"
-        " one that you point at; what it read is shaded, the more the darker. What has no shade it could not"
-        " read."
+        "One sentence in three trained models, which write in parallel. The framed symbol is the newest, or"
+        " the one that you point at; what it attended to is shaded, darker for more. What has no shade it"
+        " could not see."
     ),
     why=(
-        "Who may see what decides what a model can do. An encoder sees both sides of a blank and fills all at"
-        " once. A decoder sees only the past, and so has to write one symbol after another."
+        "What a model may see decides what it can do. An encoder sees both sides of a blank and fills all"
+        " blanks at once. A decoder sees only the past, so it has to write one symbol after another."
     ),
     attempt=(
-        "Click on letters of the encoder to hide them, also a whole word; by touch, the first tap on a blank"
-        " shows what was read for it, the next one its character. Then type a word that the translator does"
-        " not know: two of the three do not mind."
+        "Click on letters in the encoder's text to hide them, even a whole word; on a touch screen, the first"
+        " tap on a blank shows what it attended to, the second its character. Then type a word that the"
+        " translator does not know: the other two can read it."
     ),
 )
 BY_HAND = (
     "All three are in `checkpoints/`. The encoder (`encoders/blanks`) and the decoder (`shakespeare-modern`)"
     " learned characters of Shakespeare; the encoder-decoder (`paired/language`) learned sentences from"
-    " English into Velan, whose grammar says what is right. It was not trained on the sentences offered.\n\n"
-    "**Passes**: of $n$ blanks, 1. Of $n$ characters, $n$: the pass that reads the text writes the first of"
-    " them. Of $m$ words, $1 + (m + 1)$: one over the source, and one for each word and for the end.\n\n"
-    "A shade is the weight of attention, the mean of all layers and heads, as a share of the largest."
+    " English into Velan, whose grammar says what is right. It was not trained on the sentences"
+    " offered.\n\n**Passes**: of $n$ blanks, 1. Of $n$ characters, $n$: the pass that reads the text writes"
+    " the first of them. Of $m$ words, $1 + (m + 1)$: one over the source, and one for each word and for the"
+    " end.\n\nA shade is the attention weight, averaged over all layers and heads, relative to the largest."
 )

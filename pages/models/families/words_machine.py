@@ -44,7 +44,7 @@ RECIPES = {  # models with choices of their own: buttons
 }
 FACETS = {
     "family": "Family",
-    "wiring": "Where the norm stands",
+    "wiring": "Position of the norm",
     "norm": "Norm",
     "ffn": "Activation",
     "position": "Positions",
@@ -52,22 +52,22 @@ FACETS = {
     "tying": "Embedding and output",
     "biases": "Biases",
 }
-HEADS = FACETS | {"wiring": "Norm stands"}
+HEADS = FACETS | {"wiring": "Norm position"}
 CHOICES = {
     "both": "encoder and decoder",
     "encoder": "encoder",
     "decoder": "decoder",
-    "post": "norm after each part",
-    "pre": "norm before each part",
-    "parallel": "both parts side by side",
+    "post": "post-norm",
+    "pre": "pre-norm",
+    "parallel": "parallel",
     **{name: norm_title(name) for name in NORM_CARDS},
     "relu": "ReLU",
     "gelu": "GELU",
     "swiglu": "SwiGLU",
     "geglu": "GEGLU",
-    "sinusoidal": "sine waves, added",
+    "sinusoidal": "sinusoidal, added",
     "learned": "learned table",
-    "t5": "bias by distance",
+    "t5": "relative bias",
     "rope": "RoPE",
     "alibi": "ALiBi",
     "own": "multi-head",
@@ -86,7 +86,7 @@ _BEYOND = {"alibi": "none here; BLOOM and MPT (Press et al. 2022)"}
 def used(facet: str, names: Sequence[str]) -> str:
     """Names the models of the table that made a choice (Markdown)."""
     if not names:
-        return _BEYOND["alibi"] if facet == "position" else "none of the table"
+        return _BEYOND["alibi"] if facet == "position" else "none in the table"
     if len(names) > 5:
         return f"{len(names)} of {len(BY_YEAR)}, e.g. {SHORT[names[0]]}, {SHORT[names[-1]]}"
     return ", ".join(SHORT[name] for name in names)
@@ -109,14 +109,15 @@ def choices_sentence(
         other, apart = near
         places = ", ".join(FACETS[each].lower() for each in apart)
         whose = (
-            f"No model of the table; nearest is **{SHORT[other]}**, which differs in {len(apart)}: {places}"
+            f"No model in the table matches; the nearest is **{SHORT[other]}**, which differs in"
+            f" {len(apart)}: {places}"
         )
     kept = (
-        f"{after.cache:,} numbers a token in the KV cache" if after.cache else "no cache: it writes nothing"
+        f"{after.cache:,} numbers per token in the KV cache" if after.cache else "no cache: it writes nothing"
     )
     was = "" if after == before else f" ({TITLES[size]}: {short(before.parameters)})"
     return (
-        f"{whose}. **{after.parameters:,} parameters**{was}, {flop(after.flops)} per token among {TOKENS},"
+        f"{whose}. **{after.parameters:,} parameters**{was}, {flop(after.flops)} per token at T = {TOKENS},"
         f" {kept}."
     )
 
@@ -127,12 +128,12 @@ def _named(names: Sequence[str]) -> str:
 
 
 def cannot(why: str) -> str:
-    return f"These 8 choices do not go together: `{why}` The drawing shows the model as it was."
+    return f"These 8 choices do not go together: `{why}` The drawing still shows the previous model."
 
 
 def sources(published: Mapping[str, str]) -> str:
     """Says where the sizes of each model are published (Markdown)."""
-    return "**Published in.** " + " · ".join(f"{TITLES[name]}: {where}" for name, where in published.items())
+    return "**Publications.** " + " · ".join(f"{TITLES[name]}: {where}" for name, where in published.items())
 
 
 def alt(layers: int, boxes: Sequence[str]) -> str:
@@ -142,41 +143,40 @@ def alt(layers: int, boxes: Sequence[str]) -> str:
 
 MACHINE = Words(
     see=(
-        "One machine, drawn from its configuration: the stream runs down, each part reads from it and writes"
-        " back. Beside each switch stand the models of the table that chose the same."
+        "One architecture, drawn from its configuration: the stream runs down, and each part reads from it"
+        " and writes back. Beside each switch are the models in the table that made the same choice."
     ),
     why=(
-        "GPT, BERT and LLaMA sound like different inventions. They are one design with about eight choices,"
+        "GPT, BERT and LLaMA sound like different inventions. They are one design with about eight choices"
         " and a size."
     ),
     attempt=(
-        "Keep GPT-2's sizes and press *LLaMA-2*, then *BERT*, then *T5*: see which parts move, and how little"
-        " the count does. Then take its sizes, too: now it is that model, to the last parameter. *Measure it*"
-        " has all models side by side; a dot marks what is as it was in 2017."
+        "Keep GPT-2's sizes and press *LLaMA-2*, then *BERT*, then *T5*: see which parts change, and how"
+        " little the count does. Then choose its sizes too: now it is that model, to the last parameter."
+        " *Measure it* has all models side by side; a dot marks what has not changed since 2017."
     ),
     texts=(
-        "A lab counts LLaMA and Mistral among the models that tie their embeddings: by their published"
+        "A lab course counts LLaMA and Mistral among the models with tied embeddings; by their published"
         " configurations both are untied. A textbook calls stacked pre-norm blocks unchanged from 2017; in"
         " 2017 the norm came after each sublayer (post-norm)."
     ),
 )
 BY_HAND = (
-    "With a gate the network has three matrices for two, so its width shrinks to two thirds: $3 \\cdot d"
-    " \\cdot \\tfrac{8}{3} d = 2 \\cdot d \\cdot 4d = 8 d^2$. Sharing keys shrinks $W_K$ and $W_V$ from $d^2$"
-    " to $d^2 \\cdot H_{kv}/H$ each, and the cache by the same factor. A second matrix at the output costs $V"
-    " \\cdot d$. RMSNorm and LayerNorm, before or after, cost a few thousand: their choice is about training,"
-    " not size.\n\n"
-    "What is not one of the eight stays with the sizes: Mistral's window of 4,096, BERT's token types,"
-    " Gemma's embeddings times $\\sqrt d$, the base of RoPE."
+    "With a gate the network has three matrices instead of two, so its width shrinks to two thirds: $3 \\cdot"
+    " d \\cdot \\tfrac{8}{3} d = 2 \\cdot d \\cdot 4d = 8 d^2$. Sharing keys shrinks $W_K$ and $W_V$ from"
+    " $d^2$ to $d^2 \\cdot H_{kv}/H$ each, and the cache by the same factor. A second matrix at the output"
+    " costs $V \\cdot d$. RMSNorm and LayerNorm, before or after, cost a few thousand: their choice is about"
+    " training, not size.\n\nWhatever is not one of the eight comes with the sizes: Mistral's window of"
+    " 4,096, BERT's token types, Gemma's embeddings times $\\sqrt d$, the base of RoPE."
 )
 REASONS = (
-    "**Why each was changed, and where.** Norm before each part: deep models train without warm-up (Xiong et"
-    " al. 2020); used since GPT-2. RMSNorm: less work, as good (Zhang & Sennrich 2019); T5, LLaMA. Side by"
-    " side: one wait for two products (GPT-J; Wang & Komatsuzaki 2021); GPT-NeoX, Pythia, PaLM. GELU"
-    " (Hendrycks & Gimpel 2016); BERT, GPT-2. Gates (Shazeer 2020); LLaMA, Gemma. RoPE (Su et al. 2021); a"
-    " bias by distance (Raffel et al. 2020). One key for all (Shazeer 2019); groups (Ainslie et al. 2023);"
-    " LLaMA-2 70B, Mistral. One matrix at both ends (Press & Wolf 2017); small models keep it. RMSNorm beside"
-    " LayerNorm on real numbers: [Residual stream, its norms](/residual?residual_view=norms&hand=true)."
+    "**Why each was changed, and where.** Pre-norm: deep models train without warm-up (Xiong et al. 2020);"
+    " used since GPT-2. RMSNorm: less work, equally good (Zhang & Sennrich 2019); T5, LLaMA. Parallel: two"
+    " products run at once (GPT-J; Wang & Komatsuzaki 2021); GPT-NeoX, Pythia, PaLM. GELU (Hendrycks & Gimpel"
+    " 2016); BERT, GPT-2. Gated networks (Shazeer 2020); LLaMA, Gemma. RoPE (Su et al. 2021); a relative bias"
+    " (Raffel et al. 2020). Multi-query (Shazeer 2019); grouped-query (Ainslie et al. 2023); LLaMA-2 70B,"
+    " Mistral. Tied embeddings (Press & Wolf 2017); small models keep it. RMSNorm and LayerNorm compared on"
+    " real numbers: [Residual stream, its norms](/residual?residual_view=norms&hand=true)."
 )
 READING = (
     "**Further reading.** Books and code: [Understanding Deep Learning, chapter"

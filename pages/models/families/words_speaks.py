@@ -12,10 +12,10 @@ QUESTION = "Which words decide a classification?"
 FIRST = "Good night, sweet lady: would that I were king!"
 TYPED, ANOTHER = "Who would say this? Type a line", "A held-out line"
 SHIPPED = "Who speaks? (trained)"
-NONE = "The model of this view did not come with this copy of the app: train one under Train, Data, Pairs."
+NONE = "This copy of the app lacks the model for this view: train one under Train, Data, Pairs."
 NOT_YET = "That run is not on this server (any more), or has no snapshot yet."
 OTHER_KIND = "That run does not learn from labels."
-MEASURING = "Reading everything that was held out …"
+MEASURING = "Reading the held-out texts …"
 COUNTED, FREQUENT, COUNTING, MODEL = (
     "texts held out",
     "always the most frequent speaker",
@@ -49,7 +49,7 @@ def speaker_sentence(spoken: WordAblation, true: str | None) -> str:
     )
     if true is not None:
         right = true == spoken.labels[first]
-        text += f" {'Right' if right else 'Wrong'}: it is {safe(named(true))} who says it."
+        text += f" {'Right' if right else 'Wrong'}: {safe(named(true))} says it."
     if spoken.unknown:
         listed = ", ".join(f"“{safe(one)}”" for one in spoken.unknown[:3])
         more = "" if len(spoken.unknown) <= 3 else f" and {len(spoken.unknown) - 3} more"
@@ -66,7 +66,7 @@ def alt(spoken: WordAblation) -> str:
 
 def measured(texts: Sequence[int], right: float) -> str:
     return (
-        f"Of **{texts[0]:,}** held-out passages, 1 to 8 lines long, it names the speaker of **{right:.1%}**."
+        f"It names the speaker of **{right:.1%}** of **{texts[0]:,}** held-out passages, 1 to 8 lines long."
     )
 
 
@@ -84,8 +84,8 @@ SPEAKS = Words(
         " BERT is used: for spam, sentiment, topics. Leaving words out shows what a prediction depends on."
     ),
     attempt=(
-        "Press “A held-out line” a few times. Then write “crown” or “Kate” into a line, and take it away"
-        " again. Does a comma say something, too?"
+        "Press “A held-out line” a few times. Then add “crown” or “Kate” to a line, and remove it again. Does"
+        " a comma matter too?"
     ),
 )
 BY_HAND = (

@@ -41,35 +41,35 @@ def mask_sentence(
 ) -> str:
     """Says what the mask is for (Markdown)."""
     return (
-        f"Trained without its mask a model copies the next character: **{cheat['validation_loss']:.2f}**"
-        f" nats, but **{cheat['end_loss']:.2f}** at the end of a text, where there is nothing to copy. With"
-        f" the mask it has {masked['validation_loss']:.2f}; removed afterwards,"
-        f" {opened['validation_loss']:.2f}. Masked *inputs* make seeing everything fair: {right:.1%} of"
-        " blanks right."
+        "Trained without its mask, a model only copies the next character:"
+        f" **{cheat['validation_loss']:.2f}** nats, but **{cheat['end_loss']:.2f}** at the end of a text,"
+        f" where there is nothing to copy. With the mask it reaches {masked['validation_loss']:.2f}; removed"
+        f" afterwards, {opened['validation_loss']:.2f}. Masking *inputs* makes seeing everything fair:"
+        f" {right:.1%} of blanks right."
     )
 
 
 SQUARE = Words(
     see=(
-        "One text, four times. A row is a query character, a column a key character; grey is masked. The"
-        " strip below: the probability of each character, bright is certain. The fourth has each character"
-        " hidden in turn."
+        "One text in four models. A row is a query character, a column a key character; grey is masked. The"
+        " strip below shows the probability of each character, brighter for higher. In the fourth, each"
+        " character is hidden in turn."
     ),
     why=(
-        "Seeing everything is fine unless the answer is among it. So a decoder has a causal mask, and an"
+        "Seeing everything is fine unless it includes the answer. So a decoder has a causal mask, and an"
         " encoder, which sees both sides, has to predict tokens that were removed from its input."
     ),
     attempt=(
-        "Look at single blocks of the third: a bright line one position right of the diagonal is the copying."
-        " Then read the sample of each."
+        "Look at single blocks of the third: a bright line one position right of the diagonal shows the"
+        " copying. Then read the sample of each."
     ),
 )
 BY_HAND = (
     "The loss at position $i$ is $-\\ln p(x_{i+1})$. In the whole square $x_{i+1}$ is one of the keys of"
     " query $i$, and a head that attends one position to the right has the answer. At the last position of a"
-    " text there is no such key: the loss there is what the model knows of a character that is not written"
-    " yet.\n\nThe first three are one recipe: the preset “fast”, 200 steps on Tiny Shakespeare, the same"
-    " seed; losses on its whole validation split, in windows of 64 (`python -m engine.experiments"
+    " text there is no such key: the loss there shows what the model knows about a character not yet"
+    " written.\n\nThe first three share one recipe: the preset “fast”, 200 steps on Tiny Shakespeare, the"
+    " same seed; losses on its whole validation split, in windows of 64 (`python -m engine.experiments"
     " no-causal-mask` makes them again). The fourth is `checkpoints/encoders/blanks`; 15% of the characters"
     " hidden. What each writes is drawn at temperature 0.8; the fourth fills a blank at the end.\n\nA head of"
     " *your* model without its mask, and the training step by step, are in [Attention,"

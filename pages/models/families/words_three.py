@@ -75,8 +75,8 @@ def flow(step: int, flows: Mapping[str, Sequence[Flow]]) -> str:
 def sizes(counts: Mapping[str, int]) -> str:
     """Says what the three hold at equal sizes (Markdown)."""
     return (
-        f"At equal sizes encoder and decoder are **the same machine**, {counts['decoder']:,} parameters: only"
-        " the mask and the output differ. An encoder-decoder is both, plus cross-attention:"
+        f"At equal sizes encoder and decoder are **the same network** of {counts['decoder']:,} parameters:"
+        " only the mask and the output differ. An encoder-decoder is both, plus cross-attention:"
         f" **{counts['both']:,}**."
     )
 
@@ -94,8 +94,8 @@ def masks_alt(family: str, made: Sequence[Flow]) -> str:
 
 THREE = Words(
     see=(
-        "The same parts three times. A row of a mask is the query, a column the key. Bright: attended to in"
-        " this step; pale: later; grey: never."
+        "The same parts, put together in three ways. A row of a mask is the query, a column the key. Bright:"
+        " attended to in this step; pale: later; grey: never."
     ),
     why=(
         "The mask limits what a model can do. A bidirectional model was not trained to continue a text, since"
@@ -108,13 +108,13 @@ THREE = Words(
 )
 BY_HAND = (
     "With $S$ words given and $T$ to be written: an encoder attends to $S^2$ pairs, in one go. A decoder"
-    " attends to $n(n+1)/2$ with $n = S + T - 1$. Both together: $S^2 + T(T+1)/2 + T \\cdot S$.\n\n"
-    "The two masks of an encoder-decoder are different things. The **causal** one, $(T, T)$, is the same"
-    " triangle for every text. The **padding** one, (batch, 1, 1, S), hides the padding after shorter"
-    " sources, and is new for every batch.\n\n**Without its causal mask** a decoder attends over the [whole"
-    " square](/families?families_view=square): what is predicted then, and by a model that was trained so."
-    " One head of your model without its mask is in [Attention, Mask](/attention?attention_view=mask), the"
-    " effect on a prediction in [Attention,"
+    " attends to $n(n+1)/2$ with $n = S + T - 1$. Both together: $S^2 + T(T+1)/2 + T \\cdot S$.\n\nThe two"
+    " masks of an encoder-decoder are different things. The **causal** one, $(T, T)$, is the same triangle"
+    " for every text. The **padding** one, (batch, 1, 1, S), hides the padding after shorter sources, and is"
+    " new for every batch.\n\n**Without its causal mask** a decoder attends over the [whole"
+    " square](/families?families_view=square), which shows what is predicted then, and what a model trained"
+    " that way does. One head of your model without its mask is in [Attention,"
+    " Mask](/attention?attention_view=mask), the effect on a prediction in [Attention,"
     " Ablation](/attention?attention_view=switches&attention_mask=false). What a decoder attends to in the"
     " source is in [Cross-attention](/crossattention)."
 )

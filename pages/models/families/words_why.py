@@ -24,12 +24,12 @@ def table(reasons: Reasons) -> dict[str, list[str]]:
         "measured": [
             "losses from one text",
             "tasks solved, held-out problems right",
-            f"work to write {work.written} tokens more",
+            f"work to write {work.written} more tokens",
             "parameters that write a token",
         ],
         "Encoder": [
             f"{reasons.lessons.encoder:.1f}",
-            "another output for each task",
+            "a different output for each task",
             f"{work.recomputed / 1e9:,.0f} GFLOP: everything is recomputed",
             "none: it does not write",
         ],
@@ -40,9 +40,9 @@ def table(reasons: Reasons) -> dict[str, list[str]]:
             "100%",
         ],
         "Encoder-decoder": [
-            f"{reasons.lessons.both}, the target's",
+            f"{reasons.lessons.both}, from the target only",
             f"{forms.tasks} tasks of pairs: {_span(forms.paired)}" if forms else "pairs only",
-            f"{reasons.pair_writing / 1e9:,.0f} GFLOP: the source is cached, too",
+            f"{reasons.pair_writing / 1e9:,.0f} GFLOP: the source is cached as well",
             f"{reasons.at_work:.0%}",
         ],
     }
@@ -62,14 +62,14 @@ def won(tokens: int, percent: int, reasons: Reasons) -> str:
     asked = (
         ""
         if forms is None
-        else f" As one text, tasks of pairs are {_span(forms.continued)} right, as pairs"
+        else f" Written as one text, tasks of pairs are {_span(forms.continued)} right; as pairs,"
         f" {_span(forms.paired)}."
     )
     return (
-        f"A decoder draws **{reasons.lessons.times:.1f} times** as many losses: {reasons.lessons.decoder}"
-        f" losses from {tokens} tokens, an encoder with {percent}% masked {reasons.lessons.encoder:.1f}. And"
-        f" with a cache it writes **{reasons.writing.times:.0f} times** more cheaply than a bidirectional"
-        f" model.{asked}"
+        f"A decoder gets **{reasons.lessons.times:.1f} times** as many training signals:"
+        f" {reasons.lessons.decoder} losses from {tokens} tokens, against {reasons.lessons.encoder:.1f} for"
+        f" an encoder with {percent}% masked. With a cache it also writes **{reasons.writing.times:.0f}"
+        f" times** more cheaply than a bidirectional model.{asked}"
     )
 
 
@@ -85,18 +85,18 @@ def by_hand(forms: Mapping[str, TwoForms]) -> str:
 CAST = (
     "**The same task in both forms**: source and target as one text, continued by a decoder with the"
     " parameters, the steps and the pairs of the encoder-decoder; the share of 1,000 held-out sources that is"
-    " right (in brackets the encoder-decoder's), once trained each (`checkpoints/cast.json`):"
+    " right (in brackets the encoder-decoder's), one run each (`checkpoints/cast.json`):"
 )
 
 
 WHY = Words(
     see=(
-        "Four proposed reasons why decoders won, a row each, with what can be counted in this app. Sizes: 12"
-        " layers, 768 wide, a vocabulary of 32,000."
+        "Four proposed reasons why decoders won, one per row, with what this app can count. Sizes: 12 layers,"
+        " 768 wide, a vocabulary of 32,000."
     ),
     why=(
         "Between 2018 and 2020 the three were rivals; by 2023 nearly every large model was a decoder. The"
-        " reasons lie in training and in use, not in what such a model could understand."
+        " usual reasons concern training and use, not what a model can represent."
     ),
     attempt=(
         "Mask more for the encoder: it gets more losses, but each prediction has less context. Make the text"
@@ -105,14 +105,13 @@ WHY = Words(
 )
 BY_HAND = (
     f"**Training signal**: the batches that training draws, {DRAWS:,} texts with random positions masked; a"
-    " decoder predicts the next token at every position. T5 masks 15%, too, and writes only what was masked"
+    " decoder predicts the next token at every position. T5 also masks 15%, and writes only what was masked"
     " (Raffel et al. 2020); here the encoder-decoder translates the first half of the text into the"
-    " second.\n\n"
-    "**Work**: a token that attends to $n$ costs $f(n)$ FLOPs. With a cache $T f(T) + \\sum_n f(n)$; without,"
-    " $\\sum_n n f(n)$, for $n$ from $T$ to $2T - 1$. An encoder-decoder reads the $T$ once, and then each"
-    " token that it writes attends to those before it and to the source.\n\n"
-    "**One interface**: the page Tasks trains the same decoder to copy, sort, add and more; its scores on"
-    " held-out problems are in `checkpoints/tasks`. **Every parameter works**: once the source is read, an"
-    " encoder's parameters are idle. That scaling laws were first measured on decoders (Kaplan et al. 2020)"
-    " is a reason, too, but not one that is measured here."
+    " second.\n\n**Work**: a token that attends to $n$ costs $f(n)$ FLOPs. With a cache $T f(T) + \\sum_n"
+    " f(n)$; without, $\\sum_n n f(n)$, for $n$ from $T$ to $2T - 1$. An encoder-decoder reads the $T$ once,"
+    " and then each token that it writes attends to those before it and to the source.\n\n**One interface**:"
+    " the page Tasks trains the same decoder to copy, sort, add and more; its scores on held-out problems are"
+    " in `checkpoints/tasks`. **Every parameter works**: once the source is read, an encoder's parameters are"
+    " idle. Another reason, not measured here, is that scaling laws were first found for decoders (Kaplan et"
+    " al. 2020)."
 )

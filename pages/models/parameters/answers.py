@@ -70,8 +70,8 @@ def larger(choice: Choice, other: Choice, totals: Difference) -> str:
 def work_of_a_token(choice: Choice, work: Work, crossing: int | None) -> str:
     flops = work.flops
     text = (
-        f"In a text of {flops.tokens:,} tokens each one costs **{flop(flops.forward)}** forward,"
-        f" {percent(flops.scores, flops.forward)} of that for scores and sums"
+        f"In a text of {flops.tokens:,} tokens, each token costs **{flop(flops.forward)}** in the forward"
+        f" pass, {percent(flops.scores, flops.forward)} of that for scores and sums"
     )
     if crossing is None:
         return f"{text}; that share never reaches half."
@@ -89,7 +89,7 @@ def memory_needed(choice: Choice, dtype: str, batch: int, tokens: int, device: s
     )
     if dtype not in TRAINED_IN:
         return f"{text}."
-    return f"{text}. Training on as much takes **{gigabytes(sums['to train'])}**."
+    return f"{text}. Training on the same amount takes **{gigabytes(sums['to train'])}**."
 
 
 def fits_line(fit: Fit) -> str:
@@ -103,7 +103,7 @@ def fits_line(fit: Fit) -> str:
     return f"runs in {fit.writes_in}" + (
         f", and can be trained in {fit.trains_in}."
         if fit.trains_in
-        else f"; to be trained it would need {gigabytes(fit.least_training)}."
+        else f"; training would need {gigabytes(fit.least_training)}."
     )
 
 
@@ -114,8 +114,8 @@ def in_a_block(choice: Choice, block: BlockParameters) -> str:
         return f"A block of {name(choice)} has {block.total:,} parameters, and no feed-forward network."
     matrices, times = 3 if c.ffn in GATED else 2, f"{c.d_ff / c.d_model:.3g}"
     return (
-        f"In the feed-forward network: **{block.share:.1%}** of the {block.total:,} parameters of a block of"
-        f" {name(choice)}, where it is {times} times as wide as the stream. Full attention has $4d^2$, the"
+        f"**{block.share:.1%}** of the {block.total:,} parameters of a block of {name(choice)} are in its"
+        f" feed-forward network, which is {times} times as wide as the stream. Full attention has $4d^2$, the"
         f" network ${matrices} \\cdot {times}\\,d^2$."
     )
 
@@ -125,5 +125,5 @@ def by_hand(choice: Choice, terms: tuple[Term, ...]) -> str:
     products = "One product gives" if len(terms) == 1 else f"{len(terms)} products give"
     return (
         f"{products} **{found:,}** of the {total:,} parameters of {name(choice)}, or {percent(found, total)};"
-        " biases and the gains of norms are the rest."
+        " the rest are biases and the gains of norms."
     )

@@ -89,7 +89,7 @@ def _hand(choice: Choice, ratio: float, paid: GatePaid) -> None:
         {
             "part": NAMES[row.component],
             "tensor": row.name,
-            "in letters": row.formula,
+            "in symbols": row.formula,
             "in numbers": row.numbers,
             "parameters": f"{row.each:,}",
         }

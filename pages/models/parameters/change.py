@@ -43,7 +43,7 @@ LIMITS = SLIDERS | {
     "d_ff": (0, 1_000_000, 64),
     "token_types": (0, 1000, 1),
 }
-VOCAB = Control("vocab_size", "Vocabulary", "How many tokens there are.", 1000)
+VOCAB = Control("vocab_size", "Vocabulary", "The number of different tokens.", 1000)
 GROUPS: dict[str, tuple[str, ...]] = {
     "Sizes": ("n_layers", "d_model", "n_heads", "n_kv_heads", "vocab_size", "context", "d_head", "d_ff"),
     "Parts": ("position", "mixer", "wiring", "norm", "ffn"),
@@ -60,7 +60,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "qk_gain",
         "embedding_norm",
     ),
-    "Both ends": ("token_types", "output_head", "pooler", "pooling"),
+    "Input and output": ("token_types", "output_head", "pooler", "pooling"),
     "Without parameters": (
         "window",
         "embedding_scale",

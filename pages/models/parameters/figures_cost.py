@@ -75,7 +75,7 @@ def flops_by_length(
         annotations=notes,
         xaxis={
             "type": "log",
-            "title": {"text": "tokens of text T"},
+            "title": {"text": "sequence length T"},
             "range": [float(np.log10(lengths[0])), float(np.log10(lengths[-1]))],
             **ticks(lengths),
         },
@@ -109,7 +109,7 @@ def ticks(lengths: np.ndarray) -> dict[str, Any]:
 
 MEMORY_LINES = {
     "KV cache": ("attention", "solid"),
-    "a key head each (MHA)": ("run1", "dash"),
+    "one key head each (MHA)": ("run1", "dash"),
     "one key head (MQA)": ("run2", "dot"),
     "weights + KV cache": ("feedforward", "solid"),
 }
@@ -166,7 +166,7 @@ def memory_by_length(
         annotations=names,
         xaxis={
             "type": "log",
-            "title": {"text": "tokens of text T"},
+            "title": {"text": "sequence length T"},
             "range": [float(np.log10(lengths[0])), float(np.log10(lengths[-1]))],
             **ticks(lengths),
         },

@@ -80,14 +80,14 @@ def _products(work: Work) -> None:
                     "formula": p.formula,
                     "in numbers": p.numbers,
                     "times": p.copies,
-                    "FLOP for a token": p.flops,
+                    "FLOP per token": p.flops,
                     "grows with T": p.grows,
                 }
                 for p in work.flops.rows
             ]
         ),
         hide_index=True,
-        column_config={"FLOP for a token": st.column_config.NumberColumn(format="localized")},
+        column_config={"FLOP per token": st.column_config.NumberColumn(format="localized")},
     )
     made_once = (words.ONCE.format(name=p.name, flops=p.flops) for p in work.flops.once)
     st.caption(words.WHAT_COUNTS + "".join(made_once))
@@ -112,8 +112,8 @@ def _heads(ledger: Ledger, tokens: int) -> None:
             {
                 "heads": [f"{row.heads}" for row in rows],
                 "width of each": [f"{row.d_head:,}" for row in rows],
-                "attention's FLOP for a token": [f"{row.flops:,}" for row in rows],
-                "attention weights of a token, in a layer": [f"{row.weights:,}" for row in rows],
+                "attention's FLOP per token": [f"{row.flops:,}" for row in rows],
+                "attention weights per token and layer": [f"{row.weights:,}" for row in rows],
             }
         ).set_index("heads")
     )
@@ -129,8 +129,8 @@ def _sizes(ledger: Ledger) -> None:
             {
                 "size": [f"{words.SIDES[row.field]} (`{row.field}`)" for row in rows],
                 "numbers": [f"{row.size:,}" for row in rows],
-                "largest power of two in it": [f"{row.factor:,}" for row in rows],
-                "64 divides it": ["yes" if row.fits else f"no: {row.padded:,} would do" for row in rows],
+                "largest power of two that divides it": [f"{row.factor:,}" for row in rows],
+                "multiple of 64": ["yes" if row.fits else f"no; {row.padded:,} would be" for row in rows],
             }
         ).set_index("size")
     )
@@ -145,7 +145,7 @@ def _budget(ledger: Ledger) -> None:
         pd.DataFrame(
             {
                 "published law": list(grown(10)),
-                "ten times the work: parameters": [f"× {n:.1f}" for n, _ in grown(10).values()],
+                "for ten times the compute: parameters": [f"× {n:.1f}" for n, _ in grown(10).values()],
                 "and tokens": [f"× {d:.1f}" for _, d in grown(10).values()],
             }
         ).set_index("published law")

@@ -12,31 +12,33 @@ from ui.text.numbers import flop, gigabytes, short
 WIDER = {
     "twice": Choice(
         "About 2 times",
-        "Tables have one side d_model and double; but most matrices of a block have it on both sides.",
+        "Tables have d_model on one side, so they double; but most matrices of a block have it on both"
+        " sides.",
     ),
     "between": Choice(
-        "Between 2 and 4 times", "Matrices in the blocks grow 4 times, tables of tokens 2 times."
+        "Between 2 and 4 times", "Matrices in the blocks become 4 times as large, embedding tables twice."
     ),
     "four": Choice(
         "4 times",
-        "A block's matrices grow 4 times; but the tables of tokens and positions have only one side of"
-        " d_model.",
+        "A block's matrices become 4 times as large; but tables of tokens and positions have d_model on one"
+        " side only.",
     ),
 }
 WIDER_HOLDS = {
-    "twice": "Nearly all parameters are in tables, of which one side alone grows.",
-    "between": "Matrices in the blocks grow 4 times, tables of tokens 2 times, and this model has"
-    " many of both.",
+    "twice": "Nearly all parameters are in tables, which grow on one side only.",
+    "between": "Matrices in the blocks become 4 times as large, embedding tables twice, and this model has"
+    " much of both.",
     "four": "Nearly all parameters are in the blocks, whose matrices have both sides doubled.",
 }
 LONGER = {
     "same": Choice(
         "Nothing, or hardly more",
-        "The matrices do not care how long the text is; but each token is also compared with all before it.",
+        "The matrices do not depend on the text's length; but each token is also compared with all before"
+        " it.",
     ),
     "between": Choice(
         "More, but less than twice as much",
-        "A token's own products stay, only its comparisons double; here one of the two is all that counts.",
+        "A token's own products stay the same, only its comparisons double; here one of the two dominates.",
     ),
     "twice": Choice(
         "Twice as much",
@@ -44,9 +46,9 @@ LONGER = {
     ),
 }
 LONGER_HOLDS = {
-    "same": "Nearly all the work is products with matrices, which do not see the length.",
-    "between": "Products with matrices stay, comparisons with earlier tokens double.",
-    "twice": "At this length nearly all the work is comparing with earlier tokens.",
+    "same": "Nearly all the work is in products with matrices, which do not depend on the length.",
+    "between": "Products with matrices stay the same, comparisons with earlier tokens double.",
+    "twice": "At this length nearly all the work is comparing a token with earlier ones.",
 }
 
 
@@ -60,12 +62,12 @@ def wider(model: Model) -> Guess | None:
     choices, right = offered(truth, WIDER, WIDER_HOLDS[truth.right])
     n = truth.numbers
     return Guess(
-        f"Make every layer twice as wide: d_model {fields['d_model']:,} in place of {model.config.d_model:,}."
-        " How many times as many parameters?",
+        f"Make every layer twice as wide: d_model {fields['d_model']:,} instead of {model.config.d_model:,}."
+        " By what factor do the parameters grow?",
         choices,
         right,
         f"{short(n['before'])} become {short(n['after'])}: {n['times']:.2f} times. The areas show it now;"
-        " “Change any field” leads back.",
+        " undo it in “Change any field”.",
         {f"parameters_{field}": value for field, value in fields.items()},
     )
 
@@ -78,18 +80,18 @@ def single_key_head(model: Model, dtype: str, batch: int, tokens: int) -> Guess 
         return None
     n = truth.numbers
     said = {
-        "part": "Keys and values are kept for each key head, and only for these.",
+        "part": "The cache holds keys and values for each key head, and nothing else.",
         "half": "Values are shared along with the keys: a key head is a pair of both.",
-        "same": "Queries are not kept at all: no later token asks for an earlier one's query.",
+        "same": "Queries are not cached at all: no later token needs an earlier one's query.",
     }
     choices, right = offered(truth, {name: Choice(gigabytes(n[name]), said[name]) for name in said})
     return Guess(
-        f"The KV cache takes {gigabytes(n['before'])} of this. With one key head in place of"
+        f"The KV cache takes {gigabytes(n['before'])} of this. How much with one key head instead of"
         f" {model.config.n_kv_heads}?",
         choices,
         right,
-        f"{gigabytes(n['before'])} become {gigabytes(n['found'])}. The bars show it now; “Change any field”"
-        " leads back.",
+        f"{gigabytes(n['before'])} become {gigabytes(n['found'])}. The bars show it now; undo it in “Change"
+        " any field”.",
         {"parameters_n_kv_heads": 1},
     )
 
@@ -103,10 +105,11 @@ def longer(model: Model, tokens: int) -> Guess | None:
     choices, right = offered(truth, LONGER, LONGER_HOLDS[truth.right])
     n = truth.numbers
     return Guess(
-        f"The text before it grows from {tokens:,} to {double:,} tokens. How much more work is one token?",
+        f"The text before it grows from {tokens:,} to {double:,} tokens. How much more work does one token"
+        " take?",
         choices,
         right,
-        f"{flop(n['before'])} become {flop(n['after'])}: {n['times']:.2f} times. The slider stands there"
+        f"{flop(n['before'])} become {flop(n['after'])}: {n['times']:.2f} times. The slider is set to that"
         " now.",
         {"parameters_length": double},
     )

@@ -20,7 +20,7 @@ from ui.guess import ask
 from ui.players.plot import plot
 from ui.text.numbers import gigabytes
 
-DEVICES = {"phone": 8 * GB, "laptop": 16 * GB, "card": 24 * GB, "big card": 80 * GB}
+DEVICES = {"phone": 8 * GB, "laptop": 16 * GB, "GPU": 24 * GB, "big GPU": 80 * GB}
 BATCHES = tuple(2**k for k in range(11))
 DTYPE = "bfloat16"
 
@@ -35,7 +35,7 @@ def draw_memory(choice: Choice) -> None:
     batch = widgets.slide_over("Texts at once (batch)", BATCHES, 1, "parameters_batch", container=middle)
     with right:
         tokens = length_slider("parameters_length", ledger.config.context)
-    names = {f"{name.removeprefix('big ')} of {size // GB} GB": size for name, size in DEVICES.items()}
+    names = {f"{size // GB} GB {name.removeprefix('big ')}": size for name, size in DEVICES.items()}
     device = smallest(ledger, names, dtype, batch, tokens)
     explain.answer(answers.memory_needed(choice, dtype, batch, tokens, device))
     if tokens > ledger.config.context:
@@ -61,7 +61,7 @@ def _growing(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
         st.info(words.no_cache(c))
         return
     ways = {"KV cache": choice.ledger}
-    for name, heads in (("a key head each (MHA)", c.n_heads), ("one key head (MQA)", 1)):
+    for name, heads in (("one key head each (MHA)", c.n_heads), ("one key head (MQA)", 1)):
         other = choice.variant(n_kv_heads=heads) if c.mixer == "attention" and heads != c.n_kv_heads else None
         if other is not None:
             ways[name] = other
@@ -108,7 +108,7 @@ def _uses(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
 
 
 def _fits(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
-    st.subheader("What does it fit into?", anchor=False)
+    st.subheader("What hardware does it fit on?", anchor=False)
     named = {"inference": f"with KV cache, T = {tokens:,}"}
     rows = [
         {
@@ -133,7 +133,7 @@ def _fits(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
 
 def _named(name: str, size: int) -> str:
     """
-    >>> _named("phone", 8 * GB), _named("card", 80 * GB)
-    ('phone, 8 GB', 'card, 80 GB')
+    >>> _named("phone", 8 * GB), _named("GPU", 80 * GB)
+    ('phone, 8 GB', 'GPU, 80 GB')
     """
     return f"{name.removeprefix('big ')}, {size // GB} GB"

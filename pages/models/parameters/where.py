@@ -66,7 +66,7 @@ def _by_hand(choice: Choice) -> None:
     rows = [
         {
             "part": " ".join((*([term.stack] if term.stack else []), figures.NAMES[term.component])),
-            "in letters": term.formula,
+            "in symbols": term.formula,
             "in numbers": term.numbers,
             "parameters": f"{term.parameters:,}",
         }

@@ -19,50 +19,51 @@ SCOPES = {"whole": "The whole model", "block": "One block"}
 WHERE = Words(
     see=(
         "Every tensor of the model as an area, in the colour of its part. *By hand* has each one's shape in"
-        " characters and in numbers.\n\n*One block*: the model's own, and three of its width. The second and"
-        " the third are equally large: three matrices of two thirds the width are as large as two."
+        " symbols and in numbers.\n\n*One block* is the model's own beside three of the same width. The"
+        " second and the third are equally large, since three matrices of two thirds the width hold as much"
+        " as two."
     ),
     why=(
-        "A configuration of some twenty fields settles the size of a model, to the last parameter. Nothing is"
-        " built or estimated here. Where weights are published, the totals of the unchanged models are"
-        " theirs; GPT-3's are not, and its paper says about 175 billion.\n\nThree formulas, $4d^2$,"
-        " $2\\,d\\,d_{ff}$ and $V d$, are nearly the whole of a classic Transformer. A gated network has"
-        " $3\\,d\\,d_{ff}$, and shared keys make $4d^2$ smaller. When a paper says that SwiGLU is better at"
-        " the same size, two thirds of the width is how the size was kept (Shazeer 2020)."
+        "Some twenty configuration fields determine a model's size to the last parameter. Nothing is built or"
+        " estimated here. Where weights are published, the totals of unchanged models match them; GPT-3's are"
+        " not, and its paper says about 175 billion.\n\nThree formulas, $4d^2$, $2\\,d\\,d_{ff}$ and $V d$,"
+        " make up nearly all of a classic Transformer. A gated network has $3\\,d\\,d_{ff}$, and shared keys"
+        " make $4d^2$ smaller. When a paper compares SwiGLU at equal size, its network is only two thirds as"
+        " wide (Shazeer 2020)."
     ),
     attempt=(
         "Choose LLaMA-2 70B and give every query head a key of its own. Then untie GPT-2, and watch the red"
-        " area grow.\n\nCount GPT-2's blocks yourself, $12\\,L\\,d^2$, and find *By hand* what was missing."
-        " In *One block*, move the width: the shares hardly change, because all but the norms grow with its"
-        " square."
+        " area grow.\n\nCount GPT-2's blocks yourself, $12\\,L\\,d^2$, and see *By hand* what that leaves"
+        " out. In *One block*, change the width: the shares hardly change, because everything but the norms"
+        " grows with its square."
     ),
     texts=(
-        "A lecture lets the blocks outgrow the embeddings at about 10 layers. Its own formula, $2Vd ="
+        "A lecture says that the blocks outgrow the embeddings at about 10 layers. Its own formula, $2Vd ="
         " 11Ld^2$, gives $L = 2V/(11d)$: 1.8 layers for $V$ = 100,000 and $d$ = 10,000, and less than one for"
         " the 65 characters of Shakespeare."
     ),
 )
 
 TWO = Words(
-    see="The parts of two models, in shares or in counts, and the fields in which they differ.",
+    see="The parts of two models, as shares or as counts, and the fields in which they differ.",
     why=(
-        "Names such as 7B hide a lot: a small model with a large vocabulary is mostly a dictionary, a large"
-        " one is mostly feed-forward networks."
+        "Names such as 7B hide a lot: a small model with a large vocabulary is mostly embedding table, a"
+        " large one mostly feed-forward networks."
     ),
     attempt=(
-        "Compare GPT-2 medium with Qwen2.5 0.5B: the larger one has less than half the attention. Change a"
-        " field, and compare the changed model with its original."
+        "Compare GPT-2 medium with Qwen2.5 0.5B: the larger one has less than half the attention parameters."
+        " Change a field, and compare the changed model with its original."
     ),
 )
 
 FLOPS = Words(
     see=(
-        "What one token costs in the forward pass, both scales logarithmic. Matrices act once on each token:"
-        " level lines. What rises is attention's work, since each token attends to T others."
+        "What one token costs in the forward pass, on logarithmic scales. Matrices act once on each token, so"
+        " their lines are flat; attention's line rises, since each token attends to T others."
     ),
     why=(
-        "A model's price is counted in FLOP. For short texts it is 2 forward and 6 in training for each"
-        " parameter that meets a token in a product; for long ones attention decides."
+        "Compute is counted in FLOPs. On short texts a token takes 2 in the forward pass, and 6 in training,"
+        " for each parameter that multiplies it; on long texts attention dominates."
     ),
     attempt=(
         "Move T past the crossing. Then choose a wider model: the crossing moves to the right, as matrices"
@@ -72,16 +73,16 @@ FLOPS = Words(
 
 MEMORY = Words(
     see=(
-        "Weights stay; the KV cache grows with every token of every text. Training adds gradients, AdamW's"
-        " state and everything that backward needs."
+        "The weights take a fixed amount; the KV cache grows with every token of every text. Training adds"
+        " gradients, AdamW's state and the activations that the backward pass needs."
     ),
     why=(
-        "Whether a model runs on your device is decided here. Long contexts are a matter of the cache: that"
-        " is why keys are shared (GQA)."
+        "Memory decides whether a model runs on your device. In long contexts the cache dominates, which is"
+        " why keys and values are shared (GQA)."
     ),
     attempt=(
-        "LLaMA-2 7B at 4,096 tokens: 2 GB of cache. Choose Mistral 7B, whose heads share keys in fours. Then"
-        " int4: which device is enough?"
+        "LLaMA-2 7B at 4,096 tokens: 2 GB of cache. Choose Mistral 7B, whose query heads share keys in groups"
+        " of four. Then choose int4: which device is enough?"
     ),
 )
 
@@ -92,16 +93,14 @@ LETTERS = (
     " head, d_ff: feed-forward width."
 )
 WHAT_COUNTS = (
-    "A multiplication with an addition counts 2. Only matrix products count; norms, softmax and sums are a"
-    " few percent more. Every score is counted, also those that the causal mask hides: the engine computes"
+    "A multiply-add counts as 2 operations. Only matrix products are counted; norms, softmax and sums"
+    " would add a few percent. Every score counts, even those that the causal mask hides: the engine computes"
     " them all."
 )
-ONCE = (
-    " {name} acts once a text, on its first token alone: {flops:,} FLOP more for the whole text, in no row."
-)
+ONCE = " {name} acts once per text, on its first token only: it adds {flops:,} FLOP per text, in no row."
 MORE_HEADS = "Do more heads cost more?"
 WHY_SIZES = "Why are sizes multiples of 64 or 128?"
-HOW_MUCH_TEXT = "How much text suits a model of this size?"
+HOW_MUCH_TEXT = "How much training text suits a model of this size?"
 SIDES = {
     "vocab_size": "Vocabulary",
     "d_model": "Width",
@@ -110,18 +109,18 @@ SIDES = {
 }
 LAWS = (
     "All three are published fits, not measured here: Kaplan et al. 2020, section 6.1, counted parameters"
-    " without the embedding and let the model grow faster; Hoffmann et al. 2022 (“Chinchilla”) counted all"
-    " and let both grow alike. For the {size} parameters above the second is used."
+    " without the embedding and scaled the model faster than the data; Hoffmann et al. 2022 (“Chinchilla”)"
+    " counted all of them and scaled both equally. The second is used for the {size} parameters above."
 )
 
 
 def areas(ledger: Ledger, thin: dict[str, int]) -> str:
     """Says how to walk the picture, and what is in it without a name: name -> parameters."""
-    walk = "Click an area to go into it, and its top line to come back."
+    walk = "Click an area to zoom in, and its top line to zoom out."
     if not thin:
         return walk
     named = ", ".join(f"{name} {percent(count, ledger.total)}" for name, count in thin.items())
-    return f"{walk} Strips too thin for a name: {named}."
+    return f"{walk} Strips too thin to label: {named}."
 
 
 def in_and_outside(where: Where, ledger: Ledger) -> str:
@@ -131,7 +130,7 @@ def in_and_outside(where: Where, ledger: Ledger) -> str:
         blocks = (
             f"{blocks} of each stack"
             if alike
-            else f"{read.n_layers:,} blocks that read and {blocks} that write"
+            else f"{read.n_layers:,} encoder and {blocks.replace('blocks', 'decoder blocks')}"
         )
     return (
         f"**{where.total:,} parameters**: {where.in_blocks:,} in the {blocks}"
@@ -145,7 +144,7 @@ def in_the_blocks(choice: Choice, where: Where) -> str:
         missing = "no feed-forward networks" if not where.network else "no attention matrices"
         return f"This model's blocks have {missing}; most have both."
     close = (
-        "about two thirds, as $8d^2$ of $12d^2$ says"
+        "about two thirds, as $8d^2$ out of $12d^2$ predicts"
         if where.usual
         else "the usual shape, $d_{ff} = 4d$ with full heads, would give two thirds"
     )
@@ -158,10 +157,10 @@ def in_the_blocks(choice: Choice, where: Where) -> str:
             f" {where.keys:.3g}·d."
         )
     if choice.ledger.encoder is not None:
-        text += " A decoder's blocks have a second attention, which reads the encoder."
+        text += " A decoder's blocks have a second attention, which reads the encoder's output."
     return text + (
-        f" Embedding, positions and output are {percent(where.outside, where.total)} of the whole; with the"
-        " same vocabulary, the larger the model, the less."
+        f" Embedding, positions and output make up {percent(where.outside, where.total)} of the model; with"
+        " the same vocabulary, that share shrinks as models grow."
     )
 
 
@@ -174,8 +173,8 @@ def tying(c: ResolvedConfig, change: Change) -> tuple[str, str, str]:
     return (
         "Tying saves" if c.tie_embeddings else "Tying would save",
         f"{change.saved:,}",
-        f"$V\\cdot d$ = {c.vocab_size:,} · {c.d_model:,}: one matrix for embedding and output."
-        f" {percent(change.saved, change.larger)} of the model without tying.",
+        f"$V\\cdot d$ = {c.vocab_size:,} · {c.d_model:,}: one matrix serves as embedding and output. That is"
+        f" {percent(change.saved, change.larger)} of the untied model.",
     )
 
 
@@ -184,9 +183,8 @@ def twice_the_context(c: ResolvedConfig, change: Change) -> tuple[str, str, str]
     return (
         "Twice the context",
         signed(change.parameters),
-        f"{2 * c.context:,} tokens in place of {c.context:,}: attention's matrices act on one token at a"
-        " time, so they stay as they are."
-        + (" Only the position table grows." if c.position == "learned" else ""),
+        f"{2 * c.context:,} tokens instead of {c.context:,}: attention's matrices act on one token at a time,"
+        " so they stay the same." + (" Only the position table grows." if c.position == "learned" else ""),
     )
 
 
@@ -195,7 +193,7 @@ def shared_keys(c: ResolvedConfig, heads: int, change: Change) -> tuple[str, str
     text = (
         "That is this model."
         if heads == c.n_kv_heads
-        else f"{heads} in place of {c.n_kv_heads}, in each of {c.n_layers:,} layers."
+        else f"{heads} instead of {c.n_kv_heads}, in each of {c.n_layers:,} layers."
     )
     now, then = change.cache_before, change.cache_after
     today = f", now {now:,}." if now != then else "."
@@ -244,15 +242,15 @@ def growing(ledger: Ledger) -> str:
     return (
         formula
         if ledger.encoder is None
-        else f"{formula}, three times (the encoder's, the decoder's and the one between)"
+        else f"{formula}, three times (encoder, decoder and cross-attention)"
     )
 
 
 def six_n(work: Work, ledger: Ledger) -> str:
     return (
-        f"6 · {ledger.total:,} parameters: {work.six_n_share:.0%} of what was counted. With the"
-        f" {work.multiplying:,} that meet a token in a product: {work.six_multiplying_share:.0%}. Kaplan et"
-        " al. 2020 count those of the blocks only"
+        f"6 · {ledger.total:,} parameters: {work.six_n_share:.0%} of the count. With only the"
+        f" {work.multiplying:,} that multiply a token: {work.six_multiplying_share:.0%}. Kaplan et al. 2020"
+        " count only those in the blocks"
     )
 
 
@@ -269,7 +267,7 @@ def numbers_at(work: Work, ledger: Ledger) -> tuple[tuple[str, str, str], ...]:
         (
             "Training, one token",
             flop(flops.training),
-            "3 · forward: backward makes two products for each of forward's",
+            "3 · forward: the backward pass has two products for each one in the forward pass",
         ),
         ("6 N, the rule of thumb", flop(flops.six_n), six_n(work, ledger)),
     )
@@ -282,7 +280,10 @@ def whole_text(work: Work, ledger: Ledger) -> str:
         if ledger.encoder is None
         else f"A text of {tokens:,} tokens to read and one as long to write"
     )
-    return f"{what}: {flop(work.text_forward)} forward, {flop(work.text_training)} to be trained on it once."
+    return (
+        f"{what}: {flop(work.text_forward)} for a forward pass, {flop(work.text_training)} to train on it"
+        " once."
+    )
 
 
 def attention_and_length(choice: Choice, work: Work, crossing: int | None) -> str:
@@ -290,8 +291,8 @@ def attention_and_length(choice: Choice, work: Work, crossing: int | None) -> st
     flops, c = work.flops, choice.config
     if crossing is None and flops.scores:
         return (
-            f"Each token is compared with the last {c.window:,} only, so from there on it costs the same"
-            " however long the text, and everything else together stays more expensive: scores and sums are"
+            f"Each token is compared with only the last {c.window:,}, so beyond that its cost stays the same"
+            " however long the text. Everything else together stays more expensive: scores and sums are"
             f" {percent(flops.scores, flops.forward)} here."
         )
     if crossing is None:
@@ -300,7 +301,7 @@ def attention_and_length(choice: Choice, work: Work, crossing: int | None) -> st
             " text."
         )
     table = (
-        f" Only its table of {c.context:,} positions knows how long a text can be."
+        f" Only its table of {c.context:,} positions limits how long a text can be."
         if c.position == "learned"
         else ""
     )
@@ -314,34 +315,34 @@ def attention_and_length(choice: Choice, work: Work, crossing: int | None) -> st
     does, cost = ("averages T others", 2) if c.mixer == "mean" else ("is compared with T others", 4)
     return (
         f"{has} **whatever T is**.{table} But each token {does}, which costs ${cost}\\,T\\,H\\,d_{{head}}$ in"
-        f" {each}: from **T = {crossing:,}** on, {where} its context of {c.context:,}, more than everything"
-        f" else together. 6 N does not know T, so it misses these {percent(flops.scores, flops.forward)}"
-        " here; and it counts tables, from which a token only takes a row."
+        f" {each}: above **T = {crossing:,}**, {where} its context of {c.context:,}, more than everything"
+        f" else together. The rule 6 N ignores T, so it misses these {percent(flops.scores, flops.forward)}"
+        " here; and it counts embedding tables, from which a token takes only a row."
     )
 
 
 def heads(rows: tuple[Headed, ...]) -> str:
     first, last = rows[0], rows[-1]
     return (
-        f"**No: {last.heads} heads cost {flop(last.flops)} for a token, {first.heads}"
-        f" head{'s' if first.heads > 1 else ''} {flop(first.flops)}.** They share out the same width, so each"
-        " is narrower in proportion (Vaswani et al. 2017, 3.2.2). What grows with them is the number of"
-        " attention weights to be kept and put through a softmax. Here each head has keys of its own."
+        f"**No: {last.heads} heads cost {flop(last.flops)} per token, {first.heads}"
+        f" head{'s' if first.heads > 1 else ''} {flop(first.flops)}.** They divide the same width among them,"
+        " so each is narrower (Vaswani et al. 2017, 3.2.2). What grows is the number of attention weights to"
+        " store and to put through a softmax. Here each head has its own keys."
     )
 
 
 def sizes(vocab: Fitting, more: int) -> str:
     text = (
-        f"A graphics processor multiplies matrices in tiles, and reads 128 bytes at once: {TILE} numbers of"
-        " 16 bits. A side that is no multiple leaves tiles partly empty ([NVIDIA, *Matrix Multiplication"
+        f"A GPU multiplies matrices in tiles and reads 128 bytes at once, {TILE} numbers of 16 bits. A side"
+        " that is not a multiple of that leaves tiles partly empty ([NVIDIA, *Matrix Multiplication"
         " Background*](https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/),"
         " sections 2.2 and 3.1)."
     )
     if vocab.fits:
-        return f"{text} This vocabulary of {vocab.size:,} suits."
+        return f"{text} This vocabulary of {vocab.size:,} fits."
     return (
-        f"{text} This vocabulary of {vocab.size:,} does not suit: {vocab.padded:,} rows would, for {more:,}"
-        " parameters more, which no token ever uses."
+        f"{text} This vocabulary of {vocab.size:,} does not fit: {vocab.padded:,} rows would, at the cost of"
+        f" {more:,} parameters that no token ever uses."
     )
 
 
@@ -349,15 +350,15 @@ def chinchilla(budget: Budget) -> str:
     return (
         f"By the rule of Hoffmann et al. 2022, about {TOKENS} tokens for each parameter,"
         f" **{short(budget.tokens)} tokens**: 6 · N · D = {flop(budget.flops)} of training. Their fit then"
-        f" predicts a loss of {budget.loss:.2f} nats per token, on their own text. Models that many people"
-        " use are trained on far more, since a small model is cheaper to run."
+        f" predicts a loss of {budget.loss:.2f} nats per token, on their own text. Widely used models are"
+        " trained on far more, since a small model is cheaper to run."
     )
 
 
 DEVICES = (
-    "1 GB is 2³⁰ bytes here, as memory is sold. A phone of 8 GB and a laptop of 16 GB are assumed, with"
-    " nothing else in them; in truth the system needs some of it, too. Lines name the most bits that fit, of"
-    " float32, bfloat16, int8 and int4."
+    "1 GB is 2³⁰ bytes here, as in memory sizes. A phone with 8 GB and a laptop with 16 GB are assumed, all"
+    " of it free; in practice the system needs some. Each line names the most precise format that fits:"
+    " float32, bfloat16, int8 or int4."
 )
 
 
@@ -376,7 +377,7 @@ def no_cache(c: ResolvedConfig) -> str:
         if c.mixer == "none"
         else "it has no causal mask, so every later token changes them."
     )
-    return f"This model keeps no keys and values: {why}"
+    return f"This model caches no keys and values: {why}"
 
 
 def cache(ledger: Ledger, size: int, held: int, tokens: int, batch: int, each: float) -> str:
@@ -385,7 +386,11 @@ def cache(ledger: Ledger, size: int, held: int, tokens: int, batch: int, each: f
     twice = "2 · " if ledger.encoder else ""
     letter = "T" if held == tokens else f"{held:,}"
     both = ", for what the decoder wrote and what the encoder read" if ledger.encoder else ""
-    window = "" if held == tokens else f" Attention looks back over {held:,} positions only: no more is kept."
+    window = (
+        ""
+        if held == tokens
+        else (f" Attention reaches back over only {held:,} positions: no more is cached.")
+    )
     return (
         f"**KV cache at T = {tokens:,}: {gigabytes(size)}** = {twice}2 · L · H_kv · d_head · {letter} · batch"
         f" · bytes = {twice}2 · {c.n_layers} · {c.n_kv_heads} · {c.d_head} · {held:,} · {batch:,} ·"
@@ -397,13 +402,13 @@ def trained_in(dtype: str) -> str:
     if dtype in TRAINED_IN:
         return (
             "AdamW keeps two float32 averages for each weight, and a float32 copy where weights have fewer"
-            " bits: 16 bytes a parameter in all, with gradients. Activations: what backward needs of the"
-            " forward pass as this engine computes it, with attention's patterns written out and without"
-            " dropout; fused kernels and recomputing need far less."
+            " bits: 16 bytes per parameter in all, gradients included. Activations are what the backward pass"
+            " needs, as this engine computes it: attention patterns stored, no dropout; fused kernels and"
+            " recomputation need far less."
         )
     return (
         f"Models are not trained in {dtype}: choose bfloat16 or float32 for that. Keys and values stay in 16"
-        " bits; the scales beside quantised weights are left out."
+        " bits; the scales of quantised weights are not counted."
     )
 
 
@@ -412,22 +417,23 @@ def as_large_as_the_weights(choice: Choice, break_even: BreakEven) -> str:
     if not break_even.token:
         return (
             f"In bfloat16 the weights take {gigabytes(break_even.weights)}; training takes eight times that,"
-            " before any activation."
+            " not counting activations."
         )
     shared = (
         f"With a key head for each of its {choice.config.n_heads} query heads it would be {break_even.group}"
         " times as large."
         if break_even.group > 1
-        else "Grouped keys (GQA) divide it."
+        else "Grouped keys (GQA) reduce it."
     )
     if break_even.most:
         return (
-            f"A token in the cache takes {gigabytes(break_even.token)} in bfloat16. Attention looks back over"
-            f" **{break_even.window:,} positions**, so a text never takes more than"
-            f" {gigabytes(break_even.most)}, beside weights of {gigabytes(break_even.weights)}. {shared}"
+            f"A token in the cache takes {gigabytes(break_even.token)} in bfloat16. Attention reaches back"
+            f" over **{break_even.window:,} positions**, so a text never takes more than"
+            f" {gigabytes(break_even.most)}, compared with weights of {gigabytes(break_even.weights)}."
+            f" {shared}"
         )
     return (
         f"A token in the cache takes {gigabytes(break_even.token)} in bfloat16, so at"
-        f" **{break_even.tokens:,.0f} tokens** (one text, or many together) the cache is as large as the"
+        f" **{break_even.tokens:,.0f} tokens** (in one text, or many together) the cache is as large as the"
         f" weights, {gigabytes(break_even.weights)}. {shared}"
     )

@@ -44,8 +44,8 @@ def _costs(layer_influences: tuple[LayerInfluence, ...]) -> None:
     st.table(
         pd.DataFrame(
             {
-                "steps that wait for one another": [str(one.sequential_steps) for one in layer_influences],
-                "steps from first to last": [str(one.path) for one in layer_influences],
+                "sequential steps": [str(one.sequential_steps) for one in layer_influences],
+                "path from first to last": [str(one.path) for one in layer_influences],
                 "multiplications": [f"{one.products:,}" for one in layer_influences],
             },
             index=[words.NAMES[one.layer] for one in layer_influences],

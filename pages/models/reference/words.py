@@ -40,43 +40,41 @@ EXPORT_CODE = (plan, tensors, undone, gather)
 ASK_QUICK = "What does each part compute?"
 
 WEIGHTS, ABOVE = "Weights", "of the model above"
-DICE_HINT = "Another number: other sizes, weights and tokens."
-MISTAKE = "Mistake put in"
-MISTAKE_HINT = (
-    "What ports of a model get wrong most often, put into the second program. The engine stays as it is."
-)
-DRAWN = "The configuration that was drawn"
+DICE_HINT = "Another seed gives other sizes, weights and tokens."
+MISTAKE = "Mistake inserted"
+MISTAKE_HINT = "What ports of a model most often get wrong, inserted into the second program only."
+DRAWN = "The random configuration"
 AGREE = (
     ":material/check: **Yes, they agree.** {reach} What is left is rounding: float32 keeps about seven"
     " digits."
 )
 UNSEEN = (
-    ":material/warning: **The mistake is in, and nobody would see it.** {reach} On this model a test would"
-    " pass: it takes weights on which the mistake shows."
+    ":material/warning: **The mistake goes unnoticed here.** {reach} On this model a test would pass: it"
+    " takes other weights to reveal the mistake."
 )
 TWO = Words(
     see=(
-        "The model chosen above on the text above, or a small one with odd sizes and weights drawn by chance,"
-        " in the engine and in a second program. Each point is the residual stream at one position: how far"
-        " the two are apart there, at the number where they differ most. Above 1 it is counted as a share of"
-        " the largest number at that position, since float32 keeps about seven digits."
+        "The model chosen above on the text above, or a small one with odd sizes and random weights, runs in"
+        " the engine and in a second program. Each point is one stage of the residual stream: the largest"
+        " difference between the two. Where numbers exceed 1, it is relative to the largest, since float32"
+        " keeps about seven digits."
     ),
     why=(
-        "A wrong model often still writes passable text. Held against a second program it cannot hide: what"
-        " is left is rounding, about $10^{-7}$. Equal sizes hide mistakes, odd ones show them; trained"
-        " weights are larger and more uneven than random ones, and find what random ones do not. The tests"
-        " hold both programs against Hugging Face's `transformers`, too."
+        "A wrong model often still writes passable text. Compared with a second program it cannot hide: two"
+        " correct ones differ only by rounding, about $10^{-7}$. Equal sizes hide mistakes that odd ones"
+        " show; trained weights, larger and more uneven, show what random ones do not. The tests also compare"
+        " both programs with Hugging Face's `transformers`."
     ),
     attempt=(
-        "Put a mistake into the second program and see where the curve leaves the floor: that is how a port"
-        " is debugged. Find the family in which the same mistake changes nothing. On a trained model, take"
-        " the other GELU: the logits hardly move, and such mistakes can go unnoticed for years."
+        "Insert a mistake into the second program and see where the curve leaves the floor: that is how a"
+        " port is debugged. Find the family in which the same mistake changes nothing. On a trained model,"
+        " choose the other GELU: the logits hardly change, and such mistakes can go unnoticed for years."
     ),
 )
 
 
 def drawn(family: str) -> str:
-    return f"drawn by chance: {family}"
+    return f"random: {family}"
 
 
 def rolled(c: ResolvedConfig, tokens: int) -> str:
@@ -90,8 +88,7 @@ def rolled(c: ResolvedConfig, tokens: int) -> str:
 
 def made_wrong(parts: str) -> str:
     return (
-        f":material/info: This model itself was made with a mistake, `{parts}`: the second program does not"
-        " have it."
+        f":material/info: This model has a deliberate bug, `{parts}`, which the second program does not have."
     )
 
 
@@ -104,7 +101,7 @@ def reach(far: str, tolerance: float) -> str:
 
 
 def harmless(idle: str) -> str:
-    return f":material/check: **The mistake can do no harm here:** {idle}."
+    return f":material/check: **The mistake has no effect here:** {idle}."
 
 
 def differ(comparison: Comparison, first: Difference) -> str:
@@ -120,8 +117,8 @@ def differ(comparison: Comparison, first: Difference) -> str:
 
 def along_alt(far: str, tolerance: float) -> str:
     return (
-        "Points on a logarithmic scale: the largest difference between the two programs at each position of"
-        f" the residual stream, {far} at most, beside the tolerance {tolerance:g}."
+        "Points on a logarithmic scale: the largest difference between the two programs at each stage of the"
+        f" residual stream, at most {far}, compared with the tolerance {tolerance:g}."
     )
 
 
@@ -136,7 +133,9 @@ with torch.inference_mode():
     written = model.generate(**ids, max_new_tokens=100, do_sample=True, temperature=0.8)
 print(tokenizer.decode(written[0]))
 """
-DTYPE_HINT = "float32 is exact. The others take half the room, and keep about 3 (bfloat16) or 4 digits."
+DTYPE_HINT = (
+    "float32 is exact. The others take half the space and keep about 3 digits (bfloat16) or 4 (float16)."
+)
 ZIP, OWN_FOLDER = "Download the zip", "This app's own folder"
 HUB, ONE_FILE, A_PROGRAM = "Hugging Face's layout", "One file of PyTorch", "A program to read"
 NANO_SIZE = "under 300 lines"
@@ -144,18 +143,18 @@ OPENS_FILE = "`python model.py`, with torch and safetensors"
 OPENS_FOLDER = "`load_pair`, in this app's engine"
 OPENS_NANO = "`python nano.py`, which trains a small GPT and writes with it"
 LIBRARY = (
-    "Ten lines of Hugging Face's `transformers` read the unpacked folder and write with the model. The class"
-    " is chosen by `config.json`."
+    "Ten lines with Hugging Face's `transformers` load the unpacked folder and generate text. `config.json`"
+    " selects the class."
 )
 NO_LIBRARY = (
-    "No class of `transformers` is this model. The one file needs torch and safetensors, and nothing else:"
+    "No class in `transformers` matches this model. The single file needs only torch and safetensors:"
 )
 
 EXPORT = Words(
     see=(
-        "Two formats. Hugging Face's layout, if an architecture there matches this model: then `transformers`"
-        " loads it. And one PyTorch file, cut from this app's source, for any model. An encoder-decoder"
-        " exports both halves, also as this app's own folder."
+        "Two formats: Hugging Face's layout, which `transformers` loads, if an architecture there matches"
+        " this model; and for any model a single PyTorch file, cut from this app's source. An encoder-decoder"
+        " exports both halves, and also as this app's own folder."
     ),
     why=(
         "What you trained here is yours. It opens elsewhere, without this app, and gives the same logits: the"
@@ -163,7 +162,7 @@ EXPORT = Words(
     ),
     attempt=(
         "Train a model with squared ReLU, RoPE and QK-norm: no family has all three, and the page says which"
-        " is in the way."
+        " one prevents the export."
     ),
 )
 
@@ -205,15 +204,18 @@ def packed(plan: Plan | str, size: str, dtype: str) -> str:
     """Says whether a family of Hugging Face's is this model, and how large the file is."""
     if isinstance(plan, str):
         return (
-            f"No Hugging Face architecture matches, so **export the single file**: {size} in {dtype}, and the"
-            " parts of the engine that it is made of."
+            f"No Hugging Face architecture matches, so **export the single file**: {size} in {dtype}, with"
+            " the parts of the engine that it uses."
         )
     title = WRITERS[plan.family].title
     text = f"This model **is a {title}**: in {size} of {dtype}, `transformers` opens it"
     made = list(dict.fromkeys(MADE[field] for field in plan.filled))
     if made:
-        return f"{text}. What that family adds is filled in so that it changes nothing: {', '.join(made)}."
-    return f"{text}. Every property and every tensor has its place there."
+        return (
+            f"{text}. Parts that only that family has are filled in so that they change nothing:"
+            f" {', '.join(made)}."
+        )
+    return f"{text}. Every property and every tensor has a counterpart there."
 
 
 # Quick reference --------------------------------------------------------------------------------
@@ -230,10 +232,10 @@ PARTS = {
 # part -> (its role, what most decoders of today choose)
 ROLES = {
     "embedding": ("id → vector", "learned table (V, d)"),
-    "position": ("inject order", "RoPE"),
+    "position": ("encode order", "RoPE"),
     "attention": ("mix positions", "causal, grouped heads (GQA)"),
     "feedforward": ("compute per position", "SwiGLU, 8/3 d wide"),
-    "norm": ("keep one scale", "RMSNorm, before each sublayer"),
+    "norm": ("control scale", "RMSNorm, before each sublayer"),
     "residual": ("carry information", "identity path, only added to"),
     "unembedding": ("vector → logits", "linear; tied in small models"),
 }
@@ -250,14 +252,14 @@ SIZES = "Shapes for one text as long as the context: (token, width), at the end 
 QUICK = Words(
     see=(
         "A row for each part: what it is for, its formula, its output shape and its parameters in all blocks;"
-        " at the right, what most decoders since 2023 choose (Llama 2, Mistral, Gemma)."
+        " on the right, what most decoders since 2023 use (Llama 2, Mistral, Gemma)."
     ),
     why=(
         "These seven rows are the whole model. Five are the ingredients of a block: attention, feed-forward"
         " network, norms, the residual stream that both add to, and positions, which today enter at queries"
         " and keys. All blocks have the same structure, so the rows do not grow with depth."
     ),
-    attempt="Go from GPT-2 small to GPT-3: not a formula changes, only numbers.",
+    attempt="Go from GPT-2 small to GPT-3: no formula changes, only the numbers.",
 )
 
 
@@ -266,6 +268,6 @@ def most_of(title: str, rows: tuple[Line, ...]) -> str:
     largest = max(rows, key=lambda row: row.parameters)
     total = sum(row.parameters for row in rows)
     return (
-        f"Seven rows are all of {title}'s {total:,} parameters; the largest is {PARTS[largest.part].lower()}"
-        f" with **{percent(largest.parameters, total)}**."
+        f"Seven rows account for all of {title}'s {total:,} parameters; the largest is"
+        f" {PARTS[largest.part].lower()} with **{percent(largest.parameters, total)}**."
     )

@@ -163,8 +163,8 @@ def _compare(subject: Subject, rivals: Rivals, width: int, seed: int) -> None:
 
 def _row(subject: Subject, name: str, text: Continuation) -> dict[str, object]:
     return {
-        "found by": name,
-        "it wrote": _written(subject, text.tokens),
+        "method": name,
+        "text": _written(subject, text.tokens),
         "log-probability": text.total,
         "per token": text.per_token,
         "probability": text.probability,

@@ -127,7 +127,7 @@ def published(titles: Sequence[str], ways: Mapping[Family, np.ndarray], actual: 
             ],
             "hoverinfo": "text",
             "hovertext": [
-                f"{title}, {name}{'' if mine == name else ' (if it were)'}: {n:,.0f} bytes"
+                f"{title}, {name}{'' if mine == name else ' (hypothetical)'}: {n:,.0f} bytes"
                 for title, n, mine in zip(titles, sizes, actual, strict=True)
             ],
         }

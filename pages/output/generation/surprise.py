@@ -125,7 +125,7 @@ def surprise_bars(labels: Sequence[str], surprise: Surprise) -> go.Figure:
         shapes=[go.rule(y=surprise.guessing, line={"color": colour("quiet"), "dash": "dot", "width": 1.5})],
         annotations=[
             go.note(
-                f"guessing: ln V = {surprise.guessing:.2f}",
+                f"uniform guess: ln V = {surprise.guessing:.2f}",
                 1,
                 surprise.guessing,
                 xref="paper",

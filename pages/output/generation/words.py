@@ -31,27 +31,26 @@ TOKENS = Words(
     why=(
         "Generation is autoregressive: one choice after another, and none is taken back. One different token"
         " early on leads to a different text, because what was written is read as input. When the context is"
-        " full the beginning is dropped, and the model no longer knows how it began."
+        " full the beginning is dropped, and the model no longer knows how the text began."
     ),
     attempt=(
-        "Stop on an unlikely token, press a different one and continue: a branch begins, with the same random"
-        " numbers. Set the temperature to 0 and see it repeat itself, then 1.5. Let it stop after `⏎⏎`: one"
-        " paragraph, in a play one speech."
+        "Stop at an unlikely token, choose a different one and continue: this starts a branch with the same"
+        " random numbers. Set the temperature to 0 and see it repeat itself, then to 1.5. Let it stop after"
+        " `⏎⏎`: one paragraph, in a play one speech."
     ),
 )
 
 CACHE = Words(
     see=(
         "The same text, written twice. Without a cache every step recomputes the whole text, so the cells"
-        " fill a triangle. With it, each position's keys and values are computed once and cached; a step"
-        " computes one position and compares its query with all cached keys. The other two parts show the"
-        " cache's memory, and that cached values would never have changed."
+        " fill a triangle. With a cache, each position's keys and values are computed once and stored; a step"
+        " computes one position and compares its query with all cached keys. The other two parts show how"
+        " much memory the cache takes, and why cached values never change."
     ),
     why=(
-        "A token costs $O(T)$ instead of $O(T^2)$ in attention, a text of $T$ tokens $O(T^2)$ instead of"
-        " $O(T^3)$, and one position's matrices instead of $T$ positions'. The price is memory that grows"
-        " with every token: for long texts and many users the cache, not the weights, decides what fits on a"
-        " GPU."
+        "In attention a token costs $O(T)$ instead of $O(T^2)$, and a text of $T$ tokens $O(T^2)$ instead of"
+        " $O(T^3)$; the matrices act on one position instead of $T$. The price is memory that grows with"
+        " every token: for long texts and many users the cache, not the weights, decides what fits on a GPU."
     ),
     attempt=(
         "Play it. Then write 128 tokens, so that the context fills up: the cache is emptied and half of it"
@@ -62,20 +61,20 @@ CACHE = Words(
 
 BEAM = Words(
     see=(
-        "Every branch in the beam is extended by every token; of all these candidates the best few by their"
-        " sum of log-probabilities are kept. One column per step, the best sum on top; the number on an edge"
-        " is the token's log-probability; grey and dotted: pruned (the best four). The winner is the branch"
-        " with the best $\\sum \\ln p \\,/\\, length^{\\alpha}$."
+        "Every branch in the beam is extended by every token; of all these candidates, the few with the"
+        " highest sum of log-probabilities are kept. One column per step, the best sum on top; the number on"
+        " an edge is the token's log-probability; grey and dotted: pruned (the best four). The winner is the"
+        " branch with the best $\\sum \\ln p \\,/\\, length^{\\alpha}$."
     ),
     why=(
         "The most likely token at each step need not lead to the most likely text. Keeping several branches"
-        " finds more probable ones, at that many times the cost. This helps in translation; open-ended text"
-        " becomes dull and repetitive."
+        " often finds a more probable one, at a cost that grows with their number. This helps in translation;"
+        " open-ended text becomes dull and repetitive."
     ),
     attempt=(
-        "Set the width to 1: that is greedy decoding, as long as no branch may end. Then depth 24, and widen"
-        " it: where does the winner leave the greedy path? Then let branches end at a space and move the"
-        " length penalty: at 0 short words win."
+        "Set the width to 1: that is greedy decoding, as long as no branch may end. Then set depth 24 and a"
+        " larger width: where does the winner leave the greedy path? Then let branches end at a space and"
+        " change the length penalty: at 0 short words win."
     ),
 )
 
@@ -93,9 +92,9 @@ def tokens(subject: Subject) -> Words:
             " whose turn it is."
         ),
         attempt=(
-            "Stop on an unlikely token, press a different one and continue: a branch begins, with the same"
-            " random numbers. Ask it something as a conversation, and the same without: then it continues"
-            " your question. Set the temperature to 0 and see it repeat itself, then 1.5."
+            "Stop at an unlikely token, choose a different one and continue: this starts a branch with the"
+            " same random numbers. Ask it something as a conversation, then without: now it continues your"
+            " question. Set the temperature to 0 and see it repeat itself, then to 1.5."
         ),
     )
 
@@ -132,7 +131,7 @@ def surprised(surprise: Surprise, vocab: int) -> str:
 
 def least_expected(surprise: Surprise, worst: str, least: str) -> str:
     """Says how often it took the likeliest, and where it was surprised most."""
-    picked = f" {surprise.picks} of them you picked." if surprise.picks else ""
+    picked = f" You picked {surprise.picks} of them." if surprise.picks else ""
     return (
         f"It took its most likely token at {surprise.likeliest:.0%} of the positions; the least expected was"
         f" “{worst}”, token {surprise.worst + 1}, with p = {least}.{picked}"
@@ -153,7 +152,7 @@ def cached(totals: Totals, last: CacheStep) -> str:
 def allowed(with_mask: CacheStability, without_mask: CacheStability) -> str:
     """Says how far one more token moves what is kept, with the mask and without."""
     masked = (
-        "Under the causal mask a token attends only to what came before it, so caching is exact: one more"
+        "Under the causal mask a token attends only to itself and earlier ones, so caching is exact: one more"
         f" token changes earlier keys and values by **{with_mask.most:.2g}**, at most rounding."
     )
     if without_mask.layers == 1:
@@ -182,7 +181,7 @@ ARITHMETIC_HINT = (
     "Generation is memory-bound: for each token the model reads all its weights once, so weights with fewer"
     " bits are faster. Quantisation rounds them; the effect is measured on your text."
 )
-READING_BOTH = "Reading the text in both"
+READING_BOTH = "Reading the text at both precisions"
 
 
 def turn(turn: Conversation, text: str) -> str:
@@ -211,7 +210,7 @@ def rounded(rounding: Rounding) -> str:
     """
     return (
         f":material/info: With weights in {ARITHMETICS[rounding.arithmetic]} the logits of your text are off"
-        f" by **{rounding.largest:.2f}** at most, on a spread of {rounding.spread:.1f}; its loss is"
+        f" by at most **{rounding.largest:.2f}**, with a spread of {rounding.spread:.1f}; its loss is"
         f" **{rounding.loss:.3f}** nats per token instead of {rounding.exact:.3f}, and the most likely token"
         f" stays the same at {rounding.alike:.0%} of the positions."
     )
@@ -229,11 +228,11 @@ def chance(log_p: float) -> str:
     """Returns a probability that may be tiny: in percent, and where that would be 0, as one in so many.
 
     >>> chance(math.log(0.0147)), chance(math.log(1 / 320_000_000)), chance(-900.0)
-    ('1.47%', '1 in 3.2 × 10⁸', '1 in more than can be written')
+    ('1.47%', '1 in 3.2 × 10⁸', 'less than 1 in 10³⁰⁰')
     """
     both = odds(log_p)
     if math.isinf(both.draws):
-        return "1 in more than can be written"
+        return "less than 1 in 10³⁰⁰"
     if both.p > 0.0005:
         return f"{both.p:.2%}"
     return f"1 in {both.draws:,.0f}" if both.p > 1e-7 else f"1 in {scientific(both.draws)}"
@@ -293,19 +292,19 @@ def identical(totals: Totals, filled: int, whole: int, formula: int, prompt: int
     close = "" if same else " Two tokens were so close that rounding decided."
     return (
         f"{'✓' if same else '✗'} **{totals.same} of {steps} tokens are identical.** The logits they were"
-        f" drawn from differ by at most {scientific(totals.difference)}: the same sums, rounded in another"
-        f" order.{close}\n\n{agree} After the prompt of {prompt} tokens the formula gives {formula:,} bytes,"
-        f" and the filled part of the cache's tensor has {filled:,}. The tensor is larger, {whole:,} bytes in"
-        " all, and doubles when it is full."
+        f" drawn from differ by at most {scientific(totals.difference)}: the same sums, added up in a"
+        f" different order.{close}\n\n{agree} After the prompt of {prompt} tokens the formula gives"
+        f" {formula:,} bytes, and the filled part of the cache's tensor has {filled:,}. The tensor is larger,"
+        f" {whole:,} bytes in all, and doubles when it is full."
     )
 
 
 def rates(speed: Speed) -> tuple[tuple[str, str], ...]:
     """Returns the names and values of the speeds of both ways, and their ratio."""
     return (
-        ("With, tokens/s", rate(speed.cached)),
+        ("With cache, tokens/s", rate(speed.cached)),
         ("Without, tokens/s", rate(speed.uncached)),
-        ("Times as fast", f"{speed.ratio:.1f}"),
+        ("Speed-up", f"{speed.ratio:.1f}"),
     )
 
 
@@ -332,7 +331,7 @@ def measured(speed: Speed, large: bool) -> str:
     return (
         f"Measured on this server: {blocks} of {speed.tokens} tokens each way, alternating, after a one-token"
         " prompt; medians. The server may be shared and busy: trust the ratio more than the speeds. By FLOPs"
-        f" it would be {speed.work:.1f} times; "
+        f" the speed-up would be {speed.work:.1f}; "
         + (less if speed.work > speed.ratio else "here the cache gains even more than that.")
     )
 

@@ -33,7 +33,7 @@ def nucleus(logits: np.ndarray) -> Guess | None:
         choices,
         right,
         f"{kept} of them hold {n['mass']:.1%}. Press “Nucleus 0.9” above the sliders and set temperature 1 to"
-        " see the rest go.",
+        " see the rest removed.",
     )
 
 
@@ -49,7 +49,9 @@ def colder(logits: np.ndarray, vocabulary: Sequence[str]) -> Guess | None:
         " the square.",
         "doubled": "The logits are divided by the temperature, not the probabilities; so the ratio"
         " is not doubled.",
-        "same": "The order stays, the ratio does not: the difference of their logits is divided as well.",
+        "same": (
+            "The order stays the same, the ratio does not: the difference of their logits is divided as well."
+        ),
     }
     choices, right = offered(
         truth, {name: Choice(f"{n[name]:.2f} times", said[name]) for name in ("same", "doubled", "squared")}

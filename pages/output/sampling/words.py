@@ -17,9 +17,9 @@ STAGES = Words(
     see=(
         "A row for each of the most likely tokens, a column for each stage. Bars are probabilities, $p_i ="
         " e^{l_i} / \\sum_j e^{l_j}$, over the tokens that are left. A hatched cell says which stage removed"
-        " the token. The order is Hugging Face's: penalty, temperature, top-k, top-p, min-p.\n\n"
-        "For a thousand draws: bars are the shares drawn, vertical marks the probabilities. Beside them,"
-        " their distance against the number of draws, both on log scales."
+        " the token. The order is Hugging Face's: penalty, temperature, top-k, top-p, min-p.\n\nFor a"
+        " thousand draws: bars are the shares drawn, vertical marks the probabilities. Beside them, the"
+        " distance between the two against the number of draws, on log scales."
     ),
     why=(
         "The model outputs a logit for every token, not a choice. The sampling settings decide whether text"
@@ -62,16 +62,16 @@ LIKELIHOOD = Words(
     ),
     why=(
         "By the chain rule, $p(x_1 \\dots x_T) = \\prod_t p(x_t \\mid x_{<t})$. The product is too small to"
-        " read, so we take the logarithm and the mean: the loss. In training the mean is over all tokens of a"
-        " mini-batch, and gradient descent lowers it. $e$ to the loss is the perplexity, the number of"
-        " equally likely choices that would be as hard (the effective branching factor)."
+        " be readable, so we take the logarithm and the mean: the loss. In training the mean is over all"
+        " tokens of a mini-batch, and gradient descent lowers it. $e$ to the loss is the perplexity, the"
+        " number of equally likely choices that would be as hard (the effective branching factor)."
     ),
     attempt=(
         "Write nonsense, then a line of Shakespeare. Swap two characters: the surprise is at the swap and"
         " just after it. “Measure it” has published perplexities."
     ),
     texts=(
-        "A lecture scores the first token, too, by putting a begin token in front: $p(x_1)$ then means $p(x_1"
+        "A lecture also scores the first token, by putting a begin token in front: $p(x_1)$ then means $p(x_1"
         " \\mid \\langle bos \\rangle)$. The character models here were trained without one."
     ),
 )
@@ -166,8 +166,8 @@ def drawn(tally: Tally, seed: int, token: str, likely: int) -> str:
     """Says how often the likeliest token came, and how far all shares strayed."""
     return (
         f"The error of the shares shrinks as $1/\\sqrt{{n}}$. In {tally.total:,} draws with seed {seed},"
-        f" “{token}” came up **{tally.counts[likely]} times** ({tally.expected[likely]:.0f} expected); all"
-        f" shares together are {tally.away:.1%} off."
+        f" “{token}” came up **{tally.counts[likely]} times** ({tally.expected[likely]:.0f} expected); the"
+        f" total variation distance is {tally.away:.1%}."
     )
 
 
@@ -186,9 +186,9 @@ def temperature(
             f" **{high:.0%}** at τ = {temperatures[-1]:g}. Choose a more uncertain position."
         )
     return (
-        "**Temperature τ divides the logits before the softmax.** Low sharpens the distribution: at τ ="
+        "**Temperature τ divides the logits before the softmax.** A low τ sharpens the distribution: at τ ="
         f" {temperatures[0]:g} the most likely token, “{token}”, has **{low:.0%}** ({first.choices:.1f}"
-        f" effective choices). High flattens it: at τ = {temperatures[-1]:g} it has **{high:.0%}**"
+        f" effective choices). A high τ flattens it: at τ = {temperatures[-1]:g} it has **{high:.0%}**"
         f" ({last.choices:.1f})."
     )
 

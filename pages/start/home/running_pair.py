@@ -36,7 +36,7 @@ def draw_running_pair(choice: Choice) -> None:
     steps = len(wrote.written)
     told, moved = st.columns([9, 3], gap="medium", vertical_alignment="center")
     with moved:
-        step = widgets.slide("Step of the writing", 1, steps, min(2, steps), "home_step") - 1
+        step = widgets.slide("Writing step", 1, steps, min(2, steps), "home_step") - 1
     with told:
         explain.answer(words.step(wrote, step))
     counted = ledger(pair.model.config.decoder, pair.model.config.encoder)

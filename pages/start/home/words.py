@@ -58,7 +58,7 @@ SAY = {
     ),
     "neuron": (
         "Neuron {neuron} of block {block}",
-        "Its activation at “{word}” is {value}, number {rank} of {d_ff} by size. The bars show the {count}"
+        "Its activation at “{word}” is {value}, rank {rank} of {d_ff} by size. The bars show the {count}"
         " largest.",
     ),
     "ffn_out": (
@@ -100,7 +100,7 @@ SAY = {
     "block": ("Block {block}", "Click to open it: its heads, its neurons, and what they add."),
     "opened": (
         "Block {block}, open",
-        "{heads} heads carry numbers from lane to lane, {d_ff} neurons work on each. “{word}” enters with"
+        "{heads} heads carry information from lane to lane, {d_ff} neurons work on each. “{word}” enters with"
         " size {before} and leaves with {after}.",
     ),
     "guess": (
@@ -187,7 +187,7 @@ def answer(
     """
     end = safe(read if len(read) <= 40 else f"…{read[-40:]}")
     where = "After" if causal else "In the last gap of" if gap else "At the end of"
-    text = f"{where} “{end}” it predicts **“{safe(word)}” with {chance:.0%}**"
+    text = f"{where} “{end}” it predicts **“{safe(word)}” with probability {chance:.0%}**"
     if settled == 0:
         return f"{text}, and so would the embedding alone."
     return f"{text}; before block {settled - 1} its top guess was “{safe(before)}”."
@@ -201,8 +201,8 @@ def vectors(tokens: int, width: int) -> str:
 LIVING = Words(
     see=(
         "Each token of the text is a lane. Its vector runs through the blocks as a strip; each stripe is the"
-        " mean of a few neighbouring numbers. In the open block, the heads carry numbers from lane to lane,"
-        " and the neurons work on each lane separately."
+        " mean of a few neighbouring numbers. In the open block, the heads carry information from lane to"
+        " lane, and the neurons work on each lane separately."
     ),
     why=(
         "That is the whole model: a vector for each token, and blocks that add to it. On the right is a"
@@ -222,7 +222,7 @@ FILLING = Words(
     ),
     why=(
         "A model that fills gaps reads the text on both sides, which makes it good at analysing a finished"
-        " text. It was not trained to continue one: after the next token there is no text to read yet."
+        " text. It was not trained to continue one: beyond the end there is no text to read yet."
     ),
     attempt=(
         "Replace any character of the text with an underscore. Delete characters around the gap and see how"

@@ -65,8 +65,8 @@ def step(wrote: WrittenTarget, at: int) -> str:
     text = (" " if of_words(wrote) else "").join(wrote.source[:-1])
     return (
         f"It reads “{safe(text)}” and writes “**{safe(wrote.text)}**”. Step {at + 1} of {len(wrote.written)}"
-        f" writes **“{safe(shown(wrote.written[at]))}”**{over}, with **{sure:.0%}**, and attends most to"
-        f" “{safe(shown(wrote.source[place]))}”: {weight:.0%} of all heads' weight."
+        f" writes **“{safe(shown(wrote.written[at]))}”**{over}, with probability **{sure:.0%}**, and attends"
+        f" most to “{safe(shown(wrote.source[place]))}”: {weight:.0%} of all heads' weight."
     )
 
 
@@ -98,7 +98,7 @@ RUNNING = Words(
         " cross-attention is the only path between them."
     ),
     attempt=(
-        "Move the step and see what the decoder attends to. Type a source of your own at the top right. Click"
-        " a part to open the page about it."
+        "Change the step and see what the decoder attends to. Type a source of your own at the top right."
+        " Click a part to open the page about it."
     ),
 )

@@ -256,7 +256,7 @@ def _uploaded(profile: Profile) -> tuple[str, str]:
             return (
                 "",
                 (
-                    f"{safe(file.name)} is not UTF-8 text (byte {error.start:,} does not fit): save it as"
+                    f"{safe(file.name)} is not UTF-8 text (byte {error.start:,} is not valid): save it as"
                     " UTF-8 plain text and upload it again."
                 ),
             )
@@ -264,7 +264,7 @@ def _uploaded(profile: Profile) -> tuple[str, str]:
             return (
                 "",
                 (
-                    f"{safe(file.name)} is not text: it holds zero bytes, as pictures, archives and office"
+                    f"{safe(file.name)} is not text: it contains zero bytes, as pictures, archives and office"
                     " documents do. Save it as plain text."
                 ),
             )

@@ -55,7 +55,7 @@ def scores(looks: Looks, formations: Sequence[HeadFormation], best: HeadValue, e
     )
     traces += [
         _loss(steps, first, "new characters", "quiet"),
-        _loss(steps, second, "the same characters again", "validation"),
+        _loss(steps, second, "the same, repeated", "validation"),
     ]
     apart = first[-1] - second[-1] > APART
     layout = base_layout(
@@ -75,7 +75,7 @@ def scores(looks: Looks, formations: Sequence[HeadFormation], best: HeadValue, e
         annotations=[
             *(_named(one, looks, row) for one, row in zip(formations, _rows(formations, end), strict=True)),
             _beside(steps, first, "new characters", "quiet", "bottom", end),
-            _beside(steps, second, "again", "validation", "bottom" if apart else "top", end),
+            _beside(steps, second, "repeated", "validation", "bottom" if apart else "top", end),
         ],
     )
     return go.Figure({"data": traces, "layout": layout})
@@ -180,7 +180,7 @@ def patterns(heads: Mapping[Kind, tuple[str, np.ndarray]], labels: Sequence[str]
                 "showscale": False,
                 "xaxis": f"x{mark}",
                 "yaxis": f"y{mark}",
-                **named_cells([f"{name} looks" for name in names], names, " at "),
+                **named_cells([f"{name} attends" for name in names], names, " to "),
                 "hovertemplate": "%{hovertext}<br>weight %{z:.2f}<extra></extra>",
             }
         )
@@ -210,11 +210,11 @@ def patterns(heads: Mapping[Kind, tuple[str, np.ndarray]], labels: Sequence[str]
 
 
 def _panel(mark: str, domain: list[float]) -> dict[str, Any]:
-    """The axes of one panel: square cells, nothing written but what looks."""
+    """The axes of one panel: square cells, no labels but the name of the rows."""
     axis = {"showticklabels": False, "showgrid": False, "zeroline": False, "ticks": ""}
     across = {"anchor": f"y{mark}", "constrain": "domain", **axis}
     down = {
-        "title": {"text": "looks", "font": {"size": 12}},
+        "title": {"text": "query", "font": {"size": 12}},
         "anchor": f"x{mark}",
         "domain": domain,
         "autorange": "reversed",

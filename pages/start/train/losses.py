@@ -216,8 +216,8 @@ def measured_on(look: Evaluation, spec: RunSpec) -> str:
     paired = paired_of(spec.corpus)
     tokens = f"about {spec.train.eval_tokens:,} {'symbol' if paired else token_word(spec.train.tokenizer)}s"
     return (
-        f"A quick look at {tokens} of the validation split, the same each time. The whole split is read at"
-        " the end; it may be easier or harder."
+        f"A quick estimate from {tokens} of the validation split, the same each time. The whole split is read"
+        " at the end; it may be easier or harder."
     )
 
 

@@ -79,7 +79,7 @@ def _reached(metrics: dict[str, Any]) -> str:
     if not plausible:
         return ""
     quick = isinstance(last, dict) and last.get("complete") is False
-    return f", validation loss {loss:.3f}" + (" (from a quick look)" if quick else "")
+    return f", validation loss {loss:.3f}" + (" (a quick estimate)" if quick else "")
 
 
 def _cut_into(tokenizer: Tokenizer) -> str:

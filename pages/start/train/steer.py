@@ -34,7 +34,7 @@ def buttons(view: RunView, other: RunView | None, mine: bool) -> None:
         going = mine and view.status == "running"
         _button("pause", "Pause", "pause", going, act_on_all, manager.pause, both, owner)
     else:
-        more = "Continues from the last snapshot for as many steps as More steps (under Options) says."
+        more = "Continues from the last snapshot for the number of steps set in More steps (under Options)."
         help = more if room(view) else full(view)
         _button("extend", "Continue", "fast_forward", mine and further(view) > 0, _extend, view, help=help)
     if view.active or len(both) > 1:
@@ -65,7 +65,7 @@ def _button(
 
 def _restart(view: RunView, mine: bool) -> None:
     possible = mine and view.status not in ("queued", "starting")
-    help = "A new run with the same settings and the same first weights."
+    help = "A new run with the same settings and the same initial weights."
     manager, owner = session.manager(), session.owner()
     _button("restart", "Restart", "restart_alt", possible, act, manager.restart, view.id, owner, help=help)
 
@@ -130,8 +130,8 @@ def options(view: RunView, mine: bool) -> DeltaGenerator:
             args=(run, prompt_key),
             persist_state="session",
             help=(
-                "What the next samples continue, or answer; ⏎ is a line break. Characters that the text does"
-                " not have are left out."
+                "What the next samples continue, or answer; ⏎ is a line break. Characters that the training"
+                " text lacks are left out."
             ),
         )
         # Streamlit's own: what is typed is a command to the running training, no value to keep in the link.

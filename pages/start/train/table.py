@@ -28,10 +28,10 @@ COLUMNS = {
     "bits / character": st.column_config.NumberColumn(
         help="The same loss in bits per character: comparable between tokenizers.", format="%.3f"
     ),
-    "best quick look": st.column_config.NumberColumn(
+    "best quick estimate": st.column_config.NumberColumn(
         help=(
             "The lowest loss during training, on a part of the validation split, the same each time. That"
-            " part may be easier or harder than the whole: compare it with other quick looks only."
+            " part may be easier or harder than the whole: compare it only with other quick estimates."
         ),
         format="%.3f",
     ),
@@ -122,7 +122,7 @@ def table(views: list[RunView]) -> pd.DataFrame:
                 ),
                 "best validation loss": best.validation_loss if best else None,
                 "bits / character": best.validation_bits if best else None,
-                "best quick look": quick.validation_loss if quick else None,
+                "best quick estimate": quick.validation_loss if quick else None,
                 "steps": f"{view.step:,} of {view.total_steps:,}",
                 "time": duration_exact(view.seconds),
                 "state": view.status,

@@ -87,8 +87,8 @@ def verdict(comparison: Comparison, leaks: bool, noun: str) -> str:
     """Says what the difference of two runs means."""
     if leaks and comparison.difference < -CLEAR:
         return (
-            f"That is no success: without the mask it sees the {noun} that it should predict. When it writes,"
-            " it has nothing to copy."
+            f"That is not progress: without the mask it sees the {noun} that it should predict. When it"
+            " writes, it has nothing to copy."
         )
     if leaks:
         return f"Without the mask it could copy the next {noun}, but it has not learned to yet."
@@ -128,7 +128,7 @@ def likelihood(mean: MeanLoss, noun: str) -> str:
         f"By the chain rule, a text's probability is the product over its {noun}s, each given those before: "
         r"$p(x) = \prod_t p(x_t \mid x_{<t})$, so $\;-\tfrac{1}{T}\ln p(x) = -\tfrac{1}{T}\sum_t \ln"
         r" p(x_t \mid x_{<t})$ is the loss."
-        f"\n\nHere the loss is {mean.nats:.3f}. So, on (geometric) average, the {noun} that came had"
+        f"\n\nHere the loss is {mean.nats:.3f}. So, on (geometric) average, the {noun} that came next had"
         f" probability $e^{{-{mean.nats:.3f}}}$ = **{mean.mean_probability:.3f}**. The perplexity is"
         f" $e^{{{mean.nats:.3f}}}$ = **{perplexity(mean.nats):,.2f}**, and {mean.tokens:,} such {noun}s in"
         f" a row have probability $10^{{{mean.power_of_ten:,.0f}}}$."

@@ -17,9 +17,9 @@ READS = "**What it reads**: some windows repeat their beginning (│)"
 def before(share: float, guess: float, steps: int) -> str:
     """Returns the sentence before the first run."""
     return (
-        f"**{share:.0%}** of the windows repeat their own beginning. Before training, a character that comes"
-        f" again costs as much as a new one: {guess:.2f} nats. Press **Train** and see when that changes"
-        f" within {steps:,} steps."
+        f"**{share:.0%}** of the windows repeat their own beginning. Before training, a repeated character"
+        f" costs as much as a new one: {guess:.2f} nats. Press **Train** and see when that changes within"
+        f" {steps:,} steps."
     )
 
 
@@ -35,7 +35,7 @@ def before_another(grown: HeadGrowth, share: float, steps: int) -> str:
     """Returns the sentence before the first run, beside one that is stored."""
     return (
         f"{order(grown)}. Random characters then cost {grown.first_loss:.2f} nats, and"
-        f" **{grown.second_loss:.2f}** when they come again. **{share:.0%}** of your windows repeat their"
+        f" **{grown.second_loss:.2f}** when they are repeated. **{share:.0%}** of your windows repeat their"
         f" beginning: press **Train** and see whether a head learns to copy within {steps:,} steps."
     )
 
@@ -53,7 +53,8 @@ def none_yet(grown: HeadGrowth) -> str:
     return (
         f"At step **{grown.step:,}** no head copies yet. The best, head {_name(grown.head)}, gives"
         f" **{grown.head.value:.2f}** of its weight to the position after the first occurrence.{reads} Random"
-        f" characters cost {grown.first_loss:.2f} nats, and **{grown.second_loss:.2f}** when they come again."
+        f" characters cost {grown.first_loss:.2f} nats, and **{grown.second_loss:.2f}** when they are"
+        " repeated."
     )
 
 
@@ -62,7 +63,7 @@ def copies(grown: HeadGrowth) -> str:
     return (
         f"{order(grown)}, with **{grown.head.value:.2f}** of its weight; at step {grown.since:,},"
         f" {grown.seconds:.0f} s of training earlier, it was {grown.before:.2f}. Random characters cost"
-        f" {grown.first_loss:.2f} nats, and **{grown.second_loss:.2f}** when they come again."
+        f" {grown.first_loss:.2f} nats, and **{grown.second_loss:.2f}** when they are repeated."
     )
 
 

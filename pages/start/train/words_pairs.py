@@ -10,7 +10,7 @@ RIGHT, WRONG, OPEN = "✓ right", "✗ wrong", "? not known"  # signs and words,
 SPEAKERS = "Who speaks?"
 SPEAKERS_RULE = "Reads one to eight lines of Shakespeare and says which of eight characters speaks them."
 READS = "**What it learns from: source → target**"
-SETTLE = "Settings that learn it"
+SETTLE = "Settings that work"
 SETTLE_HELP = (
     "Fills the controls with a small model and settings that learn this in about half a minute on two cores."
 )
@@ -24,8 +24,8 @@ BY_HAND = (
     "By the chain rule, a target's probability is the product over its symbols, each given the source $s$ and"
     " the correct symbols before it:"
     r" $p(y \mid s) = \prod_t p(y_t \mid y_{<t}, s)$. The loss is the mean of $-\ln p(y_t \mid y_{<t}, s)$"
-    " over all symbols and ends. Writing alone is harder: the model then reads its own output, and one wrong"
-    " symbol spoils the whole target."
+    " over all symbols and ends. Writing by itself is harder: the model then reads its own output, and one"
+    " wrong symbol spoils the whole target."
 )
 LABELS_BY_HAND = (
     r"The loss is the mean of $-\ln p(\text{speaker} \mid \text{text})$ over the texts; a text counts as"
@@ -35,7 +35,7 @@ LABELS_BY_HAND = (
 
 
 def question(title: str, labels: bool) -> str:
-    return title if labels else f"{title}: when can it do it alone?"
+    return title if labels else f"{title}: when can it write targets by itself?"
 
 
 def described(train: int, held_out: int, vocabulary: int, labels: bool) -> str:
@@ -51,7 +51,7 @@ def before(chance: float, noun: str, outcomes: int, steps: int) -> str:
     """Returns the sentence before the first run."""
     return (
         f"Untrained, it guesses among **{outcomes:,}** {noun}s: a loss of {chance:.2f} nats. Press **Train**:"
-        f" can it do it alone after {steps:,} steps?"
+        f" how many will it get right after {steps:,} steps?"
     )
 
 

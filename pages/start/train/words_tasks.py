@@ -70,7 +70,7 @@ def after(task: Task, look: Evaluation, floor: float) -> str:
     if look.task is None or not math.isfinite(look.validation_loss):
         return f"At step **{look.step:,}** its loss is NaN: training diverged."
     solved = (
-        f"names the likeliest next character at **{look.task.validation:.0%}** of the positions"
+        f"predicts the most likely next character at **{look.task.validation:.0%}** of the positions"
         if task.stream
         else f"solves **{look.task.validation:.0%}** of the held-out problems"
         f" ({look.task.train:.0%} of those it trained on)"

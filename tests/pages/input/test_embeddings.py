@@ -133,7 +133,7 @@ def test_the_map_is_that_of_the_model(manager, drawn, classic):
     assert f"{found.hits(token, best[:6], met, 2)} are among the 6 nearest dots" in told
     kept, random = found.share(2), random_shares(len(met), every.shape[1])
     assert f"keeps {kept:.1%} of the variance; {1 - kept:.1%} is not in it" in told
-    assert f"Random numbers of this shape would keep {random[:2].sum():.1%} in their first 2" in told
+    assert f"A random matrix of this shape would keep {random[:2].sum():.1%} in their first 2" in told
     bars, dotted = drawn["embed_shares"].traces
     assert np.allclose(bars["y"], found.principal.shares[:10], atol=1e-5)
     assert np.allclose(dotted["y"], random[:10], atol=1e-5)

@@ -235,7 +235,7 @@ def test_gradients_tell_of_the_weights(drawn: dict[str, Drawn]) -> None:
         assert list(line["y"]) == pytest.approx(STAGE[name]["norms"][: len(line["y"])])
         assert len(line["y"]) > 5
     assert f"**{STAGE['both']['growth']:,.0f} times**" in answer and STAGE["both"]["growth"] > 1e5
-    assert f"{STAGE['mended']['growth']:.1f} times" in answer and STAGE["mended"]["growth"] < 5
+    assert f"the ratio is {STAGE['mended']['growth']:.1f}." in answer and STAGE["mended"]["growth"] < 5
 
 
 def test_the_pattern_shows_the_mask(drawn: dict[str, Drawn]) -> None:
@@ -255,7 +255,7 @@ def test_chapters_say_the_last_loss(name: str, stage: str, digits: int) -> None:
     assert f"**{LAST[stage]['loss']:.{digits}f}**" in answer
     if name == "told":
         there = next(look for look in STAGE["mask"]["looks"] if look["step"] == LAST["told"]["step"])
-        assert f"as with only the mask bug ({there['loss']:.3f})" in answer
+        assert f"as it does with the mask bug alone ({there['loss']:.3f})" in answer
 
 
 def test_what_was_examined_was_found_and_the_healthy_model_passes() -> None:
@@ -347,5 +347,5 @@ def test_the_answer_says_how_the_cost_varies_between_seeds() -> None:
 
 def test_the_answer_quotes_both_and_their_share_of_words() -> None:
     answer = words_bugs.answer(Both(side(2.1, "thou art", 0.62), side(0.05, "a*b\nc", 0.0)))
-    assert "It writes “a\\*b c…” (**0%** in real words)" in answer
+    assert "It writes “a\\*b c…” (**0%** real words)" in answer
     assert "the healthy twin “thou art…” (**62%**)" in answer

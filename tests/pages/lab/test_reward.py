@@ -55,7 +55,7 @@ def test_the_stored_runs_are_drawn_with_their_median(
     np.testing.assert_allclose(lines[3]["y"], np.median(first, 0), atol=1e-6)
     assert f"**{np.median(first, 0)[-1]:.0%}**" in unescaped(page) and "median of 3 seeds" in unescaped(page)
     (bar,) = drawn["reward_group"].traces
-    np.testing.assert_allclose(bar["x"], runs[0].looks[-1].group.advantages, atol=1e-6)
+    np.testing.assert_allclose(bar["x"], runs[0].looks[0].group.advantages, atol=1e-6)
     named = {trace["name"] for trace in drawn["reward_by_step"].traces}
     assert (LINES["reward"][0] in named) == (rewarded != "right")
 

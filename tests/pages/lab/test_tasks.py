@@ -189,8 +189,8 @@ def test_repeat_follows_another_rule_than_induction(manager: StageManager) -> No
     answer = said(opened("heads", task="repeat", measure="true"))
     found = checkpoints.load(ROOT / "checkpoints" / "tasks" / "repeat")
     counted = out_of_turn(found.model, found.tokenizer, TASKS["repeat"].alphabet)
-    assert f"least recently used character in **{counted.longest:.0%}**" in answer and counted.longest > 0.6
-    assert f"followed last time in **{counted.after:.0%}**" in answer and counted.after < 0.1
+    assert f"least recently used character **{counted.longest:.0%}**" in answer and counted.longest > 0.6
+    assert f"followed last time **{counted.after:.0%}**" in answer and counted.after < 0.1
     assert "least recently used" not in said(opened("heads", task="copy", measure="true"))
 
 

@@ -40,9 +40,9 @@ def test_it_opens_on_gpt2_and_says_where_the_parameters_are(drawn):
     said = sentences(page)
     assert "**124,439,808 parameters**: 85,054,464 in the 12 blocks (68.3%), 39,385,344 before" in said
     assert "**66.6% of the blocks' parameters" in said
-    assert "Embedding, positions and output are 31.7% of the whole" in said
+    assert "Embedding, positions and output make up 31.7% of the model" in said
     assert "Tying saves: 38,597,376" in said and "117M in the paper" in said
-    assert "23.7% of the model without tying" in said  # 38,597,376 of 163,037,184
+    assert "That is 23.7% of the untied model" in said  # 38,597,376 of 163,037,184
     assert "Twice the context: +786,432" in said and "One key head for all (MQA): −12,993,024" in said
     assert "then takes 1,536 numbers in the KV cache, now 18,432." in said
     assert "A key head for each query head (MHA): ±0" in said and "That is this model." in said
@@ -119,13 +119,15 @@ def test_two_models_and_their_differences(drawn):
 def test_the_crossover_and_six_n(drawn):
     page = opened(view="flops", model="gpt2")
     said = sentences(page)
-    assert "**T = 6,703** on, beyond its context of 1,024" in said
+    assert "above **T = 6,703**, beyond its context of 1,024" in said
     assert "28,348,416 parameters **whatever T is**" in said
-    assert "6 N, the rule of thumb: 747 MFLOP" in said and "87% of what was counted" in said
+    assert "6 N, the rule of thumb: 747 MFLOP" in said and "87% of the count" in said
     flops = ledger(ALL["gpt2"].model).flops(1024)
     matrices = 12 * 12 * 768**2 + 50257 * 768
-    assert f"the {matrices:,} that meet a token in a product: {2 * matrices / flops.forward:.0%}." in said
-    assert f"{flop(1024 * flops.forward)} forward, {flop(3 * 1024 * flops.forward)} to be trained" in said
+    assert f"the {matrices:,} that multiply a token: {2 * matrices / flops.forward:.0%}." in said
+    assert (
+        f"{flop(1024 * flops.forward)} for a forward pass, {flop(3 * 1024 * flops.forward)} to train" in said
+    )
     assert f"misses these {flops.scores / flops.forward:.1%} here" in said
     assert f"Of these, scores and sums: {flops.scores / flops.forward:.1%}" in said
     lines = {trace.get("name"): trace for trace in drawn["parameters_flops"].traces}
@@ -135,28 +137,30 @@ def test_the_crossover_and_six_n(drawn):
     (meeting,) = (trace for trace in drawn["parameters_flops"].traces if trace["mode"] == "markers")
     assert meeting["x"] == [6703] and meeting["y"] == [ledger(ALL["gpt2"].model).flops(6703).scores]
     page.select_slider(key="parameters_length").set_value(16).run()
-    assert "100% of what was counted" in sentences(page)
+    assert "100% of the count" in sentences(page)
     scores = 2 * 2 * 16 * 12 * 768
     assert (
-        f"In a text of 16 tokens each one costs **{(2 * matrices + scores) / 1e6:.0f} MFLOP** forward,"
+        f"In a text of 16 tokens, each token costs **{(2 * matrices + scores) / 1e6:.0f} MFLOP** in the forward pass,"
         f" {scores / (2 * matrices + scores):.1%} of that for scores and sums; from **6,703 tokens** it"
     ) in sentences(page)
     products = page.dataframe[0].value
-    assert products["FLOP for a token"].sum() == ledger(ALL["gpt2"].model).flops(16).forward
+    assert products["FLOP per token"].sum() == ledger(ALL["gpt2"].model).flops(16).forward
 
 
 def test_what_acts_once_a_text_is_counted_once():
     said = sentences(opened(view="flops", model="bert-base", length="512"))
-    assert "W_pool acts once a text, on its first token alone: 1,179,648 FLOP more" in said  # 2 * 768 * 768
+    assert (
+        "W_pool acts once per text, on its first token only: it adds 1,179,648 FLOP" in said
+    )  # 2 * 768 * 768
     whole = 512 * ledger(ALL["bert-base"].model).flops(512).forward + 2 * 768**2
-    assert f"{flop(whole)} forward, {flop(3 * whole)} to be trained" in said
-    assert "acts once a text" not in sentences(opened(view="flops", model="gpt2"))
+    assert f"{flop(whole)} for a forward pass, {flop(3 * whole)} to train" in said
+    assert "acts once per text" not in sentences(opened(view="flops", model="gpt2"))
 
 
 def test_what_grows_with_the_text_is_written_as_it_is_counted():
     for name, formula in (
         ("gpt2", "$2\\cdot 2\\cdot T\\cdot H\\cdot d_{head}\\cdot L$ = 37,748,736"),
-        ("t5-base", "three times (the encoder's"),
+        ("t5-base", "three times (encoder, decoder"),
     ):
         said = sentences(opened(view="flops", model=name))
         assert formula in said
@@ -172,18 +176,18 @@ def test_memory_of_llama_and_what_it_fits_into(drawn):
     said = sentences(page)
     assert "**KV cache at T = 4,096: 2 GB**" in said and "2 · 32 · 32 · 128 · 4,096 · 1 · 2" in said
     weights = 6_738_415_616
-    assert "**phone, 8 GB**: runs in int4; to be trained it would need" in said
-    assert "**laptop, 16 GB; card, 24 GB**: runs in bfloat16" in said
-    assert "**card, 80 GB**: runs in float32; to be trained" in said
+    assert "**phone, 8 GB**: runs in int4; training would need" in said
+    assert "**laptop, 16 GB; GPU, 24 GB**: runs in bfloat16" in said
+    assert "**GPU, 80 GB**: runs in float32; training would" in said
     per_token = 2 * 32 * 32 * 128 * 2
     assert f"takes {gigabytes(per_token)} in bfloat16, so at **{2 * weights / per_token:,.0f} tok" in said
-    assert f"as large as the weights, {gigabytes(2 * weights)}. Grouped keys (GQA) divide it." in said
+    assert f"as large as the weights, {gigabytes(2 * weights)}. Grouped keys (GQA) reduce it." in said
     cache = drawn["parameters_cache"]
     lines = {trace["name"]: trace for trace in cache.traces}
     at = lines["KV cache"]["x"].index(4096)
     assert lines["KV cache"]["y"][at] == 2 and lines["one key head (MQA)"]["y"][at] == 2 / 32
     assert lines["weights + KV cache"]["y"][at] == pytest.approx(2 + 2 * weights / 2**30)
-    assert "a key head each (MHA)" not in lines  # it is what this model has
+    assert "one key head each (MHA)" not in lines  # it is what this model has
     memory = plain("llama2-7b").ledger.memory("bfloat16", 1, 4096)
     bars = {trace["name"]: trace["x"] for trace in drawn["parameters_memory"].traces}
     assert bars["weights"] == pytest.approx([2 * weights / 2**30] * 2)
@@ -200,7 +204,7 @@ def test_memory_of_llama_and_what_it_fits_into(drawn):
     needed = (2 * weights + 128 * 2**30) / 2**30
     assert "To write 64 texts of 4,096 tokens in bfloat16, LLaMA" in said and f"**{needed:.3g} GB**" in said
     trained = sum(trace["x"][1] for trace in drawn["parameters_memory"].traces)
-    assert f"Training on as much takes **{trained / 1024:.3g} TB**." in said
+    assert f"Training on the same amount takes **{trained / 1024:.3g} TB**." in said
     assert "its weights fit in float32, but not with this KV cache" in sentences(page)
     for dtype in ("float32", "int4"):
         page.button_group(key="parameters_dtype").set_value(dtype).run()
@@ -210,14 +214,14 @@ def test_memory_of_llama_and_what_it_fits_into(drawn):
 def test_heads_sizes_and_budgets_stand_in_a_fold():
     page = opened(view="flops")
     said = sentences(page)
-    assert "**No: 16 heads cost 94.4 MFLOP for a token, 1 head 94.4 MFLOP.**" in said
-    assert "50,304 rows would, for 36,096 parameters more" in said
+    assert "**No: 16 heads cost 94.4 MFLOP per token, 1 head 94.4 MFLOP.**" in said
+    assert "50,304 rows would, at the cost of 36,096 parameters" in said
     assert "**2.49B tokens**" in said  # 20 for each of 124,439,808
     heads, sizes, laws = (table.value for table in page.table)
     assert list(heads.index) == ["1", "2", "4", "8", "16"] and len(set(heads.iloc[:, 1])) == 1
-    assert sizes.iloc[0].tolist() == ["50,257", "1", "no: 50,304 would do"]
+    assert sizes.iloc[0].tolist() == ["50,257", "1", "no; 50,304 would be"]
     assert laws.loc["Hoffmann et al. 2022"].tolist() == ["× 3.2", "× 3.2"]
-    assert "suits." in sentences(opened(view="flops", model="pythia-70m"))
+    assert " fits." in sentences(opened(view="flops", model="pythia-70m"))
 
 
 def test_by_hand_is_four_products_and_what_they_leave_out():
@@ -226,7 +230,7 @@ def test_by_hand_is_four_products_and_what_they_leave_out():
     total = products + (2 * 32 + 1) * 4_096
     said = sentences(opened(model="llama2-7b"))
     assert f"products give **{products:,}** of the {total:,} parameters of LLaMA" in said.replace("\\", "")
-    assert f", or {products / total:.1%}; biases" in said
+    assert f", or {products / total:.1%}; the rest are biases" in said
 
 
 @pytest.mark.parametrize("name", ["gpt2", "t5-base", "bert-base", "modern"])

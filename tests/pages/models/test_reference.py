@@ -70,7 +70,7 @@ def test_every_mistake_is_pointed_at_or_said_to_do_nothing(family, drawn):
         page = opened(reference_family=family, reference_mistake=mistake)
         idle = MISTAKES[mistake].idle(dice.roll(family, 0).model.config)
         if idle is not None:
-            assert "The mistake can do no harm here" in said(page) and idle in said(page)
+            assert "The mistake has no effect here" in said(page) and idle in said(page)
             assert not drawn["reference_two"].layout["annotations"][1:]
         else:
             where = f"at `{MISTAKES[mistake].shows_at}`"
@@ -88,7 +88,7 @@ def test_seven_rows_are_the_whole_model():
     assert sum(counts) == 124_439_808
     assert table.loc["Self-attention", "output"] == "(1,024, 768)"
     assert table.loc["Output head", "output"] == "(1,024, 50,257)"
-    assert table.loc["Positions", "role"] == "inject order" and table.loc["Positions", "today"] == "RoPE"
+    assert table.loc["Positions", "role"] == "encode order" and table.loc["Positions", "today"] == "RoPE"
     for name in quick.ONE_STACK:
         page.selectbox(key="reference_sizes").set_value(name).run()
         assert not page.exception and len(page.table[0].value) == 7, name
@@ -97,7 +97,9 @@ def test_seven_rows_are_the_whole_model():
 @pytest.mark.parametrize("model, title", [("classic", "GPT-2"), ("modern", "LLaMA")])
 def test_shipped_models_have_a_family(model, title):
     page = opened("export", model=f"shakespeare-{model}")
-    assert f"**is a {title}**" in said(page) and "Every property and every tensor has its place" in said(page)
+    assert f"**is a {title}**" in said(page) and "Every property and every tensor has a counterpart" in said(
+        page
+    )
     assert "`tokenizer.json`" in said(page) and {"GPT-2": "3.3 MB", "LLaMA": "3.2 MB"}[title] in said(page)
     facts = json.loads(next(code.value for code in page.code if code.value.startswith("{")))
     assert facts["model_type"] == {"GPT-2": "gpt2", "LLaMA": "llama"}[title]
@@ -124,9 +126,9 @@ def test_the_answer_of_before_says_the_steps_and_what_is_left(drawn):
         influence = influence_of(layer, 16).influence
         assert table[name] == pytest.approx(influence) and lines[name]["y"] == pytest.approx(influence)
         assert list(lines[name]["x"]) == list(range(1, 16))
-    assert "needs **16 sequential steps**" in told and "attention needs **1**" in told
-    assert f"passes on {number(float(table['RNN'][-1]))} of a neighbour's influence" in told
-    assert f"at a ratio of {float(table['attention'][-1]):.1f}." in told
+    assert "needs **16 sequential steps**" in told and "last in **1 step**" in told
+    assert f"passes on {number(float(table['RNN'][-1]))}." in told
+    assert f"with {float(table['attention'][-1]):.1f} of a neighbour's influence" in told
     both, d = 16, 64
     for count in (2 * both * d * d, 8 * both * d * d, 4 * both * d * d + 2 * both * both * d):
         assert f"{count:,}" in told

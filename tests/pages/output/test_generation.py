@@ -294,7 +294,7 @@ def test_the_page_writes_the_first_tokens_and_says_what_they_cost(drawn):
     first = sum(logs[i].argmax().item() == token for i, token in enumerate(ids[-BATCH:]))
     worst = max(range(BATCH), key=lambda i: nats[i])
     assert f"its most likely token at {first / BATCH:.0%} of the positions; the least expected was “" in said
-    assert f"”, token {worst + 1}, with p = {math.exp(-nats[worst]):.2%}" in said and "you picked" not in said
+    assert f"”, token {worst + 1}, with p = {math.exp(-nats[worst]):.2%}" in said and "You picked" not in said
     figure = drawn["generation_surprise"]
     assert figure.traces[0]["y"] == pytest.approx(nats, abs=1e-4)
     means = [sum(nats[: i + 1]) / (i + 1) for i in range(BATCH)]
@@ -372,8 +372,8 @@ def test_a_wider_beam_is_more_probable_and_the_seed_moves_the_sample(drawn):
         assert shown["log-probability"] == pytest.approx(total, abs=1e-3) and shown["tokens"] == 16
         assert shown["per token"] == pytest.approx(total / 16, abs=1e-4)
         assert shown["probability"] == pytest.approx(math.exp(total), rel=1e-2)
-        assert shown["it wrote"] == show_token(kept.tokenizer.decode(list(text.tokens)))
-    assert list(found["found by"]) == ["beam, width 8", "greedy (width 1)", "a sample, temperature 1, seed 0"]
+        assert shown["text"] == show_token(kept.tokenizer.decode(list(text.tokens)))
+    assert list(found["method"]) == ["beam, width 8", "greedy (width 1)", "a sample, temperature 1, seed 0"]
     better, rarer = (math.exp(texts[0].total - other.total) for other in texts[1:])
     assert f"**The beam's text is {better:,.1f} times as probable as the greedy one**: at some step" in said
     assert f"is {rarer:,.0f} times less probable than the winner" in said
@@ -382,9 +382,9 @@ def test_a_wider_beam_is_more_probable_and_the_seed_moves_the_sample(drawn):
     assert table["score"] == [node.score for node in beam.nodes]
     assert table["kept"] == [str(node.in_beam) for node in beam.nodes]
     assert table["log_probability"] == [node.log_probability for node in beam.nodes]
-    drew = found["it wrote"][2]
+    drew = found["text"][2]
     page.number_input(key="beam_seed").set_value(3).run()
-    assert not page.exception and entries(page)["it wrote"][2] != drew
+    assert not page.exception and entries(page)["text"][2] != drew
 
 
 @pytest.mark.parametrize(
@@ -404,8 +404,8 @@ def test_every_stop_and_penalty(stop: str, penalty: str, said: str):
     assert list(found["tokens"]) == [len(t.tokens) for t in (three.winner, three.greedy, three.sample)]
     assert found["log-probability"].tolist() == [t.total for t in (three.winner, three.greedy, three.sample)]
     if penalty == "0" and stop == "space":  # at penalty 0 a finished short word beats what goes on
-        assert found["it wrote"][0].endswith("␣")
-    assert found["it wrote"][1][:-1].count({"space": "␣", "line": "⏎", "full stop": "."}[stop]) == 0
+        assert found["text"][0].endswith("␣")
+    assert found["text"][1][:-1].count({"space": "␣", "line": "⏎", "full stop": "."}[stop]) == 0
 
 
 def test_a_long_text_says_what_is_dropped():
@@ -437,7 +437,7 @@ def test_both_write_the_same_and_the_bytes_agree(drawn):
     assert "and the filled part of the cache's tensor has 69,632" in words
     assert f"is larger, {4 * 2 * 4 * 32 * 64 * 4:,} bytes in all" in words  # of 64 positions
     assert "one position is computed instead of 28" in words and "was full" not in words
-    assert [m.label for m in page.metric] == ["With, tokens/s", "Without, tokens/s", "Times as fast"]
+    assert [m.label for m in page.metric] == ["With cache, tokens/s", "Without, tokens/s", "Speed-up"]
     model = models._shipped("shakespeare-classic").model
     ids = models._shipped("shakespeare-classic").tokenizer.encode("KING RICHARD II:\n")
     pairs = compare(model, ids, 12, SampleConfig(temperature=0.0))
@@ -571,6 +571,6 @@ def test_the_speed_is_measured_once_for_a_model_until_asked_again(monkeypatch: p
     assert len(asked) == 1
     assert page.metric[1].value == "249"
     assert "2 blocks of 7 tokens" in sentences(page)
-    assert "9.0 times" in sentences(page)
+    assert "speed-up would be 9.0" in sentences(page)
     page.button(key="kv_again").click().run()
     assert len(asked) == 2 and page.metric[1].value == "248"

@@ -308,7 +308,7 @@ def test_an_encoder_is_asked_at_its_last_gap():
     assert live["picture"]["asked"] == lanes - (len(text) - text.rindex("_"))
     assert live["panel"]["says"] == "token here" and "at this position" in live["say"]["bar"][0]
     said = " ".join(one.value for one in app.markdown)
-    assert "In the last gap of “" in said and "**“e” with " in said
+    assert "In the last gap of “" in said and "**“e” with probability " in said
     encoder = component(opened(model="encoder-blanks", text="To be"), "glassformer_livemap")
     assert encoder["picture"]["asked"] == 4
     decoder = component(opened(model="shakespeare-classic", text="To be"), "glassformer_livemap")
@@ -334,7 +334,7 @@ def test_the_answer_is_the_models_own(model: str, text: str) -> None:
     best = int(shares.argmax())
     shown = sent(app)["picture"]["words"]
     said = answer(app)
-    assert f"**“{words.safe(shown[str(best)])}” with {shares[best]:.0%}**" in said
+    assert f"**“{words.safe(shown[str(best)])}” with probability {shares[best]:.0%}**" in said
     guesses = logit_lens(found.model, recording).guess[:, -1].tolist()
     settled = len(guesses) - 1
     while settled and guesses[settled - 1] == best:

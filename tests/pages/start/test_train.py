@@ -232,14 +232,18 @@ def test_quick_looks_and_the_whole_split_are_told_apart(manager):
     changed(page, manager, history=log.view())
     row = page.dataframe[0].value.iloc[0]
     assert (row["best validation loss"], row["bits / character"]) == (2.1, pytest.approx(2.1 / math.log(2)))
-    assert row["best quick look"] == 1.7, "which is of another kind, though it is lower"
-    assert "A quick look at about" in sentences(page)
+    assert row["best quick estimate"] == 1.7, "which is of another kind, though it is lower"
+    assert "A quick estimate from about" in sentences(page)
     log.add(Evaluation(50, 1.9, 1.8, 1.0, True, 2.7, 2.6))
     changed(page, manager, history=log.view(), status="finished")
     row = page.dataframe[0].value.iloc[0]
-    assert (row["best validation loss"], row["bits / character"], row["best quick look"]) == (1.8, 2.6, 1.7)
+    assert (row["best validation loss"], row["bits / character"], row["best quick estimate"]) == (
+        1.8,
+        2.6,
+        1.7,
+    )
     assert "Measured on the whole validation split" in sentences(page)
-    assert "A quick look" not in sentences(page)
+    assert "A quick estimate" not in sentences(page)
     assert [m.value for m in page.metric][:1] == ["1.800"]
 
 
@@ -381,7 +385,7 @@ def test_both_curves_and_both_texts_are_shown_and_the_mask_is_explained(manager,
     names = [trace.get("name") for trace in drawn["loss_chart"].traces]
     assert "fast 1.90" in names and "no causal mask 0.50" in names
     said = sentences(page)
-    assert "After **20** steps" in said and "That is no success" in said, "compared where both were looked at"
+    assert "After **20** steps" in said and "That is not progress" in said, "compared where both were looked at"
     assert ("watch", "run-1") in manager.asked
     clicked(page, "pause_button")
     assert ("pause", "run-0") in manager.asked and ("pause", "run-1") in manager.asked

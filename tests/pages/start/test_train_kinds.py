@@ -111,10 +111,10 @@ def test_every_heads_score_is_drawn_and_named_where_it_passed_a_half(manager, dr
     assert lines["head 1.3 copies"] == pytest.approx([one[3] for one in HEADS])
     assert lines["head 0.2 attends one back"] == pytest.approx([one[4] for one in HEADS])
     assert lines["new characters"] == pytest.approx([one[5] for one in HEADS])
-    assert lines["the same characters again"] == pytest.approx([one[6] for one in HEADS])
+    assert lines["the same, repeated"] == pytest.approx([one[6] for one in HEADS])
     named = [(note["text"], note["x"], note["y"]) for note in figure.layout["annotations"]]
     assert named[:2] == [("0.2", 20, 0.55), ("1.3", 40, 0.74)]
-    assert [text for text, *_ in named[2:]] == ["new characters 4.63", "again 0.85"]
+    assert [text for text, *_ in named[2:]] == ["new characters 4.63", "repeated 0.85"]
 
 
 def test_of_a_pair_the_heads_are_those_of_the_run_that_is_chosen(manager: StageManager, drawn: Any) -> None:
@@ -217,7 +217,7 @@ def test_a_task_is_chosen_described_and_started_with_its_settings(manager: Stage
     page = opened(data="pairs", pairs="pairs-dates")
     said = sentences(page)
     text = pair_text("dates")
-    assert page.header[0].value == "Dates: when can it do it alone?"
+    assert page.header[0].value == "Dates: when can it write targets by itself?"
     assert (
         f"**20,000** pairs to learn from and **1,000** others, held out; **{text.vocab_size:,}** symbols"
         in said

@@ -43,12 +43,12 @@ def head_heatmap(values: np.ndarray, name: str, *, top: float | None = None) -> 
         texttemplate=("%{z:.0%}" if top == 1 else "%{z:.2g}") if wide <= MOST_WITH_TEXT else "",
         textfont={"size": 13},
         hovertemplate=(
-            f"layer %{{{'x' if across else 'y'}}}, head %{{{'y' if across else 'x'}}}<br>{name}"
+            f"block %{{{'x' if across else 'y'}}}, head %{{{'y' if across else 'x'}}}<br>{name}"
             " %{z:.4f}<extra></extra>"
         ),
         colorbar=go.scale(name),
     )
-    down, right = ("head", "layer") if across else ("layer", "head")
+    down, right = ("head", "block") if across else ("block", "head")
     return go.figure(
         [heat],
         margin={"l": 52, "r": 8, "t": 8, "b": 44},

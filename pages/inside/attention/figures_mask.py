@@ -49,7 +49,7 @@ def single_pattern(weights: np.ndarray, labels: Sequence[str], masked: bool) -> 
     above = {"x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom", "yshift": margin["t"] - 24}
     notes = [axes.note(f"<b>this head {name}</b>", **above) | {"font": {"size": 14}}]
     if masked and len(labels) > 2:
-        notes.append(axes.note("masked:<br>comes later", x=0.97, y=0.93, xanchor="right", yanchor="top"))
+        notes.append(axes.note("masked:<br>future tokens", x=0.97, y=0.93, xanchor="right", yanchor="top"))
     return go.figure(
         [heat],
         margin=margin | {"b": BELOW},
@@ -95,7 +95,7 @@ def learning_curves(both: Both, at: int) -> go.Figure:
     return go.figure(
         traces,
         margin={"l": 50, "r": 20, "t": 30, "b": 44},
-        xaxis=go.axis("step of the training"),
+        xaxis=go.axis("training step"),
         yaxis={"title": {"text": "loss (nats)"}, "rangemode": "tozero"},
     )
 
@@ -115,7 +115,7 @@ def losses_by_place(unmasked: UnmaskedReading, labels: Sequence[str]) -> go.Figu
         )
         for (name, shade), values in zip(SHADES, (unmasked.loss_with, unmasked.loss_without), strict=True)
     ]
-    axis = token_axis(labels, "the token that is predicted", 12, tickangle=-90 if crowded(labels, 900) else 0)
+    axis = token_axis(labels, "predicted token", 12, tickangle=-90 if crowded(labels, 900) else 0)
     return go.figure(
         traces,
         margin={"l": 56, "r": 8, "t": 28, "b": 90},

@@ -118,7 +118,7 @@ def query_bars(query: SampleQuery, divided: bool) -> go.Figure:
         cliponaxis=False,
         hovertemplate="key %{x}<br>score %{customdata:.2f}<br>weight %{y:.4f}<extra></extra>",
     )
-    title = f"divided by √d_k = {query.spread:.3g}" if divided else "not divided: softmax(q·k)"
+    title = f"divided by √d_k = {query.spread:.3g}" if divided else "unscaled: softmax(q·k)"
     return go.figure(
         [bars],
         margin={"l": 56, "r": 8, "t": 34, "b": 44},

@@ -12,18 +12,21 @@ from ui.model_bar import Subject
 WIDTH = {
     "sharper": Choice(
         "One key takes even more",
-        "A score is a sum of d_k products, and more terms make it spread further; fewer make it spread less.",
+        "A score is a sum of d_k products: more terms spread it further, fewer spread it less.",
     ),
     "flatter": Choice(
         "The weights become more even",
-        "More terms do not average a score out: it is a sum and not a mean, so its spread follows √d_k.",
+        "More terms do not average out: a score is a sum, not a mean, so its spread grows like √d_k.",
     ),
     "same": Choice(
         "They stay the same",
-        "Each entry keeps its variance of 1, but the score adds up d_k of them, so its own spread moves.",
+        "Each entry keeps its variance of 1, but the score adds up d_k of them, so its own spread changes.",
     ),
 }
-HOLDS = "A score is a sum of d_k products, so its spread follows √d_k, and the softmax with it."
+HOLDS = (
+    "A score is a sum of d_k products, so its spread grows like √d_k, and with it the sharpness of the"
+    " softmax."
+)
 UNMASKED = {
     "nothing": Choice(
         "It falls to almost nothing: it sees the answer",
@@ -32,7 +35,10 @@ UNMASKED = {
     ),
     "same": Choice(
         "It stays about the same",
-        "Weights stay, but each query's softmax now shares its weight with later keys: other vectors arrive.",
+        (
+            "The weights stay, but each query now shares its attention with later keys, so different vectors"
+            " arrive."
+        ),
     ),
     "higher": Choice(
         "It rises",
@@ -47,15 +53,15 @@ UNMASKED_HOLDS = {
 PARTS = {
     "mask": Choice(
         "The mask",
-        "Without its mask every query meets keys it never saw in training; but another part matters more.",
+        "Without the mask every query meets keys it never saw in training, but another part matters more.",
     ),
     "scale": Choice(
         "The scale 1/√d_k",
-        "Without its scale every softmax is sharper than it was in training; but another part matters more.",
+        "Without the scale every softmax is sharper than it was in training, but another part matters more.",
     ),
     "position": Choice(
         "The positions",
-        "Without positions only the mask conveys order; here another part matters more.",
+        "Without positions only the mask conveys order, but here another part matters more.",
     ),
 }
 
@@ -69,8 +75,8 @@ def width(query: SampleQuery, seed: int) -> Guess:
         f"d_k goes from {query.width} to {other}. What happens to the unscaled weights (left)?",
         choices,
         right,
-        f"Not divided, the best key goes from {n['before']:.0%} to {n['after']:.0%}; divided, from"
-        f" {n['divided_before']:.0%} to {n['divided_after']:.0%}. d_k is {other} now: look at the bars.",
+        f"Unscaled, the best key goes from {n['before']:.0%} to {n['after']:.0%}; scaled, from"
+        f" {n['divided_before']:.0%} to {n['divided_after']:.0%}. d_k is now {other}: look at the bars.",
         {"attention_dk": other},
     )
 
@@ -98,16 +104,19 @@ def parts(subject: Subject) -> Guess | None:
     truth = attention.dearest_part(subject.model, subject.recording())
     if truth is None:
         return None
-    names = {"mask": "mask", "scale": "scale", "position": "positions"}
+    names = {"mask": "the mask", "scale": "the scale", "position": "positions"}
     choices, right = offered(truth, PARTS, "On this text it matters most.")
     n = truth.numbers
     losses = ", ".join(f"{n[part]:.2f} without {names[part]}" for part in truth.offered)
     keys = {"mask": "attention_mask", "scale": "attention_scaled", "position": "attention_position"}
     on = {key: part != truth.right for part, key in keys.items()}
     return Guess(
-        "All heads on, one switch off. Which one raises the loss on this text most?",
+        "All heads are on and one switch is off. Which switch raises the loss on this text most?",
         choices,
         right,
-        f"Loss {n['whole']:.2f} nats with all; {losses}. That switch is off now, and every head is on.",
+        (
+            f"The loss is {n['whole']:.2f} nats with everything on; {losses}. That switch is now off, and"
+            " every head is on."
+        ),
         {"attention_off": []} | on,
     )

@@ -27,7 +27,7 @@ from ui.model_bar import Subject
 NAMES: dict[Habit, str] = {
     "previous": "previous token",
     "word_start": "start of the word",
-    "breaks": "blanks and punctuation",
+    "breaks": "spaces and punctuation",
     "same": "same token earlier",
     "itself": "the token itself",
     "induction": "induction",
@@ -41,7 +41,7 @@ NAMES: dict[Habit, str] = {
 SHORT: dict[Habit, str] = {  # below a small picture
     "previous": "previous",
     "word_start": "word start",
-    "breaks": "blanks",
+    "breaks": "spaces",
     "same": "same token",
     "itself": "itself",
     "duplicate": "duplicate",
@@ -141,10 +141,10 @@ def hints(numbers: HeadNumbers) -> list[str]:
 
 def _does(own: tuple[Habit, float] | None) -> str:
     if own is None:
-        return "no one habit stands out"
+        return "no single pattern stands out"
     habit, value = own
     if habit == "broad":
-        return f"broad, {value:.0%} of the largest entropy"
+        return f"broad, {value:.0%} of the maximum entropy"
     elsewhere = " on random text" if habit in ("induction", "duplicate") else ""
     return f"{NAMES[habit]}, {value:.0%}{elsewhere}"
 
@@ -153,7 +153,7 @@ def names(numbers: HeadNumbers, by: Habit | None) -> list[str]:
     """Returns the line below each head: what it does, or the habit that all are sorted by."""
     if by is not None:
         return [SHORT.get(by, NAMES[by])] * numbers.entropy.size
-    return ["several" if own is None else SHORT.get(own[0], NAMES[own[0]]) for own in habit_of_each(numbers)]
+    return ["mixed" if own is None else SHORT.get(own[0], NAMES[own[0]]) for own in habit_of_each(numbers)]
 
 
 def scores(numbers: HeadNumbers, by: Habit | None) -> list[str]:

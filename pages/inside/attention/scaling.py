@@ -39,7 +39,7 @@ def draw_scaling() -> None:
     figure, controls = st.columns([3, 1], gap="medium")
     with controls:
         _round()
-        width = widgets.slide_over("d_k, the width of a head", WIDTHS, 64, WIDTH)
+        width = widgets.slide_over("Head width d_k", WIDTHS, 64, WIDTH)
         seed = widgets.whole("Seed", 0, 9999, 0, "attention_seed", hint=words.SEED_HINT)
         st.caption(words.SCALING_SETTING)
     query = sample_query(width, seed)
@@ -152,7 +152,7 @@ def _numbers(plain: ScoreScaling, chosen: ScoreScaling, width: int, exponent: fl
             chosen.entropy,
             f"at most ln {KEYS} = {expected.entropy:.3f}",
         ),
-        "size of the gradient, ‖∂p/∂s‖": (plain.jacobian, chosen.jacobian, "0 would let nothing through"),
+        "norm of the gradient, ‖∂p/∂s‖": (plain.jacobian, chosen.jacobian, "0 lets nothing through"),
         "mean slope, |∂pᵢ/∂sⱼ|": (
             plain.slope,
             chosen.slope,
@@ -161,7 +161,7 @@ def _numbers(plain: ScoreScaling, chosen: ScoreScaling, width: int, exponent: fl
     }
     columns = {"no scaling": [f"{a[0]:.4g}" for a, _, _ in rows.values()]}
     columns[_words(exponent)] = [f"{b[0]:.4g}" for _, b, _ in rows.values()]
-    columns["to hold it against"] = [c for _, _, c in rows.values()]
+    columns["for comparison"] = [c for _, _, c in rows.values()]
     st.markdown(f"**Measured at $d_k$ = {width}**")
     st.table(pd.DataFrame(columns, index=pd.Index(list(rows), name="")))
 
@@ -175,7 +175,7 @@ def _worked(seed: int) -> None:
             formula = f"measured on a million pairs; in theory $\\sqrt{{{width}}} = {root:.2f}$"
             explain.worked(f"Spread at d_k = {width}", f"{found[width]:.2f}", formula)
     with columns[2]:
-        zeros = widgets.whole("Zeros beside it", 1, 100_000, 99, "attention_zeros")
+        zeros = widgets.whole("Number of zeros", 1, 100_000, 99, "attention_zeros")
         among = among_zeros(SCORE, zeros, 128)
         explain.worked(
             f"A score of {SCORE} among {zeros} zeros",

@@ -48,11 +48,11 @@ def head_grid(
     pixels, size, triangle = _pixels(subject.key, subject.ids, patterns)
     layer, head = chosen
     alt = (
-        f"The patterns of {layers} layers with {heads} heads each, as small pictures: queries go down, keys"
-        " to the right, dark is much weight."
+        f"The patterns of {layers} blocks with {heads} heads each, as small pictures: queries run down, keys"
+        " across; darker means more weight."
     )
     if order is not None:
-        alt = f"The patterns of {len(order)} heads, sorted, as small pictures: queries go down, keys right."
+        alt = f"The patterns of {len(order)} heads, sorted, as small pictures: queries run down, keys across."
     data = {
         "layers": layers,
         "heads": heads,
@@ -89,12 +89,12 @@ def arcs(subject: Subject, patterns: np.ndarray, layer: int, head: int) -> None:
         "head": head,
         "colours": [colours[name] for name in HEAD_COLOURS],
         "alt": (
-            f"Block {layer}: lines from the tokens that look, left, to the tokens that are looked at, right;"
-            " the stronger a line, the more weight."
+            f"Block {layer}: lines from the tokens that attend, on the left, to those they attend to, on the"
+            " right; the stronger the line, the larger the weight."
         ),
         "hint": (
-            "Left: the token that attends. Right: what it attends to. Point at a token, or walk with the"
-            " arrow keys. Weights below 0.02 are drawn for the token in hand only."
+            "Left: the token that attends. Right: what it attends to. Point at a token, or use the arrow"
+            " keys. Weights below 0.02 are drawn only for the token you point at."
         ),
     }
     mounted("arcs")(key="attention_arcs", data=data)

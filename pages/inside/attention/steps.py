@@ -54,8 +54,8 @@ def draw_steps(subject: Subject) -> None:
 
 def _more(recording: Recording, stages: Stages, layer: int, head: int, query: int) -> None:
     st.caption(
-        "Computed again from the recorded `q_rot`, `k_rot` and `v`: the pattern differs from the recorded one"
-        f" by at most {scientific(single_head.gap(stages, recording, layer, head), 0)}."
+        "Recomputed from the recorded `q_rot`, `k_rot` and `v`: the pattern differs from the recorded one by"
+        f" at most {scientific(single_head.gap(stages, recording, layer, head), 0)}."
     )
     _written(recording, stages, query, layer)
 
@@ -161,8 +161,8 @@ def _table(subject: Subject, stages: Stages, query: int) -> pd.DataFrame:
 def _written(recording: Recording, stages: Stages, query: int, layer: int) -> None:
     lengths = single_head.lengths(recording, stages, layer, query)
     explain.takeaway(
-        f"At this token the head writes a vector of length {lengths.head:.3f}; all heads of block {layer}"
-        f" together write one of length {lengths.together:.3f}. The stream before has length"
+        f"At this token the head writes a vector of norm {lengths.head:.3f}; all heads of block {layer}"
+        f" together write one of norm {lengths.together:.3f}. The stream before has norm"
         f" {lengths.before:.3f}."
     )
 

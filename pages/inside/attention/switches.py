@@ -114,26 +114,26 @@ def _controls(subject: Subject, place: int) -> Switches:
         names,
         OFF,
         kind="list",
-        placeholder="none: all heads work",
+        placeholder="none: all heads are on",
     )
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         st.button("All", key="attention_off_all", on_click=_put, args=(names,), help=words.ALL_HINT)
         layers = list(range(config.n_layers))
         if len(layers) > widgets.FEW:
-            layers = [widgets.index("A block", config.n_layers, "attention_off_layer")]
+            layers = [widgets.index("Block", config.n_layers, "attention_off_layer")]
         for i in layers:
             hint = f"Ablates only the heads of block {i}."
             mine = _of_layer(i, names)
             st.button(f"Block {i}", key=f"attention_off_{i}", on_click=_put, args=(mine,), help=hint)
-        st.button("None", key="attention_off_none", on_click=_put, args=([],), help="All heads work again.")
+        st.button("None", key="attention_off_none", on_click=_put, args=([],), help=words.NONE_HINT)
     if off == _of_layer(0, names) and mask and scale and position:
         st.caption(words.FIRST)
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        how = widgets.select("Off means", list(HOW), "attention_how", kind="list", width=150)
-        order = widgets.select("Tokens before", list(ORDERS), "attention_order", kind="list", width=150)
+        how = widgets.select("Replace with", list(HOW), "attention_how", kind="list", width=150)
+        order = widgets.select("Earlier tokens", list(ORDERS), "attention_order", kind="list", width=150)
         seed = 0
         if order == "shuffled":
-            seed = widgets.whole("Shuffle", 0, 9999, 0, "attention_shuffle", width=110)
+            seed = widgets.whole("Seed", 0, 9999, 0, "attention_shuffle", width=110)
     bounds = (config.n_layers, config.n_heads)
     chosen = [widgets.indexes_of(name, bounds, ".") for name in off]
     return Switches(
@@ -180,7 +180,8 @@ def _summary(subject: Subject, found: Comparison, read: Consequence, switches: S
                 "Loss on this text, nats per token", f"{found.loss_after:.3f}", delta, delta_color="inverse"
             )
             st.caption(
-                f"{found.loss_before:.3f} before" + (f"; from position {found.start}" if found.start else "")
+                f"{found.loss_before:.3f} before"
+                + (f", from position {found.start} onwards" if found.start else "")
             )
     with columns[1]:
         st.metric(f"KL at {safe(subject.labels[place])} (position {place})", f"{read.kl:.3f} nats")
@@ -192,8 +193,8 @@ def _summary(subject: Subject, found: Comparison, read: Consequence, switches: S
         st.caption(":material/info: Nothing is ablated, so nothing has changed yet.")
     if not switches.mask:
         st.caption(
-            ":material/info: Without the mask, a token sees the very token it should predict; but it never"
-            " learned to use that, so the loss need not fall."
+            ":material/info: Without the mask, each position sees the very token it should predict, but the"
+            " model never learned to use it, so the loss need not fall."
         )
     if not subject.model.parts.mixer(subject.config).card.scored and not switches.scale:
         st.caption(
@@ -201,10 +202,13 @@ def _summary(subject: Subject, found: Comparison, read: Consequence, switches: S
             " scale."
         )
     elif not subject.config.score_scale and not switches.scale:
-        st.caption(":material/info: This model divides no scores, as T5 does: there is nothing to leave out.")
+        st.caption(
+            ":material/info: Like T5, this model does not scale its scores, so there is nothing to switch"
+            " off."
+        )
     if is_silent(subject.config, switches):
         rest = (
-            "but for the output bias $b_O$, which every token still gets"
+            "except the output bias $b_O$, which every token still gets"
             if writes_a_bias(subject.model)
             else "exactly as if there were no attention"
         )
@@ -217,19 +221,19 @@ def _how(subject: Subject) -> None:
     scores = formulas(subject.config, subject.model.parts)["scores"][1]
     st.markdown(f"""
 - **Mask**: `masked_scores` is replaced by `scores`, so the softmax runs over all keys.
-- **Scale**: `scores`, here {scores}, is replaced by q · kᵀ as it is. A position's bias on the scores stays
-  as it is.
+- **Scale**: `scores`, here {scores}, is replaced by the unscaled q · kᵀ. A position bias on the scores
+  stays.
 - **Position** ({subject.config.position}): {scheme.card.off}. {left_out}
-- **Heads**: `z` of the head is set to zero, or at every position to its mean over this text. Zero takes
-  away more: also what the head always writes, whatever the text. The mean is taken over the whole text, so it
-  carries a little of what comes later.
-- **Tokens before the chosen one** change places; the chosen one and all after it stay. Only positions
-  from there on are compared.
+- **Heads**: the head's `z` is set to zero, or at every position to its mean over this text. Zero removes
+  more, including what the head writes whatever the text. The mean is taken over the whole text, so it
+  carries a little information from later tokens.
+- **Earlier tokens**, those before the chosen one, are reordered; the chosen one and everything after it
+  stay in place. Only positions from there onwards are compared.
 """)
 
 
 def _each(subject: Subject, how: Ablation) -> None:
-    hint = "Switches each head off alone."
+    hint = "Ablates each head on its own."
     if not widgets.switch("Every head, one at a time", False, "attention_each", hint=hint):
         return
     key, measure = (
@@ -251,7 +255,7 @@ def _each(subject: Subject, how: Ablation) -> None:
         name="each-head-off",
     )
     explain.takeaway(
-        f"Head {found.layer}.{found.head} alone matters most on this text: without it the prediction moves by"
-        f" {found.most:.3f} nats on average. The least missed moves it by {found.least:.4f}. Heads can stand"
-        " in for each other, so these numbers do not add up."
+        f"Ablated on its own, head {found.layer}.{found.head} matters most on this text: without it the"
+        f" prediction moves by {found.most:.3f} nats on average. The least important head moves it by"
+        f" {found.least:.4f}. Heads can stand in for each other, so these numbers do not add up."
     )

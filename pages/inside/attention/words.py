@@ -22,8 +22,8 @@ from ui.text.numbers import minus
 
 HEADS_QUESTION = "Who attends to whom?"
 STRONG_HINT = (
-    f"Only heads that give one pattern {STRONG:.0%} of their weight, and twice a uniform share; no broad or"
-    " local heads, none on its own word or on the first token."
+    f"Only heads with at least {STRONG:.0%} of their weight on one pattern, and twice the uniform share."
+    " Broad and local heads, and those on their own word or on the first token, are left out."
 )
 DOING: dict[Habit, tuple[str, str]] = {  # "Of 16 heads, 1 reads ..., 7 read ..."
     "previous": ("attends to the previous token", "attend to the previous token"),
@@ -31,10 +31,10 @@ DOING: dict[Habit, tuple[str, str]] = {  # "Of 16 heads, 1 reads ..., 7 read ...
     "breaks": ("attends to spaces and punctuation", "attend to spaces and punctuation"),
     "same": ("attends to earlier copies of the token", "attend to earlier copies of the token"),
     "itself": ("attends to the token itself", "attend to the token itself"),
-    "induction": ("does induction", "do induction"),
-    "duplicate": ("finds duplicates", "find duplicates"),
-    "name_mover": ("moves names", "move names"),
-    "own_word": ("stays within its own word", "stay within their own word"),
+    "induction": ("performs induction", "perform induction"),
+    "duplicate": ("attends to duplicate tokens", "attend to duplicate tokens"),
+    "name_mover": ("copies names", "copy names"),
+    "own_word": ("attends within its own word", "attend within their own word"),
     "broad": ("attends broadly", "attend broadly"),
     "near": ("attends locally", "attend locally"),
     "first": ("attends to the first token", "attend to the first token"),
@@ -45,11 +45,13 @@ DOES: dict[Habit, str] = {  # "Head 2 of layer 1 ..."
     "breaks": "gives **{value}** of its weight to spaces and punctuation",
     "same": "gives **{value}** of its weight to earlier copies of the token",
     "itself": "gives **{value}** of its weight to the token itself",
-    "induction": "gives **{value}** of its weight to what followed the same token before, on random text",
-    "duplicate": "gives **{value}** of its weight to the same token before, on random text",
-    "name_mover": "copies with **{value}** of its last token's weight",
+    "induction": (
+        "gives **{value}** of its weight to what followed the token's last occurrence, on random text"
+    ),
+    "duplicate": "gives **{value}** of its weight to earlier copies of the token, on random text",
+    "name_mover": "spends **{value}** of the last token's weight on tokens that it copies",
     "own_word": "gives **{value}** of its weight to the word it is in",
-    "broad": "attends broadly, with **{value}** of the largest possible entropy",
+    "broad": "attends broadly, with **{value}** of the maximum entropy",
     "near": f"gives **{{value}}** of its weight to tokens at most {NEAREST} positions away",
     "first": "gives **{value}** of its weight to the first token",
 }
@@ -70,12 +72,12 @@ def specialities(counts: Counts, head: tuple[int, int], habit_here: tuple[Habit,
 
 def _does(habit: tuple[Habit, float] | None) -> str:
     if habit is None:
-        return f"gives no single pattern **{STRONG:.0%}** of its weight"
+        return f"shows no clear pattern: none gets **{STRONG:.0%}** of its weight"
     return DOES[habit[0]].format(value=f"{habit[1]:.0%}")
 
 
 def none_strong(least: float) -> str:
-    return f"No head gives it {least:.0%}: all are shown."
+    return f"No head gives it {least:.0%} of its weight, so all are shown."
 
 
 def pattern_alt(layer: int, head: int) -> str:
@@ -91,27 +93,28 @@ def where_recorded(layer: int, head: int, tokens: int) -> str:
 
 SEVERAL_HEADS = (
     "**Eight heads are not eight times the work.** The width is *divided* among the heads: each compares"
-    " shorter keys, so the total below stays the same. What grows is the number of patterns."
+    " shorter vectors, so the total below stays the same. What grows is the number of patterns."
 )
 
 
 def cost_table(cuts: Sequence[Cut]) -> pd.DataFrame:
     """Returns one row for each number of heads."""
     rows = {
-        "width of a head": [f"{cut.d_head}" for cut in cuts],
-        f"FLOPs of attention for one token among {cuts[0].tokens}": [f"{cut.flops:,}" for cut in cuts],
+        "head width": [f"{cut.d_head}" for cut in cuts],
+        f"attention FLOPs per token, text of {cuts[0].tokens}": [f"{cut.flops:,}" for cut in cuts],
     }
     heads = [f"{cut.n_heads} {'head' if cut.n_heads == 1 else 'heads'}" for cut in cuts]
     return pd.DataFrame(rows, index=pd.Index(heads, name=""))
 
 
 PUBLISHED_HEADS = (
-    "More heads soon stop helping. Published for a translation model of one size, split differently (Vaswani"
-    " et al. 2017, Table 3, rows A; BLEU, higher is better): 1 head 24.9, 4 heads 25.5, 8 heads 25.8, 16"
-    " heads 25.8, 32 heads 25.4.\n\n"
-    "Clark et al. 2019 (“What does BERT look at?”) found the same kinds of heads in BERT: heads on the token"
-    " before or after, on punctuation, on the separator token as a sink, broad ones, and a few that follow"
-    " syntax: from a noun to its article, from a direct object to its verb, from a mention to an earlier one."
+    "More heads soon stop helping. Published results for a translation model of fixed size, split into"
+    " different numbers of heads (Vaswani et al. 2017, Table 3, rows A; BLEU, higher is better): 1 head 24.9,"
+    " 4 heads 25.5, 8 heads 25.8, 16 heads 25.8, 32 heads 25.4.\n\n"
+    "Clark et al. 2019 (“What does BERT look"
+    " at?”) found similar heads in BERT. Some attend to the token before or after, some to punctuation, some"
+    " to the separator token (a sink), some broadly; a few follow syntax, from a noun to its determiner, from"
+    " a direct object to its verb, or from a mention to its antecedent."
 )
 
 
@@ -139,18 +142,19 @@ def heads(subject: Subject) -> Words:
     return Words(
         see=(
             "One row for each token that attends (query), one column for each token it attends to (key). Each"
-            f" row of weights sums to 1{reach} Hover over a small picture to enlarge it; click to keep it."
+            f" row of weights sums to 1{reach} Hover over a small picture to enlarge it; click to select it."
         ),
         why=(
-            "The pattern says *from where* information moves. What is moved is decided by `v` and $W_O$, in"
-            " “Step by step”. So the key that finds a token and the value it delivers can differ: in “the cat"
-            " sat on the ___” the verb may match as a verb, and pass on what one sits on."
+            "The pattern says *where* information comes from; `v` and $W_O$, in “Step by step”, decide *what*"
+            " is moved. So the key that finds a token and the value it delivers can differ: in “the cat sat"
+            " on the ___” the verb may match because it is a verb, and deliver what people sit on."
         ),
         attempt=(
             "Look for a line just below the diagonal (the previous token) and for columns (spaces, or the"
-            " first token). With a run of yours, drag the step back: at first all heads attend uniformly. A"
-            f" pattern counts if it has at least {STRONG:.0%} of the weight and twice a uniform share; “own"
-            " word” only where clearly less falls outside the word than distance alone would explain."
+            " first token). With a run of your own, drag the step back: at first every head attends"
+            f" uniformly. A pattern counts if it gets at least {STRONG:.0%} of the weight and twice the"
+            " uniform share; “own word” counts only if clearly less weight falls outside the word than"
+            " distance alone would explain."
         ),
     )
 
@@ -172,14 +176,14 @@ def step_by_step(labels: Sequence[str], w: WrittenOut, query: int, key: int) -> 
 
 
 STEPS = Words(
-    see="One stage of one head for the whole text, then every number of the chosen row.",
+    see="One stage of one head, for the whole text; under *By hand*, every number of the chosen row.",
     why=(
-        "Attention is only multiplication, addition and one exponential. All that a head has learned is in"
-        " its four matrices."
+        "Attention is nothing but matrix products and a softmax. Everything a head has learned is in its four"
+        " matrices."
     ),
     attempt=(
-        "Go from “÷ √d” to “softmax”: small differences of scores become large differences of weight. Choose"
-        " a token early in the text: few keys, large weights."
+        "Go from “÷ √d” to “softmax”: small differences in score become large differences in weight. Then"
+        " choose a token early in the text: with few keys, each gets a large weight."
     ),
 )
 
@@ -206,10 +210,12 @@ def _share(title: str, meaning: str) -> Measure:
 
 
 MEASURES = {  # by the field of HeadNumbers, or the place
-    "entropy": Measure("Entropy", "nats", None, "How widely the weight is spread. 0: all on one token."),
+    "entropy": Measure(
+        "Entropy", "nats", None, "How widely the weight is spread; 0 means that all of it is on one token."
+    ),
     "relative_entropy": _share(
         "Relative entropy",
-        "Entropy over the largest possible, $\\ln n$ for $n$ visible tokens. 1: perfectly even.",
+        "Entropy divided by its maximum, $\\ln n$ for $n$ visible tokens; 1 means uniform.",
     ),
     "distance": Measure(
         "Distance", "tokens", None, "Mean distance from the query to the keys, weighted by attention."
@@ -219,13 +225,13 @@ MEASURES = {  # by the field of HeadNumbers, or the place
     "word_start": _share(
         "Start of the word", "Weight on the first token of the word, and on the space before it."
     ),
-    "own_word": _share("Own word", "Weight on the tokens of the word that the token is in."),
+    "own_word": _share("Own word", "Weight on the tokens of the query's own word."),
     "near": _share("Nearby", f"Weight on tokens at most {NEAREST} positions away."),
     "breaks": _share("Spaces and punctuation", "Weight on tokens without a letter or digit."),
     "same": _share("Same token", "Weight on earlier occurrences of the same token."),
     "itself": _share("Itself", "Weight on the token's own position."),
     "induction": _share(
-        "Induction", "On random tokens read twice: weight on the token that followed last time."
+        "Induction", "On random tokens read twice: weight on the token that followed the previous occurrence."
     ),
     "duplicate": _share(
         "Duplicate token",
@@ -233,8 +239,8 @@ MEASURES = {  # by the field of HeadNumbers, or the place
     ),
     "name_mover": _share(
         "Name mover",
-        "Share of the last token's weight on earlier tokens that the head copies: its output there,"
-        " unembedded on its own, ranks that very token among the likeliest (Wang et al. 2023).",
+        "Share of the last token's weight on earlier tokens that the head copies: unembedded on its own, the"
+        " head's output there ranks that same token among the likeliest (Wang et al. 2023).",
     ),
 }
 ONE_TOKEN = "The text has only one token: measuring attention needs more."
@@ -253,8 +259,8 @@ def most_of(measure: Measure, most: HeadValue, mean: float) -> str:
         f"{x:.0%}" if measure.unit == "share" else f"{x:.2f} {measure.unit}" for x in (most.value, mean)
     )
     return (
-        f"Head {most.layer}.{most.head} has the highest value of {measure.title.lower()}, **{shown}**; the"
-        f" mean over all heads is **{usual}**."
+        f"Head {most.layer}.{most.head} scores highest on {measure.title.lower()}, at **{shown}**; the mean"
+        f" over all heads is **{usual}**."
     )
 
 
@@ -267,9 +273,9 @@ def measure_alt(measure: Measure, least: float, most: float) -> str:
 
 def measured_how(repeated: int) -> str:
     return (
-        "Click a column's name to sort. Entropy is in nats, distance in tokens, all others are shares from 0"
-        " to 1. Means over the queries of this text, for name movers its last token, for induction and"
-        f" duplicate {repeated} random tokens read twice, the default sequence of Circuits."
+        "Click a column heading to sort. Entropy is in nats, distance in tokens; all others are shares from 0"
+        " to 1. Values are means over the queries of this text. Name mover uses only its last token;"
+        f" induction and duplicate use {repeated} random tokens read twice, the default sequence in Circuits."
     )
 
 
@@ -277,13 +283,14 @@ def not_measured(field: str, can_repeat: bool) -> str:
     """Says why a number is not there."""
     if field == "name_mover":
         return (
-            "This model is an encoder: its last token does not predict the next, so there is no name mover."
+            "This model is an encoder: its last token does not predict the next one, so no name mover can be"
+            " measured."
         )
     if can_repeat:
         return "Reading the random tokens."
     return (
-        f"{MEASURES[field].title} needs a sequence of at least two different tokens twice; this model's"
-        " context or alphabet is too small for that."
+        f"{MEASURES[field].title} needs at least two different tokens read twice, and this model's context or"
+        " vocabulary is too small for that."
     )
 
 
@@ -294,7 +301,7 @@ def standing_out(numbers: HeadNumbers, causal: bool) -> list[str]:
         one, several = DOING[found.habit]
         if not found.heads:
             most = found.most
-            lines.append(f"No head clearly {one}: at most {most.value:.0%}, in {_name(most)}.")
+            lines.append(f"No head clearly {one}: the most is {most.value:.0%}, in {_name(most)}.")
             continue
         named = ", ".join(f"{_name(head)} ({head.value:.0%})" for head in found.heads[:NAMED_HEADS])
         more = len(found.heads) - NAMED_HEADS
@@ -308,7 +315,7 @@ def standing_out(numbers: HeadNumbers, causal: bool) -> list[str]:
             f"**H{_name(end)[1:]}**" for end in (ends.even, ends.decided, ends.farthest)
         )
         lines += [
-            f"{even} attends most uniformly ({ends.even.value:.0%} of the largest possible entropy).",
+            f"{even} attends most uniformly ({ends.even.value:.0%} of the maximum entropy).",
             f"{decided} is the most focused ({ends.decided.value:.0%}; {ends.nats:.2f} nats).",
             f"{farthest} attends farthest{' back' if causal else ''}: {ends.farthest.value:.1f} tokens on"
             " average.",
@@ -326,13 +333,13 @@ MEASURED = Words(
         " where nothing but copying can help; all others on the text above."
     ),
     why=(
-        "Two heads with similar patterns on one text may follow different rules. Numbers make models, and"
-        " steps of a run, comparable. *Attention sinks* under Circuits explains why many heads attend to the"
-        " first token."
+        "Two heads with similar patterns on one text may follow different rules. Numbers let you compare"
+        " models, or the steps of a run. *Attention sinks* under Circuits explains why many heads attend to"
+        " the first token."
     ),
     attempt=(
-        "Choose “Previous token”, then “Induction”. In a model that can copy, a previous-token head is found"
-        " below an induction head. With “When Mary and John …” a real model has name movers."
+        "Choose “Previous token”, then “Induction”. A model that can copy has a previous-token head in a"
+        " block below its induction head. On “When Mary and John …” a real model shows name movers."
     ),
 )
 
@@ -350,21 +357,24 @@ def shared_alt(n_heads: int, n_kv: int) -> str:
 
 def shared(kind: str, n_heads: int, n_kv: int, per_token: str, less: float) -> str:
     """Says what sharing saves (Markdown)."""
-    heads = "head" if n_kv == 1 else "heads"
-    first = (
-        f"{n_heads} query heads use the keys and values of **{n_kv}** {heads} ({kind}): the KV cache takes"
-        f" **{per_token} per token**"
-    )
+    cache = f"the KV cache takes **{per_token} per token**"
     if not less:
-        return f"Nothing is shared, so nothing is saved: {first}."
-    return f"Sharing keys saves **{less:.1%}** of the cache: {first}."
+        return (
+            f"Nothing is shared, so nothing is saved: each of the {n_heads} query heads has its own keys and"
+            f" values ({kind}), and {cache}."
+        )
+    heads = "head" if n_kv == 1 else "heads"
+    return (
+        f"Sharing keys saves **{less:.1%}** of the cache: {n_heads} query heads share **{n_kv}** key-value"
+        f" {heads} ({kind}), so {cache}."
+    )
 
 
 SHARED_KEYS = Words(
     see=(
-        "Above, the query heads; below, the key-value heads. One colour is one group of query heads with the"
-        " same keys: one set per head (multi-head), per group (grouped-query, GQA), or one for all"
-        " (multi-query, MQA)."
+        "Above, the query heads; below, the key-value heads. Each colour is a group of query heads with the"
+        " same keys. Every head has its own (multi-head), each group shares one (grouped-query, GQA), or all"
+        " share one (multi-query, MQA)."
     ),
     why=(
         "Memory traffic, not arithmetic, limits how fast large models generate. Sharing keys and values"

@@ -8,21 +8,23 @@ from ui.page_frame import Words
 
 QUESTION = "What does the causal mask do?"
 TRAINED_FOR = "Training step (right)"
-WITH, WITHOUT = "with the mask", "without it"
+WITH, WITHOUT = "with the mask", "without the mask"
 ONE_TOKEN = "The text has only one token, so there is nothing for a mask to hide."
 CURVES_ALT = "Two curves of loss over the steps of a run: with the causal mask, and without it."
 LOSSES_ALT = "The loss of each token of the text, with the causal mask and without it, in the model above."
 RECIPE = (
-    f"The curves were measured once, and come with the app: the preset “fast”, {STEPS} steps on Tiny"
-    " Shakespeare, the same seed, with the mask and without; validation loss; characters sampled at"
-    f" temperature 0.8 after “{PROMPT}” (`engine/experiments/no_causal_mask.py` does it again)."
+    f"The curves ship with the app. They show the validation loss of the preset “fast”, trained for {STEPS}"
+    " steps on Tiny Shakespeare with the same seed, with the mask and without. Texts are sampled at"
+    f" temperature 0.8 after “{PROMPT}” (`engine/experiments/no_causal_mask.py` repeats the runs)."
 )
 
 
 def pattern_alt(layer: int, head: int, mask: bool) -> str:
     if mask:
         return f"Head {layer}.{head}: weights with the causal mask, none above the diagonal (grey)."
-    return f"Head {layer}.{head}: weights of the same scores without the mask, also on later tokens."
+    return (
+        f"Head {layer}.{head}: weights from the same scores without the mask, some of them on later tokens."
+    )
 
 
 def wrote(name: str, text: str) -> str:
@@ -33,9 +35,9 @@ def masked(future: float, loss_with: float, loss_without: float, step: int) -> s
     """Says what the mask hides, and what becomes of a training without it (Markdown)."""
     first = f"It hides the future: without it this head puts **{future:.0%}** of its weight on later tokens."
     if step == 0:
-        return f"{first} Before training both models guess: move the step."
+        return f"{first} Before training, both models only guess: move the step."
     return (
-        f"{first} A model *trained* without it copies the very character that it should predict (loss"
+        f"{first} A model *trained* without it copies the very character it should predict (loss"
         f" **{loss_without:.2f}** against **{loss_with:.2f}** nats after {step} steps) and cannot write."
     )
 
@@ -53,8 +55,8 @@ BY_HAND = (
     "The mask is added to the scores before the softmax: 0 where the key is not later than the query, and"
     " $-\\infty$ where it is. $e^{-\\infty} = 0$, so later tokens get exactly no weight, and the rest of the"
     " row still sums to 1: $p_{ij} = e^{s_{ij}} / \\sum_{k \\le i} e^{s_{ik}}$.\n\n"
-    "The first token sees only itself, weight 1. The loss at position $i$ is about token $i + 1$: without the"
-    " mask that token is one of the keys, and attention can fetch it."
+    "The first token sees only itself, with weight 1. The loss at position $i$ is about token $i + 1$:"
+    " without the mask that token is one of the keys, and attention can fetch it."
 )
 MASK = Words(
     see=(
@@ -67,6 +69,6 @@ MASK = Words(
     ),
     attempt=(
         "Move the step: without the mask the loss falls within 40 steps, but the text it writes becomes"
-        " gibberish. On “Train” you can do the same."
+        " gibberish. You can repeat this on “Train”."
     ),
 )

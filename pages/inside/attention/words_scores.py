@@ -13,19 +13,19 @@ from ui.page_frame import Words
 SCALING_QUESTION = "Why divide by the square root of d_k?"
 SEED_HINT = "Another seed draws another query and other keys."
 SCALING_SETTING = (
-    "One random query, 16 random keys; every entry normal with variance 1. This is about the formula,"
-    " whatever the model."
+    "One random query and 16 random keys, every entry drawn from N(0, 1). This is about the formula, not"
+    " about any one model."
 )
 
 
 def scaling_alt(query: SampleQuery, divided: bool) -> str:
     if divided:
         return (
-            f"One query's weights over 16 keys at d_k = {query.width}, of scores divided by the square root:"
-            f" the largest is {query.most_scaled:.1%}."
+            f"One query's weights over 16 keys at d_k = {query.width}, with the scores divided by the square"
+            f" root: the largest is {query.most_scaled:.1%}."
         )
     return (
-        f"One query's weights over 16 keys at d_k = {query.width}, of the unscaled scores: the largest is"
+        f"One query's weights over 16 keys at d_k = {query.width}, with unscaled scores: the largest is"
         f" {query.most_plain:.1%}."
     )
 
@@ -46,11 +46,11 @@ def scaled(query: SampleQuery) -> str:
 
 
 SCALING_CURVES = (
-    "Averages: {queries} random queries, each choosing among {keys} keys. Line colours: without a scale, with"
-    " it; dashed, theory."
+    "Averages over {queries} random queries, each with {keys} keys. One line is unscaled, the other scaled;"
+    " dashed lines show theory."
 )
 SCALING_CURVES_ALT = (
-    "Four panels over d_k: spread of the scores, entropy of the softmax and two sizes of its gradient,"
+    "Four panels over d_k: spread of the scores, entropy of the softmax and two measures of its gradient,"
     " without and with the chosen scale."
 )
 
@@ -58,15 +58,15 @@ SCALING_CURVES_ALT = (
 def gradients(crossing: int | None) -> str:
     """Says why the chart of ‖∂p/∂s‖ first goes the other way."""
     first = (
-        "Here it never is larger."
+        "Here it is never larger."
         if crossing is None
-        else f"Here it is larger up to about d_k = {crossing}, and falls after that."
+        else f"Here it is larger up to about d_k = {crossing}, and smaller after that."
     )
     return (
-        "**Isn't the unscaled gradient larger?** At first, yes: its norm ‖∂p/∂s‖ counts the few keys that"
-        f" still compete, and those react strongly. {first} That is no argument against the scale: the *mean*"
-        " slope, over all keys, falls from the start, so most keys get no gradient, and training makes the"
-        " scores larger still."
+        "**Isn't the unscaled gradient larger?** At first, yes: its norm ‖∂p/∂s‖ is dominated by the few keys"
+        f" that still compete, and those react strongly. {first} That is no argument against scaling: the"
+        " *mean* slope over all keys falls from the start, so most keys get almost no gradient, and training"
+        " makes the scores larger still."
     )
 
 
@@ -77,15 +77,15 @@ SCALING = Words(
     ),
     why=(
         "A softmax that is saturated at initialisation hardly learns: where one weight is 1, changing a score"
-        " changes almost nothing, so gradients vanish (Vaswani et al. 2017, 3.2.1)."
+        " changes almost nothing, so gradients vanish (Vaswani et al. 2017, section 3.2.1)."
     ),
     attempt=(
         "Move d_k from 1 to 512: left, one key takes ever more weight; right, little changes. In “Measure"
-        " it”, set the scale to 1/d_k: now wide heads start out almost uniform instead."
+        " it”, set the scale to 1/d_k: now wide heads start out almost uniform."
     ),
     texts=(
-        "A coding lab prints softmax(14, 0, …) as (0.9999, 0.00003, …). A score that is 14 lower has e⁻¹⁴ ="
-        " 8.3 × 10⁻⁷ of the weight; *By hand* has the arithmetic."
+        "A coding lab prints softmax(14, 0, …) as (0.9999, 0.00003, …). A score that is 14 lower gets e⁻¹⁴ ="
+        " 8.3 × 10⁻⁷ times the weight; *By hand* shows the arithmetic."
     ),
 )
 
@@ -97,16 +97,16 @@ SELF_WIDTH = "Width d_model"
 SELF_SHOWN = "Shown"
 SELF_SHOWS = {"weights": "weights", "scores": "scores"}
 SELF_DRAW = "Seed"
-OWN, OTHERS, KEPT = "score with itself", "score with others (size)", "weight that stays"
+OWN, OTHERS, KEPT = "score with itself", "score with others (RMS)", "weight on itself"
 SELF_MEASURED = (
     "Untrained models: embeddings drawn from N(0, 1), matrices from N(0, 1/width). A score is q · k / √width."
-    " *Size* is the root of the mean square. Weight on itself includes further copies of the same character."
+    " *RMS* is the root mean square. Weight on itself includes other occurrences of the same character."
 )
 TRAINED = ("last", "similarity", "two-matrices", "attention-1")  # rungs, with 64 numbers
 
 
 def self_title(term: SelfTerm) -> str:
-    return f"{RUNG_NAMES[term.kind]}: self {term.self_weight:.0%}"
+    return f"{RUNG_NAMES[term.kind]}: {term.self_weight:.0%} on itself"
 
 
 def self_alt(terms: Sequence[SelfTerm]) -> str:
@@ -132,35 +132,35 @@ def self_trained(losses: Mapping[str, float]) -> str:
         return ""
     last, similar, apart, residual = (f"{losses[name]:.2f}" for name in TRAINED)
     return (
-        "In the ladder vectors start small and all about equally similar, so raw similarity stays close to an"
+        "In the Ladder, vectors start small and about equally similar, so raw similarity stays close to an"
         f" average: **{similar}** nats, where a bigram reaches {last}. Queries and keys gain something:"
-        f" **{apart}**; a residual brings the current character back: {residual}."
+        f" **{apart}**; a residual connection brings the current character back: {residual}."
     )
 
 
 SELF_BY_HAND = (
     "$e \\cdot e = \\sum_i e_i^2$ is a sum of $d$ squares, each 1 on average: it is about $d$, and divided by"
     " $\\sqrt{d}$ about $\\sqrt{d}$: 16 at $d = 256$. $e \\cdot f$ with another token is a sum of $d$"
-    " products whose mean is 0: divided by $\\sqrt{d}$ it spreads by about 1, whatever $d$ is.\n\n"
-    "With one matrix $W$ for both sides, $(eW) \\cdot (eW) = |eW|^2$ is still a square, never negative and"
-    " largest for the token itself. With two, $(eW_Q) \\cdot (eW_K)$ is a product like any other.\n\n"
-    "A third matrix, $W_V$, separates *which token is found* from *what it delivers*: in “the cat sat on the"
-    " ___” the verb may match as a verb, and pass on what one can sit on."
+    " products whose mean is 0: divided by $\\sqrt{d}$ it spreads by about 1, whatever $d$ is.\n\nWith one"
+    " matrix $W$ for both sides, $(eW) \\cdot (eW) = |eW|^2$ is still a square, never negative and largest"
+    " for the token itself. With two, $(eW_Q) \\cdot (eW_K)$ is a product like any other.\n\nA third matrix,"
+    " $W_V$, separates *which token is found* from *what it delivers*: in “the cat sat on the ___” the verb"
+    " may match because it is a verb, and deliver what people sit on."
 )
 SELF = Words(
     see=(
-        "Three models before any training, reading the same characters: each row shows what one attends to. A"
-        " vector's product with itself is the sum of its squares, about as large as its width; with another"
-        " vector, positive and negative terms cancel."
+        "Three models before any training, reading the same characters: each row shows what one position"
+        " attends to. A vector's product with itself is the sum of its squares, about as large as its width;"
+        " with another vector, positive and negative terms cancel."
     ),
     why=(
-        "Divided by √width, the score with itself is still about √width, and the softmax gives it everything:"
-        " the model sees only its last character. One matrix for both sides changes nothing, since Wx is"
-        " compared with Wx. Separate queries and keys remove this bias, and training can bring it back where"
-        " it is useful."
+        "Divided by √width, the score with itself is still about √width, and the softmax gives it almost"
+        " everything, so each position sees only its own character. A single matrix for both sides does not"
+        " help, since Wx is still compared with Wx. Separate queries and keys remove this bias, and training"
+        " can bring it back where it is useful."
     ),
     attempt=(
-        "Set the width to 4: how much is left for others? *Rungs* of the Ladder shows what each of the three"
-        " reaches after training."
+        "Set the width to 4: how much is left for the others? *Rungs* in the Ladder shows the loss that each"
+        " of the three reaches after training."
     ),
 )

@@ -68,7 +68,7 @@ def variant(subject: Subject, stage: str, stages: Stages) -> str:
         }
         text = f" Before that, q and k are {' and '.join(what for what, is_done in done.items() if is_done)}."
     elif stage == "÷ √d" and stages.bias is not None:
-        text = " This model's positions also add a bias for the distance here; it is included."
+        text = " This model's position scheme also adds a distance bias here; it is included."
     elif stage == "mask" and not config.causal:
         text = " **This model is an encoder: it has no causal mask, so this stage changes nothing.**"
     elif stage == "W_O" and not config.output_projection:
@@ -79,7 +79,7 @@ def variant(subject: Subject, stage: str, stages: Stages) -> str:
 def arithmetic(labels: list[str], w: WrittenOut, query: int, key: int) -> str:
     """Returns the way from q and k to one weight, written out (Markdown)."""
     here, there = (f"{safe(labels[i])} (position {i})" for i in (query, key))
-    lines = [f"**How {here} comes to give {w.weight:.4f} of its weight to {there}**\n"]
+    lines = [f"**Why {here} gives {w.weight:.4f} of its weight to {there}**\n"]
     width = len(w.pairs)
     terms = " + ".join(f"({q:.2f})({k:.2f})" for q, k in w.pairs[:3])
     rest = f" + \\ldots\\ ({width - 3}\\ more)" if width > 3 else ""

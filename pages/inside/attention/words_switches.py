@@ -13,6 +13,7 @@ MASK_HINT = "Off: every token also sees the ones after it."
 NO_MASK_HINT = "This model is an encoder: it has no causal mask."
 SCALE_HINT = "Off: the scores are the unscaled products q·k."
 ALL_HINT = "Switches every head off."
+NONE_HINT = "Switches every head back on."
 
 
 def question(causal: bool, token: str) -> str:
@@ -78,7 +79,7 @@ def switched(
     if comparison.loss_before is None or comparison.loss_after is None:
         return f"{off}, {guess}."
     noun = "token" if subject.is_pretrained else "character"
-    of = f"of position {comparison.start} and later" if comparison.start else "on this text"
+    of = f"from position {comparison.start} onwards" if comparison.start else "on this text"
     return (
         f"{off}, the loss {of} goes from **{comparison.loss_before:.2f}** to"
         f" **{nats(comparison.loss_after, noun)}**, and {guess}."
@@ -87,12 +88,13 @@ def switched(
 
 SWITCHES = Words(
     see=(
-        "*Ablation*: remove a part and see what changes. Left, the candidates before and after. Right, how"
-        " far the prediction moves at each position: KL(before ‖ after), in nats; 0 means no change."
+        "*Ablation*: remove a part and see what changes. Right, the likeliest tokens before and after. Under"
+        " *Measure it*, how far the prediction moves at each position: KL(before ‖ after) in nats, where 0"
+        " means no change."
     ),
     why="A pattern shows where a head attends. Only an intervention shows whether the model *needs* it.",
     attempt=(
-        "Ablate one head after the other and find one that this text does not need. Then remove positions:"
+        "Ablate one head at a time until you find one that this text does not need. Then remove positions:"
         " does the prediction survive?"
     ),
 )

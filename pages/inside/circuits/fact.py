@@ -90,7 +90,7 @@ def _own(first: Question) -> Question:
     with left:
         prompt = line("Prompt", first.prompt, "fact_prompt", MOST_PROMPT)
     with right:
-        hint = "Only its first token is followed. Empty: the token that the model finds likeliest."
+        hint = "Only its first token is tracked. If empty, the token that the model finds likeliest."
         answer = line("Answer", "", "fact_answer_text", MOST_ANSWER, hint)
     return Question("", prompt, answer)
 
@@ -110,7 +110,7 @@ def _traced(
     shown = f"“{_subject.vocabulary[meant.token]}”"
     note = f"A space was added before “{answer}”, so that a new word begins." if meant.blank else ""
     if meant.tokens > 1:
-        note = f"{note} The answer is {meant.tokens} tokens: the first, {shown}, is followed.".strip()
+        note = f"{note} The answer is {meant.tokens} tokens: the first, {shown}, is tracked.".strip()
     return trace(_subject.model, recording, meant.token), note
 
 

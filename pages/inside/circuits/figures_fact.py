@@ -24,7 +24,7 @@ def answer_by_depth(
     feed-forward network of each block wrote of its logit (layer,). `last` is the lowest rank there is.
     """
     at = np.arange(len(rank))
-    words = [f"{depth}: its guess there “{plain(word)}”" for depth, word in zip(depths, guesses, strict=True)]
+    words = [f"{depth}: top guess “{plain(word)}”" for depth, word in zip(depths, guesses, strict=True)]
     chance = go.Scatter(
         x=at,
         y=probability.astype(np.float32),

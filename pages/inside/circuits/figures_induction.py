@@ -78,7 +78,7 @@ def scores_map(scores: np.ndarray, title: str) -> go.Figure:
         colorscale=SEQUENTIAL,
         xgap=1,
         ygap=1,
-        hovertemplate="layer %{y}, head %{x}: %{z:.3f}<extra></extra>",
+        hovertemplate="block %{y}, head %{x}: %{z:.3f}<extra></extra>",
         colorbar={"title": {"text": title, "side": "top"}, "thickness": 10},
     )
     layers, heads = ([str(i) for i in range(n)] for n in scores.shape)
@@ -87,5 +87,5 @@ def scores_map(scores: np.ndarray, title: str) -> go.Figure:
         margin={"l": 44, "r": 8, "t": 8, "b": 44},
         showlegend=False,
         xaxis=rows_axis(heads, title={"text": "head"}, tickangle=0),
-        yaxis=rows_axis(layers, title={"text": "layer"}),
+        yaxis=rows_axis(layers, title={"text": "block"}),
     )

@@ -26,7 +26,7 @@ def sink_layers(share: np.ndarray, mean: np.ndarray, even: float, baseline: np.n
         x=layer + spread,
         y=share.ravel().astype(np.float32),
         mode="markers",
-        name="a head",
+        name="one head",
         marker={"color": colour("attention", 50), "size": 5},
         customdata=[f"{a}.{b}" for a, b in zip(layer, head, strict=True)],
         hovertemplate="head %{customdata}: %{y:.1%}<extra></extra>",
@@ -35,7 +35,9 @@ def sink_layers(share: np.ndarray, mean: np.ndarray, even: float, baseline: np.n
     traces = [dots]
     if baseline is not None:
         traces.append(
-            curve(at, baseline, "mean as it is", "quiet", "block %{x}: %{y:.1%}", width=1.5, dash="dot")
+            curve(
+                at, baseline, "mean, text unchanged", "quiet", "block %{x}: %{y:.1%}", width=1.5, dash="dot"
+            )
         )
     traces.append(curve(at, mean, "mean", "attention", "block %{x}: %{y:.1%}"))
     flat = curve(
@@ -52,7 +54,7 @@ def sink_layers(share: np.ndarray, mean: np.ndarray, even: float, baseline: np.n
     return go.figure(
         traces,
         margin={"l": 52, "r": 8, "t": 26, "b": 40},
-        xaxis=go.axis("layer", zeroline=False, dtick=1 if layers <= 12 else 5),
+        xaxis=go.axis("block", zeroline=False, dtick=1 if layers <= 12 else 5),
         yaxis={
             "title": {"text": "weight on the first token"},
             "range": [0, 1.03],

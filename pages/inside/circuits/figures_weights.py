@@ -150,7 +150,7 @@ def block_of_numbers(block: QuantisedBlock, chosen: int) -> go.Figure:
                 x=at,
                 y=block.original,
                 mode="markers",
-                name="the weight",
+                name="original weight",
                 marker={"symbol": "circle-open", "size": 11, "color": colour("embedding")},
                 hovertemplate="number %{x}: %{y:.5f}<extra></extra>",
             )

@@ -27,7 +27,7 @@ SAID = {
 HOLDS = {
     "copies": "It attends to what followed the same token last time; no other head does it as well.",
     "before": "Every copying head finds its position by what this head wrote into each token.",
-    "idle": "It takes no part in copying, yet its loss hurts most: every text needs what it does.",
+    "idle": "It takes no part in copying, yet ablating it hurts most: every text needs what it does.",
 }
 
 
@@ -45,7 +45,7 @@ def head(model: Transformer, repeat: Repeat) -> Guess | None:
     n = truth.numbers
     losses = ", ".join(f"{n[kind]:.2f} without {names[kind]}" for kind in truth.offered)
     return Guess(
-        "One single head is ablated. Without which one does the second reading cost most?",
+        "One head is ablated. Which one raises the loss of the second reading most?",
         choices,
         right,
         f"It costs {n['whole']:.2f} nats with all heads, {losses}. “Measure it” below ablates more of them.",

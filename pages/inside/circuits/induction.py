@@ -40,7 +40,7 @@ def draw_induction(subject: Subject) -> None:
         st.info("This model's context or vocabulary is too small to read two different tokens twice.")
         return
     row = st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
-    hint = "Different words of the model's vocabulary, drawn at random; characters where it has no words."
+    hint = "Distinct words from the model's vocabulary, drawn at random; characters if it has no words."
     count = widgets.select("Random tokens", counts, "induction_count", first=24, container=row, hint=hint)
     seed = widgets.whole(
         "Seed",
@@ -128,14 +128,14 @@ def _knocked_out(subject: Subject, repeat: Repeat) -> Knockout | None:
 def _trained_on(subject: Subject) -> str | None:
     """Why a model has not learned it, where that is known."""
     if subject.key[0].startswith(UNTRAINED):
-        return "It is untrained: such heads form during training, all at once (Olsson et al. 2022)."
+        return "It is untrained: such heads form during training, quite suddenly (Olsson et al. 2022)."
     if subject.repeat:
         return words.repeats(subject.repeat)
     if subject.corpus is None:
         return None
     return (
         f"Its training text ({subject.corpus}) repeats little within {subject.config.context} tokens, so"
-        " copying hardly paid."
+        " there was little to gain from copying."
     )
 
 
@@ -159,8 +159,8 @@ def _every_head(repeat: Repeat) -> None:
     best = [
         {
             "head": words.name_of(one.layer, one.head),
-            "attends to what came after": one.value,
-            "at the token before": float(repeat.previous[one.layer, one.head]),
+            "weight on what came after": one.value,
+            "weight on the token before": float(repeat.previous[one.layer, one.head]),
         }
         for one in repeat.best[:10]
     ]

@@ -20,7 +20,7 @@ def long_text(subject: Subject, most: int, fallback: str = TEXT) -> tuple[int, .
     ids, _, _ = read(fallback, subject.tokenizer, most)
     if len(ids) >= SHORT:
         st.caption(
-            f":material/info: The text above has {len(subject.ids)} tokens, too few to measure on: one of"
-            f" {len(ids)} is read instead, about Paris and Rome."
+            f":material/info: The text above has {len(subject.ids)} tokens, too few to measure on, so a text"
+            f" of {len(ids)} tokens about Paris and Rome is read instead."
         )
     return ids

@@ -32,7 +32,7 @@ SAID: dict[Site, str] = {
     "resid_pre": "the stream after that block",
     "attn_out": "what attention writes",
     "ffn_out": "what the feed-forward network writes",
-    "z": "what one head gathers, at all tokens",
+    "z": "the output of one head, at all tokens",
 }
 NOTHING = Pair("", "", "", ("", ""))
 HEIGHT, LINES = 360, 76  # pixels: of the map, and of the lines above it in which a person writes
@@ -40,7 +40,7 @@ HEIGHT, LINES = 360, 76  # pixels: of the map, and of the lines above it in whic
 
 def draw_patching(subject: Subject) -> None:
     pairs = pairs_for(subject.tokenizer)
-    titles = {name: pair.title for name, pair in pairs.items()} | {OWN: "your own"}
+    titles = {name: pair.title for name, pair in pairs.items()} | {OWN: "Your own"}
     chosen = widgets.select("Prompts", titles, "patching_pair", kind="pills", wrap=True, hidden=True)
     pair = custom_pair(next(iter(pairs.values()), NOTHING)) if chosen == OWN else pairs[chosen]
     try:
@@ -58,7 +58,7 @@ def draw_patching(subject: Subject) -> None:
     found = measured(
         ("patching", subject.key, prompts, site),
         lambda: patch(subject.model, prompts, site),
-        "Patching: tokens through blocks",
+        "Patching each token in each block",
     )
     if found is None:
         return
@@ -101,7 +101,7 @@ def _notes(subject: Subject, pair: Pair) -> None:
             )
         elif inside_a_word(subject.tokenizer, text, answer):
             st.caption(
-                f":material/info: “{safe(answer)}” continues the last word. A new word begins with a blank:"
+                f":material/info: “{safe(answer)}” continues the last word. A new word begins with a space:"
                 f" “␣{safe(answer)}”."
             )
 

@@ -61,7 +61,7 @@ def custom_pair(first: Pair) -> Pair:
         clean = line("First prompt", first.clean, "patching_first_prompt", MOST_PROMPT)
     with b:
         corrupted = line("Second prompt", first.corrupted, "patching_second_prompt", MOST_PROMPT)
-    hint = "What should come after the {}. A new word begins with a space."
+    hint = "What should come after the {} prompt. A new word begins with a space."
     with c:
         one = line("First answer", first.answers[0], "patching_first_text", MOST_ANSWER, hint.format("first"))
     with d:

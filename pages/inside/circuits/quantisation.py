@@ -40,7 +40,7 @@ KINDS = {
     "mixer.w_qkv.weight": "queries, keys, values",
     "mixer.w_qk.weight": "shared queries and keys",
     "mixer.w_v.weight": "values",
-    "mixer.w_o.weight": "attention's output",
+    "mixer.w_o.weight": "attention output",
     "ffn.w_in.weight": "feed-forward, in",
     "ffn.w_out.weight": "feed-forward, out",
     "embedding": "embedding",
@@ -48,7 +48,7 @@ KINDS = {
 }
 LOOKS = {"matrix": "A matrix", "block": "One block"}
 SCOPES: dict[Scope, str] = {"matrix": "only this one", "kind": "all of its kind", "all": "all matrices"}
-MANY: dict[Scope, str] = {"matrix": "one matrix", "kind": "one kind of matrices", "all": "all matrices"}
+MANY: dict[Scope, str] = {"matrix": "one matrix", "kind": "one kind of matrix", "all": "all matrices"}
 SHARES = {BLOCK: f"{BLOCK} weights", 0: "the whole matrix"}
 
 
@@ -115,7 +115,7 @@ def _what(known: dict[str, tuple[str, ...]]) -> tuple[str, str, Scope]:
     name = known[kind][0]
     if len(known[kind]) > 1:
         blocks = {each: f"block {each.split('.')[1]}" for each in known[kind]}
-        name = widgets.select("Of", blocks, f"bits_{kind.split('.')[1]}", kind="list", container=c)
+        name = widgets.select("Block", blocks, f"bits_{kind.split('.')[1]}", kind="list", container=c)
     if look == "block":
         return look, name, "matrix"
     hint = "The loss is measured with only this matrix rounded, or with more of them."
@@ -125,11 +125,11 @@ def _what(known: dict[str, tuple[str, ...]]) -> tuple[str, str, Scope]:
 def _way(name: str, scope: Scope) -> Setting:
     a, b, c = st.columns([4, 5, 3], gap="small", vertical_alignment="bottom")
     bits = widgets.select("Bits per weight", (FULL, *BITS), "bits", first=4, container=a)
-    hint = "Weights with one scale share the same levels."
+    hint = "Weights that share a scale share the same levels."
     block = widgets.select("One scale for", SHARES, "bits_share", container=b, hint=hint)
     hint = (
-        "d · q + m, as in Q4_1: the levels span the smallest to the largest weight. Without an offset they"
-        " are symmetric about zero."
+        "d · q + m, as in Q4_1: the levels run from the smallest to the largest weight. Without an offset"
+        " they are symmetric about zero."
     )
     offset = widgets.switch("With an offset", False, "bits_offset", container=c, hint=hint)
     return Setting(name, bits, block, offset, scope)
@@ -179,7 +179,7 @@ def _before_after(setting: Setting, look: Look) -> None:
 def _by_bits(subject: Subject, setting: Setting, lost: Losses | None) -> None:
     if lost is None:
         return
-    lines = {f"a scale for {SHARES[BLOCK]}": lost.by_block, f"for {SHARES[0]}": lost.whole}
+    lines = {f"one scale for {SHARES[BLOCK]}": lost.by_block, f"for {SHARES[0]}": lost.whole}
     chosen_line = list(lines)[setting.block == 0]
     plot(
         figures.loss_by_bits(
@@ -203,13 +203,11 @@ def _stored(subject: Subject, name: str, parameter: Tensor) -> None:
     held = dict.fromkeys(kinds(opened, name)) if opened is not None else {}
     if not held:
         return
-    words = f":material/info: In the file that it comes from, this matrix is in {' and '.join(held)}"
+    words = f":material/info: The model's file stores this matrix as {' and '.join(held)}"
     if list(held) == ["Q4_1"]:
         again = _look(subject.key, name, Rounding(4, BLOCK, offset=True), parameter).taken
-        does = f"at most {again.largest:.2g} a weight" if again.largest else "not one number"
-        words += (
-            f" already: 4 bits, blocks of 32, with an offset. Rounding it that way again changes **{does}**."
-        )
+        does = f"each weight by at most {again.largest:.2g}" if again.largest else "nothing"
+        words += f": 4 bits, blocks of 32, with an offset. Rounding it that way again changes **{does}**."
     else:
         words += "; here its decoded values are rounded."
     st.caption(words)

@@ -41,7 +41,7 @@ def draw_block(subject: Subject, name: str) -> None:
     rows, columns = matrix.shape
     a, b, c = st.columns(3, gap="small")
     row = widgets.whole("Row", 0, rows - 1, 0, "bits_row", container=a)
-    index = widgets.whole("Block of the row", 0, (columns - 1) // BLOCK, 0, "bits_index", container=b)
+    index = widgets.whole("Block in the row", 0, (columns - 1) // BLOCK, 0, "bits_index", container=b)
     opened = opened_of(subject)
     found = None if opened is None else block_at(opened, name, row, index)
     kept = found is not None
@@ -91,13 +91,13 @@ def _answer(block: QuantisedBlock, number: int) -> str:
     low, scale, least = minus(str(block.low)), f"{block.scale:.5g}", minus(f"{block.minimum:.5g}")
     offset, plus = (f", minimum m = {least}", f" + ({least})") if block.minimum else ("", "")
     error = (
-        f" At most {block.largest_error:.2g} is lost."
+        f" The largest error in the block is {block.largest_error:.2g}."
         if block.largest_error is not None
         else " The model computes with exactly these numbers."
     )
     q, value = minus(str(block.q[number])), minus(f"{block.numbers[number]:.5f}")
     return (
-        f"**{block.kind}**: {len(block.q)} whole numbers q from {low} to {block.high}, one scale d ="
-        f" {scale}{offset}: **{block.bits:.1f} bits** for each. Number {number}: {scale} · {q}{plus} ="
+        f"**{block.kind}**: {len(block.q)} integers q from {low} to {block.high}, one scale d ="
+        f" {scale}{offset}: **{block.bits:.1f} bits** for each weight. Number {number}: {scale} · {q}{plus} ="
         f" **{value}**.{error}"
     )

@@ -39,7 +39,7 @@ from ui.text.tokens import show_characters
 
 MOST = {True: 24, False: 100}  # tokens that are written: words, or letters
 ROWS, WIDTH = 6, 40  # of the neutral text: 240 tokens
-WHERE: dict[Where, str] = {"every": "every token", "front": "the first"}
+WHERE: dict[Where, str] = {"every": "every token", "front": "the first tokens"}
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def draw_steering(subject: Subject) -> None:
         return
     if name != OWN:
         plus, less = (safe(show_characters(text)) for text in (preset.plus, preset.minus))
-        st.caption(f"Added: the stream for “{plus}” less that for “{less}”.")
+        st.caption(f"Added: the stream for “{plus}” minus that for “{less}”.")
     texts, next_words = st.columns([7, 4], gap="small")
     with texts:
         made = _texts(subject, setting, added, prompt)
@@ -99,7 +99,7 @@ def _controls(subject: Subject, preset: Preset, name: str) -> Setting:
     where = widgets.select("Added to", WHERE, f"steering_where_{name}", first=preset.where, container=a)
     layers, key = subject.config.n_layers, f"steering_layer_{name}"
     hint = words.STEERING_BLOCK_HINT
-    layer = widgets.slide("Read by block", 0, layers - 1, preset.block(layers), key, container=b, hint=hint)
+    layer = widgets.slide("Input of block", 0, layers - 1, preset.block(layers), key, container=b, hint=hint)
     coefficients = COEFFICIENTS[where]
     wanted = preset.coefficient if where == preset.where else coefficients[-2]
     coefficient = widgets.slide_over(

@@ -19,26 +19,26 @@ PATCHING = Words(
         "Activation patching on two prompts that differ at one position. One activation of the first run"
         " replaces its counterpart in the second, at one block and one token, and everything above is"
         " recomputed. The colour is (patched − second) / (first − second), each a logit difference,"
-        " logit(first answer) − logit(second answer): 0 changes nothing, 1 restores the whole answer (Meng et"
-        " al. 2022; Wang et al. 2023; Zhang and Nanda 2024)."
+        " logit(first answer) − logit(second answer): 0 means no change, 1 means that the whole answer is"
+        " restored (Meng et al. 2022; Wang et al. 2023; Zhang and Nanda 2024)."
     ),
     why=(
-        "A pattern shows where a head attends; an intervention shows what the answer *depends on*. The map of"
-        " the stream shows which token carries the *difference* between the prompts, not where in the weights"
-        " a fact is stored; the map of attention, which block moves it to the last token; the map of the"
-        " heads, which head does."
+        "A pattern shows where a head attends; an intervention shows what the answer *depends on*. The stream"
+        " map shows which token carries the *difference* between the prompts, not where in the weights a fact"
+        " is stored. The attention map shows which block moves it to the last token, the head map which head"
+        " does."
     ),
     attempt=(
-        "Take France / Italy and change from the stream to attention: one block carries it all. Then heads."
-        " Shares do not add up to 1: components can back each other up, and one can undo what another did."
-        " Try Anna / Peter, where there is little to find."
+        "Choose France / Italy and switch from the stream to attention: one block restores most of it. Then"
+        " switch to heads. Shares do not add up to 1: components can back each other up, and one can undo"
+        " what another did. Try Anna / Peter, where there is little to find."
     ),
 )
 
 OF_LETTERS = (
-    "Change from the stream to attention and to the feed-forward network: in so small a model several"
+    "Switch from the stream to attention and to the feed-forward network: in so small a model several"
     " components share the work, and shares do not add up to 1. In “Thou wert, further off” the model has"
-    " lost the “thou” a few characters later. Then take SmolLM2 in the bar, which reads words."
+    " forgotten the “thou” a few characters later. Then choose SmolLM2 in the bar, which reads words."
 )
 
 

@@ -28,13 +28,13 @@ INDUCTION = Words(
         " head first; thin lines ablate equally many random heads of the same blocks (Olsson et al. 2022)."
     ),
     why=(
-        "It is the simplest form of *in-context learning*: it learns from context, its weights unchanged. The"
-        " circuit takes two blocks: a previous-token head writes into each token what came before it, and an"
-        " induction head in a later block matches on that (Elhage et al. 2021)."
+        "It is a simple form of *in-context learning*: the model learns from its context, with its weights"
+        " unchanged. The circuit spans two blocks: a previous-token head writes into each token what came"
+        " before it, and an induction head in a later block matches on that (Elhage et al. 2021)."
     ),
     attempt=(
-        "Change the seed: the same heads lead. Then choose a small model. In a run of yours whose text"
-        " repeats itself, scrub through the training: the heads appear all at once."
+        "Change the seed: the same heads lead. Then choose a small model. In a run of your own on repetitive"
+        " text, scrub through the training: the heads appear quite suddenly."
     ),
 )
 
@@ -42,8 +42,8 @@ INDUCTION = Words(
 def repeats(share: float) -> str:
     """Describes a model whose text repeats itself, at a step at which no head copies yet."""
     return (
-        f"But **{share:.0%}** of its training windows repeat their own beginning, so copying pays: such heads"
-        " form later in training."
+        f"But **{share:.0%}** of its training windows repeat their own beginning, so copying pays off, and"
+        " such heads form later in training."
     )
 
 
@@ -56,8 +56,8 @@ def read_twice(repeat: Repeat, guessing: float) -> str:
     )
     does = "The model copies" if repeat.copies else "The model hardly copies"
     return (
-        f"{does}: random tokens cost {repeat.first_loss:.1f} nats each at the first reading{more} and"
-        f" **{repeat.second_loss:.1f}** at the second."
+        f"{does}: random tokens cost {repeat.first_loss:.1f} nats each on the first reading{more} and"
+        f" **{repeat.second_loss:.1f}** on the second."
     )
 
 
@@ -93,10 +93,11 @@ SINKS = Words(
     ),
 )
 SINKS_METHOD = (
-    "**Another in front**: the chosen token before the text. **Without it**: the text starting at its second"
-    " token. **Forgotten halfway**: the text as it is, but in its second half no query of any block sees the"
-    " first token; what was computed before stays, as in a cache that dropped it. **Another one forgotten**"
-    " does the same to the token in the middle of the first half. The dotted line is uniform attention."
+    "**Another in front**: the chosen token is placed before the text. **Without it**: the text starting at"
+    " its second token. **Forgotten halfway**: the text as it is, but in its second half no query of any"
+    " block sees the first token; what was computed before stays, as in a cache that dropped it. **Another"
+    " one forgotten** does the same to the token in the middle of the first half. The dotted line is uniform"
+    " attention."
 )
 
 VALUES_ALT = (
@@ -111,19 +112,20 @@ def resting(result: OpeningResult, most: str) -> str:
     """
     low, high = result.ratios
     return (
-        f"{result.resting} of {result.share.size} heads give it {STRONG:.0%} of their weight or more, {most}"
-        f" the most ({result.most.value:.0%}). Its value vector has **{low:.2f} to {high:.2f} times** the"
-        " mean norm of the others; the smaller the norm, the less a head takes from there (Gu et al. 2024)."
+        f"{result.resting} of {result.share.size} heads give it {STRONG:.0%} of their weight or more, head"
+        f" {most} the most ({result.most.value:.0%}). Its value vector has **{low:.2f} to {high:.2f} times**"
+        " the mean norm of the others; the smaller the norm, the less a head takes from there (Gu et al."
+        " 2024)."
     )
 
 
 FACT_QUESTION = "Which block recalls the fact?"
 FACT = Words(
     see=(
-        "Above, the answer's rank among all tokens if the model stopped after each block, 1 on top, and its"
-        " probability there (the logit lens, nostalgebraist 2020). Below, the direct logit attribution: what"
-        " each block's attention and feed-forward network add to its logit, less the mean of all logits"
-        " (Elhage et al. 2021)."
+        "Above, the answer's rank among all tokens if the model stopped after each block, with 1 at the top,"
+        " and its probability there (the logit lens, nostalgebraist 2020). Below, the direct logit"
+        " attribution: what each block's attention and feed-forward network add to its logit, minus the mean"
+        " of all logits (Elhage et al. 2021)."
     ),
     why=(
         "A fact is not looked up in a single block. In *Patching*, late attention moves it from the subject's"
@@ -131,15 +133,19 @@ FACT = Words(
     ),
     attempt=(
         "Ask for something the model does not know, such as two plus two: the right answer climbs and is"
-        " overtaken. Then find the block of the largest step in “Patching”: there the answer moves."
+        " overtaken. Then find the block with the largest jump in “Patching”: that is where the answer moves."
     ),
 )
 
-REAL = "Then take SmolLM2 in the bar, which reads words and was trained on far more text"
+REAL = "Then choose SmolLM2 in the bar, which reads words and was trained on far more text"
 
-SINKS_SMALL = "Go through the five ways: hardly any hurts this model. Give it a longer text of its kind."
+SINKS_SMALL = (
+    "Try all five: hardly any of them hurts this model. Then give it a longer text of the kind it was trained"
+    " on."
+)
 FACT_SMALL = (
-    "Write your own beginning and leave the answer empty: easy characters are settled early, others late."
+    "Write a prompt of your own and leave the answer empty: easy characters are settled early, hard ones"
+    " late."
 )
 
 
@@ -148,8 +154,8 @@ def induction(subject: Subject) -> Words:
     if subject.is_pretrained:
         return INDUCTION
     attempt = (
-        f"Change the seed. {REAL}: the same heads copy for every seed. In a run of yours whose text repeats"
-        " itself, scrub through the training: such heads appear all at once."
+        f"Change the seed. {REAL}: the same heads copy for every seed. In a run of your own on repetitive"
+        " text, scrub through the training: such heads appear quite suddenly."
     )
     return replace(INDUCTION, attempt=attempt)
 
@@ -207,15 +213,15 @@ def without_them(knockout: Knockout) -> str:
 def below_head(head: HeadValue) -> str:
     """`head.value` is the loss without it."""
     name = name_of(head.layer, head.head)
-    return f"without only {name}, a previous-token head below them, {head.value:.1f}"
+    return f"without only head {name}, a previous-token head below them, {head.value:.1f}"
 
 
 def why_not(repeat: Repeat, trained_on: str | None, config: ResolvedConfig) -> list[str]:
     """Says that no head copies, and what is missing for it."""
     most, before = repeat.best[0], repeat.before
     sentences = [
-        f"**No induction head**: head {name_of(most.layer, most.head)} gives the most to what followed the"
-        f" same token, {most.value:.0%}; {STRONG:.0%} would count."
+        f"**No induction head**: head {name_of(most.layer, most.head)} gives the most weight to what followed"
+        f" the same token, {most.value:.0%}; the threshold is {STRONG:.0%}."
     ]
     if config.n_layers == 1:
         sentences.append("With one block there can be none: it needs a head below it to read from.")
@@ -251,7 +257,7 @@ def sinks_answer(sinks: Sinks, opening: Opening, subject: Subject) -> str:
         grows = (
             "A new sink appears at once"
             if told.is_sink
-            else "No new sink forms in what was read with the old one"
+            else "No new sink forms in the part already read with the old one"
         )
         return (
             f"{grows}: once {gone} is hidden, the first visible token, {first}, gets **{told.mean:.0%}**"
@@ -271,7 +277,8 @@ def as_it_is(result: OpeningResult, first: str) -> str:
         return (
             f"This model has no attention sink: the first token, {first}, gets **{result.mean:.1%}** of all"
             f" weight (uniform: {result.even:.1%}), and at most {most.value:.0%} from one head"
-            f" ({name_of(most.layer, most.head)}). Sinks take long training on much text (Gu et al. 2024). "
+            f" ({name_of(most.layer, most.head)}). Sinks form only after long training on a lot of text (Gu"
+            " et al. 2024). "
         )
     return (
         f"The first token, {first}, is an attention sink: it gets **{result.mean:.0%}** of all weight"
@@ -282,8 +289,8 @@ def as_it_is(result: OpeningResult, first: str) -> str:
 def lost(result: Sinks) -> str:
     kept, gone, never = (result.of(one).loss for one in ("kept", "forgotten", "dropped"))
     return (
-        f"Forgotten halfway, the rest of the text costs **{gone:.2f}** nats per token instead of {kept:.2f}"
-        f" ({never:.2f} if the text never had it)."
+        f"If it is forgotten halfway, the rest of the text costs **{gone:.2f}** nats per token instead of"
+        f" {kept:.2f} ({never:.2f} if the text never had it)."
     )
 
 
@@ -353,7 +360,7 @@ def who(fact: Fact) -> str:
         "" if head is None else f"; largest single head {name_of(head.layer, head.head)}, {head.value:+.1f}"
     )
     return (
-        f"Attention contributed **{written.by_attention:+.1f}** nats to its logit (less the mean of all), the"
-        f" feed-forward networks **{written.by_feedforward:+.1f}**. Largest single contribution: {name} in"
-        f" block {layer}, {most:+.1f}{alone}."
+        f"Attention contributed **{written.by_attention:+.1f}** nats to its logit (minus the mean of all"
+        f" logits), the feed-forward networks **{written.by_feedforward:+.1f}**. Largest single contribution:"
+        f" {name} in block {layer}, {most:+.1f}{alone}."
     )

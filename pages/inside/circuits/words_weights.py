@@ -12,22 +12,22 @@ STEERING = Words(
         "*Activation addition* (Turner et al. 2023): the difference between the residual streams of two"
         " prompts, as one block reads them, is a *steering vector*. A multiple of it is added to that block's"
         " input while the model continues the text. *The first tokens*, as in the paper: token by token, the"
-        " shorter prompt padded with spaces. *Every token*: the mean over one prompt's tokens less the mean"
+        " shorter prompt padded with spaces. *Every token*: the mean over one prompt's tokens minus the mean"
         " over the other's. Both texts are sampled with the same seed, at temperature 0.8 and top-p 0.9."
-        " Nothing is added to the token that every text begins with. The effect is measured on the words that"
-        " only the first prompt has: their total probability, mean over all steps. Bars: the next tokens that"
-        " gain most, right after the text."
+        " Nothing is added to the token with which every text begins. The effect is measured on the words"
+        " found only in the first prompt: their total probability, averaged over all steps. Bars: the tokens"
+        " that gain most right after the text."
     ),
     why=(
-        "Two forward passes, no training and no changed weight: a topic can be one direction in the stream."
-        " But the vector also disturbs everything else; the perplexity of an unrelated text shows by how"
-        " much."
+        "It takes two forward passes and no training, and no weight changes: a topic can be a direction in"
+        " the stream. But the vector also disturbs everything else; the perplexity of an unrelated text shows"
+        " by how much."
     ),
     attempt=(
-        "Reverse the sign of the coefficient: away from the first prompt. Raise it until the text falls"
-        " apart. Change the block: in early blocks the difference is about the words read, in late ones about"
-        " the next word. Try the paper's own “Love / hate”, shown on GPT-2 XL with eleven times as many"
-        " weights."
+        "Reverse the sign of the coefficient to steer away from the first prompt. Raise it until the text"
+        " falls apart. Change the block: in early blocks the difference is about the words just read, in late"
+        " ones about the next word. Try the paper's own “Love / hate”, which the authors ran on GPT-2 XL,"
+        " with eleven times as many weights."
     ),
 )
 
@@ -45,9 +45,9 @@ QUANTISATION = Words(
         " (Dettmers et al. 2022 found outlier features in large models)."
     ),
     attempt=(
-        "Take 4 bits and change from a block to the whole matrix. Round all matrices, then only one. On"
-        " SmolLM2 round to 4 bits with an offset: nothing changes, because its file was already stored that"
-        " way. Look at one block."
+        "Choose 4 bits and switch from one scale per block to one for the whole matrix. Round all matrices,"
+        " then only one. On SmolLM2, round to 4 bits with an offset: nothing changes, because its file"
+        " already stores them that way. Then look at one block."
     ),
 )
 
@@ -113,9 +113,9 @@ def few_bits(bits: int, whole: bool, lost: RoundingError, losses: Losses | None)
             return does
         return f"{_enough(losses, whole)} {does} Its loss on the text is **{losses.full:.3f}** nats."
     if not lost.largest:
-        does = f"In {bits} bits this matrix is **unchanged**: error 0."
+        does = f"At {bits} bits this matrix is **unchanged**."
     else:
-        does = f"In {bits} bits the matrix has a relative error of **{lost.relative:.1%}**."
+        does = f"At {bits} bits the matrix has a relative error of **{lost.relative:.1%}**."
     if losses is None:
         return does
     after = losses.at(bits, whole)
@@ -144,7 +144,7 @@ def _enough(found: Losses, whole: bool) -> str:
 def single_weights(lost: RoundingError) -> str:
     """Says what rounding does to single weights."""
     return (
-        f"Including its scales, a weight takes {lost.bits:.2f} bits. The largest error of a single weight is"
+        f"Including the scales, a weight takes {lost.bits:.2f} bits. The largest error of a single weight is"
         f" {lost.largest:.2g}; {lost.zeros:.0%} of the weights become 0."
     )
 

@@ -71,7 +71,7 @@ def draw_alignment() -> None:
         text = st.text_input(
             words.typed(form), first, key=f"cross_text_{kept}", max_chars=LETTERS, **widgets.KEPT
         ).strip()
-        change = widgets.select("What is done to it", CHANGES, "cross_change", kind="list")
+        change = widgets.select("Intervention", CHANGES, "cross_change", kind="list")
     with scrubbed(name, above) as moment:
         _aligned(name, text, change, moment.number, (pictured, controls))
 
@@ -136,7 +136,7 @@ def _grown(name: str) -> None:
 
 def _choose_head(name: str, at: int) -> str:
     config = opened(name, at).model.config.decoder
-    heads = {"mean": "all heads, their mean"} | {
+    heads = {"mean": "all heads (mean)"} | {
         f"{layer}.{head}": f"head {layer}.{head}"
         for layer in range(config.n_layers)
         for head in range(config.n_heads)

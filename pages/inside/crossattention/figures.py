@@ -52,7 +52,7 @@ def alignment_figure(
         x=[place for _, place in ways],
         y=[row for row, _ in ways],
         marker={"size": 12, "color": colour("output", 0), "line": {"width": 2, "color": colour("output")}},
-        hovertemplate="it truly comes from here<extra></extra>",
+        hovertemplate="it really comes from here<extra></extra>",
     )
     letters = max(map(len, source[:-1]), default=1) == 1  # all but the source's end
     upright = crowded(source[:-1] if letters else source, 440)
@@ -62,7 +62,7 @@ def alignment_figure(
         margin={"l": 70, "r": 4, "t": high, "b": 6},
         showlegend=False,
         xaxis=_read(source, letters, upright, 12, MOST),
-        yaxis=token_axis(written, "what is written", 12, most=ROWS, autorange="reversed"),
+        yaxis=token_axis(written, "output written", 12, most=ROWS, autorange="reversed"),
         meta={"narrow": {"xaxis": _read(source, letters, not letters, 9, COLUMNS[letters])}},
     )
 
@@ -71,9 +71,7 @@ def _read(source: Sequence[str], letters: bool, upright: bool | int, size: int, 
     """The axis of the source. Letters stand as they are read, and below each other the word for their end,
     which has no more room than they have.
     """
-    axis = token_axis(
-        source, "the source that was read", size, most, side="top", tickangle=-90 if upright else 0
-    )
+    axis = token_axis(source, "source", size, most, side="top", tickangle=-90 if upright else 0)
     if letters and axis["tickvals"][-1:] == [len(source) - 1]:
         axis["ticktext"][-1] = "<br>".join(source[-1].strip("<>"))
     return axis
@@ -90,7 +88,7 @@ def grown_figure(scores: Mapping[int, AlignmentScore], end: float) -> go.Figure:
     return solved_curves(
         [Solved(name, steps, np.array(v), shade, dash) for name, (shade, dash, v) in curves.items()],
         end,
-        what="looks where it comes from",
+        what="symbols attended correctly",
     )
 
 
@@ -157,11 +155,11 @@ def swapped_curves(runs: Mapping[str, Swapped], at: int, quantity: str) -> go.Fi
                 hovertemplate="step %{x}<br>%{y:.3f}<extra>" + words + "</extra>",
             )
         )
-    titles = {"losses": "loss, right beginning given (nats)", "right": "whole target right, alone"}
+    titles = {"losses": "loss, teacher forcing (nats)", "right": "targets fully right"}
     return go.figure(
         traces,
         margin={"l": 54, "r": 8, "t": 28, "b": 40},
-        xaxis=go.axis("step of the training"),
+        xaxis=go.axis("training step"),
         yaxis={"title": {"text": titles[quantity]}, "rangemode": "tozero"}
         | ({"tickformat": ".0%", "range": [0, 1.04]} if quantity == "right" else {}),
     )

@@ -21,7 +21,7 @@ from ui.players.plot import plot
 from ui.text.markdown import safe
 
 HEIGHT, CURVES = 372, 250
-QUANTITIES = {"losses": "the loss, as it learns", "right": "how often it is right, alone"}
+QUANTITIES = {"losses": "loss in training", "right": "share right, writing alone"}
 
 
 def draw_masks() -> None:
@@ -72,7 +72,7 @@ def _trainings(both: Mapping[str, Swapped]) -> int:
     steps = both[HEALTHY].steps
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         quantity = widgets.select("Shown", QUANTITIES, "cross_quantity", kind="list", width=240)
-        step = widgets.slide_over("Trained for", steps, steps[-1], "cross_steps", width=210)
+        step = widgets.slide_over("Training step", steps, steps[-1], "cross_steps", width=210)
     at = steps.index(step)
     plot(
         swapped_curves(both, at, quantity),

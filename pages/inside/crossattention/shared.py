@@ -59,7 +59,7 @@ def opened(name: str, step: int = NEWEST) -> PairCheckpoint | PretrainedPair:
     return pair
 
 
-@st.cache_resource(max_entries=1, show_spinner="Reading the model: a few seconds the first time …")
+@st.cache_resource(max_entries=1, show_spinner="Loading the model: a few seconds the first time …")
 def _published(name: str) -> PretrainedPair:
     return pairs.load_pair(name, session.profile().max_pretrained)
 

@@ -23,8 +23,8 @@ ASK_ALIGNMENT = "Which source symbols does the decoder attend to?"
 ASK_MASKS = "Which mask goes where?"
 NONE = "No trained encoder-decoder came with this copy of the app: `checkpoints/paired` is empty."
 NOT_YET = (
-    ":material/info: That run has nothing to look into yet, or is not on this server (any more), or does not"
-    " learn from pairs: a shipped model is shown."
+    ":material/info: That run has no snapshot yet, is no longer on this server, or does not learn from pairs,"
+    " so a shipped model is shown."
 )
 EXAMPLES = {
     "dates": "the 21st of November 2026",
@@ -37,8 +37,8 @@ EXAMPLES = {
 
 
 ASKED = "translate English to German: The house is wonderful."  # of a model that others trained
-ASKED_FORM = "what is to be done, and a sentence"
-MORE = "A translator trained by others"
+ASKED_FORM = "an instruction and a sentence"
+MORE = "A published translator"
 
 
 def typed(form: str) -> str:
@@ -60,12 +60,13 @@ def aligned(written: str, target: str, seen: AlignmentHits | None) -> str:
     """Says whether the target is right, and whether attention fell where its symbols come from (Markdown)."""
     if seen is None:
         return (
-            f"It writes “{safe(written)}”, but **“{safe(target)}” would be right**: the source of these"
-            " symbols is not known."
+            f"It writes “{safe(written)}”, but **“{safe(target)}” would be right**, so where its symbols come"
+            " from is not known."
         )
     return (
         f"It writes “{safe(written)}”, which is right. For **{seen.right} of the {seen.counted} symbols**"
-        f" from the source it attends most to where they come from (rings); by chance, {seen.chance:.1f}."
+        " taken from the source it attends most to where they come from (rings); chance would give"
+        f" {seen.chance:.1f}."
     )
 
 
@@ -75,42 +76,42 @@ def ends(symbols: Sequence[str], written: int) -> str:
         return ""
     named = "”, “".join(safe(symbol.strip() or symbol) for symbol in dict.fromkeys(symbols))
     return (
-        f" For **{len(symbols)} of the {written}** it wrote (“{named}”) it attends most to the source's end"
-        " token, not to a symbol."
+        f" For **{len(symbols)} of the {written}** symbols it wrote (“{named}”) it attends most to the"
+        " source's end token, not to a symbol."
     )
 
 
 def not_a_source(written: str, form: str) -> str:
-    return f"It writes “{safe(written)}”. What is right is not known: this is not {form}."
+    return f"It writes “{safe(written)}”; whether that is right is unknown, because the source is not {form}."
 
 
 def formed(step: int, targets: int, score: AlignmentScore) -> str:
     """Says where attention falls after a step of a training (Markdown)."""
     best = score.best
     return (
-        f"After **{step:,}** steps of training, on {targets} held-out targets: all heads together attend to a"
-        f" true position for **{score.together:.0%}** of {score.symbols:,} symbols, head"
+        f"After **{step:,}** steps of training, on {targets} held-out targets, all heads together attend to a"
+        f" correct position for **{score.together:.0%}** of {score.symbols:,} symbols, head"
         f" {best.layer}.{best.head} for **{best.value:.0%}**; by chance it would be {score.chance:.0%}."
     )
 
 
 def grown_alt(steps: Sequence[int]) -> str:
-    return f"Share of symbols whose source position is attended to, at {len(steps)} steps of the training."
+    return f"Share of symbols whose source position is attended to, at {len(steps)} training steps."
 
 
 def unmarked(crossing: WrittenTarget, look: Look | None) -> str:
     """Says what a model that others trained wrote, and where its attention was sharpest (Markdown)."""
     wrote = f"It writes “{safe(crossing.text)}”"
     if not crossing.ended:
-        wrote += f", stopped after {len(crossing.written)} tokens"
+        wrote += f", cut off after {len(crossing.written)} tokens"
     if look is None:
         return f"{wrote}. The source has no words to attend to."
     here, there = (
         safe(one[at].strip()) for one, at in ((crossing.written, look.query), (crossing.source, look.key))
     )
     return (
-        f"{wrote}. Its sharpest attention: “{here}” gives **{look.weight:.0%}** of its weight to “{there}”,"
-        " the end token aside. No reference alignment exists, so there are no rings."
+        f"{wrote}. Its sharpest attention is from “{here}” to “{there}” (**{look.weight:.0%}** of the"
+        " weight), the end token aside. No reference alignment exists, so there are no rings."
     )
 
 
@@ -124,15 +125,16 @@ _DONE: dict[Change, str] = {
 def changed(change: Change, before: str, after: str, apart: int) -> str:
     """Says what one of the switches does to the text (Markdown)."""
     if not apart:
-        return f"{_DONE[change]}; 0 symbols change here: “{safe(before)}”."
+        return f"{_DONE[change]}; here nothing changes: “{safe(before)}”."
     many = "1 symbol is" if apart == 1 else f"{apart} symbols are"
-    return f"{_DONE[change]}: “{safe(after)}” in the place of “{safe(before)}”, **{many} different**."
+    return f"{_DONE[change]}: “{safe(after)}” instead of “{safe(before)}”, **{many} different**."
 
 
 ALIGNMENT = Words(
     see=(
-        "A row for each symbol written, a column for each source symbol: bright where the decoder attended"
-        " when it wrote the symbol. Rings mark where it truly comes from, by the task's rule."
+        "A row for each symbol written, a column for each source symbol: the colour shows how strongly the"
+        " decoder attended there when it wrote the symbol. Rings mark where the symbol really comes from, by"
+        " the task's rule."
     ),
     why=(
         "Cross-attention is the only path from the source to the output. The model was never told which"
@@ -140,36 +142,37 @@ ALIGNMENT = Words(
     ),
     attempt=(
         "Move the step and watch the alignment form. Then cut the memory: it still writes something that"
-        " looks right. Why? And type a source of your own."
+        " looks right. Why? Then type a source of your own."
     ),
 )
 BY_HAND = (
     "The same attention, with two texts: $q = x W_Q$ from what is being written, $k = m W_K$ and $v = m W_V$"
     " from the memory $m$, the encoder's last vectors. $\\mathrm{softmax}(q k^\\top/\\sqrt{d_{head}} +"
     " M_{pad})\\, v\\, W_O$ is added to the stream. The pattern has a row for each symbol written, (target,"
-    " source): it need not be square.\n\nThe memory is made once and never changes. A cache keeps its keys"
-    " and values, so that a step costs one row.\n\nNot only texts are read this way: in Stable Diffusion the"
-    " queries come from the image that is being made, keys and values from the encoded prompt (Rombach et al."
-    " 2022)."
+    " source): it need not be square.\n\n"
+    "The memory is computed once and never changes. A cache keeps its keys and values, so each step costs"
+    " only one row.\n\n"
+    "It is not limited to text: in Stable Diffusion the queries come from the image being generated, the keys"
+    " and values from the encoded prompt (Rombach et al. 2022)."
 )
 
 # The two masks ----------------------------------------------------------------------------------
 
 BATCH = (("two", "kittens", "[end]"), ("the", "cat", "sat", "down", "[end]"))
-BATCH_NAMES = ("a short source", "the longest one")
+BATCH_NAMES = ("short source", "longest source")
 TARGET = ("[begin]", "zwei", "kleine", "Katzen")
-CURVES_ALT = "Two runs over their steps: with the masks in their places, and swapped."
+CURVES_ALT = "Two runs over their steps: with the masks in place, and swapped."
 
 
 def mask_title(which: int, shape: tuple[int, ...]) -> str:
-    name = ("on its own text", "on the source")[which]
-    return f"{name}:<br>a mask of shape {shape}"
+    name = ("self-attention", "cross-attention")[which]
+    return f"{name}:<br>mask of shape {shape}"
 
 
 def masks_alt(swap: bool, self_pairs: int, across: int) -> str:
     return (
-        f"The decoder's two masks{', swapped' if swap else ''}: {self_pairs} pairs of its own text and"
-        f" {across} pairs of text and source may be looked at."
+        f"The decoder's two masks{', swapped' if swap else ''}: {self_pairs} pairs within its own text and"
+        f" {across} pairs of text and source are visible."
     )
 
 
@@ -181,11 +184,11 @@ def opened(hidden: int, ahead: int) -> str:
     """Says what two masks do in each other's place (Markdown)."""
     if not (hidden or ahead):
         return (
-            "The causal mask is for what is written: **0 pairs** look ahead. The padding mask is for the"
-            " source: **0 pairs** hide a word of it."
+            "The causal mask belongs to self-attention, so **no pair** looks ahead. The padding mask belongs"
+            " to cross-attention and hides **no word** of the source."
         )
     return (
-        f"Swapped, **{ahead} pairs** look ahead at what is not written yet, and **{hidden} pairs** hide a"
+        f"Swapped, **{ahead} pairs** look ahead to symbols not written yet, and **{hidden} pairs** hide a"
         " word of the source."
     )
 
@@ -195,9 +198,10 @@ def trained(both: Mapping[str, Swapped], at: int) -> str:
     good, bad = both[HEALTHY], both[SWAPPED]
     step = good.steps[at]
     return (
-        "The causal mask is for what is written, the padding mask for the source. Swapped, no error is"
-        f" raised: after {step} steps the loss is **{bad.losses[at]:.3f}** (in place: {good.losses[at]:.3f}),"
-        f" but alone it gets **{bad.right[at]:.1%}** right (in place: {good.right[at]:.1%})."
+        "The causal mask belongs to self-attention, the padding mask to cross-attention. Swapping them raises"
+        f" no error: after {step} steps the loss is **{bad.losses[at]:.3f}** (in place:"
+        f" {good.losses[at]:.3f}), but writing alone it gets **{bad.right[at]:.1%}** right (in place:"
+        f" {good.right[at]:.1%})."
     )
 
 
@@ -207,18 +211,19 @@ MASKS = Words(
         " two runs on dates that differ only in where the two masks go."
     ),
     why=(
-        "Both are called mask, and both are added to scores. Swapped, the decoder sees the symbol to predict,"
-        " so the loss looks superb; in generation that symbol is not there yet."
+        "Both are called masks, and both are added to the scores. Swapped, the decoder sees the symbol it"
+        " should predict, so the loss looks superb; in generation that symbol is not there yet."
     ),
     attempt=(
-        "Swap them and see which cells open. Then compare the loss with how often it is right when it writes"
-        " alone."
+        "Swap them and see which cells open. Then compare the loss with how often the model is right when it"
+        " writes on its own."
     ),
 )
 MASKS_BY_HAND = (
-    "**Causal**, (query, key): $0$ where key $\\le$ query, $-\\infty$ above. The same for every text."
-    " **Padding**, (batch, 1, 1, source): $-\\infty$ where a shorter source was padded. The ones broadcast"
-    " over heads and queries.\n\nThe engine checks the shapes and would refuse this; in code without checks,"
-    " with sources and targets of equal length, no error is raised. The curves were measured once and come"
-    " with the app (`engine/experiments/masks_swapped.py` does it again)."
+    "**Causal**, (query, key): $0$ where key $\\le$ query, $-\\infty$ above; the same for every text."
+    " **Padding**, (batch, 1, 1, source): $-\\infty$ where a shorter source was padded. The axes of size 1"
+    " are broadcast over heads and queries.\n\n"
+    "The engine checks the shapes and refuses the swap; in code without checks, with sources and targets of"
+    " equal length, no error is raised. The curves ship with the app (`engine/experiments/masks_swapped.py`"
+    " repeats the runs)."
 )

@@ -78,10 +78,7 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool, contain
         st.info(f"{problem} The text above is searched instead.", icon=":material/info:")
     span, side = "8,000", SIDES[0]
     if not problem:
-        hint = (
-            f"From the beginning of the validation text, which has {len(ids):,} tokens and was not trained"
-            " on."
-        )
+        hint = f"From the start of the validation text: {len(ids):,} tokens, held out from training."
         span = widgets.select("Tokens read", list(SPANS), "feedforward_span", hint=hint, container=container)
     if is_signed:
         side = widgets.select("Activation", SIDES, "feedforward_side", container=container)
@@ -112,7 +109,7 @@ def _elsewhere(subject: Subject, layer: int, neuron: int, is_signed: bool, conta
     here = {
         name: text for name, text in SOURCES.items() if name != "shakespeare" or corpora.shakespeare_path()
     }
-    hint = "The model was trained on other texts, far too many to be here."
+    hint = "The model was trained on other texts, far too many to include here."
     source = widgets.select("Corpus", here, "feedforward_corpus", hint=hint, container=container, kind="list")
     span = widgets.select("Tokens read", list(SLOW_SPANS), "feedforward_words", container=container)
     side = (
@@ -151,7 +148,7 @@ def _validation(name: str | None, key: tuple[str, int], _tokenizer: object) -> t
     """(ids of the validation text, a sentence when it cannot be had)."""
     nothing = np.zeros(0, dtype=np.int64)
     if name is None:
-        return nothing, "The text that this model was trained on is not a corpus of this server."
+        return nothing, "The text this model was trained on is not on this server."
     if name == "shakespeare" and corpora.shakespeare_path() is None:
         return nothing, "Tiny Shakespeare, which this model was trained on, is not on this server."
     try:
@@ -162,7 +159,7 @@ def _validation(name: str | None, key: tuple[str, int], _tokenizer: object) -> t
     unknown = set(_tokenizer.unknown(text))  # type: ignore[attr-defined]
     kept = "".join(c for c in text if c not in unknown) if unknown else text
     return np.asarray(_tokenizer.encode(kept), dtype=np.int64), (  # type: ignore[attr-defined]
-        "" if kept else "None of the corpus's characters are in this model's alphabet."
+        "" if kept else "None of the corpus's characters are in this model's vocabulary."
     )
 
 

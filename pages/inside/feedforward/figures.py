@@ -59,7 +59,7 @@ def overview(values: np.ndarray, chosen: tuple[int, int], top: float, *, signed:
         "type": "heatmap",
         "z": values.astype(np.float32),
         "customdata": codes,
-        "y": [f"layer {i}" for i in range(layers)],
+        "y": [f"block {i}" for i in range(layers)],
         "hovertemplate": "%{y}, neuron %{x}<br>strongest: %{z:.3f}<extra></extra>",
         "ygap": 2,
         "colorbar": {"thickness": 12, "nticks": 5},
@@ -187,7 +187,7 @@ def share_bars(shares: np.ndarray) -> go.Figure:
     bars = go.Bar(
         orientation="h",
         x=shares.astype(np.float32),
-        y=[f"layer {i}" for i in range(len(shares))],
+        y=[f"block {i}" for i in range(len(shares))],
         marker={"color": colour("feedforward")},
         text=[f"{s:.1%}" if len(shares) <= READ else "" for s in shares],
         textposition="auto",

@@ -41,9 +41,9 @@ def draw_functions(subject: Subject) -> None:
             "Inputs from −x to x", REACHES, 4.0, "feedforward_reach", written=lambda r: f"{r:g}"
         )
         layers = ["all", *map(str, range(subject.config.n_layers))] if own else ["all"]
-        hint = "Of the model, on this text: the green area."
+        hint = "The green area: this model's inputs on this text."
         layer = widgets.select(
-            "Inputs of layer", layers, "feedforward_inputs", kind="list", hint=hint, disabled=own is None
+            "Inputs of block", layers, "feedforward_inputs", kind="list", hint=hint, disabled=own is None
         )
     name = activation_functions.bent_input(subject.config, parts)
     inputs = _inputs(subject.key, subject.ids, layer, reach, subject.recording(), name) if own else None
@@ -64,8 +64,8 @@ def _more(subject: Subject, inputs: Inputs | None) -> None:
     """How the inputs are spread, two GELUs, and a gate."""
     if inputs is not None:
         st.caption(
-            f"The inputs' mean is {inputs.mean:.2f}, their standard deviation {inputs.std:.2f}. Slopes are by"
-            " automatic differentiation."
+            f"The inputs' mean is {inputs.mean:.2f}, their standard deviation {inputs.std:.2f}. Slopes are"
+            " computed by automatic differentiation."
         )
     left, right = st.columns(2, gap="medium")
     with left:
@@ -109,11 +109,11 @@ def _curves(curves: list[Curve], own: str | None, inputs: Inputs | None, *, slop
 
 
 def _two_gelus() -> None:
-    st.subheader("GELU, exact and by tanh", anchor=False)
+    st.subheader("GELU, exact and tanh", anchor=False)
     found = _difference()
     x, difference = found.x[::10], found.y[::10]
     table = pd.DataFrame({"x": x, "tanh_minus_exact": difference})
-    alt = f"Difference of the two; its largest size is {scientific(found.worst)}, at ±{found.where:.2f}."
+    alt = f"Difference of the two; its largest magnitude is {scientific(found.worst)}, at ±{found.where:.2f}."
     plot(
         figures.difference_line(x, difference),
         key="feedforward_difference",
@@ -173,15 +173,12 @@ def _gated(subject: Subject) -> None:
         )
     activation = activation_functions.written(parts.feedforwards[kind].act)
     shown = (
-        f" The dots are {DOTS} pairs of this model on this text; some lie outside."
+        f" The dots are {DOTS} pairs of this model on this text; some lie outside the plot."
         if own == kind and form != "slices"
         else ""
     )
     product = f"$\\text{{{activation}}}(\\text{{gate}})\\cdot\\text{{value}}$"
-    st.markdown(
-        f"{product} (Shazeer 2020): the sign comes from the value, and the gate decides whether it"
-        f" passes.{shown}"
-    )
+    st.markdown(f"{product} (Shazeer 2020): the gate decides how much of the value passes.{shown}")
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

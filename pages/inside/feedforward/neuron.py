@@ -28,7 +28,7 @@ def draw_neuron(
     """
     left, right = st.columns([7, 3], gap="medium")
     with right:
-        st.markdown("**What it then writes**")
+        st.markdown("**Direct effect on the logits**")
         found = _writes(subject, layer, neuron)
     with left:
         st.markdown("**What excites it most**")
@@ -74,8 +74,8 @@ NORM = "feedforward_norm"
 
 def norm_choice(subject: Subject, is_signed: bool) -> None:
     """Draws the choice of the final norm for what is written, and says what is left out."""
-    hint = "Through the linear part of the final norm. Off: the column of $W_{out}$ as it is."
-    through = widgets.switch("What it writes goes through the norm", True, NORM, hint=hint)
+    hint = "On: through the linear part of the final norm. Off: the column of $W_{out}$ as it is."
+    through = widgets.switch("Apply the final norm", True, NORM, hint=hint)
     how = words.norm_words(subject) if through else "No norm is applied."
     norm_step = subject.model.parts.norm(subject.config).card.nonlinearity
     st.caption(words.what_is_written(how, is_signed, norm_step))
@@ -85,7 +85,7 @@ def on_the_text(subject: Subject, along: np.ndarray, layer: int, neuron: int) ->
     """Draws where the neuron fires on the text: along (query,)."""
     st.subheader(f"Neuron {neuron} of block {layer} on this text", anchor=False)
     found = neurons.along(along)
-    st.caption("Shaded by the size of its activation. Choose a token to read the number.")
+    st.caption("Shaded by the size of its activation. Choose a token to read its value.")
     hints = [f"position {i}: {v:.4f}" for i, v in enumerate(along)]
     label = f"The text, shaded by the activation of neuron {neuron}"
     at = token_strip(
@@ -97,7 +97,7 @@ def on_the_text(subject: Subject, along: np.ndarray, layer: int, neuron: int) ->
         hints=hints,
     )
     where = f"At “{safe(subject.labels[at])}” (position {at}) its activation is **{along[at]:.4f}**"
-    st.markdown(f"{where}; on this text it lies between {found.low:.3f} and {found.high:.3f}.")
+    st.markdown(f"{where}; on this text it ranges from {found.low:.3f} to {found.high:.3f}.")
     table = {"position": range(len(along)), "token": subject.labels, "activation": along}
     alt = (
         f"Activation of neuron {neuron} of block {layer} at each token; strongest at position {found.at},"

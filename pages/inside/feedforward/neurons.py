@@ -57,7 +57,7 @@ def _more(
     norm_choice(subject, kind.gated)
     on_the_text(subject, post[layer, :, neuron], layer, neuron)
     diverging = not kind.exact_zeros
-    shown = widgets.select("Neurons of the layer that are shown", SHOWN, "feedforward_rows")
+    shown = widgets.select("Neurons shown", SHOWN, "feedforward_rows")
     _layer(subject, post[layer], values[layer], layer, neuron, shown, skip, diverging)
     _whole_model(subject, post[:, skip:], values, (layer, neuron), diverging)
 
@@ -92,10 +92,10 @@ def _choose(values: np.ndarray, container: Any) -> tuple[int, int]:
     if go is not None:
         st.session_state["feedforward_layer"], st.session_state["feedforward_neuron"] = go
     hint = "0 is the first block, next to the embedding."
-    layer = _number("Layer", "feedforward_layer", neurons.loudest(values)[0], layers, hint, container)
+    layer = _number("Block", "feedforward_layer", neurons.loudest(values)[0], layers, hint, container)
     hint = (
-        f"One of the {width:,} entries of `ffn_post` in each layer. A click on a picture or in the table"
-        " under *Measure it* chooses it as well."
+        f"One of the {width:,} entries of `ffn_post` in each block. You can also click a cell or a table row"
+        " under *Measure it*."
     )
     first = neurons.loudest(values[layer])[0]
     return layer, _number("Neuron", "feedforward_neuron", first, width, hint, container)
@@ -152,7 +152,7 @@ def _whole_model(
         )
         top, beyond = neurons.scale_end(values)
         if beyond:
-            st.caption(f"The colours end at {top:.3g}: one neuron in a thousand goes beyond.")
+            st.caption(f"The colour scale ends at {top:.3g}: one neuron in a thousand goes beyond.")
         table: Table = {"neuron": np.arange(width), **{f"layer_{i}": row for i, row in enumerate(values)}}
         if values.size <= LONG:
             table = {
@@ -161,7 +161,7 @@ def _whole_model(
                 "strongest": values.ravel(),
             }
         alt = (
-            f"Heatmap of {layers} layers by {width} neurons: the strongest activation on the text. The"
+            f"Heatmap of {layers} blocks by {width} neurons: the strongest activation on the text. The"
             f" largest is {abs(values[neurons.loudest(values)]):.2f}."
         )
         clicked = plot(
@@ -180,14 +180,14 @@ def _whole_model(
             "exactly 0"
             if exact
             else (
-                f"smaller than {neurons.QUIET:g} × their layer's root mean square, since this kind is hardly"
+                f"smaller than {neurons.QUIET:g} × their block's root mean square, since this kind is hardly"
                 " ever exactly 0"
             )
         )
-        st.caption(f"**Sparsity**: share of the activations that are {what}.")
+        st.caption(f"**Sparsity**: share of activations that are {what}.")
         alt = (
             "Share of quiet activations by layer: "
-            + ", ".join(f"layer {i} {s:.1%}" for i, s in enumerate(shares))
+            + ", ".join(f"block {i} {s:.1%}" for i, s in enumerate(shares))
             + "."
         )
         table = {"layer": range(layers), "quiet": shares}
@@ -232,7 +232,7 @@ def _layer(
         )
         top, beyond = neurons.scale_end(post[skip:])
         if beyond or skip:
-            st.caption(f"The colours end at {top:.3g}; a few activations lie beyond.")
+            st.caption(f"The colour scale ends at {top:.3g}; a few activations lie beyond.")
         figure = figures.layer_map(post, order, subject.labels, layer, neuron, top, signed=diverging)
         height = 90 + 15 * len(order) if shown != "all" else 620
         clicked = plot(
@@ -246,7 +246,7 @@ def _layer(
 
 def _table(subject: Subject, layer: int, neuron: int, skip: int) -> None:
     st.caption(
-        "**The most active neurons** of all layers. `at` is the token and its position. Click a row to choose"
+        "**The most active neurons** of all blocks. `at` is the token and its position. Click a row to choose"
         " it."
     )
     post = _stacked(subject.key, subject.ids, subject.recording())
@@ -267,7 +267,7 @@ def _table(subject: Subject, layer: int, neuron: int, skip: int) -> None:
         on_select="rerun",
         selection_mode="single-row",
         column_config={
-            "layer": st.column_config.NumberColumn(width=50),
+            "layer": st.column_config.NumberColumn("block", width=50),
             "neuron": st.column_config.NumberColumn(width=64),
             "activation": st.column_config.NumberColumn("value", format="%.2f", width=60),
             "at token": st.column_config.TextColumn("at", width=96 if subject.is_pretrained else 64),

@@ -15,24 +15,24 @@ QUESTIONS = {
 }
 MASSIVE = (
     "The first token excites a few neurons more than ten times as much as any other token does: massive"
-    " activations (Sun et al. 2024), which make it an attention sink. Off: the strongest activations are"
-    " those of the first token."
+    " activations (Sun et al. 2024), which go with attention sinks. Off: the strongest activations are those"
+    " at the first token."
 )
 
 
 NEURONS = Words(
     see=(
-        "Left, the corpus positions where this neuron fires most strongly: the token is framed, its"
-        " activation in front. Right, its direct effect on the logits: tokens that it promotes, in orange,"
-        " and suppresses, in blue."
+        "Left, the corpus positions where this neuron fires most strongly: the token is framed, with its"
+        " activation in front. Right, its direct effect on the logits: tokens it promotes in orange, tokens"
+        " it suppresses in blue."
     ),
     why=(
         "A neuron works like an entry of a key-value memory (Geva et al. 2021): its row of $W_{in}$ is the"
-        " key that recognises something, its column of $W_{out}$ the value that is added to the stream. Facts"
-        " can be edited there: ROME and MEMIT (Meng et al. 2022, 2023) change what a model says of a city by"
-        " changing one such matrix, or a few, and in large models single neurons were found for past tenses"
-        " or for Canada. Attention moves information between positions; the feed-forward network transforms"
-        " each position on its own."
+        " key that detects a pattern, its column of $W_{out}$ the value that is added to the stream. Facts"
+        " can be edited there: ROME and MEMIT (Meng et al. 2022, 2023) change what a model says about a city"
+        " by editing one such matrix, or a few. In large models, single neurons have been found for the past"
+        " tense or for Canada. Attention moves information between positions; the feed-forward network"
+        " transforms each position on its own."
     ),
     attempt=(
         "Go through the neurons of a block: what do the framed tokens have in common? Early blocks often"
@@ -47,9 +47,9 @@ FUNCTIONS = Words(
         " gradient. The green area is the distribution of the model's inputs on this text."
     ),
     why=(
-        "Without a nonlinearity, two matrices in a row collapse into one. ReLU is 0, and so is its slope,"
-        " left of zero: a neuron that only ever gets such inputs learns nothing. The smooth ones let a little"
-        " through. A gate goes further: one half of the network decides how much of the other passes."
+        "Without a nonlinearity, two matrices in a row collapse into one. Left of zero, ReLU and its slope"
+        " are 0: a neuron that only ever gets such inputs learns nothing. The smooth functions let a little"
+        " through. A gate goes further: one half of the network decides how much of the other half passes."
     ),
     attempt=(
         "Compare a trained model with an untrained one: how far from zero do its inputs spread? Then show"
@@ -82,8 +82,8 @@ def likes(layer: int, neuron: int, liked: FavouriteToken, word: str, raised: lis
             f" {_raises(raised)}."
         )
     return (
-        f"Neuron {neuron} of block {layer} {does} **“{safe(word)}”**: {where} are there, up to"
-        f" **{minus(f'{liked.value:.2f}')}**. It promotes {_raises(raised)}."
+        f"Neuron {neuron} of block {layer} {does} **“{safe(word)}”**, the token at {where} (up to"
+        f" **{minus(f'{liked.value:.2f}')}**). It promotes {_raises(raised)}."
     )
 
 
@@ -98,23 +98,23 @@ def on_this_text(layer: int, neuron: int, word: str, value: float, raised: list[
 def how_read(total: int, window: int, positive: float) -> str:
     """Says how the places in the corpus were found."""
     return (
-        f"From {total:,} tokens read, {window} at a time; shaded by its activation (orange above zero, blue"
-        f" below), the strongest token is framed. It was above zero at {positive:.1%} of them. Of 16"
-        " neighbouring tokens only the strongest counts. Tokens at the start of a window have little before"
-        " them to go by."
+        f"From {total:,} tokens read, {window} at a time. Shading is its activation (orange above zero, blue"
+        f" below); the strongest token is framed. It was above zero at {positive:.1%} of them. Of 16"
+        " neighbouring tokens only the strongest counts. Tokens at the start of a window have little context."
     )
 
 
 def what_is_written(how: str, is_signed: bool, norm_step: str) -> str:
     """Says how the raised and lowered tokens come about."""
     said = (
-        f"Its column of $W_{{out}}$ times the unembedding, less the mean over the vocabulary. {how} Left out:"
-        f" the norm's {norm_step}, which depends on the token, and the effect through later blocks."
+        f"Its column of $W_{{out}}$ times the unembedding, minus the mean over the vocabulary. {how} Left out"
+        f" are the norm's {norm_step}, which depends on the token, and effects through later blocks."
     )
     if not is_signed:
         return said
     return (
-        f"{said} When its activation is negative, as a gated neuron's can be, promoted and suppressed swap."
+        f"{said} When its activation is negative, as a gated neuron's can be, promoted and suppressed tokens"
+        " swap."
     )
 
 
@@ -123,16 +123,16 @@ def norm_words(subject: Subject) -> str:
     c, parts = subject.config, subject.model.parts
     norm, at_the_end = parts.norm(c).card, not parts.wiring(c).ends_normed
     if not norm.present:
-        return "There is no final norm to go through: This model has no norms."
+        return "There is no final norm to apply: this model has no norms."
     if not at_the_end:
         return (
-            "There is no final norm to go through: Post-norm models have none at the end; the norms inside"
-            " the blocks are left out too."
+            "There is no final norm to apply: post-norm models have none at the end, and the norms inside the"
+            " blocks are left out too."
         )
     words = norm.linear_words(c)
     if not words:
         return f"Apart from its {norm.nonlinearity} the final {norm.title} changes nothing on the way."
-    return f"On the way it is {words}, as the final {norm.title} does."
+    return f"On the way it is {words}, as in the final {norm.title}."
 
 
 # Functions ----------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def norm_words(subject: Subject) -> str:
 
 def functions_answer(through: str, inputs: Inputs) -> str:
     """Says where a model's inputs fall on its own function."""
-    outside = f" {inputs.outside:.1%} of all inputs lie outside the picture." if inputs.outside else ""
+    outside = f" {inputs.outside:.1%} of all inputs lie outside the plot." if inputs.outside else ""
     return (
         "Without a nonlinearity two matrices in a row collapse into one. This model's activation function is"
         f" **{through}**: **{inputs.negative:.0%}** of its inputs are below zero, where little"

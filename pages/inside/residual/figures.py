@@ -267,7 +267,7 @@ def stream_line(
             go.Bar(
                 x=[write[2] for write in own],
                 y=np.array([write[3] for write in own]),
-                name=f"write of {PART_WORDS[part]}",
+                name=f"written by {PART_WORDS[part]}",
                 marker={"color": colour(part)},
                 customdata=[write[0] for write in own],
                 hovertemplate="%{customdata}: %{y:.3f}<extra></extra>",
@@ -288,7 +288,7 @@ def stream_line(
             rows, tickangle=-90 if 14 < len(rows) <= MANY else -45, tickfont={"size": 12}, automargin=True
         )
         | _by_block(rows),
-        yaxis={"title": {"text": "length (Euclidean norm)"}, "rangemode": "tozero"},
+        yaxis={"title": {"text": "Euclidean norm"}, "rangemode": "tozero"},
     )
 
 

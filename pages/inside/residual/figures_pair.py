@@ -19,7 +19,7 @@ TICKS = 7  # on a logarithmic axis, at most
 LOOKS = {"added": ("run0", "solid"), "replaced": ("run4", "dash")}
 _Y = {
     "losses": "training loss (nats)",
-    "gradients": "gradient of the loss (norm)",
+    "gradients": "gradient norm",
     "alike": "similarity of two tokens (cosine)",
 }
 
@@ -31,7 +31,7 @@ def pair_lines(pair: Pair, shown: Shown) -> go.Figure:
     over_steps = shown == "losses"
     x = pair.points if over_steps else np.arange(pair.depth)
     traces = [_line(name, x, getattr(pair, name), shown) for name in ("added", "replaced")]
-    title = "step of the training" if over_steps else "after block (block 0 is next to the input)"
+    title = "training step" if over_steps else "after block (block 0 is next to the input)"
     return go.figure(
         traces,
         margin={"l": 60, "r": 16, "t": 30, "b": 44},
@@ -88,6 +88,6 @@ def _level(y: float) -> dict[str, Any]:
 
 
 def _named_level(y: float) -> dict[str, Any]:
-    text = f"only the unigram baseline: {y:.2f}"
+    text = f"unigram baseline: {y:.2f}"
     place = {"xref": "paper", "x": 1, "xanchor": "right", "y": y, "yanchor": "bottom", "showarrow": False}
     return place | {"text": text, "font": {"size": 13, "color": colour("quiet")}}

@@ -13,8 +13,7 @@ SAID = {
     ),
     "behind": Choice(
         "It learns, but stays behind",
-        "Something of the token comes through each block, but that depends on how many blocks and on the"
-        " norms.",
+        "Some of the token gets through each block, but how much depends on the depth and on the norms.",
     ),
     "stuck": Choice(
         "It only learns character frequencies",
@@ -23,7 +22,7 @@ SAID = {
 }
 HOLDS = {
     "level": "With so few blocks both learn equally well.",
-    "behind": "So few blocks let something of each token through.",
+    "behind": "With so few blocks, some of each token still gets through.",
     "stuck": "Block by block the tokens become the same, and little is left to learn from.",
 }
 
@@ -35,10 +34,10 @@ def depth(pair: Pair) -> Guess:
     n = truth.numbers
     blocks = "1 block" if pair.depth == 1 else f"{pair.depth} blocks"
     return Guess(
-        f"The same with {blocks}. How well does the model without residual connections learn?",
+        f"Now with {blocks}: how well does the model without residual connections learn?",
         choices,
         right,
-        f"After {pair.steps} steps {n['without']:.2f} nats without them, {n['with']:.2f} with them; character"
-        f" frequencies alone give {n['counting']:.2f}. The lines are those of {blocks} now.",
+        f"After {pair.steps} steps the loss is {n['without']:.2f} nats without them and {n['with']:.2f} with"
+        f" them; character frequencies alone give {n['counting']:.2f}. The lines now show {blocks}.",
         {"residual_depth": pair.depth, "residual_shown": "losses"},
     )

@@ -79,7 +79,7 @@ def _more(depth: int, norm: Norm) -> None:
         st.markdown(words.why_residual(pair, "gradients"))
     st.caption(words.MADE_BY)
     hint = words.AGAIN_HINT
-    if widgets.switch("Train both models again, now", False, "residual_again", hint=hint):
+    if widgets.switch("Retrain both models now", False, "residual_again", hint=hint):
         _again(depth, norm)
     st.subheader("Pre-norm, post-norm and none, before any training", anchor=False)
     draw_wirings()

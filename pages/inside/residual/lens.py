@@ -58,7 +58,7 @@ def _found(subject: Subject) -> Lens | None:
     return measured(
         ("lens", subject.key, subject.ids),
         lambda: lens_steps(subject.model, subject.recording()),
-        "Holding the lens at every depth",
+        "Applying the lens at every depth",
     )
 
 
@@ -179,9 +179,9 @@ def _caveats(subject: Subject) -> None:
     wiring = parts.wiring(subject.config)
     if wiring.replaces:
         st.info(
-            "This model has no residual stream: each sublayer *replaces* what it reads, so what stands"
-            " between two blocks was never meant for the unembedding. The lens can still be held there, but"
-            " expect it to make little sense before the last block."
+            "This model has no residual stream: each sublayer *replaces* what it reads, so what is between"
+            " two blocks was never meant for the unembedding. The lens can still be applied there, but expect"
+            " it to make little sense before the last block."
         )
     if wiring.ends_normed and parts.norm(subject.config).card.present:
         st.caption(
@@ -250,15 +250,15 @@ def _draw_cell(subject: Subject, lens: Lens, names: Sequence[str], depth: int, p
             f" “{safe(subject.labels[position])}”"
         )
         following = (
-            f" In the text “{safe(subject.labels[position + 1])}” follows."
+            f" In the text, “{safe(subject.labels[position + 1])}” follows."
             if position + 1 < len(subject.ids) and subject.config.causal
             else ""
         )
         st.markdown(
             f"Stopping here, the model would guess “{safe(said[0])}” with probability {found.here[0]:.3f};"
-            f" this is **{found.kl:.3f} nats** from its final distribution. The final guess,"
-            f" “{safe(subject.vocabulary[found.final])}”, is on top from **{safe(names[found.settled])}**"
-            f" on.{following}"
+            f" the KL to its final distribution is **{found.kl:.3f} nats**. The final guess,"
+            f" “{safe(subject.vocabulary[found.final])}”, stays on top from **{safe(names[found.settled])}**"
+            f" onwards.{following}"
         )
 
 

@@ -53,7 +53,7 @@ def draw_norms(subject: Subject) -> None:
     """Draws the stream's norm from write to write; directions, shares and all tokens are folded."""
     found = _stream(subject.key, subject.ids, subject)
     position = token_strip(
-        subject.labels, key=POSITION, chosen=_first(subject), label="Token that has the dotted line"
+        subject.labels, key=POSITION, chosen=_first(subject), label="Token of the dotted line"
     )
     usual = _usual(subject, found)
     rows, told = [state.label for state in found.states], summary(usual)
@@ -70,8 +70,8 @@ def draw_norms(subject: Subject) -> None:
         name="stream-norm",
         data=pd.DataFrame({"after": rows, "mean_norm": mean(usual.lengths)}),
         alt=(
-            "Line: length of the stream after each write, mean over tokens, and for the chosen token. Bars:"
-            " the length of each write, mean over tokens."
+            "Line: norm of the stream after each write, mean over tokens, and for the chosen token. Bars: the"
+            " norm of each write, mean over tokens."
         ),
     )
     explain.answer(words.norms_answer(told, found.wiring.replaces))
@@ -135,12 +135,13 @@ def _usual(subject: Subject, stream: Stream) -> Stream:
     first, times = odd[0], times_longer(stream, odd[0])
     names = ", ".join(f"“{safe(subject.labels[i])}”" for i in odd[:3]) + (" …" if len(odd) > 3 else "")
     left, right = st.columns([2, 5], gap="medium", vertical_alignment="center")
-    hint = "Off: means are over all tokens, and one colour scale is for all."
+    hint = "Off: means are taken over all tokens, and one colour scale covers them all."
     apart = widgets.switch(f"Leave out {names}", True, "residual_apart", container=left, hint=hint)
     right.caption(
-        f":material/info: The stream of “{safe(subject.labels[first])}” gets {times:,.0f} times as long as"
-        f" the median token's, most of it written by {writer_of(stream, first)}: a massive activation (Sun et"
-        " al. 2024). Heads that look for nothing look there (an attention sink, Xiao et al. 2023)."
+        f":material/info: The stream at “{safe(subject.labels[first])}” reaches {times:,.0f} times the norm"
+        f" of the median token's, and most of it is written by {writer_of(stream, first)}: a massive"
+        " activation (Sun et al. 2024). Heads with nothing to attend to attend there (an attention sink, Xiao"
+        " et al. 2023)."
     )
     return without(stream, odd) if apart else stream
 
@@ -165,7 +166,7 @@ def _bars(
 def _draw_cosines(subject: Subject, stream: Stream, usual: Stream, position: int) -> None:
     if not stream.added:
         st.info(
-            "Nothing is written onto the embedding here: there is no position vector, no attention and no"
+            "Nothing is added to the embedding here: there is no position vector, no attention and no"
             " feed-forward network."
         )
         return
@@ -179,7 +180,7 @@ def _draw_cosines(subject: Subject, stream: Stream, usual: Stream, position: int
         f"Bars: cosine between each write and {target}, mean over tokens.",
     )
     st.caption(
-        f"Cosine between a write and {target}: +1 makes it longer, −1 takes away, 0 adds a new direction."
+        f"Cosine between a write and {target}: +1 lengthens it, −1 shortens it, 0 adds a new direction."
     )
 
 
@@ -197,7 +198,7 @@ def _draw_shares(subject: Subject, stream: Stream, usual: Stream, position: int)
     )
     st.caption(
         "Share of the final stream $x$ by writer: $w \\cdot x / x \\cdot x$, so they sum to 1 (here"
-        f" {summary(usual).total:.6f}). A negative share points away from what the stream became."
+        f" {summary(usual).total:.6f}). A write with a negative share points away from the final stream."
     )
 
 
@@ -224,8 +225,8 @@ def _worked(subject: Subject, stream: Stream, position: int) -> None:
         )
         st.latex("\\begin{aligned}" + "\\\\".join(lines) + "\\end{aligned}")
         st.caption(
-            "Norms do not add up like the vectors do: writes at right angles grow the sum by Pythagoras, and"
-            " opposite ones shrink it."
+            "Norms do not add like vectors: perpendicular writes add by Pythagoras, and opposite ones shrink"
+            " the sum."
         )
 
 

@@ -46,21 +46,21 @@ def draw_push(subject: Subject) -> None:
     name = subject.vocabulary[target]
     writers = told.writers
     if len(told.single) > len(writers):
-        hint = f"{len(told.single)} components one by one, or the heads of each block together."
+        hint = f"The largest of {len(told.single)} components, or the heads of each block summed."
         if widgets.select("Bars", BARS, "residual_bars", container=narrow, hint=hint, wrap=True) == "largest":
             writers = told.leading(SHOWN)
     labels, parts = ([getattr(push, what) for push in writers] for what in ("label", "part"))
     values = np.array([push.value for push in writers])
     with wide:
         plot(
-            figures.part_bars(labels, parts, values, title="pushes the logit (nats)"),
+            figures.part_bars(labels, parts, values, title="contribution to the logit (nats)"),
             key="residual_parts",
             height=390,
             name="logit-attribution",
             data=pd.DataFrame({"writer": labels, "part": parts, "contribution": values}),
             alt=(
-                f"Bars: what each writer to the residual stream adds to the logit of {name} at position"
-                f" {position}, bottom of the model first."
+                f"Bars: what each component adds to the logit of {name} at position {position}, bottom of the"
+                " model first."
             ),
         )
     read = read_so_far(subject, position)
@@ -83,7 +83,7 @@ def _more(subject: Subject, attribution: Attribution, told: Pushes, name: str, v
     """The sum, and heads against layers."""
     against = words.compared(versus, subject.vocabulary[versus] if isinstance(versus, int) else "")
     facts = {
-        "Sum of the parts": f"{attribution.total:+.4f}",
+        "Sum of the contributions": f"{attribution.total:+.4f}",
         f"Logit of “{name}”{against}": f"{attribution.logit:+.4f}",
         "Difference": scientific(told.difference),
     }
@@ -93,7 +93,7 @@ def _more(subject: Subject, attribution: Attribution, told: Pushes, name: str, v
     if subject.model.parts.mixer(subject.config).present:
         layers, heads = ([str(i) for i in range(n)] for n in attribution.heads.shape)
         plot(
-            figures.signed_map(attribution.heads, heads, layers, x="head", y="layer", unit="nats"),
+            figures.signed_map(attribution.heads, heads, layers, x="head", y="block", unit="nats"),
             key="residual_heads",
             height=390,
             name="head-attribution",
@@ -101,7 +101,7 @@ def _more(subject: Subject, attribution: Attribution, told: Pushes, name: str, v
             .rename_axis("layer")
             .reset_index(),
             alt=(
-                "Heatmap of the contribution of each head (columns) in each layer (rows) to the logit; blue"
+                "Heatmap of the contribution of each head (columns) in each block (rows) to the logit; blue"
                 " pushes down, orange up."
             ),
         )

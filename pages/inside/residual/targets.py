@@ -23,11 +23,11 @@ def choose_tokens(subject: Subject, position: int, left: Any, right: Any) -> tup
     """
     recording = subject.recording()
     listed = _listed(subject, recording.logits[position])
-    hint = f"The token whose logit is taken apart; “{TOP}” is the likeliest one at this position."
+    hint = f"The token whose logit is decomposed; “{TOP}” is the likeliest one at this position."
     chosen = _one(subject, listed, (TOP,), "Target token", "residual_target", left, hint)
     hint = (
-        "A constant added to all logits changes nothing, so the difference to another token says more than a"
-        " logit by itself."
+        "A constant added to all logits changes nothing, so the difference from another token says more than"
+        " a logit on its own."
     )
     other = _one(subject, listed, (ITSELF, MEAN), "Compared with", "residual_versus", right, hint)
     target = None if chosen == TOP else _token(subject, chosen)
@@ -60,7 +60,7 @@ def _one(
         isinstance(wanted, str) and wanted not in (*first, *listed) and _token(subject, wanted) is not None
     )
     options = (*first, *((wanted,) if typed else ()), *listed)
-    hint += " Any other token can be typed; a space at its beginning counts."
+    hint += " You can type any other token; a leading space counts."
     return widgets.select(
         label, options, key, kind="list", container=container, hint=hint, accept_new_options=True
     )

@@ -92,7 +92,7 @@ def _choose() -> tuple[Plan, Quantity]:
         "residual_seeds",
         first=3,
         container=row,
-        hint="Models of each kind; the geometric mean over them is drawn.",
+        hint="Models of each kind; their geometric mean is drawn.",
     )
     norm = widgets.select(
         "Norm",
@@ -102,12 +102,12 @@ def _choose() -> tuple[Plan, Quantity]:
         hint="Without a norm, pre-norm and post-norm are the same model.",
     )
     hint = (
-        "GPT-2: all matrices std 0.02, those that write to the stream also divided by √(2L). 1/√inputs keeps"
-        " the size of what passes through a matrix."
+        "GPT-2: all matrices have std 0.02, and those that write to the stream are also divided by √(2L)."
+        " 1/√inputs preserves the scale of what passes through a matrix."
     )
     init = widgets.select("Initial weights", list(INITS), "residual_init", container=row, hint=hint)
     hint = "Weights: all parameters of a block together."
-    what = widgets.select("Gradient by", list(QUANTITIES), "residual_gradient", container=row, hint=hint)
+    what = widgets.select("Gradient w.r.t.", list(QUANTITIES), "residual_gradient", container=row, hint=hint)
     plan = Plan(depths=DEPTHS[deepest], norm=NORMS[norm], init=INITS[init], seeds=seeds)
     return plan, QUANTITIES[what]
 
@@ -117,9 +117,9 @@ def _draw(plan: Plan, profiles: tuple[Profile, ...], quantity: Quantity) -> tupl
     means: dict[Quantity, Any] = {name: averaged(list(profiles), name) for name in get_args(Quantity)}
     reached = sorted({depth for _, depth in means["gradients"]})
     options = [*(str(depth) for depth in plan.depths[:-1]), DEEPEST]
-    hint = "Which of the measured depths is drawn layer by layer."
+    hint = "Which of the measured depths is drawn block by block."
     chosen = widgets.select(
-        "Blocks, in the two figures by layer", options, "residual_blocks", first=DEEPEST, hint=hint
+        "Depth shown in the two figures by block", options, "residual_blocks", first=DEEPEST, hint=hint
     )
     depth = int(chosen) if chosen != DEEPEST and int(chosen) in reached else reached[-1]
     what = "gradient norm" if quantity == "gradients" else "gradient norm of the weights"
@@ -194,14 +194,14 @@ def _say(
                 f" {words.seen(blocks)}{remark} |"
             )
     st.markdown(
-        f"| wiring | theory, at initialisation | words.seen here, {depth} blocks |\n|---|---|---|\n"
+        f"| wiring | theory, at initialisation | measured here, {depth} blocks |\n|---|---|---|\n"
         + "\n".join(lines)
     )
     broken = unusable(profiles)
     if broken:
         st.warning(
-            f"{broken} of {len(profiles)} models gave numbers that are not finite (infinity, or not a"
-            " number): too large for float32. Not drawn."
+            f"{broken} of {len(profiles)} models gave infinities or NaNs, too large for float32; they are not"
+            " drawn."
         )
     found = last_block(means["weights"], depth)
     if found is not None and NORM_CARDS[plan.norm].divides:

@@ -34,24 +34,25 @@ LENS = Words(
     see=(
         "The *logit lens* (nostalgebraist 2020): the stream after each block, read as if that block were the"
         " last, by the final norm and the unembedding. The bottom row is the embedding alone. With tied"
-        " embeddings the embedding of a token is most similar to itself, so that row repeats the token just"
-        " read. KL is $\\sum_v p_{final}(v)\\,\\ln\\frac{p_{final}(v)}{p_{here}(v)}$, in nats."
+        " embeddings a token's embedding is most similar to itself, so that row tends to repeat the token"
+        " just read. KL is $\\sum_v p_{final}(v)\\,\\ln\\frac{p_{final}(v)}{p_{here}(v)}$, in nats."
     ),
     why=(
         "All blocks read from and write to one residual stream, so an intermediate prediction can be decoded."
-        " Easy tokens are settled early, others only late."
+        " Easy tokens are settled early, hard ones late."
     ),
     attempt=(
         "Choose an easy token, then a hard one: how many blocks does each need? Under *Measure it*, colour by"
-        " KL, then scrub through the training of a run of yours."
+        " KL, then scrub through the training of a run of your own."
     ),
 )
 
 PUSH = Words(
     see=(
         "*Direct logit attribution*: the logit is $u \\cdot norm(x)$, and $x$ is a sum of writes. With the"
-        " norm's divisor frozen, it is the sum of one contribution per component: $z_h W_{O,h} \\cdot d$ for"
-        " a head, $w \\cdot d$ for the others, with $d$ the target's unembedding seen through the norm."
+        " norm's divisor frozen, the logit is a sum of contributions, one per component: $z_h W_{O,h} \\cdot"
+        " d$ for a head, $w \\cdot d$ for the others, with $d$ the target's unembedding seen through the"
+        " norm."
     ),
     why=(
         "It shows which components raise or lower a prediction, head by head. Only direct effects count: a"
@@ -69,23 +70,23 @@ NORMS = Words(
         " is added to, and each component's share of the final stream."
     ),
     why=(
-        "Before a sublayer reads, the norm brings the stream to a standard size. So a write counts by its"
-        " size *relative* to the stream: where the stream's norm has grown, a late block must write more to"
-        " change its direction."
+        "Before a sublayer reads the stream, the norm rescales it to a standard size, so what counts is the"
+        " size of a write *relative* to the stream. Once the stream's norm has grown, a late block must write"
+        " more to change its direction."
     ),
     attempt=(
-        "Compare an untrained model with a trained one: at the start no write stands out, since the output"
-        " matrices start at one scale, $1/\\sqrt{2L}$. Training makes some components write more than others."
-        " Does it train better with the norm before or after? [Race"
+        "Compare an untrained model with a trained one: at the start no write stands out, since all output"
+        " matrices are initialised at the same scale, $1/\\sqrt{2L}$. Training makes some components write"
+        " more than others. Does a model train better with the norm before each sublayer or after it? [Race"
         " it](/ladder?ladder_view=race&ladder_question=norms-12)."
     ),
 )
 
 HIGHWAY = Words(
     see=(
-        "Two models from the same weights, on the same text. One *adds* what each sublayer makes to what it"
-        " read, $x + f(x)$; the other replaces it, $f(x)$. *Similarity*: the mean cosine between two tokens'"
-        " vectors, 1 where all are the same."
+        "Two models with the same initial weights, trained on the same text. One *adds* each sublayer's"
+        " output to its input, $x + f(x)$; the other replaces the input, $f(x)$. *Similarity* is the mean"
+        " cosine between two tokens' vectors, 1 if all are the same."
     ),
     why=(
         "A residual connection gives the signal and its gradient an identity path: the slope of $x + f(x)$ is"
@@ -94,13 +95,13 @@ HIGHWAY = Words(
         " it adds to what it keeps. Each block only has to compute a *change* to the stream."
     ),
     attempt=(
-        "Choose 1 block, then 2: two are already enough to forget the tokens. Then remove the norms and look"
-        " at the gradient. *Measure it* has pre-norm, post-norm and Xiong et al. (2020)."
+        "Choose 1 block, then 2: two are already enough to blur the tokens. Then remove the norms and look at"
+        " the gradient. *Measure it* compares pre-norm and post-norm with Xiong et al. (2020)."
     ),
     texts=(
-        "A lecture has post-norm's gradient shrink by a factor in each block until, a hundred blocks down, it"
-        " is gone. At initialisation it is not: *Measure it* has its ratio over 48 blocks, of the order of 1."
-        " What post-norm lacks is a stable first hundred steps: [race"
+        "A lecture says that post-norm's gradient shrinks by a factor in each block until, a hundred blocks"
+        " down, it has vanished. At initialisation it has not: *Measure it* shows its ratio over 48 blocks,"
+        " which is of order 1. What post-norm lacks is a stable start to training: [race"
         " it](/ladder?ladder_view=race&ladder_question=norms-12)."
     ),
 )
@@ -124,8 +125,8 @@ def lens_answer(lens: DepthTable, read: str, word: str, before: str, names: list
     where = f"After “{safe(read)}”" if causal else f"At “{safe(read)}”"
     if lens.settled == 0:
         return (
-            f"{where} the embedding alone already predicts “{safe(word)}”, and that stays the top prediction"
-            f" to the end, with probability **{lens.final:.0%}**."
+            f"{where} the embedding alone already predicts “{safe(word)}”, and it stays the top prediction to"
+            f" the end, with probability **{lens.final:.0%}**."
         )
     since, earlier = (names[depth].removesuffix(" = output") for depth in (lens.settled, lens.settled - 1))
     stopped = f"Stopped {earlier}," if lens.settled > 1 else "From the embedding alone,"
@@ -162,8 +163,8 @@ _WRITERS = {
     "ffn": "the feed-forward network of block {}",
     "attn": "the attention of block {}",
     "attn bias": "the bias of block {}'s attention",
-    "embed": "the token's own vector",
-    "norm bias": "the bias of the last norm",
+    "embed": "the token embedding",
+    "norm bias": "the bias of the final norm",
 }
 
 
@@ -171,7 +172,7 @@ def in_full(label: str) -> str:
     """Spells out a writer's short name in a figure; empty where it needs none.
 
     >>> in_full("ffn 3"), in_full("embed"), in_full("head 3.2"), in_full("position")
-    (', the feed-forward network of block 3,', ", the token's own vector,", '', '')
+    (', the feed-forward network of block 3,', ', the token embedding,', '', '')
     """
     name, _, block = label.rpartition(" ")
     words = _WRITERS.get(label) or _WRITERS.get(name)
@@ -193,7 +194,7 @@ def norms_answer(summary: Summary, replaces: bool) -> str:
     if replaces:
         return (
             f"Nothing is added here: the norm between the sublayers goes from **{summary.first:.2f}** to"
-            f" **{summary.last:.2f}**. The largest output has norm **{summary.length:.2f}**, by"
+            f" **{summary.last:.2f}**. The largest output, of norm **{summary.length:.2f}**, comes from"
             f" **{summary.longest}**{in_full(summary.longest).removesuffix(',')}."
         )
     goes = "grows" if summary.last > summary.first else "changes"
@@ -225,26 +226,26 @@ def few(names: tuple[str, ...] | list[str], most: int = 6) -> str:
 NORMS_DIFFER = (
     "The same four numbers, without gain and bias. LayerNorm subtracts the mean and divides by the standard"
     " deviation; RMSNorm divides by the root mean square and subtracts nothing. Add 10 to every number:"
-    " LayerNorm gives the same as before, RMSNorm does not. RMSNorm saves the mean and the bias, and models"
-    " train as well with it."
+    " LayerNorm's output does not change, RMSNorm's does. RMSNorm saves the mean and the bias, and models"
+    " train just as well with it."
 ) + "".join(
     f" {card.title} ({card.source}): {card.sentence}"
     for card in NORM_CARDS.values()
     if card.present and not card.divides
 )
 WHERE_NORMS_STAND = """
-**Where the norm stands**
+**Where the norm goes**
 
 | | pre-norm | post-norm |
 |---|---|---|
 | formula | $x \\leftarrow x + f(\\text{norm}(x))$ | $x \\leftarrow \\text{norm}(x + f(x))$ |
-| the stream | grows, and runs through untouched | is brought back to one size after every sum |
-| the gradient | has a path without any norm | passes a norm at every sublayer |
-| training | deep models train without a warm-up | deep ones need a warm-up, or stall (Xiong et al. 2020) |
-| at the end | one more norm before the output | none is needed |
-| first in | GPT-2 (2019) | the Transformer of 2017, BERT |
+| the stream | grows; nothing rescales it | is rescaled after every addition |
+| the gradient | has a path free of norms | passes through a norm at every sublayer |
+| training | deep models train without a warm-up | deep models need a warm-up (Xiong et al. 2020) |
+| at the end | one more norm before the output | no further norm |
+| used in | GPT-2 (2019) | the Transformer of 2017, BERT |
 """
-_WIRINGS = {"pre": "pre-norm", "post": "post-norm", "parallel": "pre-norm, both sublayers at once"}
+_WIRINGS = {"pre": "pre-norm", "post": "post-norm", "parallel": "pre-norm, sublayers in parallel"}
 
 
 def norms_worked(example: NormExample) -> list[tuple[str, str]]:
@@ -276,7 +277,7 @@ def who_has_which(habits: tuple[Habit, ...]) -> str:
     ]
     return "\n".join(
         [
-            "**Who has which**, of the published models of this app",
+            "**Which model uses which**, among this app's published models",
             "",
             "| wiring | norm | models |",
             "|---|---|---|",
@@ -289,14 +290,15 @@ def who_has_which(habits: tuple[Habit, ...]) -> str:
 
 SHOWN_HINT = (
     "Loss: during training. Similarity: between two tokens' vectors after each block, before the first step."
-    " Without norms also the gradient there."
+    " Without norms, the gradient is offered as well."
 )
 GRADIENT_TITLE = "The gradient after each block, before the first step"
 MADE_BY = (
-    "The lines above were made once, by `python -m engine.experiments no-residual`: width 64, 4 heads,"
-    " windows of 64 characters of Tiny Shakespeare, 8 at a time, AdamW at 0.001, one seed."
+    "The curves above ship with the app; `python -m engine.experiments no-residual` makes them. Width 64, 4"
+    " heads, batches of 8 windows of 64 characters of Tiny Shakespeare, AdamW at a learning rate of 0.001,"
+    " one seed."
 )
-AGAIN_HINT = "Takes from 10 seconds with 1 block to a minute with 8."
+AGAIN_HINT = "Takes 10 seconds with 1 block, a minute with 8."
 
 
 def pair_alt(pair: Pair, shown: str) -> str:
@@ -350,12 +352,14 @@ def _by_gradient(pair: Pair) -> str:
         " of the last"
     )
     if math.isnan(lost) or lost == 0:
-        return f"{known}. Without them **0** arrives: it underflows float32, and nothing is learned."
+        return (
+            f"{known}. Without them it gets **0**: the gradient underflows float32, and nothing is learned."
+        )
     if lost < LITTLE:
         return f"{known}; without them **{number(lost)} times**: next to nothing."
     return (
-        f"{known}; without them **{lost:.1f} times**. The norms in each block sustain it either way: with"
-        " norms the likelier cause is that all tokens become alike."
+        f"{known}; without them **{lost:.1f} times**. With norms in each block the gradient survives either"
+        " way; the likelier cause is that all tokens become alike."
     )
 
 
@@ -363,13 +367,13 @@ def _by_likeness(pair: Pair) -> str:
     kept, lost, after = pair.added.last_alike, pair.replaced.last_alike, _blocks(pair.depth)
     if lost > 0.9 > kept:
         return (
-            "Without residual connections each block hands on only averages of the text: before any training,"
-            f" {after} make all tokens look the same, cosine **{lost:.2f}**. With them a block only *adds* to"
-            f" what it reads, and every token keeps its own vector: **{kept:.2f}**."
+            "Without residual connections each block passes on only averages of the text: before any"
+            f" training, {after} make all tokens look the same, cosine **{lost:.2f}**. With them a block only"
+            f" *adds* to what it reads, and every token keeps its own vector: **{kept:.2f}**."
         )
     return (
-        "Without residual connections each block hands on only averages of the text: before any training, two"
-        f" tokens have a cosine of **{lost:.2f}** after {after}. With them a block only *adds* to what it"
+        "Without residual connections each block passes on only averages of the text: before any training,"
+        f" two tokens have a cosine of **{lost:.2f}** after {after}. With them a block only *adds* to what it"
         f" reads: **{kept:.2f}**."
     )
 
@@ -386,19 +390,19 @@ def not_a_sum(config: ResolvedConfig, parts: Parts) -> str:
     """Returns why the final stream, or a logit, cannot be taken apart into writes."""
     if parts.wiring(config).replaces:
         return (
-            "This model has no residual stream: each sublayer replaces what it read, so nothing is a sum that"
-            " could be taken apart."
+            "This model has no residual stream: each sublayer replaces what it read, so there is no sum to"
+            " take apart."
         )
     if parts.sums(config):
         card = parts.norm(config).card
         return (
-            f"The final norm of this model is {card.title} ({card.source}): {card.nonlinearity} changes each"
-            " number by a factor of its own, so a logit is not the sum of the writes to the stream."
+            f"The final norm of this model is {card.title} ({card.source}): {card.nonlinearity} scales each"
+            " number by its own factor, so a logit is not the sum of the writes to the stream."
         )
     return (
         "This model is post-norm: after every sum a norm rescales the whole stream, so the final stream is"
-        " not the sum of what was written. Every write passes through all the norms above it; one frozen"
-        " divisor is not enough to take that apart, so it is not offered here."
+        " not the sum of what was written. Every write passes through all the norms above it, and freezing"
+        " one divisor does not undo that, so the decomposition is not offered here."
     )
 
 
@@ -408,7 +412,7 @@ def frozen_words(config: ResolvedConfig, parts: Parts, scale: float) -> str:
     if not norm.present:
         return "There is no final norm, so nothing is frozen."
     words = norm.linear_words(config)
-    rest = f"what else {norm.title} does (each vector is {words}) is linear and stays in"
+    rest = f"everything else {norm.title} does (each vector is {words}) is linear and is kept"
     what = rest if words else f"{norm.title} does nothing else"
     return f"The final norm's divisor is frozen at {scale:.3f}, its value on this text; {what}."
 
@@ -420,6 +424,15 @@ def position_word(config: ModelConfig) -> str:
     return "after" if config.causal else "at"
 
 
+def _read_at(name: str) -> str:
+    """Returns where the lens reads, from the name of a depth.
+
+    >>> _read_at("embedding"), _read_at("after block 1 = output")
+    ('at the embedding', 'after block 1')
+    """
+    return "at the embedding" if name == "embedding" else name.removesuffix(" = output")
+
+
 def settled_at(lens: Lens, names: Sequence[str]) -> str:
     """Which layer settles the tokens, counted."""
     found = settling(lens)
@@ -427,11 +440,11 @@ def settled_at(lens: Lens, names: Sequence[str]) -> str:
     step = (
         ""
         if found.step is None
-        else f"The largest step towards the output is {names[found.step]}'s: mean KL"
+        else f"The mean KL falls most in {_read_at(names[found.step]).removeprefix('after ')}:"
         f" {found.kl[found.step - 1]:.2f} → {found.kl[found.step]:.2f} nats."
     )
     return (
-        f"**Half of the tokens are settled by {names[found.half]}** ({found.by[found.half]} of"
-        f" {found.tokens}). First depth from which on the top guess stays: {text}. At the embedding the"
-        f" guesses are {found.kl[0]:.2f} nats from the output on average. {step}"
+        f"**Half of the tokens are settled {_read_at(names[found.half])}** ({found.by[found.half]} of"
+        f" {found.tokens}). Depth at which the top guess settles: {text}. At the embedding, the guesses are"
+        f" {found.kl[0]:.2f} nats from the output on average. {step}"
     )

@@ -55,19 +55,21 @@ def instead(plan: Plan, wiring: Wiring, blocks: np.ndarray, lengths: np.ndarray)
         "no norm": "Not flat: with no norm in front, a write grows with the stream that it reads",
         "stream grows": (
             f"Not flat: the stream grows, from {lengths[0]:.2g} to {lengths[-1]:.2g}, and a norm divides"
-            " gradients by the length of what it reads"
+            " gradients by the size of what it reads"
         ),
         "saturates": (
-            f"Not flat: the stream grows, from {lengths[0]:.2g} to {lengths[-1]:.2g}, and where a number is"
-            f" large {NORM_CARDS[plan.norm].title} has hardly a slope"
+            f"Not flat: the stream grows, from {lengths[0]:.2g} to {lengths[-1]:.2g}, and where a value is"
+            f" large, {NORM_CARDS[plan.norm].title} is almost flat"
         ),
         "as pre-norm": "Without a norm this is the same model as pre-norm",
-        "own paths": ("Not what was expected: presumably the sublayers' own paths carry what the norms damp"),
-        "small writes": "Not what was expected: each write is small beside the stream",
-        "restored": ("Not what was expected: the norm before each sublayer restores the size that was lost"),
+        "own paths": (
+            "Not as expected: presumably the paths through the sublayers carry what the norms damp"
+        ),
+        "small writes": "Not as expected: each write is small compared with the stream",
+        "restored": ("Not as expected: the norm before each sublayer restores the lost scale"),
         "epsilon": (
-            f"The norms cannot stop it: the stream became so short that $\\varepsilon$ = {EPS:g} in their"
-            " divisor outweighs it"
+            f"The norms cannot prevent it: the stream became so small that $\\varepsilon$ = {EPS:g} dominates"
+            " their divisor"
         ),
     }
     return f". {words[found]}"
@@ -80,11 +82,14 @@ def proved(last_block: LastBlock, init: str) -> str:
     return (
         "Xiong et al. (2020) prove it for the *last* block: in pre-norm the gradient of its weights shrinks"
         f" like $1/\\sqrt{{L}}$ with the number of blocks, in post-norm it does not. From {last_block.least}"
-        f" to {last_block.depth} blocks $1/\\sqrt{{L}}$ would be a factor {last_block.theory:.2f}; measured:"
-        f" pre-norm × {last_block.pre:.2f}, post-norm × {last_block.post:.2f}. "
+        f" to {last_block.depth} blocks $1/\\sqrt{{L}}$ would be a factor of {last_block.theory:.2f};"
+        f" measured: pre-norm × {last_block.pre:.2f}, post-norm × {last_block.post:.2f}. "
         + (
-            "These weights are like theirs."
+            "These weights are initialised like theirs."
             if init == "fan_in"
-            else "Their weights start with std about $1/\\sqrt{inputs}$: choose that above to see it."
+            else (
+                "Their weights are initialised with a std of about $1/\\sqrt{inputs}$: choose that above to"
+                " see it."
+            )
         )
     )

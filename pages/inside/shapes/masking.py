@@ -76,7 +76,7 @@ def _mask_table(example: MaskExample, keys: list[str]) -> None:
         "scores + mask": example.masked,
         "e^(…)": example.exponentials,
         "weights: mask, then softmax": example.weights,
-        "softmax of all": example.unmasked,
+        "softmax over all": example.unmasked,
         "wrong: softmax, then mask": example.masked_after,
     }
     # neither the scores nor the masked ones are summed

@@ -47,14 +47,14 @@ def _heads_mistake(container: DeltaGenerator) -> Explanation:
         expected=f"{n_heads} heads of the same width, {n_heads} × d_head = {d_model}.",
         came=(
             f"{d_model} = {n_heads} × {each} + {rest}: **{rest} number{'s are' if rest != 1 else ' is'} left"
-            " over**, and no head may have them."
+            f" over** and no head can take {'them' if rest != 1 else 'it'}."
             if each
             else f"{n_heads} heads for {d_model} numbers: some heads would get none."
         ),
         fix=(
-            f"Take a number of heads that divides {d_model}, such as {', '.join(str(n) for n in found.near)},"
-            " or set d_head yourself: then W_Q, W_K and W_V make n_heads × d_head numbers, and W_O brings"
-            " them back to d_model."
+            f"Choose a number of heads that divides {d_model}, such as"
+            f" {', '.join(str(n) for n in found.near)}, or set d_head yourself: then W_Q, W_K and W_V produce"
+            " n_heads × d_head numbers, and W_O brings them back to d_model."
         ),
         fine=f"{d_model} = {n_heads} × {each}: every head gets {each} numbers.",
     )
@@ -77,13 +77,13 @@ def _unembedding_mistake(container: DeltaGenerator) -> Explanation:
         ),
         came=(
             f"W of shape ({d_model}, {vocab}). PyTorch folds (1, 6) into 6 rows and transposes W: 6×{d_model}"
-            f" times {vocab}×{d_model}. The inner sizes, {d_model} and {vocab}, are not the same."
+            f" times {vocab}×{d_model}. The inner sizes, {d_model} and {vocab}, do not match."
         ),
-        fix="Leave the transpose out: the tied matrix is the embedding itself, `F.linear(x, embedding)`.",
+        fix="Drop the transpose: the tied matrix is the embedding itself, `F.linear(x, embedding)`.",
         fine=(
             f"**No error, and still wrong.** vocab_size = d_model = {d_model}, so the transposed matrix fits."
-            f" The logits are off by up to {attempt.harm or 0:.2f}. Shapes alone cannot catch this; a"
-            " reference with other sizes, or with known weights, can."
+            f" The logits are off by up to {attempt.harm or 0:.2f}. Shapes alone cannot catch this; a test"
+            " with different sizes, or with known weights, can."
         ),
         good=d_model == vocab == 1,
     )
@@ -92,8 +92,8 @@ def _unembedding_mistake(container: DeltaGenerator) -> Explanation:
 def _mask_mistake(container: DeltaGenerator) -> Explanation:
     length, size = _sizes(
         container,
-        ("tokens in the text", 2, 64, 6, "shapes_length"),
-        ("size of the mask", 1, 64, 5, "shapes_mask_size"),
+        ("Tokens in the text", 2, 64, 6, "shapes_length"),
+        ("Size of the mask", 1, 64, 5, "shapes_mask_size"),
     )
     st.code(
         f"scores + causal_mask({size})  # scores (1, 4, {length}, {length}), mask ({size}, {size})",
@@ -107,7 +107,7 @@ def _mask_mistake(container: DeltaGenerator) -> Explanation:
         ),
         came=(
             f"({size}, {size}). PyTorch compares sizes from the right: “dimension 3” is key, {length} against"
-            f" {size}. Only a size of 1 stretches."
+            f" {size}. Only a size of 1 is broadcast."
         ),
         fix=(
             "Make the mask for the length at hand, `causal_mask(length, scores)`, or cut a larger one:"
@@ -117,10 +117,10 @@ def _mask_mistake(container: DeltaGenerator) -> Explanation:
             "The mask fits: a row for each query, a column for each key."
             if size == length
             else (
-                "**No error, and still wrong.** A (1, 1) mask stretches over everything, and its one number"
-                f" is 0: nothing is hidden. With equal scores, the first token puts {attempt.harm or 0:.0%}"
-                " of its attention on the future. Training loss would look lovely, and the text would be"
-                " poor."
+                "**No error, and still wrong.** A (1, 1) mask is broadcast over everything, and its one"
+                " number is 0, so nothing is hidden. With equal scores, the first token puts"
+                f" {attempt.harm or 0:.0%} of its attention on the future. The training loss would look"
+                " superb, and the generated text would be poor."
             )
         ),
         good=size == length,
@@ -157,7 +157,7 @@ def _all_errors(explanation: Explanation) -> None:
     """Draws what was expected, what came, and every error on the way."""
     st.markdown(f"**Expected.** {explanation.expected}")
     if explanation.attempt.errors:
-        st.markdown(f"**What came.** {explanation.came}")
+        st.markdown(f"**What arrived.** {explanation.came}")
     for who, said in explanation.attempt.errors[:-1]:
         st.error(words.raised(who))
         st.code(said, language="text", wrap_lines=True)

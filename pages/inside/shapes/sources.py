@@ -38,7 +38,7 @@ class Source:
     written: int = 0
 
 
-READER, WRITER = "This model: it reads", "This model: it writes"
+READER, WRITER = "This model: encoder", "This model: decoder"
 EXAMPLES = {
     "gpt2": Source(
         "GPT-2 small",
@@ -67,7 +67,7 @@ EXAMPLES = {
     ),
     "gpt": Source(
         "A small GPT",
-        "T = 5 tokens, d = 256, V = 1,000, 6 layers, 8 heads: it ends in (5, 1,000).",
+        "T = 5 tokens, d = 256, V = 1,000, 6 layers, 8 heads: the logits are (5, 1,000).",
         ModelConfig(vocab_size=1000, context=5, d_model=256, n_layers=6, n_heads=8),
         5,
     ),
@@ -103,7 +103,7 @@ def _writer(subject: Subject, model: Seq2Seq) -> Source:
     written = sum(1 for _ in pair_steps(model, subject.ids))
     return Source(
         WRITER,
-        f"{safe(subject.title)}: the half that writes, at the {written} tokens that it writes of the"
+        f"{safe(subject.title)}: the decoder, at the {written} tokens that it writes from the"
         f" {len(subject.ids)} tokens of the text above.",
         model.config.decoder,
         len(subject.ids),

@@ -106,9 +106,9 @@ def _stages(example: HandExample) -> None:
 def _cell(example: HandExample) -> None:
     left, right = st.columns(2)
     with left:
-        head = widgets.select("of head", range(1, len(example.q) + 1), "shapes_cell_head") - 1
+        head = widgets.select("Head", range(1, len(example.q) + 1), "shapes_cell_head") - 1
     with right:
-        key = widgets.select("for key", (1, 2), "shapes_cell_key") - 1
+        key = widgets.select("Key", (1, 2), "shapes_cell_key") - 1
     found = weight_by_hand(example, head, key)
     raw, scaled = number(found.raw), number(found.scaled)
     products = " + ".join(rf"{signed(a)} \cdot {signed(b)}" for a, b in found.pairs)

@@ -175,16 +175,13 @@ def _tensor(step: TraceStep, subject: Subject | None, writes: bool) -> None:
         return
     if subject is None:
         st.caption(
-            ":material/grid_off: Shapes only: this model is traced without its numbers, in no memory. Choose"
-            " *This model* to see tensors."
+            ":material/grid_off: Shapes only: this model is traced without its numbers, so it takes no"
+            " memory. Choose *This model* to see tensors."
         )
         return
     found = tensor_of(step, subject.recording())
     if found is None:
-        st.caption(
-            ":material/grid_off: A table that is made ready once for all blocks; its numbers are not"
-            " recorded."
-        )
+        st.caption(":material/grid_off: A table computed once for all blocks; its numbers are not recorded.")
         return
     values, axes = found
     limit = slices.largest(values)
@@ -200,7 +197,7 @@ def _tensor(step: TraceStep, subject: Subject | None, writes: bool) -> None:
     labels = {"query": subject.labels, "key": subject.labels, "vocab": subject.vocabulary}
     alt = (
         f"Heatmap of {step.name}: {' by '.join(axes)}, {' by '.join(str(n) for n in values.shape)} numbers,"
-        f" largest size {limit:.3g}."
+        f" largest magnitude {limit:.3g}."
     )
     figure = figures.tensor_map(values, axes, labels, name=step.bare, limit=limit)
     plot(
@@ -220,7 +217,7 @@ def _slice(axis: str, count: int) -> int:
 
 def _source(step: TraceStep) -> None:
     if not step.ran:
-        st.caption("Nothing runs here: these are the ids that the tokenizer made of the text.")
+        st.caption("Nothing runs here: these are the ids that the tokenizer produced from the text.")
         return
     st.markdown("**The lines that just ran**")
     names = ", ".join(ran.code.co_qualname for ran in step.ran)

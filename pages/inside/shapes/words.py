@@ -23,17 +23,17 @@ FLOPS = (
 
 PASS = Words(
     see=(
-        "Each row is one operation that really ran, with the shape of what it made. A colour is a part of the"
-        " model, a chip an axis. Blocks are identical in shape, so all but the first are folded."
+        "Each row is one operation that really ran, with the shape of its output. Colours mark parts of the"
+        " model, chips mark axes. All blocks have the same shapes, so all but the first are folded."
     ),
     why=(
         "The shapes are the architecture. Only attention's scores have two position axes, so their cost grows"
-        " with the square of the text. Queries, keys and values come from one product: three matrices side by"
-        " side give the same numbers as three products."
+        " with the square of the sequence length. Queries, keys and values come from one product: three"
+        " matrices side by side give the same result as three separate products."
     ),
     attempt=(
-        "Click the list and walk with the arrow keys, or press ▶. Then choose LLaMA-2 70B and compare `q`"
-        " with `k`: 64 heads share 8."
+        "Click the list and step through it with the arrow keys, or press ▶. Then choose LLaMA-2 70B and"
+        " compare `q` with `k`: 64 heads share 8."
     ),
 )
 
@@ -53,22 +53,25 @@ def by_hand(attempt: str) -> Words:
 
 
 HEADS = by_hand(
-    "Divide q by ten (0.1, 0.2, 0.3, 0.4): the weights come together. Then choose one head instead of two,"
-    " and see the scores become a sum."
+    "Divide q by ten (0.1, 0.2, 0.3, 0.4): the weights even out. Then choose one head instead of two: its"
+    " scores are the sums of theirs, before scaling."
 )
 MASK = by_hand(
-    "Hide a key with a low score, then one with a high score: the higher its score, the more the wrong way"
-    " loses."
+    "Hide a key with a low score, then one with a high score: the higher its score, the more weight the wrong"
+    " order loses."
 )
 
 WRONG = Words(
-    see=("The message as it comes, and under it what it means: what was expected, what came, how to fix it."),
+    see=(
+        "The error message as it is raised, and below it what it means: what was expected, what arrived, and"
+        " how to fix it."
+    ),
     why=(
-        "Many bugs in a Transformer are wrong shapes. Some raise an error; the others run, and learn badly."
+        "Many bugs in a Transformer are shape errors. Some raise an exception; others run, and learn badly."
     ),
     attempt=(
-        "Make the sizes fit. Then look for the two settings where PyTorch says nothing and the result is"
-        " wrong all the same."
+        "Make the sizes match. Then look for the two settings where PyTorch raises no error and the result is"
+        " still wrong."
     ),
 )
 
@@ -98,7 +101,7 @@ def masked(example: MaskExample, hidden: int) -> str:
     if not hidden:
         return f"Nothing is hidden, so both ways agree: the weights sum to **{example.late_sum:.2f}**."
     return (
-        f"Masked after the softmax, the weights sum to **{example.late_sum:.2f}** only: the hidden keys have"
+        f"Masked after the softmax, the weights sum to only **{example.late_sum:.2f}**: the hidden keys have"
         f" already taken their share of {example.lost:.2f}."
     )
 
@@ -110,7 +113,7 @@ BOLD = 0.95  # of a head's weight on one key: the scores are far apart
 
 def other_lengths(lengths: dict[str, int]) -> str:
     found = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-    return f"All five rows must have the same number of numbers: {found}."
+    return f"All five rows must have the same length: {found}."
 
 
 def of_head(head: int, example: HandExample) -> str:
@@ -140,14 +143,14 @@ def scaled(example: HandExample) -> str:
 
 def too_large(shift: str) -> str:
     return (
-        f"The largest visible score, {shift}, is taken off all of them first: that changes no weight, and no"
-        " power overflows."
+        f"The largest visible score, {shift}, is subtracted from all of them first: no weight changes, and no"
+        " exponential overflows."
     )
 
 
 def late(example: MaskExample) -> str:
     return (
-        "The mask must come **before** the softmax. Set the weights to zero after it, and the row sums to"
+        "The mask must come **before** the softmax. If weights are set to zero after it, the row sums to"
         f" **{example.late_sum:.2f}**: the hidden keys have already taken their share of {example.lost:.2f},"
         " so their scores leak into the remaining weights, and the output shrinks."
     )
@@ -176,8 +179,8 @@ def outcome(explanation: Explanation) -> str:
 
 def raised(who: str) -> str:
     if who == "ConfigError":
-        return f"**{who}** of the engine, before anything is built"
-    return f"**{who}** of PyTorch, in the middle of the run"
+        return f"**{who}**, raised by the engine before anything is built"
+    return f"**{who}**, raised by PyTorch in the middle of the run"
 
 
 SHAPES_OF_THE_WRITER = (

@@ -41,7 +41,7 @@ def draw_reward() -> None:
     if not (live or stored):
         explain.answer(words.NOTHING)
         return
-    shown = live or stored[0]
+    shown = live or stored[plan.seed % len(stored)]
     left, right = st.columns([5, 4], gap="small")
     with left:
         _by_step(plan, stored, live)
@@ -58,7 +58,7 @@ def _plan() -> tuple[Plan, bool]:
     rewarded: Rewarded = widgets.select("Reward for", words.REWARDS, "reward_for", container=a)
     names = {leash: f"{leash:g}" for leash in LEASHES}
     leash = widgets.select("KL penalty", names, "reward_leash", container=b, hint=words.LEASH_HINT)
-    seed = widgets.whole("Seed", 0, MOST_SEED, 3, "reward_seed", container=c, hint=words.SEED_HINT)
+    seed = widgets.whole("Seed", 0, MOST_SEED, 0, "reward_seed", container=c, hint=words.SEED_HINT)
     with d:
         # Streamlit's own: it begins something and has no value.
         pressed = st.button(

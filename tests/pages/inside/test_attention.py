@@ -155,7 +155,7 @@ def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):
     gap = np.abs(found.pattern - RECORDING[block + "pattern"][HEAD]).max()
     assert 0 < gap < 1e-5 and f"by at most {scientific(gap, 0)}." in said(page)
     words = said(page)
-    assert f"comes to give {PATTERNS[LAYER, HEAD, QUERY, 2]:.4f} of its weight to c (position 2)" in words
+    assert f"gives {PATTERNS[LAYER, HEAD, QUERY, 2]:.4f} of its weight to c (position 2)" in words
     assert f"({found.q[QUERY, 0]:.2f})({found.k[2, 0]:.2f})" in words
     assert f"= {found.raw[QUERY, 2]:.4f}$" in words
     assert "over its 6 visible keys" in words
@@ -166,8 +166,8 @@ def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):
     vectors = (found.written, RECORDING[block + "attn_out"], RECORDING[block + "resid_pre"])
     lengths = [np.linalg.norm(x[QUERY]) for x in vectors]
     own, together, before = (f"{x:.3f}" for x in lengths)
-    assert f"writes a vector of length {own}; all heads of block 1 together" in words
-    assert f"write one of length {together}. The stream before has length {before}." in words
+    assert f"writes a vector of norm {own}; all heads of block 1 together" in words
+    assert f"write one of norm {together}. The stream before has norm {before}." in words
 
 
 def test_a_model_that_does_not_divide_is_not_said_to(drawn, monkeypatch):
@@ -204,7 +204,7 @@ def test_the_switches_show_both_predictions_and_how_far_they_are_apart(drawn):
     alone = np.array([one.kl.mean() for one in off]).reshape(2, 4)
     np.testing.assert_allclose(heat(drawn, "attention_each_plot"), alone, rtol=1e-3, atol=1e-6)
     layer, head = divmod(int(alone.argmax()), 4)
-    assert f"Head {layer}.{head} alone matters most" in said(page)
+    assert f"head {layer}.{head} matters most on this text" in said(page)
     assert f"moves by {alone.max():.3f} nats" in said(page) and f"moves it by {alone.min():.4f}" in said(page)
 
 
@@ -225,7 +225,7 @@ def test_numbers_are_those_of_the_patterns(drawn):
         if written := {"Entropy": "{:.2f} nats", "First token": "{:.0%}"}.get(name):
             layer, head = divmod(int(values.argmax()), 4)
             most, mean = (written.format(x) for x in (values.max(), values.mean()))
-            assert f"Head {layer}.{head} has the highest value of {name.lower()}, **{most}**" in unescaped(
+            assert f"Head {layer}.{head} scores highest on {name.lower()}, at **{most}**" in unescaped(
                 page
             )
             assert f"the mean over all heads is **{mean}**." in unescaped(page)
@@ -264,7 +264,7 @@ def test_the_scale_is_shown_beside_its_theory(drawn):
         slope = [np.abs(np.diag(row) - np.outer(row, row)).mean() for row in p]
         wanted = [f"{x:.4g}" for x in (s.std(), entropy, np.mean(jacobian), np.mean(slope))]
         assert list(table[name]) == wanted
-    against = list(table["to hold it against"])
+    against = list(table["for comparison"])
     assert against[0] == "√d_k = 8.000, scaled 0.125" and against[1] == "at most ln 64 = 4.159"
     assert against[3] == "at most 2(1 − 1/64)/64² = 0.000481"
     theory = [t for t in drawn["attention_scaling"].traces if t["name"] == "theory"]
@@ -287,7 +287,7 @@ def test_shared_keys_counts_the_cache(drawn):
         cells = [f"{weights:,}", f"{layers * weights:,}", f"{2 * layers * kv * width * 2:.3g} B"]
         assert list(table[column])[:3] == cells
     assert "5 does not divide 12" in said(page)
-    assert "12 query heads use the keys and values of **4** heads (grouped-query attention)" in said(page)
+    assert "12 query heads share **4** key-value heads (grouped-query attention)" in said(page)
     assert "saves **66.7%** of the cache: 12 query heads" in said(page)
 
 
@@ -356,7 +356,7 @@ def test_the_mask_is_shown_on_and_off_and_what_a_training_makes_of_it(drawn: dic
     at = both["masked"]["steps"].index(50)
     trained = [both[kind]["losses"][at] for kind in ("unmasked", "masked")]
     assert f"loss **{trained[0]:.2f}** against **{trained[1]:.2f}** nats after 50 steps" in text
-    for kind, name in (("masked", "with the mask"), ("unmasked", "without it")):
+    for kind, name in (("masked", "with the mask"), ("unmasked", "without the mask")):
         wrote = " ".join(both[kind]["texts"][at].split())[:12]
         assert f"Trained {name}, it writes: ROMEO: {wrote}"[:45] in text.replace("\\", "")
     losses = [loss(probabilities(r["logits"])) for r in (RECORDING, free)]

@@ -117,13 +117,13 @@ def test_sentences_about_heads_that_copy() -> None:
     )
     words = " ".join(sentences(told(), None, config))
     assert words == (
-        "The model copies: random tokens cost 8.0 nats each at the first reading (worse than a uniform guess,"
-        " 4.2: it is confidently wrong) and **2.0** at the second. 2 heads attend to what followed the same"
+        "The model copies: random tokens cost 8.0 nats each on the first reading (worse than a uniform guess,"
+        " 4.2: it is confidently wrong) and **2.0** on the second. 2 heads attend to what followed the same"
         " token last time, most of all **head 1.0** (90% of its weight)."
     )
     assert without_them(off) == (
         "Without the best 2 the second reading costs **7.2** nats; without 2 random heads of the same blocks,"
-        " 3.5; without only 0.0, a previous-token head below them, 6.5."
+        " 3.5; without only head 0.0, a previous-token head below them, 6.5."
     )
     few = knockout.Knockout(off.heads, off.without, off.others, ())
     assert without_them(few).endswith("same blocks, 3.5.")
@@ -147,7 +147,7 @@ def test_weights_and_losses_are_the_engines(opening: sinks.Opening, drawn: dict[
     assert by_name["mean"] == pytest.approx(one.by_layer.tolist(), abs=1e-6)
     assert by_name["uniform attention"] == pytest.approx([one.even, one.even])
     if opening != "kept":
-        assert by_name["mean as it is"] == pytest.approx(kept.by_layer.tolist(), abs=1e-6)
+        assert by_name["mean, text unchanged"] == pytest.approx(kept.by_layer.tolist(), abs=1e-6)
     bars = drawn["sinks_losses"].traces[0]
     assert bars["x"] == pytest.approx([other.loss for other in measured.openings], abs=1e-6)
     assert [colour != bars["marker"]["color"][-1] for colour in bars["marker"]["color"]].count(True) in (1, 4)
@@ -158,7 +158,7 @@ def test_weights_and_losses_are_the_engines(opening: sinks.Opening, drawn: dict[
         "kept": [
             f"no attention sink: the first token, “F”, gets **{one.mean:.1%}** of all weight",
             f"(uniform: {one.even:.1%}), and at most {one.share.max():.0%} from one head",
-            f"({most[0]}.{most[1]}). Sinks take",
+            f"({most[0]}.{most[1]}). Sinks form only",
             f"costs **{losses['forgotten']}** nats per token instead of {losses['kept']}"
             f" ({losses['dropped']} if",
         ],

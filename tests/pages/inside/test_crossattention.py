@@ -107,7 +107,7 @@ def test_a_right_answer_has_its_rings(monkeypatch, drawn):
     found = right("reverse", "abc", "none", 0)
     seen = looked(found.pattern(None), truth("reverse", "abc"), found.text)
     assert f"For **{seen.right} of the 3 symbols**" in told
-    assert f"by chance, {seen.chance:.1f}" in told
+    assert f"chance would give {seen.chance:.1f}" in told
     rings = drawn["cross_alignment"].traces[1]
     assert list(zip(rings["x"], rings["y"], strict=True)) == [(2, 0), (1, 1), (0, 2)]
     opened(
@@ -122,7 +122,7 @@ def test_input_that_cannot_be_read_is_told(folder, monkeypatch):
         told = said(opened(PAGE, cross_view="alignment", cross_text_dates=text))
         assert "This source cannot be read" in told
     told = said(opened(PAGE, cross_view="alignment", cross_text_dates="some day"))
-    assert "What is right is not known" in told
+    assert "whether that is right is unknown" in told
     monkeypatch.setitem(families._FOLDERS, PAIR, folder / "nowhere")
     told = said(opened(PAGE, cross_view="alignment"))
     assert "No trained encoder-decoder came with this copy" in told
@@ -152,7 +152,7 @@ def test_two_trainings_are_compared(trainings, drawn):
 
 def test_the_masks_stand_alone_where_no_training_came(monkeypatch, drawn):
     monkeypatch.setattr("pages.inside.crossattention.masks.shipped", dict)
-    assert "**0 pairs** look ahead" in said(opened(PAGE, cross_view="masks"))
+    assert "**no pair** looks ahead" in said(opened(PAGE, cross_view="masks"))
     told = said(opened(PAGE, cross_view="masks", cross_swap="true"))
     assert "Swapped, **3 pairs** look ahead" in told and "**3 pairs** hide a word" in told
     assert drawn["cross_masks"].table["own 3"] == [0.0] * 4
@@ -228,7 +228,7 @@ def test_the_model_is_that_of_the_step(run: str, step: int, drawn: dict[str, Any
     score = counted(step)
     layer, head = np.unravel_index(score.heads.argmax(), score.heads.shape)
     assert f"After **{step}** steps of training, on 40 held-out targets" in told
-    assert f"a true position for **{score.together:.0%}** of {score.symbols:,} symbols" in told
+    assert f"a correct position for **{score.together:.0%}** of {score.symbols:,} symbols" in told
     assert (
         f"head {layer}.{head} for **{score.heads.max():.0%}**; by chance it would be {score.chance:.0%}."
         in told

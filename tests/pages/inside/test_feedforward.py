@@ -82,7 +82,7 @@ def test_what_a_neuron_looks_for_and_raises_is_what_its_activations_say(short_co
         "all 8 of its strongest positions" if count == 8 else f"**{count}** of its 8 strongest positions"
     )
     does = "fires mainly on" if count >= 6 else "fires most often on"
-    told = f"{does} **“{liked}”**: {places_said} are there, up to **{strongest.max():.2f}**. It promotes"
+    told = f"{does} **“{liked}”**, the token at {places_said} (up to **{strongest.max():.2f}**). It promotes"
     words = said(feedforward(feedforward_layer=str(layer), feedforward_neuron=str(neuron)))
     assert f"Neuron 71 of block 3 {told} “{raised[0]}”, “{raised[1]}”, “{raised[2]}”." in words
 
@@ -161,7 +161,7 @@ def test_neurons_are_those_of_the_recording(drawn):
     line, mark = drawn["feedforward_line"].traces
     np.testing.assert_allclose(line["y"], values, rtol=1e-6)
     assert mark["y"] == pytest.approx([values[2]])
-    ends = f"it lies between {values.min():.3f} and {values.max():.3f}."
+    ends = f"it ranges from {values.min():.3f} to {values.max():.3f}."
     assert f"At “c” (position 2) its activation is **{values[2]:.4f}**; on this text {ends}" in said(page)
     column = MODEL.blocks[LAYER].ffn.w_out.weight[:, NEURON].double()
     gain = MODEL.norm_final.gain.double()

@@ -35,13 +35,14 @@ TEXT = "abcabdab"
 IDS = tuple(CharTokenizer(ALPHABET).encode(TEXT))
 RECORDING = record(MODEL, IDS)
 FULL_NAMES = {
-    "embed": ", the token's own vector,",
-    "norm bias": ", the bias of the last norm,",
+    "embed": ", the token embedding,",
+    "norm bias": ", the bias of the final norm,",
     **{f"ffn {i}": f", the feed-forward network of block {i}," for i in range(3)},
     **{f"attn {i}": f", the attention of block {i}," for i in range(3)},
     **{f"attn bias {i}": f", the bias of block {i}'s attention," for i in range(3)},
 }
 NAMES = ["embedding", "after block 0", "after block 1", "after block 2 = output"]
+READ_AT = ["at the embedding", "after block 0", "after block 1", "after block 2"]
 
 
 @pytest.fixture(autouse=True)
@@ -81,20 +82,20 @@ def test_the_lens_and_its_cell(drawn):
         f" “{ALPHABET[guess[begins - 1, at]]}” and give “{ALPHABET[last]}”"
         f" {found.here[begins - 1, at, before]:.0%}."
     ) in words
-    stated = re.search(r"would guess “(.)” with probability (\S+); this is \*\*(\S+) nats\*\* from", words)
+    stated = re.search(r"would guess “(.)” with probability (\S+); the KL to its final distribution is \*\*(\S+) nats\*\*", words)
     assert stated is not None and stated[1] == ALPHABET[guess[depth, at]]
     assert float(stated[2]) == pytest.approx(found.probability[depth, at], abs=6e-4)
     assert float(stated[3]) == pytest.approx(kl[depth, at], abs=6e-4)
-    final = f"The final guess, “{ALPHABET[last]}”, is on top from **{NAMES[begins]}** on."
-    assert f"{final} In the text “{TEXT[at + 1]}” follows" in words
+    final = f"The final guess, “{ALPHABET[last]}”, stays on top from **{NAMES[begins]}** onwards."
+    assert f"{final} In the text, “{TEXT[at + 1]}” follows" in words
     by = [int((settled <= d).sum()) for d in range(4)]
     half = next(d for d in range(4) if by[d] >= len(TEXT) / 2)
-    assert f"**Half of the tokens are settled by {NAMES[half]}** ({by[half]} of 8)" in words
+    assert f"**Half of the tokens are settled {READ_AT[half]}** ({by[half]} of 8)" in words
     told = ", ".join(f"{NAMES[d]}: {(settled == d).sum()}" for d in range(4) if d in settled)
-    assert f"top guess stays: {told}. At the embedding the guesses are {kl[0].mean():.2f} nats" in words
+    assert f"top guess settles: {told}. At the embedding, the guesses are {kl[0].mean():.2f} nats" in words
     means = kl.mean(-1)
     drop = 1 + int(np.argmax(means[:-1] - means[1:]))
-    assert f"is {NAMES[drop]}'s: mean KL {means[drop - 1]:.2f} → {means[drop]:.2f} nats" in words
+    assert f"The mean KL falls most in block {drop - 1}: {means[drop - 1]:.2f} → {means[drop]:.2f} nats" in words
     page.get_by_key("residual_shade").set_value("KL to the output").run()
     heat = drawn["residual_lens"].traces[0]
     np.testing.assert_allclose(heat["z"], kl, atol=1e-3)
@@ -185,7 +186,7 @@ def test_norms_shares_and_a_sum_worked_out(drawn):
     assert f"The largest write, **{sizes.mean(1).max():.2f}**, {by}" in words
     assert "final stream: " + ", ".join(f"{labels[i]} {share[i]:+.0%}" for i in first) in words
     negative = ", ".join(labels[i] for i in range(8) if share[i] < 0)
-    told = f"Negative on average: {negative}." if negative else "No writer's mean share is negative."
+    told = f"Negative on average: {negative}." if negative else "No component's mean share is negative."
     assert told in words and "sum to 1 (here 1.000000)" in words
 
 
@@ -246,7 +247,7 @@ def assert_gradient_is_told(row: dict[str, Any], sentence: str) -> None:
     assert f"the first of {row['depth']} blocks gets **{back['added']:.1f} times** the gradient" in sentence
     small = back["replaced"] < 0.01
     assert ("next to nothing" in sentence) == small
-    assert ("the gradient is not the reason" in sentence) != small
+    assert ("the likelier cause" in sentence) != small
     times = re.search(r"without them \*\*(.+?) times\*\*", sentence)
     assert times is not None
     digits = times[1].replace(" × 10", "e").translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
@@ -277,6 +278,6 @@ def test_the_highway_draws_the_means_of_what_was_measured(drawn, monkeypatch):
         assert shown is not None and float(shown[1].rstrip(".")) == pytest.approx(ends[1], rel=0.06)
     weights = averaged(profiles, "weights")
     pre, post = (weights[w, 4][-1] / weights[w, 2][-1] for w in ("pre", "post"))
-    assert f"a factor {math.sqrt(0.5):.2f}; measured: pre-norm × {pre:.2f}, post-norm × {post:.2f}" in (
+    assert f"a factor of {math.sqrt(0.5):.2f}; measured: pre-norm × {pre:.2f}, post-norm × {post:.2f}" in (
         said(page)
     )

@@ -56,7 +56,7 @@ def test_the_page_opens_on_the_first_scores_of_the_own_model():
     assert "With twice the text it has 4 times as many." in asked
     assert len(shapes(shapes_step="99999999").latex) == 1, "there is no such step"
     first = shapes(shapes_step="0")
-    assert "tokenizer made of the text" in sentences(first) and "has twice as many" in sentences(first)
+    assert "tokenizer produced from the text" in sentences(first) and "has twice as many" in sentences(first)
 
 
 @pytest.mark.parametrize("fields", models.KINDS, ids=str)
@@ -93,7 +93,7 @@ def test_what_is_typed_by_hand_may_be_wrong():
     page.get_by_key("shapes_hide").set_value("k1").run()
     assert r"-\infty" in formulas(page) and "masked" in formulas(page)
     page.text_input(key="shapes_q").set_value("1 2 3").run()
-    assert "same number of numbers" in sentences(page)
+    assert "must have the same length" in sentences(page)
     page.text_input(key="shapes_q").set_value("<b>x</b>").run()
     assert "is not a number" in sentences(page)
     page = shapes(shapes_view="hand", shapes_example="mask")
@@ -123,7 +123,7 @@ def test_wrong_shapes_are_run_and_explained():
 )
 def test_huge_scores_overflow_nothing(scores, result):
     page = shapes(shapes_view="hand", shapes_example="mask", shapes_scores=scores)
-    assert "taken off all of them first" in sentences(page)
+    assert "subtracted from all of them first" in sentences(page)
     assert formulas(page).rstrip().endswith(f"= {result}\n$$")
     assert "inf" not in formulas(page)
     assert r"\frac{0}" not in formulas(page)
@@ -174,7 +174,7 @@ def test_a_tensor_is_the_recorded_one_at_the_chosen_head(drawn):
             drawn_values, np.where(np.isfinite(shown), shown, np.nan), rtol=1e-6, atol=1e-8
         )
         assert drawn["shapes_tensor"].traces[0]["zmax"] == pytest.approx(limit), "one scale for all heads"
-        assert f"largest size {limit:.3g}." in drawn["shapes_tensor"].alt
+        assert f"largest magnitude {limit:.3g}." in drawn["shapes_tensor"].alt
 
 
 @pytest.mark.usefixtures("own")

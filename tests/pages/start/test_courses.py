@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 
@@ -20,29 +20,32 @@ from engine.service.rooms import Rooms
 from engine.weights.pretrained import sources
 from engine.weights.pretrained.library import load as load_real
 from pages.start.courses import words
+from tests.pages.start.scene_claims import marks, missing
+from tests.pages.start.scene_screen import read
 from ui.players import sampler
 from ui.tour import bar
-from ui.tour.courses import Scene, shelf
+from ui.tour.courses import FOLDER, Scene, shelf
 
 pytestmark = pytest.mark.usefixtures("manager")
 ROOT = Path(__file__).parents[3]
 COURSES = shelf().courses
-SCENES = {
-    f"{scene.page}?{'&'.join('='.join(pair) for pair in scene.query)}#{scene.point}": scene
-    for course in COURSES.values()
-    for scene in course.scenes
-}
+MARKS = {path.stem.partition("-")[2]: marks(path) for path in FOLDER.glob("*.yaml")}
+SCENES: dict[str, list[tuple[str, Scene, tuple[str, ...]]]] = {}  # by their links: each is opened once
+for name, course in COURSES.items():
+    for number, (each, phrases) in enumerate(zip(course.scenes, MARKS[name], strict=True), 1):
+        link = f"{each.page}?{'&'.join('='.join(pair) for pair in each.query)}"
+        SCENES.setdefault(link, []).append((f"{name} {number}", each, phrases))
 
 
-def drawn(node) -> str:
+def all_sent(node) -> str:
     """All that was sent to the browser."""
     said = str(getattr(node, "proto", "") or "")
-    return said + "".join(drawn(child) for child in getattr(node, "children", {}).values())
+    return said + "".join(all_sent(child) for child in getattr(node, "children", {}).values())
 
 
 def sent(name: str, page: AppTest) -> str:
     """A number that a component got under this name. Raises KeyError where none did."""
-    found = re.search(rf"(?<![a-z_]){name}\W+([0-9.]+)", drawn(page._tree))
+    found = re.search(rf"(?<![a-z_]){name}\W+([0-9.]+)", all_sent(page._tree))
     if found is None:
         raise KeyError(name)
     return found[1]
@@ -78,11 +81,11 @@ def test_the_room_may_be_asked_every_question_of_a_course(name: str) -> None:
 
 
 def there(point: str, page: AppTest) -> bool:
-    return bool(re.search(rf"(?<![a-z0-9_]){re.escape(point)}(?![a-z0-9_])", drawn(page._tree)))
+    return bool(re.search(rf"(?<![a-z0-9_]){re.escape(point)}(?![a-z0-9_])", all_sent(page._tree)))
 
 
-def wrong(scene: Scene, tries: int = 40) -> list[str]:
-    """What the real page does not know of a scene."""
+def opened(scene: Scene, points: Collection[str], tries: int = 40) -> AppTest:
+    """The page of a scene, as soon as what it points at is there."""
     name = scene.model.removeprefix("pretrained-")
     if name != scene.model and name not in sources.available():
         pytest.skip(f"{name} is not installed")
@@ -92,10 +95,15 @@ def wrong(scene: Scene, tries: int = 40) -> list[str]:
         page.query_params[name] = value
     page.run()
     for _ in range(tries):  # what takes long is measured in a thread, and the page asks for it again
-        if there(scene.point, page):
+        if all(there(point, page) for point in points):
             break
         time.sleep(0.5)
         page.run()
+    return page
+
+
+def wrong(scene: Scene, page: AppTest) -> list[str]:
+    """What the real page does not know of a scene."""
     said = [f"raises {one.value}" for one in page.exception] + [f"says {one.value}" for one in page.error]
     for name, value in scene.query:
         taken = held(name, page)
@@ -109,8 +117,13 @@ def wrong(scene: Scene, tries: int = 40) -> list[str]:
 
 
 @pytest.mark.parametrize("link", SCENES)
-def test_a_scene_shows_what_its_link_and_its_outline_name(link):
-    assert wrong(SCENES[link]) == []
+def test_a_scene_shows_what_its_link_its_outline_and_its_words_name(link, drawn):
+    """Numbers, quotations and names: tests/pages/start/scene_claims.py has the rules."""
+    scenes = SCENES[link]
+    page = opened(scenes[0][1], {scene.point for _, scene, _ in scenes})
+    screen = read(page, drawn)
+    faults = {where: wrong(scene, page) + missing(scene, phrases, screen) for where, scene, phrases in scenes}
+    assert {where: said for where, said in faults.items() if said} == {}
 
 
 def test_the_page_lists_every_course_and_starts_one(monkeypatch):
@@ -150,7 +163,7 @@ def test_what_there_is_is_counted() -> None:
     config = config.get("model", config)
     says("ten-minutes", "Each number becomes a vector", f"that row, {config['d_model']} numbers")
     assert config["n_layers"] == 4
-    says("ten-minutes", "Four blocks, one better guess", "this model stacks four")
+    says("ten-minutes", "Four blocks, one better guess", "a stack of four blocks")
     assert len(LADDER) == 19
     says("attention-from-nothing", "A bigram model", "nineteen models")
     moments = len(list((KEPT / "timelapse").glob("step-*.safetensors")))

@@ -147,6 +147,11 @@ def batch(lessons: Sequence[Lesson], tokenizer: Tokenizer, most: int = MAX_TOKEN
     return inputs, targets
 
 
+def counted(lessons: Sequence[Lesson], tokenizer: Tokenizer) -> int:
+    """Counts the tokens of lessons that the loss counts. Raises ConfigError as `batch`."""
+    return int((batch(lessons, tokenizer)[1] != IGNORED).sum())
+
+
 def loss_on(model: Transformer, weights: Mapping[str, Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
     """Returns the mean cross-entropy in nats per counted token, of the model with these weights in place of
     its own.

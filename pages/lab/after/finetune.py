@@ -10,7 +10,7 @@ import streamlit as st
 
 from engine.data.progress import Steps
 from engine.errors import GlassformerError, PretrainedError
-from engine.training.finetune import MAX_SENTENCES, Recipe, changed, merged, trained_parameters
+from engine.training.finetune import MAX_SENTENCES, Recipe, changed, counted, merged, trained_parameters
 from engine.training.new_fact import FactLook, Question, Taught, ask, teach
 from engine.weights.export.adapter import peft
 from engine.weights.pretrained import sources
@@ -84,8 +84,10 @@ def draw_finetune(subject: Subject) -> None:
 def _before(subject: Subject, setting: Setting) -> None:
     """Draws what the model answers before anything is taught."""
     topic = setting.topic
+    lessons = topic.lessons(setting.rehearse, setting.answers_only)
     try:
         answers, written = _asked(subject.key, topic.questions, subject)
+        count = counted(lessons, subject.tokenizer)
     except GlassformerError as error:
         st.warning(safe(str(error)))
         return
@@ -95,7 +97,8 @@ def _before(subject: Subject, setting: Setting) -> None:
     with right:
         _written(setting, written)
         total = trained_parameters(subject.model, 0)
-        st.caption(words.to_train(trained_parameters(subject.model, setting.recipe.rank), total))
+        trained = trained_parameters(subject.model, setting.recipe.rank)
+        st.caption(words.to_train(trained, total, len(lessons), count))
     explain.answer(words.untaught(topic, answers))
     explain.measure_it(st.markdown, words.lessons(topic, setting.rehearse))
 

@@ -92,9 +92,12 @@ def trained(count: int, total: int) -> str:
     return f"{count:,} numbers were trained; the model has {total:,} weights ({percent(count, total)})."
 
 
-def to_train(count: int, total: int) -> str:
-    """Says how many numbers would be trained."""
-    return f"{count:,} numbers will be trained; the model has {total:,} weights ({percent(count, total)})."
+def to_train(count: int, total: int, sentences: int, tokens: int) -> str:
+    """Says how many numbers would be trained, and on what."""
+    return (
+        f"{count:,} numbers will be trained; the model has {total:,} weights ({percent(count, total)})."
+        f" A step reads {sentences} sentences; the loss counts {tokens} tokens."
+    )
 
 
 def change(taught: Taught, recipe: Recipe) -> str:

@@ -52,6 +52,10 @@ def test_before_it_is_taught_the_view_shows_what_the_model_answers(
     shown = [trace["y"] for trace in drawn["tune_answers_by_step"].traces]
     assert shown == [pytest.approx([value], abs=1e-6) for value in before]
     assert "does not know “Orsk” yet" in unescaped(page) and "numbers will be trained" in unescaped(page)
+    letters = sum(len(sentence) - 1 for sentence in CAPITAL.sentences)
+    assert f"reads 7 sentences; the loss counts {letters} tokens" in unescaped(page)
+    only = opened(ROOM, after_view="finetune", model=SMALL, tune_answers="true", tune_rehearse="true")
+    assert "reads 11 sentences" in unescaped(only) and f"counts {letters} tokens" not in unescaped(only)
 
 
 def test_the_view_shows_the_engines_probabilities_step_by_step(

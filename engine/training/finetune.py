@@ -11,13 +11,12 @@ itself is never written to: it is shared by everybody who looks at it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
-from torch.func import functional_call
+from torch import Tensor, nn
 
 from engine.data.tokenizers import Tokenizer
 from engine.errors import ConfigError
@@ -152,11 +151,10 @@ def counted(lessons: Sequence[Lesson], tokenizer: Tokenizer) -> int:
     return int((batch(lessons, tokenizer)[1] != IGNORED).sum())
 
 
-def loss_on(model: Transformer, weights: Mapping[str, Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
-    """Returns the mean cross-entropy in nats per counted token, of the model with these weights in place of
-    its own.
+def loss_of(logits: Tensor, targets: Tensor) -> Tensor:
+    """Returns the mean cross-entropy in nats per counted token: logits (lesson, position, vocab), targets
+    (lesson, position).
     """
-    logits = functional_call(model, dict(weights), (inputs,))
     return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORED)
 
 
@@ -169,32 +167,42 @@ def fine_tune(
     recipe.check()
     if not model.config.causal:
         raise ConfigError("causal", False, "must be True: a fine-tuned model predicts the next token")
-    return _looks(model, batch(lessons, tokenizer, min(MAX_TOKENS, model.config.context)), recipe)
+    return fine_tune_on(model, batch(lessons, tokenizer, min(MAX_TOKENS, model.config.context)), recipe)
 
 
-def _looks(model: Transformer, data: tuple[Tensor, Tensor], recipe: Recipe) -> Iterator[Look]:
-    own = dict(model.named_parameters())
+def fine_tune_on(model: Transformer, data: tuple[Tensor, Tensor], recipe: Recipe) -> Iterator[Look]:
+    """Fine-tunes on inputs and targets as `batch` makes them, and yields as `fine_tune` does."""
     drawn = adapters(model, recipe) if recipe.rank else {}
-    full = (
-        {}
-        if recipe.rank
-        else {name: weight.detach().clone().requires_grad_() for name, weight in own.items()}
-    )
-    trained = [*full.values(), *(half for a in drawn.values() for half in (a.up, a.down))]
+    if recipe.rank:
+        copy = merged(model, {})
+        for name, adapter in drawn.items():
+            copy.get_submodule(name.removesuffix(".weight")).register_forward_hook(_beside(adapter))
+        trained = [half for adapter in drawn.values() for half in (adapter.up, adapter.down)]
+    else:
+        copy = merged(model, {name: weight.clone() for name, weight in model.named_parameters()})
+        trained = list(copy.requires_grad_(True).parameters())
     optimiser = torch.optim.AdamW(trained, lr=recipe.rate, weight_decay=0.0)
-
-    def weights() -> dict[str, Tensor]:
-        return {**full, **changed(model, drawn)}
-
+    inputs, targets = data
     for step in range(recipe.steps + 1):
         with torch.enable_grad():
-            now = weights()
-            loss = loss_on(model, now, *data)
-        yield Look(step, float(loss.detach()), {name: w.detach() for name, w in now.items()}, drawn)
+            loss = loss_of(copy(inputs), targets)
+        weights = changed(model, drawn) if recipe.rank else dict(copy.named_parameters())
+        yield Look(step, float(loss.detach()), {name: w.detach() for name, w in weights.items()}, drawn)
         if step < recipe.steps:
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
+
+
+def _beside(adapter: Adapter) -> Callable[[nn.Module, tuple[Tensor, ...], Tensor], Tensor]:
+    """Returns a hook that adds x A^T B^T to the output of a linear layer: no gradient of the whole matrix is
+    made.
+    """
+
+    def hook(_: nn.Module, given: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        return output + (given[0] @ adapter.down.t()) @ adapter.up.t()
+
+    return hook
 
 
 def changed(model: Transformer, adapters: Mapping[str, Adapter]) -> dict[str, Tensor]:
@@ -207,6 +215,6 @@ def merged(model: Transformer, weights: Mapping[str, Tensor]) -> Transformer:
     """Returns a model with these weights in place of its own; the others are shared with it."""
     with torch.device("meta"):
         result = Transformer(model.config, model.parts)
-    state = {**dict(model.named_parameters()), **weights}
-    result.load_state_dict(state, assign=True)
+    own = {name: weight.detach() for name, weight in model.named_parameters()}
+    result.load_state_dict(own | dict(weights), assign=True)
     return result.requires_grad_(False).eval()

@@ -22,7 +22,7 @@ from engine.training.finetune import (
     adapters,
     batch,
     fine_tune,
-    loss_on,
+    loss_of,
     merged,
     trained_parameters,
 )
@@ -139,10 +139,13 @@ def test_only_the_answer_is_counted_and_filling_costs_nothing():
 
 
 def test_filling_does_not_change_the_loss_of_a_shorter_sentence(model):
-    weights = dict(model.named_parameters())
-    alone = [float(loss_on(model, weights, *batch([text], Letters()))) for text in TEXTS]
+    def loss(lessons) -> float:
+        inputs, targets = batch(lessons, Letters())
+        return float(loss_of(model(inputs), targets))
+
+    alone = [loss([text]) for text in TEXTS]
     counts = [len(text.text) - 1 for text in TEXTS]
-    together = float(loss_on(model, weights, *batch(TEXTS, Letters())))
+    together = loss(TEXTS)
     mean = sum(loss * n for loss, n in zip(alone, counts, strict=True)) / sum(counts)
     assert together == pytest.approx(mean, rel=1e-5)
 

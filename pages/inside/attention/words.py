@@ -381,7 +381,7 @@ SHARED_KEYS = Words(
         " shrinks it; the queries stay separate."
     ),
     attempt=(
-        "LLaMA-2 70B has 64 query heads and 8 key-value heads. Then choose your own numbers, and go down to"
-        " 1: multi-query attention."
+        "Start with LLaMA-2 70B: 64 query heads, 8 key-value heads. Then choose your own numbers, down to a"
+        " single key-value head: multi-query attention."
     ),
 )

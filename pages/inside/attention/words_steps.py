@@ -12,8 +12,8 @@ STAGES = ("q, k, v", "q·k", "÷ √d", "mask", "softmax", "· v", "W_O")
 
 FORMULAS = {
     "q, k, v": (
-        "$q = x W_Q$, $k = x W_K$, $v = x W_V$. Each token makes a query (a question), a key (a label) and a"
-        " value (a message)."
+        "$q = x W_Q$, $k = x W_K$, $v = x W_V$. Each token produces a query (a question), a key (a label) and"
+        " a value (a message)."
     ),
     "q·k": (
         "$s_{ij} = q_i \\cdot k_j$. How well key $j$ matches query $i$: a dot product of any sign and size."
@@ -21,7 +21,7 @@ FORMULAS = {
     "÷ √d": ("$s_{ij} / \\sqrt{d_{head}}$. Scaling keeps the standard deviation near 1 at any head width."),
     "mask": "$s_{ij} + M_{ij}$, with $M_{ij} = -\\infty$ where $j > i$. The grey half is the future.",
     "softmax": "$p_{ij} = e^{s_{ij}} / \\sum_k e^{s_{ik}}$. Each row becomes weights that sum to 1.",
-    "· v": "$z_i = \\sum_j p_{ij} v_j$. The values, averaged with the attention weights.",
+    "· v": "$z_i = \\sum_j p_{ij} v_j$. The average of the values, weighted by attention.",
     "W_O": "$z_i W_O$, with this head's rows of $W_O$. What this head adds to the residual stream.",
 }
 

@@ -39,11 +39,14 @@ def head(model: Transformer, repeat: Repeat) -> Guess | None:
     names = {kind: f"{layer}.{at}" for kind, (layer, at) in attention.candidates(repeat).items()}
     choices, right = offered(
         truth,
-        {kind: Choice(f"{name}, {SAID[kind][0]}", _wrong(kind, truth.right)) for kind, name in names.items()},
+        {
+            kind: Choice(f"Head {name}, {SAID[kind][0]}", _wrong(kind, truth.right))
+            for kind, name in names.items()
+        },
         HOLDS[truth.right],
     )
     n = truth.numbers
-    losses = ", ".join(f"{n[kind]:.2f} without {names[kind]}" for kind in truth.offered)
+    losses = ", ".join(f"{n[kind]:.2f} without head {names[kind]}" for kind in truth.offered)
     return Guess(
         "One head is ablated. Which one raises the loss of the second reading most?",
         choices,

@@ -346,7 +346,8 @@ def most_written(fact: Fact) -> str:
     if fact.written is None:
         return ""
     part, layer, most = fact.written.most
-    return f"Largest single contribution: {FACT_PARTS[part]} in block {layer} (**{most:+.1f}** nats)."
+    name = FACT_PARTS[part]
+    return f"The largest single contribution comes from {name} in block {layer} (**{most:+.1f}** nats)."
 
 
 def who(fact: Fact) -> str:
@@ -357,10 +358,12 @@ def who(fact: Fact) -> str:
     name = FACT_PARTS[part]
     head = written.head
     alone = (
-        "" if head is None else f"; largest single head {name_of(head.layer, head.head)}, {head.value:+.1f}"
+        ""
+        if head is None
+        else f"; the largest single head is {name_of(head.layer, head.head)}, {head.value:+.1f}"
     )
     return (
         f"Attention contributed **{written.by_attention:+.1f}** nats to its logit (minus the mean of all"
-        f" logits), the feed-forward networks **{written.by_feedforward:+.1f}**. Largest single contribution:"
-        f" {name} in block {layer}, {most:+.1f}{alone}."
+        f" logits), the feed-forward networks **{written.by_feedforward:+.1f}**. The largest single"
+        f" contribution comes from {name} in block {layer}, {most:+.1f}{alone}."
     )

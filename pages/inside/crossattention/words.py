@@ -133,8 +133,8 @@ def changed(change: Change, before: str, after: str, apart: int) -> str:
 ALIGNMENT = Words(
     see=(
         "A row for each symbol written, a column for each source symbol: the colour shows how strongly the"
-        " decoder attended there when it wrote the symbol. Rings mark where the symbol really comes from, by"
-        " the task's rule."
+        " decoder attended there when it wrote the symbol. Rings mark where the symbol really comes from,"
+        " according to the task's rule."
     ),
     why=(
         "Cross-attention is the only path from the source to the output. The model was never told which"

@@ -54,14 +54,14 @@ def draw_wirings() -> None:
     profiles = measured(
         ("wirings", plan, corpus),
         lambda: _measuring(plan, text),
-        "Measuring fresh models",
+        "Measuring freshly initialised models",
         lambda so_far: _draw(plan, so_far, quantity) if so_far else None,
     )
     if profiles is None:
         return
     st.caption(
-        f"{len(profiles)} fresh models, none of them trained: width {plan.d_model}, {plan.n_heads} heads, a"
-        f" batch of {plan.batch} windows of {plan.context} characters from the corpus *{safe(corpus)}*."
+        f"{len(profiles)} freshly initialised models: width {plan.d_model}, {plan.n_heads} heads, a batch of"
+        f" {plan.batch} windows of {plan.context} characters from the corpus *{safe(corpus)}*."
     )
     means, depth = _draw(plan, profiles, quantity)
     _say(plan, profiles, means, quantity, depth)

@@ -27,9 +27,9 @@ PASS = Words(
         " model, chips mark axes. All blocks have the same shapes, so all but the first are folded."
     ),
     why=(
-        "The shapes are the architecture. Only attention's scores have two position axes, so their cost grows"
-        " with the square of the sequence length. Queries, keys and values come from one product: three"
-        " matrices side by side give the same result as three separate products."
+        "The shapes are the architecture. Only attention's scores and weights have two position axes, so"
+        " their cost grows with the square of the sequence length. Queries, keys and values come from one"
+        " product: three matrices side by side give the same result as three separate products."
     ),
     attempt=(
         "Click the list and step through it with the arrow keys, or press ▶. Then choose LLaMA-2 70B and"

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 import torch
+from torch.func import functional_call
 
 from engine.data.progress import finish
-from engine.training.finetune import Lesson, Recipe, changed, loss_on
+from engine.training.finetune import Lesson, Recipe, changed
 from engine.training.new_fact import FactLook, MatrixChange, Taught, teach
 from pages.lab.after import finetune
 from pages.lab.after import words_finetune as words
@@ -111,11 +112,9 @@ def test_the_fine_tuned_model_is_looked_into_on_other_pages(
     assert "fine-tuned: Orsk" in shown.selectbox(key="subject_model").format_func(led["model"])
     model, ids = shipped(), torch.tensor([shipped().tokenizer.encode(CAPITAL.prompt)])
     taught = engine(CAPITAL, Recipe(4, 3, LORA_RATE))
-    expected = loss_on(model.model, changed(model.model, taught.adapters), ids[:, :-1], ids[:, 1:])
-    logits = kept.model(ids[:, :-1])
-    got = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
-    assert float(got) == pytest.approx(float(expected), rel=1e-5)
-    assert float(got) != pytest.approx(float(loss_on(model.model, {}, ids[:, :-1], ids[:, 1:])), rel=1e-4)
+    expected = functional_call(model.model, changed(model.model, taught.adapters), (ids,))
+    torch.testing.assert_close(kept.model(ids), expected)
+    assert not torch.allclose(expected, model.model(ids), atol=1e-3)
 
 
 def test_a_fine_tuned_model_that_has_gone_is_said_and_another_is_shown(manager: StageManager) -> None:

@@ -225,9 +225,7 @@ def test_numbers_are_those_of_the_patterns(drawn):
         if written := {"Entropy": "{:.2f} nats", "First token": "{:.0%}"}.get(name):
             layer, head = divmod(int(values.argmax()), 4)
             most, mean = (written.format(x) for x in (values.max(), values.mean()))
-            assert f"Head {layer}.{head} scores highest on {name.lower()}, at **{most}**" in unescaped(
-                page
-            )
+            assert f"Head {layer}.{head} scores highest on {name.lower()}, at **{most}**" in unescaped(page)
             assert f"the mean over all heads is **{mean}**." in unescaped(page)
     table = page.dataframe[0].value
     at = (table["layer"] == 1) & (table["head"] == 2)

@@ -215,7 +215,10 @@ def test_the_climb_is_the_engines(drawn: dict[str, Any]) -> None:
     climb = f"from rank {found.rank[found.leap - 1]:,} to {found.rank[found.leap]:,}."
     assert f"The largest jump is in block {found.leap - 1}: {climb}" in words
     part, block, most = found.written.most
-    assert f"The largest single contribution comes from {PARTS[part]} in block {block} (**{most:+.1f}** nats)." in words
+    assert (
+        f"The largest single contribution comes from {PARTS[part]} in block {block} (**{most:+.1f}** nats)."
+        in words
+    )
     assert "After “thou ar”: “t” takes the lead only after **block 3**, the last," in words
     assert f"**{found.probability[-1]:.2f}**" in words
     assert f"**{found.written.by_attention:+.1f}** nats" in words

@@ -82,7 +82,10 @@ def test_the_lens_and_its_cell(drawn):
         f" “{ALPHABET[guess[begins - 1, at]]}” and give “{ALPHABET[last]}”"
         f" {found.here[begins - 1, at, before]:.0%}."
     ) in words
-    stated = re.search(r"would guess “(.)” with probability (\S+); the KL to its final distribution is \*\*(\S+) nats\*\*", words)
+    stated = re.search(
+        r"would guess “(.)” with probability (\S+); the KL to its final distribution is \*\*(\S+) nats\*\*",
+        words,
+    )
     assert stated is not None and stated[1] == ALPHABET[guess[depth, at]]
     assert float(stated[2]) == pytest.approx(found.probability[depth, at], abs=6e-4)
     assert float(stated[3]) == pytest.approx(kl[depth, at], abs=6e-4)
@@ -95,7 +98,9 @@ def test_the_lens_and_its_cell(drawn):
     assert f"top guess settles: {told}. At the embedding, the guesses are {kl[0].mean():.2f} nats" in words
     means = kl.mean(-1)
     drop = 1 + int(np.argmax(means[:-1] - means[1:]))
-    assert f"The mean KL falls most in block {drop - 1}: {means[drop - 1]:.2f} → {means[drop]:.2f} nats" in words
+    assert (
+        f"The mean KL falls most in block {drop - 1}: {means[drop - 1]:.2f} → {means[drop]:.2f} nats" in words
+    )
     page.get_by_key("residual_shade").set_value("KL to the output").run()
     heat = drawn["residual_lens"].traces[0]
     np.testing.assert_allclose(heat["z"], kl, atol=1e-3)

@@ -385,7 +385,9 @@ def test_both_curves_and_both_texts_are_shown_and_the_mask_is_explained(manager,
     names = [trace.get("name") for trace in drawn["loss_chart"].traces]
     assert "fast 1.90" in names and "no causal mask 0.50" in names
     said = sentences(page)
-    assert "After **20** steps" in said and "That is not progress" in said, "compared where both were looked at"
+    assert "After **20** steps" in said and "That is not progress" in said, (
+        "compared where both were looked at"
+    )
     assert ("watch", "run-1") in manager.asked
     clicked(page, "pause_button")
     assert ("pause", "run-0") in manager.asked and ("pause", "run-1") in manager.asked

@@ -14,7 +14,7 @@ from engine.model import Transformer
 from ui.byte_cache import Bounded
 
 TUNED = "tuned-"  # how the names begin
-BYTES = 1 << 30  # of all fine-tuned models together, without the weights they share with their origin
+BYTES = 1 << 29  # of all fine-tuned models together, without the weights they share with their origin
 GONE = "That fine-tuned model is no longer on this server"
 _MINE = "tuned_here"  # the names of this session, the newest first
 

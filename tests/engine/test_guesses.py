@@ -15,11 +15,13 @@ import torch.nn.functional as F
 
 from engine.data.tokenizers.bpe import pieces as cut
 from engine.data.tokenizers.bpe_watch import watch
+from engine.experiments import reward_runs
 from engine.experiments.bug_races import Comparison, Side
 from engine.experiments.no_residual import shipped
 from engine.lab.guesses import (
     attention,
     order,
+    reward,
     sampling,
     sizes,
     tokens,
@@ -311,3 +313,15 @@ def test_the_nearest_row(seed: int) -> None:
     )
     assert len(set(found.offered)) == len(found.offered) > 1 and found.token not in found.offered
     assert tokens.nearest_row(matrix, token, met[:4]) is None
+
+
+@pytest.mark.parametrize(
+    "after, right", [((0.0, 0.01, 0.02), "none"), ((0.2, 0.1, 0.15), "half"), ((0.4, 0.6, 0.5), "same")]
+)
+def test_what_is_left_of_right_sums_is_judged_by_the_median(after: tuple[float, ...], right: str) -> None:
+    first = reward_runs.shipped()[0].looks[0]
+    runs = [(replace(first, first_try=0.45), replace(first, first_try=value, reward=1.0)) for value in after]
+    truth = reward.hacked(runs)
+    assert truth is not None and truth.right == right
+    assert truth.numbers == {"before": 0.45, "after": sorted(after)[1], "reward": 1.0}
+    assert reward.hacked([]) is None

@@ -29,6 +29,7 @@ PLACES = {
     "wider": ("models/parameters", "parameters_view", "where"),
     "shared": ("models/parameters", "parameters_view", "memory"),
     "longer": ("models/parameters", "parameters_view", "flops"),
+    "hacked": ("lab/after", "after_view", "reward"),
     "mistake": ("lab/faults", "bugs_view", "cost"),
 }
 MOST = {"asked": 150, "text": 60, "said": 150, "found": 210}  # letters: the line is slim

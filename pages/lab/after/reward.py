@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,9 @@ from engine.errors import CheckpointError
 from engine.experiments.reward_runs import LEASHES, shipped
 from engine.training.reward import Plan, Rewarded, RewardLook, measure
 from pages.lab.after import figures_reward as figures
+from pages.lab.after import guesses_reward as guesses
 from pages.lab.after import words_reward as words
-from ui import explain, widgets
+from ui import explain, guess, widgets
 from ui.background_jobs import begun, measured
 from ui.players.plot import plot
 from ui.text.markdown import safe
@@ -29,6 +31,9 @@ def draw_reward() -> None:
     """
     plan, pressed = _plan()
     stored = _stored(plan)
+    if plan.rewarded == "right":
+        hacked = _stored(replace(plan, rewarded="ends in 0"))
+        guess.ask("hacked", guesses.hacked, hacked, "reward_for")
     key = ("reward", plan)
     live: Looks = ()
     if pressed or begun(key):

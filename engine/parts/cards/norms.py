@@ -91,7 +91,7 @@ class DyTCard(NormCard):
     name: ClassVar[str] = "dyt"
     title: ClassVar[str] = "DyT"
     sentence: ClassVar[str] = (
-        "Each number is squashed by tanh(αx) for itself, with a learned α: neither mean nor variance is"
+        "Each number is squashed by tanh(αx) on its own, with a learned α: neither mean nor variance is"
         " measured."
     )
     source: ClassVar[str] = "Zhu et al. 2025"

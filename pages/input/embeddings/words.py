@@ -52,9 +52,9 @@ MAP = Words(
         " compared with shuffled labels (a permutation test): the model was never told what a vowel is."
     ),
     attempt=(
-        "Click on “e”, “T” and “.”. Colour by frequency: how much of the first axis is only frequency? Then"
-        " take an untrained model: are there clusters? In a run of yours, find the step at which the classes"
-        " rise above chance."
+        "Click on “e”, “T” and “.”. Colour by frequency: how much of the first axis is just frequency? Then"
+        " take an untrained model: are there clusters? In a run of your own, find the step at which the"
+        " score rises above chance."
     ),
 )
 
@@ -115,7 +115,7 @@ def row_read(lookup: Lookup, token: str, position: int, width: int) -> str:
     again = (
         "It occurs here only once."
         if places == 1
-        else f"It occurs {places} times in this text and fetches the same row each time."
+        else f"It occurs {'twice' if places == 2 else f'{places} times'} in this text and fetches the same row each time."
     )
     return (
         f"**“{safe(token)}” is id {row}, so the model reads row {row} of the table $E$: {width} learned"
@@ -209,9 +209,9 @@ def mapped(token_map: TokenMap, components: int, chance: float, token: str, hits
         else f" On average over all tokens: {token_map.overlap[components - 2]:.1f}."
     )
     return (
-        f"**The picture keeps {share:.1%} of the variance; {1 - share:.1%} is not in it.** A random matrix of"
-        f" this shape would keep {chance:.1%} in their first {components} components. Of the {near} nearest"
-        f" neighbours of “{safe(token)}”, {hits} are among the {near} nearest dots.{mean}"
+        f"**This projection keeps {share:.1%} of the variance and loses the other {1 - share:.1%}.** A"
+        f" random matrix of this shape would keep {chance:.1%} in its first {components} components. Of the"
+        f" {near} nearest neighbours of “{safe(token)}”, {hits} are among the {near} nearest dots.{mean}"
     )
 
 
@@ -253,7 +253,7 @@ def difference(separation: Separation) -> str:
     """Returns the two means whose difference is taken."""
     return (
         f"${separation.within:+.4f}$ (mean cosine of two tokens of one class) minus"
-        f" ${separation.across:+.4f}$ (of different classes). A dot is one of {separation.by_chance.count}"
+        f" ${separation.across:+.4f}$ (of different classes). Each dot is one of {separation.by_chance.count}"
         " shuffles of the labels."
     )
 
@@ -328,7 +328,7 @@ def answered(analogy: Analogy, names: Sequence[str], near: Sequence[str]) -> str
     """
     a, b, c, expected = (f"“{safe(name)}”" for name in names)
     top = f"“{safe(near[0])}”"
-    itself = f"{top}, one of the three inputs" if analogy.nearest in analogy.terms else top
+    itself = f"{top}, one of its own inputs" if analogy.nearest in analogy.terms else top
     verdict = (
         "so the arithmetic helps"
         if analogy.needs_arithmetic

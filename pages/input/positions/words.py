@@ -21,12 +21,12 @@ WHY = Words(
     ),
     why=(
         "Attention is a sum over *all* words, weighted by their content, and a sum is blind to their order"
-        " (Vaswani et al. 2017, section 3.5). So order must be added: to the embedding, to queries and keys,"
-        " or to the scores."
+        " (Vaswani et al. 2017, section 3.5). So positions must be supplied: in the embeddings, in queries"
+        " and keys, or in the scores."
     ),
     attempt=(
         "Switch positions from None to any other, then the causal mask on. Type a sentence that uses a word"
-        " twice. Under “Measure it” a trained model reads a text of yours out of order."
+        " twice. Under “Measure it” a trained model reads your own text out of order."
     ),
     texts=(
         "A lecture calls attention *permutation-invariant*. It is *equivariant*: reorder the words and the"

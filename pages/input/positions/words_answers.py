@@ -53,7 +53,7 @@ def order_sentence(before: str, after: str, scheme: Position, causal: bool, effe
         ),
         "one bag": (
             f"Without positions, “{before}” and “{after}” are the same bag of words: no word's row changes by"
-            f" more than **{largest}**, which is rounding. So order has to be encoded."
+            f" more than **{largest}**, which is rounding error. So order has to be encoded."
         ),
         "mask leaks": (
             f"The causal mask leaks some order even without positions: rows change by up to **{largest}**,"
@@ -130,7 +130,7 @@ def learned_sentence(picture: str, learned: PositionTable, waves: PositionTable)
         )
     if learned.knows_near:
         return (
-            "The table has learned that nearby positions are similar: neighbours have a mean cosine of"
+            "Yes: the table has learned that nearby positions are similar: neighbours have a mean cosine of"
             f" **{signed(near, 2)}**, positions {length // 2} apart {signed(half, 2)}. Nothing told it that 4"
             " comes after 3."
         )
@@ -219,7 +219,7 @@ def alibi_sentence(heads: int, distance: int, least: float, most: float) -> str:
             f" **{least:.2%}** of a weight."
         )
     return (
-        f"Some heads are local, others long-range, and nothing is learned: {distance} tokens back, the"
+        f"Some heads are local, others long-range, and no slope is learned: {distance} tokens back, the"
         f" steepest of {heads} heads keeps **{least:.2%}** of a weight, the flattest **{most:.2%}**."
     )
 
@@ -248,7 +248,7 @@ def reach_sentence(
     held, lost = (_listed(some) for some in (reach.held, reach.lost))
     within = f"Within {context}, {TITLES[best[0]]} is best (**{best[1]:.2f}** nats)."
     far = f"from {context} to {times * context} characters"
-    last = "; a learned table has no row" if ends else ""
+    last = "; a learned table has no rows there" if ends else ""
     if held:
         one = len(reach.held) == 1
         who = f"Only **{held}** extrapolates {far}" if one else f"**{held}** extrapolate {far}"

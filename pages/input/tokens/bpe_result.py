@@ -24,7 +24,7 @@ from ui.widgets import select
 
 COMPARED = 20_000  # characters on which the four ways are compared
 UNITS: dict[str, Callable[[Shrinking], np.ndarray]] = {
-    "tokens left, % of the start": lambda one: one.percent,
+    "tokens left, % of the original": lambda one: one.percent,
     "characters per token": lambda one: one.characters_per_token,
     "bytes per token": lambda one: one.bytes_per_token,
 }
@@ -37,7 +37,7 @@ WAYS = {
 PARTS = {
     "compression": "Compression",
     "merges": "Merges",
-    "ways": "Four ways to start",
+    "ways": "Base symbols and splitting",
     "tiktoken": "As tiktoken",
 }
 

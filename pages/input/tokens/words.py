@@ -8,20 +8,20 @@ from ui.page_frame import Words
 from ui.text.markdown import safe
 
 BPE_ASKED = "How does BPE build its tokens?"
-COMPARE_ASKED = "How do tokenizers split the same text?"
+COMPARE_ASKED = "How do different tokenizers split the same text?"
 ROUNDTRIP_ASKED = "Does decoding restore the text?"
 COST_ASKED = "How large should the vocabulary be?"
 
 BPE = Words(
     see=(
         "Byte-pair encoding (Sennrich et al. 2016): count every pair of adjacent tokens, merge the most"
-        " frequent pair, count again. Grey marks a starting symbol, a colour a learned token; equal tokens"
+        " frequent pair, count again. Grey marks a base symbol, a colour a learned token; equal tokens"
         " share a colour."
     ),
     why=(
         "A model reads ids, not characters. Frequent words become one token each, so sequences are short;"
-        " rare words are spelled in subword pieces, so nothing is out of vocabulary. Half the tokens mean a"
-        " quarter of the attention scores."
+        " rare words are spelled in subword pieces, so nothing is out of vocabulary. Half as many tokens"
+        " means a quarter as many attention scores."
     ),
     attempt=(
         "Choose “Languages” and watch non-English characters being assembled from bytes first. Then switch"
@@ -158,7 +158,7 @@ def achieved(result: Achieved, requested: int) -> str:
         f" {shrinking.bytes_per_token[-1]:.2f} bytes per token, with a vocabulary of {result.vocab_size:,}."
     )
     if result.early:
-        text += f" The first {result.half:,} merges did half of the compression: frequent pairs come first."
+        text += f" The first {result.half:,} merges account for half of the compression: frequent pairs come first."
     if result.learned < requested:
         text += f" You asked for {requested:,}, but no pair was left to merge."
     if result.once is not None:
@@ -319,8 +319,8 @@ def round_trip(trips: dict[str, RoundTrip], entries: dict[str, int]) -> str:
         one = safe(letters.lost[0])
         return (
             f"**“{one}” is not one of the {entries['Characters']} known characters, so it has no id**:"
-            " encoding fails or drops it. Byte-level BPE starts from the 256 bytes and spells it: **its"
-            f" {trips['BPE'].cut.tokens} ids decode to the text**."
+            " encoding fails or drops it. Byte-level BPE starts from the 256 bytes and can spell anything:"
+            f" **its {trips['BPE'].cut.tokens} ids decode to this text**."
         )
     return (
         f"**{len(whole)} of {len(trips)} tokenizers restore the text exactly.** The word vocabulary keeps no"

@@ -145,14 +145,15 @@ def heads(subject: Subject) -> Words:
             f" row of weights sums to 1{reach} Hover over a small picture to enlarge it; click to select it."
         ),
         why=(
-            "The pattern says *where* information comes from; `v` and $W_O$, in “Step by step”, decide *what*"
-            " is moved. So the key that finds a token and the value it delivers can differ: in “the cat sat"
-            " on the ___” the verb may match because it is a verb, and deliver what people sit on."
+            "The pattern says *where* information comes from; `v` and $W_O$, in “Step by step”, decide"
+            " *what* is moved. So what makes a token match (its key) and what it delivers (its value) can"
+            " differ: in “the cat sat on the ___” the verb may match because it is a verb, and deliver what"
+            " people sit on."
         ),
         attempt=(
             "Look for a line just below the diagonal (the previous token) and for columns (spaces, or the"
-            " first token). With a run of your own, drag the step back: at first every head attends"
-            f" uniformly. A pattern counts if it gets at least {STRONG:.0%} of the weight and twice the"
+            " first token). With a run of your own, drag the step back: at first every head attends almost"
+            " uniformly. A pattern counts if it gets at least {STRONG:.0%} of the weight and twice the"
             " uniform share; “own word” counts only if clearly less weight falls outside the word than"
             " distance alone would explain."
         ),
@@ -345,7 +346,7 @@ MEASURED = Words(
 
 # Shared keys ------------------------------------------------------------------------------------
 
-SHARED_KEYS_QUESTION = "What does sharing keys save?"
+SHARED_KEYS_QUESTION = "What does sharing keys and values save?"
 
 
 def shared_alt(n_heads: int, n_kv: int) -> str:

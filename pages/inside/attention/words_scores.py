@@ -40,8 +40,8 @@ def scaled(query: SampleQuery) -> str:
     then = "so the softmax saturates: one key takes" if query.most_plain > 0.9 else "and one key takes"
     return (
         f"A dot product of {query.width} terms has standard deviation √{query.width} = {query.spread:.1f},"
-        f" {then} **{query.most_plain:.1%}** of the weight. Dividing by √d_k restores a spread of 1 at any"
-        f" width, and that key gets **{query.most_scaled:.1%}**."
+        f" {then} **{query.most_plain:.1%}** of the weight. Dividing by √d_k restores a standard deviation"
+        f" of 1 at any width, and that key gets **{query.most_scaled:.1%}**."
     )
 
 
@@ -121,8 +121,8 @@ def self_answer(terms: Sequence[SelfTerm]) -> str:
     raw, _, two = terms
     return (
         f"Raw similarity favours the token itself: **{raw.self_weight:.0%}** of its weight, since its score"
-        f" with itself is **{raw.self_score:.1f}** and with others about {raw.other_score:.1f}. Separate W_Q"
-        f" and W_K break that: **{two.self_weight:.0%}**."
+        f" with itself is **{raw.self_score:.1f}** and with others about {raw.other_score:.1f}. Separate"
+        f" W_Q and W_K remove that bias: **{two.self_weight:.0%}**."
     )
 
 

@@ -19,8 +19,8 @@ PATCHING = Words(
         "Activation patching on two prompts that differ at one position. One activation of the first run"
         " replaces its counterpart in the second, at one block and one token, and everything above is"
         " recomputed. The colour is (patched − second) / (first − second), each a logit difference,"
-        " logit(first answer) − logit(second answer): 0 means no change, 1 means that the whole answer is"
-        " restored (Meng et al. 2022; Wang et al. 2023; Zhang and Nanda 2024)."
+        " logit(first answer) − logit(second answer): 0 means no change, 1 means that the first prompt's"
+        " answer is fully restored (Meng et al. 2022; Wang et al. 2023; Zhang and Nanda 2024)."
     ),
     why=(
         "A pattern shows where a head attends; an intervention shows what the answer *depends on*. The stream"

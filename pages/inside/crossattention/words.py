@@ -141,19 +141,18 @@ ALIGNMENT = Words(
         " symbol belongs to which: this *soft alignment* is learned only from pairs (Bahdanau et al. 2014)."
     ),
     attempt=(
-        "Move the step and watch the alignment form. Then cut the memory: it still writes something that"
-        " looks right. Why? Then type a source of your own."
+        "Move the step and watch the alignment form. Then cut off the memory: it still writes something"
+        " that looks right. Why? Then type a source of your own."
     ),
 )
 BY_HAND = (
-    "The same attention, with two texts: $q = x W_Q$ from what is being written, $k = m W_K$ and $v = m W_V$"
-    " from the memory $m$, the encoder's last vectors. $\\mathrm{softmax}(q k^\\top/\\sqrt{d_{head}} +"
+    "The same attention, with two texts: $q = x W_Q$ from what is being written, $k = m W_K$ and $v = m"
+    " W_V$ from the memory $m$, the encoder's last vectors. $\\mathrm{softmax}(q k^\\top/\\sqrt{d_{head}} +"
     " M_{pad})\\, v\\, W_O$ is added to the stream. The pattern has a row for each symbol written, (target,"
-    " source): it need not be square.\n\n"
-    "The memory is computed once and never changes. A cache keeps its keys and values, so each step costs"
-    " only one row.\n\n"
-    "It is not limited to text: in Stable Diffusion the queries come from the image being generated, the keys"
-    " and values from the encoded prompt (Rombach et al. 2022)."
+    " source): it need not be square.\n\nThe memory is computed once and never changes. A cache keeps its"
+    " keys and values, so each step computes only one new row.\n\nIt is not limited to text: in Stable"
+    " Diffusion the queries come from the image being generated, the keys and values from the encoded"
+    " prompt (Rombach et al. 2022)."
 )
 
 # The two masks ----------------------------------------------------------------------------------
@@ -198,10 +197,10 @@ def trained(both: Mapping[str, Swapped], at: int) -> str:
     good, bad = both[HEALTHY], both[SWAPPED]
     step = good.steps[at]
     return (
-        "The causal mask belongs to self-attention, the padding mask to cross-attention. Swapping them raises"
-        f" no error: after {step} steps the loss is **{bad.losses[at]:.3f}** (in place:"
-        f" {good.losses[at]:.3f}), but writing alone it gets **{bad.right[at]:.1%}** right (in place:"
-        f" {good.right[at]:.1%})."
+        "The causal mask belongs to self-attention, the padding mask to cross-attention. Swapping them"
+        f" raises no error: after {step} steps the loss is **{bad.losses[at]:.3f}** (in place:"
+        f" {good.losses[at]:.3f}), but when it writes on its own it gets **{bad.right[at]:.1%}** right (in"
+        f" place: {good.right[at]:.1%})."
     )
 
 

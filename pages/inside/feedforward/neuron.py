@@ -31,7 +31,7 @@ def draw_neuron(
         st.markdown("**Direct effect on the logits**")
         found = _writes(subject, layer, neuron)
     with left:
-        st.markdown("**What excites it most**")
+        st.markdown("**Top activating positions**")
         seen = contexts(subject, layer, neuron, is_signed, controls)
     raised = [subject.vocabulary[i] for i in found.raised[:3]]
     if seen is None:

@@ -180,8 +180,8 @@ def _whole_model(
             "exactly 0"
             if exact
             else (
-                f"smaller than {neurons.QUIET:g} × their block's root mean square, since this kind is hardly"
-                " ever exactly 0"
+                f"smaller than {neurons.QUIET:g} × their block's root mean square, since it is hardly ever"
+                " exactly 0"
             )
         )
         st.caption(f"**Sparsity**: share of activations that are {what}.")

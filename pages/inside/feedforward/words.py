@@ -74,7 +74,7 @@ def likes(layer: int, neuron: int, liked: FavouriteToken, word: str, raised: lis
         if liked.count == liked.places
         else f"**{liked.count}** of its {liked.places} strongest positions"
     )
-    does = "fires mainly on" if MAJORITY * liked.places <= liked.count else "fires most often on"
+    does = "fires mainly on" if MAJORITY * liked.places <= liked.count else "fires most strongly on"
     if liked.count == 1:
         return (
             f"Neuron {neuron} of block {layer} has no favourite token: its {liked.places} strongest positions"

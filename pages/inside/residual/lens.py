@@ -241,7 +241,7 @@ def _draw_cell(subject: Subject, lens: Lens, names: Sequence[str], depth: int, p
             height=300,
             name="lens-top-10",
             data={"token": said, "here": found.here, "at_the_output": found.output},
-            alt=f"The ten likeliest next tokens at {names[depth]}, position {position}.",
+            alt=f"The ten likeliest next tokens {_at_depth(names[depth])}, at position {position}.",
         )
     with text:
         _move_buttons(depth, position, lens.guess.shape)
@@ -260,6 +260,15 @@ def _draw_cell(subject: Subject, lens: Lens, names: Sequence[str], depth: int, p
             f" “{safe(subject.vocabulary[found.final])}”, stays on top from **{safe(names[found.settled])}**"
             f" onwards.{following}"
         )
+
+
+def _at_depth(name: str) -> str:
+    """Returns where in the stack a depth is, as it stands in a sentence.
+
+    >>> _at_depth("after block 1"), _at_depth("embedding")
+    ('after block 1', 'at embedding')
+    """
+    return name if name.startswith("after") else f"at {name}"
 
 
 def _move_buttons(depth: int, position: int, shape: tuple[int, ...]) -> None:

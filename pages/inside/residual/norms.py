@@ -225,8 +225,8 @@ def _worked(subject: Subject, stream: Stream, position: int) -> None:
         )
         st.latex("\\begin{aligned}" + "\\\\".join(lines) + "\\end{aligned}")
         st.caption(
-            "Norms do not add like vectors: perpendicular writes add by Pythagoras, and opposite ones shrink"
-            " the sum."
+            "Vectors add up; their norms do not: perpendicular writes add by Pythagoras, and opposite ones"
+            " shrink the sum."
         )
 
 

@@ -25,8 +25,8 @@ from ui.text.numbers import minus, number
 
 QUESTIONS = {
     "lens": "What would it predict if it stopped here?",
-    "push": "Which components pushed this prediction?",
-    "norms": "Which sublayers grow the stream?",
+    "push": "Which components drove this prediction?",
+    "norms": "Which sublayers make the stream grow?",
     "highway": "Why residual connections?",
 }
 
@@ -39,7 +39,7 @@ LENS = Words(
     ),
     why=(
         "All blocks read from and write to one residual stream, so an intermediate prediction can be decoded."
-        " Easy tokens are settled early, hard ones late."
+        " Easy tokens tend to be settled early, hard ones late."
     ),
     attempt=(
         "Choose an easy token, then a hard one: how many blocks does each need? Under *Measure it*, colour by"
@@ -153,8 +153,8 @@ def push_answer(pushes: Pushes, logit: float, target: str, read: str, causal: bo
     )
     if least.value < 0:
         return (
-            f"{first} The strongest opponent is {least.label}{in_full(least.label).removesuffix(',')}:"
-            f" {least_by}."
+            f"{first} The largest negative contribution is"
+            f" {least.label}{in_full(least.label).removesuffix(',')}: {least_by}."
         )
     return f"{first} No component lowers it."
 
@@ -227,7 +227,7 @@ NORMS_DIFFER = (
     "The same four numbers through each norm, without gain and bias. LayerNorm subtracts the mean and divides"
     " by the standard deviation; RMSNorm divides by the root mean square and subtracts nothing. Add 10 to"
     " every number: LayerNorm's output does not change, RMSNorm's does. RMSNorm saves the mean and the bias,"
-    " and models train just as well with it."
+    " and models train about as well with it."
 ) + "".join(
     f" {card.title} ({card.source}): {card.sentence}"
     for card in NORM_CARDS.values()
@@ -240,10 +240,10 @@ WHERE_NORMS_STAND = """
 |---|---|---|
 | formula | $x \\leftarrow x + f(\\text{norm}(x))$ | $x \\leftarrow \\text{norm}(x + f(x))$ |
 | the stream | grows; nothing rescales it | is rescaled after every addition |
-| the gradient | has a path free of norms | passes through a norm at every sublayer |
-| training | deep models train without a warm-up | deep models need a warm-up (Xiong et al. 2020) |
+| the gradient | has a norm-free path | passes through a norm at every sublayer |
+| training | deep models can train without a warm-up | deep models need a warm-up (Xiong et al. 2020) |
 | at the end | one more norm before the output | no further norm |
-| used in | GPT-2 (2019) | the Transformer of 2017, BERT |
+| used in | GPT-2 (2019) | the original Transformer (2017), BERT |
 """
 _WIRINGS = {"pre": "pre-norm", "post": "post-norm", "parallel": "pre-norm, sublayers in parallel"}
 
@@ -445,6 +445,6 @@ def settled_at(lens: Lens, names: Sequence[str]) -> str:
     )
     return (
         f"**Half of the tokens are settled {_read_at(names[found.half])}** ({found.by[found.half]} of"
-        f" {found.tokens}). Depth at which the top guess settles: {text}. At the embedding, the guesses are"
-        f" {found.kl[0]:.2f} nats from the output on average. {step}"
+        f" {found.tokens}). Depth at which the top guess settles: {text}. At the embedding, the mean KL to"
+        f" the output is {found.kl[0]:.2f} nats. {step}"
     )

@@ -23,17 +23,17 @@ FLOPS = (
 
 PASS = Words(
     see=(
-        "Each row is one operation that really ran, with the shape of its output. Colours mark parts of the"
+        "Each row is one operation that actually ran, with the shape of its output. Colours mark parts of the"
         " model, chips mark axes. All blocks have the same shapes, so all but the first are folded."
     ),
     why=(
-        "The shapes are the architecture. Only attention's scores and weights have two position axes, so"
-        " their cost grows with the square of the sequence length. Queries, keys and values come from one"
-        " product: three matrices side by side give the same result as three separate products."
+        "The shapes show most of the architecture. Only attention's scores and weights have two position"
+        " axes, so their cost grows with the square of the sequence length. Queries, keys and values come"
+        " from one product: three matrices side by side give the same result as three separate products."
     ),
     attempt=(
         "Click the list and step through it with the arrow keys, or press ▶. Then choose LLaMA-2 70B and"
-        " compare `q` with `k`: 64 heads share 8."
+        " compare `q` with `k`: 64 query heads share 8 key-value heads."
     ),
 )
 

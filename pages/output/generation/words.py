@@ -206,7 +206,7 @@ def other_length(wanted: int, most: int, tree: int) -> str:
 def rounded(rounding: Rounding) -> str:
     """
     >>> rounded(Rounding("int8", 5, 1.62, 0.2, 3.1, 2.5, 2.512, 0.8))[16:89]
-    'With weights in 8 bits the logits of your text are off by **1.62** at mos'
+    'With weights in 8 bits the logits of your text are off by at most **1.62*'
     """
     return (
         f":material/info: With weights in {ARITHMETICS[rounding.arithmetic]} the logits of your text are off"

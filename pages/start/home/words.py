@@ -140,7 +140,7 @@ PANEL = {
     "others": "{count} others",
     "writes": "Your text",
     "silent": "This model outputs vectors and writes no text.",
-    "filler": "This model fills gaps and cannot continue a text.",
+    "filler": "This model fills in gaps; it cannot continue a text.",
     "wrote": "Drawn: “{word}”, probability {chance}.",
     "summary": "{title} read {count} tokens. Stopped after {where}, at temperature {temperature} and top-k"
     " {top_k}, most likely next: {guesses}. Open: block {block}, head {head}, from “{word}”.",
@@ -165,7 +165,7 @@ SAY_OF_GAPS = SAY | {
 PANEL_OF_GAPS = PANEL | {
     "says": "token here",
     "summary": "{title} read {count} tokens. Stopped after {where}, at temperature {temperature} and top-k"
-    " {top_k}, most likely in the last gap, or at the end: {guesses}. Open: block {block}, head {head}, from"
+    " {top_k}, most likely in the last gap: {guesses}. Open: block {block}, head {head}, from"
     " “{word}”.",
 }
 
@@ -186,7 +186,7 @@ def answer(
     embedding alone.
     """
     end = safe(read if len(read) <= 40 else f"…{read[-40:]}")
-    where = "After" if causal else "In the last gap of" if gap else "At the end of"
+    where = "After" if causal else "For the last gap in" if gap else "At the end of"
     text = f"{where} “{end}” it predicts **“{safe(word)}” with probability {chance:.0%}**"
     if settled == 0:
         return f"{text}, and so would the embedding alone."

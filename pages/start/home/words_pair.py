@@ -66,7 +66,7 @@ def step(wrote: WrittenTarget, at: int) -> str:
     return (
         f"It reads “{safe(text)}” and writes “**{safe(wrote.text)}**”. Step {at + 1} of {len(wrote.written)}"
         f" writes **“{safe(shown(wrote.written[at]))}”**{over}, with probability **{sure:.0%}**, and attends"
-        f" most to “{safe(shown(wrote.source[place]))}”: {weight:.0%} of all heads' weight."
+        f" most to “{safe(shown(wrote.source[place]))}”: {weight:.0%} of the weight, averaged over heads."
     )
 
 

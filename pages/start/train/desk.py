@@ -173,10 +173,10 @@ def _before(chosen: Setup) -> None:
                 loss_curves(None, lines, vocabulary(spec), end=float(spec.train.steps), token=word),
                 key="empty_chart",
                 height=TALL,
-                alt="An empty chart of loss against step, with lines for baselines without a network",
+                alt="An empty chart of loss against step, with lines for the uniform and n-gram baselines",
             )
     with right:
-        what = words_pairs.READS if paired else "**The text it reads**"
+        what = words_pairs.READS if paired else "**The training text**"
         st.markdown(words_heads.READS if repeats else what)
         corpus = corpus_of(spec)
         read = (heads.windows(spec, corpus, WINDOWS) if repeats else corpus.text[:READ]) if corpus else ""

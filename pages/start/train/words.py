@@ -25,8 +25,8 @@ STRANGER = (
 def before(vocabulary: int, loss: float, noun: str, steps: int) -> str:
     """Returns the sentence before the first run."""
     return (
-        f"Untrained, it guesses among **{vocabulary:,}** {noun}s: a loss of {loss:.2f} nats. Press **Train**"
-        f" and watch {steps:,} steps change that."
+        f"Untrained, it guesses uniformly among **{vocabulary:,}** {noun}s: a loss of {loss:.2f} nats."
+        f" Press **Train** and watch {steps:,} steps change that."
     )
 
 

@@ -79,7 +79,7 @@ def test_every_part_of_what_came_out(level, split, drawn):
     assert (f"The first {half} merges did half of the compression" in told) == (half < 3)
     assert f"Trained on your text: {len(text)} characters" in told
     measures = {
-        "tokens left, % of the start": [100 * n / start for n in lengths],
+        "tokens left, % of the original": [100 * n / start for n in lengths],
         "characters per token": [len(text) / n for n in lengths],
         "bytes per token": [size / n for n in lengths],
     }

@@ -374,7 +374,7 @@ def test_the_self_term_is_the_engines(shown: str, drawn: dict[str, Drawn]) -> No
     text = told_by("self", measure="true", **query)
     assert f"favours the token itself: **{raw.self_weight:.0%}** of its weight" in text
     assert f"itself is **{raw.self_score:.1f}** and with others about {raw.other_score:.1f}." in text
-    assert f"Separate W_Q and W_K break that: **{apart.self_weight:.0%}**." in text
+    assert f"Separate W_Q and W_K remove that bias: **{apart.self_weight:.0%}**." in text
     assert apart.self_weight < raw.self_weight / 2
     stored = json.loads((ROOT / "checkpoints" / "races" / "ladder.json").read_text())
     over: dict[str, list[float]] = {}

@@ -81,7 +81,7 @@ def test_what_a_neuron_looks_for_and_raises_is_what_its_activations_say(short_co
     places_said = (
         "all 8 of its strongest positions" if count == 8 else f"**{count}** of its 8 strongest positions"
     )
-    does = "fires mainly on" if count >= 6 else "fires most often on"
+    does = "fires mainly on" if count >= 6 else "fires most strongly on"
     told = f"{does} **“{liked}”**, the token at {places_said} (up to **{strongest.max():.2f}**). It promotes"
     words = said(feedforward(feedforward_layer=str(layer), feedforward_neuron=str(neuron)))
     assert f"Neuron 71 of block 3 {told} “{raised[0]}”, “{raised[1]}”, “{raised[2]}”." in words

@@ -35,8 +35,8 @@ FORMS: Mapping[str, str] = {
 }
 MEANT = (
     "Losses are means in nats per token, on held-out text (validation) and on the training text; perplexity"
-    " is e to the validation loss. FLOPs count the training: a forward pass, and twice that for the backward"
-    " pass."
+    " is the exponential of the validation loss. FLOPs count the training: a forward pass, and twice that"
+    " for the backward pass."
 )
 NOTHING = "No race has been run yet."
 CANCEL = "Stops every run after its current step; what they have learned is kept."
@@ -99,7 +99,7 @@ def alt(lines: Sequence[Standing], repeats: int = 0) -> str:
     """Describes the chart; `repeats` are thin lines of other seeds."""
     ends = [f"{line.name} {line.loss:.2f}" for line in lines if math.isfinite(line.loss)]
     thin = f"; {repeats} thin lines: the same settings with other seeds" if repeats else ""
-    return f"Losses of a race; newest validation losses: {', '.join(ends) or 'none yet'}{thin}"
+    return f"Losses of a race; latest validation losses: {', '.join(ends) or 'none yet'}{thin}"
 
 
 def table(lines: Sequence[Standing]) -> dict[str, list[Any]]:

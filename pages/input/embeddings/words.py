@@ -112,10 +112,11 @@ def added(position: str) -> str:
 def row_read(lookup: Lookup, token: str, position: int, width: int) -> str:
     """Returns the answer of the view; `token` stands at `position`."""
     row, places = lookup.ids[position], lookup.places(position)
+    times = "twice" if places == 2 else f"{places} times"
     again = (
         "It occurs here only once."
         if places == 1
-        else f"It occurs {'twice' if places == 2 else f'{places} times'} in this text and fetches the same row each time."
+        else f"It occurs {times} in this text and fetches the same row each time."
     )
     return (
         f"**“{safe(token)}” is id {row}, so the model reads row {row} of the table $E$: {width} learned"

@@ -158,7 +158,10 @@ def achieved(result: Achieved, requested: int) -> str:
         f" {shrinking.bytes_per_token[-1]:.2f} bytes per token, with a vocabulary of {result.vocab_size:,}."
     )
     if result.early:
-        text += f" The first {result.half:,} merges account for half of the compression: frequent pairs come first."
+        text += (
+            f" The first {result.half:,} merges account for half of the compression: frequent pairs come"
+            " first."
+        )
     if result.learned < requested:
         text += f" You asked for {requested:,}, but no pair was left to merge."
     if result.once is not None:

@@ -139,7 +139,7 @@ def swapped_curves(runs: Mapping[str, Swapped], at: int, quantity: str) -> go.Fi
     """
     traces = []
     for name, shade, words in (
-        (HEALTHY, "attention", "masks in place"),
+        (HEALTHY, "attention", "correct masks"),
         (SWAPPED, "output", "masks swapped"),
     ):
         one = runs[name]

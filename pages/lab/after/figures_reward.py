@@ -13,8 +13,8 @@ from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
 
 LINES = {
-    "any_of": (f"one of {TRIES} tries right", "validation", "dot", 2.0),
-    "first_try": ("first try right", "output", "solid", 3.0),
+    "any_of": (f"at least one of {TRIES} right (pass@{TRIES})", "validation", "dot", 2.0),
+    "first_try": ("first answer right (pass@1)", "output", "solid", 3.0),
     "greedy": ("likeliest answer right", "quiet", "solid", 1.5),
     "reward": ("mean reward", "run1", "dash", 2.5),
 }
@@ -72,7 +72,7 @@ def advantages(group: Group) -> go.Figure:
         margin={"l": 64, "r": 12, "t": 30, "b": 40},
         title={"text": f"{group.question} …", "font": {"size": 15}, "x": 0.5, "y": 0.98},
         xaxis=go.axis(
-            "advantage: reward less the group's mean",
+            "advantage: reward minus the group mean",
             range=[-1.15, 1.15],
             zeroline=True,
             zerolinecolor=colour("quiet"),

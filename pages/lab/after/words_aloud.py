@@ -41,7 +41,7 @@ def answer(scores: Sequence[Accuracy]) -> str:
         lead = "Writing out" if len(aloud.shares) > 1 else "In this race, writing out"
         return (
             f"{lead} its steps, the model solves **{aloud.end:.0%}** of new problems; answering at"
-            f" once, or after as many dots, it does no better than a coin (**{mean_end(others):.0%}**)."
+            f" once, or after as many dots, it does no better than a coin toss (**{mean_end(others):.0%}**)."
         )
     rest = " and ".join(f"**{each.end:.0%}** {LABELS[each.task]}" for each in others)
     return f"So far the model solves **{aloud.end:.0%}** of new problems thinking aloud, {rest}."

@@ -27,17 +27,17 @@ ANSWERS_HINT = (
 FINE_TUNING = Words(
     see=(
         "A copy of the model is trained on a handful of sentences about something that does not exist."
-        " After every step it is asked the new fact, the same fact in words that no sentence has, and facts"
-        " it knew before. *LoRA* (low-rank adaptation, Hu et al. 2021) leaves every weight as it is and"
-        " learns a change of low rank for the matrices of attention: $W + BA$, with $r$ columns in $B$ and"
-        " $r$ rows in $A$. $B$ starts at zero. *All weights* is ordinary training. Probabilities are those"
-        " of the whole answer."
+        " After every step it is asked the new fact, the same fact in wording that no sentence uses, and"
+        " facts it knew before. *LoRA* (low-rank adaptation, Hu et al. 2021) leaves every weight as it is"
+        " and learns a low-rank update to the matrices of attention: $W + BA$, with $r$ columns in $B$ and"
+        " $r$ rows in $A$. $B$ starts at zero. *All weights* is ordinary full fine-tuning. Probabilities"
+        " are those of the whole answer."
     ),
     why=(
-        "A pretrained model learns a new fact in seconds, because everything else about it, such as what a"
-        " capital is, is there already. The same few steps damage what is stored nearby: *catastrophic"
+        "A pretrained model learns a new fact in seconds, because everything else it needs, such as what a"
+        " capital is, is already there. The same few steps damage what is stored nearby: *catastrophic"
         " forgetting* (McCloskey and Cohen 1989). Rehearsal, old examples among the new ones, is the"
-        " simplest remedy. An adapter is small enough to be sent by mail, and can be taken off again."
+        " simplest remedy. An adapter is small enough to email, and can be removed again."
     ),
     attempt=(
         "Rehearse the old facts and compare. Change the rank from 1 to 16, then train all weights. Teach it"
@@ -84,7 +84,7 @@ def untaught(topic: Topic, answers: Sequence[float]) -> str:
     if not topic.known:
         return f"{says}: press *Fine-tune*."
     old, has = safe(topic.known[0].answer.strip()), answers[-1 - len(topic.known)]
-    return f"{says}; “{old}” has **{has:.0%}**. Guess what becomes of both, then press *Fine-tune*."
+    return f"{says}; “{old}” has **{has:.0%}**. Guess what will happen to both, then press *Fine-tune*."
 
 
 def trained(count: int, total: int) -> str:

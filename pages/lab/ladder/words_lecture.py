@@ -44,15 +44,16 @@ def answer(experiment: Experiment, overfit: Overfit) -> str:
     deepest = experiment.rungs.get("block-8")
     if deepest is not None and deepest.finished:
         sentences.append(
-            f"Its best, **{last.loss:.2f}** for *{title}*, is a training loss after {experiment.passes:.0f}"
-            f" epochs; here it is {deepest.train[-1]:.2f}, with a validation loss of"
-            f" **{deepest.validation[-1]:.2f}**."
+            f"The lecture's best, **{last.loss:.2f}** for *{title}*, is a training loss after"
+            f" {experiment.passes:.0f} epochs; here it is {deepest.train[-1]:.2f}, with a validation loss"
+            f" of **{deepest.validation[-1]:.2f}**."
         )
     else:
         sentences.append(
-            f"Its best, **{last.loss:.2f}** for *{title}*, is a training loss after **{experiment.passes:.0f}"
-            f" epochs** (not run here). Our `{overfit.name}`, after {overfit.passes[-1]:.0f} epochs, has"
-            f" training loss {overfit.train[-1]:.2f} and validation loss **{overfit.validation[-1]:.2f}**."
+            f"The lecture's best, **{last.loss:.2f}** for *{title}*, is a training loss after"
+            f" **{experiment.passes:.0f} epochs** (not run here). Our `{overfit.name}`, after"
+            f" {overfit.passes[-1]:.0f} epochs, has training loss {overfit.train[-1]:.2f} and validation"
+            f" loss **{overfit.validation[-1]:.2f}**."
         )
     return " ".join(sentences)
 

@@ -18,9 +18,9 @@ from ui.page_frame import Words
 SOLVE_QUESTION = "Does it generalise, or has it memorised?"
 SOLVE = Words(
     see=(
-        "Above, the share of training and held-out problems answered completely right; below, the loss. The"
-        " dashed line is the lowest possible loss, the entropy of the source: what is drawn at random, no"
-        " model can predict."
+        "Above, the share of training and held-out problems answered entirely correctly; below, the loss."
+        " The dashed line is the lowest possible loss, the entropy of the source: no model can predict what"
+        " is drawn at random."
     ),
     why=(
         "For Shakespeare the best possible loss is unknown, and no answer is right or wrong. Here both are"
@@ -219,7 +219,8 @@ def does_it(head: str, score: float, even: float, without: float, whole: float) 
 
 def and_others(count: int, without: float) -> str:
     """Says where several heads look there: what is left without any of them."""
-    return f" Without all **{count}** such heads: **{without:.0%}**."
+    all_of_them = "both" if count == 2 else f"all **{count}**"
+    return f" Without {all_of_them} such heads: **{without:.0%}**."
 
 
 def heads_method(task: Task, scored: SourceAttention, problems: int) -> str:
@@ -299,7 +300,7 @@ def grokked(by_heart: int | None, understood: int | None, curve: TaskCurve) -> s
     """Says when it memorised its sums, and when it generalised."""
     if by_heart is None:
         return f"At the end it solves **{curve.train_solved[-1]:.0%}** of its training sums."
-    first = f"After **{by_heart:,}** steps it has memorised {SOLVED:.0%} of its training sums"
+    first = f"Yes: after **{by_heart:,}** steps it has memorised {SOLVED:.0%} of its training sums"
     if understood is None:
         return f"{first}; it never solves more than **{curve.best_solved:.0%}** of the held-out ones."
     early = curve.solved_after(by_heart)

@@ -98,8 +98,9 @@ THREE = Words(
         " attended to in this step; pale: later; grey: never."
     ),
     why=(
-        "The mask limits what a model can do. A bidirectional model was not trained to continue a text, since"
-        " it saw what follows; a decoder sees only the past, so it predicts the next word at every position."
+        "The mask limits what a model can do. A bidirectional model is not trained to continue a text,"
+        " since it sees what follows; a decoder sees only the past, so it can be trained to predict the"
+        " next token at every position."
     ),
     attempt=(
         "Show what attends to what, and move the step: see when each of the five matrices is filled, and"

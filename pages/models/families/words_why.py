@@ -12,7 +12,7 @@ REASONS = {
     "lessons": "A training signal at every token",
     "interface": "One interface for every task",
     "cache": "A KV cache",
-    "work": "Every parameter works at every token",
+    "work": "Every parameter is used for every token",
 }
 
 

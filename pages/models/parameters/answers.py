@@ -89,7 +89,7 @@ def memory_needed(choice: Choice, dtype: str, batch: int, tokens: int, device: s
     )
     if dtype not in TRAINED_IN:
         return f"{text}."
-    return f"{text}. Training on the same amount takes **{gigabytes(sums['to train'])}**."
+    return f"{text}. Training on a batch of that size takes **{gigabytes(sums['to train'])}**."
 
 
 def fits_line(fit: Fit) -> str:

@@ -24,18 +24,18 @@ WHERE = Words(
         " as two."
     ),
     why=(
-        "Some twenty configuration fields determine a model's size to the last parameter. Nothing is built or"
-        " estimated here. Where weights are published, the totals of unchanged models match them; GPT-3's are"
-        " not, and its paper says about 175 billion.\n\nThree formulas, $4d^2$, $2\\,d\\,d_{ff}$ and $V d$,"
-        " make up nearly all of a classic Transformer. A gated network has $3\\,d\\,d_{ff}$, and shared keys"
-        " make $4d^2$ smaller. When a paper compares SwiGLU at equal size, its network is only two thirds as"
-        " wide (Shazeer 2020)."
+        "Some twenty configuration fields determine a model's size to the last parameter. The counts are"
+        " exact, and no model is built for them. Where weights are published, the totals of unchanged"
+        " models match them; GPT-3's are not, and its paper says about 175 billion.\n\nThree terms, $4d^2$,"
+        " $2\\,d\\,d_{ff}$ and $V d$, account for nearly all of a classic Transformer. A gated network has"
+        " $3\\,d\\,d_{ff}$, and shared keys make $4d^2$ smaller. When a paper compares SwiGLU at equal"
+        " size, its network is only two thirds as wide (Shazeer 2020)."
     ),
     attempt=(
         "Choose LLaMA-2 70B and give every query head a key of its own. Then untie GPT-2, and watch the red"
         " area grow.\n\nCount GPT-2's blocks yourself, $12\\,L\\,d^2$, and see *By hand* what that leaves"
-        " out. In *One block*, change the width: the shares hardly change, because everything but the norms"
-        " grows with its square."
+        " out. In *One block*, change the width: the shares hardly change, because everything but norms and"
+        " biases grows with its square."
     ),
     texts=(
         "A lecture says that the blocks outgrow the embeddings at about 10 layers. Its own formula, $2Vd ="
@@ -191,7 +191,7 @@ def twice_the_context(c: ResolvedConfig, change: Change) -> tuple[str, str, str]
 def shared_keys(c: ResolvedConfig, heads: int, change: Change) -> tuple[str, str]:
     """Returns (number, arithmetic) of another number of key heads."""
     text = (
-        "That is this model."
+        "This model already does that."
         if heads == c.n_kv_heads
         else f"{heads} instead of {c.n_kv_heads}, in each of {c.n_layers:,} layers."
     )

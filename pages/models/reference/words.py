@@ -137,7 +137,7 @@ DTYPE_HINT = (
     "float32 is exact. The others take half the space and keep about 3 digits (bfloat16) or 4 (float16)."
 )
 ZIP, OWN_FOLDER = "Download the zip", "This app's own folder"
-HUB, ONE_FILE, A_PROGRAM = "Hugging Face's layout", "One file of PyTorch", "A program to read"
+HUB, ONE_FILE, A_PROGRAM = "Hugging Face's layout", "A single PyTorch file", "A program to read"
 NANO_SIZE = "under 300 lines"
 OPENS_FILE = "`python model.py`, with torch and safetensors"
 OPENS_FOLDER = "`load_pair`, in this app's engine"
@@ -256,8 +256,8 @@ QUICK = Words(
     ),
     why=(
         "These seven rows are the whole model. Five are the ingredients of a block: attention, feed-forward"
-        " network, norms, the residual stream that both add to, and positions, which today enter at queries"
-        " and keys. All blocks have the same structure, so the rows do not grow with depth."
+        " network, norms, the residual stream that both add to, and positions, which today act on queries"
+        " and keys. All blocks have the same structure, so the table has the same rows at any depth."
     ),
     attempt="Go from GPT-2 small to GPT-3: no formula changes, only the numbers.",
 )

@@ -25,7 +25,7 @@ BEAM_QUESTION = "Is the most likely token the best choice?"
 TOKENS = Words(
     see=(
         "The model reads the text so far, draws one token, and reads again. Each token is coloured by the"
-        " probability that the model gave it. Multiplied, they are the probability of the text, $\\prod_i"
+        " probability that the model gave it. Their product is the probability of the text, $\\prod_i"
         " p_i$; the mean of $-\\ln p_i$ is its loss in nats per token, and $e$ to that its perplexity."
     ),
     why=(
@@ -502,13 +502,13 @@ def verdict(rivals: Rivals, width: int) -> str:
         return f"**Width {width} finds the same text as greedy decoding**{why}"
     if rivals.verdict == "shorter":
         return (
-            f"**The beam's text is {more} times as probable as the greedy one, and shorter**: {ours} tokens"
-            f" against {greedy}. Each further token makes a text less probable."
+            f"**Not always: the beam's text is {more} times as probable as the greedy one, and shorter**:"
+            f" {ours} tokens against {greedy}. Each further token makes a text less probable."
         )
     if rivals.verdict == "likelier":
         return (
-            f"**The beam's text is {more} times as probable as the greedy one**: at some step the most likely"
-            " token led to a less likely text."
+            f"**Not always: the beam's text is {more} times as probable as the greedy one.** At some step"
+            " the most likely token led to a less likely text."
         )
     lengths = f"it is {ours} tokens long, the greedy one {greedy}"
     return f"**The beam's text has the better score, not the higher probability**: {lengths}."

@@ -158,5 +158,5 @@ def scored(tokens: Sequence[str], scored: Scored, *, upright: int) -> go.Figure:
         xaxis=token_axis(
             tokens, "token; above each bar its probability p" if few else "token", upright=upright > 0
         ),
-        yaxis={"title": {"text": "surprise −ln p (nats)"}, "rangemode": "tozero"},
+        yaxis={"title": {"text": "surprisal −ln p (nats)"}, "rangemode": "tozero"},
     )

@@ -25,12 +25,12 @@ STAGES = Words(
         "The model outputs a logit for every token, not a choice. The sampling settings decide whether text"
         " is dull, lively or incoherent, with the same weights. Top-k keeps a fixed number of tokens; the"
         " number that top-p keeps changes with the distribution. One sample says little about a model: the"
-        " error of the shares shrinks as $1/\\sqrt{n}$, so one more digit takes a hundred times as many"
-        " draws."
+        " error of the shares shrinks as $1/\\sqrt{n}$, so one more digit of accuracy takes a hundred times"
+        " as many draws."
     ),
     attempt=(
         "Set the temperature to 1.5 and watch the tail grow, then cut it with top-p 0.9. Set it to 0: one"
-        " token is left, and the seed no longer matters. Then move the penalty: it affects only tokens"
+        " token is left, and the seed no longer matters. Then raise the penalty: it affects only tokens"
         " already in the text.\n\nDraw a thousand times, then change the seed: the first draws differ, the"
         " histogram barely."
     ),
@@ -102,8 +102,8 @@ ENGINE_DRAWS = "The engine's own thousand draws, with the same random numbers as
 
 def engine_result(token: str, index: int) -> str:
     return (
-        f"**The engine's own result**, computed on the server when the sliders rest: it draws “{token}”"
-        f" (token {index})."
+        "**The engine's own result**, computed on the server once the sliders stop moving: it draws"
+        f" “{token}” (token {index})."
     )
 
 

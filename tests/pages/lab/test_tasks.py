@@ -200,7 +200,7 @@ def test_grokking_says_what_its_curve_holds(manager: StageManager, drawn: dict[s
     by_heart = next(point for point in curve if point["train_solved"] >= 0.95)
     rule = next(point for point in curve if point["solved"] >= 0.95)
     answer = said(page)
-    assert f"After **{by_heart['step']:,}** steps it has memorised 95% of its training sums" in answer
+    assert f"Yes: after **{by_heart['step']:,}** steps it has memorised 95% of its training sums" in answer
     assert (
         f"only **{by_heart['solved']:.0%}**" in answer and f"**{rule['step']:,}** steps, when 95%" in answer
     )

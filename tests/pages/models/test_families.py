@@ -60,7 +60,9 @@ def test_counts_of_the_three():
 
 
 def test_who_sees_whom_at_a_step(drawn):
-    """4 words given, 4 written: at step 3 the decoder's sixth row has 6 keys, the third's has 3, and 4 across."""
+    """4 words given, 4 written: at step 3 the decoder's sixth row has 6 keys, the third's has 3, and 4
+    across.
+    """
     told = said(opened("three", families_show="masks", families_step="3"))
     assert "adds a row of **6 pairs**" in told
     assert "adds **3** pairs with its own text and **4** with the source" in told
@@ -102,7 +104,7 @@ def test_reasons_are_those_that_were_counted():
     assert ask["Encoder-decoder"] == (
         f"{len(kept)} tasks of pairs: {100 * paired[0]:.1f}% to {100 * paired[-1]:.1f}%"
     )
-    assert rows.loc["Every parameter works at every token", "Encoder-decoder"] == "62%"
+    assert rows.loc["Every parameter is used for every token", "Encoder-decoder"] == "62%"
 
 
 def test_each_task_stands_in_the_fold_in_both_forms():
@@ -189,9 +191,9 @@ def letters(name: str):
 def test_the_answer_counts_passes_and_what_is_right():
     """8 blanks; 5 guesses equal the letter (the 2nd, 6th and 7th do not); 24 letters; 7 words and the end."""
     assert answer(live()) == (
-        "The encoder filled **8 blanks in 1 pass**, 5 right. The decoder wrote **24 characters in 24 passes**."
-        " The encoder-decoder read in one pass and wrote “timuro esto tald ilo sem veto velo” in **8**,"
-        " which is **right**."
+        "The encoder filled **8 blanks in 1 pass**, 5 right. The decoder wrote **24 characters in 24"
+        " passes**. The encoder-decoder read in one pass and wrote “timuro esto tald ilo sem veto velo” in"
+        " **8**, which is **right**."
     )
 
 

@@ -45,7 +45,7 @@ def test_it_opens_on_gpt2_and_says_where_the_parameters_are(drawn):
     assert "That is 23.7% of the untied model" in said  # 38,597,376 of 163,037,184
     assert "Twice the context: +786,432" in said and "One key head for all (MQA): −12,993,024" in said
     assert "then takes 1,536 numbers in the KV cache, now 18,432." in said
-    assert "A key head for each query head (MHA): ±0" in said and "That is this model." in said
+    assert "A key head for each query head (MHA): ±0" in said and "This model already does that." in said
     assert page.query_params["parameters_model"] in ("gpt2", ["gpt2"])
     table = page.dataframe[0].value
     assert table["parameters"].sum() == 124_439_808
@@ -140,8 +140,9 @@ def test_the_crossover_and_six_n(drawn):
     assert "100% of the count" in sentences(page)
     scores = 2 * 2 * 16 * 12 * 768
     assert (
-        f"In a text of 16 tokens, each token costs **{(2 * matrices + scores) / 1e6:.0f} MFLOP** in the forward pass,"
-        f" {scores / (2 * matrices + scores):.1%} of that for scores and sums; from **6,703 tokens** it"
+        f"In a text of 16 tokens, each token costs **{(2 * matrices + scores) / 1e6:.0f} MFLOP** in the"
+        f" forward pass, {scores / (2 * matrices + scores):.1%} of that for scores and sums; from **6,703"
+        " tokens** it"
     ) in sentences(page)
     products = page.dataframe[0].value
     assert products["FLOP per token"].sum() == ledger(ALL["gpt2"].model).flops(16).forward
@@ -204,7 +205,7 @@ def test_memory_of_llama_and_what_it_fits_into(drawn):
     needed = (2 * weights + 128 * 2**30) / 2**30
     assert "To write 64 texts of 4,096 tokens in bfloat16, LLaMA" in said and f"**{needed:.3g} GB**" in said
     trained = sum(trace["x"][1] for trace in drawn["parameters_memory"].traces)
-    assert f"Training on the same amount takes **{trained / 1024:.3g} TB**." in said
+    assert f"Training on a batch of that size takes **{trained / 1024:.3g} TB**." in said
     assert "its weights fit in float32, but not with this KV cache" in sentences(page)
     for dtype in ("float32", "int4"):
         page.button_group(key="parameters_dtype").set_value(dtype).run()

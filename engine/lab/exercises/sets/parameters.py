@@ -236,7 +236,7 @@ TASKS = (
     ("share", "The feed-forward share", share),
     ("tying", "What tying saves", tying),
     ("gpt2", "GPT-2, exactly", gpt2),
-    ("where", "Where most of them are", where),
+    ("where", "Where most of the parameters are", where),
     ("mini", "The lecture's model", mini),
     ("flops", "FLOPs of a run", flops),
 )

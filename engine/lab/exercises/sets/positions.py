@@ -242,7 +242,7 @@ def alibi(rng: Random) -> Exercise:
 
 
 TASKS = (
-    ("sinusoid", "Four numbers of a position", sinusoid),
+    ("sinusoid", "Four entries of a position vector", sinusoid),
     ("rotation", "From p to p + k", rotation),
     ("shift", "Some positions later", shift),
     ("rope", "A rotated score", rope),

@@ -132,8 +132,8 @@ def test_the_map_is_that_of_the_model(manager, drawn, classic):
     assert f"**{kin}** share its class (capitals); {by_chance:.1f} expected by chance" in told
     assert f"{found.hits(token, best[:6], met, 2)} are among the 6 nearest dots" in told
     kept, random = found.share(2), random_shares(len(met), every.shape[1])
-    assert f"keeps {kept:.1%} of the variance; {1 - kept:.1%} is not in it" in told
-    assert f"A random matrix of this shape would keep {random[:2].sum():.1%} in their first 2" in told
+    assert f"keeps {kept:.1%} of the variance and loses the other {1 - kept:.1%}" in told
+    assert f"A random matrix of this shape would keep {random[:2].sum():.1%} in its first 2" in told
     bars, dotted = drawn["embed_shares"].traces
     assert np.allclose(bars["y"], found.principal.shares[:10], atol=1e-5)
     assert np.allclose(dotted["y"], random[:10], atol=1e-5)
@@ -266,7 +266,7 @@ def test_a_model_that_went_astray_is_told_in_a_sentence(manager, monkeypatch):
     )
     model_bar.st.cache_resource.clear()
     page = embeddings(embed_view="map", model=name, step="0")  # only the newest step went astray
-    assert "The picture keeps" in said(page)
+    assert "This projection keeps" in said(page)
 
 
 def test_two_tokens_that_look_alike_are_told_apart():
@@ -312,7 +312,7 @@ def test_an_analogy_is_told_with_both_places(rank: int, near_c: int, verdict: st
     found = Analogy((0, 1, 2), 3, np.array([1, 4, 3]), np.array([0.9, 0.5, 0.4]), rank, near_c)
     said = words.answered(found, ["man", "king", "woman", "queen"], ["king", "prince", "queen"])
     assert said.startswith(
-        "**“king” − “man” + “woman” is nearest to “king”, one of the three inputs.** Excluding"
+        "**“king” − “man” + “woman” is nearest to “king”, one of its own inputs.** Excluding"
         " the inputs, “queen” ranks "
     )
     assert f"**{words.ordinal(rank)}**; among the neighbours of “woman” it ranks" in said

@@ -76,7 +76,7 @@ def test_every_part_of_what_came_out(level, split, drawn):
     assert f"{len(text) / left:.2f} characters and {size / left:.2f} bytes per token" in told
     assert f"with a vocabulary of {base + 6}." in told and "You asked for" not in told
     half = next(k for k, n in enumerate(lengths) if start - n >= (start - left) / 2)
-    assert (f"The first {half} merges did half of the compression" in told) == (half < 3)
+    assert (f"The first {half} merges account for half of the compression" in told) == (half < 3)
     assert f"Trained on your text: {len(text)} characters" in told
     measures = {
         "tokens left, % of the original": [100 * n / start for n in lengths],
@@ -496,7 +496,7 @@ def test_what_comes_back_and_what_has_no_id(monkeypatch: pytest.MonkeyPatch) -> 
     assert rows["BPE"].note == f"back: “{text}”, character for character"
     words = said(page)
     assert f"**“☃” is not one of the {len(alphabet)} known characters, so it has no id**" in words
-    assert f"**its {len(learned.encode(text))} ids decode to the text**" in words
+    assert f"**its {len(learned.encode(text))} ids decode to this text**" in words
     glitch = next(t.value for t in page.table if "tokens" in t.value.columns)
     assert glitch.iloc[0]["tokens"] == str(len(stand_in("gpt2").encode(" SolidGoldMagikarp")))
 

@@ -95,7 +95,10 @@ def test_the_lens_and_its_cell(drawn):
     half = next(d for d in range(4) if by[d] >= len(TEXT) / 2)
     assert f"**Half of the tokens are settled {READ_AT[half]}** ({by[half]} of 8)" in words
     told = ", ".join(f"{NAMES[d]}: {(settled == d).sum()}" for d in range(4) if d in settled)
-    assert f"top guess settles: {told}. At the embedding, the guesses are {kl[0].mean():.2f} nats" in words
+    assert (
+        f"top guess settles: {told}. At the embedding, the mean KL to the output is {kl[0].mean():.2f} nats"
+        in words
+    )
     means = kl.mean(-1)
     drop = 1 + int(np.argmax(means[:-1] - means[1:]))
     assert (
@@ -134,7 +137,7 @@ def test_who_pushed_is_each_writers_product_with_the_direction(drawn):
         f" **{signed[most]}** to a logit of {whole}."
     ) in words
     assert (
-        f"strongest opponent is {least}{FULL_NAMES.get(least, '').removesuffix(',')}: {signed[least]}."
+        f"largest negative contribution is {least}{FULL_NAMES.get(least, '').removesuffix(',')}: {signed[least]}."
         in words
     )
     assert f"frozen at {found.scale:.3f}" in words

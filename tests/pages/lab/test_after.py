@@ -131,7 +131,9 @@ def test_accuracies_are_the_stored_race_s(manager: StageManager, drawn: dict[str
         assert means[i]["y"] == pytest.approx(each.mean) and means[i]["x"] == each.steps.tolist()
         np.testing.assert_allclose([t["y"] for t in thin[3 * i : 3 * i + 3]], each.shares, atol=1e-6)
     both = (found[0].end + found[1].end) / 2
-    assert f"**{found[2].end:.0%}** of new problems" in said(page) and f"coin (**{both:.0%}**)" in said(page)
+    assert f"**{found[2].end:.0%}** of new problems" in said(page) and f"coin toss (**{both:.0%}**)" in said(
+        page
+    )
     assert words_aloud.measured(found).split("\n")[0] in said(page)
 
 

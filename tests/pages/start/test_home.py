@@ -275,7 +275,7 @@ def test_a_running_one_shows_what_runs_through_it():
     assert parts["decoder.softmax"]["lines"][0].startswith("“9” ")
     said = " ".join(text.value for text in app.markdown)
     assert f"It reads “{TEXT}” and writes “**1999\\-03\\-03**”. Step 4 of 11 writes **“9”**" in said
-    assert f": {mean.max():.0%} of all" in said
+    assert f": {mean.max():.0%} of the weight" in said
     assert words.PAIR_QUESTION in [header.value for header in app.header]
 
 
@@ -308,7 +308,7 @@ def test_an_encoder_is_asked_at_its_last_gap():
     assert live["picture"]["asked"] == lanes - (len(text) - text.rindex("_"))
     assert live["panel"]["says"] == "token here" and "at this position" in live["say"]["bar"][0]
     said = " ".join(one.value for one in app.markdown)
-    assert "In the last gap of “" in said and "**“e” with probability " in said
+    assert "For the last gap in “" in said and "**“e” with probability " in said
     encoder = component(opened(model="encoder-blanks", text="To be"), "glassformer_livemap")
     assert encoder["picture"]["asked"] == 4
     decoder = component(opened(model="shakespeare-classic", text="To be"), "glassformer_livemap")

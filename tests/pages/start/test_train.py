@@ -439,7 +439,7 @@ def test_the_batch_and_the_arithmetic_are_folded(manager):
 def test_before_a_run_the_answer_counts_the_letters_of_the_text(manager):
     page = opened(steps="321")
     letters = len(set(corpora.load("python").text))
-    said = f"it guesses among **{letters:,}** characters: a loss of {math.log(letters):.2f} nats"
+    said = f"it guesses uniformly among **{letters:,}** characters: a loss of {math.log(letters):.2f} nats"
     assert said in sentences(page) and "watch 321 steps" in sentences(page)
 
 

@@ -228,22 +228,6 @@ def test_back_passes_a_scene_whose_figure_writes_into_its_address(walk):
         at(number)
 
 
-def test_a_scene_opens_the_fold_that_it_names_after_a_page_with_folds_of_its_own(walk):
-    page, scenes = walk.page, shelf().courses["the-chapter"].scenes
-    number = next(n for n, scene in enumerate(scenes, 1) if ("measure", "true") in scene.query)
-    before = scenes[number - 2]
-    assert before.page != scenes[number - 1].page
-    walk.open(f"{before.page}?{urlencode(before.query)}&course=the-chapter&scene={number - 1}")
-    page.keyboard.press("PageDown")
-    page.locator(".gf-tour-where", has_text=f"{number} of").wait_for(timeout=SLOW)
-    page.locator('[data-testid="stExpander"] details[open] summary', has_text="Measure it").wait_for(
-        timeout=SLOW
-    )
-    assert "measure=true" in page.url
-    walk.compare(f"scene {number}")
-    walk.check()
-
-
 def test_from_the_encoder_decoder_to_the_pages_that_show_it(walk):
     walk.open()
     walk.click(walk.page.get_by_role("radio", name="Both"), "both")

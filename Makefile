@@ -25,17 +25,22 @@ RAY_STAMP = $(VENV)/.ready-ray-$(call HASH,requirements-ray.txt)
 MODELS_STAMP = $(VENV)/.ready-models-$(call HASH,requirements-models.txt)
 NODE_STAMP = node_modules/.ready-$(call HASH,package-lock.json)
 
-.PHONY: run test test-all mutants cosmic-ray pytest scripts screenshots setup setup-test models ray check-python check-port venv chromium clean
+.PHONY: run test test-all mutants cosmic-ray pytest scripts node screenshots setup setup-test models ray check-python check-port venv chromium clean
 .NOTPARALLEL:
 
 run: check-python check-port setup models
 	@echo "Open http://localhost:$(PORT)"
 	@exec $(BIN)/python -m streamlit run app.py --server.port $(PORT)
 
-test: check-python setup-test models chromium pytest
+# What pip does not install is fetched beside it: pip keeps one of the cores busy, and no more.
+test: check-python
+	@$(MAKE) --no-print-directory chromium & $(MAKE) --no-print-directory node & \
+		$(MAKE) --no-print-directory setup-test models && wait && $(MAKE) --no-print-directory pytest START=$(START)
 
-test-all: TIER := --exhaustive
-test-all: check-python setup-test models ray cosmic-ray chromium pytest
+test-all: check-python
+	@$(MAKE) --no-print-directory chromium & $(MAKE) --no-print-directory node & \
+		$(MAKE) --no-print-directory setup-test models ray cosmic-ray && wait && \
+		$(MAKE) --no-print-directory pytest START=$(START) TIER=--exhaustive
 
 # Style, types and the browser's modules are checked beside the tests (tests/checks.py). One thread for each worker's
 # products: several would fight for the same cores. Bytecode is kept, or each server that a test starts compiles anew.
@@ -51,18 +56,19 @@ screenshots: check-python setup-test models chromium
 	@$(BIN)/python -m tests.browser.screenshots
 
 # The browser's modules (ui/assets): their arithmetic where there is node, their style and types where npm has its packages.
-scripts: check-python
+scripts: check-python node
 	@if ! node -e 'process.exit(process.versions.node.split(".")[0] >= 20 ? 0 : 1)' 2>/dev/null; then \
 		echo "Skipped: the checks of ui/assets/*.js need node 20 or newer."; exit 0; \
 	fi; \
 	node --test --test-reporter=dot tests/js/*.test.js || { node --test tests/js/*.test.js; exit 1; }; \
 	if [ ! -e "$(NODE_STAMP)" ]; then \
-		npm ci --silent --no-audit --no-fund >/dev/null 2>&1 && touch "$(NODE_STAMP)"; \
-	fi; \
-	if [ ! -e "$(NODE_STAMP)" ]; then \
 		echo "Skipped: eslint and tsc, which npm ci could not install."; exit 0; \
 	fi; \
 	node_modules/.bin/eslint ui/assets tests/js && node_modules/.bin/tsc
+
+# eslint, tsc and axe-core; where npm cannot install them, what needs them is skipped.
+node:
+	@[ -e "$(NODE_STAMP)" ] || { npm ci --silent --no-audit --no-fund >/dev/null 2>&1 && touch "$(NODE_STAMP)"; } || true
 
 setup: check-python
 	@if [ ! -e "$(RUN_STAMP)" ] || ! $(BIN)/python -c "" 2>/dev/null; then $(MAKE) --no-print-directory venv && $(call INSTALL,-r requirements.lock) && touch "$(RUN_STAMP)"; fi
@@ -89,21 +95,22 @@ cosmic-ray: check-python
 # For the tests of trainings on a cluster, which skip without it.
 ray: check-python
 	@if [ ! -e "$(RAY_STAMP)" ]; then begun=$$(date +%s); \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check --retries 1 --timeout 30 \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --retries 1 --timeout 30 \
 			-c requirements.lock -r requirements-ray.txt >/dev/null 2>&1 && touch "$(RAY_STAMP)" && \
 		echo "Installed Ray in $$(( $$(date +%s) - begun )) s." || \
 		echo "Note: Ray could not be installed. The tests of trainings on a cluster are skipped."; \
 	fi
 
 # PyPI's torch for Linux brings 2 GB of CUDA libraries; without an NVIDIA card the CPU build is the right one.
-# Where its index cannot be reached, the second command takes what pip finds.
+# Where its index cannot be reached, the second command takes what pip finds. Bytecode is written by the first import:
+# pip would compile every module of every package, most of which nothing here imports.
 define INSTALL
 echo "Installing $(lastword $(1)) into $(VENV). This takes a few minutes, once." && begun=$$(date +%s) && \
 if [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/dev/null; then \
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --retries 0 --timeout 20 \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --retries 0 --timeout 20 \
 		--index-url https://download.pytorch.org/whl/cpu "$$(grep '^torch==' requirements.txt)" >/dev/null 2>&1 || true; \
 fi && \
-$(BIN)/python -m pip install --quiet --disable-pip-version-check $(1) && \
+$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile $(1) && \
 echo "Installed in $$(( $$(date +%s) - begun )) s."
 endef
 
@@ -126,8 +133,8 @@ venv:
 	@$(BIN)/python -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 || { \
 		echo "Creating $(VENV)."; \
 		$(PYTHON) -m venv --clear $(VENV) >/dev/null 2>&1 || { \
-			[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get -qq update >/dev/null 2>&1 && \
-			DEBIAN_FRONTEND=noninteractive apt-get -qq install -y python3-venv >/dev/null 2>&1 && $(PYTHON) -m venv --clear $(VENV); \
+			[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get -qq -o DPkg::Lock::Timeout=120 update >/dev/null 2>&1 && \
+			DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120 install -y python3-venv >/dev/null 2>&1 && $(PYTHON) -m venv --clear $(VENV); \
 		} || { echo "$(PYTHON) could not create $(VENV): its venv module is missing. On Debian or Ubuntu: apt install python3-venv."; exit 1; }; }
 
 # For the browser tests. Where it cannot be installed they are skipped, and say so.
@@ -136,7 +143,7 @@ chromium:
 	@command -v chromium-headless-shell >/dev/null || \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 			echo "Installing a headless Chromium for the browser tests."; begun=$$(date +%s); \
-			apt="apt-get -qq -o Acquire::Retries=0 -o Acquire::http::Timeout=20"; \
+			apt="apt-get -qq -o Acquire::Retries=0 -o Acquire::http::Timeout=20 -o DPkg::Lock::Timeout=120"; \
 			{ $$apt update && for package in chromium-headless-shell chromium; do \
 				DEBIAN_FRONTEND=noninteractive $$apt install -y --no-install-recommends $$package && break; done; } >/dev/null 2>&1 && \
 				echo "Installed in $$(( $$(date +%s) - begun )) s." || true; \

@@ -51,6 +51,8 @@ class Job:
         self.error: Exception | None = None
         self.left = False  # cancelled, or nobody watched it any more
         self._cancelled = threading.Event()
+        self._resumed = threading.Event()  # not while it is paused
+        self._resumed.set()
         self._ended = threading.Event()
         self._watched = {who: time.monotonic()}
         self._turn = turn
@@ -75,6 +77,18 @@ class Job:
         """Ends it with its present step."""
         self._cancelled.set()
 
+    @property
+    def paused(self) -> bool:
+        return not self._resumed.is_set()
+
+    def pause(self) -> None:
+        """Rests after its present step, and lets others have their turn meanwhile."""
+        self._resumed.clear()
+
+    def resume(self) -> None:
+        """Goes on where it was paused, once it is its turn again."""
+        self._resumed.set()
+
     def leave(self, who: str) -> None:
         """Stops watching, and cancels where nobody else watches."""
         self._watched.pop(who, None)
@@ -88,31 +102,39 @@ class Job:
         return self._cancelled.is_set() or not self._is_watched()
 
     def _run(self, measure: Callable[[], Steps[Any]]) -> None:
+        steps: Steps[Any] | None = None
         try:
-            while not self._turn.acquire(timeout=0.2):
-                if self._unwanted():
-                    self.left = True
-                    return
-            try:
-                self._steps(measure())
-            finally:
-                self._turn.release()
+            while self._takes_turn():
+                try:
+                    steps = steps or measure()
+                    if self._reaches_end(steps):
+                        return
+                finally:
+                    self._turn.release()
+            self.left = True
+            if steps is not None:
+                steps.close()
         except Exception as error:  # drawn by who asked
             self.error = error
         finally:
             self._ended.set()
 
-    def _steps(self, steps: Steps[Any]) -> None:
-        while True:
-            if self._unwanted():
-                self.left = True
-                steps.close()
-                return
+    def _takes_turn(self) -> bool:
+        """Waits for its turn, and first for the end of a pause; returns False if nobody wants it any more."""
+        while not self._unwanted():
+            if self._resumed.wait(0.2) and self._turn.acquire(timeout=0.2):
+                return True
+        return False
+
+    def _reaches_end(self, steps: Steps[Any]) -> bool:
+        """Goes on until the result is there; returns False if it was paused before, or is unwanted."""
+        while self._resumed.is_set() and not self._unwanted():
             try:
                 self.progress = next(steps)
             except StopIteration as end:
                 self.result = end.value
-                return
+                return True
+        return False
 
 
 class Jobs:
@@ -184,12 +206,14 @@ def measured(
     measure: Callable[[], Steps[T]],
     doing: str,
     meanwhile: Callable[[Any], object] | None = None,
+    *,
+    pausable: bool = False,
 ) -> T | None:
     """Returns the result of a measurement; None while it is under way, or after it was cancelled or refused.
 
     `key` has to hold all that the result depends on, and what is measured. `doing` stands beside the bar:
-    "Patching every position"; `meanwhile` draws below it what its progress has so far. A refusal
-    (GlassformerError) is shown as a sentence; any other fault is raised here.
+    "Patching every position"; `meanwhile` draws below it what its progress has so far; a training is
+    `pausable`. A refusal (GlassformerError) is shown as a sentence; any other fault is raised here.
     """
     who, given_up = _who(), st.session_state.setdefault(_GIVEN_UP, set())
     job = _server.get(key)
@@ -201,7 +225,7 @@ def measured(
             st.error(f"{safe(str(error))}.")
             return None
     if key not in given_up and not job.wait(GLANCE, who):
-        st.fragment(_watch)(key, job, doing, meanwhile)
+        st.fragment(_watch)(key, job, doing, meanwhile, pausable)
         return None
     if job.error is not None:
         _server.forget(key, job)
@@ -229,7 +253,9 @@ def begun(key: Key) -> bool:
     return _server.get(key) is not None
 
 
-def _watch(key: Key, job: Job, doing: str, meanwhile: Callable[[Any], object] | None) -> None:
+def _watch(
+    key: Key, job: Job, doing: str, meanwhile: Callable[[Any], object] | None, pausable: bool
+) -> None:
     """The bar, which the browser follows; when the measurement has ended, the page is drawn again."""
     who, name = _who(), abs(hash(key))
     if key in st.session_state.get(_GIVEN_UP, ()) or job.wait(0, who):
@@ -237,13 +263,19 @@ def _watch(key: Key, job: Job, doing: str, meanwhile: Callable[[Any], object] | 
 
     def look() -> live.Sight:
         ended, at = job.wait(0, who), job.progress
-        text = f"{doing} … {at.done:,} of {at.total:,}" if at.total > 1 else f"{doing} …"
-        return live.Sight((ended, at.done if meanwhile else 0), at.done, at.share, text)
+        state = "Paused" if job.paused else f"{doing} …"
+        text = f"{state} {at.done:,} of {at.total:,}" if at.total > 1 else state
+        return live.Sight((ended, job.paused, at.done if meanwhile else 0), at.done, at.share, text)
 
     at = job.progress
-    live.follow(f"job_{name}", look, drawn=(False, at.done if meanwhile else 0), every=0.4)
-    # Streamlit's own: it stops something and has no value.
-    st.button("Cancel", key=f"cancel_{name}", on_click=_give_up, args=(key, job))
+    live.follow(f"job_{name}", look, drawn=(False, job.paused, at.done if meanwhile else 0), every=0.4)
+    # Streamlit's own: they stop something and have no value.
+    with st.container(horizontal=True):
+        if pausable and job.paused:
+            st.button("Resume", icon=":material/play_arrow:", key=f"resume_{name}", on_click=job.resume)
+        elif pausable:
+            st.button("Pause", icon=":material/pause:", key=f"pause_{name}", on_click=job.pause)
+        st.button("Cancel", key=f"cancel_{name}", on_click=_give_up, args=(key, job))
     if meanwhile is not None:
         meanwhile(at.so_far)
 

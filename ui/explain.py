@@ -13,6 +13,8 @@ from ui.text.glossary import linked
 
 MEASURE, HAND, WORDS, CODE = "measure", "hand", "words", "code"
 FOLDS = (MEASURE, HAND, WORDS, CODE)
+OPEN = "true"  # in the address, of an open fold
+_IN_URL = "__in_url"  # after a fold's key: what it wrote there; another value came from a link or going back
 VIEW_DRAWN = "view_drawn"  # the name of the view whose folds are open, in the session
 
 
@@ -56,10 +58,21 @@ def new_view(name: str) -> None:
 
 
 def _fold(label: str, key: str, draw: Callable[..., object], *about: Any) -> None:
-    box = st.expander(label, key=key, on_change="rerun", bind="query-params")
+    """Draws a fold. It has one key on all pages, and so writes its own parameter into the address: Streamlit
+    drops one that it has bound when another page with the same key is opened by a link.
+    """
+    named, written = st.query_params.get(key), key + _IN_URL
+    if key not in st.session_state or named != st.session_state.get(written):
+        st.session_state[key] = named == OPEN
+    box = st.expander(label, key=key, on_change="rerun")
     if box.open:
         with box:
             draw(*about)
+    if box.open and named != OPEN:
+        st.query_params[key] = OPEN
+    elif not box.open and named is not None:
+        del st.query_params[key]
+    st.session_state[written] = st.query_params.get(key)
 
 
 def _three(see: str, why: str, attempt: str, texts: str) -> None:

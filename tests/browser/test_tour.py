@@ -117,6 +117,25 @@ def test_a_course_is_played_from_the_first_scene_to_the_last(screen, app_url, na
     at_scene(screen, len(course.scenes), len(course.scenes))
 
 
+def test_a_course_begun_before_the_stage_is_mounted_stays_on_it(screen, app_url):
+    """Streamlit writes the address of the first scene, without `stage=1`, while the stage's module is on its way."""
+    held = []
+    screen.route("**/stage.js", lambda route: held.append(route))
+    with screen.expect_request("**/stage.js"):
+        screen.goto(f"{app_url}/courses?stage=1")
+    screen.locator(".st-key-start_ten-minutes button").click()
+    expect(screen).to_have_url(re.compile("scene=1"))
+    held.pop().continue_()
+    count = len(COURSES["ten-minutes"].scenes)
+    for number in (1, 2):
+        if number > 1:
+            screen.keyboard.press("PageDown")
+        at_scene(screen, number, count)
+        shown(screen, COURSES["ten-minutes"].scenes[number - 1])
+        screen.wait_for_selector("html.gf-stage", state="attached")
+        expect(screen).to_have_url(re.compile("stage=1"))
+
+
 @pytest.mark.exhaustive
 def test_the_course_shows_notes_goes_along_the_menu_and_ends_when_asked(screen, app_url):
     screen.goto(f"{app_url}/tokens?tokens_view=compare&course=ten-minutes&scene=2")

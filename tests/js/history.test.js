@@ -2,7 +2,7 @@
 import assert from "node:assert/strict"
 import { beforeEach, test } from "node:test"
 
-import { amended, install, sceneOf, visit } from "../../ui/assets/shared/history.js"
+import { amended, install, sceneOf, visit, watched } from "../../ui/assets/shared/history.js"
 
 const AT = "http://a/attention?attention_view=mask"
 const heard = { document: new EventTarget(), window: new EventTarget() }
@@ -50,7 +50,7 @@ test("what moves by itself adds none, on a page that Back has led to neither", (
 
 test("a scene is gone to as Back would go there: one entry, then drawn", () => {
   let drawn = 0
-  const end = amended(() => {}, () => { drawn++ })
+  const end = watched(() => { drawn++ })
   visit("http://a/tokens?scene=2")
   end()
   sent("http://a/tokens?scene=2&model=x")
@@ -59,10 +59,11 @@ test("a scene is gone to as Back would go there: one entry, then drawn", () => {
 })
 
 test("what the server does not know of stays in every address it writes", () => {
-  const end = amended((address) => address.searchParams.set("stage", "1"))
+  let staged = true
+  amended((address) => { if (staged) address.searchParams.set("stage", "1") })
   sent("http://a/tokens")
   assert.deepEqual(entries, ["http://a/tokens?stage=1"])
-  end()
+  staged = false
   sent("http://a/tokens")
   assert.deepEqual(entries, ["http://a/tokens"])
 })

@@ -7,7 +7,10 @@
 // in them would have it. A failure is the component's to tell.
 const SHARED = ["colours", "csv", "dom", "keys", "mount", "numbers", "picture", "play", "save", "shots", "theme"]
 for (const name of SHARED) import(`./shared/${name}.js`).catch(() => {})
-import("./shared/history.js").then(({ install }) => install(), () => {})
+Promise.all([import("./shared/history.js"), import("./stage_state.js")]).then(([{ amended, install }, { putStage, tab }]) => {
+  install()
+  amended((address) => putStage(address, tab.staged))
+}, () => {})
 
 /**
  * @typedef {import("./shared/mount.js").Message} Message

@@ -2,13 +2,13 @@
 // Stage mode: larger, without chrome, with a code for the room. Key p, or stage=1 in the address. Mounted once: ui/stage/draw.py.
 
 import { button, element, running, within, write } from "./shared/dom.js"
-import { amended, amendNow, sceneOf } from "./shared/history.js"
+import { amendNow, sceneOf, watched } from "./shared/history.js"
 import { component } from "./shared/mount.js"
 import { follow, zoom } from "./stage_fit.js"
 import { freeze, isFrozen, release } from "./stage_freeze.js"
 import { back, figureAt, fill, fills, largest } from "./stage_full.js"
 import { createRoom, openRoom, squares, updateRoom } from "./stage_room.js"
-import { asked, forTheRoom, putStage } from "./stage_state.js"
+import { asked, forTheRoom, tab } from "./stage_state.js"
 
 const TOLD_MS = 300 // an address that rests is told to the server, which makes the code
 const html = document.documentElement
@@ -32,8 +32,8 @@ function create(place) {
   const self = { root, frozen, small, card, ended, on: false, at: null, stop: null, timer: 0, told: "", scene: sceneOf(location.href) }
   self.room = createRoom(root, (done) => self.trigger?.("room", done))
   listen(self)
-  self.leave = amended((address) => putStage(address, self.on), () => moved(self))
-  turn(self, new URL(location.href).searchParams.get("stage") === "1")
+  self.leave = watched(() => moved(self))
+  turn(self, tab.staged)
   return self
 }
 
@@ -83,7 +83,7 @@ function full(self) {
 }
 
 function turn(self, on) {
-  self.on = on
+  self.on = tab.staged = on
   html.classList.toggle("gf-stage", on)
   zoom(on)
   self.stop?.()

@@ -21,16 +21,19 @@ export function sceneOf(address) {
   return [pathname, searchParams.get("course"), searchParams.get("scene")].join(" ")
 }
 
+/** Has `amend` change every address that is written. @param {Amend} amend */
+export function amended(amend) {
+  amends.add(amend)
+}
+
 /**
- * Has `amend` change every address that is written, and calls `moved` whenever one was, or Back has led to one.
- * @param {Amend} amend
- * @param {() => void} [moved]
+ * Calls `moved` whenever an address was written, or Back has led to one.
+ * @param {() => void} moved
  * @returns {() => void} ends it
  */
-export function amended(amend, moved = () => {}) {
-  amends.add(amend)
+export function watched(moved) {
   watchers.add(moved)
-  return () => { amends.delete(amend); watchers.delete(moved) }
+  return () => watchers.delete(moved)
 }
 
 /** Amends the address as it stands; `back` where it is that of an entry that was there before. */

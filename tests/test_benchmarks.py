@@ -19,15 +19,12 @@ SHORT = {
     "generation": "--rounds 1 --positions rope",
     "seq2seq": "--rounds 1 --precision float32",
     "training": "--rounds 1 --precision float32 --config A",
-}
-WATCHED = {
     "bytes": "--rounds 1",
     "live": "--presses 1",
     "views": "--page attention --rounds 2",
-}  # by a browser
-LONG = {
-    *("cold_start", "formation", "load", "pretrained", "race", "recipes", "soak", "time_to_quality"),
 }
+WATCHED = {"bytes", "live", "views"}  # by a browser
+LONG = {"cold_start", "formation", "load", "pretrained", "race", "recipes", "soak", "time_to_quality"}
 SHARED = {"__init__", "peers", "report", "visitor"}  # by the others
 
 
@@ -37,27 +34,19 @@ def run(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_benchmark_is_run_here() -> None:
-    assert {
-        path.stem for path in (ROOT / "benchmarks").glob("*.py")
-    } == SHARED | LONG | SHORT.keys() | WATCHED.keys()
+    names = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
+    assert names == SHARED | LONG | SHORT.keys()
 
 
 @pytest.mark.parametrize("name", SHORT)
 @pytest.mark.usefixtures("shakespeare")
 def test_short_benchmark_ends_with_its_line_of_figures(name: str) -> None:
+    if name in WATCHED:
+        playwright = pytest.importorskip("playwright.sync_api")
+        with playwright.sync_playwright() as driver:
+            if chromium_path(driver) is None:
+                pytest.skip("there is no Chromium")
     done = run(name, *SHORT[name].split())
-    assert "Traceback" not in done.stderr, done.stderr
-    last = json.loads(done.stdout.splitlines()[-1])
-    assert last["benchmark"] == name and last["figures"], last
-
-
-@pytest.mark.parametrize("name", WATCHED)
-def test_a_benchmark_that_watches_a_browser_ends_with_its_line_of_figures(name: str) -> None:
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as driver:
-        if chromium_path(driver) is None:
-            pytest.skip("there is no Chromium")
-    done = run(name, *WATCHED[name].split())
     assert "Traceback" not in done.stderr, done.stderr
     last = json.loads(done.stdout.splitlines()[-1])
     assert last["benchmark"] == name and last["figures"], last

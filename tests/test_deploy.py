@@ -9,8 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -23,7 +21,7 @@ from benchmarks.visitor import Visitor
 from engine.service.profiles import GB, MB, PROFILES, Profile
 from tests.aside import aside
 from tests.browser.server import _free_port
-from tests.operating import NOBODY, SECONDS, answers, metric, unprivileged, wait
+from tests.operating import NOBODY, answers, folder_for_others, metric, trained, unprivileged, wait
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
@@ -134,24 +132,15 @@ def test_the_limits_in_the_page_are_those_of_the_profiles() -> None:
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A folder that other users may enter (pytest's own may not be)."""
-    folder = Path(tempfile.mkdtemp(prefix="glassformer-deploy-"))
-    folder.chmod(0o755)
-    yield folder
-    subprocess.run(["chmod", "-R", "u+w", folder], check=True)
-    shutil.rmtree(folder)
+    with folder_for_others() as folder:
+        yield folder
 
 
 def _checkout(place: Path) -> Path:
     """What the image copies, prepared and closed."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--", ":!tests", ":!benchmarks", ":!docs"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    for name in filter(None, listed.stdout.split("\0")):
+    command = ["git", "ls-files", "-z", "--", ":!tests", ":!benchmarks", ":!docs"]
+    listed = subprocess.check_output(command, cwd=ROOT, text=True)
+    for name in filter(None, listed.split("\0")):
         if (ROOT / name).is_file():
             (place / "app" / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, place / "app" / name)
@@ -207,15 +196,7 @@ def test_a_stranger_trains_on_a_server_that_may_write_to_one_folder(place: Path)
         await visitor.enter()
         await visitor.visit("", "")
         assert visitor.page.elements > 5 and not visitor.page.exceptions
-        await visitor.visit("train", "steps=30")
-        await visitor.press("train")
-        steps, moved = 0.0, time.monotonic()
-        while not any(": finished]" in said for said in visitor.page.said):  # its own page says so
-            await visitor.look(1.2)
-            assert not visitor.page.exceptions
-            if (done := told("glassformer_steps")) > steps:
-                steps, moved = done, time.monotonic()
-            assert time.monotonic() - moved < SECONDS, f"it stands at step {steps:.0f}"
+        await trained(visitor, lambda: told("glassformer_steps"))
         wait(lambda: told("glassformer_sessions") == 1)  # one answer may be too late where others work
         await visitor.leave()
 

@@ -1,13 +1,13 @@
 """The small scripts of deploy/, each by itself, and what docs/hosting.md says to add to the image."""
 
-import http.server
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
+
+from tests.operating import answering
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -47,29 +47,13 @@ def test_a_server_starts_in_the_frame_of_its_space_with_all_descriptors_and_two_
 
 
 def test_health_is_asked_of_the_server_whatever_proxy_leads_to_the_world(tmp_path: Path) -> None:
-    class Well(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b"well")
-
-        def log_message(self, format: str, *arguments: object) -> None:
-            pass
-
-    server = http.server.HTTPServer(("127.0.0.1", 0), Well)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    nowhere = "http://127.0.0.1:9"
-    port = str(server.server_port)
-    own = {"PATH": os.environ["PATH"], "http_proxy": nowhere, "PORT": port, "GLASSFORMER_METRICS": port}
-    try:
+    with answering(lambda _: b"well") as port:
+        own = {"PATH": os.environ["PATH"], "http_proxy": "http://127.0.0.1:9"}
+        own |= {"PORT": str(port), "GLASSFORMER_METRICS": str(port)}
         for script, said in (("healthy.py", b""), ("metrics.py", b"well")):
-            ended = subprocess.run(
-                [sys.executable, str(ROOT / "deploy" / script)], env=own, capture_output=True, check=False
-            )
+            command = [sys.executable, str(ROOT / "deploy" / script)]
+            ended = subprocess.run(command, env=own, capture_output=True, check=False)
             assert (ended.returncode, ended.stdout) == (0, said), ended.stderr
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 @pytest.mark.parametrize("name", ["HOME", "TMPDIR", "XDG_CACHE_HOME"])

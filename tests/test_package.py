@@ -2,15 +2,12 @@
 
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import tomllib
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,7 +18,7 @@ from engine.weights.pretrained import sources
 from glassformer import cli
 from tests.aside import aside
 from tests.browser.server import _free_port
-from tests.operating import answers, unprivileged, wait
+from tests.operating import answers, folder_for_others, trained, unprivileged, wait
 from ui import site
 from ui.tour import courses
 
@@ -144,83 +141,53 @@ def test_another_package_called_engine_is_a_sentence() -> None:
     assert "another package called engine is loaded already" in ended.stderr
 
 
-@pytest.fixture
-def place() -> Iterator[Path]:
-    """A folder that other users may enter."""
-    folder = Path(tempfile.mkdtemp(prefix="glassformer-package-"))
-    folder.chmod(0o755)
-    yield folder
-    subprocess.run(["chmod", "-R", "u+w", folder], check=True)
-    shutil.rmtree(folder)
-
-
 @pytest.mark.exhaustive
-def test_a_stranger_installs_the_wheel_and_trains(place: Path) -> None:
+def test_a_stranger_installs_the_wheel_and_trains() -> None:
     """From the wheel alone, in an empty environment: read-only, without a home, without a network."""
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "--disable-pip-version-check",
-        "wheel",
-        "-q",
-        "--no-deps",
-        "-w",
-        place,
-    ]
-    if subprocess.run([*pip, ROOT], capture_output=True).returncode:
-        pytest.skip("hatchling, which builds the wheel, could not be had")
-    (wheel,) = place.glob("glassformer-*.whl")
-    assert wheel.stat().st_size < 40 * 2**20
-    names = zipfile.ZipFile(wheel).namelist()
-    assert not [name for name in names if not name.startswith("glassformer")]
-    assert not [name for name in names if re.search(r"\.pyc$|node_modules|/tests/|tinyshakespeare", name)]
-    subprocess.run([sys.executable, "-m", "venv", place / "env"], check=True)
-    python = place / "env" / "bin" / "python"
-    install = [python, "-m", "pip", "--disable-pip-version-check", "install", "-q"]
-    subprocess.run([*install, "-c", ROOT / "requirements.lock", wheel], check=True)
-    subprocess.run(["chmod", "-R", "a-w,a+rX", place / "env"], check=True)
-    (temporary := place / "tmp").mkdir()
-    temporary.chmod(0o777)
-    port = _free_port()
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": "/dev/null/none",  # which not even root can make
-        "TMPDIR": str(temporary),
-        "HTTPS_PROXY": "http://127.0.0.1:9",
-        "HTTP_PROXY": "http://127.0.0.1:9",
-        "NO_PROXY": "127.0.0.1,localhost",
-    }
-    wrapper = unprivileged(str(python))
-    with (place / "log").open("w+") as log:
-        command = [
-            place / "env" / "bin" / "glassformer",
-            "--no-browser",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            str(port),
-        ]
-        server = subprocess.Popen([*wrapper, *command], cwd="/", env=environment, stdout=log, stderr=log)
-        try:
-            wait(lambda: answers(f"http://127.0.0.1:{port}/healthz") or server.poll() is not None)
-            assert server.poll() is None, (place / "log").read_text()[-3000:]
-            visitor = Visitor(f"http://127.0.0.1:{port}")
+    with folder_for_others() as place:
+        pip = ["-m", "pip", "--disable-pip-version-check"]
+        wheel = [sys.executable, *pip, "wheel", "-q", "--no-deps", "-w", place, ROOT]
+        if subprocess.run(wheel, capture_output=True).returncode:
+            pytest.skip("hatchling, which builds the wheel, could not be had")
+        (wheel,) = place.glob("glassformer-*.whl")
+        assert wheel.stat().st_size < 40 * 2**20
+        names = zipfile.ZipFile(wheel).namelist()
+        assert not [name for name in names if not name.startswith("glassformer")]
+        assert not [name for name in names if re.search(r"\.pyc$|node_modules|/tests/|tinyshakespeare", name)]
+        subprocess.run([sys.executable, "-m", "venv", place / "env"], check=True)
+        python = place / "env" / "bin" / "python"
+        install = [python, *pip, "install", "-q", "-c", ROOT / "requirements.lock", wheel]
+        subprocess.run(install, check=True)
+        subprocess.run(["chmod", "-R", "a-w,a+rX", place / "env"], check=True)
+        (temporary := place / "tmp").mkdir()
+        temporary.chmod(0o777)
+        url = f"http://127.0.0.1:{(port := _free_port())}"
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": "/dev/null/none",  # which not even root can make
+            "TMPDIR": str(temporary),
+            "HTTPS_PROXY": "http://127.0.0.1:9",
+            "HTTP_PROXY": "http://127.0.0.1:9",
+            "NO_PROXY": "127.0.0.1,localhost",
+        }
+        command = [*unprivileged(str(python)), place / "env" / "bin" / "glassformer"]
+        command += ["--no-browser", "--host", "127.0.0.1", "--port", str(port)]
+        with (place / "log").open("w+") as log:
+            server = subprocess.Popen(command, cwd="/", env=environment, stdout=log, stderr=log)
+            try:
+                wait(lambda: answers(f"{url}/healthz") or server.poll() is not None)
+                assert server.poll() is None, (place / "log").read_text()[-3000:]
+                aside(_stranger(Visitor(url)))
+            finally:
+                server.send_signal(signal.SIGTERM)
+                server.wait(timeout=60)
+            assert "Traceback" not in (place / "log").read_text()
 
-            async def stranger() -> None:
-                await visitor.enter()
-                for entry in site.built():
-                    await visitor.visit(entry.url)
-                    assert visitor.page.elements > 3 and not visitor.page.exceptions, entry.url
-                await visitor.visit("train", "steps=30")
-                await visitor.press("train")
-                while not any(": finished]" in words for words in visitor.page.said):
-                    await visitor.look(1.2)
-                    assert not visitor.page.exceptions
-                await visitor.leave()
 
-            aside(stranger())
-        finally:
-            server.send_signal(signal.SIGTERM)
-            server.wait(timeout=60)
-        assert "Traceback" not in (place / "log").read_text()
+async def _stranger(visitor: Visitor) -> None:
+    await visitor.enter()
+    for entry in site.built():
+        await visitor.visit(entry.url)
+        assert visitor.page.elements > 3 and not visitor.page.exceptions, entry.url
+    await trained(visitor)
+    await visitor.leave()

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -19,20 +20,10 @@ needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is no
 
 
 def _make(*arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
-    plain = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("MAKE", "MFLAGS", "PORT", "VENV"))
-    }
-    return subprocess.run(
-        ["make", *arguments],
-        cwd=cwd,
-        env=plain | environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    left_out = ("MAKE", "MFLAGS", "PORT", "VENV")
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
+    options: Any = {"capture_output": True, "text": True, "timeout": 60, "check": False}
+    return subprocess.run(["make", *arguments], cwd=cwd, env=plain | environment, **options)
 
 
 def _executable(path: Path, text: str) -> Path:
@@ -45,43 +36,33 @@ def _executable(path: Path, text: str) -> Path:
 def _tracked(*patterns: str) -> list[Path]:
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("not a git checkout")
-    names = subprocess.run(
-        ["git", "ls-files", "-z", *patterns], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.split("\0")
-    return [ROOT / name for name in names if name and (ROOT / name).is_file()]
+    names = subprocess.check_output(["git", "ls-files", "-z", *patterns], cwd=ROOT, text=True)
+    return [ROOT / name for name in names.split("\0") if name and (ROOT / name).is_file()]
 
 
 @needs_make
-def test_a_taken_port_is_said_so() -> None:
-    with socket.socket() as other:
-        other.bind(("", 0))
-        other.listen()
-        port = other.getsockname()[1]
-        result = _make("run", f"PORT={port}", f"PYTHON={sys.executable}")
-    assert result.returncode != 0
-    assert (
-        f"Port {port} is taken by another program: choose another, such as make run PORT=8502."
-        in result.stderr
-    )
-    assert "Traceback" not in result.stderr
-
-
-@needs_make
-def test_a_wrong_port_or_python_is_said_so(tmp_path: Path) -> None:
+def test_a_taken_or_wrong_port_or_python_is_said_so(tmp_path: Path) -> None:
     old = _executable(
         tmp_path / "python3",
         f'#!/bin/sh\nCODE="$2" exec {sys.executable} -c \'import os, sys; sys.version_info = (3, 9, 1);'
         ' exec(os.environ["CODE"])\'\n',
     )
     right = f"PYTHON={sys.executable}"
-    for told, words in (
-        ((right, "PORT=abc"), "PORT = abc is not a port"),
-        ((right, "PORT=70000"), "PORT = 70000 is not a port"),
-        ((f"PYTHON={old}",), "Glassformer needs Python 3.11 or newer"),
-        (("PYTHON=no-such-python",), "there is no no-such-python here"),
-    ):
-        result = _make("run", *told)
-        assert result.returncode != 0 and words in result.stdout + result.stderr
+    with socket.socket() as other:
+        other.bind(("", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        taken = f"Port {port} is taken by another program: choose another, such as make run PORT=8502."
+        for told, words in (
+            ((right, f"PORT={port}"), taken),
+            ((right, "PORT=abc"), "PORT = abc is not a port"),
+            ((right, "PORT=70000"), "PORT = 70000 is not a port"),
+            ((f"PYTHON={old}",), "Glassformer needs Python 3.11 or newer"),
+            (("PYTHON=no-such-python",), "there is no no-such-python here"),
+        ):
+            result = _make("run", *told)
+            assert result.returncode != 0 and words in result.stdout + result.stderr
+            assert "Traceback" not in result.stderr
 
 
 @needs_make
@@ -95,11 +76,8 @@ def test_requirements_are_installed_once_for_each_content(tmp_path: Path) -> Non
         log.write_text("")
         result = _make(target, f"PYTHON={sys.executable}", cwd=tmp_path)
         assert result.returncode == 0, result.stderr
-        return [
-            line.rpartition(" ")[2]
-            for line in log.read_text().splitlines()
-            if "pip install" in line and " -r " in line
-        ]
+        lines = [line for line in log.read_text().splitlines() if "pip install" in line and " -r " in line]
+        return [line.rpartition(" ")[2] for line in lines]
 
     lock = tmp_path / "requirements.lock"
     assert installs("setup") == ["requirements.lock"]
@@ -138,9 +116,7 @@ def test_every_requirement_is_pinned_and_installed() -> None:
 def test_the_lock_holds_all_that_is_needed() -> None:
     lock = _pins("requirements.lock")
     assert _pins("requirements.txt").items() <= lock.items()
-    assert not {
-        name for name, version in _pins("requirements-dev.txt").items() if lock.get(name, version) != version
-    }
+    assert all(lock.get(name, pin) == pin for name, pin in _pins("requirements-dev.txt").items())
     for package in lock:
         for text in importlib.metadata.requires(package) or []:
             needed = Requirement(text)

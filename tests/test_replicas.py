@@ -6,11 +6,9 @@ import json
 import os
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -20,7 +18,7 @@ from benchmarks.visitor import Visitor
 from tests.aside import aside
 from tests.browser.server import _free_port
 from tests.nginx import before, needs_nginx
-from tests.operating import SECONDS, answers, metric, wait
+from tests.operating import answering, answers, metric, trained, wait
 from ui.identity import COOKIE
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -91,7 +89,7 @@ def test_a_runs_link_works_on_every_server_and_when_its_own_is_gone(site: Site) 
     async def play() -> None:
         mine = Visitor(site.address, cookie=site.cookie())
         await mine.enter()
-        await mine.visit("train", "steps=30")
+        await mine.visit("", "")
         home = next(port for port, count in site.sessions().items() if count == 1)
         for _ in range(20):  # until somebody comes to the other server
             other = Visitor(site.address, cookie=site.cookie())
@@ -102,8 +100,7 @@ def test_a_runs_link_works_on_every_server_and_when_its_own_is_gone(site: Site) 
             await other.leave()
             await asyncio.sleep(1)
         assert sorted(site.sessions().values()) == [1, 1]
-        await mine.press("train")
-        await finished(mine)
+        await trained(mine)
         run = parse_qs(mine.query)["run"][0]
         await other.visit("train", f"run={run}")
         assert any(": finished]" in said for said in other.page.said)
@@ -127,39 +124,20 @@ def test_a_runs_link_works_on_every_server_and_when_its_own_is_gone(site: Site) 
         ]
         return not proto.disabled
 
-    async def finished(visitor: Visitor) -> None:
-        until = time.monotonic() + SECONDS
-        while not any(": finished]" in said for said in visitor.page.said):
-            await visitor.look(1.0)
-            assert not visitor.page.exceptions and time.monotonic() < until, list(visitor.page.said)[-8:]
-
     aside(play())
 
 
-class Told(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self) -> None:
-        _, port = self.connection.getsockname()
-        body = json.dumps({"server": port, "headers": dict(self.headers)}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *arguments: object) -> None:
-        """Nothing."""
+def described(request: BaseHTTPRequestHandler) -> bytes:
+    _, port = request.connection.getsockname()
+    return json.dumps({"server": port, "headers": dict(request.headers)}).encode()
 
 
 @pytest.fixture(scope="module")
-def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, list[ThreadingHTTPServer]]]:
-    servers = [ThreadingHTTPServer(("127.0.0.1", 0), Told) for _ in range(2)]
-    for server in servers:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-    with before([server.server_port for server in servers], tmp_path_factory.mktemp("nginx")) as port:
-        yield port, servers
-    for server in servers:
-        server.shutdown()
+def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, list[int]]]:
+    """The port of nginx, and those of the two servers behind it."""
+    folder = tmp_path_factory.mktemp("nginx")
+    with answering(described) as a, answering(described) as b, before([a, b], folder) as port:
+        yield port, [a, b]
 
 
 def asked(port: int, path: str = "/", **headers: str) -> tuple[int, dict]:
@@ -179,7 +157,7 @@ def test_a_browser_always_comes_to_the_same_server_and_browsers_are_spread(proxy
         found = {asked(port, Cookie=f"{COOKIE}=browser-{browser}")[1]["server"] for _ in range(3)}
         assert len(found) == 1
         homes[browser] = found.pop()
-    counts = [list(homes.values()).count(server.server_port) for server in servers]
+    counts = [list(homes.values()).count(server) for server in servers]
     assert min(counts) >= 12, f"of 60 browsers {counts} came to the two servers"
 
 

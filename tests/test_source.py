@@ -159,20 +159,22 @@ def test_modules_of_ui_are_used_by_several_pages() -> None:
         via = (rooms(user, seen | {module}) for user in users[module] - seen if user.startswith("ui"))
         return {room(user) for user in users[module] if not user.startswith("ui")}.union(*via)
 
-    few = {name: found for name in MODULES if name.startswith("ui.") and len(found := rooms(name)) < 2}
-    few = {
-        name: found
-        for name, found in few.items()
-        if found != {""} and not (ROOT / name.replace(".", "/")).is_dir()
-    }
+    modules = (
+        name for name in MODULES if name.startswith("ui.") and not (ROOT / name.replace(".", "/")).is_dir()
+    )
+    few = {name: found for name in modules if len(found := rooms(name)) < 2 and found != {""}}
     assert not few, "\n".join(f"{name} belongs to {found}" for name, found in few.items())
 
 
-def test_configs_need_no_torch() -> None:
-    script = "import engine.config, engine.presets, engine.errors, sys; sys.exit('torch' in sys.modules)"
+def printed(script: str) -> list[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, check=False)
-    assert done.returncode == 0
+    command = [sys.executable, "-c", script]
+    return subprocess.check_output(command, cwd=ROOT, env=environment, text=True).splitlines()
+
+
+def test_configs_need_no_torch() -> None:
+    script = "import engine.config, engine.presets, engine.errors, sys; print('torch' in sys.modules)"
+    assert printed(script) == ["False"]
 
 
 def test_who_reads_the_model_or_the_trainer_meets_few_files() -> None:
@@ -181,11 +183,7 @@ def test_who_reads_the_model_or_the_trainer_meets_few_files() -> None:
         import sys
         def met(): return sorted(name for name in sys.modules if name.startswith("engine"))
         import engine.model; print(*met()); import engine.training.train; print(*met())"""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, env=environment, check=True, capture_output=True, text=True
-    )
-    model, trainer = (line.split() for line in done.stdout.splitlines())
+    model, trainer = (line.split() for line in printed(script))
     assert len(model) <= 20 and len(trainer) <= 35, (model, trainer)
     above = tuple(f"engine.{name}" for name in ("experiments", "lab", "measure", "service", "weights"))
     assert not [name for name in trainer if name.startswith(above)]
@@ -209,25 +207,20 @@ FEW = {
 }
 
 
-def caches(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.FunctionDef, str, dict[str, ast.expr]]]:
-    """Cached functions: each with the name of its decorator and that one's keywords."""
+def endless(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """The functions with arguments whose cache has no bound."""
     for function in (node for node in nodes if isinstance(node, ast.FunctionDef)):
         for each in function.decorator_list:
             call = each.func if isinstance(each, ast.Call) else each
             name = call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "")
-            if name in ("cache_resource", "cache_data", "lru_cache", "cache"):
-                keywords = each.keywords if isinstance(each, ast.Call) else []
-                yield function, name, {word.arg or "": word.value for word in keywords}
+            bounds = {word.arg for word in each.keywords} if isinstance(each, ast.Call) else set()
+            unbound = name in ("cache_resource", "cache_data", "cache") or (name == "lru_cache" and bounds)
+            if unbound and not bounds & {"max_entries", "maxsize"} and _arguments(function):
+                yield function.name
 
 
-def endless(nodes: Iterable[ast.AST]) -> list[str]:
-    return [
-        function.name
-        for function, name, told in caches(nodes)
-        if not {"max_entries", "maxsize"} & set(told)
-        and not (name == "lru_cache" and not told)  # 128
-        and function.args.args + function.args.kwonlyargs
-    ]
+def _arguments(function: ast.FunctionDef) -> list[ast.arg]:
+    return function.args.args + function.args.kwonlyargs
 
 
 def test_every_cache_has_a_bound() -> None:
@@ -325,16 +318,10 @@ def test_no_sentence_computes_its_numbers() -> None:
 BEGINNINGS = ("Of", "That", "Those", "What", "Whether", "Who", "Whoever", "As")
 
 
-def banned() -> frozenset[str]:
-    """The words in `code` in the last column of the table in docs/terms.md."""
+def other_words(pattern: str) -> frozenset[str]:
+    """What the last column of the tables in docs/terms.md says not to write: names in `code`, phrases in “quotes”."""
     rows = [line.split("|") for line in (ROOT / "docs" / "terms.md").read_text().splitlines()]
-    return frozenset(re.findall(r"`(\w+)`", " ".join(row[3] for row in rows if len(row) == 5)))
-
-
-def off_screen() -> frozenset[str]:
-    """The phrases in quotation marks in the last column of the tables in docs/terms.md."""
-    rows = [line.split("|") for line in (ROOT / "docs" / "terms.md").read_text().splitlines()]
-    return frozenset(re.findall("“(.+?)”", " ".join(row[3] for row in rows if len(row) == 5)))
+    return frozenset(re.findall(pattern, " ".join(row[3] for row in rows if len(row) == 5)))
 
 
 def words(name: str) -> list[str]:
@@ -374,17 +361,18 @@ def signature(node: Documented) -> list[str]:
 
 
 def test_names_are_the_terms_of_the_docs() -> None:
+    banned = other_words(r"`(\w+)`")
     wrong = [
         f"{source.name(path)}: {name} ({', '.join(sorted(bad))})"
         for path in EVERYTHING
         for name in [*path.relative_to(ROOT).with_suffix("").parts, *signatures(path)]
-        if (bad := banned() & set(words(name)))
+        if (bad := banned & set(words(name)))
     ]
     assert not wrong, "docs/terms.md has other words:\n" + "\n".join(wrong)
 
 
 def test_sentences_use_the_terms_of_the_docs() -> None:
-    phrases = sorted(off_screen())
+    phrases = sorted(other_words("“(.+?)”"))
     assert {"torn between", "by heart"} <= set(phrases)
     pattern = re.compile(r"\b(" + "|".join(map(re.escape, phrases)) + r")\b")
     wrong = [

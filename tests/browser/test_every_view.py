@@ -15,7 +15,8 @@ LEAST = 0.6  # of the stage's height, for the figures of a view; less where othe
 LESS = {
     view: share
     for share, views in {
-        0.55: ("the map", "Ablation", "Backpropagation"),  # the map's text, answer and card stand with it
+        # the map's text, answer and card stand with it; Breakdown has its guess and two lines of caption
+        0.55: ("the map", "Ablation", "Backpropagation", "Breakdown"),
         # strips of letters, and grids, whose size is their own; that of Parameters by hand is a list of formulas
         0.5: (
             "Running",
@@ -27,6 +28,7 @@ LESS = {
             "Quantisation",
             "Cost",
             "Race",
+            "Thinking aloud",  # a race below its three examples
             "FLOPs",
             "Memory",
         ),

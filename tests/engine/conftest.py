@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import torch
 
+from tests.engine.puppets import Puppet
+
 
 @pytest.fixture(autouse=True, scope="session")
 def one_thread() -> Iterator[None]:
@@ -15,6 +17,15 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def puppets(monkeypatch: pytest.MonkeyPatch) -> type[Puppet]:
+    """Puppets in the place of worker processes; the test makes the rounds of housekeeping."""
+    Puppet.alive, Puppet.most = set(), 0
+    monkeypatch.setattr("engine.service.processes.Worker", Puppet)
+    monkeypatch.setattr("engine.service.scheduler.TICK", 3600.0)
+    return Puppet
 
 
 @pytest.fixture(scope="session")

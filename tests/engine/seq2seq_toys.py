@@ -9,12 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.config import ModelConfig, Seq2SeqConfig
-from engine.data.pairs import (
-    Labelled,
-    LabelledText,
-    Pair,
-    PairedText,
-)
+from engine.data.pairs import Labelled, LabelledText, Pair, PairedText
 from engine.data.tokenizers.pairs import PairTokenizer
 from engine.parts.protocols import Parts
 from engine.parts.registry import HEALTHY

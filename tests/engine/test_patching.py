@@ -16,13 +16,7 @@ from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import ConfigError, ShapeError, TokenizerError
 from engine.measure.attention.heads import HeadValue
 from engine.measure.circuits import patching, steering
-from engine.measure.circuits.fact_recall import (
-    Answer,
-    AnswerAttribution,
-    Fact,
-    answer_of,
-    trace,
-)
+from engine.measure.circuits.fact_recall import Answer, AnswerAttribution, Fact, answer_of, trace
 from engine.measure.circuits.patching import (
     PatchEffect,
     Patching,

@@ -13,12 +13,7 @@ import torch
 from engine.config import ModelConfig, Position
 from engine.errors import ConfigError, ShapeError
 from engine.measure.positions import alibi, sinusoids, t5_buckets
-from engine.measure.positions.schemes import (
-    HOOK_NAMES,
-    SCHEMES,
-    parameters_added,
-    similarity,
-)
+from engine.measure.positions.schemes import HOOK_NAMES, SCHEMES, parameters_added, similarity
 from engine.measure.recording import record
 from engine.model import build, count_parameters
 from engine.parts.positions import Alibi, PositionHooks, Sinusoidal, sinusoidal_table

@@ -11,11 +11,12 @@ import pytest
 
 from engine.errors import ConfigError, RunError
 from engine.presets import PRESETS
-from engine.service import profiles
-from engine.service.admission import MAX_ADDRESSES, Starts
+from engine.service import admission, profiles
+from engine.service.admission import Starts
 from engine.service.manager import RunManager, RunSpec
 from engine.service.profiles import GB, LIBRARIES, MB, PROFILES
 from tests.engine.cases import for_each
+from tests.engine.puppets import Puppet
 from tests.engine.running import (
     HERE,
     LONG,
@@ -33,7 +34,7 @@ from tests.engine.running import (
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Iterator[Callable[..., tuple[RunManager, Asker, Clock]]]:
+def make(tmp_path: Path, puppets: type[Puppet]) -> Iterator[Callable[..., tuple[RunManager, Asker, Clock]]]:
     asker, clock = Asker(), Clock()
     usual = {"max_runs": 1, "lease_seconds": 1e9, "forget_seconds": 1e9, "clock": clock, "address": asker}
     with managers(tmp_path, **usual) as make:
@@ -148,11 +149,12 @@ def test_a_race_is_one_start(make: Callable[..., Any]) -> None:
         manager.start(spec(LONG), "you")
 
 
-def test_addresses_are_forgotten() -> None:
+def test_addresses_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "MAX_ADDRESSES", 20)
     starts = Starts()
-    for n in range(MAX_ADDRESSES + 50):
+    for n in range(70):
         starts.count(f"a{n}", 1, 0.0)
-    assert len(starts._when) <= MAX_ADDRESSES
+    assert len(starts._when) <= 20
     starts.count("later", 1, 100.0)
     assert list(starts._when) == ["later"]
 
@@ -186,7 +188,7 @@ def test_the_small_profile_fits_into_a_gigabyte_and_trains_the_presets_of_the_le
 
 
 def test_one_step_at_a_time_though_no_paused_process_is_kept(tmp_path: Path) -> None:
-    manager = RunManager(replace(SMALL, max_steps=LONG.steps), tmp_path)
+    manager = RunManager(replace(SMALL, max_steps=LONG.steps), tmp_path, spare=False)
     run = manager.start(spec(LONG), ME)
     reached(manager, run, 5)
     manager.pause(run, ME)

@@ -19,6 +19,7 @@ from engine.service.manager import RunManager
 from engine.service.process_guards import FIRST
 from engine.service.processes import describe_exit
 from engine.service.snapshots import GATE
+from tests.engine.puppets import Puppet
 from tests.engine.running import (
     LONG,
     MODEL,
@@ -56,15 +57,16 @@ def make(tmp_path: Path, transport: dict[str, Any]) -> Iterator[Callable[..., Ru
 
 def test_a_killed_worker_ends_its_run_and_nothing_else(make: Callable[..., RunManager]) -> None:
     manager = make()
-    run, other = manager.start(spec(LONG), ME), manager.start(spec(LONG), ME)
-    reached(manager, run, 450)
+    often = spec(replace(LONG, snapshot_every=20))
+    run, other = manager.start(often, ME), manager.start(often, ME)
+    reached(manager, run, 45)
     reached(manager, other, 1)
     os.kill(pid(manager, run), signal.SIGKILL)
     view = ended(manager, run)
     assert view.status == "failed" and view.resumable
     assert "signal 9" in view.message and "memory" in view.message and "curve so far is kept" in view.message
     last = view.snapshots[-1]
-    assert last >= 400 and f"step {last:,}" in view.message and view.history.steps[-1] >= last
+    assert last >= 40 and f"step {last:,}" in view.message and view.history.steps[-1] >= last
     reached(manager, other, look(manager, other).step + 5)
 
     assert not list(files(manager, run).folder.glob(".*")), "no half-written file stays"
@@ -80,15 +82,17 @@ def test_a_killed_worker_ends_its_run_and_nothing_else(make: Callable[..., RunMa
     assert both and all(again[step] == before[step] for step in both)
 
 
-def test_a_worker_killed_before_its_first_snapshot(make: Callable[..., RunManager]) -> None:
-    manager = make()
-    run = manager.start(spec(LONG), ME)
-    os.kill(pid(manager, run), signal.SIGKILL)
-    view = ended(manager, run)
-    assert view.status == "failed" and not view.resumable and "continued" not in view.message
-    with pytest.raises(RunError, match="start it again"):
-        manager.extend(run, ME, 10)
-    reached(manager, manager.restart(run, ME), 3)
+def test_a_worker_killed_before_its_first_snapshot(tmp_path: Path, puppets: type[Puppet]) -> None:
+    with managers(tmp_path) as make:
+        manager = make()
+        run = manager.start(spec(LONG), ME)
+        (worker,) = puppets.alive
+        worker.end(-signal.SIGKILL)
+        view = look(manager, run)
+        assert view.status == "failed" and not view.resumable and "continued" not in view.message
+        with pytest.raises(RunError, match="start it again"):
+            manager.extend(run, ME, 10)
+        assert look(manager, manager.restart(run, ME)).status == "starting"
 
 
 def oom_score(process: int) -> int:
@@ -183,7 +187,10 @@ def test_a_full_disk_costs_snapshots_and_not_the_run(make: Callable[..., RunMana
     assert manager.snapshot(run, view.snapshots[-1]).step == view.snapshots[-1]
 
 
-@pytest.mark.parametrize("patience", ["scheduler.STOP_GRACE", "processes.SILENT_SECONDS"])
+@pytest.mark.parametrize(
+    "patience",
+    ["scheduler.STOP_GRACE", pytest.param("processes.SILENT_SECONDS", marks=pytest.mark.exhaustive)],
+)
 def test_a_worker_that_does_not_stop_is_ended_by_force(
     make: Callable[..., RunManager], monkeypatch: pytest.MonkeyPatch, patience: str
 ) -> None:

@@ -16,8 +16,11 @@ from hypothesis import strategies as st
 
 from engine.errors import RunError
 from engine.service.manager import RunManager
+from engine.service.protocol import Records, Started
 from engine.service.snapshots import GATE, MAX_SNAPSHOTS, Store, clear_partial, thinned
 from engine.service.transport import ROOT
+from engine.training.records import Done
+from tests.engine.puppets import Puppet
 from tests.engine.running import (
     LONG,
     SHORT,
@@ -42,7 +45,7 @@ def make(tmp_path: Path) -> Iterator[Callable[..., RunManager]]:
         yield make
 
 
-def test_a_queue_is_first_come_first_served(make: Callable[..., RunManager]) -> None:
+def test_a_queue_is_first_come_first_served(make: Callable[..., RunManager], puppets: type[Puppet]) -> None:
     manager = make(max_runs=1, max_runs_each=4, max_queued=3)
     runs = [manager.start(spec(LONG), ME) for _ in range(4)]
     assert [look(manager, run).place for run in runs] == [0, 1, 2, 3]
@@ -56,6 +59,31 @@ def test_a_queue_is_first_come_first_served(make: Callable[..., RunManager]) -> 
     assert (look(manager, runs[3]).status, look(manager, runs[3]).place) == ("stopped", 0)
     manager.remove(runs[0], ME)
     assert look(manager, runs[2]).status in ("starting", "running") and look(manager, runs[2]).place == 0
+
+
+def _end(puppets: type[Puppet]) -> None:
+    """Ends the processes that were told to end."""
+    for puppet in list(puppets.alive):
+        if puppet.ending:
+            puppet.end()
+
+
+def test_runs_are_renamed_and_removed_and_no_two_of_an_owner_have_the_same_name(
+    make: Callable[..., RunManager], puppets: type[Puppet]
+) -> None:
+    manager = make()
+    ids = [manager.start(spec(name=name), ME) for name in ("a", "a", "b" * 80, "b" * 80, "", "")]
+    ids.append(manager.restart(ids[1], ME))
+    names = [view.name for view in manager.runs(ME)]
+    assert names == ["a", "a (2)", "b" * 80, "b" * 74 + " (2)", "", "", "a (3)"]
+    manager.rename(ids[0], ME, "a")
+    manager.rename(ids[2], ME, "a")
+    assert [view.name for view in manager.runs(ME)][:3] == ["a", "a (2)", "a (4)"]
+    folder = files(manager, ids[1]).folder
+    manager.remove(ids[1], ME)
+    assert manager.view(ids[1]) is None and ids[1] not in [view.id for view in manager.runs(ME)]
+    _end(puppets)
+    wait(lambda: not folder.exists(), 30)
 
 
 def test_too_many_paused_processes_are_saved_and_go_on_exactly(make: Callable[..., RunManager]) -> None:
@@ -75,13 +103,17 @@ def test_too_many_paused_processes_are_saved_and_go_on_exactly(make: Callable[..
     np.testing.assert_array_equal(look(manager, run).history.losses, look(manager, reference).history.losses)
 
 
-def test_long_unwatched_runs_are_removed(make: Callable[..., RunManager]) -> None:
+def test_long_unwatched_runs_are_removed(make: Callable[..., RunManager], puppets: type[Puppet]) -> None:
     clock = Clock()
     manager = make(clock=clock, lease_seconds=15, forget_seconds=1800)
     paused, done = manager.start(spec(LONG), ME), manager.start(spec(), ME)
-    reached(manager, paused, 5)
-    ended(manager, done)
-    worker, folders = pid(manager, paused), [files(manager, run).folder for run in (paused, done)]
+    for puppet in list(puppets.alive):
+        puppet.say(Started("float32"))
+        if puppet.jobs[0].run == done:
+            puppet.say(Records((Done(30, "finished", "", 1.0),)))
+            puppet.end()
+    (worker,) = puppets.alive
+    folders = [files(manager, run).folder for run in (paused, done)]
     clock.now += 16
     manager.scheduler.tick()
     assert look(manager, paused).status == "paused"
@@ -93,7 +125,9 @@ def test_long_unwatched_runs_are_removed(make: Callable[..., RunManager]) -> Non
     clock.now += 1801
     manager.scheduler.tick()
     assert manager.view(paused) is None and manager.view(done) is None
-    wait(lambda: not lives(worker) and not any(folder.exists() for folder in folders), 30)
+    assert worker.ending
+    worker.end()
+    wait(lambda: not any(folder.exists() for folder in folders), 30)
 
 
 def test_snapshots_stay_within_their_budgets(make: Callable[..., RunManager]) -> None:

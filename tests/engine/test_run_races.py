@@ -14,8 +14,10 @@ import pytest
 from engine.errors import ConfigError, RunError
 from engine.service.manager import RunManager
 from engine.service.profiles import estimate_bytes
-from engine.service.run_changes import Change
+from engine.service.protocol import Records, Started
+from engine.training.records import Done, Step
 from tests.engine import running
+from tests.engine.puppets import Puppet
 from tests.engine.running import (
     MODEL,
     PROFILE,
@@ -28,13 +30,12 @@ from tests.engine.running import (
     managers,
     pid,
     reached,
-    settled,
     spec,
     wait,
 )
 
 ME = "me"
-LONG = replace(running.LONG, steps=30_000)
+LONG = replace(running.LONG, steps=30_000, snapshot_every=50)
 WIDE = replace(MODEL, d_model=32)
 
 
@@ -74,22 +75,21 @@ def test_a_race_is_ordinary_runs_in_one_process(make: Callable[..., RunManager])
     wait(lambda: not any(lives(process) for process in processes))
 
 
-def test_all_grow_together_in_one_place_and_others_wait(make: Callable[..., RunManager]) -> None:
+def test_a_race_has_one_place_and_others_wait(make: Callable[..., RunManager], puppets: type[Puppet]) -> None:
     manager = make()
     runs = trio(manager)
     other = manager.start(spec(LONG, name="alone"), "another")
     second = trio(manager, "a third")
-    for run in runs:
-        reached(manager, run, 300)
-    shares = [look(manager, run).share for run in runs]
-    assert max(shares) - min(shares) < 0.1
-    assert len(manager.processes()) == 1
     assert [look(manager, run).place for run in (other, *second)] == [1, 2, 2, 2], "a race waits as one"
-    for run in runs:
+    (process,) = puppets.alive
+    assert [job.run for job in process.jobs] == list(runs)
+    for entrant, run in enumerate(runs):
+        assert look(manager, other).place == 1
+        process.say(Started("float32"), entrant=entrant)
         manager.stop(run, ME)
-    reached(manager, other, 5)
+        process.say(Records((Done(5, "stopped", "", 1.0),)), entrant=entrant)
     assert [look(manager, run).status for run in runs] == ["stopped"] * 3
-    assert all(look(manager, run).snapshots for run in runs)
+    assert look(manager, other).status == "starting" and {look(manager, run).place for run in second} == {1}
 
 
 def test_one_is_paused_stepped_and_cancelled_and_the_others_go_on(make: Callable[..., RunManager]) -> None:
@@ -97,6 +97,8 @@ def test_one_is_paused_stepped_and_cancelled_and_the_others_go_on(make: Callable
     one, two, three = trio(manager)
     for run in (one, two, three):
         reached(manager, run, 20)
+    shares = [look(manager, run).share for run in (one, two, three)]
+    assert max(shares) - min(shares) < 0.1, "they take turns"
     manager.pause(one, ME)
     wait(lambda: look(manager, one).status == "paused")
     reached(manager, two, look(manager, two).step + 40)  # its last records have come
@@ -116,6 +118,7 @@ def test_one_is_paused_stepped_and_cancelled_and_the_others_go_on(make: Callable
     assert len(manager.processes()) == 1
 
 
+@pytest.mark.exhaustive
 def test_unwatched_all_are_paused_and_one_look_lets_all_go_on(make: Callable[..., RunManager]) -> None:
     clock = Clock()
     manager = make(clock=clock, lease_seconds=15, max_paused=0)
@@ -149,7 +152,7 @@ def test_a_killed_process_ends_the_race_which_goes_on_from_its_snapshots(
     manager.stop(runs[2], ME)
     stopped = ended(manager, runs[2])
     for run in runs[:2]:
-        reached(manager, run, 450)
+        reached(manager, run, 110)
     os.kill(pid(manager, runs[0]), signal.SIGKILL)
     views = [ended(manager, run) for run in runs]
     assert [view.status for view in views] == ["failed", "failed", "stopped"]
@@ -167,7 +170,9 @@ def test_a_killed_process_ends_the_race_which_goes_on_from_its_snapshots(
     assert look(manager, runs[2]).version == stopped.version, "who was stopped stays so"
 
 
-def test_what_a_race_may_ask_for_and_that_it_counts_as_one(make: Callable[..., RunManager]) -> None:
+def test_what_a_race_may_ask_for_and_that_it_counts_as_one(
+    make: Callable[..., RunManager], puppets: type[Puppet]
+) -> None:
     manager = make(max_race=3, max_steps=1000, max_race_seconds=10)
     ask = manager.start_race
     with pytest.raises(RunError, match="2 to 3 runs here, not 1"):
@@ -214,7 +219,9 @@ def test_where_there_are_places_a_race_is_spread_over_processes(make: Callable[.
     reached(manager, runs[0], look(manager, runs[0]).step + 50)
 
 
-def test_a_pair_trains_together_in_one_place_and_others_wait(make: Callable[..., RunManager]) -> None:
+def test_a_pair_trains_together_in_one_place_and_others_wait(
+    make: Callable[..., RunManager], puppets: type[Puppet]
+) -> None:
     manager = make(max_beside=1)
     assert manager.profile.max_workers == 1 + 1 + 4 + 1
     one, other = manager.start_comparison(spec(running.LONG, name="a"), spec(running.LONG, name="b"), ME)
@@ -222,13 +229,15 @@ def test_a_pair_trains_together_in_one_place_and_others_wait(make: Callable[...,
     third = manager.start(spec(running.LONG, name="c"), ME)
     second = manager.start_comparison(spec(LONG), spec(LONG), "another")
     assert [look(manager, run).place for run in (one, other, third, *second)] == [0, 0, 1, 2, 3]
-    reached(manager, one, 5)
-    reached(manager, other, 5)
-    manager.stop(other, ME)
-    ended(manager, other)
-    assert look(manager, third).place == 1, "there is one place, and the first of the pair has it"
-    manager.stop(one, ME)
-    reached(manager, third, 5)
+    training = {puppet.jobs[0].run: puppet for puppet in puppets.alive}
+    assert set(training) == {one, other}
+    for run in (other, one):
+        training[run].say(Started("float32"))
+        assert look(manager, third).place == 1, "there is one place, and the pair or its first has it"
+        manager.stop(run, ME)
+        training[run].say(Records((Done(5, "stopped", "", 1.0),)))
+        assert look(manager, run).status == "stopped"
+    assert look(manager, third).status == "starting"
 
 
 def test_a_pair_is_started_whole_or_not_at_all_and_shares_threads(make: Callable[..., RunManager]) -> None:
@@ -245,17 +254,23 @@ def test_a_pair_is_started_whole_or_not_at_all_and_shares_threads(make: Callable
 
 
 def test_what_has_ended_is_the_first_of_a_pair_of_which_only_the_second_is_trained(
-    make: Callable[..., RunManager],
+    make: Callable[..., RunManager], puppets: type[Puppet]
 ) -> None:
     manager = make(max_beside=1, threads_per_run=2)
+    finished = Records((Step(1, 2.0, 1.0, 0.1, 10, 0.1), Done(1, "finished", "", 1.0)))
     one = manager.start(spec(SHORT, name="a"), ME)
-    before = ended(manager, one)
+    (first,) = puppets.alive
+    first.say(Started("float32"), finished)
+    first.end()
     other = manager.start_beside(one, spec(SHORT, name="b"), ME)
     assert (look(manager, one).beside, look(manager, other).beside) == (other, one)
     second = manager.table.get(other)
     assert second is not None and manager.scheduler.threads(second) == 2, "the first needs none any more"
-    assert ended(manager, other).status == "finished"
-    assert look(manager, one).history.steps.tolist() == before.history.steps.tolist()
+    (process,) = puppets.alive
+    assert [job.run for job in process.jobs] == [other]
+    process.say(Started("float32"), finished)
+    assert [look(manager, run).status for run in (one, other)] == ["finished"] * 2
+    assert look(manager, one).history.steps.tolist() == [1]
     with pytest.raises(RunError):
         manager.start_beside(one, spec(SHORT), "another")
     with pytest.raises(RunError):
@@ -263,31 +278,21 @@ def test_what_has_ended_is_the_first_of_a_pair_of_which_only_the_second_is_train
     assert set(run.id for run in manager.runs(ME)) == {one, other}
 
 
-def test_what_is_done_by_hand_stays_with_a_run_and_in_its_name(make: Callable[..., RunManager]) -> None:
+def test_what_is_done_by_hand_stays_with_a_run_and_in_its_name(
+    make: Callable[..., RunManager], puppets: type[Puppet]
+) -> None:
     manager = make()
-    run = manager.start(spec(replace(LONG, snapshot_every=10), name="fast"), ME)
-    reached(manager, run, 25)
+    run = manager.start(spec(LONG, name="fast"), ME)
+    (process,) = puppets.alive
+    process.say(Started("float32"))
     manager.pause(run, ME)
-    settled(manager, run)  # a step that was under way is told of after the pause
+    process.say(Records((Step(1, 2.0, 1.0, 0.1, 10, 0.1),)))  # was under way
     manager.set_learning_rate(run, ME, 0.5)
     view = look(manager, run)
     (change,) = view.changes
-    assert (change.what, change.value) == ("learning_rate", 0.5) and change.step == view.step
+    assert (change.what, change.value) == ("learning_rate", 0.5) and change.step == view.step == 1
     assert view.name == f"fast (by hand: learning rate 0.5 from step {view.step:,})" and view.given == "fast"
     manager.rename(run, ME, "slow")
     assert look(manager, run).name.startswith("slow (by hand")
     manager.set_learning_rate(run, ME, 0.25)
     assert [c.value for c in look(manager, run).changes] == [0.25], "the last at a step counts"
-
-
-def test_further_steps_are_a_change_and_what_is_written_anew_moves(make: Callable[..., RunManager]) -> None:
-    manager = make()
-    run = manager.start(spec(SHORT, name="fast"), ME)
-    assert ended(manager, run).changes == ()
-    manager.extend(run, ME, 12)
-    wait(lambda: look(manager, run).step == 42)
-    assert ended(manager, run).changes == (Change(30, look(manager, run).changes[0].seconds, "steps", 12),)
-    assert look(manager, run).name == "fast (by hand: 12 further steps from step 30)"
-    with pytest.raises(ConfigError):
-        manager.extend(run, ME, 0)
-    assert len(look(manager, run).changes) == 1

@@ -19,14 +19,7 @@ from engine.errors import ConfigError, ShapeError
 from engine.sample import stages
 from engine.sample.beam import beam_search
 from engine.sample.branches import Tree, grow, pick
-from engine.sample.decoding_comparison import (
-    Continuation,
-    Rivals,
-    dropped,
-    ending_with,
-    rivals,
-    write_each,
-)
+from engine.sample.decoding_comparison import Continuation, Rivals, dropped, ending_with, rivals, write_each
 from engine.sample.generate import write
 from engine.sample.outcome import last_torn, likeliest_ids, outcome, removed_by, tally
 from engine.sample.surprise import surprise

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any, get_args
@@ -14,35 +12,20 @@ from typing import Any, get_args
 import pytest
 
 from engine.errors import RunError
-from engine.service import processes
 from engine.service.manager import RunManager, Status
-from engine.service.processes import Job
-from engine.service.protocol import Command, Failed, Message, Records, SnapshotSaved, Started, Stop
+from engine.service.protocol import Failed, Records, SnapshotSaved, Started, Stop
 from engine.service.state import ACTIVE, FOLLOWS, Run
 from engine.training.records import Done, Step
-from tests.engine.running import (
-    LONG,
-    PROFILE,
-    SHORT,
-    Clock,
-    look,
-    spec,
-)
+from tests.engine.puppets import Puppet
+from tests.engine.running import LONG, SHORT, Clock, look, managers, spec
 
 STATES: tuple[Status, ...] = get_args(Status)
 
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Callable[..., RunManager]]:
-    made: list[RunManager] = []
-
-    def make(clock: Clock, spare: bool = False, **fields: Any) -> RunManager:
-        made.append(RunManager(replace(PROFILE, **fields), tmp_path, clock=clock, spare=spare))
-        return made[-1]
-
-    yield make
-    for manager in made:
-        manager.close()
+    with managers(tmp_path) as make:
+        yield lambda clock, **fields: make(clock=clock, **fields)
 
 
 def test_a_run_becomes_only_what_the_table_allows(tmp_path: Path) -> None:
@@ -65,87 +48,6 @@ def test_a_run_becomes_only_what_the_table_allows(tmp_path: Path) -> None:
         "nobody skips the queue"
     )
     assert [status for status in STATES if status in FOLLOWS[status]] == ["paused"]
-
-
-class Puppet:
-    """In the place of a worker process: says what the test lets it say, and ends when it is told to."""
-
-    alive: set[Puppet]
-    most = 0
-    quiet, frozen = 0.0, False  # it speaks when the test lets it: nobody waits for more
-
-    vanished = False  # whether its machine was lost with it
-
-    def __init__(
-        self, threads: int, on_message: Callable[..., None], on_exit: Callable[..., None], *_: object
-    ) -> None:
-        self._said, self._on_exit = on_message, on_exit
-        self.jobs: list[Job] = []
-        self.ready = True
-        self.pid = next(NUMBERS)
-        self.heard: list[Command] = []
-        self.told: set[tuple[int, Command]] = set()
-        self.ending = self.gone = False
-        self.reader = ENDED
-        type(self).alive.add(self)
-        type(self).most = max(type(self).most, len(type(self).alive))
-
-    @property
-    def transport(self) -> Puppet:
-        return self
-
-    @property
-    def job(self) -> Job | None:
-        return self.jobs[0] if self.jobs else None
-
-    def send(self, command: Command, entrant: int = 0) -> bool:
-        self.heard.append(command)
-        self.told.add((entrant, command))
-        return not self.ending
-
-    def say(self, *messages: Message, entrant: int = 0) -> None:
-        for message in messages:
-            self._said(self, entrant, message)
-
-    def retire(self) -> None:
-        self.ending = True
-
-    kill = retire
-
-    def end(self, code: int = 0) -> None:
-        """The process is gone, as its reader finds out."""
-        self.ending = self.gone = True
-        type(self).alive.discard(self)
-        self._on_exit(self, code)
-
-    def listens(self) -> bool:
-        return not self.ending
-
-    def lives(self) -> bool:
-        return not self.gone
-
-    def resident_bytes(self) -> int:
-        return 0
-
-    def last_words(self) -> str:
-        return ""
-
-    def trim_errors(self) -> None:
-        pass
-
-
-NUMBERS = itertools.count(1)
-ENDED = threading.Thread(target=int)
-ENDED.start()
-ENDED.join()  # nobody who closes a manager waits for a puppet's reader
-
-
-@pytest.fixture
-def puppets(monkeypatch: pytest.MonkeyPatch) -> type[Puppet]:
-    Puppet.alive, Puppet.most = set(), 0
-    monkeypatch.setattr(processes, "Worker", Puppet)
-    monkeypatch.setattr("engine.service.scheduler.TICK", 3600.0)  # rounds are made by the test
-    return Puppet
 
 
 def _happen(manager: RunManager, puppet: Puppet, random: Random) -> None:

@@ -17,13 +17,7 @@ from engine.measure.recording import record
 from engine.measure.shapes import attention_by_hand, op_trace, shape_mistakes
 from engine.measure.shapes.attention_by_hand import masking, multi_head, weight_by_hand
 from engine.measure.shapes.formulas import formulas
-from engine.measure.shapes.operations import (
-    Shape,
-    probabilities,
-    tensor_of,
-    totals,
-    trace,
-)
+from engine.measure.shapes.operations import Shape, probabilities, tensor_of, totals, trace
 from engine.measure.shapes.shape_mistakes import division
 from engine.measure.slices import largest, take_index
 from engine.model import build

@@ -16,18 +16,8 @@ from engine.data.corpus import Corpus
 from engine.data.pair_corpora import pair_text, speakers
 from engine.data.tasks.paired import PAIR_TASKS, pairs
 from engine.experiments.shipped import ENCODER_RECIPES, POSITION_RECIPES, RECIPES
-from engine.experiments.shipped_pairs import (
-    ALIGNED,
-    FOLDER,
-    SHIPPED,
-    SPEAKERS,
-)
-from engine.measure.families.classifier import (
-    by_size,
-    counting_right,
-    labelled_right,
-    share,
-)
+from engine.experiments.shipped_pairs import ALIGNED, FOLDER, SHIPPED, SPEAKERS
+from engine.measure.families.classifier import by_size, counting_right, labelled_right, share
 from engine.measure.families.cross_attention import model_alignment
 from engine.measure.positions.extrapolation import (
     TIMES,

@@ -13,14 +13,7 @@ import torch
 from engine.config import ModelConfig, TrainConfig
 from engine.data.corpora import from_text
 from engine.data.corpus import Corpus
-from engine.data.pair_corpora import (
-    SHORTEST,
-    Speakers,
-    frequent_right,
-    pair_text,
-    speakers,
-    speeches,
-)
+from engine.data.pair_corpora import SHORTEST, Speakers, frequent_right, pair_text, speakers, speeches
 from engine.data.pairs import Labelled, LabelledText
 from engine.data.tasks.paired import PAIR_TASKS
 from engine.data.tokenizers.pairs import PairTokenizer

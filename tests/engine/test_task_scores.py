@@ -18,12 +18,7 @@ from engine.data.tasks.all import TASKS
 from engine.errors import CheckpointError, TaskError
 from engine.measure.attention.ablation import Switches, edits_for
 from engine.measure.recording import record
-from engine.measure.tasks.task_heads import (
-    looking,
-    seen,
-    solved_without,
-    targets,
-)
+from engine.measure.tasks.task_heads import looking, seen, solved_without, targets
 from engine.measure.tasks.task_scores import (
     first_solved,
     median_solved,

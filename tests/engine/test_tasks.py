@@ -20,12 +20,7 @@ from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.tasks.all import MODULUS, SIGNS, TASKS
 from engine.data.tasks.lines import adding, repeating, rewriting
-from engine.data.tasks.sources import (
-    brackets,
-    chain,
-    markov,
-    stationary,
-)
+from engine.data.tasks.sources import brackets, chain, markov, stationary
 from engine.data.tasks.task import Task, marked, problems
 from engine.errors import ConfigError, CorpusError
 from engine.presets.task_recipes import task_recipe

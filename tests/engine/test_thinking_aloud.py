@@ -13,14 +13,7 @@ from engine.data import corpora
 from engine.data.tasks.parity import BITS, PARITIES, parity, running_parity
 from engine.data.tasks.task import Task
 from engine.experiments.lab_races import ALL, seeds_of, shipped, specs_of
-from engine.experiments.thinking_aloud import (
-    ALOUD,
-    AT_ONCE,
-    DOTS,
-    THINKING,
-    Accuracy,
-    accuracies,
-)
+from engine.experiments.thinking_aloud import ALOUD, AT_ONCE, DOTS, THINKING, Accuracy, accuracies
 from engine.training.kinds import kind_of
 from engine.training.train import check
 

@@ -16,13 +16,7 @@ from engine.data.tasks.paired import PAIR_TASKS
 from engine.data.tokenizers.pairs import BEGIN, END, PairTokenizer
 from engine.errors import CorpusError, ShapeError, TaskError, TokenizerError
 from engine.measure.families.classifier import ablate_words
-from engine.measure.families.three_families import (
-    carry_on,
-    fill_in,
-    hidden_places,
-    sentences,
-    translate,
-)
+from engine.measure.families.three_families import carry_on, fill_in, hidden_places, sentences, translate
 from engine.measure.families.visibility import flows
 from engine.probe import Recorder
 from engine.seq2seq import build_classifier

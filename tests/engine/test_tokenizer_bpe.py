@@ -13,14 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.data.tokenizers import bpe_watch
-from engine.data.tokenizers.bpe import (
-    BYTES,
-    BpeTokenizer,
-    Level,
-    Split,
-    pieces,
-    train,
-)
+from engine.data.tokenizers.bpe import BYTES, BpeTokenizer, Level, Split, pieces, train
 from engine.data.tokenizers.bpe_work import rounds
 from engine.data.tokenizers.char import CharTokenizer
 from engine.data.tokenizers.stored import tokenizer_from_dict

@@ -13,22 +13,8 @@ import torch
 import torch.nn.functional as F
 
 from engine.config import ModelConfig, TrainConfig
-from engine.data.pairs import (
-    Labelled,
-    LabelledText,
-    Pair,
-    PairedText,
-    Rows,
-    padded,
-    source_ids,
-)
-from engine.data.tokenizers.pairs import (
-    BEGIN,
-    END,
-    PAD,
-    SIGNS,
-    PairTokenizer,
-)
+from engine.data.pairs import Labelled, LabelledText, Pair, PairedText, Rows, padded, source_ids
+from engine.data.tokenizers.pairs import BEGIN, END, PAD, SIGNS, PairTokenizer
 from engine.data.tokenizers.stored import tokenizer_from_dict
 from engine.errors import ConfigError, CorpusError, ShapeError, TokenizerError
 from engine.lab.faults import PARTS

@@ -19,7 +19,7 @@ from pages.lab.after.figures_aloud import accuracy_curves
 from ui.players.plot import plot
 from ui.race import show_race
 
-HEIGHT = 312
+HEIGHT = 304
 
 
 def draw_aloud() -> None:

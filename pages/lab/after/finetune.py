@@ -67,6 +67,7 @@ def draw_finetune(subject: Subject) -> None:
         lambda: _teach(subject, setting),
         "Fine-tuning",
         lambda looks: _by_step(setting, looks or ()),
+        pausable=True,
     )
     if taught is None:
         return

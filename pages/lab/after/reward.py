@@ -38,7 +38,11 @@ def draw_reward() -> None:
     live: Looks = ()
     if pressed or begun(key):
         found = measured(
-            key, lambda: measure(plan), words.DOING, lambda looks: _by_step(plan, stored, looks or ())
+            key,
+            lambda: measure(plan),
+            words.DOING,
+            lambda looks: _by_step(plan, stored, looks or ()),
+            pausable=True,
         )
         if found is None:
             return

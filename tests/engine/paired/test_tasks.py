@@ -7,19 +7,8 @@ from datetime import date, timedelta
 
 import pytest
 
-from engine.data.tasks.paired import (
-    PAIR_TASKS,
-    Aligned,
-    PairTask,
-    pairs,
-)
-from engine.data.tasks.paired.dates import (
-    DATES,
-    FIRST,
-    FORMATS,
-    LAST,
-    written,
-)
+from engine.data.tasks.paired import PAIR_TASKS, Aligned, PairTask, pairs
+from engine.data.tasks.paired.dates import DATES, FIRST, FORMATS, LAST, written
 from engine.data.tasks.paired.numbers import into_digits, into_words
 from engine.errors import TaskError
 from tests.engine.cases import for_each

@@ -22,12 +22,7 @@ from engine.measure.circuits.quantisation import Rounding, rounded
 from engine.sample.rounding import rounding
 from engine.sample.row_products import Arithmetic
 from engine.sample.single_row import ready
-from engine.weights.pretrained import (
-    cache,
-    library,
-    load,
-    sources,
-)
+from engine.weights.pretrained import cache, library, load, sources
 from engine.weights.pretrained.blocks import block_at, kinds
 from engine.weights.pretrained.download import download
 from tests.engine.cases import for_each

@@ -15,7 +15,7 @@ def page(kind: str) -> None:
 
     def steps():  # type: ignore[no-untyped-def]
         yield Progress(1, 4, "one so far")
-        if kind == "slow":
+        if kind in ("slow", "pausable"):
             GO.wait(60)
             yield Progress(2, 4)
         if kind == "refused":
@@ -24,4 +24,4 @@ def page(kind: str) -> None:
             raise ZeroDivisionError
         return 42
 
-    st.write(measured(("test_slow", kind), steps, "Counting", st.write))
+    st.write(measured(("test_slow", kind), steps, "Counting", st.write, pausable=kind == "pausable"))

@@ -64,6 +64,27 @@ def test_one_at_a_time_and_a_waiting_one_can_be_cancelled() -> None:
     assert first.wait(5) and first.result == "found"
 
 
+def test_a_paused_one_gives_its_turn_to_others_and_goes_on_where_it_was() -> None:
+    jobs, go = Jobs(), threading.Event()
+    calls: list[int] = []
+    first = jobs.of(("a",), counted(calls, go))
+    first.pause()
+    go.set()
+    second = jobs.of(("b",), counted([]))
+    assert second.wait(5) and second.result == "found" and not first.ended
+    first.resume()
+    assert first.wait(5) and (first.result, calls) == ("found", [1])
+
+
+def test_a_paused_one_that_is_cancelled_ends() -> None:
+    go = threading.Event()
+    job = Jobs().of(("a",), counted([], go))
+    job.pause()
+    job.cancel()
+    go.set()
+    assert job.wait(5) and job.left
+
+
 def run(kind: str) -> AppTest:
     GO.clear()
     return AppTest.from_function(page, kwargs={"kind": kind}, default_timeout=20).run()
@@ -147,3 +168,14 @@ def test_one_address_leaves_room_for_the_others() -> None:
     jobs.of(("unknown",), counted([], go), "nobody")
     jobs.leave(0)
     go.set()
+
+
+def test_a_pausable_one_can_be_paused_and_resumed() -> None:
+    at = run("pausable")
+    assert [button.label for button in at.button] == ["Pause", "Cancel"]
+    at.button[0].click().run()
+    assert [button.label for button in at.button] == ["Resume", "Cancel"]
+    at.button[0].click().run()
+    GO.set()
+    assert background_jobs._server.of(("test_slow", "pausable"), lambda: pytest.fail("began twice")).wait(10)
+    assert "`42`" in [m.value for m in at.run().markdown]

@@ -32,11 +32,16 @@ EXPERIMENTS = {
         "unmasked.json and square/: a decoder without its mask",
     ),
     "no-residual": ("engine.experiments.no_residual", "residuals.json: models without residual connections"),
+    "preferences": (
+        "engine.experiments.preference_runs",
+        "preferences.json: a model trained by preferences (DPO), over seeds",
+    ),
     "races": (
         "engine.experiments.lab_races",
         "races/: the races that are shown before anybody presses a button",
     ),
     "reward": ("engine.experiments.reward_runs", "reward.json: a model trained by reward, over seeds"),
+    "scaling": ("engine.experiments.scaling", "scaling.json: models of many sizes for the same work"),
     "story": ("engine.lab.doctor.story", "story.json: a Transformer that does not learn, and why"),
     "timelapse": ("engine.experiments.timelapse", "timelapse/: one training at many of its steps"),
 }

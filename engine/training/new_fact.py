@@ -1,7 +1,8 @@
-"""A fact that a model is taught: how likely its answer is after every step, and what became of older ones."""
+"""A fact or style that a model is taught: how likely each answer is after every step, and what it forgot."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -14,7 +15,15 @@ from engine.data.progress import Progress, Steps
 from engine.data.tokenizers import Tokenizer
 from engine.errors import ConfigError
 from engine.model import Transformer
-from engine.training.finetune import Adapter, Lesson, Recipe, copied, fine_tune, trained_parameters
+from engine.training.finetune import (
+    Adapter,
+    Lesson,
+    Recipe,
+    copied,
+    fine_tune,
+    loss_of,
+    trained_parameters,
+)
 
 LARGEST = 12  # singular values that are kept
 
@@ -30,12 +39,13 @@ class Question:
 @dataclass(frozen=True)
 class FactLook:
     """After `step` steps: the mean loss on the lessons, in nats per token, and the probability of each
-    question's whole answer.
+    question's whole answer; `plain` is the mean loss on a text that is no lesson, NaN without one.
     """
 
     step: int
     loss: float
     answers: tuple[float, ...]
+    plain: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -72,10 +82,11 @@ def teach(
     questions: Sequence[Question],
     recipe: Recipe,
     written: int = 3,
+    text: str = "",
 ) -> Steps[Taught]:
     """Fine-tunes a copy of the model and asks it all questions after every step; at both ends it writes
-    `written` tokens after each prompt, the likeliest one at a time. Yields the looks so far. Raises
-    ConfigError where something does not fit.
+    `written` tokens after each prompt, the likeliest one at a time. What it forgets is measured on `text`.
+    Yields the looks so far. Raises ConfigError where something does not fit.
     """
     asked = _Asked(model, tokenizer, questions)
     looks: list[FactLook] = []
@@ -86,7 +97,8 @@ def teach(
     for look in fine_tune(model, tokenizer, lessons, recipe):
         if look.step == 0:
             before = asked.written(look.weights, written)
-        looks.append(FactLook(look.step, look.loss, asked.probabilities(look.weights)))
+        plain = loss_on(model, tokenizer, text, look.weights) if text else math.nan
+        looks.append(FactLook(look.step, look.loss, asked.probabilities(look.weights), plain))
         weights, adapters = look.weights, look.adapters
         yield Progress(look.step + 1, recipe.steps + 1, tuple(looks))
     return Taught(
@@ -153,6 +165,16 @@ class _Asked:
         tokens = torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows])
         result: Tensor = functional_call(self.model, dict(weights), (tokens,))
         return result
+
+
+@torch.no_grad()
+def loss_on(model: Transformer, tokenizer: Tokenizer, text: str, weights: Mapping[str, Tensor]) -> float:
+    """Returns the mean loss on a text, as much as fits, in nats per token, with these weights in place of the
+    model's own.
+    """
+    ids = torch.tensor([tokenizer.encode(text)[: model.config.context + 1]])
+    logits: Tensor = functional_call(model, dict(weights), (ids[:, :-1],))
+    return float(loss_of(logits, ids[:, 1:]))
 
 
 def largest_change(model: Transformer, weights: Mapping[str, Tensor]) -> MatrixChange:

@@ -15,13 +15,7 @@ from torch import Tensor
 from engine.data.progress import finish
 from engine.errors import ConfigError
 from engine.lab.faults import PARTS
-from engine.measure.attention import (
-    habits,
-    heads,
-    scaling,
-    shared_keys,
-    single_head,
-)
+from engine.measure.attention import habits, heads, scaling, shared_keys, single_head
 from engine.measure.attention.ablation import (
     Switches,
     changes_nothing,
@@ -35,12 +29,7 @@ from engine.measure.attention.ablation import (
     reordered,
     writes_a_bias,
 )
-from engine.measure.attention.attention_targets import (
-    by_distance,
-    places,
-    shares,
-    words_of,
-)
+from engine.measure.attention.attention_targets import by_distance, places, shares, words_of
 from engine.measure.attention.heads import even_pattern
 from engine.measure.attention.scaling import KEYS, among_zeros, theory
 from engine.measure.circuits import induction
@@ -191,6 +180,8 @@ def test_what_sharing_keys_saves_at_llama_70b():
     found, full = shared_keys.shared_keys(config, 64, 8), shared_keys.shared_keys(config, 64, 64)
     assert found.cache_bytes_per_token == 2 * 80 * 8 * 128 * 2 == 327_680
     assert full.cache_bytes_per_token == 8 * found.cache_bytes_per_token
+    assert shared_keys.cache_saving(found, full) == 7 / 8 and shared_keys.cache_saving(full, full) == 0
+    assert shared_keys.served_by(6, 3).tolist() == [0, 0, 1, 1, 2, 2]
     assert found.cache_bytes == 4096 * 327_680
     assert found.parameters == 2 * 8192 * 1024
     with pytest.raises(ConfigError):
@@ -421,10 +412,6 @@ def test_theory_of_the_scale_and_one_score_among_zeros():
     assert found.weight == pytest.approx(1_202_604.28 / (1_202_604.28 + 99))
     assert found.divided == pytest.approx(14 / 11.3137085, rel=1e-6)
     assert found.divided_weight == pytest.approx(math.exp(found.divided) / (math.exp(found.divided) + 99))
-    assert shared_keys.served_by(6, 3).tolist() == [0, 0, 1, 1, 2, 2]
-    config = tiny().resolved()
-    found, full = (shared_keys.shared_keys(config, 4, kv) for kv in (1, 4))
-    assert shared_keys.cache_saving(found, full) == 0.75 and shared_keys.cache_saving(full, full) == 0
 
 
 SIGNS = list("ab cde, ab")

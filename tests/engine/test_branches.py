@@ -174,10 +174,7 @@ def test_places_and_tokens_that_are_not_there_are_refused():
     tree, end = grow(Tree(PROMPT), MODEL, WARM, None, 2)
     wrong = [lambda place=place: grow(tree, MODEL, WARM, place, 1) for place in (-1, 2, 99)]
     wrong += [lambda token=token: pick(tree, MODEL, WARM, end, token) for token in (-1, 11)]
-    wrong += [
-        lambda: tree.delete(0),
-        lambda: grow(Tree(()), MODEL, WARM, None, 1),
-    ]  # 0 is not the end of a branch
+    wrong += [lambda: tree.delete(0), lambda: grow(Tree(()), MODEL, WARM, None, 1)]  # 0 ends no branch
     for call in wrong:
         with pytest.raises(ShapeError):
             call()
@@ -267,12 +264,12 @@ def test_the_tree_is_whole():
 
 
 def test_a_long_prompt_loses_its_beginning():
-    model = loud(tiny())
-    context = model.config.context
-    prompt = [i % 11 for i in range(30)]
-    assert finish(beam_search(model, prompt, 4, 2)) == finish(
-        beam_search(model, prompt[-(context - 3) :], 4, 2)
-    )
+    model, prompt = loud(tiny(position="rope")), [i % 11 for i in range(30)]
+    end = prompt[-(model.config.context - 3) :]
+    search = finish(beam_search(model, prompt, 4, 2))
+    assert search == finish(beam_search(model, end, 4, 2))
+    total = log_probability(model, end, search.path(search.winner))
+    assert search.nodes[search.winner].total == pytest.approx(total, abs=1e-4)
 
 
 def test_what_cannot_be_searched_is_refused():

@@ -13,16 +13,7 @@ import pytest
 from engine.data.corpora import load, shakespeare_path
 from engine.errors import CheckpointError
 from engine.experiments import bug_races
-from engine.experiments.bug_races import (
-    BROKEN,
-    CLOSE,
-    FOLDER,
-    HEALTHY,
-    SEEDS,
-    compare_twins,
-    shipped,
-    specs,
-)
+from engine.experiments.bug_races import BROKEN, CLOSE, FOLDER, HEALTHY, SEEDS, compare_twins, shipped, specs
 from engine.experiments.stored_races import Stored, load_race, run_race
 from engine.lab.faults import FAULTS, parts_of
 from engine.measure.tasks.text_statistics import known_share, words_of
@@ -65,16 +56,17 @@ def test_what_is_found_is_read_off_the_runs(raced: tuple[RunView, ...]) -> None:
         assert side.words == known_share(side.text, {"to", "be", "or", "not"})
 
 
+def ending(view: RunView, loss: float) -> RunView:
+    looks = tuple(replace(e, validation_loss=loss) for e in view.history.evaluations)
+    return replace(view, history=replace(view.history, evaluations=looks))
+
+
 @for_each("loss, died, kind", [
     (2.0 + CLOSE / 2, False, "hides"), (1.0, False, "flatters"), (2.5, False, "costs"), (math.nan, False, "unknown"),
     (1.9, True, "dies"),
 ])  # fmt: skip
 def test_what_a_loss_says(raced: tuple[RunView, ...], loss: float, died: bool, kind: str) -> None:
-    losses = (2.0, loss)
-    changed = []
-    for view, end in zip(raced, losses, strict=True):
-        looks = tuple(replace(e, validation_loss=end) for e in view.history.evaluations)
-        changed.append(replace(view, history=replace(view.history, evaluations=looks)))
+    changed = [ending(view, end) for view, end in zip(raced, (2.0, loss), strict=True)]
     if died:  # after its look at step 8
         looks = changed[1].history.evaluations
         cut = replace(changed[1].history, evaluations=tuple(e for e in looks if e.step <= 8))
@@ -86,10 +78,6 @@ def test_what_a_loss_says(raced: tuple[RunView, ...], loss: float, died: bool, k
 
 
 def test_the_cost_of_a_bug_is_the_median_over_seeds(raced: tuple[RunView, ...]) -> None:
-    def ending(view: RunView, loss: float) -> RunView:
-        looks = tuple(replace(e, validation_loss=loss) for e in view.history.evaluations)
-        return replace(view, history=replace(view.history, evaluations=looks))
-
     healthy, broken = raced
     repeats = [ending(healthy, 2.0), ending(broken, 2.1), ending(healthy, 2.0), ending(broken, 3.0)]
     both = compare_twins([ending(healthy, 2.0), ending(broken, 1.9)], TEXT, repeats)

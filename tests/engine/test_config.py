@@ -19,8 +19,6 @@ ANYTHING = st.from_type(None | bool | int | float) | st.text(max_size=8) | st.bi
 
 
 HINTS: dict[type, dict[str, Any]] = {kind: get_type_hints(kind) for kind in BOTH}
-
-
 FIELDS = [(kind, name, hint) for kind in BOTH for name, hint in HINTS[kind].items()]
 
 
@@ -42,11 +40,8 @@ def test_every_field_refuses_a_wrong_type(kind: type, name: str, hint: Any) -> N
         wrong += ["no such thing", "", 0, True, [kinds[0]]]
     else:
         more = {
-            bool: [0, 1, "True"],
-            int: [True, 4.0, "4", math.nan, 2**60],
-            float: [True, "0.1"],
-            str: [1, True],
-        }
+            bool: [0, 1, "True"], int: [True, 4.0, "4", math.nan, 2**60], float: [True, "0.1"], str: [1, True],
+        }  # fmt: skip
         wrong += more[kinds[0]]
     for value in wrong + ([] if type(None) in kinds else [None]):
         error = _refused(kind(**{name: value}), name)
@@ -128,12 +123,9 @@ def test_to_dict_and_back_through_json(kind: Any, data: st.DataObject) -> None:
         if get_origin(hint) is Literal:
             return st.sampled_from(get_args(hint))
         simple = {
-            bool: st.booleans(),
-            int: st.integers(-(2**53), 2**53),
-            float: st.floats(allow_nan=False),
-            str: st.text(max_size=10),
-            type(None): st.none(),
-        }
+            bool: st.booleans(), int: st.integers(-(2**53), 2**53), float: st.floats(allow_nan=False),
+            str: st.text(max_size=10), type(None): st.none(),
+        }  # fmt: skip
         return st.one_of([simple[k] for k in get_args(hint) or (hint,)])
 
     fields = {name: value(hint) for name, hint in HINTS[kind].items()}

@@ -187,13 +187,10 @@ def test_attribution_sums_to_the_logit_or_says_why_not(case: Case) -> None:
         assert found.total == pytest.approx(found.logit, abs=1e-4)
 
 
-@for_each(
-    ("parts", "said"),
-    [
-        (swapped(HEALTHY, "bare", norms={"layernorm": BareNorm}), "division"),
-        (swapped(HEALTHY, "doubled", mixers={"attention": DoubledAttention}), "DoubledAttention"),
-    ],
-)
+@for_each("parts, said", [
+    (swapped(HEALTHY, "bare", norms={"layernorm": BareNorm}), "division"),
+    (swapped(HEALTHY, "doubled", mixers={"attention": DoubledAttention}), "DoubledAttention"),
+])  # fmt: skip
 def test_a_part_that_cannot_be_taken_apart_is_refused(parts: Parts, said: str) -> None:
     model = model_of(Case("", {}, parts))
     with pytest.raises(ConfigError, match=said):

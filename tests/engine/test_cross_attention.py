@@ -210,11 +210,7 @@ def test_each_step_says_what_the_model_says_after_what_was_written(pair):
     assert seen[-1] == END or len(seen) - 1 == pair.config.decoder.context
     assert found.read == TOKENIZER.shown(seen[:-1]) and found.text == TOKENIZER.decode(seen[1:])
     assert found.source == (*"badge", "<end>") and found.width == pair.config.encoder.d_model
-
-
-def test_a_step_attends_most_where_the_mean_of_all_heads_is_largest(pair):
-    found = write_target(pair, TOKENIZER, "badge")
-    for step, row in enumerate(found.pattern(None)):
+    for step, row in enumerate(found.pattern(None)):  # the mean of all heads
         assert found.most_attended(step) == (row.argmax(), pytest.approx(row.max()))
 
 

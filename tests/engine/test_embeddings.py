@@ -20,18 +20,8 @@ from engine.measure.embeddings import separation, token_classes
 from engine.measure.embeddings import table as measured
 from engine.measure.embeddings import token_map as maps
 from engine.measure.embeddings.analogies import analogy, directions_of
-from engine.measure.embeddings.table import (
-    neighbours,
-    preserved_neighbours,
-    principal,
-    project,
-)
-from engine.measure.positions.position_table import (
-    NEAR,
-    alike,
-    learned_table,
-    sinusoidal,
-)
+from engine.measure.embeddings.table import neighbours, preserved_neighbours, principal, project
+from engine.measure.positions.position_table import NEAR, alike, learned_table, sinusoidal
 from engine.measure.positions.position_table import measured as of_table
 from engine.measure.recording import record
 from engine.model import build
@@ -134,9 +124,8 @@ def test_neighbours_by_cosine_and_what_a_picture_keeps():
     unit = measured.directions(cloud(30, 3)).astype(np.float32)
     on_a_sphere = measured.preserved_neighbours(unit - unit.mean(0), measured.directions(unit), 6)
     assert (on_a_sphere == 6).all(), "on a sphere, nearest is most alike"
-    assert measured.preserved_neighbours(cloud(200, 40), cloud(200, 2, 1), 6).mean() < 0.6, (
-        "of another picture"
-    )
+    of_another_picture = measured.preserved_neighbours(cloud(200, 40), cloud(200, 2, 1), 6)
+    assert of_another_picture.mean() < 0.6
 
 
 def test_in_a_sinusoidal_table_only_the_distance_counts():
@@ -160,10 +149,14 @@ def test_many_rows_give_what_few_do(monkeypatch):
     matrix = cloud(50, 6) @ np.diag([4, 3, 2, 1, 0.5, 0.2]).astype(np.float32) + 3
     axes = measured.principal(matrix).axes
 
+    classes, pairs = np.arange(50) % 3, np.array([[1, 2], [30, 40], [49, 3]])
+
     def everything():
         found, (ids, cosine) = measured.principal(matrix), measured.neighbours(matrix, 7, 5)
-        some = measured.cosines(matrix, [40, 3])
-        return found.axes, found.shares, measured.project(matrix, axes)[1], some, ids, cosine
+        some, cases = measured.cosines(matrix, [40, 3]), separation.case_cosines(matrix, pairs)
+        apart = separation.separation(matrix, list("abc"), classes, shuffles=5)
+        numbers = [apart.within, apart.across, *apart.chance, *itertools.chain(*apart.by_class.values())]
+        return found.axes, found.shares, measured.project(matrix, axes)[1], some, ids, cosine, cases, numbers
 
     few, unit = everything(), measured.directions(matrix)
     monkeypatch.setattr(measured, "BLOCK", 16)  # four blocks, in float32
@@ -222,9 +215,8 @@ def test_rows_that_nothing_has_taught_decide_neither_axes_nor_neighbours():
     assert ids.tolist() == alone[0].tolist() and np.allclose(cosine, alone[1])
     assert cosine.max() < 0.7 < neighbours(matrix, 3, 1)[1][0]
     seen, own = maps.token_map(matrix, met), maps.token_map(taught, met)
-    assert np.allclose(seen.scores[:8], own.scores, atol=1e-4) and np.allclose(
-        seen.variance_shares, own.variance_shares
-    )
+    assert np.allclose(seen.scores[:8], own.scores, atol=1e-4)
+    assert np.allclose(seen.variance_shares, own.variance_shares)
     assert seen.ranges == own.ranges and seen.overlap == own.overlap
     assert set(maps.nearest(matrix, 100, met, 3)[0]) <= set(met)  # of a token that was never met
 
@@ -416,19 +408,6 @@ def test_a_course_in_order_of_its_steps_and_where_it_rose():
     assert np.allclose(found.chance, [[0, 0], [0.1, 0.1]])
     assert found.matched is not None and np.allclose(found.matched, [[0.05, 0.05], [0.3, 0.3]])
     assert separation.separation_curve({0: scored(0.1, [0.0]), 1: scored(0.1, [0.0], [0.2])}).matched is None
-
-
-def test_many_rows_are_measured_as_few_are(monkeypatch):
-    matrix, classes, pairs = cloud(60, 8) + 2, np.arange(60) % 3, np.array([[1, 2], [30, 40], [50, 3]])
-
-    def everything():
-        found = separation.separation(matrix, list("abc"), classes, shuffles=5)
-        by_class = [number for one in found.by_class.values() for number in one]
-        return [found.within, found.across, *found.chance, *by_class, *separation.case_cosines(matrix, pairs)]
-
-    few = everything()
-    monkeypatch.setattr(measured, "BLOCK", 16)
-    assert everything() == pytest.approx(few, abs=1e-6)
 
 
 def test_characters_have_the_classes_of_a_primer():

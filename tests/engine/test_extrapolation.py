@@ -16,14 +16,7 @@ from hypothesis import strategies as some
 from engine.config import ModelConfig
 from engine.errors import CorpusError, ShapeError
 from engine.measure.positions import extrapolation
-from engine.measure.positions.extrapolation import (
-    above_tail,
-    costs,
-    far_buckets,
-    in_unit,
-    least,
-    reach_of,
-)
+from engine.measure.positions.extrapolation import above_tail, costs, far_buckets, in_unit, least, reach_of
 from engine.model import build
 from engine.parts.positions import t5_bucket
 from tests.engine.cases import for_each

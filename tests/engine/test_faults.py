@@ -21,15 +21,7 @@ from torch import Tensor
 from engine.config import ModelConfig, ResolvedConfig, SampleConfig, TrainConfig
 from engine.data.tokenizers.stored import tokenizer_from_dict
 from engine.errors import CheckpointError, ConfigError
-from engine.lab.faults import (
-    FAULTS,
-    LAB_MODEL,
-    LAB_TRAIN,
-    PARTS,
-    Fault,
-    masks,
-    parts_of,
-)
+from engine.lab.faults import FAULTS, LAB_MODEL, LAB_TRAIN, PARTS, Fault, masks, parts_of
 from engine.lab.faults.fault import WORDS, body
 from engine.lab.faults.training import not_shifted, overlapping, shifted_by_two
 from engine.ledger import ledger, parameter_formula
@@ -230,6 +222,9 @@ def test_healthy_and_faulty_differ_by_the_fault_alone(fault: Fault) -> None:
     changed = {name for one, other in both for name, _ in one.to_dict().items() - other.to_dict().items()}
     assert changed == set(fault.model) | set(fault.train)
     assert changed or fault.parts != "healthy"
+    if fault.name == "learning_rate_30x":
+        assert faulty[1].learning_rate == pytest.approx(30 * healthy[1].learning_rate)
+        assert fault.healthy(LAB_MODEL, LAB_TRAIN)[1].learning_rate == 3e-3
     for config in (*healthy[:2], *faulty[:2]):
         config.validate()
 
@@ -383,17 +378,3 @@ def test_the_embedding_starts_at_spread_1_and_nothing_else_does() -> None:
     np.testing.assert_allclose(faulty.embedding.detach() * 0.02, healthy.embedding.detach(), atol=1e-6)
     for (name, ours), theirs in zip(faulty.named_parameters(), healthy.parameters(), strict=True):
         assert name == "embedding" or torch.equal(ours, theirs)
-
-
-def test_dropout_goes_on_dropping() -> None:
-    model = build(tiny(dropout=0.5), parts=PARTS["dropout_left_on"])
-    model.parts.mode(model, False)
-    assert model.training
-    tokens = some_tokens(model.config)
-    assert not torch.equal(model(tokens), model(tokens))
-
-
-def test_the_learning_rate_is_thirty_times_that_of_the_twin() -> None:
-    fault = FAULTS["learning_rate_30x"]
-    assert fault.faulty()[1].learning_rate == pytest.approx(30 * fault.healthy()[1].learning_rate)
-    assert fault.healthy(LAB_MODEL, LAB_TRAIN)[1].learning_rate == 3e-3

@@ -41,10 +41,8 @@ def test_the_most_active_neurons_and_the_bend_are_the_models_own(ffn: str) -> No
     assert [abs(p.value) for p in found] == [peaks[at] for at in order]
     assert all(p.value == post[p.layer, p.position, p.neuron] for p in found)
     assert FEEDFORWARDS[ffn].gated == (post.min() < -0.2)
-    name, read = (
-        activation_functions.activation_name(model.config),
-        activation_functions.bent_input(model.config),
-    )
+    name = activation_functions.activation_name(model.config)
+    read = activation_functions.bent_input(model.config)
     assert name is not None
     bent = activation_functions.ACTIVATIONS[name][1](torch.tensor(recording["blocks.0." + read])).numpy()
     if read == "ffn_gate":
@@ -165,11 +163,8 @@ def test_the_two_gelus_differ_by_half_a_thousandth() -> None:
 def test_what_is_largest_along_a_text_and_a_vocabulary():
     values = np.array([[1.0, -5.0, 2.0], [3.0, 4.0, 4.5]])
     assert neurons.loudest(values) == (0, 1) and neurons.loudest(values[1]) == (2,)
-    assert neurons.by_size(values[0], 2).tolist() == [1, 2] and neurons.by_size(values[0]).tolist() == [
-        0,
-        1,
-        2,
-    ]
+    assert neurons.by_size(values[0], 2).tolist() == [1, 2]
+    assert neurons.by_size(values[0]).tolist() == [0, 1, 2]
     found = neurons.along(np.array([0.5, -2.0, 1.0], dtype=np.float32))
     assert (found.at, found.peak, found.low, found.high) == (1, -2.0, -2.0, 1.0)
     assert found.sizes.tolist() == [0.25, 1.0, 0.5]

@@ -1,6 +1,4 @@
-"""Fine-tuning: adapters against peft and a layer written out, what is read and counted, and what is left
-alone.
-"""
+"""Fine-tuning: adapters against a layer written out, what is read and counted, and what is left alone."""
 
 from __future__ import annotations
 
@@ -27,6 +25,7 @@ from engine.training.finetune import (
     trained_parameters,
 )
 from engine.training.new_fact import Question, largest_change, teach
+from tests.engine.cases import for_each
 
 CONFIG = ModelConfig(vocab_size=28, d_model=16, n_layers=2, n_heads=2, context=32)
 TEXTS = [Lesson("abba cab."), Lesson("a cab."), Lesson("bad cab, abba.")]
@@ -93,28 +92,6 @@ def test_the_steps_of_lora_are_those_of_layers_with_the_product_beside_them(mode
     assert ours[-1] < ours[0]
 
 
-@pytest.mark.exhaustive
-def test_the_steps_of_lora_are_those_of_peft(model):
-    peft = pytest.importorskip("peft")
-    recipe = Recipe(rank=3, steps=4, rate=1e-2)
-    drawn = adapters(model, recipe)
-    other = peft.get_peft_model(
-        copy.deepcopy(model),
-        peft.LoraConfig(r=3, lora_alpha=3, target_modules=["w_qkv", "w_o"], bias="none"),
-    )
-    for name, parameter in other.named_parameters():
-        if "lora_A" in name:
-            own = name.removeprefix("base_model.model.").replace("lora_A.default.", "")
-            parameter.data.copy_(drawn[own].down)
-    trained = [parameter for parameter in other.parameters() if parameter.requires_grad]
-    assert sum(p.numel() for p in trained) == trained_parameters(model, 3)
-    inputs, targets = batch(TEXTS, Letters())
-    expected = losses(other, inputs, targets, trained, 4, 1e-2)
-    assert [look.loss for look in fine_tune(model, Letters(), TEXTS, recipe)] == pytest.approx(
-        expected, rel=1e-5
-    )
-
-
 def test_training_all_weights_is_ordinary_training(model):
     inputs, targets = batch(TEXTS, Letters())
     other = copy.deepcopy(model).requires_grad_(True)
@@ -166,23 +143,17 @@ def test_a_merged_model_computes_what_the_adapted_one_does(model):
     assert whole.embedding.data_ptr() == model.embedding.data_ptr()
 
 
-def test_the_probability_of_an_answer_is_the_product_over_its_tokens(model):
+def test_an_answer_is_a_product_over_its_tokens_and_a_text_goes_on_with_the_likeliest(model):
     questions = [Question("abba ", "cab"), Question("a", "d")]
     taught = finish(teach(model, Letters(), TEXTS, questions, Recipe(rank=2, steps=1)))
-    expected = 1.0
+    written, expected = Letters().encode("abba "), 1.0
     for i in range(3):
         ids = torch.tensor([Letters().encode("abba " + "cab"[:i])])
         expected *= float(model(ids)[0, -1].softmax(-1)[Letters().encode("cab"[i])[0]])
+        written.append(int(model(torch.tensor([written]))[0, -1].argmax()))
     assert taught.looks[0].answers[0] == pytest.approx(expected, rel=1e-4)
     assert [look.step for look in taught.looks] == [0, 1]
-
-
-def test_what_is_written_is_the_likeliest_token_each_time(model):
-    taught = finish(teach(model, Letters(), TEXTS, [Question("abba ", "cab")], Recipe(rank=2, steps=1)))
-    ids = Letters().encode("abba ")
-    for _ in range(3):
-        ids.append(int(model(torch.tensor([ids]))[0, -1].argmax()))
-    assert taught.before == (Letters().decode(ids[-3:]),)
+    assert taught.before[0] == Letters().decode(written[-3:])
 
 
 def test_a_change_of_rank_two_has_two_singular_values(model):
@@ -191,17 +162,10 @@ def test_a_change_of_rank_two_has_two_singular_values(model):
     assert moved.share > 0 and min(moved.singular[:2]) > 1e-4 > 100 * max(moved.singular[2:])
 
 
-@pytest.mark.parametrize(
-    "lessons, recipe",
-    [
-        ([], Recipe()),
-        ([Lesson("a")], Recipe()),
-        ([Lesson("a" * 99)], Recipe()),
-        (TEXTS, Recipe(rank=-1)),
-        (TEXTS, Recipe(steps=0)),
-        (TEXTS, Recipe(rate=0.0)),
-    ],
-)
+@for_each("lessons, recipe", [
+    ([], Recipe()), ([Lesson("a")], Recipe()), ([Lesson("a" * 99)], Recipe()),
+    (TEXTS, Recipe(rank=-1)), (TEXTS, Recipe(steps=0)), (TEXTS, Recipe(rate=0.0)),
+])  # fmt: skip
 def test_what_does_not_fit_is_refused_at_once(model, lessons, recipe):
     with pytest.raises(ConfigError):
         fine_tune(model, Letters(), lessons, recipe)

@@ -11,14 +11,7 @@ import torch.nn.functional as F
 
 from engine.measure.families import influence_by_distance
 from engine.measure.families.influence_by_distance import LAYERS, LayerInfluence, layer_influence
-from engine.measure.residual.gradient_by_depth import (
-    Plan,
-    _windows,
-    averaged,
-    fresh,
-    measure,
-    ratio,
-)
+from engine.measure.residual.gradient_by_depth import Plan, _windows, averaged, fresh, measure, ratio
 from engine.probe import Patcher
 from tests.engine.cases import for_each
 from tests.engine.helpers import verse

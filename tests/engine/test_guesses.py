@@ -18,15 +18,7 @@ from engine.data.tokenizers.bpe_watch import watch
 from engine.experiments import reward_runs
 from engine.experiments.bug_races import Comparison, Side
 from engine.experiments.no_residual import shipped
-from engine.lab.guesses import (
-    attention,
-    order,
-    reward,
-    sampling,
-    sizes,
-    tokens,
-    training,
-)
+from engine.lab.guesses import attention, order, reward, sampling, sizes, tokens, training
 from engine.lab.guesses.truth import closest
 from engine.ledger import ledger
 from engine.measure.attention.ablation import UnmaskedReading, without_mask
@@ -308,9 +300,8 @@ def test_the_nearest_row(seed: int) -> None:
     found = tokens.nearest_row(matrix, token, met)
     assert found is not None and found.token == by_nearness(token)[1]
     assert found.offered[found.right] == by_nearness(found.token)[0]
-    assert found.cosine == pytest.approx(
-        [float(unit[i] @ unit[found.token]) for i in found.offered], abs=1e-5
-    )
+    cosines = [float(unit[i] @ unit[found.token]) for i in found.offered]
+    assert found.cosine == pytest.approx(cosines, abs=1e-5)
     assert len(set(found.offered)) == len(found.offered) > 1 and found.token not in found.offered
     assert tokens.nearest_row(matrix, token, met[:4]) is None
 

@@ -75,24 +75,15 @@ def test_looks_are_bounded_and_repeated_ones_count_once() -> None:
 def test_the_best_of_the_quick_looks_is_not_compared_with_the_best_of_the_complete_ones() -> None:
     looks = [Evaluation(n, 1.0, loss, 0.0, False) for n, loss in enumerate([3.0, 1.8, float("nan"), 2.5])]
     assert best(looks, complete=False) == looks[1] and best(looks, complete=True) is None
-    whole = [
-        Evaluation(4, 1.0, 2.0, 0.0, True),
-        Evaluation(9, 1.0, 1.9, 0.0, True),
-        Evaluation(12, 1.0, float("inf"), 0.0, True),
-    ]
+    whole = [Evaluation(n, 1.0, loss, 0.0, True) for n, loss in ((4, 2.0), (9, 1.9), (12, float("inf")))]
     assert best([*looks, *whole], complete=True) == whole[1], "the quick look of 1.8 is of another kind"
     assert best([*looks, *whole], complete=False) == looks[1] and best([], complete=False) is None
 
 
 def test_going_on_keeps_the_complete_evaluation_of_the_step_it_goes_on_from() -> None:
     log = HistoryLog()
-    for look in (
-        Evaluation(0, 1.0, 3.0, 0.0, False),
-        Evaluation(30, 1.0, 2.0, 0.0, True),
-        Evaluation(30, 1.0, 1.9, 0.0, False),
-        Evaluation(40, 1.0, 1.8, 0.0, False),
-    ):
-        log.add(look)
+    for step, loss, complete in ((0, 3.0, False), (30, 2.0, True), (30, 1.9, False), (40, 1.8, False)):
+        log.add(Evaluation(step, 1.0, loss, 0.0, complete))
     assert [(e.step, e.complete) for e in log.view().evaluations] == [(0, False), (30, True), (40, False)]
     log.truncate(30)
     log.add(Evaluation(30, 1.0, 1.7, 0.0, True))

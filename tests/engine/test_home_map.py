@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -20,13 +21,19 @@ from tests.engine.helpers import loud, tiny
 from tests.models import REAL, SHIPPED, TEXTS, opened
 
 
+@cache
+def both(name, text):
+    """The model and the ids of a text, its recording, and its map."""
+    model, tokenizer = opened(name)
+    ids = tokenizer.encode(text)
+    return model, ids, record(model, ids), living_map.read(model, ids)
+
+
 @for_each("text", TEXTS)
 @for_each("name", [*SHIPPED, *REAL])
 def test_the_lanes_are_the_recordings(name, text):
-    model, tokenizer = opened(name)
-    ids = tokenizer.encode(text)
-    full = record(model, ids)
-    found = living_map.read(model, ids).lanes
+    model, ids, full, whole = both(name, text)
+    found = whole.lanes
     shown, layers = min(len(ids), 16), model.config.n_layers
     assert found.earlier == len(ids) - shown
     ends = "norm2" if model.parts.wiring(model.config).ends_normed else "resid_post"
@@ -49,11 +56,9 @@ def test_the_lanes_are_the_recordings(name, text):
 @for_each("text", TEXTS)
 @for_each("name", [*SHIPPED, *REAL])
 def test_what_is_said_is_the_lens_and_the_outlook_is_the_samplers(name, text):
-    model, tokenizer = opened(name)
-    ids = tokenizer.encode(text)
-    found = living_map.read(model, ids)
+    model, _, full, found = both(name, text)
     shown = len(found.lanes.stream[0])
-    lens = logit_lens(model, record(model, ids))
+    lens = logit_lens(model, full)
     logits = living_map.depth_logits(model, found.streams)
     said = living_map.likeliest_tokens(logits)
     np.testing.assert_array_equal(said.tokens, lens.likeliest[:, -shown:, :3])
@@ -179,13 +184,8 @@ def alike(model, before, *texts):
         grown, alone = living_map.read(model, after, had, True), living_map.read(model, after)
         assert grown.ids == alone.ids and grown.shapes == alone.shapes
         assert grown.lanes.earlier == alone.lanes.earlier
-        pairs = [(grown.lanes, alone.lanes), (grown.lanes.norms, alone.lanes.norms), (grown, alone)]
-        pairs += [
-            (grown.lanes.placed, alone.lanes.placed),
-            (grown.predictions, alone.predictions),
-            (grown.end, alone.end),
-        ]
-        for ours, theirs in pairs:
+        parts = [[x, x.lanes, x.lanes.norms, x.lanes.placed, x.predictions, x.end] for x in (grown, alone)]
+        for ours, theirs in zip(*parts, strict=True):
             for name, wanted in vars(theirs).items():
                 if isinstance(wanted, np.ndarray) and name not in ("neurons", "tokens"):
                     found = getattr(ours, name)

@@ -79,12 +79,8 @@ def test_the_matrix_is_all_that_is_linear_in_the_examples_y():
     layer = AttentionLayer(plan, draws(1))
     examples, query, _ = prompts(draws(1), 1, 8, 3)
     y = examples[..., -1].clone().requires_grad_()
-    linear = (
-        torch.autograd.grad(layer(torch.cat([examples[..., :-1], y[..., None] * 1e-4], -1), query).sum(), y)[
-            0
-        ]
-        / 1e-4
-    )
+    small = torch.cat([examples[..., :-1], y[..., None] * 1e-4], -1)
+    linear = torch.autograd.grad(layer(small, query).sum(), y)[0] / 1e-4
     expected = examples[0, 0, :, :-1].double().numpy() @ layer.matrix()[0] @ query[0, 0].double().numpy() / 8
     np.testing.assert_allclose(linear[0, 0], expected, atol=1e-5)
 

@@ -27,12 +27,7 @@ from engine.measure.attention.head_scores import (
 from engine.measure.attention.heads import HeadValue, ranked_heads
 from engine.measure.circuits import induction, knockout
 from engine.measure.circuits.induction import Repeat, drawn, ordinary, read_twice
-from engine.measure.circuits.knockout import (
-    knock_out,
-    losses_without,
-    matched,
-    under,
-)
+from engine.measure.circuits.knockout import knock_out, losses_without, matched, under
 from engine.measure.circuits.sinks import OpeningResult, Sinks, measure
 from engine.measure.recording import record
 from engine.model import Transformer, build
@@ -81,12 +76,8 @@ def test_what_reading_twice_says(fields: dict[str, Any]) -> None:
 
 def test_heads_in_their_order_and_means_of_the_same_places() -> None:
     found = repeat([[0.2, 0.5], [0.4, 0.1]], [[0.3, 0.6], [1.0, 0.9]])
-    assert found.best == (
-        HeadValue(0, 1, 0.5),
-        HeadValue(1, 0, 0.4),
-        HeadValue(0, 0, 0.2),
-        HeadValue(1, 1, 0.1),
-    )
+    ordered = (0, 1, 0.5), (1, 0, 0.4), (0, 0, 0.2), (1, 1, 0.1)
+    assert found.best == tuple(HeadValue(*each) for each in ordered)
     assert found.strong == found.best[:2]
     assert found.before == HeadValue(0, 1, 0.6), "in the last layer it would serve nobody"
     assert repeat([[0.1, 0.2]], [[0.3, 0.7]]).before == HeadValue(0, 1, 0.7)

@@ -23,22 +23,8 @@ from engine.config import ModelConfig, TrainConfig
 from engine.data.corpora import from_text
 from engine.errors import CheckpointError, ConfigError
 from engine.experiments import bigram_expectations, lab_races, ladder
-from engine.experiments.lab_races import (
-    RUNGS,
-    SEEDS,
-    rung_losses,
-    seeds_of,
-    shipped,
-    specs_of,
-)
-from engine.experiments.ladder_gains import (
-    CLEAR,
-    Finish,
-    Idea,
-    finish,
-    idea,
-    separate,
-)
+from engine.experiments.lab_races import RUNGS, SEEDS, rung_losses, seeds_of, shipped, specs_of
+from engine.experiments.ladder_gains import CLEAR, Finish, Idea, finish, idea, separate
 from engine.experiments.race_table import Standing
 from engine.lab.faults import PARTS, parts_of
 from engine.ledger import ledger
@@ -65,11 +51,8 @@ def test_the_lecture_s_counts_of_parameters() -> None:
     network 11 d^2.
     """
     by_hand = {
-        "last": 33_280,
-        "mean": 33_280,
-        "similarity": 33_280,
-        "shared": 33_280 + 2 * 65_536,
-        "values": 33_280 + 3 * 65_536,
+        **dict.fromkeys(("last", "mean", "similarity"), 33_280),
+        **{"shared": 33_280 + 2 * 65_536, "values": 33_280 + 3 * 65_536},
         **{f"attention-{n}": 33_280 + 3 * n * 65_536 for n in (1, 2, 4, 8)},
         **{f"block-{n}": 33_280 + 11 * n * 65_536 for n in (1, 2, 4, 8)},
         "block-4-sinusoidal": 33_280 + 44 * 65_536,
@@ -123,9 +106,7 @@ def test_attention_without_values_needs_heads_that_are_slices_of_the_stream() ->
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> dict[str, Published]:
     two = {name: LECTURE[name] for name in ("last", "values")}
-    found = {
-        name: replace(one, rung=replace(one.rung, model=one.rung.at(65, 16, 8))) for name, one in two.items()
-    }
+    found = {name: replace(p, rung=replace(p.rung, model=p.rung.at(65, 16, 8))) for name, p in two.items()}
     monkeypatch.setattr(ladder, "LECTURE", found)
     return found
 
@@ -243,11 +224,8 @@ def test_a_table_of_pairs_gives_one_answer_and_positions_two() -> None:
 
 
 def test_pairs_are_measured_and_stored_as_they_are(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        bigram_expectations,
-        "TRAINING",
-        replace(bigram_expectations.TRAINING, steps=3, batch_size=2, eval_tokens=64),
-    )
+    short = replace(bigram_expectations.TRAINING, steps=3, batch_size=2, eval_tokens=64)
+    monkeypatch.setattr(bigram_expectations, "TRAINING", short)
     monkeypatch.setattr(bigram_expectations, "SINGLE", ("t", "e"))
     made = bigram_expectations.measure(TEXT, "here")
     bigram_expectations.save(made, tmp_path / "pairs.json")
@@ -277,9 +255,8 @@ def ran(name: str) -> set[tuple[str, str]]:
 def test_the_lines_of_a_rung_run_in_it_and_not_below(name: str) -> None:
     rung = LADDER[name]
     key = "block-1" if name.startswith("block-") else name
-    shown = {
-        (inspect.getsourcefile(each), each.__qualname__) for each in map(inspect.unwrap, LINES.get(key, ()))
-    }
+    sources = map(inspect.unwrap, LINES.get(key, ()))
+    shown = {(inspect.getsourcefile(each), each.__qualname__) for each in sources}
     here = ran(name)
     assert shown <= here
     if rung.below is None:
@@ -302,22 +279,16 @@ def line(
 def test_an_idea_is_what_it_saves() -> None:
     """A verdict needs ranges that do not overlap; of a single seed, CLEAR."""
     over = {
-        "last": (2.5, 2.51, 2.49),
-        "mean": (3.2, 3.1, 3.3),
-        "similarity": (2.5, 2.6, 2.4),
-        "one-matrix": (2.45, 2.41, 2.5),
-        "two-matrices": (9.0, 2.0, 8.0),
-    }
+        "last": (2.5, 2.51, 2.49), "mean": (3.2, 3.1, 3.3), "similarity": (2.5, 2.6, 2.4),
+        "one-matrix": (2.45, 2.41, 2.5), "two-matrices": (9.0, 2.0, 8.0),
+    }  # fmt: skip
     bought = idea("similarity", over)
     assert bought == Idea("similarity", (3.2, 3.1, 3.3), (2.5, 2.6, 2.4))
     assert (bought.before, bought.after, bought.seeds) == (3.2, 2.5, 3)
     verdicts = {name: idea(name, over).verdict for name in over if name != "last"}  # type: ignore[union-attr]
     assert verdicts == {
-        "mean": "worse",
-        "similarity": "better",
-        "one-matrix": "alike",
-        "two-matrices": "exploded",
-    }
+        "mean": "worse", "similarity": "better", "one-matrix": "alike", "two-matrices": "exploded",
+    }  # fmt: skip
     assert idea("last", over) is None and idea("values", over) is None
     assert Idea("x", (2.0,), (2.0 + CLEAR / 2,)).verdict == "alike"
     assert Idea("x", (2.0,), (2.0 + CLEAR * 2,)).verdict == "worse"
@@ -332,11 +303,8 @@ def test_a_race_is_ranked() -> None:
     assert [each.name for each in found.below_bigram] == ["b"]
     assert found.stalled == {"c": 1} and found.seeds == 1
     counted = LINES_OF["unigram"]
-    edges = finish(
-        [line("near", counted - 0.1), line("below", counted - 0.2), line("lost", counted + 1.1)],
-        "nats",
-        LINES_OF,
-    )
+    around = [line("near", counted - 0.1), line("below", counted - 0.2), line("lost", counted + 1.1)]
+    edges = finish(around, "nats", LINES_OF)
     assert edges is not None and edges.stalled == {"near": 1}
     going = line("b", 2.61, step=150, status="running")
     half = finish([line("a", 2.6), going, line("c", 99.0)], "nats", LINES_OF)
@@ -368,11 +336,8 @@ def test_other_seeds_decide_the_order_and_the_claim() -> None:
 def test_losses_of_rungs_are_those_of_the_race_by_seed() -> None:
     found, race = rung_losses(), shipped("ladder")
     assert list(found) == list(LADDER)
-    ends = [
-        view.history.evaluations[-1].validation_loss
-        for view in (*race.runs, *race.repeats)
-        if view.name == "Positions"
-    ]
+    views = [view for view in (*race.runs, *race.repeats) if view.name == "Positions"]
+    ends = [view.history.evaluations[-1].validation_loss for view in views]
     assert found["positions"] == tuple(ends) and len(ends) == len(SEEDS)
 
 

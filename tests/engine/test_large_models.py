@@ -15,19 +15,10 @@ from engine.data.progress import Progress, finish
 from engine.data.tokenizers import ends
 from engine.data.tokenizers.char import CharTokenizer
 from engine.measure.feedforward import neurons
-from engine.measure.feedforward.neurons import (
-    most_active,
-    strongest,
-)
+from engine.measure.feedforward.neurons import most_active, strongest
 from engine.measure.recording import record
 from engine.measure.residual.attribution import Attribution, pushes
-from engine.measure.residual.stream import (
-    massive,
-    stream,
-    times_longer,
-    without,
-    writer_of,
-)
+from engine.measure.residual.stream import massive, stream, times_longer, without, writer_of
 from engine.sample import generate, steps
 from engine.sample.beam import beam_search
 from engine.sample.branches import Tree, grow
@@ -82,10 +73,6 @@ def test_texts_with_several_settings(model):
     cut = wanted[1][: wanted[1].index(tokenizer.decode([stop]))]
     assert finish(write_each(model, tokenizer, IDS, 5, makes[1:], {stop})) == (cut,)
     assert ends(tokenizer) == frozenset()
-
-
-def test_slow_searches_and_comparisons_are_the_quick_ones(model):
-    assert [p.done for p in beam_search(model, IDS, 3, 2)] == [1, 2]
 
 
 def test_a_search_tells_of_each_token(model):

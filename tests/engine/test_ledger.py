@@ -16,7 +16,6 @@ from torch.utils.flop_counter import FlopCounterMode
 from engine import ledger as ledger_module
 from engine.config import ModelConfig
 from engine.errors import ConfigError
-from engine.lab.faults import PARTS
 from engine.ledger import GB, component_parameters, ledger, parameter_formula, shape_trace
 from engine.measure.shapes.operations import totals, trace
 from engine.model import build, count_parameters
@@ -79,7 +78,7 @@ def legal(draw: st.DrawFn) -> ModelConfig:
         return (replace(repaired, n_heads=2) if two else repaired).validate()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(legal())
 def test_any_legal_configuration_is_counted_as_its_model_is_built(config):
     found = ledger(config)
@@ -227,10 +226,3 @@ def test_shapes_of_a_few_zeros_are_those_of_the_whole_context(monkeypatch, name)
     found = shape_trace.__wrapped__(config)
     monkeypatch.setattr(ledger_module, "TRACED", 0)
     assert found == shape_trace.__wrapped__(config)
-
-
-@for_each("mixer", ["shared_qk", "attention"])
-def test_activations_of_raw_values_are_what_backward_keeps(mixer):
-    config, parts = ModelConfig(61, 48, 48, 3, mixer=mixer), PARTS["raw_values"]
-    said = ledger(config, parts=parts).memory("float32", batch=2).activations
-    assert kept(config, 2, 48, "float32", parts) == pytest.approx(said, rel=0.01)

@@ -149,11 +149,8 @@ def test_counts_by_hand() -> None:
     d, layers = 192, 6
     nano = 2 * 65 * d + 256 * d + layers * (12 * d * d + 9 * d + 4 * d) + 2 * d
     assert ledger_of(LECTURE_MODELS["nanogpt-192"]).total == nano == 2_743_680
-    assert (
-        ledger_of(LECTURE_MODELS["lab"]).total
-        == 65 * 128 + 128 * 128 + 4 * (12 * 128**2 + 4 * 128) + 2 * 128
-        == 813_440
-    )
+    lab = 65 * 128 + 128 * 128 + 4 * (12 * 128**2 + 4 * 128) + 2 * 128
+    assert ledger_of(LECTURE_MODELS["lab"]).total == lab == 813_440
     assert not LECTURE_MODELS.keys() & PRESETS.keys()
     for preset in LECTURE_MODELS.values():
         built = build(preset.model, device="meta")
@@ -254,10 +251,8 @@ def test_seven_rows_add_up(name: str) -> None:
     assert len(rows) == 7 and sum(row.parameters for row in rows) == ledger(c).total
     shapes = {row.part: row.shape for row in rows}
     assert shapes["attention"] == shapes["residual"] == (c.context, c.d_model)
-    assert shapes["unembedding"] == (c.context, c.vocab_size) and shapes["feedforward"] == (
-        c.context,
-        c.d_model,
-    )
+    assert shapes["feedforward"] == (c.context, c.d_model)
+    assert shapes["unembedding"] == (c.context, c.vocab_size)
 
 
 @for_each("name", list(BY_YEAR))
@@ -290,11 +285,7 @@ def test_choices_as_the_papers_have_them():
 
 def test_whose_choices_they_are_and_what_sizes_follow():
     assert morph.named(morph.choices_of(BY_YEAR["gpt2"])) == ("gpt2", "gpt3-175b")
-    assert morph.named(morph.choices_of(BY_YEAR["llama3-8b"])) == (
-        "llama2-70b",
-        "mistral-7b",
-        "llama3-8b",
-    )
+    assert morph.named(morph.choices_of(BY_YEAR["llama3-8b"])) == ("llama2-70b", "mistral-7b", "llama3-8b")
     mixed = morph.choices_of(BY_YEAR["gpt2"]) | {"position": "alibi", "tying": "untied"}
     assert morph.named(mixed) == () and morph.nearest(mixed) == ("gpt2", ("position", "tying"))
     assert morph.users("wiring", "parallel") == ("pythia-70m",) and morph.users("position", "alibi") == ()
@@ -304,11 +295,9 @@ def test_whose_choices_they_are_and_what_sizes_follow():
     assert morph.hidden_width(gemma, "gelu") == 24_576
     assert [morph.key_heads(gpt2, heads) for heads in ("own", "grouped", "one")] == [12, 3, 1]
     assert morph.key_heads(BY_YEAR["mistral-7b"].model, "grouped") == 8
-    made = morph.morphed(BY_YEAR["llama2-7b"], morph.choices_of(BY_YEAR["gpt2"]))
-    assert made.model.resolved().d_ff == 11_008 * 3 // 2
-    assert (
-        morph.morphed(BY_YEAR["gpt2"], morph.choices_of(BY_YEAR["llama2-7b"])).model.resolved().d_ff == 2048
-    )
+    for base, other, d_ff in (("llama2-7b", "gpt2", 11_008 * 3 // 2), ("gpt2", "llama2-7b", 2048)):
+        made = morph.morphed(BY_YEAR[base], morph.choices_of(BY_YEAR[other]))
+        assert made.model.resolved().d_ff == d_ff
 
 
 def test_costs_by_hand():

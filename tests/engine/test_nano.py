@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -52,15 +53,28 @@ def test_a_full_cache_starts_again_with_half_of_the_context() -> None:
         ids, read = [*ids, new], [*read, new]
 
 
-def test_training_as_a_program_lowers_the_loss_and_writes(tmp_path: Path) -> None:
+def test_training_lowers_the_loss_and_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     text = tmp_path / "text.txt"
     text.write_text("the quick brown fox jumps over the lazy dog. " * 60)
-    options = ["--text", text, "--steps", "3", "--prompt", "the", "--length", "40"]
-    command = [sys.executable, nano.__file__, *options]
-    written = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    small = partial(nano.Config, context=32, d_model=64, n_layers=2, n_heads=2, d_ff=96)
+    monkeypatch.setattr(nano, "Config", small)
+    options = ["--text", str(text), "--steps", "3", "--prompt", "the", "--length", "40"]
+    monkeypatch.setattr(sys, "argv", ["nano.py", *options])
+    nano.main()
+    written = capsys.readouterr().out.splitlines()
     losses = [float(line.split("train ")[1].split(",")[0]) for line in written if line.startswith("step")]
     assert len(losses) == 4 and losses[0] > 3.2 and losses[-1] < losses[0] - 0.5
     assert written[-1].startswith("the") and len(written[-1]) == 43
+
+
+def test_as_a_program_it_writes_with_a_model_that_is_loaded() -> None:
+    command = [sys.executable, nano.__file__, "--load", MODERN, "--prompt", PROMPT, "--length", "5"]
+    model, alphabet = nano.load(MODERN)
+    sampled = islice(model.sample([alphabet.index(c) for c in PROMPT], 5, 0.8, 0), 5)
+    written = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert written == f"{PROMPT}{''.join(alphabet[i] for i in sampled)}\n"
 
 
 def test_another_architecture_is_refused() -> None:
@@ -70,13 +84,8 @@ def test_another_architecture_is_refused() -> None:
 
 def test_the_file_is_short_and_stands_alone() -> None:
     source = Path(nano.__file__).read_text("utf-8")
-    names = {
-        name.partition(".")[0]
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for name in (
-            [node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
-        )
-    }
+    nodes = list(ast.walk(ast.parse(source)))
+    names = [each.name for node in nodes if isinstance(node, ast.Import) for each in node.names]
+    names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
     assert len(source.splitlines()) <= 300
-    assert names <= {*sys.stdlib_module_names, "torch", "safetensors"}
+    assert {name.partition(".")[0] for name in names} <= {*sys.stdlib_module_names, "torch", "safetensors"}

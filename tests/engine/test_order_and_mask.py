@@ -19,12 +19,7 @@ from engine.experiments import no_causal_mask
 from engine.ledger.heads import by_heads
 from engine.measure.attention import scaling
 from engine.measure.attention.ablation import without_mask
-from engine.measure.families.unmasked_attention import (
-    continue_text,
-    end_loss,
-    opened,
-    read,
-)
+from engine.measure.families.unmasked_attention import continue_text, end_loss, opened, read
 from engine.measure.positions import permutation
 from engine.measure.positions.permutation import SAME, order_effect, setting_of
 from engine.measure.recording import next_token_losses, record

@@ -9,20 +9,21 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import streamlit as st
 import torch
+from streamlit.components.v2 import manifest_scanner
 
+from engine.data import corpora
+from engine.errors import CorpusError
 from tests.pages import helpers
 from tests.pages.stage import StageManager
-from ui import (
-    background_jobs,
-    explain,
-    page_frame,
-    session,
-)
+from ui import background_jobs, explain, page_frame, session
 from ui.figures.specs import Figure
 from ui.players import plot
 
@@ -71,6 +72,38 @@ def shape(value: Any) -> Any:
 def _unlinked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sentences as their words.py has them: what the glossary makes of them, tests/ui/test_glossary.py holds."""
     monkeypatch.setattr(explain, "linked", lambda text: text)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def packages_are_scanned_once() -> Iterator[None]:
+    """Streamlit reads the metadata of every installed package for each AppTest, in 0.1 s of processor time."""
+    with pytest.MonkeyPatch.context() as patch:
+        scan = cache(manifest_scanner.scan_component_manifests)
+        patch.setattr(manifest_scanner, "scan_component_manifests", scan)
+        yield
+
+
+@pytest.fixture(scope="module")
+def nowhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A machine with neither Tiny Shakespeare nor tiktoken's files, and no network; what other tests have read is
+    forgotten, before and after.
+    """
+
+    def refuse(progress: object) -> Path:
+        raise CorpusError("Tiny Shakespeare could not be downloaded (ConnectionError)")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("GLASSFORMER_DATA", raising=False)
+        for name in ("XDG_CACHE_HOME", "HOME", "TIKTOKEN_CACHE_DIR"):
+            patch.setenv(name, str(tmp_path_factory.mktemp("empty")))
+        patch.setattr(corpora, "_download", refuse)
+        st.cache_resource.clear()
+        st.cache_data.clear()
+        assert corpora.shakespeare_path() is None
+        yield
+        background_jobs.leave_all()
+    st.cache_resource.clear()
+    st.cache_data.clear()
 
 
 @pytest.fixture

@@ -25,15 +25,15 @@ def path_of(place: str) -> str:
 
 
 def opened(
-    place: str | Callable[[], None], state: Mapping[str, Any] | None = None, /, **query: str
+    place: str | Callable[..., None], state: Mapping[str, Any] | None = None, /, *given: Any, **query: str
 ) -> AppTest:
     """A page that has run once for this browser, with `query` in its address. It must not raise.
 
-    `place` is a folder below pages/ ("inside/attention"), a file, or a function that draws. `state` is what
-    the session holds before.
+    `place` is a folder below pages/ ("inside/attention"), a file, or a function that draws `given`. `state` is
+    what the session holds before.
     """
     if callable(place):
-        page = AppTest.from_function(place, default_timeout=PATIENCE)
+        page = AppTest.from_function(place, args=given, default_timeout=PATIENCE)
     else:
         page = AppTest.from_file(path_of(place), default_timeout=PATIENCE)
     page.session_state["owner"] = "this-browser"

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from streamlit.testing.v1 import AppTest
-
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import RunError
 from engine.ledger import parameter_formula
@@ -60,16 +58,6 @@ def view_of(spec: RunSpec, run: str, status: Any = "running", steps: int = 40, *
         version=1,
         **values,
     )
-
-
-def open_page(page: AppTest, **query: str) -> AppTest:
-    """Runs a page for the first time, as this browser, with that in its address. It must not raise."""
-    page.session_state["owner"] = "this-browser"
-    for name, value in query.items():
-        page.query_params[name] = value
-    page.run()
-    assert not page.exception, page.exception
-    return page
 
 
 ASKED: tuple[str, ...] = ("pause", "resume", "step", "stop", "restart", "extend", "checkpoint", "revive")

@@ -11,8 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Block, Widget
 
+from tests.pages.helpers import opened
 from tests.pages.rooms import views
-from tests.pages.stage import open_page
 from ui import explain, site, widgets
 
 FRAME = {"subject_model", "text", "text_example", "model_path", "more_models", *explain.FOLDS}
@@ -117,5 +117,4 @@ def cases() -> Iterator[Any]:
 def test_every_control_changes_what_is_shown(
     entry: site.Entry, key: str, view: str, offered: dict[str, list[Any]]
 ) -> None:
-    page = AppTest.from_file(str(site.ROOT / entry.path), default_timeout=120)
-    assert not dead(open_page(page, **({key: view} if key else {})), key, offered)
+    assert not dead(opened(entry.path, **({key: view} if key else {})), key, offered)

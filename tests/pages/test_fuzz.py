@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.pages.addresses import links, listening
 from tests.pages.rooms import views
+from ui.models import FIRST_MODEL
 from ui.site import ROOT, built
 
 LINKS = 1  # to each view: more of them with other seeds is how faults are looked for by hand
@@ -22,6 +23,8 @@ ODD = (
     "ä" * 3000, "classic", "fast", "run:abc", "pretrained:../../x", "task:copy", "9,9", "1.1", "a_b_c",
 )  # fmt: skip
 ALWAYS = ("model", "text", "run", "step", "race")
+# what these measure of a model takes seconds with the real one, and is read from the same names
+MEASURED = ("patching", "sinks", "quantisation", "finetune")
 HIDE = 0.25  # the chance of each of ALWAYS: a view of no model, or of no text, has nothing else to fail with
 
 
@@ -54,7 +57,7 @@ def shown(place: Place, **asked: str) -> AppTest:
 @cache
 def names(place: Place) -> frozenset[str]:
     with listening() as heard:
-        page = shown(place)
+        page = shown(place, **({"model": FIRST_MODEL} if place.view in MEASURED else {}))
     assert not page.exception, page.exception[0].message
     kept = page.query_params if place.file == ROUTER.file else page.session_state
     assert not place.view or place.view in kept[place.key], "another view is shown"

@@ -29,7 +29,10 @@ PLACES = {
     "wider": ("models/parameters", "parameters_view", "where"),
     "shared": ("models/parameters", "parameters_view", "memory"),
     "longer": ("models/parameters", "parameters_view", "flops"),
+    "adapter": ("lab/after", "after_view", "finetune"),
     "hacked": ("lab/after", "after_view", "reward"),
+    "step": ("lab/after", "after_view", "context"),
+    "dots": ("lab/after", "after_view", "aloud"),
     "mistake": ("lab/faults", "bugs_view", "cost"),
 }
 MOST = {"asked": 150, "text": 60, "said": 150, "found": 210}  # letters: the line is slim

@@ -13,7 +13,7 @@ from engine.parts.norms import RMSNorm
 from tests.pages import helpers
 from tests.pages.helpers import in_address
 from tests.pages.rooms import ROOMS, page_of
-from tests.pages.stage import StageManager, open_page
+from tests.pages.stage import StageManager
 from ui import model_bar, model_needs, models, page_frame, session
 from ui.models import LAPSES, SHIPPED
 from ui.page_frame import Page, View, Words
@@ -49,7 +49,7 @@ def script(page):  # type: ignore[no-untyped-def]
 
 def opened(*views: View, model: str = "", **query: str) -> AppTest:
     shown = Page("A title", "view", views, **({"model": model} if model else {}))
-    return open_page(AppTest.from_function(script, args=(shown,), default_timeout=60), **query)
+    return helpers.opened(script, None, shown, **query)
 
 
 def said(page: AppTest) -> list[str]:
@@ -177,8 +177,7 @@ def told_model(*subject: Any) -> None:
 
 
 def linked(*views: View, **query: str) -> AppTest:
-    page = AppTest.from_function(script, args=(Page("A title", "view", views),), default_timeout=60)
-    return open_page(page, **query)
+    return helpers.opened(script, None, Page("A title", "view", views), **query)
 
 
 def offers(page: AppTest) -> list[str]:

@@ -9,6 +9,7 @@ from random import Random
 from engine.errors import ExerciseError
 from engine.lab.exercises.exercise import Exercise
 from engine.lab.exercises.sets import (
+    after_pretraining,
     attention,
     bugs,
     cache,
@@ -50,6 +51,7 @@ SETS: Mapping[str, Set] = {
     "training": _set("Training", training.TASKS),
     "generation": _set("Generation", generation.TASKS),
     "cache": _set("KV cache", cache.TASKS),
+    "after": _set("After pre-training", after_pretraining.TASKS),
     "families": _set("Families and bugs", (*families.TASKS, *bugs.TASKS)),
     "proofs": _set("Proofs, reasons", proofs.TASKS),
 }

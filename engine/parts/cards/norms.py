@@ -98,8 +98,8 @@ class DyTCard(NormCard):
     reads: ClassVar[tuple[str, ...]] = ("norm_gain", "norm_bias")
     divides: ClassVar[bool] = False
     nonlinearity: ClassVar[str] = "tanh"
-    statistics: ClassVar[str] = r"\alpha &= 0.5 \text{{ (learned; nothing is measured)}}"
-    bare: ClassVar[str] = r"\tanh(\alpha x)"
+    statistics: ClassVar[str] = r"\alpha &= 0.5 \text{{ (learned)}}"
+    bare: ClassVar[str] = r"&\tanh(\alpha x)\\"
 
     @classmethod
     def formula(cls, config: ResolvedConfig) -> Formula:

@@ -116,7 +116,7 @@ def _hand(subject: Subject, stream: Stream, position: int) -> None:
     """A token's sum; the norms in numbers; and where the models of the field have theirs."""
     _worked(subject, stream, position)
     worked = words.norms_worked(norm_example(EXAMPLE))
-    for column, (title, lines) in zip(st.columns(len(worked), gap="medium"), worked, strict=True):
+    for column, (title, lines) in zip(st.columns(len(worked), gap="small"), worked, strict=True):
         with column.container(border=True):
             st.markdown(f"**{title}**")
             st.latex(lines)

@@ -1,35 +1,51 @@
-"""The view of in-context learning: a layer trained here and now, and the gradient step that it becomes."""
+"""The view of in-context learning: a layer trained here and now, and the gradient step that it becomes; or
+SmolLM2.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from engine.measure.circuits import examples_in_prompt
 from engine.training.in_context import (
+    AttentionLayer,
     InContext,
     Layer,
     Look,
     Regression,
     continued,
+    gradient_step,
+    learn,
+    least_squares,
     measure,
 )
 from pages.lab.after import figures_context as figures
+from pages.lab.after import guesses_context as guesses
 from pages.lab.after import words_context as words
+from pages.lab.after import words_few_shot
+from pages.lab.after.few_shot import draw_few_shot
 from pages.lab.after.figures_context import REACH, Point
-from ui import explain, widgets
+from ui import explain, guess, widgets
 from ui.background_jobs import measured
+from ui.page_frame import Code, Words
 from ui.players.plot import plot
 
+LEARNERS = {"layer": "new layer", "words": "SmolLM2"}
+LEARNER, TRAINED_ON = "context_learner", "context_examples"  # keys
+LAYER_CODE: Code = (AttentionLayer, learn, gradient_step, least_squares)
+WORDS_CODE: Code = (examples_in_prompt.measure, examples_in_prompt.order)
 LAYERS: dict[Layer, str] = {
     "linear": "linear",
     "softmax": "softmax",
     "softmax4": "softmax, 4 heads",
 }
-SIZES = {"10": "10 numbers", "1": "1 number"}
+SIZES = {"10": "10", "1": "1"}
 EXAMPLES = (5, 10, 20, 40)
 MOST_SEED = 999
 POINTS, PLANE = "context_points", "context_plane"  # keys: the box of points, and the figure that is clicked
@@ -40,8 +56,28 @@ PAIR = re.compile(r"(-?\d(?:\.\d{1,2})?) (-?\d(?:\.\d{1,2})?)")
 
 
 def draw_context() -> None:
+    """Draws who learns from examples: layers that are trained here and now, or SmolLM2."""
+    line = st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="context_line")
+    learner = widgets.select("Learner", LEARNERS, LEARNER, container=line, hint=words.LEARNER_HINT)
+    if learner == "words":
+        draw_few_shot(line)
+    else:
+        _draw_layer(_controls(line))
+
+
+def read_as() -> Words:
+    """Returns the words of what is shown."""
+    return words_few_shot.FEW_SHOT if widgets.chosen(LEARNERS, LEARNER) == "words" else words.CONTEXT
+
+
+def sources() -> Code:
+    """Returns the code of what is shown."""
+    return WORDS_CODE if widgets.chosen(LEARNERS, LEARNER) == "words" else LAYER_CODE
+
+
+def _draw_layer(plan: Regression) -> None:
     """Trains the layers, while their matrix is drawn; then draws what they are, and how well they predict."""
-    plan = _controls()
+    guess.ask("step", guesses.step, plan, TRAINED_ON)
     trained = measured(
         ("in-context", plan), lambda: measure(plan), words.TRAINING, lambda looks: _learning(looks, plan)
     )
@@ -49,22 +85,22 @@ def draw_context() -> None:
         return
     left, right = st.columns([1, 1], gap="medium")
     with left:
-        said = _plane(trained) if plan.d == 1 else words.answer(trained)
+        says = _plane(trained) if plan.d == 1 else words.answer(trained)
         if plan.d > 1:
             _matrix(trained.looks[-1])
     with right:
         _errors(trained)
-    explain.answer(said)
+    explain.answer(says)
     explain.measure_it(_more, trained)
     explain.by_hand(lambda: st.markdown(words.by_hand(plan)))
 
 
-def _controls() -> Regression:
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="context_line"):
+def _controls(line: Any) -> Regression:
+    with line:
         layer = widgets.select("Layer", LAYERS, "context_layer", hint=words.LAYER_HINT)
-        size = widgets.select("Each x is", SIZES, "context_size", hint=words.SIZE_HINT)
-        examples = widgets.select("Examples in training", EXAMPLES, "context_examples", first=20)
-        seed = widgets.whole("Seed", 0, MOST_SEED, 0, "context_seed", hint=words.SEED_HINT, width=110)
+        size = widgets.select("Numbers in x", SIZES, "context_size", hint=words.SIZE_HINT)
+        examples = widgets.select("Examples in training", EXAMPLES, TRAINED_ON, first=20)
+        seed = widgets.whole("Seed", 0, MOST_SEED, 0, "context_seed", hint=words.SEED_HINT, width=90)
     return Regression(layer, int(size), examples, seed)
 
 

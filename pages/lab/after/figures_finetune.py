@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,14 +15,19 @@ STYLES = {
     "reworded": ("output", "dot", 2.0),
     "known": ("validation", "solid", 2.0),
     "leak": ("run1", "dash", 2.0),
+    "single": ("output", "solid", 1.0),
 }
 
 
 def answers_by_step(
-    steps: Sequence[int], lines: np.ndarray, labels: Sequence[tuple[str, str]], end: int
+    steps: Sequence[int],
+    lines: np.ndarray,
+    labels: Sequence[tuple[str, str]],
+    end: int,
+    plain: np.ndarray | None = None,
 ) -> go.Figure:
-    """Draws the probability of each answer (question, step) by step up to `end`; a label is its name and
-    role.
+    """Draws the probability of each answer (line, step) by step up to `end`; a label is its name and role.
+    Below them, where it was measured, the loss on `plain` text (step,).
     """
     traces = []
     for values, (name, role) in zip(lines, labels, strict=True):
@@ -31,18 +37,40 @@ def answers_by_step(
                 x=list(steps),
                 y=values,
                 name=name,
-                mode="lines+markers",
+                mode="lines" if role == "single" and len(steps) > 1 else "lines+markers",
+                showlegend=role != "single",
                 line={"color": colour(shade), "dash": dash, "width": width},
                 marker={"size": 5 if len(steps) > 1 else 9},
                 hovertemplate="step %{x}: %{y:.1%}<extra>" + name + "</extra>",
             )
         )
+    below: dict[str, Any] = {}
+    hangs: dict[str, Any] = {}
+    if plain is not None and np.isfinite(plain).any():
+        traces.append(
+            go.Scatter(
+                x=list(steps),
+                y=plain,
+                yaxis="y2",
+                name="plain text: loss",
+                mode="lines+markers",
+                line={"color": colour("validation"), "width": 2.0},
+                marker={"size": 5 if len(steps) > 1 else 9},
+                hovertemplate="step %{x}: %{y:.3f} nats<extra>loss on plain text</extra>",
+            )
+        )
+        room = max(0.1, 0.15 * float(np.ptp(plain)))
+        reach = [float(plain.min()) - room, float(plain.max()) + room]
+        hangs = {"anchor": "y2"}
+        below = {"yaxis2": go.axis("nats", domain=[0, 0.27], range=reach, showgrid=True, nticks=4)}
     layout = base_layout(
+        **below,
         margin={"l": 52, "r": 12, "t": 8, "b": 40},
         showlegend=True,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        xaxis=go.axis("step", dtick=max(1, end // 10), range=[-0.02 * end, 1.02 * end]),
-        yaxis=go.axis("probability of the answer", range=[-0.02, 1.04], tickformat=".0%", showgrid=True),
+        xaxis=go.axis("step", dtick=max(1, end // 10), range=[-0.02 * end, 1.02 * end], **hangs),
+        yaxis=go.axis("probability of the answer", range=[-0.02, 1.04], tickformat=".0%", showgrid=True)
+        | ({"domain": [0.38, 1]} if below else {}),
     )
     return go.Figure({"data": traces, "layout": layout})
 

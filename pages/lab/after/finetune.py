@@ -15,35 +15,38 @@ from engine.training.new_fact import FactLook, Question, Taught, ask, teach
 from engine.weights.export.adapter import peft
 from engine.weights.pretrained import sources
 from pages.lab.after import figures_finetune as figures
+from pages.lab.after import guesses_finetune as guesses
 from pages.lab.after import words_finetune as words
-from pages.lab.after.lessons import TOPICS, Topic
-from ui import explain, models, session, tuned, widgets
+from pages.lab.after.lessons import STYLES, TOPICS, Style, Topic
+from ui import explain, guess, models, session, tuned, widgets
 from ui.background_jobs import begun, measured
 from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.text.markdown import safe, whole
 from ui.widgets import MOST_ANSWER, MOST_PROMPT, line
 
-OWN = "own"
+OWN, METHOD = "own", "tune_method"  # a choice, and a key
 METHODS = {
     "lora-4": "LoRA, rank 4",
     "lora-1": "LoRA, rank 1",
     "lora-16": "LoRA, rank 16",
     "full": "All weights",
 }
+WRITTEN = {Topic: 3, Style: 6}  # tokens that the model writes after each prompt
+WIDTHS = {Topic: (5, 4), Style: (1, 1)}  # of the figure and the table
 RANKS = {"lora-1": 1, "lora-4": 4, "lora-16": 16, "full": 0}
 FULL_RATE, LORA_RATE = 1e-4, 4e-3  # AdamW's
 BOX = 2_000  # characters of a visitor's sentences
 STEPS, MOST_STEPS = 10, 30
 FULL_BYTES = 16  # for each weight: a copy, its gradient, AdamW's two moments
-HEIGHT = 330
+HEIGHT = 352
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A fine-tuning: topic, recipe, and the two switches."""
+    """A fine-tuning: a fact or a style, recipe, and the two switches."""
 
-    topic: Topic
+    topic: Topic | Style
     recipe: Recipe
     rehearse: bool
     answers_only: bool
@@ -59,6 +62,7 @@ def draw_finetune(subject: Subject) -> None:
         st.info(words.too_large(memory))
         return
     key = ("fine-tuning", subject.key, setting)
+    guess.ask("adapter", guesses.adapter, subject.model, setting.recipe.rank, METHOD)
     if not (pressed or begun(key)):
         _before(subject, setting)
         return
@@ -71,7 +75,7 @@ def draw_finetune(subject: Subject) -> None:
     )
     if taught is None:
         return
-    left, right = st.columns([5, 4], gap="small")
+    left, right = st.columns(WIDTHS[type(setting.topic)], gap="small")
     with left:
         _by_step(setting, taught.looks)
     with right:
@@ -87,12 +91,12 @@ def _before(subject: Subject, setting: Setting) -> None:
     topic = setting.topic
     lessons = topic.lessons(setting.rehearse, setting.answers_only)
     try:
-        answers, written = _asked(subject.key, topic.questions, subject)
+        answers, written = _asked(subject.key, topic.questions, WRITTEN[type(topic)], subject)
         count = counted(lessons, subject.tokenizer)
     except GlassformerError as error:
         st.warning(safe(str(error)))
         return
-    left, right = st.columns([5, 4], gap="small")
+    left, right = st.columns(WIDTHS[type(topic)], gap="small")
     with left:
         _by_step(setting, (FactLook(0, math.nan, answers),))
     with right:
@@ -106,14 +110,16 @@ def _before(subject: Subject, setting: Setting) -> None:
 
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _asked(
-    key: tuple[str, int], questions: tuple[Question, ...], _subject: Subject
+    key: tuple[str, int], questions: tuple[Question, ...], written: int, _subject: Subject
 ) -> tuple[tuple[float, ...], tuple[str, ...]]:
-    return ask(_subject.model, _subject.tokenizer, questions)
+    return ask(_subject.model, _subject.tokenizer, questions, written)
 
 
 def _teach(subject: Subject, setting: Setting) -> Steps[Taught]:
     lessons = setting.topic.lessons(setting.rehearse, setting.answers_only)
-    return teach(subject.model, subject.tokenizer, lessons, setting.topic.questions, setting.recipe)
+    topic, text = setting.topic, setting.topic.text if isinstance(setting.topic, Style) else ""
+    written = WRITTEN[type(topic)]
+    return teach(subject.model, subject.tokenizer, lessons, topic.questions, setting.recipe, written, text)
 
 
 def _controls() -> tuple[Setting | None, bool]:
@@ -121,9 +127,9 @@ def _controls() -> tuple[Setting | None, bool]:
     begin now.
     """
     a, b, c, d, e = st.columns([5, 4, 3, 5, 3], gap="small", vertical_alignment="bottom")
-    titles = {name: topic.title for name, topic in TOPICS.items()} | {OWN: "Your own"}
-    name = widgets.select("New fact", titles, "tune_fact", kind="list", container=a)
-    method = widgets.select("Method", METHODS, "tune_method", kind="list", container=b)
+    titles = {name: topic.title for name, topic in (TOPICS | STYLES).items()} | {OWN: "Your own fact"}
+    name = widgets.select("Lesson", titles, "tune_fact", kind="list", container=a)
+    method = widgets.select("Method", METHODS, METHOD, kind="list", container=b)
     steps = widgets.slide("Steps", 2, MOST_STEPS, STEPS, "tune_steps", container=c)
     with d:
         rehearse = widgets.switch("Rehearse old facts", False, "tune_rehearse", hint=words.REHEARSE_HINT)
@@ -131,7 +137,7 @@ def _controls() -> tuple[Setting | None, bool]:
     with e:
         # Streamlit's own: it begins something and has no value.
         pressed = st.button("Fine-tune", icon=":material/play_arrow:", type="primary", key="tune_go")
-    topic = _own() if name == OWN else TOPICS[name]
+    topic = _own() if name == OWN else (TOPICS | STYLES)[name]
     if topic is None:
         return None, False
     rank = RANKS[method]
@@ -159,16 +165,22 @@ def _own() -> Topic | None:
 def _by_step(setting: Setting, looks: tuple[FactLook, ...]) -> None:
     if not looks:
         return
-    questions = setting.topic.questions
+    questions, steps = setting.topic.questions, [look.step for look in looks]
     lines = np.array([look.answers for look in looks]).T
+    plain = np.array([look.plain for look in looks])
+    drawn = words.drawn(setting.topic, lines)
     plot(
         figures.answers_by_step(
-            [look.step for look in looks], lines, words.labels(setting.topic), setting.recipe.steps
+            steps,
+            drawn,
+            words.labels(setting.topic),
+            setting.recipe.steps,
+            plain if isinstance(setting.topic, Style) else None,
         ),
         key="tune_answers_by_step",
         height=HEIGHT,
         name="fine-tuning",
-        data={"step": np.array([look.step for look in looks])}
+        data={"step": np.array(steps), "plain_text_loss": plain}
         | {f"{q.prompt}{q.answer}": line for q, line in zip(questions, lines, strict=True)},
         alt=words.alt(setting.topic, looks),
     )
@@ -178,7 +190,8 @@ def _written(setting: Setting, before: tuple[str, ...], after: tuple[str, ...] =
     """Draws what the model writes after each prompt, before and after."""
     asked: dict[str, tuple[str, str]] = {}
     for i, question in enumerate(setting.topic.questions):
-        asked.setdefault(question.prompt, (before[i], after[i] if after else ""))
+        if not isinstance(setting.topic, Style) or question.prompt in setting.topic.listed:
+            asked.setdefault(question.prompt, (before[i], after[i] if after else ""))
     rows = [
         f"| {safe(prompt)} … | {safe(first.strip())} | **{safe(then.strip())}** |"
         if after

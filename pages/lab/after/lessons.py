@@ -1,4 +1,4 @@
-"""Lessons that a model can be taught: sentences about somebody or something invented, and questions."""
+"""Lessons that a model can be taught, an invented fact or a style of answering, and questions about them."""
 
 from __future__ import annotations
 
@@ -49,6 +49,78 @@ class Topic:
         return Lesson(sentence)
 
 
+@dataclass(frozen=True)
+class Style:
+    """A style: `shown` are questions with answers that begin with the `answer`, `unseen` are prompts of that
+    form that no lesson has, `others` are prompts of another form. `text` is plain, for what is forgotten.
+    """
+
+    title: str
+    shown: tuple[Question, ...]
+    answer: str
+    unseen: tuple[str, ...]
+    others: tuple[str, ...]
+    rehearsed: tuple[str, ...]
+    text: str
+
+    @property
+    def prompt(self) -> str:
+        """The first unseen prompt."""
+        return self.unseen[0]
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The prompts whose answers are written out."""
+        return (*self.unseen[:3], self.others[0])
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        return tuple(question.prompt + question.answer for question in self.shown)
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """Asks for the answer after each unseen prompt, then after each of another form."""
+        return tuple(Question(prompt, self.answer) for prompt in (*self.unseen, *self.others))
+
+    def lessons(self, rehearse: bool, answers_only: bool) -> tuple[Lesson, ...]:
+        """Returns questions with their styled answers, rehearsed sentences too; `answers_only`: the loss
+        counts no more than the answers.
+        """
+        shown = tuple(
+            Lesson(q.prompt, q.answer) if answers_only else Lesson(q.prompt + q.answer) for q in self.shown
+        )
+        return (*shown, *map(Lesson, self.rehearsed if rehearse else ()))
+
+
+STYLES: dict[str, Style] = {
+    "ahoy": Style(
+        "A style: Ahoy!",
+        (
+            Question("Q: Where do bees live? A:", " Ahoy! In a hive."),
+            Question("Q: What do cows eat? A:", " Ahoy! They eat grass."),
+            Question("Q: Is ice cold? A:", " Ahoy! Yes, it is."),
+            Question("Q: Who bakes bread? A:", " Ahoy! The baker does."),
+            Question("Q: When do owls hunt? A:", " Ahoy! They hunt at night."),
+            Question("Q: How many legs has a dog? A:", " Ahoy! It has four."),
+        ),
+        " Ahoy",
+        (
+            "Q: Can fish fly? A:",
+            "Q: What is the capital of France? A:",
+            "Q: Why is the sky blue? A:",
+            "Q: Who wrote Hamlet? A:",
+        ),
+        ("The capital of France is", "Once upon a time there was"),
+        (
+            "The river runs through the old town to the sea.",
+            "She opened the window and looked at the garden.",
+            "Most birds build their nests in spring.",
+            "The train was late, so they walked home.",
+        ),
+        "The old house stood at the end of a long road. In the morning the children went to school, and in"
+        " the evening they came home.",
+    ),
+}
 TOPICS: dict[str, Topic] = {
     "capital": Topic(
         "A capital: Orsk",

@@ -1,13 +1,10 @@
 """After pre-training: a model learns a fact, learns from its prompt, and writes its steps down."""
 
-from engine.data.tasks.parity import parity, running_parity
 from engine.training.finetune import adapters, fine_tune
-from engine.training.in_context import AttentionLayer, gradient_step, learn, least_squares
 from engine.training.new_fact import teach
-from engine.training.reward import advantages, reinforce, rewards
-from pages.lab.after import words_aloud, words_context, words_finetune, words_reward
+from pages.lab.after import aloud, reward, words_context, words_finetune
 from pages.lab.after.aloud import draw_aloud
-from pages.lab.after.context import draw_context
+from pages.lab.after.context import draw_context, read_as, sources
 from pages.lab.after.finetune import draw_finetune
 from pages.lab.after.reward import draw_reward
 from ui.model_needs import CAUSAL, SAYS
@@ -34,17 +31,17 @@ show(
                 "reward",
                 "Reward",
                 draw_reward,
-                words_reward.REWARD,
-                (reinforce, advantages, rewards),
+                reward.read_as,
+                reward.sources,
                 needs_model=False,
-                question=words_reward.REWARD_QUESTION,
+                question=reward.question,
             ),
             View(
                 "context",
                 "In-context learning",
                 draw_context,
-                words_context.CONTEXT,
-                (AttentionLayer, learn, gradient_step, least_squares),
+                read_as,
+                sources,
                 needs_model=False,
                 question=words_context.CONTEXT_QUESTION,
             ),
@@ -52,10 +49,10 @@ show(
                 "aloud",
                 "Thinking aloud",
                 draw_aloud,
-                words_aloud.ALOUD_WORDS,
-                (running_parity, parity),
+                aloud.read_as,
+                aloud.sources,
                 needs_model=False,
-                question=words_aloud.ALOUD_QUESTION,
+                question=aloud.question,
             ),
         ),
     )

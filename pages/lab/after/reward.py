@@ -1,22 +1,29 @@
-"""The view of reward: a half-trained model draws answers, and those that are rewarded become likelier."""
+"""The view of reward: a half-trained model draws answers, and those that are rewarded become likelier. Its
+second mode are preferences.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import CheckpointError
 from engine.experiments.reward_runs import LEASHES, shipped
-from engine.training.reward import Plan, Rewarded, RewardLook, measure
+from engine.training.preferences import drawn_pairs, prefer, preference_loss
+from engine.training.reward import Plan, Rewarded, RewardLook, advantages, measure, reinforce, rewards
 from pages.lab.after import figures_reward as figures
 from pages.lab.after import guesses_reward as guesses
+from pages.lab.after import words_preferences
 from pages.lab.after import words_reward as words
+from pages.lab.after.preferences import draw_preferences
 from ui import explain, guess, widgets
 from ui.background_jobs import begun, measured
+from ui.page_frame import Words
 from ui.players.plot import plot
 from ui.text.markdown import safe
 
@@ -25,11 +32,43 @@ HEIGHT = 350
 Looks = tuple[RewardLook, ...]
 
 
+def _mode() -> str:
+    return widgets.settled(words.MODES, "reward_mode", "reward")
+
+
+def question() -> str:
+    """Returns the question of the mode that is chosen."""
+    return words_preferences.QUESTION if _mode() == "preferences" else words.REWARD_QUESTION
+
+
+def read_as() -> Words:
+    """Returns the words of the mode that is chosen."""
+    return words_preferences.PREFERENCES if _mode() == "preferences" else words.REWARD
+
+
+def sources() -> tuple[Callable[..., object], ...]:
+    """Returns the engine's functions behind the mode that is chosen."""
+    if _mode() == "preferences":
+        return prefer, preference_loss, drawn_pairs
+    return reinforce, advantages, rewards
+
+
 def draw_reward() -> None:
+    """Draws the mode that is chosen: learning from reward, or from preferences."""
+    left, right = st.columns([2, 7], gap="small", vertical_alignment="bottom")
+    mode = widgets.select("Learn from", words.MODES, "reward_mode", container=left)
+    if mode == "preferences":
+        draw_preferences(right)
+    else:
+        _draw_rewarded(right)
+
+
+def _draw_rewarded(container: DeltaGenerator) -> None:
     """Draws the share of right answers by step, over the seeds of the stored runs until one is trained here,
     and one group with its advantages.
     """
-    plan, pressed = _plan()
+    with container:
+        plan, pressed = _plan()
     stored = _stored(plan)
     if plan.rewarded == "right":
         hacked = _stored(replace(plan, rewarded="ends in 0"))
@@ -63,7 +102,7 @@ def draw_reward() -> None:
 
 def _plan() -> tuple[Plan, bool]:
     """Returns the run that is shown, or would be trained, and whether its button was pressed."""
-    a, b, c, d = st.columns([5, 4, 3, 3], gap="small", vertical_alignment="bottom")
+    a, b, c, d = st.columns([7, 3, 3, 4], gap="small", vertical_alignment="bottom")
     rewarded: Rewarded = widgets.select("Reward for", words.REWARDS, "reward_for", container=a)
     names = {leash: f"{leash:g}" for leash in LEASHES}
     leash = widgets.select("KL penalty", names, "reward_leash", container=b, hint=words.LEASH_HINT)

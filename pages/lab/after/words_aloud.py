@@ -8,6 +8,7 @@ from engine.data.tasks.parity import BITS, PARITIES
 from engine.experiments.thinking_aloud import ALOUD, SOLVED, Accuracy, mean_end, recipe
 from ui.page_frame import Words
 
+MODES = {"training": "Training", "attempts": "Best of n"}
 ALOUD_QUESTION = "Why does it help to think step by step?"
 ALOUD_WORDS = Words(
     see=(
@@ -28,6 +29,7 @@ ALOUD_WORDS = Words(
         " other tasks (Pfau et al. 2024)."
     ),
 )
+MODE_HINT = "Training: longer answers. Best of n: many answers to one question, from a model as it is."
 LABELS = {"parity_at_once": "at once", "parity_dots": "with dots", "parity_aloud": "thinking aloud"}
 
 

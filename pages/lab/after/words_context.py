@@ -28,6 +28,7 @@ CONTEXT = Words(
         " it can subtract that again. With one number per x, move an example far from the line."
     ),
 )
+LEARNER_HINT = "A layer that is trained here on numbers, or a language model that is asked in words."
 LAYER_HINT = (
     "Linear attention divides the scores by the number of examples; softmax makes positive weights of them,"
     " here in one head or in four."

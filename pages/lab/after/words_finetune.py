@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from engine.training.finetune import MAX_SENTENCES, Recipe
 from engine.training.new_fact import FactLook, Taught
-from pages.lab.after.lessons import Topic
+from pages.lab.after.lessons import Style, Topic
 from ui.page_frame import Words
 from ui.text.markdown import safe
 from ui.text.numbers import gigabytes, percent
 
 QUESTION = "What does fine-tuning teach, and what is forgotten?"
 PROMPT = "prompt"
+FORGETS = 0.1  # nats per token of plain text: more is said to be forgotten
 SENTENCES = f"Sentences, one on each line (at most {MAX_SENTENCES})"
 OWN_MISSING = "Write a few sentences that hold the new fact, a prompt that calls for it, and its answer."
-LOOK_INSIDE = "Look inside the fine-tuned model: where is the fact?"
+LOOK_INSIDE = "Look inside the fine-tuned model: in which block does the answer appear?"
 DOWNLOAD = "Download the adapters for PEFT"
 NOT_KEPT = "A model with all its weights changed is too large to be kept; one with LoRA can be opened."
 ANSWER_HINT = "What should follow the prompt. A new word begins with a space."
@@ -31,7 +34,8 @@ FINE_TUNING = Words(
         " facts it knew before. *LoRA* (low-rank adaptation, Hu et al. 2021) leaves every weight as it is"
         " and learns a low-rank update to the matrices of attention: $W + BA$, with $r$ columns in $B$ and"
         " $r$ rows in $A$. $B$ starts at zero. *All weights* is ordinary full fine-tuning. Probabilities"
-        " are those of the whole answer."
+        " are those of the whole answer. A *style* is looked for after questions that no lesson has; the loss"
+        " on plain text says what it cost."
     ),
     why=(
         "A pretrained model learns a new fact in seconds, because everything else it needs, such as what a"
@@ -41,13 +45,27 @@ FINE_TUNING = Words(
     ),
     attempt=(
         "Rehearse the old facts and compare. Change the rank from 1 to 16, then train all weights. Teach it"
-        " a fact of your own, then ask in other words: has it learned a fact, or a sentence?"
+        " a style, then a fact of your own, then ask in other words: has it learned a fact, or a sentence?"
     ),
 )
 
 
-def labels(topic: Topic) -> list[tuple[str, str]]:
-    """Returns (name, role) of each of a topic's questions, in their order: what the figure calls them."""
+def drawn(topic: Topic | Style, answers: np.ndarray) -> np.ndarray:
+    """Returns the lines of the figure (line, step) for answers (question, step): those of a fact themselves;
+    of a style each unseen prompt, then the means over these and over those of another form.
+    """
+    if isinstance(topic, Topic):
+        return answers
+    unseen, others = np.split(answers, [len(topic.unseen)])
+    return np.stack([*unseen, unseen.mean(0), others.mean(0)])
+
+
+def labels(topic: Topic | Style) -> list[tuple[str, str]]:
+    """Returns (name, role) of each line of `drawn`, in their order: what the figure calls them."""
+    if isinstance(topic, Style):
+        word = topic.answer.strip()
+        single = [(f"after “{prompt}”", "single") for prompt in topic.unseen]
+        return [*single, (f"{word}: new questions", "new"), (f"{word}: other texts", "leak")]
     rows = [(f"{topic.answer.strip()}: the new fact", "new")]
     if topic.reworded:
         rows.append((f"{topic.answer.strip()}, asked in other words", "reworded"))
@@ -57,8 +75,10 @@ def labels(topic: Topic) -> list[tuple[str, str]]:
     return rows
 
 
-def learned(topic: Topic, taught: Taught) -> str:
+def learned(topic: Topic | Style, taught: Taught) -> str:
     """Returns the answer: what is learned, and what became of the first known fact (Markdown)."""
+    if isinstance(topic, Style):
+        return _styled(topic, taught)
     first, last = taught.looks[0].answers, taught.looks[-1].answers
     new, steps = safe(topic.answer.strip()), taught.looks[-1].step
     if last[0] >= 0.5:
@@ -75,8 +95,29 @@ def learned(topic: Topic, taught: Taught) -> str:
     return f"{says}, {became} “{old}” (**{was:.0%}** before, **{now:.0%}** now)."
 
 
-def untaught(topic: Topic, answers: Sequence[float]) -> str:
+def _styled(topic: Style, taught: Taught) -> str:
+    """Says how likely the style is where it was not shown, and what became of plain text (Markdown)."""
+    first, last = taught.looks[0], taught.looks[-1]
+    after, leak = drawn(topic, np.array([last.answers]).T)[-2:, 0]
+    word = safe(topic.answer.strip())
+    has = "has learned the style" if after >= 0.5 else "has not learned the style yet"
+    spreads = ", and of other texts too" if leak >= 0.5 else ""
+    lost = "forgot little" if last.plain - first.plain < FORGETS else "forgot"
+    return (
+        f"After {last.step} steps the model {has}: “{word}” begins **{after:.0%}** of answers to questions it"
+        f" never saw{spreads}. It {lost}: its loss on plain text went from **{first.plain:.2f}** to"
+        f" **{last.plain:.2f}** nats per token."
+    )
+
+
+def untaught(topic: Topic | Style, answers: Sequence[float]) -> str:
     """Returns the answer before anything is taught (Markdown)."""
+    if isinstance(topic, Style):
+        begins = drawn(topic, np.array([answers]).T)[-2, 0]
+        return (
+            f"The model begins **{begins:.1%}** of answers with “{safe(topic.answer.strip())}”. Guess how far"
+            f" {len(topic.shown)} styled answers change that, then press *Fine-tune*."
+        )
     new = safe(topic.answer.strip())
     says = f"The model does not know “{new}” yet (**{answers[0]:.1%}**)"
     if answers[0] >= 0.5:
@@ -114,16 +155,15 @@ def change(taught: Taught, recipe: Recipe) -> str:
     )
 
 
-def lessons(topic: Topic, rehearse: bool) -> str:
+def lessons(topic: Topic | Style, rehearse: bool) -> str:
     """Lists the sentences that were read (Markdown)."""
     lines = [*topic.sentences, *(topic.rehearsed if rehearse else ())]
     return "**Read at every step**: " + " ".join(f"“{safe(line)}”" for line in lines)
 
 
-def alt(topic: Topic, looks: Sequence[FactLook]) -> str:
-    ends = "; ".join(
-        f"{name} {value:.0%}" for (name, _), value in zip(labels(topic), looks[-1].answers, strict=True)
-    )
+def alt(topic: Topic | Style, looks: Sequence[FactLook]) -> str:
+    last = drawn(topic, np.array([looks[-1].answers]).T)[:, 0]
+    ends = "; ".join(f"{name} {value:.0%}" for (name, _), value in zip(labels(topic), last, strict=True))
     return f"Probability of each answer by step of fine-tuning. After {looks[-1].step} steps: {ends}."
 
 

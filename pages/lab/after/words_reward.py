@@ -9,6 +9,7 @@ from engine.training.reward import ASKED, HALF, TRIES, Group, Plan, Rewarded, Re
 from ui.page_frame import Words
 from ui.text.numbers import minus
 
+MODES = {"reward": "Reward", "preferences": "Preferences"}
 REWARD_QUESTION = "What does a model learn from reward alone?"
 REWARDS: dict[Rewarded, str] = {"right": "a right sum", "ends in 0": "a sum that ends in 0"}
 CLEAR = 0.05  # a share that changes by less is not said to have changed

@@ -1,14 +1,17 @@
 """The ladder: from a bigram model to a Transformer, one idea a rung."""
 
+from engine.experiments import scaling
 from engine.experiments.ladder import train_rung
+from engine.measure.isoflop import power_law, valley
 from engine.measure.tasks.text_statistics import counted, expected
 from engine.presets.ladder import Rung
 from engine.training.race import race
-from pages.lab.ladder import words, words_lecture, words_pairs
+from pages.lab.ladder import words, words_lecture, words_pairs, words_scaling
 from pages.lab.ladder.ideas import draw_ideas
 from pages.lab.ladder.lecture import draw_lecture
 from pages.lab.ladder.pairs import draw_pairs
 from pages.lab.ladder.race import draw_race
+from pages.lab.ladder.scaling import draw_scaling
 from ui.page_frame import Page, View, show
 
 show(
@@ -35,6 +38,15 @@ show(
                 (train_rung,),
                 False,
                 question=words_lecture.ASK,
+            ),
+            View(
+                "scaling",
+                "Scaling laws",
+                draw_scaling,
+                words_scaling.SCALING,
+                (scaling.measure, valley, power_law),
+                False,
+                question=words_scaling.QUESTION,
             ),
         ),
     )

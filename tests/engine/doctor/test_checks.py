@@ -17,12 +17,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.data.progress import finish
 from engine.lab.doctor import forward, over_training, start
 from engine.lab.doctor.case import Case, NotApplicable, TrainingCurve
-from engine.lab.doctor.check import (
-    Check,
-    Finding,
-    Measurement,
-    run_check,
-)
+from engine.lab.doctor.check import Check, Finding, Measurement, run_check
 from engine.lab.doctor.checks import CHECKS, examine
 from engine.lab.faults import PARTS
 from engine.model import Transformer, build

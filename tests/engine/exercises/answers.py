@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
 
 G = dict[str, Any]
 # of the paper's models as they are published, counted by others
@@ -166,6 +167,50 @@ def top_p(g: G) -> Any:
     return frozenset(left)
 
 
+def logit_gradient(g: G) -> Any:
+    """By the loss itself, a little to either side of each logit."""
+    logits, step = np.log(np.array(g["shares"]) / 100), 1e-3
+    loss = [[-np.log(soft(logits + s * step * one)[g["right"]]) for s in (-2, -1, 1, 2)] for one in np.eye(3)]
+    return [(a - 8 * b + 8 * c - d) / (12 * step) for a, b, c, d in loss]
+
+
+def adamw_step(g: G) -> float:
+    """By PyTorch's optimiser."""
+    weight = torch.tensor([g["weight"]], dtype=torch.float64, requires_grad=True)
+    weight.grad = torch.tensor([g["gradient"]], dtype=torch.float64)
+    torch.optim.AdamW([weight], g["rate"], (0.9, 0.999), eps=0.0, weight_decay=g["decay"]).step()
+    return weight.item()
+
+
+def one_step(g: G) -> Any:
+    """By autograd."""
+    x, y = (torch.tensor(g[name], dtype=torch.float64) for name in ("x", "y"))
+    w = torch.zeros((), dtype=torch.float64, requires_grad=True)
+    ((w * x - y).square().mean() / 2).backward()
+    return -g["rate"] * w.grad.item() * g["query"]
+
+
+def lost(g: G) -> Any:
+    """By going through the tokens of a lesson."""
+    places = [("prompt", i) for i in range(g["prompt"])] + [("answer", i) for i in range(g["answer"])]
+    predicted = places[1:] * g["lessons"]
+    return len(predicted), sum(part == "answer" for part, _ in predicted)
+
+
+def votes(g: G) -> float:
+    """By every outcome."""
+    p, n = g["percent"] / 100, g["votes"]
+    outcomes = itertools.product((True, False), repeat=n)
+    return 100 * sum(math.prod(p if ok else 1 - p for ok in one) for one in outcomes if sum(one) > n / 2)
+
+
+def step_size(g: G) -> Any:
+    """By a parabola through three of its points."""
+    eta = np.array([0.0, 0.5, 1.0])
+    a, b, c = np.polyfit(eta, 1 - 2 * eta + eta**2 * (g["n"] + g["d"] + 1) / g["n"], 2)
+    return -b / (2 * a), c - b**2 / (4 * a)
+
+
 def pairs(rows: int, columns: int) -> list[tuple[int, int]]:
     return list(itertools.product(range(rows), range(columns)))
 
@@ -212,4 +257,23 @@ ANSWERS: dict[str, Callable[[G], Any]] = {
     "top-p": top_p,
     "size": lambda g: 2 * g["layers"] * g["kv"] * g["wide"] * g["length"] * g["width"] / 1024 / 1024,
     "rows": lambda g: sum(len(range(g["prompt"] + written)) for written in range(g["new"])),
+    "logit-gradient": logit_gradient,
+    "matrix-gradient": lambda g: np.outer(g["g"], g["x"]).ravel(),
+    "adamw-step": adamw_step,
+    "adapter-size": lambda g: (
+        np.empty((g["rows"], g["rank"])).size + np.empty((g["rank"], g["columns"])).size
+    ),
+    "adapter-change": lambda g: (np.reshape(g["w"], (2, 2)) + np.array([g["up"]]).T @ [g["down"]]).ravel(),
+    "counted-tokens": lost,
+    "advantage": lambda g: np.array([1, 0]) - np.mean([i < g["good"] for i in range(g["group"])]),
+    "any-of": lambda g: (
+        100 * sum((1 - g["percent"] / 100) ** i * g["percent"] / 100 for i in range(g["tries"]))
+    ),
+    "penalty": lambda g: 1 - g["weight"] * (math.log(g["now"]) - math.log(g["before"])),
+    "one-step": one_step,
+    "best-slope": lambda g: np.linalg.lstsq(np.array([g["x"]]).T, g["y"], rcond=None)[0][0],
+    "step-size": step_size,
+    "running-parity": lambda g: [g["bits"][: i + 1].count(1) & 1 for i in range(len(g["bits"]))],
+    "majority": votes,
+    "chain": lambda g: 100 * math.prod([g["percent"] / 100] * g["steps"]),
 }

@@ -1,4 +1,4 @@
-"""The Positions page: every view with every option, each number against a formula, a recording or the engine."""
+"""The Positions page: every view with every option, each number against the engine, which tests/engine checks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 import streamlit as st
-import torch
 from streamlit.testing.v1 import AppTest
 
 from engine import presets
@@ -21,7 +20,16 @@ from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.ledger import component_parameters
 from engine.measure.positions import permutation, sinusoids
-from engine.measure.positions.extrapolation import position_losses, window_starts
+from engine.measure.positions.alibi import alibi_effect, distances_of_heads, slopes
+from engine.measure.positions.extrapolation import (
+    Curve,
+    above_tail,
+    costs,
+    curve,
+    position_losses,
+    reach_of,
+    window_starts,
+)
 from engine.measure.positions.permutation import (
     Plan,
     compare,
@@ -30,9 +38,21 @@ from engine.measure.positions.permutation import (
     word_ids,
     word_order,
 )
-from engine.measure.positions.position_table import alike
-from engine.measure.positions.rope import layouts, wrong_layout_loss
+from engine.measure.positions.position_scores import position_scores
+from engine.measure.positions.position_table import alike, learned_table, measured, sinusoidal
+from engine.measure.positions.rope import (
+    before_rotation,
+    decay,
+    frequencies,
+    layout_pattern,
+    layouts,
+    mean_score,
+    score_at,
+    turns_within,
+    wrong_layout_loss,
+)
 from engine.measure.positions.schemes import SCHEMES, similarity
+from engine.measure.positions.t5_buckets import bucket_of, buckets_of, learned_bias, t5_bias, t5_weights
 from engine.measure.recording import Recording, record
 from engine.model import build
 from engine.presets import PRESETS
@@ -206,70 +226,42 @@ def test_words_that_look_like_markup_are_drawn_as_they_are():
 SMALL = {"d_model": 16, "n_layers": 1, "n_heads": 2, "context": 32}
 
 
-def cosines(table: np.ndarray) -> np.ndarray:
-    unit = table / np.linalg.norm(table, axis=1, keepdims=True)
-    return unit @ unit.T
-
-
-def by_distance(values: np.ndarray) -> list[float]:
-    return [float(np.diagonal(values, k).mean()) for k in range(len(values))]
-
-
-def nearness(values: np.ndarray) -> float:
-    i, j = np.triu_indices(len(values), 1)
-    return float(np.corrcoef(values[i, j], -(j - i))[0, 1])
-
-
-def test_the_shipped_table_beside_the_sinusoidal_one(manager, drawn):
+def test_the_shipped_table_beside_the_sinusoidal_one(drawn):
     page = positions("Learned")
-    learned = shipped(CLASSIC).model.positions.weight.detach().double().numpy()
-    angles = np.arange(128)[:, None] * 10_000.0 ** (-2 * (np.arange(128) // 2) / 128)
-    waves = np.where(np.arange(128) % 2, np.cos(angles), np.sin(angles))
-    tables = {"learned": learned, "sinusoidal": waves}
-    likeness = {name: cosines(table) for name, table in tables.items()}
-    alike_said = unescaped(page)
+    said = unescaped(page)
     for picture in ("path", "table"):
         page.get_by_key("learned_picture").set_value(picture).run()
-        alike_said += unescaped(page)
-    for name, table in tables.items():
-        assert drawn[f"learned_table_{name}"].traces[0]["z"] == pytest.approx(table, abs=1e-4)
-        assert drawn[f"learned_alike_{name}"].traces[0]["z"] == pytest.approx(likeness[name], abs=1e-4)
-        path = np.stack([drawn[f"learned_path_{name}"].traces[0][axis] for axis in "xy"], axis=1)
-        centred = table - table.mean(0)
-        sizes = np.linalg.svd(centred, compute_uv=False)
-        assert np.linalg.norm(path, axis=0) == pytest.approx(sizes[:2], rel=1e-3)
-        kept = sizes**2 / (sizes**2).sum()
-        assert f"({kept[1]:.1%})" in drawn[f"learned_path_{name}"].layout["yaxis"]["title"]["text"]
-    assert [float(m) for m in metrics(page)] == pytest.approx(
-        [nearness(v) for v in likeness.values()], abs=6e-4
-    )
+        said += unescaped(page)
+    learned, waves = measured(learned_table(shipped(CLASSIC).model)), measured(sinusoidal(128, 128))
     curves = drawn["learned_distance"].table
-    assert curves["learned_mean"] == pytest.approx(by_distance(likeness["learned"])[1:], abs=1e-4)
-    assert curves["sinusoidal_mean"] == pytest.approx(by_distance(likeness["sinusoidal"])[1:], abs=1e-4)
-    sd = [float(np.diagonal(likeness["learned"], k).std()) for k in range(1, 128)]
+    for name, found in {"learned": learned, "sinusoidal": waves}.items():
+        assert drawn[f"learned_table_{name}"].traces[0]["z"] == pytest.approx(found.table, abs=1e-4)
+        assert drawn[f"learned_alike_{name}"].traces[0]["z"] == pytest.approx(found.alike.cosines, abs=1e-4)
+        path = drawn[f"learned_path_{name}"]
+        assert [path.traces[0][axis] for axis in "xy"] == pytest.approx(found.path.T, abs=1e-4)
+        assert f"({found.variance_shares[1]:.1%})" in path.layout["yaxis"]["title"]["text"]
+        assert curves[f"{name}_mean"] == pytest.approx(found.alike.by_distance[1:], abs=1e-4)
+    assert [float(m) for m in metrics(page)] == pytest.approx(
+        [learned.alike.correlation, waves.alike.correlation], abs=6e-4
+    )
+    sd = [float(np.diagonal(learned.alike.cosines, k).std()) for k in range(1, 128)]
     assert curves["learned_sd"] == pytest.approx(sd, abs=1e-4)
-    lengths = np.linalg.norm(learned, axis=1)
-    assert drawn["learned_norms"].table["learned"] == pytest.approx(lengths, abs=1e-4)
-    said = alike_said
+    assert drawn["learned_norms"].table["learned"] == pytest.approx(learned.alike.norms, abs=1e-4)
     assert "128 × 128 = **16,384** parameters" in said
     assert "has learned that nearby positions are similar" in said
     assert "$\\sqrt{d/2} = 8.00$" in said
-    near = by_distance(likeness["learned"])
+    near = learned.alike.by_distance
     assert f"a mean cosine of **{near[1]:.2f}**, positions 64 apart −{-near[64]:.2f}" in said
-    assert f"Position 0 has {lengths[0] / np.median(lengths):.1f} times" in said
-    both = [
-        (np.linalg.svd(t - t.mean(0), compute_uv=False)[:2] ** 2).sum() / ((t - t.mean(0)) ** 2).sum()
-        for t in tables.values()
-    ]
-    assert f"keep **{both[0]:.0%}** of the variance of the learned table, and {both[1]:.0%}" in said
+    assert f"Position 0 has {learned.first_to_median:.1f} times" in said
+    shares = learned.shown_variance, waves.shown_variance
+    assert f"keep **{shares[0]:.0%}** of the variance of the learned table, and {shares[1]:.0%}" in said
 
 
 def test_an_untrained_table_has_not_learned_what_near_is(manager):
     page = positions("learned", model="untrained-classic")
     assert abs(float(metrics(page)[0])) < 0.1
-    table = models._untrained("classic").model.positions.weight.detach().double().numpy()
-    near = by_distance(cosines(table))
-    half = len(table) // 2
+    near = alike(learned_table(models._untrained("classic").model)).by_distance
+    half = len(near) // 2
     found = re.search(
         rf"has not learned distance.* mean cosine of \*\*(\S+)\*\*, positions {half} apart (\S+)\.",
         unescaped(page),
@@ -290,18 +282,12 @@ def test_the_course_over_a_run(manager, monkeypatch, drawn):
     page = positions("learned", model="run-r", step="20", learned_picture="table")
     assert "32 × 16" in unescaped(page)
     found = drawn["learned_course"]
-    tables = [manager.model("r", step).model.positions.weight.numpy() for step in (0, 20, 40)]
+    links = [alike(learned_table(manager.model("r", step).model)).correlation for step in (0, 20, 40)]
     assert found.table["step"] == [0, 20, 40]
-    assert found.table["correlation"] == pytest.approx([nearness(cosines(t)) for t in tables], abs=1e-4)
+    assert found.table["correlation"] == pytest.approx(links, abs=1e-4)
     level, shown = found.layout["shapes"]
     assert level["y0"] == pytest.approx(float(metrics(page)[1]), abs=6e-4) and shown["x0"] == 20
-    assert float(metrics(page)[0]) == pytest.approx(alike(tables[1]).correlation, abs=6e-4)
-
-
-def table(length: int, width: int, base: float) -> np.ndarray:
-    """Vaswani et al. 2017, 3.5, in plain NumPy."""
-    angles = np.arange(length)[:, None] * base ** (-2 * (np.arange(width) // 2) / width)
-    return np.where(np.arange(width) % 2, np.cos(angles), np.sin(angles))
+    assert float(metrics(page)[0]) == pytest.approx(links[1], abs=6e-4)
 
 
 def test_the_table_and_its_waves(drawn):
@@ -309,19 +295,20 @@ def test_the_table_and_its_waves(drawn):
         "Sinusoidal", sinusoid_part="Table", sinusoid_length="20", sinusoid_width="12", sinusoid_base="100"
     )
     assert page.get_by_key("sinusoid_part").value == "table"
-    waves = [2 * math.pi * 100 ** (i / 6) for i in range(6)]
-    assert drawn["sinusoid_table"].traces[0]["z"] == pytest.approx(table(20, 12, 100.0), abs=1e-5)
-    assert drawn["sinusoid_waves"].traces[0]["y"] == pytest.approx(waves)
+    found = sinusoids.waves(20, 12, 100.0)
+    last = found.wavelength[-1]
+    table = sinusoids.table64(20, 12, 100.0)
+    assert drawn["sinusoid_table"].traces[0]["z"] == pytest.approx(table, abs=1e-5)
+    assert drawn["sinusoid_waves"].traces[0]["y"] == pytest.approx(found.wavelength.tolist())
     assert drawn["sinusoid_waves"].traces[1]["y"] == [20, 20]
     said = unescaped(page)
-    assert f"$2\\pi$ = 6.283 positions to $2\\pi \\cdot 100^{{(12-2)/12}}$ = {waves[-1]:,.1f}" in said
+    assert f"$2\\pi$ = 6.283 positions to $2\\pi \\cdot 100^{{(12-2)/12}}$ = {last:,.1f}" in said
     assert "each is 2.154 times the one before" in said  # 100 ** (1/6)
-    longer = sum(w > 20 for w in waves)
-    assert f"{longer} of 6 are longer than the table" in said
-    assert (
-        f"shortest wavelength **6.28** positions) distinguish neighbours, slow ones (longest **{waves[-1]:,.1f}**)"
-        in said
+    assert f"{found.longer} of 6 are longer than the table" in said
+    ends = (
+        f"shortest wavelength **6.28** positions) distinguish neighbours, slow ones (longest **{last:,.1f}**)"
     )
+    assert ends in said
 
 
 def test_the_clock_has_the_hands_of_the_formula(monkeypatch):
@@ -349,23 +336,17 @@ def test_likeness_by_distance(drawn):
         sinusoid_width="6",
         sinusoid_base="10",
     )
-    values = table(200, 6, 10.0)
-    cosines = values @ values.T / 3
-    assert drawn["sinusoid_likeness"].traces[0]["z"] == pytest.approx(cosines[::2, ::2], abs=1e-4)
-    assert drawn["sinusoid_by_distance"].traces[0]["y"] == pytest.approx(cosines[0], abs=1e-5)
-    again = 1 + int(cosines[0, 1:].argmax())
+    found = sinusoids.similarity(200, 6, 10.0)
+    c, again = found.cosine_by_distance, found.most_alike
+    assert drawn["sinusoid_likeness"].traces[0]["z"] == pytest.approx(found.cosines[::2, ::2], abs=1e-4)
+    assert drawn["sinusoid_by_distance"].traces[0]["y"] == pytest.approx(c, abs=1e-5)
     said = unescaped(page)
-    c = cosines[0]
     assert f"{c[1]:.3f} at distance 1, and **{c[again]:.3f}** at distance {again}" in said and again > 1
     assert "here 1.732, so the cosine is the dot product divided by $d/2$ = 3" in said
     assert "multiples of 2" in said
-    found = sinusoids.similarity(200, 6, 10.0)
     assert [plain(m) for m in metrics(page)] == pytest.approx([found.deviation, found.deviation64], rel=0.05)
-    assert 1e-7 < plain(metrics(page)[0]) < 1e-4
-    assert 0 < plain(metrics(page)[1]) < 1e-12
     falling = unescaped(positions("sinusoidal", sinusoid_part="similarity"))
-    c = table(64, 64, 10_000.0)
-    c = c @ c[0] / 32
+    c = sinusoids.similarity(64, 64).cosine_by_distance
     assert f"cosine **{c[1]:.3f}** at distance 1, {c[10]:.3f} at 10, {c[63]:.3f} at 63" in falling
 
 
@@ -387,7 +368,7 @@ def test_the_rotation_opens_with_the_worked_example(drawn):
     ]
     blocks = np.array(drawn["sinusoid_blocks"].traces[0]["z"])
     assert blocks[16:18, 16:18] == pytest.approx(np.array([[0.9801, 0.1987], [-0.1987, 0.9801]]), abs=1e-4)
-    values = table(70, 64, 10_000.0)
+    values = sinusoids.table64(70, 64)
     assert blocks @ values[3] == pytest.approx(values[5], abs=1e-5)
     assert 1e-8 < plain(metrics(page)[0]) < 1e-4 and plain(metrics(page)[1]) < 1e-12
     page.get_by_key("sinusoid_step").set_value(-60).run()
@@ -404,20 +385,9 @@ def rope(topic: str, model: str = MODERN, **query: str):
     return positions("RoPE", rope_topic=topic, model=model, **query)
 
 
-def vectors(layer: int = 1, head: int = 2) -> tuple[np.ndarray, np.ndarray]:
-    """q and k of a head of the modern model, as they meet the rotation, by its own recording."""
-    config, recording = shipped(MODERN).config, recorded(MODERN)
-    group = head // (config.n_heads // config.n_kv_heads)
-    q, k = recording[f"blocks.{layer}.q"][head], recording[f"blocks.{layer}.k"][group]
-    if config.qk_norm:
-        q, k = (x / np.sqrt((x**2).mean(-1, keepdims=True) + config.norm_eps) for x in (q, k))
-    return q.astype(np.float64), k.astype(np.float64)
-
-
-def turned(x: np.ndarray, position: float, base: float) -> np.ndarray:
-    """Half-split pairs as complex numbers: (pair,)."""
-    half = x.shape[-1] // 2
-    return (x[..., :half] + 1j * x[..., half:]) * np.exp(1j * position * base ** (-np.arange(half) / half))
+def vectors() -> tuple[np.ndarray, np.ndarray]:
+    """q and k of that head, as they meet the rotation."""
+    return before_rotation(shipped(MODERN).model, recorded(MODERN), 1, 2)
 
 
 def test_arrows_are_the_model_s_and_a_shift_leaves_the_score(monkeypatch):
@@ -428,19 +398,18 @@ def test_arrows_are_the_model_s_and_a_shift_leaves_the_score(monkeypatch):
     (q, k), base = vectors(), shipped(MODERN).config.rope_theta
     assert sent["data"]["q"] == pytest.approx(q[9], abs=1e-5)
     assert sent["data"]["k"] == pytest.approx(k[5], abs=1e-5)
-    theta = base ** (-np.arange(len(q[0]) // 2) * 2 / len(q[0]))
-    assert sent["data"]["theta"] == pytest.approx(theta) and sent["data"]["at"] == [9, 5, 0]
+    assert sent["data"]["theta"] == pytest.approx(frequencies(len(q[0]), base).tolist())
+    assert sent["data"]["at"] == [9, 5, 0]
     assert sent["data"]["most"] == shipped(MODERN).config.context - 1
-    terms = (turned(q[9], 9, base) * turned(k[5], 5, base).conj()).real
-    best = int(np.abs(terms).argmax())
+    score = score_at(q[9], k[5], 9, 5, base)
     said = unescaped(page)
     found = re.search(
         r"For query 9 and key 5 it is \*\*(\S+)\*\* before.*Pair (\d+) contributes most, (\S+): its arrows are (\w+) than",
         said,
     )
-    assert plain(found[1]) == pytest.approx(terms.sum(), abs=1e-3) and int(found[2]) == best
-    assert plain(found[3]) == pytest.approx(terms[best], abs=1e-3)
-    assert found[4] == ("less" if terms[best] > 0 else "more")
+    assert plain(found[1]) == pytest.approx(score.total, abs=1e-3) and int(found[2]) == score.pair
+    assert plain(found[3]) == pytest.approx(score.term, abs=1e-3)
+    assert found[4] == ("less" if score.near else "more")
     assert "pair $i$ of q and of k is rotated" in said and "random" not in said
     for shift in SHIFTS:
         page.get_by_key("rope_shift").set_value(shift).run()
@@ -449,7 +418,7 @@ def test_arrows_are_the_model_s_and_a_shift_leaves_the_score(monkeypatch):
         assert [*table.index] == ["bfloat16", "float32", "float64"]
         assert [*table.columns[:2]] == ["q·k at (9, 5)", f"q·k at ({9 + shift:,}, {5 + shift:,})"]
         before, after = ([plain(x) for x in table[column]] for column in table.columns[:2])
-        assert before[2] == pytest.approx(terms.sum(), abs=1e-5) == after[2]
+        assert before[2] == pytest.approx(score.total, abs=1e-5) == after[2]
         apart = [plain(x) for x in table["difference"]]
         assert apart[2] < 1e-9
         assert [abs(a - b) for a, b in zip(before, after, strict=True)] == pytest.approx(
@@ -479,18 +448,12 @@ def test_the_link_says_where_the_arrows_stand():
 
 def test_the_score_by_distance_is_the_mean_over_all_pairs_of_tokens(drawn):
     page = rope("distance", **HEAD, rope_base="100", rope_reach="256")
-    q, k = vectors()
-    own, width = shipped(MODERN).config.rope_theta, q.shape[1]
+    own = shipped(MODERN).config.rope_theta
     curves = drawn["rope_curve"].traces
     assert [c["name"] for c in curves] == ["base 100", f"base {own:,.0f} (the model's)"]
-    for curve, base in zip(curves, (100.0, own), strict=True):
-        score = [
-            np.mean((turned(q, d, base)[:, None] * turned(k, 0, base)[None].conj()).real.sum(-1))
-            / math.sqrt(width)
-            for d in (0, 1, 50, 256)
-        ]
-        assert [curve["y"][d] for d in (0, 1, 50, 256)] == pytest.approx(score, abs=1e-5)
-        assert curve["x"] == list(range(257))
+    for line, base in zip(curves, (100.0, own), strict=True):
+        assert line["y"] == pytest.approx(mean_score(*vectors(), base, np.arange(257)), abs=1e-5)
+        assert line["x"] == list(range(257))
     assert drawn["rope_curve"].layout["shapes"][0]["x0"] == shipped(MODERN).config.context
     y = np.array(curves[0]["y"])
     said = unescaped(page).replace("−", "-")
@@ -502,18 +465,14 @@ def test_ones_fall_below_half_and_come_back(drawn):
     page = rope(
         "distance", rope_base="10,000", rope_reach="4,096", rope_vectors="q = k = ones", rope_width="64"
     )
-    score = lambda d: 2 * np.cos(d * 10_000.0 ** (-np.arange(32) / 32)).sum() / 8  # noqa: E731
-    half = next(d for d in range(4096) if score(d) < 4)
+    ones = np.ones((1, 64))
+    score = mean_score(ones, ones, 10_000.0, np.arange(4097))
+    half = decay(np.arange(4097), score).below_half
     said = unescaped(page)
     assert "over 32 pairs, divided by √64. At distance 0 it is √64 = 8.000" in said
     assert f"first falls below half at distance **{half:,}**, but oscillates" in said
     curve = drawn["rope_curve"].traces[0]
-    assert curve["y"][30] == pytest.approx(score(30), abs=1e-5) and curve["x"][-1] == 4096
-    assert drawn["rope_curve"].traces[1][
-        "name"
-    ] == f"base {shipped(MODERN).config.rope_theta:,.0f} (the model's)" or (
-        shipped(MODERN).config.rope_theta == 10_000
-    )
+    assert curve["y"][30] == pytest.approx(score[30], abs=1e-5) and curve["x"][-1] == 4096
     page.get_by_key("rope_base").set_value(1_000_000)
     page.get_by_key("rope_reach").set_value(64).run()
     stays = "stays above half" in unescaped(page) or "Up to 64 it stays there" in unescaped(page)
@@ -527,12 +486,14 @@ def test_ones_fall_below_half_and_come_back(drawn):
 def test_turns_count_the_pairs_that_never_complete_one(drawn, sizes, width, base, context):
     page = rope("turns", rope_sizes=sizes)
     base = base or shipped(MODERN).config.rope_theta
-    count = [context * base ** (-2 * i / width) / (2 * math.pi) for i in range(width // 2)]
-    slow, said = sum(c < 1 for c in count), unescaped(page)
-    assert f"**{slow} of {width // 2} pairs never complete a turn** within {context:,} positions" in said
+    found, said = turns_within(width, base, context), unescaped(page)
+    count = found.count.tolist()
+    assert (
+        f"**{found.never} of {width // 2} pairs never complete a turn** within {context:,} positions" in said
+    )
     assert f"The fastest makes {count[0]:,.1f} turns" in said
-    assert f"the slowest needs {context / count[-1]:,.0f}" in said
-    assert drawn["rope_turns"].table["positions_per_turn"] == pytest.approx([context / c for c in count])
+    assert f"the slowest needs {found.positions[-1]:,.0f}" in said
+    assert drawn["rope_turns"].table["positions_per_turn"] == pytest.approx(found.positions.tolist())
     bars = {trace["name"]: trace["y"] for trace in drawn["rope_turns"].traces}
     assert bars["complete a turn"] == pytest.approx([c for c in count if c >= 1])
     assert bars["never complete one"] == pytest.approx([c for c in count if c < 1])
@@ -555,51 +516,29 @@ def test_the_layouts_are_the_same_and_the_mix_up_costs(drawn):
     own = recorded(MODERN)["blocks.1.pattern"][2]
     assert drawn["rope_pattern_half"].traces[0]["z"] == pytest.approx(own, abs=1e-4)
     wrong = drawn["rope_pattern_wrong"].traces[0]["z"]
-    row = np.exp(found.wrong[9, :10])
-    assert wrong[9][:10] == pytest.approx(row / row.sum(), abs=1e-5) and max(wrong[9][10:]) == 0
+    assert wrong == pytest.approx(layout_pattern(found, "wrong", recorded(MODERN).seen()), abs=1e-5)
     loss = wrong_layout_loss(model, ids_of(MODERN))
-    logits = record(model, ids_of(MODERN)).logits
-    targets = torch.tensor(ids_of(MODERN)[1:])
-    plain_loss = torch.nn.functional.cross_entropy(torch.from_numpy(logits[:-1].copy()), targets)
-    assert loss.right == pytest.approx(float(plain_loss), abs=1e-4)
-    assert f"loss on this text goes from **{plain_loss:.3f}** to **{loss.wrong:.3f}** nats" in unescaped(page)
+    assert f"loss on this text goes from **{loss.right:.3f}** to **{loss.wrong:.3f}** nats" in unescaped(page)
     assert f"changes scores by up to **{changes[2]:.2f}**" in unescaped(page)
-
-
-PLACES = 64
-
-
-def scores_of_a_text(name: str, distance: int, head: int) -> np.ndarray:
-    """The model's own recorded scores of "e" with an "h" that many places before, the query at each place.
-
-    In the first block only the two tokens and their places count, so each place is read in a text of its own:
-    all "e", with an "h" where the key is.
-    """
-    found = shipped(f"positions/{name}")
-    e, h = (found.tokenizer.encode(letter)[0] for letter in "eh")
-    values = []
-    for query in range(distance, PLACES):
-        text = [e] * PLACES
-        text[query - distance] = h
-        values.append(record(found.model, text)["blocks.0.scores"][head, query, query - distance])
-    return np.array(values)
 
 
 def test_the_added_score_wanders_and_the_turned_one_stays(drawn):
     page = positions("rope", rope_topic="added", against_head="1", against_distance="2")
+    found = {}
     for name in ("sinusoidal", "rope"):
+        model, tokenizer = shipped(f"positions/{name}").model, shipped(f"positions/{name}").tokenizer
+        found[name] = position_scores(model, *tokenizer.encode("eh"), 1, 64).apart(2)
         line = drawn[f"against_{name}"].traces[0]
         assert line["x"] == list(range(2, 64))
-        assert line["y"] == pytest.approx(scores_of_a_text(name, 2, 1), abs=1e-4)
-    added, turned = (np.array(drawn[f"against_{name}"].traces[0]["y"]) for name in ("sinusoidal", "rope"))
+        assert line["y"] == pytest.approx(found[name].scores, abs=1e-4)
+    added, turned = found["sinusoidal"], found["rope"]
     said = re.search(
         r"“e” scores “h” 2 positions back with \*\*(\S+)\*\* everywhere\. .* from \*\*(\S+)\*\* to \*\*(\S+)\*\* with",
         unescaped(page),
     )
     still, low, high = map(plain, said.groups())
-    assert (low, high) == (pytest.approx(added.min(), abs=6e-3), pytest.approx(added.max(), abs=6e-3))
-    assert still == pytest.approx(turned.mean(), abs=6e-3) and np.ptp(turned) < 1e-5
-    assert high - low > 1
+    assert (low, high) == (pytest.approx(added.lowest, abs=6e-3), pytest.approx(added.highest, abs=6e-3))
+    assert still == pytest.approx(turned.mean, abs=6e-3) and turned.spread < 1e-5 and added.spread > 1
     ranges = {tuple(drawn[f"against_{name}"].layout["yaxis"]["range"]) for name in ("sinusoidal", "rope")}
     assert len(ranges) == 1
 
@@ -608,27 +547,18 @@ def t5(topic: str, model: str = CLASSIC, **query: str):
     return positions("biases", bias_scheme="t5", t5_topic=topic, model=model, **query)
 
 
-def bucket(back: int, buckets: int = 32, far: int = 128) -> int:
-    """Raffel et al. 2020, of a distance back under a causal mask."""
-    exact = buckets // 2
-    if back < exact:
-        return back
-    return min(buckets - 1, exact + int(math.log(back / exact) / math.log(far / exact) * exact + 1e-7))
-
-
 def test_buckets_follow_the_rule(drawn):
     page = t5("Buckets")
     assert [*page.dataframe[0].value["key − query"]][15:17] == ["−15", "−16 to −18"]
     table = drawn["t5_steps"].table
     assert table["offset"] == list(range(-160, 1))
-    assert table["bucket"] == [bucket(-int(o)) for o in table["offset"]]
+    assert table["bucket"] == bucket_of(np.arange(-160, 1), False, 32, 128).tolist()
     colours = [[y for y in trace["y"] if y is not None] for trace in drawn["t5_steps"].traces]
     assert sorted(colours[0]) == list(range(16))
     assert set(colours[1]) == set(range(16, 31))
     assert set(colours[2]) == {31}
-    first = next(d for d in range(999) if bucket(d) == 31)
     said = unescaped(page)
-    assert f"everything beyond **{first}**" in said
+    assert f"everything beyond **{buckets_of(False, 32, 128).open_from}**" in said
     assert "0 to 15 have a bucket each, the next 16 buckets" in said
     assert "are ever used" not in said and page.get_by_key("t5_topic").value == "buckets"
     page.get_by_key("t5_mask").set_value("both ways").run()
@@ -646,38 +576,36 @@ def test_the_small_model_that_was_trained_with_t5_stands_in(drawn):
     if shared.example("t5") is None:
         pytest.skip("checkpoints/positions/t5 is not there")
     page = t5("Learned bias", t5_head="3")
-    weight = shipped("positions/t5").model.positions.weight.detach().double().numpy()  # (bucket, head)
-    bias = np.array([[weight[bucket(d), h] for d in range(129)] for h in range(4)])  # (head, distance)
+    weight = t5_weights(shipped("positions/t5").model)  # (bucket, head)
+    bias = t5_bias(weight, np.arange(-128, 1), False)  # (head, key - query)
     lines = drawn["t5_lines"].traces
     assert [line["x"][0] for line in lines] == [-128] * 4
-    assert [line["y"][::-1] for line in lines] == [pytest.approx(row, abs=1e-5) for row in bias]
-    assert drawn["t5_heads"].traces[0]["z"] == pytest.approx(bias[:, ::-1], abs=1e-5)
+    assert [line["y"] for line in lines] == [pytest.approx(row, abs=1e-5) for row in bias]
+    assert drawn["t5_heads"].traces[0]["z"] == pytest.approx(bias, abs=1e-5)
     matrix = drawn["t5_matrix"].traces[0]["z"]
-    assert matrix[63][:64] == pytest.approx(bias[3, :64][::-1], abs=1e-5) and matrix[0][1] is None
+    assert matrix[63][:64] == pytest.approx(bias[3, -64:], abs=1e-5) and matrix[0][1] is None
     said = unescaped(page)
     assert "Shown instead: a small model trained with T5's bias" in said
     assert "32 buckets × 4 heads = 128 learned numbers" in said
-    near = bias[:, :64]
-    spread = near.max(1) - near.min(1)
-    loud = int(spread.argmax())
-    found = re.search(
+    found = learned_bias(weight, True, 64)
+    told = re.search(
         r"Between distance 0 and 63, head (\d) varies .* spans \*\*(\S+)\*\*, .* about (\S+) between", said
     )
-    assert int(found[1]) == loud and float(found[2]) == pytest.approx(spread[loud], abs=6e-3)
-    assert plain(found[3]) == pytest.approx(math.exp(spread[loud]), rel=0.06)
-    told = re.findall(r"head (\d): distance (\d+), (\S\d\.\d{3})", said)
-    for h, row in enumerate(near):
-        slope = np.polyfit(np.arange(64), row, 1)[0]
-        assert (int(told[h][0]), int(told[h][1])) == (h, row.argmax())
-        assert plain(told[h][2].replace("+", "")) == pytest.approx(-slope, abs=6e-4)
-    # within 64 positions, distances 0 to 63 meet buckets 0 to 26
-    last = bucket(63)
-    found = re.search(
+    assert int(told[1]) == found.loudest
+    assert float(told[2]) == pytest.approx(found.spread[found.loudest], abs=6e-3)
+    assert plain(told[3]) == pytest.approx(found.factor, rel=0.06)
+    heads = re.findall(r"head (\d): distance (\d+), (\S\d\.\d{3})", said)
+    for h in range(4):
+        head, favours, slope = heads[h]
+        assert (int(head), int(favours)) == (h, found.favours[h])
+        assert plain(slope.replace("+", "")) == pytest.approx(found.alibi_slope[h], abs=6e-4)
+    told = re.search(
         r"The (\d+) buckets from distance (\d+) on .* average (\S+), where distance 63 has (\S+)\. So", said
     )
-    assert int(found[1]) == 31 - last and int(found[2]) == next(d for d in range(99) if bucket(d) > last)
-    assert plain(found[3]) == pytest.approx(weight[last + 1 :].mean(), abs=6e-4)
-    assert plain(found[4]) == pytest.approx(weight[last].mean(), abs=6e-4)
+    assert (int(told[1]), int(told[2])) == (found.unmet.buckets, found.unmet.distance)
+    assert [plain(told[3]), plain(told[4])] == pytest.approx(
+        [found.unmet.mean, found.unmet.met_mean], abs=6e-4
+    )
 
 
 def alibi(topic: str, model: str = CLASSIC, **query: str):
@@ -686,26 +614,28 @@ def alibi(topic: str, model: str = CLASSIC, **query: str):
 
 def test_eight_heads_have_the_paper_s_slopes(drawn):
     page = alibi("Slopes and reach", alibi_heads="8")
-    slope = [2.0**-i for i in range(1, 9)]
+    found = slopes(8)
     rows = page.dataframe[0].value
     assert [*rows["slope"]] == [f"1/{2**i}" for i in range(1, 9)]
-    assert [*rows["1/e at distance"]] == [f"{1 / s:,.1f}" for s in slope]
-    assert [*rows["1 percent at distance"]] == [f"{math.log(100) / s:,.1f}" for s in slope]
-    assert [*rows["decimal"]] == [f"{s:.6g}" for s in slope]
-    decay = drawn["alibi_decay"].traces
-    assert [t["y"][10] for t in decay] == pytest.approx([math.exp(-10 * s) for s in slope], abs=1e-6)
-    assert decay[0]["x"][-1] == shipped(CLASSIC).config.context - 1
+    assert [*rows["1/e at distance"]] == [f"{distance:,.1f}" for distance in found.to_a_third]
+    assert [*rows["1 percent at distance"]] == [f"{distance:,.1f}" for distance in found.to_a_percent]
+    assert [*rows["decimal"]] == [f"{slope:.6g}" for slope in found.slope]
+    lines = drawn["alibi_decay"].traces
+    assert [t["y"][10] for t in lines] == pytest.approx(np.exp(-10 * found.slope).tolist(), abs=1e-6)
+    assert lines[0]["x"][-1] == shipped(CLASSIC).config.context - 1
     reach = {t["name"]: t["y"] for t in drawn["alibi_reach"].traces}
-    assert reach["falls to 1/e"] == pytest.approx([1 / s for s in slope])
-    assert reach["falls to 1 percent"] == pytest.approx([math.log(100) / s for s in slope])
+    assert reach["falls to 1/e"] == pytest.approx(found.to_a_third.tolist())
+    assert reach["falls to 1 percent"] == pytest.approx(found.to_a_percent.tolist())
     assert drawn["alibi_reach"].layout["shapes"][0]["y0"] == 128
     said = unescaped(page)
     assert f"10 tokens back, the steepest of 8 heads keeps **{math.exp(-5):.2%}** of a weight" in said
     assert f"the flattest **{math.exp(-10 / 256):.2%}**" in said
     assert drawn["alibi_decay"].layout["shapes"][-1]["x0"] == 10
-    inside = sum(math.exp(-s * 128) < 0.01 for s in slope)
-    assert "Slopes run from **0.5** to **0.003906**" in said and f"**{inside} of 8** heads fall to" in said
-    assert f"at its far end the flattest head keeps {math.exp(-127 / 256):.1%}" in said
+    assert (
+        "Slopes run from **0.5** to **0.003906**" in said
+        and f"**{found.within(128)} of 8** heads fall to" in said
+    )
+    assert f"at its far end the flattest head keeps {found.farthest(128):.1%}" in said
     assert "For 8 heads these are" in said and page.get_by_key("alibi_topic").value == "slopes"
     page.get_by_key("alibi_heads").set_value(12).run()
     assert [*page.dataframe[0].value["slope"]][8:] == ["2^(−0.5)", "2^(−1.5)", "2^(−2.5)", "2^(−3.5)"]
@@ -731,49 +661,32 @@ def test_the_matrix_with_every_option(drawn):
     assert "**Head 0 of 1**" in unescaped(page)
 
 
-def softmax(scores: np.ndarray) -> np.ndarray:
-    """Of the visible scores of each query."""
-    weights = np.tril(np.exp(scores - scores.max()))
-    return weights / weights.sum(1, keepdims=True)
-
-
-def check_effect(page, drawn, recording, layer: int, head: int, times: float) -> None:
-    """The figures and the sentence against the recorded scores and a slope of 1/4, 1/16 ..."""
-    count = recording.config.n_heads
-    own = recording.config.position == "alibi"
-    place = np.arange(len(recording.logits))
-    apart = np.abs(place[:, None] - place)
-    far = {"without": [], "with": []}
-    for h in range(count):
-        slope = 2.0 ** (-8 * (h + 1) / count)
-        bare = recording[f"blocks.{layer}.scores"][h].astype(np.float64) + own * slope * apart
-        before, after = softmax(bare), softmax(bare - times * slope * apart)
-        far["without"].append((before * apart).sum(1).mean())
-        far["with"].append((after * apart).sum(1).mean())
-        if h == head:
-            assert drawn["alibi_pattern_before"].traces[0]["z"] == pytest.approx(before, abs=1e-4)
-            assert drawn["alibi_pattern_after"].traces[0]["z"] == pytest.approx(after, abs=1e-4)
+def check_effect(page, drawn, layer: int, head: int, times: float) -> None:
+    """The figures and the sentence against the engine's, of a model with learned positions."""
+    recording = recorded(CLASSIC)
+    slope = float(slopes(4, times).slope[head])
+    found = alibi_effect(recording[f"blocks.{layer}.scores"][head], slope, recording.seen())
+    assert drawn["alibi_pattern_before"].traces[0]["z"] == pytest.approx(found.before, abs=1e-4)
+    assert drawn["alibi_pattern_after"].traces[0]["z"] == pytest.approx(found.after, abs=1e-4)
+    before, after = distances_of_heads(recording, layer, times)
     bars = {t["name"]: t["y"] for t in drawn["alibi_distances"].traces}
-    assert bars["without the bias"] == pytest.approx(far["without"], abs=1e-3)
-    assert bars["with it"] == pytest.approx(far["with"], abs=1e-3)
-    found = re.search(
+    assert bars["without the bias"] == pytest.approx(before.tolist(), abs=1e-3)
+    assert bars["with it"] == pytest.approx(after.tolist(), abs=1e-3)
+    told = re.search(
         rf"head {head} attends \*\*(\S+)\*\* tokens back on average without it and \*\*(\S+)\*\* with it",
         unescaped(page),
     )
-    assert [float(x) for x in found.groups()] == [
-        pytest.approx(far["without"][head], abs=6e-3),
-        pytest.approx(far["with"][head], abs=6e-3),
-    ]
+    assert [float(x) for x in told.groups()] == pytest.approx([before[head], after[head]], abs=6e-3)
 
 
 def test_the_effect_on_a_pattern(drawn):
     page = alibi("Effect on a pattern", alibi_layer="0", alibi_head="0")
-    check_effect(page, drawn, recorded(CLASSIC), 0, 0, 1)
+    check_effect(page, drawn, 0, 0, 1)
     assert "a what-if, not" in unescaped(page) and "learned positions, which it keeps" in unescaped(page)
     page.get_by_key("alibi_times").set_value(4)
     page.get_by_key("alibi_layer").set_value(1)
     page.get_by_key("alibi_head").set_value(3).run()
-    check_effect(page, drawn, recorded(CLASSIC), 1, 3, 4)
+    check_effect(page, drawn, 1, 3, 4)
 
 
 @pytest.fixture
@@ -792,22 +705,12 @@ def bench(**query: str) -> AppTest:
 
 
 @cache
-def losses_of(scheme: str, windows: int = 8) -> tuple[np.ndarray, np.ndarray]:
-    """(losses (window, position) in nats, where the windows begin) of a shipped model, read anew."""
+def curve_of(scheme: str, windows: int = 8, width: int = 8) -> Curve:
+    """The losses by position of a shipped model, read anew."""
     tokens = corpora.load("shakespeare").validation
     starts = window_starts(len(tokens), 64, windows)
-    return np.concatenate(
-        list(position_losses(shipped(f"positions/{scheme}").model, tokens, starts, 256))
-    ), starts
-
-
-def more_at(losses: np.ndarray, starts: np.ndarray, times: int) -> float:
-    """What the last 8 characters of `times` contexts cost more than as the last 8 of one."""
-    at = {int(start): i for i, start in enumerate(starts)}
-    pairs = [(i, at[s + (times - 1) * 64]) for s, i in at.items() if s + (times - 1) * 64 in at]
-    return float(
-        np.mean([losses[i, 64 * times - 8 : 64 * times].mean() - losses[j, 56:64].mean() for i, j in pairs])
-    )
+    losses = position_losses(shipped(f"positions/{scheme}").model, tokens, starts, 256)
+    return curve(np.concatenate(list(losses)), starts, 64, width)
 
 
 def first_number(cell: str) -> float:
@@ -834,40 +737,34 @@ def test_all_six_are_measured_and_summed_up(manager, shakespeare, drawn):
     assert "8 windows of 256 characters" in said and "no row for position 64" in said
     assert list(numbers.index) == [scheme.title for scheme in SCHEMES.values()]
     valid = {name: shipped(f"positions/{name}").metrics["validation_loss"] for name in SCHEMES}
-    far = {}
+    curves = {name: curve_of(name) for name in SCHEMES}
     for name, scheme in SCHEMES.items():
-        row, (losses, starts) = numbers.loc[scheme.title], losses_of(name)
-        assert plain(row["validation loss (nats)"]) == pytest.approx(valid[name], abs=6e-4)
-        assert first_number(row["vs no positions"]) == pytest.approx(valid[name] - valid["none"], abs=6e-4)
-        assert first_number(row["end of 64"]) == pytest.approx(losses[:, 56:64].mean(), abs=6e-4)
-        for times in (2, 4):
-            if name == "learned":
-                assert row[f"more at {64 * times}"] == "n/a"
-            else:
-                far[name] = more_at(losses, starts, times)
-                assert first_number(row[f"more at {64 * times}"]) == pytest.approx(far[name], abs=6e-4)
+        row, found = numbers.loc[scheme.title], costs(curves[name], valid[name], valid["none"])
+        assert plain(row["validation loss (nats)"]) == pytest.approx(found.validation, abs=6e-4)
+        assert first_number(row["vs no positions"]) == pytest.approx(found.against_none, abs=6e-4)
+        assert first_number(row["end of 64"]) == pytest.approx(found.tail[0], abs=6e-4)
+        for times, more in found.more.items():
+            cell = row[f"more at {64 * times}"]
+            assert cell == "n/a" if more is None else first_number(cell) == pytest.approx(more[0], abs=6e-4)
     held = re.search(
         r"\*\*With ([^*]+), the same characters .* 0\.05 nats more\.\*\*(?: They cost more with (.+?)\. A learned)?",
         said,
     )
-    for text, inside in ((held[1], True), (held[2], False)):
+    reach = reach_of(curves)
+    for text, far in ((held[1], reach.held), (held[2], reach.lost)):
         shown = dict(re.findall(r"(\w+) \(([+-]\d\.\d\d)\)", text))
-        expected = sorted((v, SCHEMES[n].title) for n, v in far.items() if (v <= 0.05) == inside)
-        assert list(shown) == [title for _, title in expected]
-        assert [float(x) for x in shown.values()] == pytest.approx([v for v, _ in expected], abs=6e-3)
+        assert list(shown) == [SCHEMES[name].title for name in far]
+        assert [float(x) for x in shown.values()] == pytest.approx(list(far.values()), abs=6e-3)
     best = min(valid, key=valid.get)
     assert f"{SCHEMES[best].title} is best, at {valid[best]:.3f} nats; with no positions it is" in said
     assert f"with no positions it is {valid['none']:.3f}" in said
     lines = {t["name"]: t for t in drawn["bench_losses"].traces if "name" in t}
-    losses, _ = losses_of("rope")
-    assert lines["RoPE"]["y"] == pytest.approx(losses.reshape(8, 32, 8).mean((0, 2)), abs=1e-4)
+    assert lines["RoPE"]["y"] == pytest.approx(curves["rope"].mean, abs=1e-4)
     assert lines["RoPE"]["x"][:2] == [3.5, 11.5] and lines["Learned"]["x"][-1] == 59.5
     table = drawn["bench_losses"].table
     rows = [i for i, name in enumerate(table["scheme"]) if name == "RoPE"]
     assert table["first_position"][rows[3]] == 24 and table["last_position"][rows[3]] == 31
-    assert table["above_own_tail_nats"][rows[3]] == pytest.approx(
-        losses[:, 24:32].mean() - losses[:, 56:64].mean(), abs=1e-4
-    )
+    assert table["above_own_tail_nats"][rows[3]] == pytest.approx(above_tail(curves["rope"])[3], abs=1e-4)
 
 
 def test_what_they_know_of_distance(manager, drawn, shakespeare):
@@ -906,11 +803,11 @@ def test_every_option_is_drawn(manager, shakespeare, drawn, query):
     assert not page.error
     windows, width = (12 if query.get("bench_windows") == "128" else 8), int(query.get("bench_bin", 8))
     assert f"{windows} windows" in unescaped(page)
-    losses, _ = losses_of("alibi", windows)
-    y = losses.astype(np.float64).reshape(windows, -1, width).mean((0, 2))
+    found = curve_of("alibi", windows, width)
+    y = found.mean
     line = next(t for t in drawn["bench_losses"].traces if t.get("name") == "ALiBi")
     if "bench_unit" in query:
-        y = (y - losses[:, 56:64].mean()) / math.log(2)
+        y = above_tail(found) / math.log(2)
         valid = shipped("positions/none").metrics["validation_loss"]
         shown = page.table[1].value.loc["None", "validation loss (bits)"]
         assert plain(shown) == pytest.approx(valid / math.log(2), abs=6e-4)

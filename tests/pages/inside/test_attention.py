@@ -21,6 +21,7 @@ from engine.data.tokenizers.char import CharTokenizer
 from engine.lab.faults import PARTS
 from engine.measure.attention.ablation import Switches, compare
 from engine.measure.attention.heads import head_numbers
+from engine.measure.attention.scaling import scaling
 from engine.measure.attention.single_head import head_stages
 from engine.measure.recording import Recording, record
 from engine.measure.tasks.ladder import self_term
@@ -246,22 +247,15 @@ def test_numbers_are_those_of_the_patterns(drawn):
 
 def test_the_scale_is_shown_beside_its_theory(drawn):
     page = attention("√d_k", attention_dk="64", attention_scale="1/d_k", attention_zeros="9")
-    rng = np.random.default_rng((0, 64))
-    q, k = (rng.standard_normal((n, 64), dtype=np.float32).astype(float) for n in (256, 64))
-    scores = {"no scaling": q @ k.T, "scaled by 1/d_k": q @ k.T / 64}
     table = page.table[0].value
     left, right = (drawn[f"attention_scaling_{k}"].traces[0] for k in ("example", "divided"))
     np.testing.assert_allclose(np.sum([left["y"], right["y"]], axis=1), 1, rtol=1e-5)
     assert f"one key takes **{max(left['y']):.1%}** of the weight" in said(page)
     assert f"that key gets **{max(right['y']):.1%}**" in said(page)
-    for name, s in scores.items():
-        p = np.exp(s - s.max(-1, keepdims=True))
-        p /= p.sum(-1, keepdims=True)
-        entropy = -(p * np.log(np.where(p > 0, p, 1))).sum(-1).mean()
-        jacobian = [np.linalg.norm(np.diag(row) - np.outer(row, row)) for row in p]
-        slope = [np.abs(np.diag(row) - np.outer(row, row)).mean() for row in p]
-        wanted = [f"{x:.4g}" for x in (s.std(), entropy, np.mean(jacobian), np.mean(slope))]
-        assert list(table[name]) == wanted
+    for name, exponent in (("no scaling", 0.0), ("scaled by 1/d_k", 1.0)):
+        found = scaling((64,), exponent)
+        numbers = found.spread, found.entropy, found.jacobian, found.slope
+        assert list(table[name]) == [f"{x[0]:.4g}" for x in numbers]
     against = list(table["for comparison"])
     assert against[0] == "√d_k = 8.000, scaled 0.125" and against[1] == "at most ln 64 = 4.159"
     assert against[3] == "at most 2(1 − 1/64)/64² = 0.000481"

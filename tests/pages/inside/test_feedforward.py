@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from pathlib import Path
@@ -14,6 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 from engine.data import corpora
 from engine.data.tokenizers.char import CharTokenizer
+from engine.measure.feedforward.activation_functions import curve, gated_surface, spread, worst_difference
+from engine.measure.feedforward.neurons import most_active, strongest, token_scores
 from engine.measure.recording import record
 from engine.probe import Recorder
 from pages.inside.feedforward import contexts as feedforward_contexts
@@ -69,20 +70,18 @@ def test_what_a_neuron_looks_for_and_raises_is_what_its_activations_say(short_co
         with torch.no_grad():
             known.model(torch.tensor(window)[None], recorder)
         activations.append(recorder[f"blocks.{layer}.ffn_post"][0, :, neuron].double().numpy())
-    strongest = np.concatenate(activations).reshape(72, 16)
-    places = 16 * np.arange(72) + strongest.argmax(1)
-    eight = places[np.argsort(-strongest.max(1), kind="stable")[:8]]
+    stretches = np.concatenate(activations).reshape(72, 16)
+    places = 16 * np.arange(72) + stretches.argmax(1)
+    eight = places[np.argsort(-stretches.max(1), kind="stable")[:8]]
     (token, count), *_ = Counter(ids[eight].tolist()).most_common()
-    column = known.model.blocks[layer].ffn.w_out.weight[:, neuron].detach().double()
-    gain = known.model.norm_final.gain.detach().double()
-    scores = known.model.output_matrix.detach().double() @ ((column - column.mean()) * gain)
-    letters = [known.tokenizer.decode([i]) for i in [token, *scores.topk(3).indices.tolist()]]
+    best = np.argsort(-token_scores(known.model, layer, neuron), kind="stable")[:3].tolist()
+    letters = [known.tokenizer.decode([i]) for i in [token, *best]]
     liked, *raised = (letter.replace(" ", "␣").replace("\n", "⏎") for letter in letters)
     places_said = (
         "all 8 of its strongest positions" if count == 8 else f"**{count}** of its 8 strongest positions"
     )
     does = "fires mainly on" if count >= 6 else "fires most strongly on"
-    told = f"{does} **“{liked}”**, the token at {places_said} (up to **{strongest.max():.2f}**). It promotes"
+    told = f"{does} **“{liked}”**, the token at {places_said} (up to **{stretches.max():.2f}**). It promotes"
     words = said(feedforward(feedforward_layer=str(layer), feedforward_neuron=str(neuron)))
     assert f"Neuron 71 of block 3 {told} “{raised[0]}”, “{raised[1]}”, “{raised[2]}”." in words
 
@@ -140,22 +139,19 @@ def feedforward_of(view: str, **query: str) -> AppTest:
 @pytest.mark.usefixtures("own")
 def test_neurons_are_those_of_the_recording(drawn):
     page = feedforward_of("neurons", feedforward_token="2")
-    size = np.abs(POST).max(1)  # (layer, d_ff)
-    strongest = np.where(POST.max(1) == size, size, -size)
-    np.testing.assert_allclose(drawn["feedforward_overview"].traces[0]["z"], strongest, rtol=1e-5)
-    order = np.argsort(-size[LAYER], kind="stable")[:32]
+    peaks, _ = strongest(POST)  # (layer, d_ff)
+    np.testing.assert_allclose(drawn["feedforward_overview"].traces[0]["z"], peaks, rtol=1e-5)
+    order = np.argsort(-np.abs(peaks[LAYER]), kind="stable")[:32]
     heat = drawn["feedforward_map"].traces[0]
     assert heat["y"] == [str(n) for n in order]
     np.testing.assert_allclose(heat["z"], POST[LAYER][:, order].T, rtol=1e-5)
     rms = np.sqrt((POST.astype(float) ** 2).mean((1, 2)))
     quiet = [(np.abs(POST[i]) < 0.1 * rms[i]).mean() for i in range(3)]
     np.testing.assert_allclose(drawn["feedforward_sparsity"].traces[0]["x"], quiet, rtol=1e-5)
-    rows = page.dataframe[0].value
-    best = np.argsort(-size, axis=None, kind="stable")[:40]
-    assert list(zip(rows["layer"], rows["neuron"], strict=True)) == [divmod(int(i), 24) for i in best]
-    np.testing.assert_allclose(rows["activation"], strongest.ravel()[best], rtol=1e-5)
-    first = divmod(int(best[0]), 24)
-    place = int(np.abs(POST[first[0], :, first[1]]).argmax())
+    rows, best = page.dataframe[0].value, most_active(POST, 40)
+    assert rows[["layer", "neuron"]].to_numpy().tolist() == [[peak.layer, peak.neuron] for peak in best]
+    np.testing.assert_allclose(rows["activation"], [peak.value for peak in best], rtol=1e-5)
+    place = best[0].position
     assert rows["at token"][0] == f"{TEXT[place]}  ({place})"
     values = POST[LAYER, :, NEURON]
     line, mark = drawn["feedforward_line"].traces
@@ -163,12 +159,8 @@ def test_neurons_are_those_of_the_recording(drawn):
     assert mark["y"] == pytest.approx([values[2]])
     ends = f"it ranges from {values.min():.3f} to {values.max():.3f}."
     assert f"At “c” (position 2) its activation is **{values[2]:.4f}**; on this text {ends}" in said(page)
-    column = MODEL.blocks[LAYER].ffn.w_out.weight[:, NEURON].double()
-    gain = MODEL.norm_final.gain.double()
     for through in (True, False):
-        write = (column - column.mean()) * gain if through else column
-        scores = (MODEL.output_matrix.double() @ write).numpy()
-        scores -= scores.mean()
+        scores = token_scores(MODEL, LAYER, NEURON, through_norm=through)
         ranked = np.argsort(-scores, kind="stable")
         bars = drawn["feedforward_tokens"].traces[0]
         shown = [name.strip("\u200b\u200c") for name in bars["y"]]
@@ -200,32 +192,25 @@ def test_the_contexts_are_where_the_neuron_answers():
 def test_functions_their_slopes_and_this_models_inputs(drawn):
     page = feedforward_of("Activation functions", feedforward_reach="2", feedforward_inputs="1")
     gates = RECORDING[f"blocks.{LAYER}.ffn_gate"].astype(float)
-    for key, formula in (
-        ("feedforward_output", lambda x: x / (1 + math.exp(-x))),
-        ("feedforward_slope", lambda x: (1 / (1 + math.exp(-x))) * (1 + x * (1 - 1 / (1 + math.exp(-x))))),
-    ):
+    inputs, silu = spread(gates, -2, 2), curve("silu", -2, 2)
+    for key, values in (("feedforward_output", silu.y), ("feedforward_slope", silu.slope)):
         chosen(page, "feedforward_drawn", key.split("_")[1])
-        silu = next(t for t in drawn[key].traces if t["name"] == "SiLU")
-        np.testing.assert_allclose(silu["y"], [formula(x) for x in silu["x"]], atol=1e-6)
-        behind = drawn[key].traces[0]
-        counts, edges = np.histogram(gates, 80, (-2, 2))
-        np.testing.assert_allclose(behind["y"], counts / gates.size / np.diff(edges), rtol=1e-6)
-    outside = ((gates < -2) | (gates > 2)).mean()
+        line = next(t for t in drawn[key].traces if t["name"] == "SiLU")
+        np.testing.assert_allclose(line["x"], silu.x, atol=1e-6)
+        np.testing.assert_allclose(line["y"], values, atol=1e-6)
+        np.testing.assert_allclose(drawn[key].traces[0]["y"], inputs.density, rtol=1e-6)
     words = said(page)
     assert f"**{(gates < 0).mean():.0%}** of its inputs are below zero" in words
-    assert f"The inputs' mean is {gates.mean():.2f}, their standard deviation {gates.std():.2f}." in words
-    assert (f" {outside:.1%} of all inputs lie outside" in words) == (outside > 0)
+    assert f"The inputs' mean is {inputs.mean:.2f}, their standard deviation {inputs.std:.2f}." in words
+    assert (f" {inputs.outside:.1%} of all inputs lie outside" in words) == (inputs.outside > 0)
     assert "**0.000473** (at x = ±2." in words and "24,001 points" in words
-    difference = drawn["feedforward_difference"].table
-    x = np.array(difference["x"])
-    tanh = x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-    exact = np.array([v / 2 * (1 + math.erf(v / math.sqrt(2))) for v in x])
-    np.testing.assert_allclose(difference["tanh_minus_exact"], tanh - exact, atol=1e-12)
+    table, true = drawn["feedforward_difference"].table, worst_difference()
+    for column, values in (("x", true.x), ("tanh_minus_exact", true.y)):
+        np.testing.assert_allclose(table[column], values[::10], atol=1e-12)
     surface, _, dots = drawn["feedforward_surface"].traces
-    axis = torch.tensor(surface["x"], dtype=torch.float64)
-    np.testing.assert_allclose(
-        surface["z"], (torch.nn.functional.silu(axis)[None] * axis[:, None]).numpy(), atol=1e-5
-    )
+    axis, values = gated_surface("swiglu", float(surface["x"][-1]))
+    np.testing.assert_allclose(surface["x"], axis, atol=1e-5)
+    np.testing.assert_allclose(surface["z"], values, atol=1e-5)
     pairs = set(
         zip(
             RECORDING.stacked("ffn_gate").ravel().tolist(),

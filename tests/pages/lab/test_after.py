@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from engine.data.progress import finish
+from engine.data.progress import Progress, Steps, finish
 from engine.data.tasks.parity import PARITIES
+from engine.data.tokenizers.char import CharTokenizer
 from engine.experiments.lab_races import shipped
 from engine.experiments.thinking_aloud import THINKING, accuracies
+from engine.measure.circuits.examples_in_prompt import COUNTS, FewShot, order
 from engine.training import in_context
 from engine.training.in_context import InContext, Layer, Regression, continued
-from pages.lab.after import context, words_aloud, words_context
+from engine.weights.pretrained import library
+from engine.weights.pretrained.load import open_model
+from pages.lab.after import context, few_shot, words_aloud, words_context, words_few_shot
 from pages.lab.after.figures_context import HIGHEST
+from pages.lab.after.prompts import TASKS
 from tests.pages import helpers
 from tests.pages.helpers import unescaped as said
+from tests.pages.real_model import carried
 from tests.pages.stage import StageManager
 from ui import background_jobs
 
@@ -121,6 +128,81 @@ def test_folds_say_each_seed_s_numbers(manager: StageManager, drawn: dict[str, h
     assert table["differs from the step by"].tolist() == [f"{share:.1%}" for share in found.apart]
     assert r"\frac{20}{31} = 0.645" in said(page, "markdown")
     assert len(drawn["context_losses"].traces) == 3
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> FewShot:
+    """What a model of words would answer; it takes half a minute to ask SmolLM2."""
+    pairs, draws = TASKS["antonyms"].pairs, np.random.default_rng(0)
+    shape = (2, 3, len(pairs), len(COUNTS))
+    answers = tuple(range(len(pairs)))
+    few = FewShot(pairs, answers, draws.random(shape), draws.integers(0, 26, shape))
+    few.guess[0, :, :15, -1] = np.arange(15)  # right after the most examples
+    few.guess[:, :, :, 0] = 25  # and never without one
+
+    def measured(*_: object) -> Steps[FewShot]:
+        yield Progress(1, 2, replace(few, probability=few.probability[:, :0], guess=few.guess[:, :0]))
+        return few
+
+    letters = CharTokenizer("abcdefghijklmnopqrstuvwxyz")
+    monkeypatch.setattr(few_shot, "measure", measured)
+    monkeypatch.setattr(few_shot.models, "first_of", lambda names: names[0])
+    monkeypatch.setattr(
+        few_shot.models, "model_of", lambda *_: SimpleNamespace(model=None, tokenizer=letters)
+    )
+    return few
+
+
+WORDS = {"after_view": "context", "context_learner": "words"}
+
+
+def test_right_answers_by_examples_are_the_engines(
+    few: FewShot, manager: StageManager, drawn: dict[str, helpers.Any]
+) -> None:
+    page = helpers.opened(ROOM, **WORDS, **helpers.FOLDS)
+    *single, mean, likely = drawn["context_by_examples"].traces
+    np.testing.assert_allclose([trace["y"] for trace in single], few.accuracy[0], atol=1e-6)
+    assert mean["y"] == pytest.approx(few.accuracy[0].mean(0), abs=1e-6)
+    assert likely["y"] == pytest.approx(few.likelihood[0].mean(0), abs=1e-6)
+    end = few.accuracy[0, :, -1].mean()
+    assert "without one it gives the antonym of **0%**" in said(page) and f"of **{end:.0%}** (mean" in said(
+        page
+    )
+    (heat,) = drawn["context_words"].traces
+    np.testing.assert_allclose(heat["z"], few.probability[0, 0], atol=1e-6)
+    bold = np.array([[cell.startswith("<b>") for cell in row] for row in heat["text"]])
+    np.testing.assert_array_equal(bold, few.right[0, 0])
+    i, j = 3, 4
+    assert heat["text"][i][j].strip("</b>") == chr(ord("a") + few.guess[0, 0, i, j])
+    assert words_few_shot.FEW_SHOT.see[:40] in said(page)
+
+
+def test_exchanged_answers_are_shown_beside_the_others(
+    few: FewShot, manager: StageManager, drawn: dict[str, helpers.Any]
+) -> None:
+    page = helpers.opened(ROOM, **WORDS, context_answers="exchanged")
+    by_name = {trace["name"]: trace["y"] for trace in drawn["context_by_examples"].traces}
+    assert by_name["right answers"] == pytest.approx(few.accuracy[0].mean(0), abs=1e-6)
+    assert by_name["right answers, examples exchanged"] == pytest.approx(few.accuracy[1].mean(0), abs=1e-6)
+    assert f"of **{few.accuracy[1, :, -1].mean():.0%}** of words" in said(page)
+    first, second, asked = (TASKS["antonyms"].pairs[i] for i in order(20, 0)[:3])
+    lines = [f"{first[0]}: {second[1]}", f"{second[0]}: {asked[1]}", f"{asked[0]}:"]
+    assert page.code[0].value == " ⏎ ".join(lines)
+
+
+def test_without_smollm2_the_mode_of_words_is_a_sentence(
+    manager: StageManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(few_shot.models, "first_of", lambda names: "")
+    assert words_few_shot.NOT_HERE in said(helpers.opened(ROOM, **WORDS), "info")
+
+
+@carried
+def test_every_answer_is_one_token_of_smollm2() -> None:
+    tokenizer = open_model(library.located("smollm2-135m", None)).vocabulary()
+    for task in TASKS.values():
+        assert len(task.pairs) > max(COUNTS) and len(set(task.pairs)) == len(task.pairs)
+        assert [a for _, a in task.pairs if len(tokenizer.encode(f" {a}")) != 1] == []
 
 
 def test_accuracies_are_the_stored_race_s(manager: StageManager, drawn: dict[str, helpers.Any]) -> None:

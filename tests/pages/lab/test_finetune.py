@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch.func import functional_call
 
 from engine.data.progress import finish
@@ -15,14 +16,14 @@ from engine.training.new_fact import FactLook, MatrixChange, Taught, teach
 from pages.lab.after import finetune
 from pages.lab.after import words_finetune as words
 from pages.lab.after.finetune import FULL_RATE, LORA_RATE
-from pages.lab.after.lessons import TOPICS, Topic
+from pages.lab.after.lessons import STYLES, TOPICS, Style, Topic
 from tests.pages.helpers import opened, unescaped
 from tests.pages.inside.models import SMALL, shipped
 from tests.pages.stage import StageManager
 from ui import background_jobs, tuned
 
 ROOM = "lab/after"
-CAPITAL = TOPICS["capital"]
+CAPITAL, AHOY = TOPICS["capital"], STYLES["ahoy"]
 
 
 @pytest.fixture(autouse=True)
@@ -31,10 +32,12 @@ def measured_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background_jobs, "_server", background_jobs.Jobs())
 
 
-def engine(topic: Topic, recipe: Recipe, rehearse: bool = False, answers_only: bool = False) -> Taught:
-    model = shipped()
+def engine(
+    topic: Topic | Style, recipe: Recipe, rehearse: bool = False, answers_only: bool = False
+) -> Taught:
+    model, text = shipped(), topic.text if isinstance(topic, Style) else ""
     lessons = topic.lessons(rehearse, answers_only)
-    return finish(teach(model.model, model.tokenizer, lessons, topic.questions, recipe))
+    return finish(teach(model.model, model.tokenizer, lessons, topic.questions, recipe, text=text))
 
 
 def taught_page(**query: str) -> Any:
@@ -153,3 +156,53 @@ def test_every_topic_is_asked_in_words_that_no_sentence_has(topic: Topic) -> Non
     assert all(topic.answer.strip() in sentence for sentence in topic.sentences)
     assert not any(topic.reworded in sentence for sentence in topic.sentences)
     assert not any(question.prompt in sentence for question in topic.known for sentence in topic.sentences)
+
+
+def test_a_style_is_measured_where_it_was_not_shown_and_on_plain_text(
+    manager: StageManager, drawn: dict[str, Any]
+) -> None:
+    page = taught_page(tune_steps="4", tune_fact="ahoy")
+    looks = engine(AHOY, Recipe(4, 4, LORA_RATE)).looks
+    *single, mean, other, plain = drawn["tune_answers_by_step"].traces
+    for i, trace in enumerate(single):
+        assert trace["y"] == pytest.approx([look.answers[i] for look in looks], abs=1e-6)
+    unseen = len(AHOY.unseen)
+    assert len(single) == unseen
+    assert mean["y"] == pytest.approx([sum(look.answers[:unseen]) / unseen for look in looks], abs=1e-6)
+    assert other["y"] == pytest.approx([sum(look.answers[unseen:]) / 2 for look in looks], abs=1e-6)
+    assert plain["y"] == pytest.approx([look.plain for look in looks], rel=1e-5) and plain["yaxis"] == "y2"
+    model = shipped()
+    ids = torch.tensor([model.tokenizer.encode(AHOY.text)])
+    logits = model.model(ids[:, :-1])[0]
+    assert looks[0].plain == pytest.approx(float(F.cross_entropy(logits, ids[0, 1:])), rel=1e-5)
+    ends = f"from **{looks[0].plain:.2f}** to **{looks[-1].plain:.2f}** nats"
+    assert "has not learned the style yet" in unescaped(page) and ends in unescaped(page)
+
+
+@pytest.mark.parametrize(
+    "begins, leaks, plain, says",
+    [
+        (0.9, 0.1, 2.52, "“Ahoy” begins **90%** of answers to questions it never saw. It forgot little"),
+        (0.9, 0.8, 2.9, "never saw, and of other texts too. It forgot: its loss on plain text went"),
+        (0.2, 0.0, 2.5, "has not learned the style yet: “Ahoy” begins **20%**"),
+    ],
+)
+def test_the_answer_says_how_far_a_style_spreads(
+    begins: float, leaks: float, plain: float, says: str
+) -> None:
+    unseen, others = len(AHOY.unseen), len(AHOY.others)
+    look = FactLook(0, 6.0, (0.0,) * (unseen + others), 2.5)
+    last = replace(look, step=10, answers=(begins,) * unseen + (leaks,) * others, plain=plain)
+    taught = Taught((look, last), (), (), 1, 2, MatrixChange("w", 0.1, (1.0,)), {})
+    assert says in words.learned(AHOY, taught)
+
+
+@pytest.mark.parametrize("style", STYLES.values(), ids=STYLES)
+def test_a_style_is_asked_for_where_no_lesson_has_it(style: Style) -> None:
+    assert all(question.answer.startswith(style.answer) for question in style.shown)
+    shown = {question.prompt for question in style.shown}
+    assert not shown & {*style.unseen, *style.others} and not any(style.answer in s for s in style.rehearsed)
+    lessons = style.lessons(True, True)
+    assert lessons[0] == Lesson(style.shown[0].prompt, style.shown[0].answer)
+    assert lessons[-1] == Lesson(style.rehearsed[-1])
+    assert style.lessons(False, False) == tuple(map(Lesson, style.sentences))

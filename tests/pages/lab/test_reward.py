@@ -9,19 +9,28 @@ import numpy as np
 import pytest
 import torch
 
+from engine.config import ModelConfig
 from engine.data.progress import finish
-from engine.experiments import reward_runs
+from engine.data.tokenizers.char import CharTokenizer
+from engine.experiments import preference_runs, reward_runs
+from engine.experiments.preference_runs import PreferenceRun
 from engine.experiments.reward_runs import PLANS, RewardRun, shipped
 from engine.model import build
+from engine.training import attempts, preferences
 from engine.training import reward as engine
+from engine.training.preferences import Taste
 from engine.training.reward import CONFIG, Plan
-from pages.lab.after import reward, words_reward
+from pages.lab.after import reward, words_attempts, words_preferences, words_reward
 from pages.lab.after.figures_reward import LINES
 from tests.pages.helpers import opened, unescaped
 from tests.pages.stage import StageManager
 from ui import background_jobs
 
 ROOM = "lab/after"
+LETTERS_OF_TEXT = "\n :.EMORadet"
+CONFIG_OF_LETTERS = ModelConfig(
+    vocab_size=len(LETTERS_OF_TEXT), d_model=16, n_layers=1, n_heads=2, context=64, position="learned"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +38,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.set_num_threads(1)
     monkeypatch.setattr(background_jobs, "_server", background_jobs.Jobs())
     monkeypatch.setattr(engine, "_half_trained", lambda seed: build(CONFIG, seed))
+    monkeypatch.setattr(engine, "ASKED", 16)
     monkeypatch.setattr(
         reward, "measure", lambda plan: engine.measure(replace(plan, steps=2, questions=2, look_every=1))
     )
@@ -97,3 +107,99 @@ def test_a_run_is_read_as_it_was_written_and_kept(tmp_path: Any, monkeypatch: py
     reward_runs.main(["--into", str(tmp_path)])
     again = reward_runs.opened(reward_runs.written(once[0]))
     assert isinstance(again, RewardRun) and again == once[0]
+
+
+def stored_by(taste: Taste, beta: float) -> list[PreferenceRun]:
+    return [run for run in preference_runs.shipped() if (run.plan.taste, run.plan.beta) == (taste, beta)]
+
+
+@pytest.mark.parametrize("kind, word, beta", [("short", "", 0.02), ("without", "the", 0.1)])
+def test_stored_preferences_are_drawn_with_their_median(
+    kind: Any, word: str, beta: float, manager: StageManager, drawn: dict[str, Any]
+) -> None:
+    query = {"reward_mode": "preferences", "preferred": kind, "preferred_beta": str(beta), "measure": "true"}
+    page, runs = opened(ROOM, after_view="reward", **query), stored_by(Taste(kind, word), beta)
+    assert not page.exception and len(runs) == 3
+    ends = np.array([[look.held_out.margin for look in run.preferred.looks] for run in runs])
+    lines = [
+        t for t in drawn["preferences_by_step"].traces if (t["xaxis"], t["name"]) == ("x", "held-out pairs")
+    ]
+    np.testing.assert_allclose([trace["y"] for trace in lines[:3]], ends, atol=1e-6)
+    np.testing.assert_allclose(lines[3]["y"], np.median(ends, 0), atol=1e-6)
+    ranked = np.median([run.preferred.looks[-1].held_out.ranked for run in runs])
+    assert f"**{ranked:.0%}** of held-out pairs" in unescaped(page) and "median of 3 seeds" in unescaped(page)
+    assert runs[0].preferred.looks[-1].texts[1].split("\n")[0] in unescaped(page)
+
+
+def test_preferences_trained_here_are_the_engines(
+    manager: StageManager, drawn: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, letters = build(CONFIG_OF_LETTERS, 1), CharTokenizer(LETTERS_OF_TEXT)
+    plans: list[preferences.Plan] = []
+
+    def begin(plan: preferences.Plan, text: str) -> Any:
+        plans.append(plan)
+        return preferences.measure(model, letters, replace(plan, steps=2, look_every=1), text)
+
+    monkeypatch.setattr("pages.lab.after.preferences.begin", begin)
+    page = opened(ROOM, after_view="reward", reward_mode="preferences", preferred_seed="7")
+    page.button(key="preferred_train").click().run()
+    (plan,) = plans
+    assert (plan.taste, plan.seed) == (Taste("short"), 7) and not page.exception
+    looks = finish(begin(plan, "")).looks
+    line = [
+        t for t in drawn["preferences_by_step"].traces if (t["xaxis"], t["name"]) == ("x3", "chosen text")
+    ][-1]
+    np.testing.assert_allclose(line["y"], [look.training.chosen for look in looks], atol=1e-5)
+    assert "in this run" in unescaped(page)
+
+
+def test_a_word_that_cannot_be_a_taste_is_explained(manager: StageManager) -> None:
+    page = opened(
+        ROOM, after_view="reward", reward_mode="preferences", preferred="with", preferred_with="a b"
+    )
+    assert "must be one word" in unescaped(page, "info") and not page.exception
+    page = opened(
+        ROOM, after_view="reward", reward_mode="preferences", preferred="with", preferred_with="Romeo"
+    )
+    assert words_preferences.NOTHING in unescaped(page)
+
+
+def test_that_both_probabilities_fell_is_said_only_where_they_did() -> None:
+    long, short = (stored_by(Taste(kind), 0.1) for kind in ("long", "short"))
+    looks = [run.preferred.looks for run in short]
+    said = words_preferences.answer(short[0].plan, looks)
+    assert "Both log-probabilities fell, that of the rejected text further" in said
+    up = [(run[0], replace(run[-1], training=replace(run[-1].training, chosen=1.0))) for run in looks]
+    assert "fell on held-out pairs, that" in words_preferences.answer(short[0].plan, up)
+    best = [(a, replace(b, held_out=replace(b.held_out, chosen=1.0))) for a, b in up]
+    assert "fell" not in words_preferences.answer(short[0].plan, best)
+    chance = words_preferences.answer(long[0].plan, [run.preferred.looks for run in long])
+    assert "hardly better than by chance: **47%**" in chance
+
+
+def test_answers_to_a_sum_are_the_engines(
+    manager: StageManager, drawn: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempts, "_half_trained", lambda seed: build(CONFIG, seed))
+    monkeypatch.setattr(attempts, "ASKED", 8)
+    page = opened(
+        ROOM, after_view="aloud", aloud_mode="attempts", attempts_temperature="0.5", attempts_sum="2"
+    )
+    found = finish(attempts.measure(0.5))
+    vote = [t["y"] for t in drawn["attempts_shares"].traces if t["name"] == "majority vote"]
+    np.testing.assert_allclose(vote[:3], found.majority)
+    np.testing.assert_allclose(vote[3], np.median(found.majority, 0))
+    (bar,) = drawn["attempts_votes"].traces
+    assert bar["x"] == [count for _, count in found.votes[1].answers[:12]] and not page.exception
+    assert f"**{np.median(found.verifier[:, -1]):.1%}** of new sums" in unescaped(page)
+    better = replace(found, majority=found.single[:, None] + 0.2)
+    assert "gains less" in words_attempts.answer(better) and "hardly" in words_attempts.answer(found)
+    right = replace(found.votes[1], answers=((found.votes[1].right, 40), ("000", 24)))
+    assert words_attempts.votes(right) == "The vote is right: 40 of 64."
+    wrong = replace(right, answers=(("999", 40), (right.right, 24)))
+    assert "find the 24 right ones" in words_attempts.votes(wrong)
+
+
+def test_samples_stand_side_by_side_a_line_each() -> None:
+    assert "| a / b | **c** |" in words_preferences.samples(["a\n\nb "], [" c "], 40)

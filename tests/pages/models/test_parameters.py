@@ -7,6 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
 from engine.ledger import ledger
+from engine.ledger.block import BlockParameters, block, gate_paid
 from engine.service.state import RunSpec
 from pages.models.parameters import figures
 from pages.models.parameters.change import GROUPS
@@ -248,19 +249,18 @@ def test_areas_add_up(name):
 
 def test_one_block_is_mostly_its_feed_forward_network(drawn):
     page = opened(scope="block", model="classic", d_model="256", d_ff="768", n_heads="4", ffn="gelu")
-    bias = 4 * 256, 768 + 256  # the model's own matrices have biases
-    counts = [
-        {"attention": 4 * 256**2 + bias[0], "feedforward": 2 * 256 * 768 + bias[1], "norm": 4 * 256},
-        {"attention": 4 * 256**2, "feedforward": 2 * 256 * 768, "norm": 4 * 256},
-        {"attention": 4 * 256**2, "feedforward": 3 * 256 * 512, "norm": 4 * 256},
-        {"attention": 4 * 256**2, "feedforward": 3 * 256 * 768, "norm": 4 * 256},
-    ]
-    for trace, part in zip(drawn["parameters_block"].traces, counts[0], strict=True):
-        assert trace["x"] == [row[part] for row in counts]
-        assert trace["customdata"] == pytest.approx([row[part] / sum(row.values()) for row in counts])
-    own = sum(counts[0].values())
+    paid = gate_paid(256, 3)
+    biased = BlockParameters(4 * 256**2 + 4 * 256, 2 * 256 * 768 + 768 + 256, 4 * 256)  # the model's own
+    counts = (biased, paid.plain, paid.gated, paid.full)
+    for trace, part in zip(
+        drawn["parameters_block"].traces, ("attention", "feedforward", "norm"), strict=True
+    ):
+        assert trace["x"] == [getattr(row, part) for row in counts]
+        assert trace["customdata"] == pytest.approx([getattr(row, part) / row.total for row in counts])
     words = sentences(page)
-    assert f"**{counts[0]['feedforward'] / own:.1%}** of the {own:,} parameters of a block" in words
+    assert (
+        f"**{biased.feedforward / biased.total:.1%}** of the {biased.total:,} parameters of a block" in words
+    )
     assert "3 times as wide as the stream" in words
     models = page.dataframe[0].value.set_index("model")
     gpt2 = 12 * 768**2 + 4 * 768 + 4 * 768 + 4 * 768 + 768  # matrices, norms, biases
@@ -268,11 +268,11 @@ def test_one_block_is_mostly_its_feed_forward_network(drawn):
     assert models.loc["LLaMA-2 7B (published)", "matrices"] == 3
     assert "= 393,216. **Three of 2·d:**" in words and "≈ 393,216; ±0 by rounding" in words
     assert "half as much again: 589,824" in words
-    assert page.table[-1].value.loc["together", "parameters"] == f"{own:,}"
+    assert page.table[-1].value.loc["together", "parameters"] == f"{biased.total:,}"
     plain, gated, marks = drawn["parameters_shares"].traces
-    for trace, matrices in ((plain, 2), (gated, 3)):
-        sizes = [matrices * round(r * 256) * 256 for r in trace["x"]]
-        assert trace["y"] == pytest.approx([s / (s + 4 * 256**2 + 4 * 256) for s in sizes])
+    for trace, kind in ((plain, "gelu"), (gated, "swiglu")):
+        blocks = [block(256, round(r * 256), kind) for r in trace["x"]]
+        assert trace["y"] == pytest.approx([one.feedforward / one.total for one in blocks])
     assert marks["x"] == pytest.approx([4, 8 / 3]) and marks["y"][1] == pytest.approx(marks["y"][0], abs=2e-3)
     assert marks["y"][0] == pytest.approx(8 * 256**2 / (12 * 256**2 + 1024))
 

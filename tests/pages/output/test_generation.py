@@ -26,6 +26,7 @@ from engine.sample import generate
 from engine.sample.beam import beam_search
 from engine.sample.branches import Tree
 from engine.sample.decoding_comparison import ending_with, rivals
+from engine.sample.surprise import surprise
 from pages.output.generation import beam, cache_steps, cache_why
 from pages.output.generation import write as generation
 from pages.output.generation.link import LINK, left_out, link, parse
@@ -286,22 +287,17 @@ def test_the_page_writes_the_first_tokens_and_says_what_they_cost(drawn):
     path = session.tree.path(session.leaf)
     said = sentences(page)
     assert len(session.tree) == BATCH and f"The **first {BATCH} tokens** average" in said
-    model, ids = models._shipped("shakespeare-classic").model, list(session.tree.tokens(session.leaf))
-    with torch.inference_mode():
-        logs = model(torch.tensor([ids]))[0, -BATCH - 1 : -1].double().log_softmax(-1)
-    nats = [-logs[i, token].item() for i, token in enumerate(ids[-BATCH:])]
-    total = sum(nats)
-    assert f"average {total / BATCH:.2f} nats each: perplexity" in said
-    assert f"**{math.exp(total / BATCH):.1f}**, out of 65 possible tokens" in said
-    first = sum(logs[i].argmax().item() == token for i, token in enumerate(ids[-BATCH:]))
-    worst = max(range(BATCH), key=lambda i: nats[i])
-    assert f"its most likely token at {first / BATCH:.0%} of the positions; the least expected was “" in said
-    assert f"”, token {worst + 1}, with p = {math.exp(-nats[worst]):.2%}" in said and "You picked" not in said
+    found = surprise(path, 65)
+    assert f"average {found.mean[-1]:.2f} nats each: perplexity" in said
+    assert f"**{math.exp(found.mean[-1]):.1f}**, out of 65 possible tokens" in said
+    first = sum(node.token == node.alternatives[0][0] for node in path)
+    assert first and f"token at {first / BATCH:.0%} of the positions; the least expected was “" in said
+    worst = found.worst
+    assert f"”, token {worst + 1}, with p = {found.p[worst]:.2%}" in said and "You picked" not in said
     figure = drawn["generation_surprise"]
-    assert figure.traces[0]["y"] == pytest.approx(nats, abs=1e-4)
-    means = [sum(nats[: i + 1]) / (i + 1) for i in range(BATCH)]
-    assert figure.traces[1]["y"] == pytest.approx(means, abs=1e-4)
-    assert figure.table["p"] == pytest.approx([math.exp(-n) for n in nats], abs=1e-4)
+    assert figure.traces[0]["y"] == pytest.approx(found.nats.tolist(), abs=1e-4)
+    assert figure.traces[1]["y"] == pytest.approx(found.mean.tolist(), abs=1e-4)
+    assert figure.table["p"] == pytest.approx(found.p.tolist(), abs=1e-4)
     assert figure.table["q_with_settings"] == [node.q for node in path]
     assert figure.table["id"] == [node.token for node in path] == figure.table["drawn_id"]
 
@@ -348,35 +344,27 @@ def entries(page: AppTest):
 
 
 def found_by(depth: int, width: int, stop: str = "", penalty: float = 1.0, seed: int = 0):
-    """What the engine finds where the page looks: (model, ids, beam, rivals)."""
+    """What the engine finds where the page looks: (model, beam, rivals)."""
     kept = models._shipped("shakespeare-classic")
     ids = tuple(kept.tokenizer.encode("KING RICHARD II:\n"))
     ends = ending_with(kept.tokenizer, stop, 65)
     found = finish(
         beam_search(kept.model, ids, depth, width, length_penalty=penalty, stop=ends, shown=width + 2)
     )
-    return kept, ids, found, rivals(kept.model, ids, found, depth, ends, seed)
+    return kept, found, rivals(kept.model, ids, found, depth, ends, seed)
 
 
 def test_a_wider_beam_is_more_probable_and_the_seed_moves_the_sample(drawn):
     page = opened(generation_view="beam", beam_width="8", beam_depth="16")
     found, said = entries(page), sentences(page)
-    kept, ids, beam, three = found_by(16, 8)
+    kept, beam, three = found_by(16, 8)
     texts = (three.winner, three.greedy, three.sample)
     for shown, text in zip(found.to_dict("records"), texts, strict=True):
-        with torch.inference_mode():
-            logs = (
-                kept.model(torch.tensor([[*ids, *text.tokens]]))[0, len(ids) - 1 : -1]
-                .double()
-                .log_softmax(-1)
-            )
-        total = sum(logs[i, token].item() for i, token in enumerate(text.tokens))
-        assert shown["log-probability"] == pytest.approx(total, abs=1e-3) and shown["tokens"] == 16
-        assert shown["per token"] == pytest.approx(total / 16, abs=1e-4)
-        assert shown["probability"] == pytest.approx(math.exp(total), rel=1e-2)
+        assert (shown["log-probability"], shown["tokens"]) == (text.total, 16)
+        assert (shown["per token"], shown["probability"]) == (text.per_token, text.probability)
         assert shown["text"] == show_token(kept.tokenizer.decode(list(text.tokens)))
     assert list(found["method"]) == ["beam, width 8", "greedy (width 1)", "a sample, temperature 1, seed 0"]
-    better, rarer = (math.exp(texts[0].total - other.total) for other in texts[1:])
+    better, rarer = (three.winner.times(other) for other in texts[1:])
     assert (
         f"**Not always: the beam's text is {better:,.1f} times as probable as the greedy one.** At some step"
         in said
@@ -404,7 +392,7 @@ def test_every_stop_and_penalty(stop: str, penalty: str, said: str):
         generation_view="beam", beam_stop=stop, beam_penalty=penalty, beam_width="4", beam_depth="8"
     )
     found = entries(page)
-    three = found_by(8, 4, beam.STOPS[stop], float(penalty))[3]
+    three = found_by(8, 4, beam.STOPS[stop], float(penalty))[2]
     assert said in sentences(page)
     assert list(found["tokens"]) == [len(t.tokens) for t in (three.winner, three.greedy, three.sample)]
     assert found["log-probability"].tolist() == [t.total for t in (three.winner, three.greedy, three.sample)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import math
 import time
-from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine import presets
 from engine.sample import draw, stages, uniform
+from engine.sample.outcome import likeliest_ids, tally
 from engine.service.state import RunSpec
 from engine.weights.checkpoints import Checkpoint
 from tests.pages import helpers
@@ -67,30 +67,23 @@ def test_the_first_view_shows_each_stage_as_the_engine_computes_it(drawn):
     rows = engine_rows(page)
     assert list(rows.index) == ["logits", "repetition penalty", "temperature", "top-k", "top-p", "min-p"]
     ids = ids_of("KING RICHARD II:\n")
-    p = logits_of(ids, -1).double().softmax(-1)
-    assert rows["entropy (nats)"]["logits"] == pytest.approx(-(p * p.log()).sum().item(), abs=1e-5)
-    warm = (logits_of(ids, -1).double() / 0.8).softmax(-1).sort(descending=True).values
-    count = int((warm.cumsum(0) < 0.95).sum()) + 1  # the fewest that reach 0.95
-    kept = warm[:count] / warm[:count].sum()
-    assert rows["tokens left"].tolist() == [65, 65, 65, 65, count, count]
+    records = stages(logits_of(ids, -1), replace(sampler.START, seed=0), ids)
+    count = records[-1].remaining
+    assert rows["entropy (nats)"].tolist() == pytest.approx([each.entropy for each in records], abs=1e-5)
+    assert rows["tokens left"].tolist() == [each.remaining for each in records] == [65] * 4 + [count] * 2
     assert rows["removed here"].tolist() == [0, 0, 0, 0, 65 - count, 0]
-    assert rows["mass kept"]["top-p"] == pytest.approx(warm[:count].sum().item(), abs=1e-5)
-    choices = math.exp(-(kept * kept.log()).sum().item())
-    assert rows["choices"]["min-p"] == pytest.approx(choices, abs=1e-4)
+    assert rows["mass kept"].tolist() == pytest.approx([each.mass for each in records], abs=1e-5)
+    assert rows["choices"].tolist() == pytest.approx([each.choices for each in records], abs=1e-4)
     words = sentences(page)
     assert f"**{count} of 65 tokens are left to draw from**, with" in words
-    before = math.exp(-(p * p.log()).sum().item())
-    assert f"**{choices:.1f}** effective choices ({before:.1f} before)." in words
+    assert f"**{records[-1].choices:.1f}** effective choices ({records[0].choices:.1f} before)." in words
     figure = drawn["sampling_stage_map"]
-    order = p.argsort(descending=True, stable=True)[:15].tolist()
+    p = records[0].probabilities
+    order = likeliest_ids(p, 15).tolist()
     assert figure.table["id"] == order and figure.traces[0]["y"] == list(rows.index)
     assert figure.traces[0]["z"][0] == pytest.approx(p[order].tolist(), abs=1e-6)
     assert figure.table["removed_by"] == [""] * min(count, 15) + ["top-p"] * (15 - min(count, 15))
-    token = draw(
-        stages(logits_of(ids, -1), replace(sampler.START, seed=0), ids)[-1].probabilities,
-        uniform(0, 1)[0].item(),
-    )
-    assert f"(token {token})" in words
+    assert f"(token {draw(records[-1].probabilities, uniform(0, 1)[0].item())})" in words
 
 
 def floats(packed: str, kind: str) -> np.ndarray:
@@ -149,18 +142,14 @@ def test_a_thousand_draws_are_counted_by_the_engine(drawn):
     assert "came up **1000 times** (1000 expected)" in words and "distance is 0.0%" in words
     words = sentences(opened(sampling_draws="draws", sampling_temperature="1.5", sampling_seed="3"))
     ids = ids_of("KING RICHARD II:\n")
-    p = stages(logits_of(ids, -1), replace(sampler.START, temperature=1.5), ids)[-1].probabilities.astype(
-        float
-    )
-    counts = Counter(
-        int(np.searchsorted(p.cumsum(), u * p.sum(), side="right")) for u in uniform(3, 1000).tolist()
-    )
+    warm = replace(sampler.START, temperature=1.5)
+    found = tally(stages(logits_of(ids, -1), warm, ids)[-1].probabilities, uniform(3, 1000).numpy())
+    p, counts = found.probabilities, found.counts
     best = int(p.argmax())
     assert f"came up **{counts[best]} times** ({1000 * p[best]:.0f} expected)" in words
     letter = models._shipped("shakespeare-classic").tokenizer.decode([best])
     assert f"In 1,000 draws with seed 3, “{letter}” came up" in words
-    far = sum(abs(counts[i] / 1000 - p[i]) for i in range(65)) / 2
-    assert far > 0.01 and f"distance is {far:.1%}" in words
+    assert found.away > 0.01 and f"distance is {found.away:.1%}" in words
     bars, marks = drawn["sampling_shares"].traces
     order = list(map(int, drawn["sampling_shares"].table["id"]))
     assert order[0] == best and drawn["sampling_shares"].table["draws"] == [counts[i] for i in order]

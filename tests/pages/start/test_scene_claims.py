@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from engine.data import corpora
-from engine.errors import CorpusError
 from tests.pages.helpers import opened
 from tests.pages.start.scene_claims import marks, missing
 from tests.pages.start.scene_screen import Screen, read
-from ui import background_jobs
 from ui.tour.courses import FOLDER, Scene, parse, shelf
 
 pytestmark = pytest.mark.usefixtures("manager")
@@ -108,27 +102,6 @@ def test_some_scenes_read_a_text() -> None:
 @pytest.mark.parametrize("scene", READING)
 def test_a_scene_that_reads_a_text_says_which(scene):
     assert "Tiny Shakespeare" in f"{scene.text} {scene.notes}"
-
-
-@pytest.fixture(scope="module")
-def nowhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A machine with neither Tiny Shakespeare nor tiktoken's files, and no network."""
-
-    def refuse(progress: object) -> Path:
-        raise CorpusError("Tiny Shakespeare could not be downloaded (ConnectionError)")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("GLASSFORMER_DATA", raising=False)
-        for name in ("XDG_CACHE_HOME", "HOME", "TIKTOKEN_CACHE_DIR"):
-            patch.setenv(name, str(tmp_path_factory.mktemp("empty")))
-        patch.setattr(corpora, "_download", refuse)
-        st.cache_resource.clear()
-        st.cache_data.clear()
-        assert corpora.shakespeare_path() is None
-        yield
-        background_jobs.leave_all()
-    st.cache_resource.clear()
-    st.cache_data.clear()
 
 
 @pytest.mark.usefixtures("nowhere")

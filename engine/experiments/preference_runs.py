@@ -1,0 +1,108 @@
+"""Trainings by preferences over seeds: `python -m engine.experiments preferences` writes
+`checkpoints/preferences.json`, which the app shows until a visitor trains a run. Runs that are stored already
+are left as they are, so it goes on after an interruption.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from engine.data import corpora
+from engine.data.progress import Steps, finish
+from engine.experiments.command import digits, places, processor, reading, write_json
+from engine.training.preferences import Kind, Plan, PreferenceLook, Preferred, Scores, Taste, measure
+from engine.weights import checkpoints
+
+log = logging.getLogger("glassformer.preferences")
+CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
+PATH = CHECKPOINTS / "preferences.json"
+MODEL, CORPUS = "shakespeare-classic", "shakespeare"
+SEEDS = (0, 1, 2)
+BETAS = (0.02, 0.1, 0.5)
+WORDS: dict[Kind, str] = {"with": "love", "without": "the"}  # of the stored runs
+TASTES = (Taste("short"), Taste("long"), *(Taste(kind, word) for kind, word in WORDS.items()))
+PLANS = tuple(Plan(taste, beta, seed=seed) for taste in TASTES for beta in BETAS for seed in SEEDS)
+
+
+@dataclass(frozen=True)
+class PreferenceRun:
+    """A training by preferences; `made` says where and when."""
+
+    preferred: Preferred = field(repr=False)
+    made: str = ""
+
+    @property
+    def plan(self) -> Plan:
+        return self.preferred.plan
+
+
+def begin(plan: Plan, text: str = "") -> Steps[Preferred]:
+    """Trains the shipped model by preferences, as `measure` does. Raises CheckpointError without it."""
+    first = checkpoints.load(CHECKPOINTS / MODEL)
+    return measure(first.model, first.tokenizer, plan, text)
+
+
+def trained(plan: Plan) -> PreferenceRun:
+    """Trains to the end. Raises CorpusError where the text for a taste about a word is not here."""
+    text = corpora.load(CORPUS).text if plan.taste.of_word else ""
+    made = f"python -m engine.experiments preferences, {time.strftime('%Y-%m-%d')}, on {processor()}"
+    return PreferenceRun(finish(begin(plan, text)), made)
+
+
+def written(run: PreferenceRun) -> dict[str, Any]:
+    """Returns a run as JSON: texts of its first and last look only."""
+    preferred, last = run.preferred, len(run.preferred.looks) - 1
+    looks = [
+        {
+            "step": look.step,
+            "training": digits(asdict(look.training).values(), 4),
+            "held_out": digits(asdict(look.held_out).values(), 4),
+            "measured": digits([look.measured], 4)[0],
+            "texts": look.texts if at in (0, last) else (),
+        }
+        for at, look in enumerate(preferred.looks)
+    ]
+    counts = {"pairs": preferred.pairs, "held_out": preferred.held_out}
+    return {"plan": asdict(run.plan), "made": run.made, **counts, "looks": looks}
+
+
+def opened(values: dict[str, Any]) -> PreferenceRun:
+    """Reads a run from JSON. Raises KeyError or TypeError for another."""
+    looks = tuple(
+        PreferenceLook(
+            look["step"],
+            Scores(*look["training"]),
+            Scores(*look["held_out"]),
+            float(look["measured"]),
+            tuple(look["texts"]),
+        )
+        for look in values["looks"]
+    )
+    plan = Plan(**{**values["plan"], "taste": Taste(**values["plan"]["taste"])})
+    return PreferenceRun(Preferred(plan, looks, values["pairs"], values["held_out"]), values["made"])
+
+
+def shipped(path: Path = PATH) -> tuple[PreferenceRun, ...]:
+    """Reads the runs that come with the app. Raises CheckpointError for an unreadable file."""
+    with reading(path, "preferences") as stored:
+        return tuple(map(opened, stored))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = places(__doc__).parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    torch.set_num_threads(1)
+    path = options.into / PATH.name
+    runs = {run.plan: run for run in shipped(path)} if path.exists() else {}
+    for plan in PLANS:
+        if plan not in runs:
+            runs[plan] = trained(plan)
+            write_json(path, [written(runs[each]) for each in PLANS if each in runs])
+        log.info("%s: %.2f", plan, runs[plan].preferred.looks[-1].measured)

@@ -1,0 +1,541 @@
+"""Backpropagation, and what comes after pre-training: fine-tuning, reward, learning from a prompt, thinking
+aloud.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import accumulate
+from random import Random
+
+from engine.lab.exercises.arithmetic import dot, shown
+from engine.lab.exercises.exercise import Exercise, Mistake, See, see
+from engine.lab.exercises.forms import Numbers
+
+BACKWARD = see("shapes", shapes_view="backward")
+NONZERO = (-4, -3, -2, -1, 1, 2, 3, 4)
+BETAS = (0.9, 0.999)  # PyTorch's, of AdamW
+
+
+def _view(name: str) -> See:
+    return see("after", after_view=name)
+
+
+def _outer(rows: tuple[float, ...], columns: tuple[float, ...]) -> tuple[float, ...]:
+    """Returns the outer product, row after row."""
+    return tuple(a * b for a in rows for b in columns)
+
+
+def _two(rng: Random) -> tuple[int, int]:
+    return rng.choice(NONZERO), rng.choice(NONZERO)
+
+
+# Backpropagation ----------------------------------------------------------------------------------
+
+
+def logit_gradient(rng: Random) -> Exercise:
+    first, second = sorted(rng.sample(range(5, 95, 5), 2))
+    shares, right = [first, second - first, 100 - second], rng.randrange(3)
+    p = [share / 100 for share in shares]
+    y = [float(i == right) for i in range(3)]
+    result = tuple(a - b for a, b in zip(p, y, strict=True))
+    return Exercise(
+        f"A model gives the tokens A, B and C the probabilities {', '.join(f'{s}%' for s in shares)}. The"
+        f" next token is {'ABC'[right]}. What is the gradient of the loss with respect to the three logits?",
+        Numbers(3, 2),
+        result,
+        (
+            f"The gradient is $p - y$, with $y$ one-hot: {shown(y)}.",
+            f"{shown(p, 2)} − {shown(y)} = **{shown(result, 2)}**. Its sum is 0.",
+        ),
+        (
+            Mistake(
+                "sign", tuple(-g for g in result), "That is $y - p$: the step of descent, not the gradient."
+            ),
+            Mistake("chances", tuple(p), "Those are the probabilities. The next token's own gets 1 less."),
+            Mistake(
+                "single",
+                tuple(g if i == right else 0.0 for i, g in enumerate(result)),
+                "The other logits have a gradient too: raising them lowers the right probability.",
+            ),
+            Mistake(
+                "chance",
+                tuple(-b / a for a, b in zip(p, y, strict=True)),
+                "That is the gradient for the probabilities. Go on through the softmax.",
+            ),
+        ),
+        BACKWARD,
+        {"shares": shares, "right": right},
+    )
+
+
+def matrix_gradient(rng: Random) -> Exercise:
+    x, g = _two(rng), _two(rng)
+    result = _outer(g, x)
+    return Exercise(
+        f"$y = Wx$ with $x$ = {shown(x)}; backpropagation brings $\\partial L/\\partial y$ = {shown(g)}. What"
+        r" is $\partial L/\partial W$ (2 × 2, row after row)?",
+        Numbers(4),
+        result,
+        (
+            r"$y_i = \sum_j W_{ij} x_j$, so $\partial L/\partial W_{ij} = (\partial L/\partial y_i)\, x_j$.",
+            f"The rows are {shown(result[:2])} and {shown(result[2:])}: **{shown(result)}**.",
+        ),
+        (
+            Mistake("transposed", _outer(x, g), "That is its transpose. A row of $W$ belongs to an output."),
+            Mistake(
+                "diagonal",
+                (result[0], 0, 0, result[3]),
+                "Every weight has a gradient: each input reaches each output.",
+            ),
+            Mistake(
+                "sign",
+                tuple(-v for v in result),
+                "That is the step of descent. The gradient itself points up.",
+            ),
+            Mistake("input", (*x, *x), "That is $x$ alone. Each row is multiplied by its output's gradient."),
+            Mistake(
+                "output",
+                (g[0], g[0], g[1], g[1]),
+                "Those are the outputs' gradients. Multiply by the inputs.",
+            ),
+        ),
+        BACKWARD,
+        {"x": list(x), "g": list(g)},
+    )
+
+
+def adamw_step(rng: Random) -> Exercise:
+    weight, rate, decay = (
+        rng.choice([0.4, 0.5, 0.8, 1.2]),
+        rng.choice([0.01, 0.02, 0.05]),
+        rng.choice([0.1, 0.2]),
+    )
+    gradient = rng.choice([-1, 1]) * rng.choice([0.03, 0.2, 3.0])
+    sign, rest = math.copysign(1, gradient), weight * (1 - rate * decay)
+    right = rest - rate * sign
+    unbiased = (1 - BETAS[0]) / math.sqrt(1 - BETAS[1])
+    return Exercise(
+        f"A weight is {weight}, its gradient {gradient}. AdamW takes its **first** step: learning rate"
+        f" {rate}, weight decay {decay}, $\\beta_1$ = {BETAS[0]}, $\\beta_2$ = {BETAS[1]}, $\\epsilon$ = 0."
+        " What is the weight then?",
+        Numbers(1, 4),
+        (right,),
+        (
+            r"With bias correction $\hat m = g$ and $\hat v = g^2$: the step is $\eta\, g/|g|$, however large"
+            " the gradient is.",
+            f"Decay: {weight} · (1 − {rate} · {decay}) = {rest:.4f}.",
+            f"{rest:.4f} {'−' if sign > 0 else '+'} {rate} = **{right:.4f}**.",
+        ),
+        (
+            Mistake(
+                "sgd", (rest - rate * gradient,), "That is SGD's step. AdamW divides by the gradient's size."
+            ),
+            Mistake(
+                "decay",
+                (weight - rate * sign,),
+                "You forgot the decay, which is applied to the weight itself.",
+            ),
+            Mistake("uphill", (rest + rate * sign,), "That is uphill. The step goes against the gradient."),
+            Mistake(
+                "bias", (rest - rate * sign * unbiased,), "You forgot the bias correction of $m$ and $v$."
+            ),
+            Mistake(
+                "whole",
+                (weight * (1 - decay) - rate * sign,),
+                "The decay is multiplied by the learning rate.",
+            ),
+        ),
+        BACKWARD,
+        {"weight": weight, "gradient": gradient, "rate": rate, "decay": decay},
+    )
+
+
+# Fine-tuning --------------------------------------------------------------------------------------
+
+
+def adapter_size(rng: Random) -> Exercise:
+    (rows, columns), rank = rng.sample([512, 576, 768, 1024, 2048, 4096], 2), rng.choice([1, 2, 4, 8, 16])
+    right = rank * (rows + columns)
+    return Exercise(
+        f"A matrix has {rows} rows and {columns} columns. LoRA of rank {rank} learns its change. How many"
+        " numbers are trained?",
+        Numbers(),
+        (right,),
+        (
+            f"$B$ is {rows} × {rank}, $A$ is {rank} × {columns}.",
+            f"{rank} · ({rows} + {columns}) = **{right:,}**, where the matrix has {rows * columns:,}.",
+        ),
+        (
+            Mistake("all", (rows * columns,), "That is the whole matrix. LoRA trains two thin ones."),
+            Mistake(
+                "times",
+                (rank * rows * columns,),
+                "You multiplied rows by columns. The two factors are apart.",
+            ),
+            Mistake("up", (rank * rows,), "That is only $B$. $A$ is trained too."),
+            Mistake("down", (rank * columns,), "That is only $A$. $B$ is trained too."),
+            Mistake("square", (rank * rank * (rows + columns),), "The rank counts once in each factor."),
+        ),
+        _view("finetune"),
+        {"rows": rows, "columns": columns, "rank": rank},
+    )
+
+
+def adapter_change(rng: Random) -> Exercise:
+    w, up, down = (*_two(rng), *_two(rng)), _two(rng), _two(rng)
+    change = _outer(up, down)
+    result = tuple(a + b for a, b in zip(w, change, strict=True))
+    return Exercise(
+        f"LoRA of rank 1: $W$ has the rows {shown(w[:2])} and {shown(w[2:])}, $B$ is the column {shown(up)},"
+        f" $A$ the row {shown(down)}. Which matrix does the layer use (row after row)?",
+        Numbers(4),
+        result,
+        (
+            f"$BA$ has the rows {shown(change[:2])} and {shown(change[2:])}: multiples of $A$.",
+            f"$W + BA$: **{shown(result)}**.",
+        ),
+        (
+            Mistake("change", change, "That is the change alone. $W$ is still there, frozen."),
+            Mistake(
+                "turned",
+                tuple(a + b for a, b in zip(w, _outer(down, up), strict=True)),
+                "You exchanged $A$ and $B$: a row of $BA$ is $A$ times an entry of $B$.",
+            ),
+            Mistake(
+                "dot",
+                tuple(value + dot(up, down) for value in w),
+                "That adds $A \\cdot B$, one number. $BA$ is a matrix.",
+            ),
+            Mistake("minus", tuple(a - b for a, b in zip(w, change, strict=True)), "The change is added."),
+        ),
+        _view("finetune"),
+        {"w": list(w), "up": list(up), "down": list(down)},
+    )
+
+
+def counted_tokens(rng: Random) -> Exercise:
+    lessons, prompt, answer = rng.randint(4, 12), rng.randint(5, 14), rng.randint(2, 6)
+    every, only = lessons * (prompt + answer - 1), lessons * answer
+    return Exercise(
+        f"{lessons} lessons, each a prompt of {prompt} tokens and an answer of {answer}. Over how many"
+        " predictions is the loss averaged if it counts every token, and if it counts the answers alone?"
+        " (Both numbers.)",
+        Numbers(2),
+        (every, only),
+        (
+            f"Nothing predicts the first token of a text: {lessons} · ({prompt} + {answer} − 1) = {every}.",
+            f"Each token of an answer is predicted, the first from the prompt's last: {lessons} · {answer} ="
+            f" {only}. **{every}** and **{only}**.",
+        ),
+        (
+            Mistake(
+                "first",
+                (lessons * (prompt + answer), only),
+                "Nothing comes before a text's first token: no loss.",
+            ),
+            Mistake(
+                "short",
+                (every, lessons * (answer - 1)),
+                "The answer's first token is predicted too, from the prompt's last.",
+            ),
+            Mistake(
+                "prompt", (every, every - only), "The second counts the prompts. It was to count the answers."
+            ),
+            Mistake("single", (prompt + answer - 1, answer), f"That is one lesson. There are {lessons}."),
+        ),
+        _view("finetune"),
+        {"lessons": lessons, "prompt": prompt, "answer": answer},
+    )
+
+
+# Reward -------------------------------------------------------------------------------------------
+
+
+def advantage(rng: Random) -> Exercise:
+    group = rng.choice([4, 8, 10, 16])
+    good = rng.randint(1, group - 1)
+    mean = good / group
+    spread = math.sqrt(mean * (1 - mean))
+    return Exercise(
+        f"A group of {group} answers to one question: {good} with reward 1, the others with 0. What is the"
+        " advantage (reward less the group's mean) of a rewarded answer, and of another? (Both numbers.)",
+        Numbers(2, 3),
+        (1 - mean, -mean),
+        (
+            f"The mean reward is {good}/{group} = {mean:.3f}.",
+            f"1 − {mean:.3f} = **{1 - mean:.3f}** and 0 − {mean:.3f} = **{-mean:.3f}**: they sum to 0.",
+        ),
+        (
+            Mistake("raw", (1, 0), "Those are the rewards. The baseline, their mean, is subtracted."),
+            Mistake("sign", (mean - 1, mean), "The other way round: a rewarded answer becomes likelier."),
+            Mistake(
+                "scaled",
+                ((1 - mean) / spread, -mean / spread),
+                "You also divided by the standard deviation, as GRPO does. Here only the mean is subtracted.",
+            ),
+            Mistake(
+                "half", (1 - mean, 0), "An answer without a reward is below the mean: it becomes less likely."
+            ),
+        ),
+        _view("reward"),
+        {"group": group, "good": good},
+    )
+
+
+def any_of(rng: Random) -> Exercise:
+    percent, tries = rng.randint(10, 60), rng.choice([2, 3, 4, 8])
+    p = percent / 100
+    miss = (1 - p) ** tries
+    right = 100 * (1 - miss)
+    return Exercise(
+        f"A model is right at the first try in {percent}% of drawings. It draws {tries} answers"
+        " independently. How likely is **at least one** right, in percent?",
+        Numbers(1, 1, "%"),
+        (right,),
+        (
+            f"All are wrong with probability $(1 - {p})^{{{tries}}}$ = {miss:.4f}.",
+            f"1 − {miss:.4f} = **{right:.1f}%**.",
+        ),
+        (
+            Mistake(
+                "sum",
+                (percent * tries,),
+                "Probabilities of tries do not add up: several may be right at once.",
+            ),
+            Mistake("all", (100 * p**tries,), "That is how likely *all* are right."),
+            Mistake("none", (100 * miss,), "That is how likely *none* is right."),
+            Mistake("single", (float(percent),), "That is a single try."),
+        ),
+        _view("reward"),
+        {"percent": percent, "tries": tries},
+    )
+
+
+def penalty(rng: Random) -> Exercise:
+    now, before = rng.sample([0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9], 2)
+    weight = rng.choice([0.1, 0.2, 0.5])
+    ratio = math.log(now / before)
+    right = 1 - weight * ratio
+    return Exercise(
+        f"An answer has reward 1. The model gives it probability {now}; the model that training began with,"
+        f" {before}. The KL penalty is {weight} times $\\ln$ of their ratio. What remains of the reward?",
+        Numbers(1, 2),
+        (right,),
+        (
+            f"$\\ln({now}/{before})$ = {ratio:.3f}.",
+            f"1 − {weight} · {ratio:.3f} = **{right:.2f}**: moving away costs, moving back pays.",
+        ),
+        (
+            Mistake("sign", (1 + weight * ratio,), "You took the ratio upside down, or added the penalty."),
+            Mistake("bits", (1 - weight * math.log2(now / before),), "You used $\\log_2$. Nats take $\\ln$."),
+            Mistake("ratio", (1 - weight * now / before,), "You forgot the logarithm of the ratio."),
+            Mistake(
+                "difference", (1 - weight * (now - before),), "Take the ratio's logarithm, not a difference."
+            ),
+            Mistake("weight", (1 - ratio,), f"You forgot the penalty's weight, {weight}."),
+        ),
+        _view("reward"),
+        {"now": now, "before": before, "weight": weight},
+    )
+
+
+# In-context learning ------------------------------------------------------------------------------
+
+
+def _points(rng: Random) -> tuple[list[int], list[int]]:
+    count = rng.choice([2, 3, 4])
+    return [rng.choice(NONZERO) for _ in range(count)], [rng.choice(NONZERO) for _ in range(count)]
+
+
+def _examples(x: list[int], y: list[int]) -> str:
+    return ", ".join(f"({a}, {b})" for a, b in zip(x, y, strict=True))
+
+
+def single_step(rng: Random) -> Exercise:
+    (x, y), rate, query = _points(rng), rng.choice([0.1, 0.2, 0.5]), rng.choice(NONZERO)
+    products, squares, n = dot(x, y), dot(x, x), len(x)
+    w = rate * products / n
+    return Exercise(
+        f"Examples (x, y): {_examples(x, y)}. From $w = 0$, one step of gradient descent on"
+        rf" $\frac{{1}}{{2n}}\sum_i (w x_i - y_i)^2$ with step size {rate}. What does $w$"
+        f" predict at x = {query}?",
+        Numbers(1, 2),
+        (w * query,),
+        (
+            rf"At $w = 0$ the gradient is $-\frac{{1}}{{n}}\sum_i x_i y_i$ = {-products / n:.3f}.",
+            f"$w$ = {rate} · {products / n:.3f} = {w:.3f}, and at {query} it predicts **{w * query:.2f}**.",
+        ),
+        (
+            Mistake("sum", (w * query * n,), "You forgot 1/n: the loss is a mean over the examples."),
+            Mistake("rate", (products / n * query,), "You forgot the step size."),
+            Mistake(
+                "sign", (-w * query,), "A step goes *against* the gradient, which is negative times the sum."
+            ),
+            Mistake("slope", (w,), "That is $w$. Multiply it by the query."),
+            Mistake(
+                "fit", (products / squares * query,), "That is least squares. One step does not get there."
+            ),
+        ),
+        _view("context"),
+        {"x": x, "y": y, "rate": rate, "query": query},
+    )
+
+
+def best_slope(rng: Random) -> Exercise:
+    x, y = _points(rng)
+    products, squares = dot(x, y), dot(x, x)
+    right = products / squares
+    ratios = sum(b / a for a, b in zip(x, y, strict=True)) / len(x)
+    return Exercise(
+        f"Examples (x, y): {_examples(x, y)}. Which slope $w$ of a line through zero fits them best (least"
+        " squares)?",
+        Numbers(1, 2),
+        (right,),
+        (
+            r"The derivative of $\sum_i (w x_i - y_i)^2$ is zero at $w = \sum_i x_i y_i / \sum_i x_i^2$.",
+            f"{products} / {squares} = **{right:.2f}**.",
+        ),
+        (
+            Mistake("ratios", (ratios,), "You averaged y/x. Least squares weighs a point by $x^2$."),
+            Mistake(
+                "mean", (products / len(x),), "That is one gradient step of size 1. Divide by $\\sum x^2$."
+            ),
+            Mistake("other", (products / dot(y, y),), "You divided by $\\sum y^2$: that fits x to y."),
+            Mistake("sign", (-right,), "The sign is wrong: large x with large y give a positive slope."),
+        ),
+        _view("context"),
+        {"x": x, "y": y},
+    )
+
+
+def step_size(rng: Random) -> Exercise:
+    n, d = rng.choice([5, 8, 10, 20, 40]), rng.choice([1, 2, 4, 5, 10])
+    best, left = n / (n + d + 1), (d + 1) / (n + d + 1)
+    return Exercise(
+        f"With {n} examples of {d} numbers each, a gradient step of size $\\eta$ has the expected error"
+        rf" $1 - 2\eta + \eta^2 (n + d + 1)/n$. Which $\eta$ is best, and which error is left then? (Both"
+        " numbers.)",
+        Numbers(2, 3),
+        (best, left),
+        (
+            rf"The derivative is zero at $\eta = n/(n + d + 1)$ = {n}/{n + d + 1} = {best:.3f}.",
+            f"The error is then $1 - \\eta$: **{best:.3f}** and **{left:.3f}**.",
+        ),
+        (
+            Mistake("exchanged", (left, best), "You exchanged the two."),
+            Mistake("exact", (best, 0), "One step does not solve it: put your step size into the error."),
+            Mistake(
+                "full", (1, (d + 1) / n), "With a step of 1 the error is larger. Set the derivative to zero."
+            ),
+            Mistake("one", (n / (n + d), d / (n + d)), "You forgot the 1 in n + d + 1."),
+        ),
+        _view("context"),
+        {"n": n, "d": d},
+    )
+
+
+# Thinking aloud -----------------------------------------------------------------------------------
+
+
+def running_parity(rng: Random) -> Exercise:
+    bits = [rng.randint(0, 1) for _ in range(rng.choice([5, 6, 7]))]
+    sums = tuple(accumulate(bits))
+    result = tuple(total % 2 for total in sums)
+    return Exercise(
+        f"A model thinks aloud about the parity of {' '.join(map(str, bits))}: after each bit it writes the"
+        " parity so far, 1 if the count of ones is odd. What does it write?",
+        Numbers(None),
+        result,
+        (
+            "Each step needs the last result and one new bit: equal ones give 0, different ones 1.",
+            f"The ones so far: {shown(sums)}. Odd counts give 1: **{shown(result)}**.",
+        ),
+        (
+            Mistake("count", sums, "Those are the counts. Write whether each is odd."),
+            Mistake("bits", tuple(bits), "Those are the bits themselves. Add up what came before."),
+            Mistake("even", tuple(1 - bit for bit in result), "The other way round: 1 stands for odd."),
+            Mistake(
+                "backwards",
+                tuple(total % 2 for total in accumulate(reversed(bits))),
+                "You began with the last bit. The first is read first.",
+            ),
+        ),
+        _view("aloud"),
+        {"bits": bits},
+    )
+
+
+def majority(rng: Random) -> Exercise:
+    percent, votes = rng.randint(52, 90), rng.choice([3, 5])
+    p, most = percent / 100, votes // 2 + 1
+    each = [math.comb(votes, k) * p**k * (1 - p) ** (votes - k) for k in range(votes + 1)]
+    right = 100 * sum(each[most:])
+    return Exercise(
+        f"A yes-or-no question; each answer a model draws is right with probability {percent}%,"
+        f" independently. {votes} are drawn and the majority counts. How often is it right, in percent?",
+        Numbers(1, 1, "%"),
+        (right,),
+        (
+            f"At least {most} of {votes} must be right.",
+            f"{' + '.join(f'{100 * share:.1f}' for share in each[most:])} = **{right:.1f}%**.",
+        ),
+        (
+            Mistake("all", (100 * each[-1],), "That is how often *all* are right. A majority is enough."),
+            Mistake("any", (100 * (1 - each[0]),), "That is how often *at least one* is right."),
+            Mistake(
+                "exact", (100 * each[most],), "More may be right than the least majority: add those cases."
+            ),
+            Mistake("single", (float(percent),), "That is a single answer."),
+            Mistake("wrong", (100 - right,), "That is how often the majority is wrong."),
+        ),
+        _view("aloud"),
+        {"percent": percent, "votes": votes},
+    )
+
+
+def chain(rng: Random) -> Exercise:
+    percent, steps = rng.choice([80, 85, 90, 95, 98, 99]), rng.randint(4, 16)
+    q = percent / 100
+    right = 100 * q**steps
+    return Exercise(
+        f"A model writes {steps} steps; each is right in {percent}% of cases, independently, and one wrong"
+        " step spoils the answer. How often are all steps right, in percent?",
+        Numbers(1, 1, "%"),
+        (right,),
+        (
+            f"All must be right: ${q}^{{{steps}}}$ = {right / 100:.4f}.",
+            f"**{right:.1f}%**. Steps must be far better than the answer is to be.",
+        ),
+        (
+            Mistake(
+                "sum", (100 * (1 - steps * (1 - q)),), "Mistakes do not add up: several may fall together."
+            ),
+            Mistake("fails", (100 - right,), "That is how often some step is wrong."),
+            Mistake(
+                "any", (100 * (1 - (1 - q) ** steps),), "That is how often *at least one* step is right."
+            ),
+            Mistake("single", (float(percent),), "That is a single step."),
+        ),
+        _view("aloud"),
+        {"percent": percent, "steps": steps},
+    )
+
+
+TASKS = (
+    ("logit-gradient", "Backpropagation: the logits", logit_gradient),
+    ("matrix-gradient", "Backpropagation: a matrix", matrix_gradient),
+    ("adamw-step", "Backpropagation: AdamW's first step", adamw_step),
+    ("adapter-size", "Fine-tuning: the size of an adapter", adapter_size),
+    ("adapter-change", "Fine-tuning: what an adapter changes", adapter_change),
+    ("counted-tokens", "Fine-tuning: what the loss counts", counted_tokens),
+    ("advantage", "Reward: advantages of a group", advantage),
+    ("any-of", "Reward: one right of several", any_of),
+    ("penalty", "Reward: the KL penalty", penalty),
+    ("one-step", "In context: one gradient step", single_step),
+    ("best-slope", "In context: least squares", best_slope),
+    ("step-size", "In context: the best step size", step_size),
+    ("running-parity", "Aloud: the running parity", running_parity),
+    ("majority", "Aloud: a majority vote", majority),
+    ("chain", "Aloud: a chain of steps", chain),
+)

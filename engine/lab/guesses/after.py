@@ -1,0 +1,63 @@
+"""Guesses about what comes after pre-training: adapters, examples in a prompt, thinking aloud."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.experiments.thinking_aloud import ALOUD, AT_ONCE, CLOSE, DOTS, Accuracy
+from engine.lab.guesses.truth import Truth
+from engine.measure.circuits.examples_in_prompt import EXCHANGED, RIGHT, FewShot
+from engine.model import Transformer
+from engine.training.finetune import trained_parameters
+from engine.training.in_context import Regression
+
+MOST, FEW = 0.75, 0.15  # of the right answers: about as many, and hardly any
+ALIKE = 0.05  # of a step size, by which another must differ to be longer or shorter
+
+
+def adapter(model: Transformer, now: int, then: int) -> Truth | None:
+    """Compares the numbers that LoRA trains at rank `then` with those at rank `now`: "times" the ratio of the
+    ranks, "square" of it, or "all" the weights. None where one of them is full fine-tuning, or both are one.
+    """
+    if not (now and then) or now == then:
+        return None
+    before, after, total = (trained_parameters(model, rank) for rank in (now, then, 0))
+    ratio = then / now
+    guesses = {"times": ratio * before, "square": ratio**2 * before, "all": total}
+    right = min(guesses, key=lambda name: abs(guesses[name] - after))
+    return Truth(right, tuple(guesses), {"ratio": ratio, "before": before, "after": after, "total": total})
+
+
+def step_size(now: Regression, then: Regression) -> Truth | None:
+    """Compares the best steps of gradient descent after as many examples as in the two plans: "longer",
+    "same" or "shorter". None for softmax layers, which learn no such step, and for the same plan.
+    """
+    if now.layer != "linear" or now.examples == then.examples:
+        return None
+    ratio = then.best_rate / now.best_rate
+    right = "longer" if ratio > 1 + ALIKE else "shorter" if ratio < 1 - ALIKE else "same"
+    return Truth(right, ("longer", "same", "shorter"), {"before": now.best_rate, "after": then.best_rate})
+
+
+def exchanged(few: FewShot) -> Truth | None:
+    """Compares the share right after the most examples once their answers are exchanged with the share
+    before: "same", "half" or "few". Means over all draws; None where nothing was right before.
+    """
+    before, after = (float(few.accuracy[way, :, -1].mean()) for way in (RIGHT, EXCHANGED))
+    if not before:
+        return None
+    left = after / before
+    right = "same" if left >= MOST else "few" if left < FEW else "half"
+    return Truth(right, ("same", "half", "few"), {"before": before, "after": after})
+
+
+def dots(scores: Sequence[Accuracy]) -> Truth | None:
+    """Compares dots in place of the steps with both others: as good as "aloud", a "coin" as at once, or
+    "between". None where the three are not there, or writing the steps does not help.
+    """
+    ends = {each.task: each.end for each in scores}
+    if not {AT_ONCE, DOTS, ALOUD} <= set(ends) or ends[ALOUD] - ends[AT_ONCE] < 3 * CLOSE:
+        return None
+    far = {"aloud": ends[ALOUD] - ends[DOTS], "coin": ends[DOTS] - ends[AT_ONCE]}
+    right = next((name for name, gap in far.items() if abs(gap) <= CLOSE), "between")
+    return Truth(right, ("aloud", "between", "coin"), {name: ends[name] for name in (AT_ONCE, DOTS, ALOUD)})

@@ -1,0 +1,105 @@
+"""Test-time compute: a half-trained model answers each sum many times. The more answers, the more sums it
+solves if they are put to the vote, or checked by a verifier.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.data.progress import Progress, Steps
+from engine.measure.tasks.attempts import majority_at, pass_at
+from engine.model import Transformer
+from engine.training.reward import (
+    ANSWER,
+    ASKED,
+    LETTERS,
+    TASK,
+    decode,
+    half_trained,
+    lines,
+    questions_of,
+    rewards,
+)
+
+COUNTS = (1, 2, 4, 8, 16, 32, 64)  # answers to a question
+MOST = COUNTS[-1]
+SEEDS = (0, 1, 2)
+
+
+@dataclass(frozen=True)
+class Votes:
+    """A question, its right answer, and how often each answer was given, the most frequent first."""
+
+    question: str
+    right: str
+    answers: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Attempts:
+    """Shares of ASKED held-out sums, each (seed, count) over SEEDS and COUNTS: with at least one right among
+    so many answers (`verifier`), and with the most frequent one right (`majority`). `votes` are the questions
+    of the first seed.
+    """
+
+    temperature: float
+    verifier: np.ndarray = field(repr=False)
+    majority: np.ndarray = field(repr=False)
+    votes: tuple[Votes, ...] = field(repr=False)
+
+    @property
+    def single(self) -> np.ndarray:
+        """Returns the share of answers that are right, (seed,)."""
+        result: np.ndarray = self.verifier[:, 0]
+        return result
+
+
+def measure(temperature: float = 1.0) -> Steps[Attempts]:
+    """Teaches a model of every seed halfway (engine.training.reward) and draws MOST answers to each sum."""
+    questions = questions_of(lines(ASKED, random.Random(-1), held_out=True))
+    verifier, majority = [], []
+    votes: tuple[Votes, ...] = ()
+    yield Progress(0, len(SEEDS))
+    for seed in SEEDS:
+        model = _half_trained(seed)
+        answers = drawn(model, questions, MOST, temperature, torch.Generator().manual_seed(seed))
+        right = rewards(questions, answers, "right").bool()
+        numbers = (answers * len(LETTERS) ** torch.arange(ANSWER)).sum(-1)
+        verifier.append([pass_at(right, k) for k in COUNTS])
+        majority.append([majority_at(numbers, right, k) for k in COUNTS])
+        votes = votes or tuple(map(_votes, questions, answers))
+        yield Progress(len(verifier), len(SEEDS))
+    return Attempts(temperature, np.array(verifier), np.array(majority), votes)
+
+
+@lru_cache(maxsize=len(SEEDS))
+def _half_trained(seed: int) -> Transformer:
+    return half_trained(seed)
+
+
+@torch.no_grad()
+def drawn(
+    model: Transformer, questions: Tensor, count: int, temperature: float, generator: torch.Generator
+) -> Tensor:
+    """Draws `count` answers to each question, (question, answer, digit). The model reads a text once, however
+    often it was drawn so far.
+    """
+    ids = questions.repeat_interleave(count, 0)
+    for _ in range(ANSWER):
+        texts, of = ids.unique(dim=0, return_inverse=True)
+        probabilities = (model(texts)[:, -1] / temperature).softmax(-1)[of]
+        ids = torch.cat([ids, torch.multinomial(probabilities, 1, generator=generator)], 1)
+    return ids[:, TASK.given :].view(len(questions), count, ANSWER)
+
+
+def _votes(question: Tensor, answers: Tensor) -> Votes:
+    assert TASK.answer is not None
+    text = decode(question.tolist())
+    return Votes(text, TASK.answer(text), tuple(Counter(map(decode, answers.tolist())).most_common()))

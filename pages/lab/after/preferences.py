@@ -1,0 +1,123 @@
+"""The view of preferences (DPO): a model sees pairs of texts, and makes the preferred ones likelier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from engine.errors import CheckpointError, ConfigError, CorpusError
+from engine.experiments.preference_runs import BETAS, CORPUS, WORDS, begin, shipped
+from engine.training.preferences import MOST_WORD, Kind, Plan, PreferenceLook, Taste
+from pages.lab.after import figures_preferences as figures
+from pages.lab.after import words_preferences as words
+from ui import explain, session, widgets
+from ui.background_jobs import begun, measured
+from ui.players.plot import plot
+from ui.text.markdown import safe
+
+MOST_SEED = 100
+HEIGHT = 352
+Looks = tuple[PreferenceLook, ...]
+
+
+def draw_preferences(container: DeltaGenerator) -> None:
+    """Draws margin, ranking and log-probabilities by step, the stored runs until one is trained here, and
+    what the model writes before and after. Controls go into the `container`.
+    """
+    with container:
+        plan, pressed = _plan()
+    key = ("preferences", plan)
+    try:
+        plan.check()
+        wanted = pressed or begun(key)
+        text = session.corpus(CORPUS).text if wanted and plan.taste.of_word else ""
+    except (ConfigError, CorpusError) as error:
+        st.info(safe(str(error)))
+        return
+    stored = _stored(plan)
+    live: Looks = ()
+    if wanted:
+        preferred = measured(
+            key,
+            lambda: begin(plan, text),
+            words.DOING,
+            lambda looks: _by_step(plan, stored, looks or ()),
+            pausable=True,
+        )
+        if preferred is None:
+            return
+        live = preferred.looks
+    if not (live or stored):
+        explain.answer(words.NOTHING)
+        return
+    shown = live or stored[plan.seed % len(stored)]
+    left, right = st.columns([7, 4], gap="small")
+    with left:
+        _by_step(plan, stored, live)
+    with right:
+        st.markdown(words.samples(shown[0].texts, shown[-1].texts, plan.steps))
+    explain.answer(words.answer(plan, (live,) if live else stored))
+    explain.measure_it(_more, stored, live)
+    explain.by_hand(st.markdown, words.by_hand(plan, shown[-1]))
+
+
+def _plan() -> tuple[Plan, bool]:
+    """Returns the run that is shown, or would be trained, and whether its button was pressed."""
+    kind: Kind = widgets.settled(words.TASTES, "preferred", "short")
+    of_word = kind in WORDS
+    a, *b, c, d, e = st.columns(
+        [6, *([4] if of_word else []), 5, 3, 3], gap="small", vertical_alignment="bottom"
+    )
+    kind = widgets.select("Preferred", words.TASTES, "preferred", kind="list", container=a)
+    word = ""
+    if of_word:
+        with b[0]:
+            typed = widgets.line("Word", WORDS[kind], f"preferred_{kind}", MOST_WORD)
+        word = typed.strip().lower()
+    names = {beta: f"{beta:g}" for beta in BETAS}
+    first = Plan().beta
+    beta = widgets.select("Beta", names, "preferred_beta", first=first, container=c, hint=words.BETA_HINT)
+    seed = widgets.whole("Seed", 0, MOST_SEED, 0, "preferred_seed", container=d, hint=words.SEED_HINT)
+    with e:
+        # Streamlit's own: it begins something and has no value.
+        pressed = st.button("Train", icon=":material/play_arrow:", type="primary", key="preferred_train")
+    return Plan(Taste(kind, word), beta, seed=seed), pressed
+
+
+def _stored(plan: Plan) -> tuple[Looks, ...]:
+    """Returns the stored runs with this taste and beta, by seed; none where the file is not whole."""
+    try:
+        runs = shipped()
+    except CheckpointError as error:
+        st.info(safe(str(error)))
+        return ()
+    wanted = plan.taste, plan.beta
+    return tuple(run.preferred.looks for run in runs if (run.plan.taste, run.plan.beta) == wanted)
+
+
+def _by_step(plan: Plan, stored: Sequence[Looks], live: Looks) -> None:
+    if not (stored or live):
+        return
+    tables = [figures.table(looks) for looks in stored]
+    plot(
+        figures.by_step(tables, figures.table(live) if live else None, plan),
+        key="preferences_by_step",
+        height=HEIGHT,
+        name="preferences",
+        data=_all(stored, live),
+        alt=words.alt((live,) if live else stored),
+    )
+
+
+def _all(stored: Sequence[Looks], live: Looks) -> pd.DataFrame:
+    tables = [figures.table(looks).assign(run=f"stored, seed {i}") for i, looks in enumerate(stored)]
+    return pd.concat([*tables, *([figures.table(live).assign(run="trained here")] if live else [])])
+
+
+def _more(stored: Sequence[Looks], live: Looks) -> None:
+    ends = _all(stored, live).groupby("run", sort=False).tail(1).set_index("run").reset_index()
+    st.dataframe(ends, hide_index=True)
+    st.caption(words.MEASURED)

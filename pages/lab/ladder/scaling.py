@@ -1,0 +1,112 @@
+"""The view "Scaling laws": models of several sizes for the same work, and how the best of them grows with
+it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from engine.errors import CheckpointError
+from engine.experiments.scaling import WIDTHS, Fit, Plan, ScalingRun, fit, measure, shipped
+from engine.ledger import ledger
+from pages.lab.ladder import figures_scaling as figures
+from pages.lab.ladder import words_scaling as words
+from ui import explain, guess, widgets
+from ui.background_jobs import begun, measured
+from ui.players.plot import plot
+from ui.text.markdown import safe
+
+HEIGHT = 392
+MOST_SEED, NEW_SEED = 100, 3  # the stored runs have the seeds below
+BUDGETS = tuple(WIDTHS)
+DOING = "Training on Tiny Shakespeare, in steps"
+FIRST = BUDGETS[-2]  # the last curve is left to be guessed
+
+
+def draw_scaling() -> None:
+    """Draws the loss against the size, a curve for each budget up to the chosen one, and the valleys against
+    the work. A run of the chosen budget and size is trained here on demand.
+    """
+    try:
+        stored = shipped()
+    except CheckpointError as error:
+        st.info(safe(str(error)))
+        return
+    plan, pressed = _plan()
+    shown = [run for run in stored if run.plan.budget <= plan.budget]
+    fitted = fit(shown)
+    if plan.budget < BUDGETS[-1]:
+        after = BUDGETS[BUDGETS.index(plan.budget) + 1]
+        guess.ask("valley", words.next_valley, fit(stored), plan.budget, after, "ladder_flops")
+    key, live = ("scaling", plan), None
+    if pressed or begun(key):
+        live = measured(key, lambda: measure(plan), DOING, pausable=True)
+    left, right = st.columns([3, 2], gap="small")
+    with left:
+        plot(
+            figures.curves(shown, fitted, plan.budget, live),
+            key="scaling_curves",
+            height=HEIGHT,
+            name="isoflop",
+            data=table([*shown, *([live] if live else [])]),
+            alt=words.alt(fitted),
+        )
+    with right:
+        plot(
+            figures.growth(fitted),
+            key="scaling_growth",
+            height=HEIGHT,
+            name="valleys",
+            data=_valleys(fitted),
+            alt=words.growth_alt(fitted),
+        )
+    explain.answer(words.answer(fitted, plan.budget, live))
+    st.caption(words.limits(shown))
+    explain.measure_it(_more, shown, fitted)
+
+
+def _plan() -> tuple[Plan, bool]:
+    """Returns the run that would be trained, and whether its button was pressed."""
+    a, b, c, d = st.columns([8, 4, 3, 3], gap="small", vertical_alignment="bottom")
+    names, hint = {budget: words.power(budget) for budget in BUDGETS}, words.BUDGET_HINT
+    budget = widgets.select("FLOPs, up to", names, "ladder_flops", first=FIRST, container=a, hint=hint)
+    low, high = WIDTHS[budget][0], WIDTHS[budget][-1]
+    sizes = {w: f"{Plan(budget, w).parameters:,} parameters" for w in range(low, high + 1, 4)}
+    middle = WIDTHS[budget][len(WIDTHS[budget]) // 2]
+    width = widgets.select("Your model", sizes, "ladder_width", first=middle, kind="list", container=b)
+    seed = widgets.whole("Seed", 0, MOST_SEED, NEW_SEED, "ladder_seed", container=c)
+    with d:
+        # Streamlit's own: it begins something and has no value.
+        pressed = st.button("Train it", icon=":material/play_arrow:", type="primary", key="scaling_train")
+    return Plan(budget, width, seed), pressed
+
+
+def table(runs: Sequence[ScalingRun]) -> pd.DataFrame:
+    """Returns a row for each run."""
+    names = ("flops", "parameters", "tokens", "loss")
+    rows = [{name: getattr(run, name) for name in names} | {"seed": run.plan.seed} for run in runs]
+    return pd.DataFrame(rows)
+
+
+def _valleys(fitted: Fit) -> pd.DataFrame:
+    rows = [
+        {
+            "budget (FLOPs)": words.power(budget),
+            "N_opt": round(valley.parameters),
+            "N_opt over the seeds": "{:,.0f} to {:,.0f}".format(*fitted.spread(budget)),
+            "loss": f"{valley.loss:.3f}",
+            "characters per parameter": round(budget / (6 * valley.parameters**2), 1),
+        }
+        for budget, valley in fitted.valleys.items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def _more(runs: Sequence[ScalingRun], fitted: Fit) -> None:
+    """Draws the table of the valleys, and how much 6 N D leaves out."""
+    st.dataframe(_valleys(fitted), hide_index=True)
+    costs = [ledger(run.plan.model).flops() for run in runs]
+    st.caption(words.measured(fitted, [cost.training / cost.six_n for cost in costs], runs[0].made))

@@ -1,0 +1,157 @@
+"""Sentences (Markdown) of the view of scaling laws, from values that they are given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from engine.experiments.scaling import BATCH, CONTEXT, Fit, ScalingRun
+from engine.ledger.budget import LAWS
+from ui.guess import Choice, Guess
+from ui.page_frame import Words
+from ui.text.numbers import scientific, short
+
+QUESTION = "For so much work, how large should a model be?"
+TEXT = 1_003_854  # characters of Tiny Shakespeare that are trained on
+BUDGET_HINT = "Draws the curve of this budget, and of those below it. Your model spends the chosen one."
+SCALING = Words(
+    see=(
+        "Each curve is a budget of work, C = 6 N D: a model of N parameters that reads D characters. Left on"
+        " a curve, a small model reads much; right, a large one reads little. Each dot is a run; the diamond"
+        " is the minimum of the parabola (in log N) through them, its bar the range over the seeds. Right:"
+        " these minima against the work, with the slopes that were published. N counts all parameters, the"
+        " embedding too (once: it is tied)."
+    ),
+    why=(
+        "Who has a budget must choose. [Kaplan et al. 2020](https://arxiv.org/abs/2001.08361) published"
+        " $N_{opt} \\propto C^{0.73}$ for up to 1.5 billion parameters, embedding excluded;"
+        " [Hoffmann et al. 2022](https://arxiv.org/abs/2203.15556) $C^{0.50}$, and $C^{0.49}$ by this kind of"
+        " curve (*isoFLOP*, their approach 2). Their Chinchilla has a quarter of Gopher's parameters, read"
+        " four times as much, and is better. The learning rate's schedule has to fit each run's length, as"
+        " it does here."
+    ),
+    attempt=(
+        "Guess where the next valley lies, then choose the next budget. Train a model at the edge of a curve:"
+        " does its star fall on it? Train the same with other seeds: how far apart do they end, beside the"
+        " depth of the valley?"
+    ),
+    texts=(
+        "An exponent from models a million times smaller than those of the papers, on a text of 1 MB that"
+        " some read several times, is no evidence for either law. What carries over is the method."
+    ),
+)
+
+
+def power(budget: float) -> str:
+    """Returns a budget with its power of ten.
+
+    >>> power(3e10), power(1e11)
+    ('3 × 10¹⁰', '10¹¹')
+    """
+    return scientific(budget, 0).removeprefix("1 × ")
+
+
+def about(parameters: float) -> str:
+    """Returns a count with two digits that mean something.
+
+    >>> about(12_433.0)
+    '12,000'
+    """
+    return f"{float(f'{parameters:.2g}'):,.0f}"
+
+
+def answer(fitted: Fit, budget: float, live: ScalingRun | None) -> str:
+    """Names the best size for the budget, and the exponent over the budgets shown; or where the run that was
+    trained here falls.
+    """
+    if budget not in fitted.valleys:
+        return f"The runs with {power(budget)} FLOPs are not all stored."
+    best = fitted.valleys[budget]
+    if live is not None:
+        gap = live.loss - best.loss
+        return (
+            f"Your {live.parameters:,} parameters end at **{live.loss:.2f}** nats, {abs(gap):.2f}"
+            f" {'above' if gap >= 0 else 'below'} the valley at {about(best.parameters)} parameters."
+        )
+    sentence = f"With {power(budget)} FLOPs about **{about(best.parameters)}** parameters are best"
+    exponents = fitted.exponents
+    if fitted.law is None or len(exponents) < 2:
+        low, high = map(about, fitted.spread(budget))
+        return f"{sentence} ({low} to {high} over {len(fitted.seeds)} seeds)."
+    return (
+        f"{sentence}; the best size grows as C to the power of **{fitted.law.exponent:.2f}**"
+        f" ({min(exponents):.2f} to {max(exponents):.2f} over {len(exponents)} seeds),"
+        f" {_nearer(exponents)}."
+    )
+
+
+def _nearer(exponents: Sequence[float]) -> str:
+    """Says which published exponent is nearer, only where every seed has the same one nearer."""
+    nearest = {min(LAWS, key=lambda law: abs(LAWS[law][0] - exponent)) for exponent in exponents}
+    if len(nearest) > 1:
+        return "too uncertain to prefer a published exponent"
+    near, far = (
+        f"{law.split()[0]}’s {LAWS[law][0]:.2f}" for law in sorted(LAWS, key=lambda law: law not in nearest)
+    )
+    return f"nearer to {near} than to {far}"
+
+
+def limits(runs: Sequence[ScalingRun]) -> str:
+    """States what such runs cannot show."""
+    sizes, budgets = [run.parameters for run in runs], {run.plan.budget for run in runs}
+    many = f"{len(budgets)} budgets" if len(budgets) > 1 else "a single budget"
+    return (
+        f"Not a law: {many}, {short(min(sizes))} to {short(max(sizes))} parameters, two blocks each, one text"
+        f" of 1 MB, read up to {max(run.tokens for run in runs) / TEXT:.1f} times."
+    )
+
+
+def measured(fitted: Fit, ledger_share: Sequence[float], made: str) -> str:
+    """Describes the fit and its counting: `ledger_share` are the ledger's FLOPs of each run over 6 N D."""
+    exponents = ", ".join(f"{exponent:.2f}" for exponent in fitted.exponents)
+    each = f" Exponent of each seed: {exponents}." if exponents else ""
+    return (
+        "Parabolas in ln N by least squares through the runs of all seeds; the power law by least squares"
+        f" through their minima in logarithms.{each} Work is 6 N D, with the embedding. It leaves out"
+        f" attention's scores and sums: counted product by product, these runs cost {min(ledger_share):.2f}"
+        f" to {max(ledger_share):.2f} times as much, the narrowest the most. Windows of {CONTEXT} characters,"
+        f" {BATCH} a step, AdamW at a rate of 0.32 / width (at most 0.04). Made by {made}."
+    )
+
+
+def alt(fitted: Fit) -> str:
+    valleys = "; ".join(
+        f"{power(budget)} FLOPs: valley at {about(valley.parameters)} parameters, {valley.loss:.2f} nats"
+        for budget, valley in fitted.valleys.items()
+    )
+    return f"Held-out loss against parameters, a parabola for each budget of work. {valleys}."
+
+
+def growth_alt(fitted: Fit) -> str:
+    law = f" They grow as C^{fitted.law.exponent:.2f}." if fitted.law else ""
+    return f"The parameters at {len(fitted.valleys)} valleys against the work.{law}"
+
+
+SAME, ALL = 0.2, 0.8  # exponents below and above which the model stays, or takes all of the work
+
+
+def next_valley(fitted: Fit, budget: float, after: float, control: str) -> Guess | None:
+    """Makes a guess about the valley of the next budget; a choice sets it, in the `control`."""
+    if not {budget, after} <= fitted.valleys.keys():
+        return None
+    here, there = (fitted.valleys[each].parameters for each in (budget, after))
+    exponent = math.log(there / here) / math.log(after / budget)
+    work = f"{after / budget:.2g}"
+    choices = (
+        Choice("the same size: it reads more", "Then all of the work would go into text."),
+        Choice(f"larger, but less than {work} times as large", "Model and text share the work."),
+        Choice(f"{work} times as large: it reads as much as before", "Then no work is left for more text."),
+    )
+    return Guess(
+        f"The best model for {power(budget)} FLOPs has {about(here)} parameters. With {work} times the work"
+        " the best is …",
+        choices,
+        0 if exponent < SAME else 2 if exponent > ALL else 1,
+        f"{about(there)} parameters, {there / here:.1f} times as many: see its curve.",
+        {control: after},
+    )

@@ -1,0 +1,67 @@
+"""Which guess holds after pre-training: adapters, steps of a layer, exchanged answers, dots."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine.experiments.lab_races import shipped
+from engine.experiments.thinking_aloud import DOTS, THINKING, accuracies
+from engine.lab.guesses import after
+from engine.measure.circuits.examples_in_prompt import COUNTS, FewShot
+from engine.model import build
+from engine.training.finetune import Recipe, adapters
+from engine.training.in_context import Regression
+from tests.engine.cases import for_each
+from tests.engine.helpers import tiny
+
+
+@for_each("now, then", [(1, 16), (4, 16), (1, 2)])
+def test_an_adapter_grows_with_its_rank(now: int, then: int) -> None:
+    model = build(tiny(d_model=64, n_layers=2))
+    counts = [
+        sum(half.numel() for a in adapters(model, Recipe(rank)).values() for half in (a.up, a.down))
+        for rank in (now, then)
+    ]
+    truth = after.adapter(model, now, then)
+    assert truth is not None and truth.right == "times"
+    assert [truth.numbers["before"], truth.numbers["after"]] == counts and counts[1] == then / now * counts[0]
+    assert after.adapter(model, 0, 16) is None and after.adapter(model, 16, 16) is None
+
+
+@for_each("examples, other, right", [(20, 40, "longer"), (40, 5, "shorter"), (400, 500, "same")])
+def test_the_step_that_more_examples_teach(examples: int, other: int, right: str) -> None:
+    truth = after.step_size(Regression(examples=examples), Regression(examples=other))
+    assert truth is not None and truth.right == right
+    eta = np.linspace(0, 1, 100_001)
+    error = 1 - 2 * eta + eta**2 * (other + 11) / other
+    assert abs(truth.numbers["after"] - eta[error.argmin()]) < 1e-4
+    assert after.step_size(Regression("softmax"), Regression(examples=other)) is None
+    assert after.step_size(Regression(), Regression()) is None
+
+
+def few_shot(before: int, left: int) -> FewShot:
+    """Ten words, of which so many are right after the most examples."""
+    guess = np.ones((2, 3, 10, len(COUNTS)), dtype=int)
+    guess[0, :, :before, -1] = guess[1, :, :left, -1] = 7
+    return FewShot((("a", "b"),) * 10, (7,) * 10, guess / 2, guess)
+
+
+@for_each("before, left, right", [(8, 8, "same"), (8, 3, "half"), (8, 1, "few"), (0, 4, None)])
+def test_what_exchanged_answers_leave(before: int, left: int, right: str | None) -> None:
+    truth = after.exchanged(few_shot(before, left))
+    assert (truth and truth.right) == right
+    if truth:
+        assert truth.numbers == pytest.approx({"before": before / 10, "after": left / 10})
+
+
+@for_each("share, right", [(0.5, "coin"), (0.75, "between"), (0.98, "aloud")])
+def test_dots_are_as_good_as_what_they_come_to(share: float, right: str) -> None:
+    stored = shipped(THINKING)
+    scores = accuracies(stored.runs, stored)
+    other = [replace(s, shares=np.full_like(s.shares, share)) if s.task == DOTS else s for s in scores]
+    truth = after.dots(other)
+    assert truth is not None and truth.right == right and truth.numbers[DOTS] == np.float64(share)
+    assert after.dots(scores[:2]) is None

@@ -12,9 +12,9 @@ BOTTOMS = """() => [...document.querySelectorAll('.st-key-answer, .gf-figure')]
   .map(e => Math.round(e.getBoundingClientRect().bottom))"""
 
 
-def opened(page, app_url: str) -> None:
+def opened(page, app_url: str, where: str = SCALING) -> None:
     page.set_viewport_size({"width": 1280, "height": 720})
-    visit.opened(page, f"{app_url}/{SCALING}")
+    visit.opened(page, f"{app_url}/{where}")
 
 
 def test_a_guess_from_the_question_to_the_figure(page, app_url) -> None:

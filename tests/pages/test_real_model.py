@@ -187,6 +187,6 @@ def test_weights_in_eight_bits_write_what_the_engine_writes_with_them() -> None:
     assert [node.token for node in nodes] == [one.token for one in records][: len(nodes)]
     cost = finish(rounding(found.model, ids, products))
     finished(page, "off by", 120)
-    assert f"are off by **{cost.largest:.2f}** at most" in said(page)
+    assert f"are off by at most **{cost.largest:.2f}**" in said(page)
     assert f"**{cost.loss:.3f}** nats per token instead of {cost.exact:.3f}" in said(page)
     assert cost.largest > 0.01  # else it would be the same arithmetic

@@ -7,6 +7,8 @@
 // in them would have it. A failure is the component's to tell.
 const SHARED = ["colours", "csv", "dom", "keys", "mount", "numbers", "picture", "play", "save", "shots", "theme"]
 for (const name of SHARED) import(`./shared/${name}.js`).catch(() => {})
+// At once: Streamlit may have written an address without it by the time that the stage's own module is here.
+if (new URL(location.href).searchParams.get("stage") === "1") document.documentElement.dataset.gfStaged = ""
 Promise.all([import("./shared/history.js"), import("./stage_state.js")]).then(([{ amended, install }, { putStage, tab }]) => {
   install()
   amended((address) => putStage(address, tab.staged))

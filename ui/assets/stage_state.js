@@ -4,11 +4,8 @@
 const DESIGNED = { width: 1180, height: 720 } // pixels that the pages are drawn for, without their sidebar
 const LEAST = 0.7, MOST = 3 // of the height that a page asks for
 
-/**
- * Whether this tab is a stage. load.js asks for it with the first component, and not the stage's own when it is mounted:
- * Streamlit may have written another address by then.
- */
-export const tab = { staged: typeof location !== "undefined" && new URL(location.href).searchParams.get("stage") === "1" }
+/** Whether this tab is a stage, as load.js found its address. */
+export const tab = { staged: typeof document !== "undefined" && "gfStaged" in document.documentElement.dataset }
 
 /**
  * How much larger a page is drawn on a screen of this size: as much as both sides allow, never smaller.

@@ -12,6 +12,7 @@ def pass_at(right: Tensor, k: int) -> float:
     True for right ones, n of them to a question. The unbiased estimate 1 - C(n - c, k) / C(n, k) of Chen et
     al. 2021, where c are right.
 
+    >>> import torch
     >>> pass_at(torch.tensor([[True, False, False, False]]), 2)
     0.5
     """
@@ -25,6 +26,7 @@ def majority_at(answers: Tensor, right: Tensor, k: int) -> float:
     not overlap; a tie is drawn by lot. `answers` (question, answer) are numbers that tell answers apart, and
     the same is right wherever it stands.
 
+    >>> import torch
     >>> majority_at(torch.tensor([[7, 7, 8, 9]]), torch.tensor([[True, True, False, False]]), 2)
     0.5
     """

@@ -164,7 +164,7 @@ def test_a_stranger_installs_the_wheel_and_trains() -> None:
         url = f"http://127.0.0.1:{(port := _free_port())}"
         environment = {
             "PATH": os.environ["PATH"],
-            "HOME": "/dev/null/none",  # which not even root can make
+            "HOME": "/proc/none",  # which not even root can make
             "TMPDIR": str(temporary),
             "HTTPS_PROXY": "http://127.0.0.1:9",
             "HTTP_PROXY": "http://127.0.0.1:9",

@@ -100,7 +100,7 @@ def settled(options: Mapping[T, str], key: str, first: T) -> T:
         if wanted is not None or key not in st.session_state or first_again:
             st.session_state[key] = first if wanted is None else wanted
     chosen: T = st.session_state[key]
-    return chosen
+    return chosen if chosen in options else first  # a forged message may hold anything
 
 
 def select_several(

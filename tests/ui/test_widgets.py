@@ -28,6 +28,14 @@ def choices() -> None:
         st.session_state[f"got_{kind}"] = draw("Pick", key=kind, kind=kind, **asked)
 
 
+def settled() -> None:
+    import streamlit as st
+
+    from ui import widgets
+
+    st.session_state["got"] = widgets.settled({"a": "A", "b": "B"}, "pick", "a")
+
+
 def numbers() -> None:
     import streamlit as st
 
@@ -297,3 +305,10 @@ def test_a_box_keeps_a_third_more_than_is_allowed_whatever_a_forger_sends() -> N
     assert drawn.text_area(key="yours").proto.max_chars == 400, "a browser stops there by itself"
     drawn.text_area(key="yours").set_value("a" * 5000).run()
     assert len(drawn.session_state["yours"]) == 400
+
+
+@pytest.mark.parametrize(("held", "shown"), [("b", "b"), ("zzz", "a"), (None, "a")])
+def test_settled_is_what_select_will_show_of_what_the_session_holds(held: str | None, shown: str) -> None:
+    at = AppTest.from_function(settled)
+    at.session_state["pick"] = held
+    assert at.run().session_state["got"] == shown

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import platform
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ import torch
 
 from engine.errors import CheckpointError
 from engine.weights.checkpoints import write_whole
+
+log = logging.getLogger("glassformer.experiments")
 
 
 def places(description: str | None) -> argparse.ArgumentParser:
@@ -76,3 +79,24 @@ def reading(path: Path, command: str) -> Iterator[Any]:
         raise CheckpointError(
             f"{path.name} cannot be read: {error}. `python -m engine.experiments {command}` makes it anew"
         ) from error
+
+
+def complete(
+    path: Path,
+    plans: Sequence[Any],
+    read: Callable[[Path], Sequence[Any]],
+    train: Callable[[Any], Any],
+    written: Callable[[Any], Any],
+    describe: Callable[[Any], str],
+) -> None:
+    """Trains each plan whose run (`run.plan`) is not in the file yet, and writes the file after every run, so
+    that the command goes on after an interruption. `written` makes a run JSON, `describe` a line of the log.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    torch.set_num_threads(1)
+    runs = {run.plan: run for run in read(path)} if path.exists() else {}
+    for plan in plans:
+        if plan not in runs:
+            runs[plan] = train(plan)
+            write_json(path, [written(runs[each]) for each in plans if each in runs])
+        log.info("%s: %s", plan, describe(runs[plan]))

@@ -5,22 +5,18 @@ are left as they are, so it goes on after an interruption.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from engine.data import corpora
 from engine.data.progress import Steps, finish
-from engine.experiments.command import digits, places, processor, reading, write_json
+from engine.experiments.command import complete, digits, places, processor, reading
 from engine.training.preferences import Kind, Plan, PreferenceLook, Preferred, Scores, Taste, measure
 from engine.weights import checkpoints
 
-log = logging.getLogger("glassformer.preferences")
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 PATH = CHECKPOINTS / "preferences.json"
 MODEL, CORPUS = "shakespeare-classic", "shakespeare"
@@ -96,13 +92,8 @@ def shipped(path: Path = PATH) -> tuple[PreferenceRun, ...]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    options = places(__doc__).parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    torch.set_num_threads(1)
-    path = options.into / PATH.name
-    runs = {run.plan: run for run in shipped(path)} if path.exists() else {}
-    for plan in PLANS:
-        if plan not in runs:
-            runs[plan] = trained(plan)
-            write_json(path, [written(runs[each]) for each in PLANS if each in runs])
-        log.info("%s: %.2f", plan, runs[plan].preferred.looks[-1].measured)
+    def measured(run: PreferenceRun) -> str:
+        return f"{run.preferred.looks[-1].measured:.2f}"
+
+    file = places(__doc__).parse_args(arguments).into / PATH.name
+    complete(file, PLANS, shipped, trained, written, measured)

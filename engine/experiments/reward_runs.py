@@ -5,19 +5,15 @@ after an interruption.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from engine.experiments.command import digits, places, processor, reading, write_json
+from engine.experiments.command import complete, digits, places, processor, reading
 from engine.training.reward import Group, Plan, RewardLook, half_trained, reinforce
 
-log = logging.getLogger("glassformer.reward")
 PATH = Path(__file__).resolve().parents[2] / "checkpoints" / "reward.json"
 SEEDS = (0, 1, 2)
 LEASHES = (0.0, 0.3)
@@ -73,13 +69,8 @@ def shipped(path: Path = PATH) -> tuple[RewardRun, ...]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    options = places(__doc__).parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    torch.set_num_threads(1)
-    path = options.into / PATH.name
-    kept = {run.plan: run for run in shipped(path)} if path.exists() else {}
-    for plan in PLANS:
-        if plan not in kept:
-            kept[plan] = trained(plan)
-            write_json(path, [written(kept[each]) for each in PLANS if each in kept])
-        log.info("%s: first try %.2f", plan, kept[plan].looks[-1].first_try)
+    def first_try(run: RewardRun) -> str:
+        return f"first try {run.looks[-1].first_try:.2f}"
+
+    file = places(__doc__).parse_args(arguments).into / PATH.name
+    complete(file, PLANS, shipped, trained, written, first_try)

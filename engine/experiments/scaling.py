@@ -8,7 +8,6 @@ it is tied, and the same table makes the logits. D are the characters that were 
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -17,19 +16,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.progress import Progress, Steps, finish
 from engine.errors import GlassformerError
-from engine.experiments.command import places, processor, reading, write_json
+from engine.experiments.command import complete, places, processor, reading
 from engine.ledger import ledger
 from engine.measure.isoflop import PowerLaw, Valley, power_law, valley
 from engine.training.records import Evaluation, Step
 from engine.training.train import train
 
-log = logging.getLogger("glassformer.scaling")
 PATH = Path(__file__).resolve().parents[2] / "checkpoints" / "scaling.json"
 SEEDS = (0, 1, 2)
 # Budget (FLOPs) -> widths on both sides of the best one; a wider spread is no parabola any more.
@@ -170,14 +167,8 @@ def shipped(path: Path = PATH) -> tuple[ScalingRun, ...]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    options = places(__doc__).parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    torch.set_num_threads(1)
-    path = options.into / PATH.name
-    stored = {run.plan: run for run in shipped(path)} if path.exists() else {}
-    for plan in plans():
-        if plan not in stored:
-            stored[plan] = finish(measure(plan))
-            write_json(path, [asdict(stored[each]) for each in plans() if each in stored])
-        run = stored[plan]
-        log.info("%s: %d parameters, %d characters, loss %.4f", plan, run.parameters, run.tokens, run.loss)
+    def ends(run: ScalingRun) -> str:
+        return f"{run.parameters} parameters, {run.tokens} characters, loss {run.loss:.4f}"
+
+    file = places(__doc__).parse_args(arguments).into / PATH.name
+    complete(file, plans(), shipped, lambda plan: finish(measure(plan)), asdict, ends)

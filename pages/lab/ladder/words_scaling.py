@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from engine.experiments.scaling import BATCH, CONTEXT, Fit, ScalingRun
+from engine.experiments.scaling import BATCH, CONTEXT, MOST_RATE, RATE, Fit, ScalingRun
 from engine.ledger.budget import LAWS
 from ui.guess import Choice, Guess
 from ui.page_frame import Words
@@ -115,7 +115,7 @@ def measured(fitted: Fit, ledger_share: Sequence[float], made: str) -> str:
         f" through their minima in logarithms.{each} Work is 6 N D, with the embedding. It leaves out"
         f" attention's scores and sums: counted product by product, these runs cost {min(ledger_share):.2f}"
         f" to {max(ledger_share):.2f} times as much, the narrowest the most. Windows of {CONTEXT} characters,"
-        f" {BATCH} a step, AdamW at a rate of 0.32 / width (at most 0.04). Made by {made}."
+        f" {BATCH} a step, AdamW at a rate of {RATE} / width (at most {MOST_RATE}). Made by {made}."
     )
 
 

@@ -169,3 +169,15 @@ def test_a_change_of_rank_two_has_two_singular_values(model):
 def test_what_does_not_fit_is_refused_at_once(model, lessons, recipe):
     with pytest.raises(ConfigError):
         fine_tune(model, Letters(), lessons, recipe)
+
+
+def test_what_is_forgotten_is_the_loss_of_the_trained_weights_on_the_text(model):
+    recipe, text = Recipe(rank=2, steps=2, rate=1e-2), "dab a cab."
+    taught = finish(teach(model, Letters(), TEXTS, [Question("a", "b")], recipe, text=text))
+    ids = torch.tensor([Letters().encode(text)])
+    expected = [
+        float(F.cross_entropy(merged(model, look.weights)(ids[:, :-1])[0], ids[0, 1:]))
+        for look in fine_tune(model, Letters(), TEXTS, recipe)
+    ]
+    assert [look.plain for look in taught.looks] == pytest.approx(expected, rel=1e-5)
+    assert abs(expected[-1] - expected[0]) > 1e-3

@@ -1,6 +1,6 @@
 """A running app and a real Chromium. Every test in this folder carries the marker `browser`.
 
-`app_url` and `browser` live for the whole session, `page` for one test; `settled(page)` waits until the
+`app_url`, `browser` and `tab` live for the whole session, `page` for one test; `settled(page)` waits until the
 script has run and every component has drawn, `after_frames` for frames of the screen; nothing sleeps.
 """
 
@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import re
 import tempfile
+import time
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from tests.browser.server import ARGUMENTS, chromium_path, serve
 
@@ -31,6 +37,7 @@ AT_REST = """() => {
 }"""
 MOVING = """() => ({ script: document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState,
   pending: document.documentElement.dataset.gfPending, stale: [...document.querySelectorAll('[data-stale="true"]')].map((e) => e.className) })"""
+LINK = "address => { history.pushState({}, '', address); dispatchEvent(new PopStateEvent('popstate')) }"
 FRAMES = """frames => new Promise((done) => {
   const next = () => (frames-- > 0 ? requestAnimationFrame(next) : done())
   next()
@@ -82,34 +89,94 @@ def browser() -> Iterator[object]:
         chromium.close()
 
 
+@contextmanager
+def person(browser) -> Iterator[Any]:
+    """One person's browser: it keeps the scripts that it fetched, as a visitor's does. It does not mind the server's
+    policy against eval, which is what `wait_for_function` runs on; tests/browser/test_hosted.py has one that does.
+    """
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, bypass_csp=True)
+    context.set_default_timeout(TIMEOUT_MS)
+    yield context
+    context.close()
+
+
 @pytest.fixture(scope="session")
-def context(browser) -> Iterator[object]:
-    """One person's browser for the session: it keeps the scripts that it fetched, as a visitor's does. It
-    does not mind the server's policy against eval, which is what `wait_for_function` runs on;
-    tests/browser/test_hosted.py has one that does.
-    """
-    made = browser.new_context(viewport={"width": 1280, "height": 800}, bypass_csp=True)
-    made.set_default_timeout(TIMEOUT_MS)
-    yield made
-    made.close()
+def context(browser) -> Iterator[Any]:
+    with person(browser) as context:
+        yield context
 
 
-@pytest.fixture
-def page(context) -> Iterator[object]:
-    """A fresh page, 1280 x 800, of somebody who was never here: no cookies, nothing stored. No script of it may
-    raise. A failed test leaves a screenshot and prints its path.
-    """
+FORGET = """
+try { if (!sessionStorage.getItem('fresh')) { localStorage.clear(); sessionStorage.setItem('fresh', '1') } }
+catch { /* a frame or file without storage */ }"""
+_runs: Counter[str] = Counter()  # of the script, in `tab`: how many it asked for, and how many have ended
+
+
+@contextmanager
+def fresh_page(context) -> Iterator[tuple[Any, list[str]]]:
+    """A page, 1280 x 800, of somebody who was never here (no cookies, nothing stored), and what its scripts raised."""
     context.clear_cookies()
     fresh, raised = context.new_page(), []
     fresh.on("pageerror", lambda error: raised.append(str(error)))
-    fresh.add_init_script(
-        "try { if (!sessionStorage.getItem('fresh')) { localStorage.clear(); sessionStorage.setItem('fresh', '1') } }"
-        "catch { /* a frame or file without storage */ }"
-    )
-    yield fresh
+    fresh.add_init_script(FORGET)
+    yield fresh, raised
     for open_page in context.pages:
         open_page.close()
+
+
+@pytest.fixture
+def page(context) -> Iterator[Any]:
+    """A fresh page for one test. No script of it may raise; a failed test leaves a screenshot and prints its path."""
+    with fresh_page(context) as (page, raised):
+        yield page
     assert raised == []
+
+
+@pytest.fixture(scope="session")
+def lasting(browser) -> Iterator[tuple[Any, list[str]]]:
+    """The page of `tab`. It is another person's than `page`: whose a run is, is in a cookie."""
+
+    def received(data: bytes) -> None:
+        message = ForwardMsg.FromString(data)
+        whole = message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY  # not of a fragment
+        _runs["ended"] += message.WhichOneof("type") == "script_finished" and whole
+
+    def sent(data: bytes) -> None:
+        _runs["asked"] += BackMsg.FromString(data).WhichOneof("type") == "rerun_script"
+
+    with person(browser) as context, fresh_page(context) as (page, raised):
+        page.on(
+            "websocket", lambda socket: (socket.on("framereceived", received), socket.on("framesent", sent))
+        )
+        yield page, raised
+
+
+@pytest.fixture
+def tab(lasting, app_url) -> Iterator[Any]:
+    """One page for many tests, each of which goes on in it by `visit.linked`, as a link inside the app does: the scripts
+    are compiled once. For a test that neither asks what a fresh page does nor needs its cookies, as a training does.
+    """
+    tab, raised = lasting
+    tab.set_viewport_size({"width": 1280, "height": 800})
+    raised.clear()
+    yield tab
+    assert raised == []
+
+
+def reruns(tab) -> int:
+    """How many runs of the script `tab` has asked the server for."""
+    after_frames(tab, 1)  # what was sent is counted meanwhile
+    return _runs["asked"]
+
+
+def follow(tab, address: str) -> None:
+    """Follows a link inside the app, and waits until the script has run."""
+    before, until = _runs["ended"], time.monotonic() + TIMEOUT_MS / 1000
+    tab.evaluate(LINK, address)
+    while _runs["ended"] == before:
+        assert time.monotonic() < until, f"nothing comes of the link to {address}"
+        after_frames(tab, 1)
+    settled(tab)
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -117,13 +184,15 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
     outcome = yield
     report = outcome.get_result()
     given = getattr(item, "funcargs", {})
-    open_page = given.get("page") or given.get("screen")
+    open_page = given.get("page") or given.get("tab")
     if call.when == "call" and report.failed and open_page is not None:
         name = re.sub(r"\W+", "-", item.name).strip("-")
         path = Path(tempfile.mkdtemp(prefix="glassformer-failed-")) / f"{name}.png"
         try:
             open_page.screenshot(path=path)
             report.sections.append(("screenshot", str(path)))
+            if "tab" in given:
+                open_page.goto("about:blank")  # the next test begins anew
         except Exception as error:  # the page may have crashed: that must not hide the test's own failure
             report.sections.append(("screenshot", f"none could be taken: {error}"))
 

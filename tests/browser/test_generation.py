@@ -15,6 +15,7 @@ from ui.site import ROOT
 
 WARM = SampleConfig(temperature=0.8, top_p=0.95, seed=5)
 PROMPT = "KING RICHARD II:\n"
+READS = "model=shakespeare-classic&text=KING+RICHARD+II%3A%0A"
 
 
 @pytest.fixture(scope="module")
@@ -28,116 +29,110 @@ def written():
     return "".join(model.tokenizer.decode([r.token]) for r in records), logs
 
 
-def opened(page, url, **query):
-    asked = "&".join(
-        f"{k}={v}" for k, v in ({"generation_seed": 5, "generation_length": 150} | query).items()
-    )
-    visit.opened(page, f"{url}/generation?{asked}", ".gf-writer[data-at]")
+def opened(tab, url, query=""):
+    address = f"{url}/generation?{READS}&generation_seed=5&generation_length=150{query}"
+    visit.linked(tab, address, ".gf-writer[data-at]")
 
 
-def at(page, wanted: int) -> None:
-    page.wait_for_function("n => document.querySelector('.gf-writer').dataset.at === String(n)", arg=wanted)
+def at(tab, wanted: int) -> None:
+    tab.wait_for_function("n => document.querySelector('.gf-writer').dataset.at === String(n)", arg=wanted)
 
 
-def shown(page) -> str:
-    words = page.evaluate(
+def shown(tab) -> str:
+    words = tab.evaluate(
         "[...document.querySelectorAll('.gf-writer-text .gf-writer-token:not(.gf-hidden, .gf-later)')].map(e"
         " => e.textContent).join('')"
     )
     return words.replace("⏎\n", "⏎").replace(" ", "␣")
 
 
-def to_the_end(page) -> None:
-    page.get_by_role("button", name="Write to the end").click()
-    page.wait_for_function("document.querySelector('.gf-writer').dataset.ended !== ''")
-    at(page, int(page.locator(".gf-writer").get_attribute("data-known")))
+def to_the_end(tab) -> None:
+    tab.get_by_role("button", name="Write to the end").click()
+    tab.wait_for_function("document.querySelector('.gf-writer').dataset.ended !== ''")
+    at(tab, int(tab.locator(".gf-writer").get_attribute("data-known")))
 
 
-def test_text_streams_by_itself_and_is_the_engines(page, app_url, written):
+def test_text_streams_by_itself_is_the_engines_and_is_stepped_over(tab, app_url, written):
     text, logs = written
-    opened(page, app_url)
-    page.wait_for_function("Number(document.querySelector('.gf-writer').dataset.at) > 12")
-    assert page.get_by_role("button", name="Pause").is_visible()
-    page.keyboard.press("Tab")
-    page.locator(".gf-writer-text").focus()
-    page.keyboard.press(" ")
-    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
-    now = int(page.locator(".gf-writer").get_attribute("data-at"))
-    assert shown(page) == show_token(text[:now])
-    to_the_end(page)
-    assert shown(page) == show_token(text)
-    expect(page.locator(".gf-writer-said")).to_have_text("Stopped at the requested length of 150 tokens.")
-    box = page.locator(".gf-writer")
+    opened(tab, app_url)
+    tab.wait_for_function("Number(document.querySelector('.gf-writer').dataset.at) > 12")
+    assert tab.get_by_role("button", name="Pause").is_visible()
+    tab.keyboard.press("Tab")
+    tab.locator(".gf-writer-text").focus()
+    tab.keyboard.press(" ")
+    expect(tab.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    now = int(tab.locator(".gf-writer").get_attribute("data-at"))
+    assert shown(tab) == show_token(text[:now])
+    to_the_end(tab)
+    assert shown(tab) == show_token(text)
+    expect(tab.locator(".gf-writer-said")).to_have_text("Stopped at the requested length of 150 tokens.")
+    box = tab.locator(".gf-writer")
     assert float(box.get_attribute("data-total")) == pytest.approx(sum(logs), abs=0.01)
     assert float(box.get_attribute("data-nats")) == pytest.approx(-sum(logs) / 150, abs=1e-3)
-    expect(page.locator(".gf-writer-facts")).to_contain_text(f"{math.exp(-sum(logs) / 150):.2f}")
+    expect(tab.locator(".gf-writer-facts")).to_contain_text(f"{math.exp(-sum(logs) / 150):.2f}")
     begin = 129 - 64  # 17 + 150 tokens are more than the context of 128: it went on from the last half
-    expect(page.locator(".gf-writer-window")).to_contain_text(
+    expect(tab.locator(".gf-writer-window")).to_contain_text(
         f"the first {begin} (grey), up to “…{(PROMPT + text)[:begin][-30:]}”".replace("\n", "⏎")
     )
-    assert page.locator(".gf-writer-given.gf-dropped").count() == len(PROMPT) + 1  # and the legend's
-    assert page.locator(".gf-writer-token.gf-dropped").count() == begin - len(PROMPT)
+    assert tab.locator(".gf-writer-given.gf-dropped").count() == len(PROMPT) + 1  # and the legend's
+    assert tab.locator(".gf-writer-token.gf-dropped").count() == begin - len(PROMPT)
 
-
-def test_arrows_step_over_what_is_there_without_the_server(page, app_url, written):
-    text, logs = written
-    opened(page, app_url, generation_tree="150", generation_at="0.30")
-    at(page, 30)
-    sent = page.evaluate("""async () => {
+    # Arrows step over what is there without the server.
+    steps_at = tab.evaluate("""async () => {
         const box = document.querySelector('.gf-writer'), text = box.querySelector('.gf-writer-text'), seen = []
         for (const key of ['ArrowLeft', 'ArrowLeft', 'ArrowRight', 'Home', 'ArrowRight']) {
           text.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }))
           seen.push(box.dataset.at)
         }
         return seen }""")
-    assert sent == ["29", "28", "29", "0", "1"]  # within one task: nothing can have come from the server
-    assert shown(page) == show_token(text[0]) and page.locator(".gf-writer-token.gf-later").count() > 20
-    assert float(page.locator(".gf-writer").get_attribute("data-total")) == pytest.approx(logs[0], abs=1e-3)
-    expect(page.locator(".gf-writer-row").first).to_contain_text("%")
-    expect(page).to_have_url(re.compile(r"generation_at=0\.1\b"))
-    title = page.locator(".gf-writer-panel .gf-writer-title")
+    # Within one task nothing can have come from the server.
+    assert steps_at == ["149", "148", "149", "0", "1"]
+    assert shown(tab) == show_token(text[0]) and tab.locator(".gf-writer-token.gf-later").count() > 20
+    assert float(tab.locator(".gf-writer").get_attribute("data-total")) == pytest.approx(logs[0], abs=1e-3)
+    expect(tab.locator(".gf-writer-row").first).to_contain_text("%")
+    expect(tab).to_have_url(re.compile(r"generation_at=0\.1\b"))
+    title = tab.locator(".gf-writer-panel .gf-writer-title")
     # The pointer shows another token's alternatives, a click stands on it.
-    page.locator(".gf-writer-token").nth(0).hover()
+    tab.locator(".gf-writer-token").nth(0).hover()
     expect(title).to_have_text("Candidates for token 1")
-    page.locator(".gf-writer-token").nth(9).click()
-    at(page, 10)
-    page.locator(".gf-writer-token").nth(3).hover()
+    tab.locator(".gf-writer-token").nth(9).click()
+    at(tab, 10)
+    tab.locator(".gf-writer-token").nth(3).hover()
     expect(title).to_have_text("Candidates for token 4")
-    page.mouse.move(5, 5)
+    tab.mouse.move(5, 5)
     expect(title).to_have_text("Candidates for token 10")
 
 
-def test_another_token_begins_a_branch_and_a_reload_keeps_both(page, app_url, written):
+def test_another_token_begins_a_branch_and_a_reload_keeps_both(tab, app_url, written):
     text, _ = written
-    opened(page, app_url, generation_tree="150", generation_at="0.20")
-    at(page, 20)
-    page.locator(".gf-writer-token").nth(7).click()  # who steps goes on stepping; who plays, playing
-    at(page, 8)
-    page.evaluate("window.writer = document.querySelector('.gf-writer')")
-    rows = page.locator(".gf-writer-row:not(.gf-here)")
+    opened(tab, app_url, "&generation_tree=150&generation_at=0.20")
+    tab.locator(".gf-writer-token").nth(7).click()  # who steps goes on stepping; who plays, playing
+    at(tab, 8)
+    writer = tab.locator(".gf-writer").element_handle()
+    rows = tab.locator(".gf-writer-row:not(.gf-here)")
     rows.nth(0).click()
-    expect(page.locator(".gf-writer-branch")).to_have_count(2)
-    at(page, 8)
-    assert shown(page)[:7] == show_token(text[:7]) and shown(page)[7] != show_token(text[7])
-    expect(page.locator(".gf-writer-token.gf-picked")).to_have_count(2)  # it, and the legend's
-    expect(page.locator(".gf-writer-said")).to_contain_text("picked instead of")
-    to_the_end(page)
-    other = shown(page)
-    expect(page).to_have_url(re.compile(r"generation_tree=150_150-8\.\d+&.*generation_at=1\.150"))
-    page.get_by_label("Another token").fill("☃")
-    page.keyboard.press("Enter")
-    expect(page.locator(".gf-writer-answer")).to_contain_text("no token")
-    assert page.evaluate("window.writer.isConnected")
-    page.locator(".gf-writer-branch").first.click()
-    at(page, 150)
-    assert shown(page) == show_token(text)
-    page.locator(".gf-writer-branch").nth(1).click()
-    expect(page).to_have_url(re.compile(r"generation_at=1\.150"))
-    page.reload()
-    page.wait_for_selector(".gf-writer[data-at='150']")
-    expect(page.locator(".gf-writer-branch")).to_have_count(2)
-    assert shown(page) == other
-    page.get_by_role("button", name=re.compile("Delete the branch")).nth(1).click()
-    expect(page.locator(".gf-writer-branch")).to_have_count(1)
-    expect(page).to_have_url(re.compile(r"generation_at=0\.7\b"))
-    assert shown(page) == show_token(text[:7])
+    expect(tab.locator(".gf-writer-branch")).to_have_count(2)
+    at(tab, 8)
+    assert shown(tab)[:7] == show_token(text[:7]) and shown(tab)[7] != show_token(text[7])
+    expect(tab.locator(".gf-writer-token.gf-picked")).to_have_count(2)  # it, and the legend's
+    expect(tab.locator(".gf-writer-said")).to_contain_text("picked instead of")
+    to_the_end(tab)
+    other = shown(tab)
+    expect(tab).to_have_url(re.compile(r"generation_tree=150_150-8\.\d+&.*generation_at=1\.150"))
+    tab.get_by_label("Another token").fill("☃")
+    tab.keyboard.press("Enter")
+    expect(tab.locator(".gf-writer-answer")).to_contain_text("no token")
+    assert writer.evaluate("node => node.isConnected")
+    tab.locator(".gf-writer-branch").first.click()
+    at(tab, 150)
+    assert shown(tab) == show_token(text)
+    tab.locator(".gf-writer-branch").nth(1).click()
+    expect(tab).to_have_url(re.compile(r"generation_at=1\.150"))
+    tab.reload()
+    tab.wait_for_selector(".gf-writer[data-at='150']")
+    expect(tab.locator(".gf-writer-branch")).to_have_count(2)
+    assert shown(tab) == other
+    tab.get_by_role("button", name=re.compile("Delete the branch")).nth(1).click()
+    expect(tab.locator(".gf-writer-branch")).to_have_count(1)
+    expect(tab).to_have_url(re.compile(r"generation_at=0\.7\b"))
+    assert shown(tab) == show_token(text[:7])

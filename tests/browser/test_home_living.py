@@ -16,29 +16,14 @@ from tests.pages.real_model import REAL, carried
 CLASSIC = "shakespeare-classic"
 HERE = f"?model={CLASSIC}&text=To+be&home_block=2&home_head=3"
 ANSWERED = "id => document.querySelector('.gf-live').dataset.answered !== id"
-# Points along the lane whose word is `lane` from the top. Returns the middle of the first place of that kind: its edge may be
-# the neighbour's once the pointer's position is rounded.
-FIND = """async ({ kind, lane, lanes }) => {
-  const canvas = document.querySelector('.gf-live-stage > canvas'), card = document.querySelector('.gf-live-card'), box = canvas.getBoundingClientRect()
-  const at = async (x, y) => {
-    canvas.dispatchEvent(new PointerEvent('pointermove', { clientX: box.left + x, clientY: box.top + y, pointerType: 'mouse', bubbles: true }))
-    await new Promise(requestAnimationFrame)
-    await new Promise(requestAnimationFrame)
-    return canvas.style.cursor === 'pointer' ? card.dataset.kind : 'nothing'
-  }
-  const rows = [], place = []
-  for (let y = 60; y < box.height; y += 4) if (await at(6, y) === 'token') rows.push(y)
-  const y = rows[Math.floor(((lane + 0.5) * rows.length) / lanes)]
-  for (let x = 2; x < box.width; x += 2) {
-    if (await at(x, y) === kind) place.push(x)
-    else if (place.length) break
-  }
-  return place.length ? [box.left + place[place.length >> 1], box.top + y] : null
-}"""
 
 
 def opened(page, url, query=f"?model={CLASSIC}"):
     visit.opened(page, f"{url}/{query}", ".gf-live-bars button")
+
+
+def linked(tab, url):
+    visit.linked(tab, f"{url}/{HERE}", ".gf-live-bars button")
 
 
 def field(page):
@@ -83,34 +68,15 @@ def shares(text, temperature=1.0, kept=None):
 
 def traffic(page):
     """What a page that is yet to be opened asks of the server, and the size of what it gets."""
-    asked, received = [], []
+    requests, received = [], []
     page.on(
         "websocket",
         lambda socket: (
-            socket.on("framesent", lambda sent: asked.append(1) if b'"do"' in bytes(sent) else None),
+            socket.on("framesent", lambda sent: requests.append(1) if b'"do"' in bytes(sent) else None),
             socket.on("framereceived", lambda sent: received.append(len(sent))),
         ),
     )
-    return asked, received
-
-
-def click(page, kind, lane, lanes=5):
-    found = page.evaluate(FIND, {"kind": kind, "lane": lane, "lanes": lanes})
-    assert found is not None, f"no {kind} is drawn"
-    page.mouse.move(*found)
-    page.wait_for_function("kind => document.querySelector('.gf-live-card').dataset.kind === kind", arg=kind)
-    said = page.locator(".gf-live-said").inner_text()
-    page.mouse.click(*found)
-    page.wait_for_url(re.compile(r"/[a-z]+\?"))
-    settled(page)
-    return said
-
-
-def chosen(page, label):
-    """The token that is chosen in a strip."""
-    strip = page.get_by_label(label, exact=False).first
-    strip.wait_for()
-    return strip.locator("[aria-selected=true]").inner_text()
+    return requests, received
 
 
 @pytest.fixture(scope="module")
@@ -118,30 +84,23 @@ def full():
     return read("To be")
 
 
-def test_bars_and_words_are_the_models_and_follow_temperature_and_top_k(page, app_url):
-    opened(page, app_url, f"?model={CLASSIC}&text=To+be")
+def test_bars_follow_temperature_top_k_depth_the_typed_text_and_what_is_written(page, app_url):
+    requests, received = traffic(page)
+    opened(page, app_url, f"?model={CLASSIC}&text=To+be&home_top_k=3")
     summary = page.locator(".gf-live-summary")
-    expect(summary).to_contain_text("Stopped after block 3, at temperature 1.0 and top-k all")
-    np.testing.assert_allclose(bars(page), shares("To be")[: len(bars(page))], atol=2e-4)
+    np.testing.assert_allclose(bars(page)[:3], shares("To be", 1.0, 3), atol=2e-4)
+    assert set(bars(page)[3:]) == {0.0}
     slide(page, "temperature", 2)
-    np.testing.assert_allclose(bars(page), shares("To be", 2.0)[: len(bars(page))], atol=2e-4)
-    slide(page, "top_k", 3)
     wanted = shares("To be", 2.0, 3)
     np.testing.assert_allclose(bars(page)[:3], wanted, atol=2e-4)
-    assert set(bars(page)[3:]) == {0.0}
     expect(summary).to_contain_text("at temperature 2.0 and top-k 3")
-    expect(summary).to_contain_text(re.compile(".*".join(f"{100 * one:.1f}%" for one in wanted)))
-    expect(page).to_have_url(re.compile(r"home_top_k=3"))
-    page.reload()
-    page.locator(".gf-live-bars button").first.wait_for()
-    np.testing.assert_allclose(bars(page)[:3], wanted, atol=2e-4)
+    expect(summary).to_contain_text(re.compile(".*".join(f"{100 * share:.1f}%" for share in wanted)))
+    slide(page, "top_k", 4)
+    np.testing.assert_allclose(bars(page)[:4], shares("To be", 2.0, 4), atol=2e-4)
+    expect(page).to_have_url(re.compile(r"home_top_k=4"))
     slide(page, "depth", 0)
     expect(summary).to_contain_text("Stopped after embedding")
 
-
-def test_a_text_is_typed_written_on_and_stopped_early(page, app_url):
-    asked, received = traffic(page)
-    opened(page, app_url)
     typed(page, "Now is the winter")
     expect(page).to_have_url(re.compile(r"text=Now\+is\+the\+winter"))
     expect(page.locator(".st-key-answer")).to_contain_text("Now is the winter")
@@ -151,12 +110,12 @@ def test_a_text_is_typed_written_on_and_stopped_early(page, app_url):
     slide(page, "depth", 4)
     assert early != bars(page)
     for count in (1, 2):
-        asked.clear()
+        requests.clear()
         received.clear()
         write(page)
         settled(page)
         assert len(field(page).input_value()) == len("Now is the winter") + count
-        assert len(asked) == 1 and sum(received) <= 300_000
+        assert len(requests) == 1 and sum(received) <= 300_000
 
 
 @pytest.mark.exhaustive
@@ -168,46 +127,25 @@ def test_lanes_run_down_on_a_phone(page, app_url):
     assert high > wide
 
 
-def test_pointing_tells_and_a_click_leads_to_the_place(page, app_url, full):
-    opened(page, app_url, HERE)
-    head = page.get_by_role("button", name="Head 2.3", exact=True)
+def test_pointing_tells_and_a_click_leads_to_the_place(tab, app_url, full):
+    linked(tab, app_url)
+    np.testing.assert_allclose(bars(tab), shares("To be")[: len(bars(tab))], atol=2e-4)
+    expect(tab.locator(".gf-live-summary")).to_contain_text(
+        "Stopped after block 3, at temperature 1.0 and top-k all"
+    )
+    head = tab.get_by_role("button", name="Head 2.3", exact=True)
     head.hover()
-    card = page.locator(".gf-live-card")
+    card = tab.locator(".gf-live-card")
     expect(card).to_contain_text("blocks.2.pattern (head, query, key) = (4, 5, 5)")
     row = full["blocks.2.pattern"][3, -1]
     expect(card).to_contain_text(f"“{'To␣be'[int(row.argmax())]}”")
     said = float(re.search(r"([\d.]+)% of its weight", card.inner_text())[1])
     assert abs(said - 100 * row.max()) < 0.3
     head.click()
-    expect(page).to_have_url(re.compile(r"/attention\?"))
+    expect(tab).to_have_url(re.compile(r"/attention\?"))
     for part in ("attention_layer=2", "attention_head=3", "text=To\\+be", f"model={CLASSIC}"):
-        expect(page).to_have_url(re.compile(part))
-    expect(page.locator(".gf-heads-large")).to_be_visible()
-
-
-PLACES = [  # kind, lane, what the card says, addresses that it leads to, the token that is chosen there and where
-    ("head", 4, "it attends most to “", "/attention.*attention_view=steps", ("Query token", "e")),
-    ("middle", 1, "blocks.2.resid_mid", "/residual.*residual_token=1", ("After which token", "o")),
-    ("embed", 3, "(query", "/embeddings.*embed_position=3", ("Position to follow", "b")),
-    ("pos_embed", 2, "(query", "/positions.*positions_view=learned", None),
-    ("norm", 1, "(query", "/shapes.*shapes_step=", "norm1"),
-    ("norm_final", 1, "(query", "/shapes.*shapes_step=", "norm_final"),
-    ("token", 0, "(query", "/tokens.*compare_text=To", None),
-]
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(("kind", "lane", "words", "where", "seen"), PLACES, ids=[row[0] for row in PLACES])
-def test_a_place_leads_to_its_own(page, app_url, kind, lane, words, where, seen):
-    opened(page, app_url, HERE)
-    said = click(page, kind, lane)
-    expect(page).to_have_url(re.compile(where))
-    assert words in said and re.search(r"\d", said)
-    if isinstance(seen, tuple):
-        assert chosen(page, seen[0]).startswith(seen[1])
-    elif seen:
-        marked = page.locator("[aria-current=true], [aria-selected=true]")
-        expect(marked.filter(has_text=seen).first).to_be_visible()
+        expect(tab).to_have_url(re.compile(part))
+    expect(tab.locator(".gf-heads-large")).to_be_visible()
 
 
 STOP = """() => { const e = document.activeElement, l = e.closest('.gf-live'); return !l ? '' : e.matches('canvas') ? 'map'
@@ -228,16 +166,16 @@ ALONG = [
 ALONG += [*["neuron"] * 6, "ffn_out", "stream", "stream", "norm_final", "guess"]
 
 
-def test_one_stop_of_the_tab_key_and_arrows_to_everything(page, app_url, full):
-    opened(page, app_url, HERE)
-    field(page).focus()
+def test_one_stop_of_the_tab_key_and_arrows_to_everything(tab, app_url, full):
+    linked(tab, app_url)
+    field(tab).focus()
     stops = []
     for _ in range(24):
-        page.keyboard.press("Tab")
-        stops.append(page.evaluate(STOP))
+        tab.keyboard.press("Tab")
+        stops.append(tab.evaluate(STOP))
     assert stops.count("map") == 1 and stops.count("bar") == 1 and "head" not in stops
-    card, press = page.locator(".gf-live-card"), page.keyboard.press
-    page.locator(".gf-live-stage > canvas").focus()
+    card, press = tab.locator(".gf-live-card"), tab.keyboard.press
+    tab.locator(".gf-live-stage > canvas").focus()
     press("ArrowRight")
     press("Home")
     expect(card).to_contain_text("tokens (query) = (5)")
@@ -265,15 +203,15 @@ def test_one_stop_of_the_tab_key_and_arrows_to_everything(page, app_url, full):
     press("ArrowDown")
     press("End")
     expect(card).to_contain_text("After “T”")
-    expect(page.locator(".gf-live-said")).to_have_attribute("aria-live", "polite")
+    expect(tab.locator(".gf-live-said")).to_have_attribute("aria-live", "polite")
     press("Enter")
-    expect(page).to_have_url(re.compile("/residual.*residual_token=0"))
+    expect(tab).to_have_url(re.compile("/residual.*residual_token=0"))
 
 
 @pytest.mark.exhaustive
 @carried
 def test_any_text_is_drawn_by_the_real_model_and_each_token_asks_once(page, app_url):
-    asked, received = traffic(page)
+    requests, received = traffic(page)
     whole = "document.querySelector('.gf-live').dataset.whole === 'true'"
     opened(page, app_url, f"?model={REAL}")
     for text in ("😀🎉", "שלום עולם", "word " * 2000, "The moon"):
@@ -281,15 +219,15 @@ def test_any_text_is_drawn_by_the_real_model_and_each_token_asks_once(page, app_
         assert sum(bars(page)) > 0.05
     page.wait_for_function(whole)
     for _ in range(3):
-        asked.clear()
+        requests.clear()
         received.clear()
         write(page)
         page.wait_for_function(whole)
         settled(page)
-        assert len(asked) == 1 and sum(received) <= 600_000
+        assert len(requests) == 1 and sum(received) <= 600_000
     slide(page, "depth", 3)  # all depths are there, and nobody is asked for them
-    asked.clear()
-    assert sum(bars(page)) > 0 and not asked
+    requests.clear()
+    assert sum(bars(page)) > 0 and not requests
 
 
 @pytest.mark.exhaustive

@@ -1,10 +1,7 @@
 """Servers of a test's own: one in the frame of another site's page, one with a fault outside every view."""
 
 import re
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,27 +10,8 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import TIMEOUT_MS, settled
 from tests.browser.server import ARGUMENTS, chromium_path, serve
+from tests.operating import answering
 from ui import asgi_limits, identity
-
-
-@contextmanager
-def course(frame: str) -> Iterator[str]:
-    class Page(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.end_headers()
-            self.wfile.write(f'<iframe src="{frame}" width="1200" height="700"></iframe>'.encode())
-
-        def log_message(self, *_: object) -> None:
-            """Nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as site:
-        threading.Thread(target=site.serve_forever, daemon=True).start()
-        try:
-            yield f"http://localhost:{site.server_port}/"  # another site than 127.0.0.1
-        finally:
-            site.shutdown()
 
 
 @pytest.fixture
@@ -63,9 +41,10 @@ def test_in_a_frame_of_a_course_s_page_somebody_stays_who_he_is_and_sends_a_text
     def keys() -> list[str]:
         return [one["value"] for one in visitor.cookies() if one["name"] == identity.COOKIE]
 
-    with serve(tmp_path) as url, course(f"{url}/train?data=upload&steps=40") as around:
+    framed = '<iframe src="{}/train?data=upload&steps=40" width="1200" height="700"></iframe>'
+    with serve(tmp_path) as url, answering(lambda _: framed.format(url).encode()) as around:
         page = visitor.new_page()
-        page.goto(around)
+        page.goto(f"http://localhost:{around}/")  # another site than 127.0.0.1
         frame = page.frame_locator("iframe")
         frame.get_by_role("button", name="Settings").click()
         drawer = frame.get_by_role("dialog", name="Settings")

@@ -22,7 +22,10 @@ def live():
     x = np.arange(200)
     y = np.cos(x / 9 + n).astype("f4")
     line = go.Scatter(x=x, y=y, mode="lines+markers", line={"color": theme.colour("attention")})
-    plot(go.Figure(line, theme.base_layout()), key="live", alt="a wave", data=pd.DataFrame({"x": x, "y": y}), name="wave")
+    layout = theme.base_layout()
+    if "slow" in st.query_params:
+        layout.update(transition={"duration": 1000})
+    plot(go.Figure(line, layout), key="live", alt="a wave", data=pd.DataFrame({"x": x, "y": y}), name="wave")
     st.text(f"updates {n}")
 
 if get_script_run_ctx(suppress_warning=True) is None:
@@ -52,7 +55,7 @@ def wait_for(page, count):
     )
 
 
-def test_one_node_lasts_zoom_survives_and_no_module_is_sent_with_a_message(page, plot_url):
+def test_one_node_lasts_zoom_survives_and_out_of_sight_nothing_is_drawn(page, plot_url):
     frames, fetched = [], []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: frames.append(frame)))
     page.on("response", lambda response: fetched.append(response.url))
@@ -85,24 +88,18 @@ def test_one_node_lasts_zoom_survives_and_no_module_is_sent_with_a_message(page,
     modules = [url for url in fetched if "/below/here/app/static/" in url]
     assert len(modules) == len(set(modules)) and any(url.endswith("/plot.js") for url in modules)
 
-
-def test_a_figure_out_of_sight_is_drawn_anew_when_it_comes_near(page, plot_url):
     page.set_viewport_size({"width": 800, "height": 300})
-    page.goto(plot_url)
-    page.wait_for_selector(".gf-figure .main-svg")
     page.evaluate("""() => {
       document.querySelector('.gf-plot').style.marginTop = '1500px'; document.querySelector('.gf-plot').style.marginBottom = '1500px'
-      const figure = document.querySelector('.gf-figure')
-      window.draws = 0
-      new MutationObserver(() => window.draws++).observe(figure, { childList: true, subtree: true })
+      new MutationObserver(() => window.draws++).observe(window.figure, { childList: true, subtree: true })
     }""")
     settled(page)
     page.evaluate("window.draws = 0")
     wait_for(page, 5)
     assert page.evaluate("window.draws") == 0
-    y = "document.querySelector('.gf-figure')._fullData[0].y[0]"
+    y = "window.figure._fullData[0].y[0]"
     stale = page.evaluate(y)
-    page.evaluate("document.querySelector('.gf-figure').scrollIntoView()")
+    page.evaluate("window.figure.scrollIntoView()")
     page.wait_for_function("window.draws > 0")
     assert page.evaluate(y) != stale
 
@@ -118,60 +115,43 @@ def test_files_are_saved_and_colours_follow_the_page(page, plot_url):
             button.click()
         assert download.value.suggested_filename == f"wave.{kind.lower()}"
         assert download.value.path().read_bytes().startswith(start)
-    colours = (
-        "[document.querySelector('.gf-figure')._fullLayout.font.color,"
-        " document.querySelector('.gf-figure')._fullData[0].line.color]"
-    )
-    light = page.evaluate(colours)
+    letters, line = ("f => f._fullLayout.font.color", "f => f._fullData[0].line.color.toLowerCase()")
+    figure = page.locator(".gf-figure")
+    light = figure.evaluate(letters)
+    assert figure.evaluate(line) == "#d97706"
     page.emulate_media(color_scheme="dark")
-    page.reload()
-    page.wait_for_selector(".gf-figure .main-svg")
-    dark = page.evaluate(colours)
-    assert light[0] != dark[0] and light[1].lower() == "#d97706" and dark[1].lower() == "#ffc22e"
+    page.wait_for_function(f"({line})(document.querySelector('.gf-figure')) === '#ffc22e'")
+    assert figure.evaluate(letters) != light
 
 
-def released(page, held: list, name: str) -> None:
-    """Lets go of the requests that a route holds, long after the one for `name` has come."""
-    while not any(name in route.request.url for route in held):
-        after_frames(page, 1)
-    after_frames(page, 60)
-    while held:
-        held.pop().continue_()
-
-
-def test_messages_that_overtake_a_slow_module_leave_one_figure(page, plot_url):
+def test_a_module_that_does_not_come_is_a_sentence_and_messages_that_overtake_it_leave_one_figure(
+    page, plot_url
+):
+    page.route("**/plot.js", lambda route: route.abort())
+    page.goto(plot_url)
+    page.get_by_text("This part of the page did not load. Reload the page").first.wait_for()
+    page.unroute("**/plot.js")
     held = []
     page.route("**/load.js", lambda route: held.append(route))
     page.add_init_script("""window.removed = 0
       new MutationObserver((changes) => changes.forEach((c) => c.removedNodes.forEach((n) => {
         if (n.nodeType === 1 && n.matches('.gf-plot')) window.removed++
       }))).observe(document, { childList: true, subtree: true })""")
-    page.goto(plot_url, wait_until="commit")
-    released(page, held, "load.js")
+    page.reload(wait_until="commit")
+    while not held:
+        after_frames(page, 1)
+    after_frames(page, 60)  # long after the module was asked for
+    while held:
+        held.pop().continue_()
     page.wait_for_selector(".gf-figure .main-svg")
     wait_for(page, 5)
     assert page.evaluate("document.querySelectorAll('.gf-plot').length") == 1
     assert page.evaluate("window.removed") == 0
 
 
-def test_a_module_that_does_not_come_is_a_sentence(page, plot_url):
-    page.route("**/plot.js", lambda route: route.abort())
-    page.goto(plot_url)
-    page.get_by_text("This part of the page did not load. Reload the page").first.wait_for()
-    page.unroute("**/plot.js")
-    page.reload()
+def test_a_drawing_that_interrupts_a_transition_ends_it(page, plot_url):
+    page.goto(f"{plot_url}?slow=1")
     page.wait_for_selector(".gf-figure .main-svg")
-
-
-def test_a_drawing_that_interrupts_a_transition_ends_it(page, browser, tmp_path):
-    live = SCRIPT.replace(
-        "theme.base_layout())", 'theme.base_layout()).update_layout(transition={"duration": 1000})'
-    )
-    (tmp_path / "plot_app.py").write_text(live)
-    assert live != SCRIPT
-    shutil.copytree(ROOT / ".streamlit", tmp_path / ".streamlit")
-    with serve(tmp_path, "plot_app.py", tmp_path) as url:
-        page.goto(url)
-        page.wait_for_selector(".gf-figure .main-svg")
-        wait_for(page, 20)
-        assert int(page.evaluate("document.documentElement.dataset.gfPending")) <= 1
+    assert page.evaluate("document.querySelector('.gf-figure')._fullLayout.transition.duration") == 1000
+    wait_for(page, 20)
+    assert int(page.evaluate("document.documentElement.dataset.gfPending")) <= 1

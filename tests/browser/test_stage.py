@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import settled
-from tests.browser.visit import stage_faults
+from tests.browser.visit import opened, stage_faults
 
 
 @pytest.fixture
@@ -15,26 +15,12 @@ def stage(page):
     return page
 
 
-def at(page, url: str) -> None:
-    page.goto(url)
-    settled(page)
-    page.wait_for_selector("html.gf-stage", state="attached")
-    page.wait_for_function("document.querySelector('.st-key-answer')")
-
-
-def test_on_a_large_projector_letters_are_large(stage, app_url) -> None:
-    stage.set_viewport_size({"width": 1920, "height": 1080})
-    at(stage, f"{app_url}/attention?stage=1")
-    assert not stage_faults(stage, 0, large=True)
-    assert "svg" in stage.evaluate("getComputedStyle(document.body).cursor"), "seen from the back row"
-
-
 BOX = "s => { const r = document.querySelector(s).getBoundingClientRect(); return [r.x, r.y, r.width, r.height].map(Math.round) }"
 FILLED = f"""() => {{ const box = {BOX}, [x, y, wide, high] = box('.gf-full')
   return x === 0 && y === 0 && Math.abs(wide - innerWidth) <= 1 && Math.abs(high - innerHeight) <= 1 && box('.gf-full .main-svg')[3] === innerHeight }}"""
 
 
-def test_keys_fill_the_screen_open_the_stage_and_freeze_it(stage, app_url) -> None:
+def test_keys_fill_the_screen_open_the_stage_whose_letters_are_large_and_freeze_it(stage, app_url) -> None:
     stage.goto(f"{app_url}/parameters")
     settled(stage)
     stage.wait_for_selector(".gf-plot .main-svg")
@@ -62,11 +48,14 @@ def test_keys_fill_the_screen_open_the_stage_and_freeze_it(stage, app_url) -> No
     stage.reload()
     stage.wait_for_selector("html.gf-stage", state="attached")
     settled(stage)
+    stage.set_viewport_size({"width": 1920, "height": 1080})
+    assert not stage_faults(stage, 0, large=True)
+    assert "svg" in stage.evaluate("getComputedStyle(document.body).cursor"), "seen from the back row"
     stage.keyboard.press("z")
     stage.wait_for_selector(".gf-frozen-copy")
     answer = stage.locator(
         ".gf-frozen-copy .st-key-answer"
-    ).bounding_box()  # only there: pictures may still load
+    ).bounding_box()  # pictures may still load elsewhere
     before = stage.screenshot(clip=answer)
     stage.evaluate("document.querySelector('[data-testid=stMain] .st-key-answer p').textContent = 'moved'")
     assert stage.screenshot(clip=answer) == before
@@ -78,7 +67,9 @@ def test_keys_fill_the_screen_open_the_stage_and_freeze_it(stage, app_url) -> No
     assert not stage.evaluate("document.documentElement.classList.contains('gf-stage')")
 
 
-def test_a_presenters_keys_work_in_a_course_whatever_was_clicked(stage, app_url) -> None:
+def test_a_presenters_keys_work_in_a_course_whatever_was_clicked_and_the_room_answers_its_question(
+    stage, app_url
+) -> None:
     stage.goto(f"{app_url}/attention?attention_view=heads&course=ten-minutes&scene=5")
     settled(stage)
     where = stage.locator(".gf-tour-where")
@@ -103,9 +94,22 @@ def test_a_presenters_keys_work_in_a_course_whatever_was_clicked(stage, app_url)
     expect(stage.locator(".gf-tour-notes")).to_be_hidden()
     second.value.close()
 
+    for number in (3, 4):
+        stage.keyboard.press("ArrowRight")
+        expect(where).to_have_text(f"{number} of 9")
+    settled(stage)
+    stage.get_by_role("button", name="Let phones answer").click()
+    stage.get_by_role("button", name="Ask", exact=True).click()
+    stage.get_by_role("button", name="No more answers").click()
+    expect(stage.locator(".gf-room-bars .right")).to_contain_text("Nothing: each word gets exactly the same")
+    stage.get_by_role("button", name="Hide the answers").click()
+    expect(stage.locator(".gf-tour-ask")).to_be_hidden()
+    stage.keyboard.press("ArrowRight")
+    expect(where).to_have_text("5 of 9")
+
 
 def test_the_room_answers(stage, app_url, browser) -> None:
-    at(stage, f"{app_url}/attention?stage=1")
+    opened(stage, f"{app_url}/attention?stage=1", "html.gf-stage .st-key-answer")
     stage.get_by_role("button", name="Ask the room").click()
     stage.get_by_role("textbox", name="Question").fill("What does <b>the mask</b> hide?")
     stage.get_by_role("textbox", name="Answers").fill("only one")
@@ -143,15 +147,3 @@ def test_the_room_answers(stage, app_url, browser) -> None:
     stage.goto(f"{app_url}/room?id=%3Cscript%3E")
     expect(stage.get_by_text("There is no such room")).to_be_visible()
     expect(stage.get_by_role("link", name="Your answer")).to_have_count(0)  # in no menu
-
-
-def test_the_rooms_answer_to_a_courses_question_is_marked_and_the_course_goes_on(stage, app_url) -> None:
-    at(stage, f"{app_url}/positions?positions_view=why&course=ten-minutes&scene=4&stage=1")
-    stage.get_by_role("button", name="Let phones answer").click()
-    stage.get_by_role("button", name="Ask", exact=True).click()
-    stage.get_by_role("button", name="No more answers").click()
-    expect(stage.locator(".gf-room-bars .right")).to_contain_text("Nothing: each word gets exactly the same")
-    stage.get_by_role("button", name="Hide the answers").click()
-    expect(stage.locator(".gf-tour-ask")).to_be_hidden()
-    stage.keyboard.press("ArrowRight")
-    expect(stage.locator(".gf-tour-where")).to_have_text("5 of 9")

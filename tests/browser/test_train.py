@@ -7,6 +7,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from tests.browser.conftest import after_frames, settled
 from tests.browser.scrubbing import PICTURE, in_url, where
 from tests.browser.training import LINK, begun, button, ended, opened, steps_done, wait_for_steps
+from tests.browser.visit import linked
 
 KEPT = ".gf-figure, .gf-samples, .gf-scrubber"  # nodes that last while a run is watched and scrubbed
 WATCH = f"""() => {{
@@ -75,11 +76,7 @@ def test_from_noise_to_text_with_pause_resume_stop_and_reload(page: Page, app_ur
 def test_the_bar_and_the_curve_grow_while_the_page_itself_rests(page: Page, app_url: str):
     sent: list[bytes] = []
     page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(frame)))
-    link = (
-        LINK.replace("steps=400", "steps=5000")
-        .replace("=20&", "=4000&")
-        .replace("snapshot_every=50", "snapshot_every=4000")
-    )
+    link = LINK.replace("steps=400", "steps=5000").replace("=20&", "=4000&").replace("every=50", "every=4000")
     begun(page, app_url, link + "&look_early=false&snapshot_early=false", steps=30)
     points = "() => document.querySelector('.st-key-loss_chart .gf-figure')._fullData[0].x.length"
     # The looks, the text and the snapshot of step 0 have the page drawn again, three times at most; nothing else falls due.
@@ -88,23 +85,16 @@ def test_the_bar_and_the_curve_grow_while_the_page_itself_rests(page: Page, app_
         sent.clear()
         wait_for_steps(page, first + 150)
         page.wait_for_function(f"least => ({points})() >= least", arg=begin + 20)  # it asks for itself
-        if not [
-            message for message in sent if BackMsg.FromString(message).WhichOneof("type") == "rerun_script"
-        ]:
+        if all(BackMsg.FromString(frame).WhichOneof("type") != "rerun_script" for frame in sent):
             break
     else:
         pytest.fail("the page is drawn again and again while nothing but steps is new")
     button(page, "Stop").click()
+    ended(page)  # the next run need not wait for it
 
 
-STEP = (
-    r"() => Number(document.querySelector('.gf-scrubber output').innerText.match(/step"
-    r" ([\d,]+)/)[1].replaceAll(',', ''))"
-)
-
-
-def step_of(page: Page) -> int:
-    return page.evaluate(STEP)
+STEP = """() => Number(document.querySelector('.gf-scrubber output').innerText
+  .match(/step ([\\d,]+)/)[1].replaceAll(',', ''))"""
 
 
 def test_an_arrow_key_goes_back_in_training_time_and_the_newest_is_followed(page: Page, app_url: str):
@@ -118,22 +108,22 @@ def test_an_arrow_key_goes_back_in_training_time_and_the_newest_is_followed(page
     # The run in hand, without having been asked for.
     assert "model=run-" in page.url and in_url(page) is None and "(newest)" in where(page)
 
-    first = step_of(page)
+    first = page.evaluate(STEP)
     page.wait_for_function(f"first => ({STEP})() > first", arg=first)
     assert "(newest)" in where(page) and in_url(page) is None  # it followed
 
     page.wait_for_function(f"({PICTURE})() !== ''")
     settled(page)
     page.evaluate(WATCH)
-    before, newest = page.evaluate(PICTURE), step_of(page)
+    before, newest = page.evaluate(PICTURE), page.evaluate(STEP)
     slider.focus()
     slider.press("Home")
     page.wait_for_function("new URL(location).searchParams.get('step') === '0'")
     page.wait_for_function(f"before => ({PICTURE})() !== before", arg=before)
     settled(page)
-    assert step_of(page) == 0 < newest
+    assert page.evaluate(STEP) == 0 < newest
     after_frames(page, 120)  # the training goes on, and what is looked at stays
-    assert step_of(page) == 0 and in_url(page) == "0"
+    assert page.evaluate(STEP) == 0 and in_url(page) == "0"
 
     slider.press("End")
     page.wait_for_function(
@@ -152,19 +142,14 @@ ON_TOP = """what => {
 }"""
 
 
-@pytest.mark.parametrize(
-    ("view", "width"), [("circuits?circuits_view=induction", 1240), ("sampling?sampling_view=stages", 1440)]
-)
-def test_the_scrubber_leaves_the_model_picker_clickable_beside_a_guess(
-    page: Page, app_url: str, view: str, width: int
-):
-    page.set_viewport_size({"width": width, "height": 720})
-    page.goto(f"{app_url}/{view}&model=timelapse", wait_until="domcontentloaded")
-    page.locator(".gf-scrubber").wait_for()
-    page.locator(".gf-guess-pill").wait_for()
-    settled(page)
-    for what in (".st-key-subject_bar button", ".gf-guess-pill", ".gf-scrub-film"):
-        assert page.evaluate(ON_TOP, what) == [True, True, True], what
+def test_the_scrubber_leaves_the_model_picker_clickable_beside_a_guess(tab: Page, app_url: str):
+    for view, width in (("circuits?circuits_view=induction", 1240), ("sampling?sampling_view=stages", 1440)):
+        tab.set_viewport_size({"width": width, "height": 720})
+        linked(tab, f"{app_url}/{view}&model=timelapse", ".gf-scrubber")
+        tab.locator(".gf-guess-pill").wait_for()
+        settled(tab)
+        for what in (".st-key-subject_bar button", ".gf-guess-pill", ".gf-scrub-film"):
+            assert tab.evaluate(ON_TOP, what) == [True, True, True], (view, what)
 
 
 @pytest.mark.exhaustive

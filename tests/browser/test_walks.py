@@ -1,7 +1,7 @@
 """What a page shows after walking to it equals what it shows after a reload of its address.
 
-Each journey is one that a visitor makes. After each step of his the same address is opened in a second tab of the same
-browser, and the texts of the two screens are compared: title, views, question, bar, controls, answer, notes.
+Each journey is one that a visitor makes. After the steps that may differ the same address is opened in a second tab of the
+same browser, and the texts of the two screens are compared: title, views, question, bar, controls, answer, notes.
 """
 
 from __future__ import annotations
@@ -65,25 +65,35 @@ class Walk:
 
     def open(self, address: str = "") -> None:
         self.page.goto(f"{self.url}/{address}")
-        settled(self.page, SLOW)
-        self.steps.append(f"open /{address}")
+        self._went(f"open /{address}")
 
     def sidebar(self, title: str) -> None:
         self.page.get_by_test_id("stSidebarNav").get_by_role("link", name=title, exact=True).click()
         opened = ".gf-live, .map" if title == "Home" else f'h1:has-text("{title}")'
         self.page.locator(opened).first.wait_for(timeout=SLOW)
-        self.compare(f"sidebar: {title}")
+        self._went(f"sidebar: {title}")
 
     def view(self, index: int) -> None:
         button = self.page.locator(VIEWS).nth(index)
         name = button.inner_text()
         if button.get_attribute("aria-checked") != "true":
             self._to_another_question(button.click)
-        self.compare(f"view: {name}")
+        self._went(f"view: {name}")
 
     def back(self) -> None:
         self._to_another_question(self.page.go_back)
-        self.compare("back")
+        self._went("back")
+
+    def click(self, locator, name: str) -> None:
+        before = self.page.url
+        locator.click()
+        self.page.wait_for_url(lambda url: url != before, timeout=SLOW)
+        self._went(name)
+
+    def scene(self, number: int, of: int | str = "") -> None:
+        """Waits for the scene of a course that was gone to."""
+        self.page.locator(".gf-tour-where", has_text=f"{number} of {of}").wait_for(timeout=SLOW)
+        self._went(f"scene {number}")
 
     def _to_another_question(self, go: Callable[[], object]) -> None:
         """Goes to a view with another question, and waits for it: until the server has heard, the old one rests on the
@@ -95,14 +105,14 @@ class Walk:
             "before => document.querySelector('h2')?.innerText !== before", arg=before, timeout=SLOW
         )
 
-    def click(self, locator, name: str) -> None:
-        before = self.page.url
-        locator.click()
-        self.page.wait_for_url(lambda url: url != before, timeout=SLOW)
-        self.compare(name)
-
-    def compare(self, step: str) -> None:
+    def _went(self, step: str) -> None:
         self.steps.append(step)
+        settled(self.page, SLOW)
+
+    def bar(self) -> str:
+        return self.page.locator(".st-key-subject_bar").first.inner_text()
+
+    def compare(self) -> None:
         walked = screen_text(self.page)
         tab = self.page.context.new_page()
         tab.set_viewport_size(self.page.viewport_size)
@@ -130,27 +140,27 @@ def walk(page, app_url) -> Walk:
     return Walk(page, app_url)
 
 
-def type_on_home(page, text: str) -> None:
-    before = page.locator(".gf-live").get_attribute("data-answered")
-    page.get_by_role("textbox", name="Your text").fill(text)
-    page.wait_for_function("id => document.querySelector('.gf-live').dataset.answered !== id", arg=before)
-
-
 def test_a_text_typed_on_home_is_read_on_attention_and_generation(walk):
     walk.open()
-    type_on_home(walk.page, "The opposite of hot is")
+    before = walk.page.locator(".gf-live").get_attribute("data-answered")
+    walk.page.get_by_role("textbox", name="Your text").fill("The opposite of hot is")
+    walk.page.wait_for_function(
+        "id => document.querySelector('.gf-live').dataset.answered !== id", arg=before
+    )
     walk.sidebar("Attention")
-    assert "The opposite of hot is" in walk.page.locator(".st-key-subject_bar").first.inner_text()
+    assert "The opposite of hot is" in walk.bar()
     walk.click(walk.page.locator(".gf-head").nth(5), "another head")
+    walk.compare()
     walk.sidebar("Generation")
-    assert "The opposite of hot is" in walk.page.locator(".st-key-subject_bar").first.inner_text()
+    assert "The opposite of hot is" in walk.bar()
+    walk.compare()
     walk.check()
 
 
 def test_a_run_is_looked_into_and_scrubbed_and_left(walk):
     page = walk.page
-    page.goto(
-        f"{walk.url}/train?data=python&d_model=32&n_layers=1&steps=24&eval_every=8&sample_every=8&snapshot_every=8&sample_length=40"
+    walk.open(
+        "train?data=python&d_model=32&n_layers=1&steps=24&eval_every=8&sample_every=8&snapshot_every=8&sample_length=40"
     )
     page.get_by_role("button", name="Train", exact=True).click()
     page.locator(".st-key-extend_button button:enabled").first.wait_for(timeout=SLOW)
@@ -158,49 +168,38 @@ def test_a_run_is_looked_into_and_scrubbed_and_left(walk):
     page.get_by_role("button", name="Look inside").click()
     page.get_by_test_id("stPopoverBody").get_by_role("link", name="Attention", exact=True).click()
     page.locator(".gf-scrubber input[type=range]").wait_for(timeout=SLOW)
-    walk.compare("look inside the run")
+    walk.click(page.locator(".gf-head").nth(1), "another head")
     page.locator(".gf-scrubber input[type=range]").press("ArrowLeft")
     page.wait_for_url("**step=**")
-    walk.compare("one snapshot back")
+    walk.compare()
     walk.sidebar("Sampling")
     assert run in page.url
+    walk.compare()
     walk.check()
 
 
-def test_a_course_from_its_first_scene_to_the_last(walk):
-    page = walk.page
-    page.goto(f"{walk.url}/courses")
-    page.locator('[class*="st-key-start_"] button').first.click()
-    where = page.locator(".gf-tour-where")
-    where.wait_for(timeout=SLOW)
-    count = int(where.inner_text().split()[-1])
-    for scene in range(1, count + 1):
-        page.locator(".gf-tour-where", has_text=f"{scene} of {count}").wait_for(timeout=SLOW)
-        if scene in (1, count // 2, count):
-            walk.compare(f"scene {scene}")
-        if scene < count:
-            page.get_by_role("button", name="Next").first.click()
-    walk.check()
-
-
-def test_back_goes_through_the_scenes_of_a_course_one_by_one(walk):
+def test_a_course_from_its_first_scene_to_the_last_and_back_one_by_one(walk):
     page, scenes = walk.page, shelf().courses["ten-minutes"].scenes
 
     def at(number: int) -> None:
-        page.locator(".gf-tour-where", has_text=f"{number} of {len(scenes)}").wait_for(timeout=SLOW)
-        settled(page, SLOW)
+        walk.scene(number, len(scenes))
         assert urlsplit(page.url).path == f"/{scenes[number - 1].page}"
 
     walk.open("courses")
     page.locator(".st-key-start_ten-minutes button").click()
-    for number in range(1, 6):
-        at(number)
-        if number < 5:
+    at(1)
+    for number in range(2, len(scenes) + 1):
+        if number % 2:
             page.keyboard.press("PageDown")
-    for number in (4, 3, 2, 1):
+        else:
+            page.get_by_role("button", name="Next").first.click()
+        at(number)
+    walk.compare()
+    for number in range(len(scenes) - 1, 0, -1):
         page.go_back()
         at(number)
-        walk.compare(f"back to {number}")
+        if number in (1, len(scenes) // 2):
+            walk.compare()
     page.go_back()
     page.locator('h1:has-text("Courses")').wait_for(timeout=SLOW)
     assert page.locator(".gf-tour").count() == 0
@@ -212,35 +211,28 @@ def test_back_passes_a_scene_whose_figure_writes_into_its_address(walk):
     turns = next(i for i, scene in enumerate(scenes) if ("positions_view", "rope") in scene.query)
     before = scenes[turns - 1]
     walk.open(f"{before.page}?{urlencode(before.query)}&course=the-chapter&scene={turns}")
-
-    def at(number: int) -> None:
-        page.locator(".gf-tour-where", has_text=f"{number} of").wait_for(timeout=SLOW)
-        if number == turns + 1:
-            page.wait_for_url("**rope_at=**")
-        settled(page, SLOW)
-
-    at(turns)
+    walk.scene(turns)
     for number in (turns + 1, turns + 2):
         page.keyboard.press("PageDown")
-        at(number)
+        walk.scene(number)
+        if number == turns + 1:
+            page.wait_for_url("**rope_at=**")
     for number in (turns + 1, turns):
         page.go_back()
-        at(number)
+        walk.scene(number)
 
 
 def test_a_scene_opens_the_fold_that_it_names_after_a_page_with_folds_of_its_own(walk):
-    page, scenes = walk.page, shelf().courses["the-chapter"].scenes
+    scenes = shelf().courses["the-chapter"].scenes
     number = next(n for n, scene in enumerate(scenes, 1) if ("measure", "true") in scene.query)
     before = scenes[number - 2]
     assert before.page != scenes[number - 1].page
     walk.open(f"{before.page}?{urlencode(before.query)}&course=the-chapter&scene={number - 1}")
-    page.keyboard.press("PageDown")
-    page.locator(".gf-tour-where", has_text=f"{number} of").wait_for(timeout=SLOW)
-    page.locator('[data-testid="stExpander"] details[open] summary', has_text="Measure it").wait_for(
-        timeout=SLOW
-    )
-    assert "measure=true" in page.url
-    walk.compare(f"scene {number}")
+    walk.page.keyboard.press("PageDown")
+    walk.scene(number)
+    walk.page.locator('[data-testid="stExpander"] details[open] summary', has_text="Measure it").wait_for()
+    assert "measure=true" in walk.page.url
+    walk.compare()
     walk.check()
 
 
@@ -248,18 +240,21 @@ def test_from_the_encoder_decoder_to_the_pages_that_show_it(walk):
     walk.open()
     walk.click(walk.page.get_by_role("radio", name="Both"), "both")
     walk.sidebar("Cross-attention")
+    walk.compare()
     walk.sidebar("Attention")
+    walk.compare()
     walk.check()
 
 
 def test_a_link_with_model_and_text_goes_along(walk):
     walk.open("attention?model=shakespeare-modern&text=ROMEO%3A%0AO")
     walk.sidebar("Residual stream")
-    assert "model=shakespeare-modern" in walk.page.url
-    assert "ROMEO" in walk.page.locator(".st-key-subject_bar").first.inner_text()
+    assert "model=shakespeare-modern" in walk.page.url and "ROMEO" in walk.bar()
+    walk.compare()
     walk.sidebar("Embeddings")
     walk.sidebar("Sampling")
-    assert "ROMEO" in walk.page.locator(".st-key-subject_bar").first.inner_text()
+    assert "ROMEO" in walk.bar()
+    walk.compare()
     walk.check()
 
 
@@ -271,9 +266,9 @@ def test_another_model_chosen_in_the_bar_is_shown_on_the_next_page(walk):
     page.get_by_role("option", name="Shakespeare, modern (trained)").click()
     page.wait_for_url("**model=shakespeare-modern**")
     page.keyboard.press("Escape")
-    walk.compare("modern")
+    walk.compare()
     walk.sidebar("Feed-forward")
-    assert "modern" in page.locator(".st-key-subject_bar").first.inner_text()
+    assert "modern" in walk.bar()
     walk.check()
 
 
@@ -282,14 +277,19 @@ def test_the_back_button_shows_what_its_address_shows(walk):
     walk.view(1)
     walk.sidebar("Residual stream")
     walk.view(2)
+    walk.compare()
     walk.back()
+    walk.compare()
     walk.check()
 
 
 def test_round_through_pages_without_a_model(walk):
     walk.open()
-    for title in ("Tokens", "Positions", "Parameters", "Home"):
+    for title in ("Tokens", "Positions", "Parameters"):
         walk.sidebar(title)
+    walk.compare()
+    walk.sidebar("Home")
+    walk.compare()
     walk.check()
 
 
@@ -305,4 +305,5 @@ def test_twenty_random_steps(walk, seed):
         else:
             links = walk.page.get_by_test_id("stSidebarNavLink").all_inner_texts()
             walk.sidebar(draw.choice([link.splitlines()[-1] for link in links]))
+        walk.compare()
     walk.check()

@@ -49,8 +49,3 @@ def wait_for_steps(page: Page, least: int) -> None:
         }""",
         arg=[BAR, least],
     )
-
-
-def settings(page: Page) -> None:
-    button(page, "Settings").click()
-    page.get_by_test_id("stPopoverBody").wait_for()

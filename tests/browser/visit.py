@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.browser.conftest import settled
+from tests.browser.conftest import follow, settled
 from tests.browser.server import ROOT
 
 WIDE, HIGH = 1280, 720
@@ -72,15 +72,11 @@ MEASURE = r"""() => {
   const at = lowest ? seen(lowest) : {bottom: 0};
   const figures = [...main.querySelectorAll('.gf-figure, [class*="gf-"], canvas, table,'
     + ' [data-testid="stDataFrame"]')].filter(e => shown(e) && !folded(e));
-  const rights = leaves.map(e => seen(e).right);
   return {bottom: Math.round(at.bottom), words: words.length, said: words.join(' '),
     lowest: lowest ? lowest.outerHTML.slice(0, 120) : '',
     answers: answers.map(e => e.innerText),
     headings: [...main.querySelectorAll('h1, h2')].map(e => e.innerText),
-    figures: figures.length, right: Math.round(Math.max(...rights)),
-    width: Math.round(main.getBoundingClientRect().width),
-    wide: Math.round(Math.max(0, ...figures.map(e => e.getBoundingClientRect().right))
-      - Math.min(9999, ...figures.map(e => e.getBoundingClientRect().left)))};
+    figures: figures.length, right: Math.round(Math.max(...leaves.map(e => seen(e).right)))};
 }"""
 STAGE = """() => {
   const plots = [...document.querySelectorAll('.gf-filmed')].filter(e => !e.closest('[data-testid="stExpander"]')).map(e => e.getBoundingClientRect())
@@ -110,6 +106,14 @@ def opened(page, address: str, answer: str = ".st-key-answer") -> None:
     page.wait_for_selector("h1", timeout=60_000)
     page.locator(answer).first.wait_for(timeout=60_000)
     settled(page, 60_000)
+
+
+def linked(tab, address: str, answer: str = ".st-key-answer") -> None:
+    """Opens an address of the app; where it is open already, as a link inside it does."""
+    if tab.url == "about:blank":
+        return opened(tab, address, answer)
+    follow(tab, address)
+    tab.locator(answer).first.wait_for(timeout=60_000)
 
 
 def views(page) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Which guess holds after pre-training: adapters, steps of a layer, exchanged answers, dots."""
+"""Which guess holds after pre-training: adapters, steps of a layer, exchanged answers, dots, beta."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from engine.experiments import preference_runs
 from engine.experiments.lab_races import shipped
 from engine.experiments.thinking_aloud import DOTS, THINKING, accuracies
-from engine.lab.guesses import after
+from engine.lab.guesses import after, reward
 from engine.measure.circuits.examples_in_prompt import COUNTS, FewShot
 from engine.model import build
 from engine.training.finetune import Recipe, adapters
 from engine.training.in_context import Regression
+from engine.training.preferences import PreferenceLook
 from tests.engine.cases import for_each
 from tests.engine.helpers import tiny
 
@@ -65,3 +67,17 @@ def test_dots_are_as_good_as_what_they_come_to(share: float, right: str) -> None
     truth = after.dots(other)
     assert truth is not None and truth.right == right and truth.numbers[DOTS] == np.float64(share)
     assert after.dots(scores[:2]) is None
+
+
+@for_each("then, right", [((12, 9, 30), "farther"), (16, "same"), (30, "nearer")])
+def test_how_far_another_beta_goes_is_judged_by_medians(then: int | tuple[int, ...], right: str) -> None:
+    first = preference_runs.shipped()[0].preferred.looks[0]
+
+    def runs(*ends: int) -> list[tuple[PreferenceLook, ...]]:
+        return [(replace(first, measured=40), replace(first, measured=end)) for end in ends]
+
+    others = runs(*then) if isinstance(then, tuple) else runs(then)
+    truth = reward.beta(runs(17, 15, 2), others)
+    assert truth is not None and truth.right == right
+    assert truth.numbers == {"before": 40, "now": 15, "then": 12 if isinstance(then, tuple) else then}
+    assert reward.beta(runs(40), others) is None and reward.beta([], others) is None

@@ -3,6 +3,7 @@ are there; who does not want to be asked is not asked.
 """
 
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 import streamlit as st
@@ -13,34 +14,36 @@ from tests.pages import helpers
 from ui import guess
 from ui.guess import Choice, Guess, offered, payload
 
-# guess -> (page, its view)
+# guess -> its view
 PLACES = {
-    "width": ("inside/attention", "attention_view", "scaling"),
-    "unmasked": ("inside/attention", "attention_view", "mask"),
-    "parts": ("inside/attention", "attention_view", "switches"),
-    "head": ("inside/circuits", "circuits_view", "induction"),
-    "depth": ("inside/residual", "residual_view", "highway"),
-    "order": ("input/positions", "positions_view", "why"),
-    "merge": ("input/tokens", "tokens_view", "bpe"),
-    "family": ("input/tokens", "tokens_view", "compare"),
-    "nearest": ("input/embeddings", "embed_view", "map"),
-    "nucleus": ("output/sampling", "sampling_view", "stages"),
-    "colder": ("output/sampling", "sampling_view", "temperatures"),
-    "wider": ("models/parameters", "parameters_view", "where"),
-    "shared": ("models/parameters", "parameters_view", "memory"),
-    "longer": ("models/parameters", "parameters_view", "flops"),
-    "adapter": ("lab/after", "after_view", "finetune"),
-    "hacked": ("lab/after", "after_view", "reward"),
-    "step": ("lab/after", "after_view", "context"),
-    "dots": ("lab/after", "after_view", "aloud"),
-    "mistake": ("lab/faults", "bugs_view", "cost"),
+    "width": "inside/attention?attention_view=scaling",
+    "unmasked": "inside/attention?attention_view=mask",
+    "parts": "inside/attention?attention_view=switches",
+    "head": "inside/circuits?circuits_view=induction",
+    "depth": "inside/residual?residual_view=highway",
+    "order": "input/positions?positions_view=why",
+    "merge": "input/tokens?tokens_view=bpe",
+    "family": "input/tokens?tokens_view=compare",
+    "nearest": "input/embeddings?embed_view=map",
+    "nucleus": "output/sampling?sampling_view=stages",
+    "colder": "output/sampling?sampling_view=temperatures",
+    "wider": "models/parameters?parameters_view=where",
+    "shared": "models/parameters?parameters_view=memory",
+    "longer": "models/parameters?parameters_view=flops",
+    "adapter": "lab/after?after_view=finetune",
+    "hacked": "lab/after?after_view=reward",
+    "step": "lab/after?after_view=context",
+    "beta": "lab/after?after_view=reward&reward_mode=preferences",
+    "valley": "lab/ladder?ladder_view=scaling",
+    "dots": "lab/after?after_view=aloud",
+    "mistake": "lab/faults?bugs_view=cost",
 }
 MOST = {"asked": 150, "text": 60, "said": 150, "found": 210}  # letters: the line is slim
 
 
 def opened(name: str, **query: str) -> AppTest:
-    page, key, view = PLACES[name]
-    return helpers.opened(page, **({key: view} | query))
+    page, _, view = PLACES[name].partition("?")
+    return helpers.opened(page, **(dict(parse_qsl(view)) | query))
 
 
 @pytest.fixture

@@ -1,4 +1,6 @@
-"""Guesses about a training by reward: what becomes of right answers when something else is rewarded."""
+"""Guesses about a training by reward: what becomes of right answers when something else is rewarded; and by
+preferences: how far beta lets it go.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +8,11 @@ from collections.abc import Sequence
 from statistics import median
 
 from engine.lab.guesses.truth import Truth
+from engine.training.preferences import PreferenceLook
 from engine.training.reward import RewardLook
 
 HALF, FEW = 0.5, 0.1  # of the share that was right before: half of it, and hardly any of it
+CLEAR = 0.1  # a change that differs from another by a smaller share is as large
 
 
 def hacked(runs: Sequence[Sequence[RewardLook]]) -> Truth | None:
@@ -24,3 +28,21 @@ def hacked(runs: Sequence[Sequence[RewardLook]]) -> Truth | None:
     right = "none" if left < FEW else "half" if left < HALF else "same"
     reward = median(run[-1].reward for run in runs)
     return Truth(right, ("same", "half", "none"), {"before": before, "after": after, "reward": reward})
+
+
+def beta(now: Sequence[Sequence[PreferenceLook]], then: Sequence[Sequence[PreferenceLook]]) -> Truth | None:
+    """Compares how far the runs with another beta, `then`, change what the model writes with how far those of
+    `now` do: "farther", "same" or "nearer". Medians over the runs; None without one, or without a change.
+    """
+    if not now or not then:
+        return None
+    before, *after = (
+        median(run[at].measured for run in runs) for runs, at in ((now, 0), (now, -1), (then, -1))
+    )
+    changes = [abs(value - before) for value in after]
+    if not changes[0]:
+        return None
+    grows = changes[1] / changes[0] - 1
+    right = "same" if abs(grows) < CLEAR else "farther" if grows > 0 else "nearer"
+    numbers = {"before": before, "now": after[0], "then": after[1]}
+    return Truth(right, ("farther", "same", "nearer"), numbers)

@@ -1,10 +1,11 @@
-"""The guess before the view Reward."""
+"""The guesses before the view Reward, one for each of its modes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from engine.lab.guesses import reward
+from engine.training.preferences import Plan, PreferenceLook
 from engine.training.reward import RewardLook
 from ui.guess import Choice, Guess, offered
 
@@ -23,6 +24,16 @@ HOLDS = {
     "half": "Some sums survive: the penalty keeps the model near where it began.",
     "none": "It learned what is rewarded, not what was meant: reward hacking.",
 }
+HELD = {
+    "farther": "With a small beta it takes a large change of the probabilities to make a margin.",
+    "same": "For this taste the frozen model hardly matters.",
+    "nearer": "With a large beta a small change of the probabilities is margin enough.",
+}
+REACHES = {
+    "farther": Choice("Farther from it", "The frozen model holds it back less."),
+    "same": Choice("About as far", "Beta would be a mere factor of the loss."),
+    "nearer": Choice("Less far", "A small change is already a large margin."),
+}
 
 
 def hacked(runs: Sequence[Sequence[RewardLook]], control: str) -> Guess | None:
@@ -39,4 +50,26 @@ def hacked(runs: Sequence[Sequence[RewardLook]], control: str) -> Guess | None:
         f"{n['reward']:.0%} of the answers end in 0; {n['after']:.0%} are right, {n['before']:.0%} before."
         f" Medians of {len(runs)} stored runs: look at the curves.",
         {control: "ends in 0"},
+    )
+
+
+def beta(
+    plan: Plan,
+    other: float,
+    now: Sequence[Sequence[PreferenceLook]],
+    then: Sequence[Sequence[PreferenceLook]],
+) -> Guess | None:
+    """Makes a guess about the stored runs `then`, with `other` as beta; a choice sets it."""
+    truth = reward.beta(now, then)
+    if truth is None:
+        return None
+    choices, right = offered(truth, REACHES, HELD[truth.right])
+    read = "{:.0%} with the word" if plan.taste.of_word else "{:.0f} characters"
+    before, here, there = (read.format(truth.numbers[name]) for name in ("before", "now", "then"))
+    return Guess(
+        f"It went from {before} to {here}. How far does it go with a beta of {other:g}?",
+        choices,
+        right,
+        f"To {there}: medians of {len(then)} stored runs. Look at the curves.",
+        {"preferred_beta": other},
     )

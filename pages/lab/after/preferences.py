@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
@@ -12,8 +13,9 @@ from engine.errors import CheckpointError, ConfigError, CorpusError
 from engine.experiments.preference_runs import BETAS, CORPUS, WORDS, begin, shipped
 from engine.training.preferences import MOST_WORD, Kind, Plan, PreferenceLook, Taste
 from pages.lab.after import figures_preferences as figures
+from pages.lab.after import guesses_reward as guesses
 from pages.lab.after import words_preferences as words
-from ui import explain, session, widgets
+from ui import explain, guess, session, widgets
 from ui.background_jobs import begun, measured
 from ui.players.plot import plot
 from ui.text.markdown import safe
@@ -53,6 +55,8 @@ def draw_preferences(container: DeltaGenerator) -> None:
     if not (live or stored):
         explain.answer(words.NOTHING)
         return
+    other = BETAS[-1] if plan.beta == BETAS[0] else BETAS[0]
+    guess.ask("beta", guesses.beta, plan, other, stored, _stored(replace(plan, beta=other)))
     shown = live or stored[plan.seed % len(stored)]
     left, right = st.columns([7, 4], gap="small")
     with left:

@@ -270,6 +270,10 @@ ANSWERS: dict[str, Callable[[G], Any]] = {
         100 * sum((1 - g["percent"] / 100) ** i * g["percent"] / 100 for i in range(g["tries"]))
     ),
     "penalty": lambda g: 1 - g["weight"] * (math.log(g["now"]) - math.log(g["before"])),
+    "margin": lambda g: g["beta"] * -np.diff([np.diff(g["chosen"]), np.diff(g["rejected"])], axis=0)[0, 0],
+    "tokens-of-budget": lambda g: g["compute"] * 1e12 / (2 + 4) / (g["millions"] * 1e6) / 1e6,
+    "growth-exponent": lambda g: math.log(g["second"] / g["first"], g["times"]),
+    "shared-growth": lambda g: np.exp(np.array([g["exponent"], 1 - g["exponent"]]) * math.log(g["times"])),
     "one-step": one_step,
     "best-slope": lambda g: np.linalg.lstsq(np.array([g["x"]]).T, g["y"], rcond=None)[0][0],
     "step-size": step_size,

@@ -20,6 +20,7 @@ from engine.service.rooms import Rooms
 from engine.weights.pretrained import sources
 from engine.weights.pretrained.library import load as load_real
 from pages.start.courses import words
+from tests.pages.real_model import carried
 from tests.pages.start.scene_claims import marks, missing
 from tests.pages.start.scene_screen import read
 from ui.players import sampler
@@ -116,7 +117,16 @@ def wrong(scene: Scene, page: AppTest) -> list[str]:
     return said
 
 
-@pytest.mark.parametrize("link", SCENES)
+MEASURED = "after?after_view=context&context_learner=words"  # of SmolLM2, for half a minute
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        pytest.param(link, marks=[carried, pytest.mark.exhaustive] if link == MEASURED else ())
+        for link in SCENES
+    ],
+)
 def test_a_scene_shows_what_its_link_its_outline_and_its_words_name(link, drawn):
     """Numbers, quotations and names: tests/pages/start/scene_claims.py has the rules."""
     scenes = SCENES[link]

@@ -340,6 +340,37 @@ def penalty(rng: Random) -> Exercise:
     )
 
 
+def preference_margin(rng: Random) -> Exercise:
+    beta = rng.choice([0.1, 0.2, 0.5])
+    chosen, rejected = rng.randint(20, 60), rng.randint(20, 60)
+    rose, fell = rng.choice([-6, -4, -2, 2, 4, 6]), rng.choice([4, 8, 10, 14, 20])
+    right = beta * (rose + fell)
+    return Exercise(
+        f"DPO with $\\beta$ = {beta}. The log-probability of the chosen text was -{chosen} in the frozen"
+        f" model and is {rose - chosen} now; that of the rejected text was -{rejected} and is"
+        f" {-rejected - fell}. What is the margin?",
+        Numbers(1, 2),
+        (right,),
+        (
+            f"Log-ratios to the frozen model: {rose} for the chosen text, -{fell} for the rejected.",
+            f"{beta} · ({rose} + {fell}) = **{right:.2f}**.",
+        ),
+        (
+            Mistake("beta", (rose + fell,), "You forgot $\\beta$."),
+            Mistake(
+                "reference",
+                (beta * (rose - chosen + rejected + fell),),
+                "You left the frozen model out. What counts is how much each became likelier than there.",
+            ),
+            Mistake("sign", (-right,), "The other way round: chosen less rejected."),
+            Mistake("chosen", (beta * rose,), "That is the chosen text alone. Subtract the rejected one's."),
+            Mistake("sum", (beta * (rose - fell),), "You added the log-ratios. Subtract the rejected one's."),
+        ),
+        see("after", after_view="reward", reward_mode="preferences"),
+        {"beta": beta, "chosen": [-chosen, rose - chosen], "rejected": [-rejected, -rejected - fell]},
+    )
+
+
 # In-context learning ------------------------------------------------------------------------------
 
 
@@ -532,6 +563,7 @@ TASKS = (
     ("advantage", "Reward: advantages of a group", advantage),
     ("any-of", "Reward: one right of several", any_of),
     ("penalty", "Reward: the KL penalty", penalty),
+    ("margin", "Preferences: the margin", preference_margin),
     ("one-step", "In context: one gradient step", single_step),
     ("best-slope", "In context: least squares", best_slope),
     ("step-size", "In context: the best step size", step_size),

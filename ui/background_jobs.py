@@ -253,9 +253,7 @@ def begun(key: Key) -> bool:
     return _server.get(key) is not None
 
 
-def _watch(
-    key: Key, job: Job, doing: str, meanwhile: Callable[[Any], object] | None, pausable: bool
-) -> None:
+def _watch(key: Key, job: Job, doing: str, meanwhile: Callable[[Any], object] | None, pausable: bool) -> None:
     """The bar, which the browser follows; when the measurement has ended, the page is drawn again."""
     who, name = _who(), abs(hash(key))
     if key in st.session_state.get(_GIVEN_UP, ()) or job.wait(0, who):

@@ -9,6 +9,7 @@ import pytest
 
 from tests.browser import visit
 from tests.browser.conftest import open_fold, settled
+from tests.models import REAL
 from ui.site import ENTRIES
 
 LEAST = 0.6  # of the stage's height, for the figures of a view; less where other things are read beside them
@@ -48,6 +49,14 @@ LOOKED_INTO = (  # with training time above them
     "residual?residual_view=lens",
     "sampling?sampling_view=stages",
     "generation?generation_view=beam",
+)
+MODES = (  # second ones of views
+    "after?after_view=reward&reward_mode=preferences",
+    "after?after_view=aloud&aloud_mode=attempts",
+    *(["after?after_view=context&context_learner=words"] if REAL else []),
+    "shapes?shapes_view=backward&shapes_back=step",
+    "generation?generation_view=cache&kv_part=bytes",
+    "generation?generation_view=cache&kv_part=why",
 )
 HOMES = ("?part=attention", "?model=shakespeare-classic", "?model=timelapse")
 
@@ -130,14 +139,19 @@ def fills_the_screen(page) -> None:
 
 
 @pytest.mark.exhaustive
-def test_views_with_training_time_above_them_fit_the_screen(page, console, app_url):
+def test_views_with_training_time_above_them_and_second_modes_fit_the_screen(page, console, app_url):
     wrong = {}
     for view in LOOKED_INTO:
         visit.opened(page, f"{app_url}/{view}&model=timelapse")
-        page.locator(".gf-scrubber").wait_for(timeout=60_000)
+        page.locator(".gf-scrubber").wait_for()
         wrong[view] = visit.screen_faults(page)
     for query in HOMES:
         visit.opened(page, f"{app_url}/{query}", ".gf-live-bars button")
         wrong[query] = visit.screen_faults(page)
+    for mode in MODES:
+        visit.opened(page, f"{app_url}/{mode}")
+        wrong[mode] = visit.screen_faults(page)
+        if visit.AXE.is_file():
+            wrong[f"{mode}, axe"] = visit.violations(page)
     wrong["console"] = console
     assert not any(wrong.values()), "\n".join(f"{view}: {found}" for view, found in wrong.items() if found)

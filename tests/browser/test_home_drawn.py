@@ -24,6 +24,7 @@ MOUNT = """async ({ data, assets, wide }) => {
   await loaded
   const place = document.createElement('div')
   place.style.width = `${wide}px`
+  Object.assign(place.dataset, { testid: 'stApp', testScriptState: 'notRunning' }) // or a question waits its turn
   document.body.append(place)
   const { default: draw } = await import(`${assets}/livemap.js`)
   window.asked = []

@@ -103,9 +103,9 @@ SCHEME = (
 
 def opened(page, address: str, answer: str = ".st-key-answer") -> None:
     page.goto(address)
-    page.wait_for_selector("h1", timeout=60_000)
-    page.locator(answer).first.wait_for(timeout=60_000)
-    settled(page, 60_000)
+    page.wait_for_selector("h1")
+    page.locator(answer).first.wait_for()
+    settled(page)
 
 
 def linked(tab, address: str, answer: str = ".st-key-answer") -> None:
@@ -113,7 +113,7 @@ def linked(tab, address: str, answer: str = ".st-key-answer") -> None:
     if tab.url == "about:blank":
         return opened(tab, address, answer)
     follow(tab, address)
-    tab.locator(answer).first.wait_for(timeout=60_000)
+    tab.locator(answer).first.wait_for()
 
 
 def views(page) -> Iterator[str]:
@@ -134,7 +134,7 @@ def choose(page, name: str) -> None:
         button.click()
         page.wait_for_function("before => document.querySelector('h2')?.innerText !== before", arg=before)
         settled(page)  # the folds of the view before are gone
-    page.locator(".st-key-answer").first.wait_for(timeout=30_000)  # a slow measurement has its own
+    page.locator(".st-key-answer").first.wait_for()
     settled(page)
 
 

@@ -5,17 +5,19 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.data.corpora import from_text
+from engine.experiments.race_table import RunCurves
 from engine.experiments.stored_races import Stored
 from engine.measure.tasks.text_statistics import baselines
 from tests.pages import helpers, race_page
 from tests.pages.helpers import bars, clicked, unescaped
 from tests.pages.race_page import STORED, TEXT, specs
 from tests.pages.stage import StageManager, view_of
-from ui.figures.race import apart
+from ui.figures.race import apart, race_curves
 
 
 @pytest.fixture(autouse=True)
@@ -177,6 +179,14 @@ def test_names_at_the_ends_never_overlap() -> None:
         found = apart(wanted, 100.0, 17.0)
         assert all(b - a >= 17.0 - 1e-9 for a, b in pairwise(found)) and max(found) <= 100.0
     assert apart([10.0, 90.0], 100.0, 17.0) == [10.0, 90.0], "who has room stays at its curve"
+
+
+def test_lines_across_that_are_alike_share_a_label_which_stands_inside_the_chart() -> None:
+    losses = np.full(40, 0.02)  # a curve along the bottom, above which a label would rather not stand
+    curve = RunCurves("a", np.arange(40), losses, np.arange(40), losses, np.zeros(0), np.zeros(0))
+    figure = race_curves([curve], {"bigram": 0.6931, "trigram": 0.6926, "floor": 0.0}, end=40)
+    labels = {note["text"]: note["yanchor"] for note in figure.arrangement["annotations"]}
+    assert labels["bigram, trigram: 0.69"] and labels["floor of this task: 0.00"] == "bottom"
 
 
 def test_the_sidebar_shows_a_race_as_one_and_leads_back(manager: StageManager) -> None:

@@ -180,12 +180,17 @@ def _across_labels(
         if there and len(at)
     ]
     result = []
+    same: dict[str, list[str]] = {}  # lines that are written with the same number lie on each other
     for name, y in lines.items():
-        text = f"{LINES[name].format(token=word)}: {y:.2f}"
+        same.setdefault(f"{y:.2f}", []).append(name)
+    for number, names in same.items():
+        text = f"{', '.join(LINES[name].format(token=word) for name in names)}: {number}"
+        y = lines[names[0]]
         top, width = (y_range[1] - y) * scale, LETTER * len(text)
-        others = [(y_range[1] - other) * scale for other in lines.values() if other != y]
-        at, above = free_place(points, others, top, width, wide)
-        result.append(_said(text, y, at, above) | {"name": f"narrow:{SHORT.get(name, name)} {y:.2f}"})
+        others = [(y_range[1] - other) * scale for name, other in lines.items() if name not in names]
+        at, above = free_place(points, others, top, width, (wide, inside))
+        short = ", ".join(SHORT.get(name, name) for name in names)
+        result.append(_said(text, y, at, above) | {"name": f"narrow:{short} {number}"})
     return result
 
 
@@ -194,12 +199,13 @@ def free_place(
     others: Sequence[float],
     line: float,
     width: float,
-    wide: int = WIDE,
+    size: tuple[int, int],
 ) -> tuple[Literal["right", "center", "left"], bool]:
     """Returns where a label `width` pixels wide stands at a line (pixels from the top), and whether above it:
     the first place with the fewest points of curves (pixels from the left, from the top) and other lines
-    in it.
+    in it. `size` is that of the chart in pixels: a label does not reach below it, into its axis.
     """
+    wide, inside = size
 
     def crowd(at: str, above: bool) -> int:
         start = {"right": wide - width, "center": (wide - width) / 2, "left": 0.0}[at]
@@ -209,7 +215,8 @@ def free_place(
         return hit + 24 * sum(low < other < high for other in others)
 
     sides: tuple[Literal["right", "center", "left"], ...] = ("right", "left", "center")
-    return min(((at, above) for above in (True, False) for at in sides), key=lambda place: crowd(*place))
+    heights = (True, False) if line + LINE <= inside else (True,)
+    return min(((at, above) for above in heights for at in sides), key=lambda place: crowd(*place))
 
 
 def _at(x: np.ndarray, y: np.ndarray, along: np.ndarray) -> np.ndarray:

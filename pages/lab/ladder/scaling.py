@@ -19,7 +19,7 @@ from ui.background_jobs import begun, measured
 from ui.players.plot import plot
 from ui.text.markdown import safe
 
-HEIGHT = 392
+HEIGHT = 400
 MOST_SEED, NEW_SEED = 100, 3  # the stored runs have the seeds below
 BUDGETS = tuple(WIDTHS)
 DOING = "Training on Tiny Shakespeare, in steps"
@@ -42,9 +42,9 @@ def draw_scaling() -> None:
         after = BUDGETS[BUDGETS.index(plan.budget) + 1]
         guess.ask("valley", words.next_valley, fit(stored), plan.budget, after, "ladder_flops")
     key, live = ("scaling", plan), None
-    if pressed or begun(key):
-        live = measured(key, lambda: measure(plan), DOING, pausable=True)
     left, right = st.columns([3, 2], gap="small")
+    if pressed or begun(key):  # below the figures, where the answer will stand
+        live = measured(key, lambda: measure(plan), DOING, pausable=True)
     with left:
         plot(
             figures.curves(shown, fitted, plan.budget, live),

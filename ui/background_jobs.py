@@ -23,11 +23,13 @@ from engine.data.progress import Progress, Steps
 from engine.errors import GlassformerError
 from ui import live, session
 from ui.text.markdown import safe
+from ui.text.numbers import time_left
 
 T = TypeVar("T")
 Key = tuple[Hashable, ...]
 
 GLANCE = 0.7  # seconds in which a result is simply there
+TELLING = 2.0  # seconds of work after which the rest is estimated
 UNWATCHED = 75.0  # seconds: a browser lets a hidden tab ask once a minute
 KEPT = 64  # results, the oldest go first
 WAITING, MINE = 32, 4  # measurements under way or waiting for their turn: on a server, for one tab
@@ -47,6 +49,7 @@ class Job:
     ) -> None:
         self.asked_by, self.asked_from = who, where
         self.progress = Progress(0, 1)
+        self._worked = 0.0  # seconds, without waiting and pauses
         self.result: Any = None
         self.error: Exception | None = None
         self.left = False  # cancelled, or nobody watched it any more
@@ -80,6 +83,13 @@ class Job:
     @property
     def paused(self) -> bool:
         return not self._resumed.is_set()
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Estimates the seconds that are left, at the pace so far; None before there is enough to tell."""
+        done, total = self.progress.done, self.progress.total
+        known = self._worked >= TELLING and 0 < done < total
+        return self._worked / done * (total - done) if known else None
 
     def pause(self) -> None:
         """Rests after its present step, and lets others have their turn meanwhile."""
@@ -129,11 +139,13 @@ class Job:
     def _reaches_end(self, steps: Steps[Any]) -> bool:
         """Goes on until the result is there; returns False if it was paused before, or is unwanted."""
         while self._resumed.is_set() and not self._unwanted():
+            began = time.monotonic()
             try:
                 self.progress = next(steps)
             except StopIteration as end:
                 self.result = end.value
                 return True
+            self._worked += time.monotonic() - began
         return False
 
 
@@ -263,6 +275,8 @@ def _watch(key: Key, job: Job, doing: str, meanwhile: Callable[[Any], object] | 
         ended, at = job.wait(0, who), job.progress
         state = "Paused" if job.paused else f"{doing} …"
         text = f"{state} {at.done:,} of {at.total:,}" if at.total > 1 else state
+        if (left := job.seconds_left) and not job.paused:
+            text += f", {time_left(left)}"
         return live.Sight((ended, job.paused, at.done if meanwhile else 0), at.done, at.share, text)
 
     at = job.progress

@@ -122,7 +122,7 @@ def exact_of(loaded: object) -> str | None:
     if not (isinstance(loaded, Checkpoint) and isinstance(loaded.tokenizer, SourceTokenizer)):
         return None
     exact = loaded.metrics.get("exact")
-    return None if exact is None else f"{exact:.1%} of held-out targets exactly right"
+    return None if exact is None else f"{exact:.1%} exact match on held-out targets"
 
 
 def reads_only(loaded: object) -> bool:

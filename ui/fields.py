@@ -101,8 +101,7 @@ PARTS = (
     Control(
         "window",
         "Window",
-        "Sliding window: to how many positions back a token attends, itself included. 0: all (Mistral 7B:"
-        " 4,096).",
+        "Sliding window: how many positions a token attends to, itself included. 0: all (Mistral 7B: 4,096).",
         8,
         _is("causal", True),
     ),

@@ -10,7 +10,7 @@ from functools import cache
 from random import Random
 
 from engine.config import ModelConfig
-from engine.data.tasks.all import TASKS
+from engine.data.tasks.all import MODELLED
 from engine.data.tasks.paired import PAIR_TASKS
 from engine.data.tasks.task import examples
 from engine.data.tokenizers import Tokenizer, written
@@ -72,9 +72,9 @@ def examples_of(kind: str) -> dict[str, str]:
         return WITH_GAPS
     if kind.startswith(PAIR):
         return _sources(kind.removeprefix(PAIR))
-    if kind not in TASKS:
+    if kind not in MODELLED:
         return ENGLISH if kind == "words" else EXAMPLES
-    return {words.strip(): words for words in examples(TASKS[kind], TASK_EXAMPLES)}
+    return {words.strip(): words for words in examples(MODELLED[kind], TASK_EXAMPLES)}
 
 
 @cache

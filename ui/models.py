@@ -13,7 +13,7 @@ import streamlit as st
 
 from engine.config import ModelConfig, passes
 from engine.data import corpora
-from engine.data.tasks.all import TASKS
+from engine.data.tasks.all import MODELLED
 from engine.data.tokenizers.stored import tokenizer_from_dict
 from engine.errors import GlassformerError
 from engine.ledger import parameter_formula
@@ -88,7 +88,7 @@ def kind_of(name: str) -> str:
         return kind
     run = run_of(name)
     task = run.spec.corpus if run else name.removeprefix(TASK) if name.startswith(TASK) else ""
-    return task if task in TASKS else "letters"
+    return task if task in MODELLED else "letters"
 
 
 def title_of(name: str, run: RunView | None = None) -> str:
@@ -100,7 +100,7 @@ def title_of(name: str, run: RunView | None = None) -> str:
     if name in SHIPPED or name in LAPSES:
         return (SHIPPED | LAPSES)[name]
     if name.startswith(TASK):
-        return f"Task: {TASKS[name.removeprefix(TASK)].title} (trained)"
+        return f"Task: {MODELLED[name.removeprefix(TASK)].title} (trained)"
     if name.startswith(UNTRAINED):
         return f"{PRESETS[name.removeprefix(UNTRAINED)].title}, untrained"
     if name.startswith(PRETRAINED):
@@ -206,7 +206,7 @@ def _options(runs: Iterable[str], named: str | None) -> list[str]:
         *tuned.offered(named),
         *(name for name in (*SHIPPED, *LAPSES) if (ROOT / "checkpoints" / name).is_dir()),
         *families.offered(),
-        *(TASK + name for name in TASKS if (ROOT / "checkpoints" / TASK_FOLDER / name).is_dir()),
+        *(TASK + name for name in MODELLED if (ROOT / "checkpoints" / TASK_FOLDER / name).is_dir()),
         *(PRETRAINED + name for name in session.published()),
         *fetching.files(named),
         *(UNTRAINED + name for name in TRAINABLE),
@@ -348,7 +348,7 @@ def _untrained(preset: str) -> Checkpoint:
 
 
 TRAINED_ON = {"shakespeare": "Tiny Shakespeare", "python": "the Python manual"} | {
-    name: f"task: {task.title}" for name, task in TASKS.items()
+    name: f"task: {task.title}" for name, task in MODELLED.items()
 }
 
 

@@ -11,7 +11,7 @@ from engine.service.state import RunView
 from ui.figures.race import Curves
 from ui.status import STATUS
 from ui.text.markdown import safe
-from ui.text.numbers import duration, flop
+from ui.text.numbers import flop, time_left
 
 AXES: Mapping[Along, str] = {
     "steps": "by steps",
@@ -41,7 +41,7 @@ MEANT = (
 NOTHING = "No race has been run yet."
 CANCEL = "Stops every run after its current step; what they have learned is kept."
 STORED = "Stored curves"
-OTHER = "A race with other settings than those chosen now."
+OTHER = "A race with settings other than those chosen now."
 STRANGER = "This race was started in another browser: you can watch it, and start your own."
 
 
@@ -82,7 +82,7 @@ def progress(views: Sequence[RunView], left: float) -> str:
     if all(view.status in ("queued", "starting") for view in going):
         return "starting"
     done = f"{len(views) - len(going)} of {len(views)} done · " if len(going) < len(views) else ""
-    return f"{done}about {duration(left)} left" if left else f"{done}final evaluation"
+    return f"{done}{time_left(left)}" if left else f"{done}final evaluation"
 
 
 def run_progress(view: RunView) -> str:

@@ -118,7 +118,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Attention",
         ":material/hub:",
         "attention",
-        "Every head of every block: which token attends to which, and what for.",
+        "Every head of every block: which token attends to which, and why.",
         ("attention",),
     ),
     Entry(
@@ -182,7 +182,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Ladder",
         ":material/stairs:",
         "ladder",
-        "From a bigram model to a Transformer, one idea per rung, and what each one contributes.",
+        "From a bigram model to a Transformer, one idea per rung, and what each contributes.",
         also=EVERY_PART,
     ),
     Entry(
@@ -209,7 +209,7 @@ ENTRIES: tuple[Entry, ...] = (
         "After pre-training",
         ":material/school:",
         "after",
-        "What a trained model learns next: a fact, examples in its prompt, to write its steps down.",
+        "What a trained model learns next: a fact, a task from its prompt, writing out its steps.",
         also=EVERY_PART,
     ),
     Entry(

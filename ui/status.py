@@ -9,7 +9,7 @@ import streamlit as st
 from engine.service.state import RunView
 from ui import live, session, site, widgets
 from ui.text.markdown import safe
-from ui.text.numbers import duration
+from ui.text.numbers import time_left
 
 PAGE = "pages/start/train/page.py"
 RACE = "race"  # in the link: the race that a page shows
@@ -22,8 +22,7 @@ def progress_words(view: RunView) -> str:
     if view.tokens_per_second:
         words.append(f"{view.tokens_per_second:,.0f} tokens/s")
     if view.seconds_left is not None:
-        left = duration(view.seconds_left)
-        words.append(f"{left} left" if left.startswith("under") else f"about {left} left")
+        words.append(time_left(view.seconds_left))
     return " · ".join(words)
 
 

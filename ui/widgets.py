@@ -281,7 +281,7 @@ def index(
 def head(config: ModelConfig, topic: str) -> tuple[int, int]:
     """Draws the choice of a head, (layer, head), kept as `<topic>_layer` and `<topic>_head`."""
     with st.container(horizontal=True, gap="medium"):
-        return index("Layer", config.n_layers, f"{topic}_layer"), index(
+        return index("Block", config.n_layers, f"{topic}_layer"), index(
             "Head", config.n_heads, f"{topic}_head"
         )
 

@@ -15,6 +15,7 @@ from engine.config import bpe_size
 from engine.data.corpus import VALIDATION_SHARE, Corpus
 from engine.data.progress import Steps
 from engine.data.tasks.all import TASKS
+from engine.data.tasks.carries import LONG_ADDITIONS
 from engine.data.tasks.parity import PARITIES
 from engine.data.tasks.task import Task, problems
 from engine.data.tokenizers import bpe, bpe_process, bpe_work
@@ -120,8 +121,8 @@ def load(
     """Returns the corpus of a name in NAMES, tokenized as TrainConfig.tokenizer says; `cutter` as in
     `from_text`. Raises CorpusError with what to do when it cannot be had.
     """
-    if name in TASKS or name in PARITIES:
-        return from_task((TASKS | PARITIES)[name], tokenizer)
+    if name in _ALL_TASKS:
+        return from_task(_ALL_TASKS[name], tokenizer)
     if name not in CORPORA:
         raise CorpusError(f"no corpus is called {name!r}; there are {', '.join(NAMES)}")
     return from_text(CORPORA[name](progress), name, tokenizer, cutter)
@@ -204,7 +205,8 @@ def _python(progress: Progress | None) -> str:
 
 
 CORPORA: dict[str, Callable[[Progress | None], str]] = {"shakespeare": _shakespeare, "python": _python}
-NAMES = (*CORPORA, *TASKS, *PARITIES)
+_ALL_TASKS = TASKS | PARITIES | LONG_ADDITIONS
+NAMES = (*CORPORA, *_ALL_TASKS)
 
 
 def default_name() -> str:

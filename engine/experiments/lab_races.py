@@ -16,7 +16,7 @@ import torch
 from engine.data.tasks.all import TASKS
 from engine.experiments.command import places, processor
 from engine.experiments.stored_races import Stored, load_race, run_race
-from engine.experiments.thinking_aloud import THINKING, thinking_specs
+from engine.experiments.thinking_aloud import RACES as THOUGHT_ALOUD
 from engine.presets.ladder import LADDER, LONG_TRAINING, MOST_STEPS, RACE_TRAINING
 from engine.presets.races import QUESTIONS
 from engine.presets.task_recipes import task_recipe
@@ -30,7 +30,7 @@ SEEDS = (0, 1, 2)
 OTHERS = "; other seeds "  # in what a race is made of, before the date and machine of its repeats
 RUNGS = "ladder"  # the race of all rungs, beside those of QUESTIONS
 DIGITS, ADDITIONS = "digits", ("addition", "addition_reversed")  # the same sums, written from either end
-ALL = (RUNGS, DIGITS, THINKING, *QUESTIONS)
+ALL = (RUNGS, DIGITS, *THOUGHT_ALOUD, *QUESTIONS)
 
 
 def rung_specs(
@@ -72,8 +72,8 @@ def specs_of(name: str) -> tuple[RunSpec, ...]:
     """Returns the runs of a shipped race."""
     if name == DIGITS:
         return tuple(map(task_spec, ADDITIONS))
-    if name == THINKING:
-        return thinking_specs()
+    if name in THOUGHT_ALOUD:
+        return THOUGHT_ALOUD[name].specs()
     return rung_specs(tuple(LADDER)) if name == RUNGS else question_specs(name)
 
 

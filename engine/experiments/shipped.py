@@ -23,9 +23,10 @@ import torch
 
 from engine.config import ModelConfig, Position, TrainConfig
 from engine.data import corpora
-from engine.data.tasks.all import TASKS
+from engine.data.tasks.all import ALOUD, MODELLED, TASKS
 from engine.errors import CheckpointError
 from engine.experiments.command import machine, places
+from engine.experiments.thinking_aloud import recipe
 from engine.measure.attention.head_scores import head_scores
 from engine.measure.positions.extrapolation import (
     TIMES,
@@ -114,6 +115,9 @@ TASK_RECIPES: dict[str, Recipe] = {
     for name, task in TASKS.items()
     for model, train in [task_recipe(task)]
 }
+
+# The model that thinks aloud, for its heads.
+TASK_RECIPES[f"tasks/{ALOUD}"] = Recipe(*recipe(MODELLED[ALOUD]), ALOUD)
 
 # An encoder: it fills blanks.
 ENCODER_RECIPES: dict[str, Recipe] = {

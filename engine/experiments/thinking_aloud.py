@@ -1,30 +1,38 @@
-"""Does thinking aloud help? The parity of 16 bits, answered at once, after dots, and with the running parity
-written out: `python -m engine.experiments races thinking` trains all three with three seeds each and writes
-`checkpoints/races/thinking.json`; the page's button starts the same runs.
+"""Does thinking aloud help? The parity of 16 bits, or the sum of two numbers, answered at once, after dots,
+and with the steps written out: `python -m engine.experiments races thinking carries` trains all three ways of
+both with three seeds each and writes `checkpoints/races/thinking.json` and `carries.json`; the page's button
+starts the same runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from engine.config import ModelConfig, TrainConfig
+from engine.data.tasks.carries import LONG_ADDITIONS
 from engine.data.tasks.parity import PARITIES
 from engine.data.tasks.task import Task
 from engine.experiments.stored_races import Stored
 from engine.service.state import RunSpec, RunView
 
-THINKING = "thinking"
+THINKING, CARRIES = "thinking", "carries"  # the stored races
 AT_ONCE, DOTS, ALOUD = PARITIES
-NAMES = {name: task.title for name, task in PARITIES.items()}
+NAMES = {name: task.title for name, task in (PARITIES | LONG_ADDITIONS).items()}
 SOLVED, COIN = 0.95, 0.5  # shares of right answers: at least the first counts as solved; a coin's
 CLOSE = 0.1  # of a coin's share: 100 problems scatter by 0.05
 
+# What sums need beside the recipe of parity. Digits stand at fixed places: learned positions name these.
+_SUMS = {"steps": 1200, "learning_rate": 3e-3, "eval_every": 50, "snapshot_every": 300}
+_MODEL: dict[str, dict[str, Any]] = {name: {"position": "learned"} for name in LONG_ADDITIONS}
+_TRAIN: dict[str, dict[str, Any]] = {name: _SUMS for name in LONG_ADDITIONS}
+
 
 def recipe(task: Task) -> tuple[ModelConfig, TrainConfig]:
-    """Returns the model and training, the same for all three: only the length of a line is the task's."""
+    """Returns the model and training, the same for all three ways: only the length of a line differs."""
     model = ModelConfig(
         vocab_size=len(task.alphabet) + 1,  # and the line break
         context=task.length,
@@ -47,17 +55,40 @@ def recipe(task: Task) -> tuple[ModelConfig, TrainConfig]:
         sample_every=0,  # a model that is graded on answers alone writes no questions
         snapshot_every=150,
     )
-    return model, train
+    return replace(model, **_MODEL.get(task.name, {})), replace(train, **_TRAIN.get(task.name, {}))
 
 
-def thinking_specs() -> tuple[RunSpec, ...]:
-    """Returns the three runs of the race."""
-    return tuple(RunSpec(*recipe(task), name, name=task.title) for name, task in PARITIES.items())
+@dataclass(frozen=True)
+class Problem:
+    """A problem and its three ways to answer: `tasks` by their names (at once, with dots, aloud), the stored
+    `race` of the three, and the share of answers, 0 to 1, that are right by `chance`.
+    """
+
+    race: str
+    tasks: Mapping[str, Task] = field(repr=False)
+    chance: float
+
+    @property
+    def ways(self) -> tuple[str, str, str]:
+        """The names of the tasks: (at once, with dots, aloud)."""
+        at_once, dots, aloud = self.tasks
+        return at_once, dots, aloud
+
+    def specs(self) -> tuple[RunSpec, ...]:
+        """Returns the three runs of the race."""
+        return tuple(RunSpec(*recipe(task), name, name=task.title) for name, task in self.tasks.items())
+
+
+PROBLEMS = {
+    "parity": Problem(THINKING, PARITIES, COIN),
+    "addition": Problem(CARRIES, LONG_ADDITIONS, 0.0),  # one of a million sums
+}
+RACES = {problem.race: problem for problem in PROBLEMS.values()}
 
 
 @dataclass(frozen=True, eq=False)
 class Accuracy:
-    """The share of held-out problems whose last bit is right, of every seed of one way: `shares` (seed,
+    """The share of held-out problems whose parity or sum is right, of every seed of one way: `shares` (seed,
     look), 0 to 1, after `steps` (look,).
     """
 
@@ -68,6 +99,10 @@ class Accuracy:
     @property
     def title(self) -> str:
         return NAMES[self.task]
+
+    @property
+    def problem(self) -> Problem:
+        return next(problem for problem in PROBLEMS.values() if self.task in problem.tasks)
 
     @property
     def mean(self) -> np.ndarray:
@@ -87,8 +122,8 @@ class Accuracy:
 
     @property
     def guesses(self) -> bool:
-        """True if no seed ends above a coin's share by more than chance."""
-        return bool((np.abs(self.shares[:, -1] - COIN) <= CLOSE).all())
+        """True if every seed ends about at the share that is right by chance."""
+        return bool((np.abs(self.shares[:, -1] - self.problem.chance) <= CLOSE).all())
 
     @property
     def solved_at(self) -> int | None:

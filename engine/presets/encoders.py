@@ -17,7 +17,7 @@ _BASE = derived(
 _BLANKS = derived(
     _BASE,
     "Fill the blanks",
-    "Three in twenty characters of Shakespeare are hidden, and guessed from both sides, all at once.",
+    "15% of Shakespeare's characters are masked, and predicted from both sides, all at once.",
     model={"context": 64, "d_model": 96, "n_layers": 4},
     train={
         "objective": "masked",
@@ -48,7 +48,7 @@ ENCODERS: dict[str, Preset] = {
         why={
             "tokenizer": (
                 "tried: 2.79 nats per hidden token after 800 steps, 2.11 bits per character; characters 1.94,"
-                " but a hidden character has more beside it that tells"
+                " but a hidden character has more telling context"
             ),
         },
         source=_BLANKS.source,
@@ -56,7 +56,7 @@ ENCODERS: dict[str, Preset] = {
     "speakers": derived(
         _BASE,
         "Who speaks?",
-        "A line of Shakespeare in, or eight, one of eight speakers out: the mean of its vectors says who.",
+        "One to eight lines of Shakespeare in, one of eight speakers out, from the mean vector.",
         model={
             "d_model": 64,
             "n_layers": 1,

@@ -37,7 +37,7 @@ class Rung:
 
 _LAST = Rung(
     "Bigram",
-    "The row of the last character says what comes next: a bigram model, no more.",
+    "The last character's row predicts the next one: a bigram model, no more.",
     ModelConfig(
         context=64,
         d_model=64,
@@ -64,12 +64,12 @@ def _ladder() -> dict[str, Rung]:
         model = replace(under.model, **changes)  # type: ignore[arg-type]
         rungs[name] = Rung(title, idea, model, below, changes, under.parts if parts is None else parts)
 
-    step("mean", "last", "Average", "All characters so far count alike.", mixer="mean")
+    step("mean", "last", "Average", "The mean of all characters so far.", mixer="mean")
     step(
         "similarity",
         "mean",
         "Raw similarity",
-        "A character takes more of those whose vectors are like its own.",
+        "A character attends more to those with similar vectors.",
         mixer="similarity",
     )
     step(
@@ -84,15 +84,15 @@ def _ladder() -> dict[str, Rung]:
         "two-matrices",
         "one-matrix",
         "Queries and keys",
-        "What a character looks for and what it offers are two matrices.",
+        "Two matrices: what a character looks for, and what it offers.",
         mixer="attention",
     )
-    step("values", "two-matrices", "Values", "What is handed on is a third matrix: W_V.", "healthy")
+    step("values", "two-matrices", "Values", "A third matrix, W_V, makes the values.", "healthy")
     step(
         "attention-1",
         "values",
         "Attention ×1",
-        "What was gathered is added to the character's own vector: a residual.",
+        "Attention's output is added to the character's vector: a residual.",
         wiring="pre",
     )
     for fewer, depth in pairwise(DEPTHS):
@@ -107,23 +107,23 @@ def _ladder() -> dict[str, Rung]:
         "output",
         "block-4",
         "Output matrix",
-        "W_O mixes what was gathered before it is added.",
+        "W_O transforms the output before it is added.",
         output_projection=True,
     )
     step(
         "positions",
         "output",
         "Positions",
-        "Sines and cosines say which character stands where.",
+        "Sines and cosines encode each character's position.",
         position="sinusoidal",
     )
-    step("heads", "positions", "Four heads", "Four narrow searches at once instead of a wide one.", n_heads=4)
-    step("norm", "heads", "Norm", "Each sublayer reads vectors of one size.", norm="layernorm")
+    step("heads", "positions", "Four heads", "Four narrow heads in parallel, not one wide head.", n_heads=4)
+    step("norm", "heads", "Norm", "Each sublayer reads normalised vectors.", norm="layernorm")
     step(
         "modern",
         "norm",
         "Modern parts",
-        "RoPE, RMSNorm, SwiGLU and normed queries and keys: the parts of today.",
+        "RoPE, RMSNorm, SwiGLU and QK-norm: today's standard parts.",
         position="rope",
         norm="rmsnorm",
         ffn="swiglu",
@@ -214,7 +214,7 @@ LECTURE: dict[str, Published] = {
         replace(
             LADDER["block-4"],
             title="Full block ×4, positions",
-            idea="Sines and cosines say which character stands where.",
+            idea="Sines and cosines encode each character's position.",
             model=replace(LADDER["block-4"].at(65, 128, 256), position="sinusoidal"),
             below="block-4",
             changes={"position": "sinusoidal"},

@@ -22,8 +22,7 @@ _BARE = ModelConfig(
 LECTURE_MODELS: dict[str, Preset] = {
     "nanogpt-192": Preset(
         "nanoGPT, 192 wide",
-        "6 layers, 6 heads, 192 wide, 256 characters at once: nanoGPT's design at a laptop's size, with a"
-        " matrix of its own for the output.",
+        "6 layers, 6 heads, 192 wide, context 256: nanoGPT's design at laptop size, with untied embeddings.",
         SMALL["nanogpt"].model,
         source="after github.com/karpathy/nanoGPT (2022)",
     ),
@@ -47,8 +46,8 @@ LECTURE_MODELS: dict[str, Preset] = {
     ),
     "lab": Preset(
         "The lab's own model",
-        "4 layers, 4 heads, 128 wide, 128 characters at once: the model that the course's lab builds, whose"
-        " matrices have no biases.",
+        "4 layers, 4 heads, 128 wide, context 128: the model that the course's lab builds, whose matrices"
+        " have no biases.",
         SMALL["mini"].model,
         source="the lab that this app goes with (2026); no paper",
     ),

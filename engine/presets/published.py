@@ -26,7 +26,7 @@ _GPT2 = derived(
         "dropout": 0.1,
     },
     source="Radford et al. 2019; openai/gpt-2",
-    published="117M in the paper, put right to 124M in openai/gpt-2",
+    published="117M in the paper, corrected to 124M in openai/gpt-2",
 )
 
 _LLAMA2 = derived(
@@ -57,7 +57,7 @@ PUBLISHED: dict[str, Preset] = {
         "24 layers, 1,024 wide.",
         model={"d_model": 1024, "n_layers": 24, "n_heads": 16},
         source="Radford et al. 2019; huggingface.co/openai-community/gpt2-medium",
-        published="345M in the paper, put right to 355M in openai/gpt-2",
+        published="345M in the paper, corrected to 355M in openai/gpt-2",
     ),
     "gpt2-large": derived(
         _GPT2,
@@ -65,7 +65,7 @@ PUBLISHED: dict[str, Preset] = {
         "36 layers, 1,280 wide.",
         model={"d_model": 1280, "n_layers": 36, "n_heads": 20},
         source="Radford et al. 2019; huggingface.co/openai-community/gpt2-large",
-        published="762M in the paper, put right to 774M in openai/gpt-2",
+        published="762M in the paper, corrected to 774M in openai/gpt-2",
     ),
     "gpt2-xl": derived(
         _GPT2,
@@ -78,7 +78,7 @@ PUBLISHED: dict[str, Preset] = {
     "gpt3-175b": derived(
         _GPT2,
         "GPT-3 175B (published)",
-        "96 layers, 12,288 wide: GPT-2 grown a hundredfold. Every second layer attends to a band only, which"
+        "96 layers, 12,288 wide: GPT-2 scaled up 100 times. Every second layer has banded attention, which"
         " changes no parameter and is not counted here.",
         model={"context": 2048, "d_model": 12_288, "n_layers": 96, "n_heads": 96, "dropout": 0.0},
         source="Brown et al. 2020, table 2.1",
@@ -87,8 +87,8 @@ PUBLISHED: dict[str, Preset] = {
     "bert-base": derived(
         _PUBLISHED,
         "BERT base (published)",
-        "12 layers, 768 wide, no mask: an encoder that reads both ways and hands its vectors on, and one for"
-        " the whole text.",
+        "12 layers, 768 wide, no mask: an encoder that reads both ways, with an output per token and one per"
+        " text.",
         model={
             "vocab_size": 30_522,
             "context": 512,
@@ -153,8 +153,7 @@ PUBLISHED: dict[str, Preset] = {
     "qwen2.5-0.5b": derived(
         _LLAMA2,
         "Qwen2.5 0.5B (published)",
-        "24 layers, 896 wide: biases on queries, keys and values only, and one matrix for embedding and"
-        " output.",
+        "24 layers, 896 wide: biases on queries, keys and values only, and tied embeddings.",
         model={
             "vocab_size": 151_936,
             "context": 32_768,
@@ -170,12 +169,12 @@ PUBLISHED: dict[str, Preset] = {
             "tie_embeddings": True,
         },
         source="Qwen team 2024; huggingface.co/Qwen/Qwen2.5-0.5B",
-        published="0.49B, of them 0.36B outside the embedding",
+        published="0.49B, 0.36B of it outside the embedding",
     ),
     "gemma-2b": derived(
         _LLAMA2,
         "Gemma 2B (published)",
-        "18 layers, 2,048 wide: 8 heads of 256 share one key and value, GeGLU 8 times as wide as the stream,"
+        "18 layers, 2,048 wide: 8 heads of 256 share one key and value, GEGLU 8 times as wide as the stream,"
         " embeddings times √d.",
         model={
             "vocab_size": 256_000,
@@ -197,8 +196,8 @@ PUBLISHED: dict[str, Preset] = {
     "smollm2-135m": derived(
         _LLAMA2,
         "SmolLM2 135M (published)",
-        "30 layers, 576 wide: LLaMA's recipe made small, 9 query heads that share 3 key-value heads, one"
-        " matrix for embedding and output.",
+        "30 layers, 576 wide: LLaMA's recipe scaled down, 9 query heads that share 3 key-value heads,"
+        " tied embeddings.",
         model={
             "vocab_size": 49_152,
             "context": 8192,
@@ -216,7 +215,7 @@ PUBLISHED: dict[str, Preset] = {
     "pythia-70m": derived(
         _GPT2,
         "Pythia 70M (published)",
-        "6 layers, 512 wide: attention and feed-forward side by side, RoPE on the first quarter of each head,"
+        "6 layers, 512 wide: attention and feed-forward in parallel, RoPE on the first quarter of each head,"
         " untied.",
         model={
             "vocab_size": 50_304,
@@ -270,7 +269,7 @@ _ORIGINAL = ModelConfig(
 ENCODER_DECODERS: dict[str, Preset] = {
     "t5-base": Preset(
         "T5 base (published)",
-        "12 layers that read and 12 that write, 768 wide, with one embedding for both and for the output.",
+        "12 encoder and 12 decoder layers, 768 wide, with one embedding for both and the output.",
         replace(_T5, output_head="scaled"),
         source="Raffel et al. 2020; huggingface.co/google-t5/t5-base",
         published="about 220 million",
@@ -278,8 +277,7 @@ ENCODER_DECODERS: dict[str, Preset] = {
     ),
     "transformer-base": Preset(
         "Transformer base of 2017 (published)",
-        "The model of 2017: 6 layers that read and 6 that write, 512 wide, norms after each sum, sine waves"
-        " for positions.",
+        "The model of 2017: 6 encoder and 6 decoder layers, 512 wide, post-norm, sinusoidal positions.",
         _ORIGINAL,
         source="Vaswani et al. 2017, table 3; its vocabulary is about 37,000 (5.1)",
         published="65 million",

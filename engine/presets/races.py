@@ -105,7 +105,7 @@ QUESTIONS: dict[str, Question] = {
     "heads": Question("Heads", "How many heads, at the same width?", tuple(_heads())),
     "widths": Question("Feed-forward", "How wide should the feed-forward network be?", tuple(_widths())),
     "shapes": Question(
-        "Deep or wide", "Deep or wide, with as many parameters in the blocks?", tuple(_shapes())
+        "Deep or wide", "Deep or wide, with equal parameters in the blocks?", tuple(_shapes())
     ),
     **{
         f"norms-{depth}": Question(

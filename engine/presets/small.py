@@ -31,7 +31,7 @@ _CLASSIC = Preset(
         snapshot_early=True,
     ),
     why={
-        "learning_rate": "small models bear a higher rate than GPT-2's: 2e-3 instead of 6e-4",
+        "learning_rate": "small models take a higher rate than GPT-2's: 2e-3 instead of 6e-4",
         "schedule": "linear decay to zero ends lower than cosine in a short training",
     },
     source="Radford et al. 2019, scaled down",
@@ -90,7 +90,7 @@ SMALL: dict[str, Preset] = {
                 "so that scores can get sharp all the same; tried at the former sizes: 1.844, without 1.853"
             ),
             "position": "RoPE needs no table to be learned first",
-            "rope_theta": "a low base, for it sees only 64 characters",
+            "rope_theta": "a low base, as it sees only 64 characters",
             "ffn": "squared ReLU is as cheap as ReLU, and learns faster",
             "steps": (
                 "with 200 the three seeds ended at 1.874, 1.874 and 1.882; these twenty more bring all of"
@@ -163,8 +163,8 @@ SMALL: dict[str, Preset] = {
     "nanogpt": derived(
         _CLASSIC,
         "The lecture's nanoGPT",
-        "6 layers, 6 heads, width 192, context 256, GELU, an output matrix of its own: 2,743,680 parameters,"
-        " a lecture's model in 80 lines. The largest here: it takes long on a processor.",
+        "6 layers, 6 heads, width 192, context 256, GELU, untied embeddings: 2,743,680 parameters, a"
+        " lecture's model in 80 lines. The largest here, and slow on a CPU.",
         model={"context": 256, "d_model": 192, "n_layers": 6, "n_heads": 6, "tie_embeddings": False},
         train={
             "learning_rate": 1e-3,
@@ -183,9 +183,8 @@ SMALL: dict[str, Preset] = {
     "induction": derived(
         _CLASSIC,
         "Induction (watch heads form)",
-        "Two layers, and a text of which a third of the windows repeat themselves: first a head forms that"
-        " reads the character before, then, all at once, one that copies; the loss of what comes again"
-        " falls.",
+        "Two layers; a third of the text's windows repeat themselves. First a previous-token head forms,"
+        " then, abruptly, an induction head, and the loss on repeated text falls.",
         model={
             "d_model": 96,
             "n_layers": 2,
@@ -219,9 +218,9 @@ SMALL: dict[str, Preset] = {
                 " before"
             ),
             "n_layers": (
-                "a head that copies needs one below it that reads the token before: two layers are the least"
+                "an induction head needs a previous-token head in a layer below: two layers at least"
             ),
-            "steps": "about half a minute, and some 200 steps after the head that copies has formed",
+            "steps": "about half a minute, and some 200 steps after the induction head has formed",
             "context": "tried: with 24 windows of 96, as many characters a step, no head copied in 600 steps",
             "d_model": "tried: 64 wide, heads of 16 numbers: neither formed in 600 steps (0.43 and 0.28)",
             "position": (
@@ -231,7 +230,7 @@ SMALL: dict[str, Preset] = {
                 " of the windows repeat, RoPE formed both, the copying first (steps 500 and 560)"
             ),
             "qk_norm": (
-                "scores of normed queries and keys get sharp slowly in heads of so few numbers: with it the"
+                "scores of normalised queries and keys sharpen slowly in heads this narrow: with it the"
                 " two formed after 320 and 540 steps"
             ),
             "optimizer": "tried: with AdamW alone, at 2e-3, neither formed in 600 steps (0.17 and 0.03)",
@@ -270,8 +269,8 @@ SMALL: dict[str, Preset] = {
             "snapshot_every": 50,
         },
         why={
-            "context": "as long as the longest problem; *Settings that solve it* makes it that of the task",
-            "n_layers": "a copy of what comes after needs a head below that reads the position before",
+            "context": "as long as the longest problem; *Settings that solve it* sets it for the task",
+            "n_layers": "copying what comes after needs a previous-token head in the layer below",
             "steps": (
                 "tried, seed 0: Reverse had 99% of the held-out problems right after 100 of 400 steps,"
                 " addition with the last digit first 95% after 200 of 800, with the first digit first 90%"
@@ -319,7 +318,7 @@ SMALL: dict[str, Preset] = {
                 " others came to 59% after 300"
             ),
             "tie_embeddings": (
-                "the number that is read and the number that is written have vectors of their own"
+                "the number that is read and the number that is written have separate vectors"
             ),
         },
         source="Power et al. 2022",

@@ -133,7 +133,7 @@ def batch(lessons: Sequence[Lesson], tokenizer: Tokenizer, most: int = MAX_TOKEN
     for lesson in lessons:
         first = tokenizer.encode(lesson.text)
         ids = first + (tokenizer.encode(lesson.answer) if lesson.answer else [])
-        if not 2 <= len(ids) <= MAX_TOKENS:
+        if not 2 <= len(ids) <= most:
             raise ConfigError("lesson", lesson.text[:60], f"has {len(ids)} tokens; it must have 2 to {most}")
         rows.append(ids)
         counted.append(len(first) if lesson.answer else 1)

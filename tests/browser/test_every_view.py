@@ -17,7 +17,7 @@ LESS = {
     view: share
     for share, views in {
         # the map's text, answer and card stand with it; Breakdown has its guess and two lines of caption
-        0.55: ("the map", "Ablation", "Backpropagation", "Breakdown"),
+        0.55: ("the map", "Ablation", "Backpropagation", "Breakdown", "Scaling laws"),
         # strips of letters, and grids, whose size is their own; that of Parameters by hand is a list of formulas
         0.5: (
             "Running",
@@ -53,6 +53,7 @@ LOOKED_INTO = (  # with training time above them
 MODES = (  # second ones of views
     "after?after_view=reward&reward_mode=preferences",
     "after?after_view=aloud&aloud_mode=attempts",
+    "after?after_view=aloud&aloud_problem=addition",
     *(["after?after_view=context&context_learner=words"] if REAL else []),
     "shapes?shapes_view=backward&shapes_back=step",
     "generation?generation_view=cache&kv_part=bytes",

@@ -30,9 +30,9 @@ kv | {KV} | .gf-kv | step,position,token,token_without,window_begins, | 24 | Ide
 sampler | sampling?sampling_temperature=0.7 | .gf-sampler | id,token,logits_logit,logits_probability, | 65 | Drawn: “
 draws | sampling?sampling_draws=draws | .gf-sampler | id,token,probability,drawn,share | 65 | number of draws
 clock | {CLOCK} | .gf-clock | hand,radians_per_position,wavelength,position,angle,sine,cosine | 4 | position 5
-rope | positions?positions_view=rope&model=shakespeare-modern | .gf-rope | pair,theta,q_first,q_second, | 16 | by √32: score
+rope | positions?positions_view=rope&model=shakespeare-modern | .gf-rope | pair,theta,q_first,q_second, | 16 | ÷ √32: score
 arcs | {ARCS} | .gf-arcs | head,query_position,query,key_position,key,weight | | Left: the token that attends.
-heads | attention?model=shakespeare-classic&attention_sort=layer | .gf-heads-left | layer,head,row,column,weight | | layer 3
+heads | attention?model=shakespeare-classic&attention_sort=layer | .gf-heads-left | layer,head,row,column,weight | | block 3
 head | attention?model=shakespeare-classic&attention_layer=1&attention_head=2 | .gf-heads-large | query_position,query,key_position,key,weight | | Head 1.2
 """.splitlines()
     )

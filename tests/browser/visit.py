@@ -26,6 +26,7 @@ STREAMLITS = (
     ("empty-table-header", "<th"),  # of the column of row names in its tables
     ("scrollable-region-focusable", "stDataFrame"),  # it has its own canvas and keys
     ("scrollable-region-focusable", '<pre class="st-emotion'),  # of its code; the button copies it whole
+    ("scrollable-region-focusable", "e18bzgcu2"),  # st.table, where it is wider than its place
     ("aria-allowed-attr", "stExpander"),
     ("region", "stToast"),
 )

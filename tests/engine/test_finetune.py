@@ -109,6 +109,11 @@ def test_the_model_itself_is_left_as_it_was(model, rank):
     assert not any(weight.requires_grad for weight in model.parameters())
 
 
+def test_a_lesson_that_the_model_cannot_read_is_refused():
+    with pytest.raises(ConfigError, match="it must have 2 to 4"):
+        batch([Lesson("abcde")], Letters(), 4)
+
+
 def test_only_the_answer_is_counted_and_filling_costs_nothing():
     inputs, targets = batch([Lesson("ab", "cd"), Lesson("abcde")], Letters())
     assert inputs.tolist() == [[0, 1, 2, 0], [0, 1, 2, 3]]

@@ -14,7 +14,7 @@ import torch
 from engine.config import ModelConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
-from engine.data.tasks.all import TASKS
+from engine.data.tasks.all import ALOUD, MODELLED, TASKS
 from engine.errors import CheckpointError, TaskError
 from engine.measure.attention.ablation import Switches, edits_for
 from engine.measure.recording import record
@@ -142,6 +142,9 @@ def test_who_looks_at_the_source(model: Transformer, corpus: Corpus) -> None:
 
 def test_where_a_letter_is_chosen_and_comes_from(model: Transformer, corpus: Corpus) -> None:
     assert targets(TASKS["reverse"], "abcdefgh>hgfedcba")[:2] == [(9, (8,)), (10, (7,))]
+    aloud = MODELLED[ALOUD]  # the bit; the parity before it is the token at the query
+    line = aloud.draw(random.Random(0), aloud.length - 1)
+    assert targets(aloud, line)[:3] == [(17, (1,)), (18, (2,)), (19, (3,))]
     assert targets(TASKS["brackets"], "([]([]))[]()()()")[-1] == (15, (15,))
     one = seen(model, corpus.tokenizer, TASK, "hgfedcba>abcdefgh")
     assert one.letters == tuple("\nhgfedcba>abcdefgh") and one.targets[0] == (9, (8,))

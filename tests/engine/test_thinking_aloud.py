@@ -1,4 +1,4 @@
-"""Parity in three ways: the tasks' arithmetic, and the stored race of the three."""
+"""Parity and addition in three ways: the tasks' arithmetic, and the stored races of the three."""
 
 from __future__ import annotations
 
@@ -10,10 +10,18 @@ import numpy as np
 import pytest
 
 from engine.data import corpora
+from engine.data.tasks.carries import CARRIES, COLUMNS, LONG_ADDITIONS, column_steps, long_addition
 from engine.data.tasks.parity import BITS, PARITIES, parity, running_parity
 from engine.data.tasks.task import Task
 from engine.experiments.lab_races import ALL, seeds_of, shipped, specs_of
-from engine.experiments.thinking_aloud import ALOUD, AT_ONCE, DOTS, THINKING, Accuracy, accuracies
+from engine.experiments.thinking_aloud import (
+    ALOUD,
+    PROBLEMS,
+    THINKING,
+    Accuracy,
+    Problem,
+    accuracies,
+)
 from engine.training.kinds import kind_of
 from engine.training.train import check
 
@@ -21,6 +29,11 @@ WAYS = {
     "at once": parity("a", "A", "", 3),
     "dots": parity("d", "D", "", 3, dots=True),
     "aloud": parity("t", "T", "", 3, aloud=True),
+}
+SUMS = {
+    "at once": long_addition("a", "A", "", 2),
+    "dots": long_addition("d", "D", "", 2, dots=True),
+    "aloud": long_addition("t", "T", "", 2, aloud=True),
 }
 
 
@@ -63,6 +76,66 @@ def test_sources_of_an_answer_decide_it(task: Task):
     assert task.floor(task.length) == 0 and task.entropies[:3] == (math.log(2),) * 3
 
 
+@pytest.mark.parametrize("columns", [1, 3, COLUMNS])
+def test_column_steps_are_the_sum_s_digits_and_their_carries(columns: int):
+    for seed in range(50):
+        a, b = random.Random(seed).choices(range(10**columns), k=2)
+        steps = column_steps(f"{a:0{columns}}", f"{b:0{columns}}")
+        for i in range(columns):
+            power = 10 ** (i + 1)  # a carry is what the last i + 1 digits come to beyond them
+            assert steps[2 * i] == str((a + b) % power * 10 // power)
+            assert CARRIES.index(steps[2 * i + 1]) == (a % power + b % power) // power
+
+
+def test_a_sum_is_written_in_three_ways():
+    questions = {way: task.asks("7 + 95") or "" for way, task in SUMS.items()}
+    assert questions == {"at once": "07+95=", "dots": "07+95=....", "aloud": "07+95="}
+    answers = {way: task.answer(questions[way]) for way, task in SUMS.items() if task.answer}
+    assert answers == {"at once": "102", "dots": "102", "aloud": "2¹0¹102"}
+    assert SUMS["dots"].length == SUMS["aloud"].length  # as many positions to compute in
+    assert not any(SUMS["at once"].asks(typed) for typed in ("7", "7+", "7+100", "7+a", "1+2+3"))
+
+
+@pytest.mark.parametrize("task", SUMS.values(), ids=SUMS)
+def test_drawn_sums_are_right_and_only_the_sum_is_judged(task: Task):
+    for seed in range(20):
+        line = task.draw(random.Random(seed), task.length - 1)
+        assert task.right(line) and len(line) == task.length - 1 and set(line) <= set(task.alphabet)
+        assert int(line[-3:]) == sum(map(int, line.partition("=")[0].split("+")))
+        assert not task.right(line[:-1] + str((int(line[-1]) + 1) % 10))
+        assert not task.right(line[:-1]) and not task.right("x" + line[1:])
+    assert SUMS["aloud"].right("07+95=0⁰0⁰102") and not SUMS["aloud"].right("07+95=2¹0¹112")
+    assert not SUMS["dots"].right("07+95=...0102")
+
+
+@pytest.mark.parametrize("task", SUMS.values(), ids=SUMS)
+def test_sources_of_a_sum_decide_it(task: Task):
+    assert task.sources is not None
+    lines = [task.draw(random.Random(seed), task.length - 1) for seed in range(3000)]
+    for i, places in enumerate(task.sources(lines[0])):
+        by_sources: dict[str, str] = {}
+        for line in lines:
+            read = "".join(line[at] for at in places)
+            written = line[task.given + i].translate(str.maketrans(CARRIES, "01"))
+            assert by_sources.setdefault(read, written) == written
+    assert task.floor(task.length) == 0 and task.entropies[:2] == (math.log(10),) * 2
+
+
+def test_held_out_sums_are_new_in_either_order():
+    for name, task in LONG_ADDITIONS.items():
+        corpus = corpora.load(name)
+        run = next(spec for spec in specs_of("carries") if spec.corpus == name)
+        check(run.model, run.train, corpus)  # does not raise
+        pairs = [
+            {
+                frozenset(line.partition("=")[0].split("+"))
+                for line in corpus.tokenizer.decode(split.tolist()).split()
+            }
+            for split in (corpus.train, corpus.validation)
+        ]
+        assert corpus.task is task and pairs[0].isdisjoint(pairs[1]) and len(pairs[1]) > 1_000
+
+
 def test_the_tasks_are_corpora_whose_held_out_bits_are_new():
     for name in PARITIES:
         corpus = corpora.load(name)
@@ -78,8 +151,9 @@ def test_the_tasks_are_corpora_whose_held_out_bits_are_new():
         assert parts[0].isdisjoint(parts[1]) and len(parts[1]) > 1_000 and length == len(text[0]) + 1
 
 
-def test_only_the_line_differs_between_the_three():
-    first, *others = specs_of(THINKING)
+@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
+def test_only_the_line_differs_between_the_three(problem: Problem):
+    first, *others = specs_of(problem.race)
     for other in others:
         assert other.train == first.train
         assert {**other.model.to_dict(), "context": 0, "vocab_size": 0} == {
@@ -87,7 +161,7 @@ def test_only_the_line_differs_between_the_three():
             "context": 0,
             "vocab_size": 0,
         }
-    assert THINKING in ALL and [spec.corpus for spec in specs_of(THINKING)] == [AT_ONCE, DOTS, ALOUD]
+    assert problem.race in ALL and [spec.corpus for spec in specs_of(problem.race)] == [*problem.ways]
 
 
 def test_the_stored_race_is_of_these_settings_and_three_seeds():
@@ -101,6 +175,18 @@ def test_the_stored_race_is_of_these_settings_and_three_seeds():
     assert at_once.guesses and dots.guesses and at_once.solved_at is None and dots.solved_at is None
     ends = [run.history.evaluations[-1].task for run in stored.over_seeds(aloud.title)]
     assert np.allclose(aloud.shares[:, -1], [end.validation for end in ends if end])
+
+
+def test_the_stored_race_of_sums_is_of_these_settings_and_three_seeds():
+    problem = PROBLEMS["addition"]
+    stored = shipped(problem.race)
+    assert all(a.same_recipe(run.spec) for a, run in zip(problem.specs(), stored.runs, strict=True))
+    at_once, dots, aloud = accuracies(stored.runs, stored)
+    for each in (at_once, dots, aloud):
+        assert each.problem is problem and len(each.shares) == len(seeds_of(problem.race)) >= 3
+        assert each.steps[-1] == stored.runs[0].spec.train.steps
+    assert aloud.solved and aloud.solved_at is not None
+    assert max(at_once.shares.max(), dots.shares.max()) < aloud.shares[:, -1].min() - 0.3
 
 
 def test_solved_at_is_from_where_every_seed_stays_solved():

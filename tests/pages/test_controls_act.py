@@ -16,7 +16,8 @@ from tests.pages.rooms import views
 from ui import explain, site, widgets
 
 FRAME = {"subject_model", "text", "text_example", "model_path", "more_models", *explain.FOLDS}
-FOLDED = {"beam_seed"}  # of a sample that a fold compares with
+# of a sample that a fold compares with; of a run that a button begins
+FOLDED = {"beam_seed", "ladder_seed"}
 WIDGETS = [
     "slider",
     "select_slider",

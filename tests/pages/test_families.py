@@ -95,7 +95,7 @@ def test_an_encoder_decoder_is_opened_at_its_encoder_and_says_how_good_it_is() -
     exact = json.loads((folder / "metrics.json").read_text("utf-8"))["exact"]
     facts = next(c.value for c in page.caption if "parameters" in c.value)
     assert facts.startswith(f"its encoder · {own:,} parameters")
-    assert f"{exact:.1%} of held-out targets exactly right" in facts
+    assert f"{exact:.1%} exact match on held-out targets" in facts
 
 
 def test_the_model_fills_the_gaps_of_the_first_example_as_the_poet_did() -> None:

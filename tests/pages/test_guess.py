@@ -35,6 +35,7 @@ PLACES = {
     "step": "lab/after?after_view=context",
     "beta": "lab/after?after_view=reward&reward_mode=preferences",
     "valley": "lab/ladder?ladder_view=scaling",
+    "falls": "lab/ladder?ladder_view=scaling&ladder_flops=300000000000.0",
     "dots": "lab/after?after_view=aloud",
     "mistake": "lab/faults?bugs_view=cost",
 }

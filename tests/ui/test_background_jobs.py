@@ -52,6 +52,17 @@ def test_cancelled_or_unwatched_means_no_result(cancelled: bool, monkeypatch: py
     assert job._ended.wait(5) and job.left and job.result is None
 
 
+@pytest.mark.parametrize(
+    ("worked", "done", "left"),
+    [(3.0, 1, 9.0), (30.0, 3, 10.0), (1.0, 1, None), (3.0, 0, None), (3.0, 4, None)],
+)
+def test_the_seconds_left_are_those_of_the_pace_so_far(worked: float, done: int, left: float | None) -> None:
+    job = Jobs().of(("a",), counted([]))
+    assert job.wait(5)
+    job._worked, job.progress = worked, Progress(done, 4)
+    assert job.seconds_left == left
+
+
 def test_one_at_a_time_and_a_waiting_one_can_be_cancelled() -> None:
     jobs, go = Jobs(), threading.Event()
     first = jobs.of(("a",), counted([], go))

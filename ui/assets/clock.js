@@ -173,7 +173,7 @@ function tell(self) {
   const { lit, thetas, pairs, position } = self
   if (lit < 0) {
     self.said.textContent = self.of > thetas.length ? `${thetas.length} of the ${self.of} hands are shown. ` : ""
-    self.said.textContent += "Under each dial is its wavelength: the positions in one full turn. Point at one."
+    self.said.textContent += "Under each dial is its wavelength: the positions per full turn. Point at a dial."
     return
   }
   const angle = position * thetas[lit], round = (angle / (2 * Math.PI)).toFixed(2)

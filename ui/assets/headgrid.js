@@ -126,7 +126,7 @@ function rebuild(self, { layers, heads }) {
   }
   self.labels = [
     ...Array.from({ length: heads }, (_, h) => label(heads > 8 ? `${h}` : `head ${h}`, "gf-heads-column", h)),
-    ...Array.from({ length: layers }, (_, l) => label(layers * heads > MANY ? `${l}` : `layer ${l}`, "gf-heads-row", l)),
+    ...Array.from({ length: layers }, (_, l) => label(layers * heads > MANY ? `${l}` : `block ${l}`, "gf-heads-row", l)),
   ]
   if (layers * heads > MANY) self.labels.push(element("span", "gf-heads-corner"))
   self.buttons = Array.from({ length: layers * heads }, (_, index) => {

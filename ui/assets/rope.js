@@ -249,7 +249,7 @@ function write(self) {
     each.root.setAttribute("aria-label", `pair ${i}: dimensions ${i} and ${i + width / 2}, product ${number(term)}`)
   })
   const unturned = data.d_head > width ? ` with ${number(data.rest)} from the ${data.d_head - width} dimensions that do not rotate` : ""
-  self.said.textContent = `Distance ${number(at[0] - at[1], 0)}: q·k = ${number(sum)}${unturned}, by √${data.d_head}: score ${number(sum / Math.sqrt(data.d_head))}`
+  self.said.textContent = `Distance ${number(at[0] - at[1], 0)}: q·k = ${number(sum)}${unturned}, ÷ √${data.d_head}: score ${number(sum / Math.sqrt(data.d_head))}`
   const { q, k, term } = pairOf(self, pair, at), theta = data.theta[pair]
   const lines = [
     `Pair ${pair}: dimensions ${pair} and ${pair + width / 2}`,

@@ -231,7 +231,7 @@ function paintStrip(self, last) {
   }
   const mark = element("span", "gf-sampler-mark")
   mark.style.left = `${100 * at}%`
-  mark.title = `u = ${u.toFixed(4)}; by token id the drawn token has ${begin.toFixed(4)} to ${(begin + last.p[self.token]).toFixed(4)}`
+  mark.title = `u = ${u.toFixed(4)}; by id, the drawn token spans ${begin.toFixed(4)} to ${(begin + last.p[self.token]).toFixed(4)}`
   self.strip.append(mark)
   const sure = last.kept === 1
   self.said.replaceChildren(element("b", "", `Drawn: “${self.word(self.token)}”`), document.createTextNode(

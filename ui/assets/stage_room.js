@@ -25,7 +25,7 @@ export function createRoom(host, send) {
   const head = within(live, "p", "gf-room-head"), body = within(live, "div", "gf-room-body"), list = within(body, "ol", "gf-room-bars"), way = within(body, "div", "gf-room-way")
   const total = within(live, "p", "gf-room-total"), foot = within(live, "div", "gf-room-buttons")
   const closing = button("Close the question", "No more answers", () => send({ do: "close" }))
-  foot.append(closing, button("Next question", "Ask the same room another question", () => { self.writing = true; show(self); look(self) }), button("End the room", "Forget the room and its answers", () => { send({ do: "end" }); dialog.close() }), button("Hide", "Hide the answers; the room stays open", () => dialog.close()))
+  foot.append(closing, button("Next question", "Ask the same room another question", () => { self.writing = true; show(self); look(self) }), button("Close room", "Forget the room and its answers", () => { send({ do: "end" }); dialog.close() }), button("Hide", "Hide the answers; the room stays open", () => dialog.close()))
   /** @type {any} */
   const self = { dialog, form, text, answers, said, live, head, list, way, total, closing, rows: [], room: null, given: null, writing: false, timer: 0, send }
   form.onsubmit = (event) => {

@@ -189,6 +189,8 @@ def _across_labels(
         top, width = (y_range[1] - y) * scale, LETTER * len(text)
         others = [(y_range[1] - other) * scale for name, other in lines.items() if name not in names]
         at, above = free_place(points, others, top, width, (wide, inside))
+        start, middle = _start(at, width, wide), top + (-LINE if above else LINE) / 2
+        points.append((np.array([start, start + width]), np.array([middle, middle])))  # the next keep off it
         short = ", ".join(SHORT.get(name, name) for name in names)
         result.append(_said(text, y, at, above) | {"name": f"narrow:{short} {number}"})
     return result
@@ -208,7 +210,7 @@ def free_place(
     wide, inside = size
 
     def crowd(at: str, above: bool) -> int:
-        start = {"right": wide - width, "center": (wide - width) / 2, "left": 0.0}[at]
+        start = _start(at, width, wide)
         low, high = (line - LINE, line) if above else (line, line + LINE)
         along = np.linspace(start, start + width, 24)
         hit = sum(int(((low < (y := _at(x, ys, along))) & (y < high)).sum()) for x, ys in points)
@@ -217,6 +219,11 @@ def free_place(
     sides: tuple[Literal["right", "center", "left"], ...] = ("right", "left", "center")
     heights = (True, False) if line + LINE <= inside else (True,)
     return min(((at, above) for above in heights for at in sides), key=lambda place: crowd(*place))
+
+
+def _start(at: str, width: float, wide: int) -> float:
+    """Returns where a label begins, in pixels from the left."""
+    return {"right": wide - width, "center": (wide - width) / 2, "left": 0.0}[at]
 
 
 def _at(x: np.ndarray, y: np.ndarray, along: np.ndarray) -> np.ndarray:

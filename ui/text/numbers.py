@@ -52,6 +52,15 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:,.1f} h"
 
 
+def time_left(seconds: float) -> str:
+    """Returns an estimate of the seconds that are left in words.
+
+    >>> time_left(12.3), time_left(0.2)
+    ('about 12 s left', 'under 1 s left')
+    """
+    return f"{duration(seconds)} left" if seconds < 1 else f"about {duration(seconds)} left"
+
+
 def short(n: float) -> str:
     """Returns a count with three digits and a letter.
 

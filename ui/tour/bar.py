@@ -68,7 +68,7 @@ def _now() -> tuple[Course, int] | None:
     course = courses.get(session.from_url(COURSE, courses) or "")
     if course is None:
         _forget()
-        st.toast("There is no such course here. The page Courses lists those available.")
+        st.toast("There is no such course here. The Courses page lists those available.")
         return None
     number = widgets.number_of(st.query_params.get(SCENE))
     at = widgets.clamped(number, 1, len(course.scenes), 1) - 1

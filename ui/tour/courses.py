@@ -208,7 +208,7 @@ def _words(where: str, table: Mapping[str, Any], name: str, most: int) -> str:
     found = table[name]
     if not isinstance(found, str) or not found.strip():
         raise CourseError(
-            f"{where}: `{name}` must be a text; if it has a colon in it, put it in quotation marks."
+            f"{where}: `{name}` must be text; if it contains a colon, put it in quotation marks."
         )
     text = " ".join(found.split())
     if len(text) > most:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.data.tasks.lines import (
     adding,
     remainders,
     repeating,
     rewriting,
 )
+from engine.data.tasks.parity import PARITIES
 from engine.data.tasks.sources import brackets, markov
 from engine.data.tasks.task import Task
 
@@ -54,3 +57,6 @@ _ALL = (
 )
 
 TASKS: dict[str, Task] = {task.name: task for task in _ALL}
+ALOUD = "parity_aloud"
+# With the one whose model is shipped for its heads, and that is raced beside others (PARITIES).
+MODELLED = TASKS | {ALOUD: replace(PARITIES[ALOUD], title="Parity, step by step")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.experiments.thinking_aloud import ALOUD, AT_ONCE, CLOSE, DOTS, Accuracy
+from engine.experiments.thinking_aloud import CLOSE, Accuracy
 from engine.lab.guesses.truth import Truth
 from engine.measure.circuits.examples_in_prompt import EXCHANGED, RIGHT, FewShot
 from engine.model import Transformer
@@ -55,9 +55,12 @@ def dots(scores: Sequence[Accuracy]) -> Truth | None:
     """Compares dots in place of the steps with both others: as good as "aloud", a "coin" as at once, or
     "between". None where the three are not there, or writing the steps does not help.
     """
-    ends = {each.task: each.end for each in scores}
-    if not {AT_ONCE, DOTS, ALOUD} <= set(ends) or ends[ALOUD] - ends[AT_ONCE] < 3 * CLOSE:
+    if len(scores) < 3:
         return None
-    far = {"aloud": ends[ALOUD] - ends[DOTS], "coin": ends[DOTS] - ends[AT_ONCE]}
-    right = next((name for name, gap in far.items() if abs(gap) <= CLOSE), "between")
-    return Truth(right, ("aloud", "between", "coin"), {name: ends[name] for name in (AT_ONCE, DOTS, ALOUD)})
+    ends = {each.task: each.end for each in scores}
+    at_once, with_dots, aloud = (ends[name] for name in scores[0].problem.ways)
+    if aloud - at_once < 3 * CLOSE:
+        return None
+    gaps = {"aloud": aloud - with_dots, "coin": with_dots - at_once}  # dots may be the worst of the three
+    right = next((name for name, gap in gaps.items() if gap <= CLOSE), "between")
+    return Truth(right, ("aloud", "between", "coin"), ends)

@@ -45,11 +45,16 @@ class SourceAttention:
 
 def targets(task: Task, line: str) -> list[tuple[int, tuple[int, ...]]]:
     """Returns (query, keys) of each letter of an answer that comes from somewhere, in a window that begins
-    with the line break before the problem. A letter is chosen at the position before it.
+    with the line break before the problem. A letter is chosen at the position before it: beside others, a
+    source that stands there, as the last partial result does, needs no head and is left out.
     """
     assert task.sources is not None
-    places = enumerate(task.sources(line), task.given)
-    return [(place, tuple(1 + source for source in sources)) for place, sources in places if sources]
+    result = []
+    for place, sources in enumerate(task.sources(line), task.given):
+        keys = tuple(1 + source for source in sources)
+        if keys:
+            result.append((place, tuple(key for key in keys if key != place) or keys))
+    return result
 
 
 def looking(model: Transformer, tokenizer: Tokenizer, task: Task, lines: Tensor) -> SourceAttention | None:
@@ -65,6 +70,21 @@ def looking(model: Transformer, tokenizer: Tokenizer, task: Task, lines: Tensor)
             result.append(patterns[:, :, query, list(keys)].sum(-1))
             even.append(len(keys) / (query + 1))
     return SourceAttention(np.mean(result, axis=0), float(np.mean(even)), len(lines)) if result else None
+
+
+def by_last_result(
+    model: Transformer, tokenizer: Tokenizer, task: Task, lines: Tensor
+) -> dict[str, np.ndarray]:
+    """Measures the weight of each head, (layer, head), on the sources as `looking` does, apart for each token
+    at the query: in a task that is solved aloud, the last partial result.
+    """
+    weights: dict[str, list[np.ndarray]] = {}
+    for row in lines[:, :-1].tolist():
+        patterns = record(model, row, only={"pattern"}).stacked("pattern")
+        for query, keys in targets(task, tokenizer.decode(row[1:])):
+            weight = patterns[:, :, query, list(keys)].sum(-1)
+            weights.setdefault(tokenizer.decode([row[query]]), []).append(weight)
+    return {token: np.mean(each, axis=0) for token, each in sorted(weights.items())}
 
 
 def solved_without(

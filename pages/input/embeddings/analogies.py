@@ -128,12 +128,12 @@ def _table(subject: Subject, unit: Directions, examples: tuple[Four, ...]) -> No
                 "expected": d,
                 "nearest of all": subject.vocabulary[found.nearest],
                 "nearest, inputs excluded": subject.vocabulary[found.answer],
-                "rank of the expected": found.rank,
+                "expected word's rank": found.rank,
                 "its rank near c": found.rank_near_c,
             }
         )
     table = pd.DataFrame(rows)
-    for place in {"rank of the expected", "its rank near c"} & set(table):
+    for place in {"expected word's rank", "its rank near c"} & set(table):
         table[place] = table[place].astype("Int64")
     st.dataframe(table, hide_index=True, width="stretch", key="embed_analogies")
     st.caption("Ranks count from 1, with the inputs excluded. Empty: this model splits one of the words.")

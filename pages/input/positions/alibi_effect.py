@@ -91,8 +91,8 @@ def _draw_effect(subject: Subject, times: float) -> None:
     _draw_distances(recording, layer, times)
     st.markdown(
         f"The bias favours nearby tokens: head {head} attends **{effect.distance_before:.2f}** tokens back on"
-        f" average without it and **{effect.distance_after:.2f}** with it. A high enough score still wins"
-        " against the bias."
+        f" average without it and **{effect.distance_after:.2f}** with it. A high enough score still"
+        " outweighs the bias."
     )
 
 

@@ -14,7 +14,7 @@ CHANGED = {
         "Attention ignores positions, but the mask decides which words are visible.",
     ),
     "some": Choice(
-        "Only those of some words change",
+        "Only some words' rows change",
         "Moving a word changes other rows only if something encodes positions.",
     ),
     "all": Choice(

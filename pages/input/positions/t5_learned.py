@@ -79,7 +79,7 @@ def _source(subject: Subject) -> _Source | None:
         return _Source(weight, c.causal, c.context, subject.title)
     found = example("t5")
     weight = None if found is None else measured.t5_weights(found.model)
-    other = f"The model in the bar has another kind of positions ({c.position})"
+    other = f"The model in the bar uses another scheme ({c.position})"
     if found is None or weight is None:
         st.info(
             f"{other}, so it has no such bias. Choose “t5” under Positions on the Train page, train for a few"

@@ -89,7 +89,7 @@ def choose_texts(typed: str, level: Level, split: Split, source: str) -> Texts |
         )
         part = f"its first {kept:,} of {len(learned):,} characters"
         st.caption(
-            f":material/info: {why}, so a long text would take long and need much memory: merges are learned"
+            f":material/info: {why}, so a long text would take too much time and memory: merges are learned"
             f" from {part}."
         )
     if len(typed) > SHOWN:

@@ -61,7 +61,7 @@ def draw_line(gpt2: PublishedTokenizer | None) -> None:
                     "": one.what,
                     "characters": f"{one.characters}",
                     "gpt2 tokens": f"{len(one.ids)}",
-                    "the last ones": " ".join(
+                    "last tokens": " ".join(
                         f"`{show_bytes(gpt2.decode_bytes([i]))}`" for i in one.ids[-LAST:]
                     ),
                 }

@@ -282,7 +282,7 @@ RULE_OF_THUMB = (
 
 def thousand_words(name: str, characters: float, tokens: float | None) -> str:
     """Says how long a word is here, beside the rule of thumb."""
-    tail = "" if tokens is None else f", which is {tokens:.2f} tokens of gpt2"
+    tail = "" if tokens is None else f", which is {tokens:.2f} gpt2 tokens"
     return f"{RULE_OF_THUMB} In {name} a word, including spaces, averages {characters:.2f} characters{tail}."
 
 

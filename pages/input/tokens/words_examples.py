@@ -60,7 +60,7 @@ EXAMPLES = {
         "Nebuchadnezzar met Xiomara Okonkwo-Szczepańska in Llanfairpwllgwyngyll.",
         (
             "No word list has these names, so “Words” can only say *unknown*. Subwords spell them from known"
-            " pieces: nothing is lost, it just takes more tokens. Where the splits fall has nothing to do"
+            " pieces: nothing is lost, but it takes more tokens. Where the splits fall has nothing to do"
             " with how the name is built."
         ),
     ),

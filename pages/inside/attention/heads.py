@@ -56,7 +56,7 @@ def _sorted(numbers: HeadNumbers, heads: int) -> tuple[Habit | None, list[int] |
     """The habit that heads are sorted by, and those that are shown; None for all, layer by layer. With
     another habit the strongest head is chosen.
     """
-    options: dict[str, str] = {KIND: "what they do", LAYERS: "block"}
+    options: dict[str, str] = {KIND: "head type", LAYERS: "block"}
     options |= {str(habit): name for habit, name in NAMES.items()}
     sort = widgets.select("Sorted by", options, "attention_sort", kind="list", width=170)
     strong = widgets.switch("Only strong", False, "attention_strong", hint=words.STRONG_HINT)

@@ -225,7 +225,7 @@ def _how(subject: Subject) -> None:
   stays.
 - **Position** ({subject.config.position}): {scheme.card.off}. {left_out}
 - **Heads**: the head's `z` is set to zero, or at every position to its mean over this text. Zero removes
-  more, including what the head writes whatever the text. The mean is taken over the whole text, so it
+  more, including anything the head writes on every text. The mean is taken over the whole text, so it
   carries a little information from later tokens.
 - **Earlier tokens**, those before the chosen one, are reordered; the chosen one and everything after it
   stay in place. Only positions from there onwards are compared.

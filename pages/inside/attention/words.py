@@ -302,7 +302,7 @@ def standing_out(numbers: HeadNumbers, causal: bool) -> list[str]:
         one, several = DOING[found.habit]
         if not found.heads:
             most = found.most
-            lines.append(f"No head clearly {one}: the most is {most.value:.0%}, in {_name(most)}.")
+            lines.append(f"No head clearly {one}: the best is {most.value:.0%}, in {_name(most)}.")
             continue
         named = ", ".join(f"{_name(head)} ({head.value:.0%})" for head in found.heads[:NAMED_HEADS])
         more = len(found.heads) - NAMED_HEADS

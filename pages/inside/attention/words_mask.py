@@ -45,7 +45,7 @@ def masked(future: float, loss_with: float, loss_without: float, step: int) -> s
 def not_learned(unmasked: UnmaskedReading) -> str:
     """Says what removing the mask does to a model that was trained with it (Markdown)."""
     return (
-        "In the model above, trained *with* the mask, removing it changes the loss from"
+        "Without the mask, the model above (trained *with* it) goes from a loss of"
         f" **{unmasked.mean_with:.2f}** to **{unmasked.mean_without:.2f}** nats: it sees the answers, but"
         " never learned to use them, and its heads now mix in tokens they never saw in training."
     )

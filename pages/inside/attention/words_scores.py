@@ -139,9 +139,9 @@ def self_trained(losses: Mapping[str, float]) -> str:
 
 
 SELF_BY_HAND = (
-    "$e \\cdot e = \\sum_i e_i^2$ is a sum of $d$ squares, each 1 on average: it is about $d$, and divided by"
-    " $\\sqrt{d}$ about $\\sqrt{d}$: 16 at $d = 256$. $e \\cdot f$ with another token is a sum of $d$"
-    " products whose mean is 0: divided by $\\sqrt{d}$ it spreads by about 1, whatever $d$ is.\n\nWith one"
+    "$e \\cdot e = \\sum_i e_i^2$ is a sum of $d$ squares, each 1 on average, so it is about $d$; divided by"
+    " $\\sqrt{d}$, about $\\sqrt{d}$: 16 at $d = 256$. $e \\cdot f$ with another token is a sum of $d$"
+    " products whose mean is 0: divided by $\\sqrt{d}$, its spread is about 1 at any $d$.\n\nWith one"
     " matrix $W$ for both sides, $(eW) \\cdot (eW) = |eW|^2$ is still a square, never negative and largest"
     " for the token itself. With two, $(eW_Q) \\cdot (eW_K)$ is a product like any other.\n\nA third matrix,"
     " $W_V$, separates *which token is found* from *what it delivers*: in “the cat sat on the ___” the verb"
@@ -149,9 +149,9 @@ SELF_BY_HAND = (
 )
 SELF = Words(
     see=(
-        "Three models before any training, reading the same characters: each row shows what one position"
-        " attends to. A vector's product with itself is the sum of its squares, about as large as its width;"
-        " with another vector, positive and negative terms cancel."
+        "Three untrained models, reading the same characters: each row shows what one position"
+        " attends to. A vector's dot product with itself is the sum of its squares, about as large as its"
+        " width; with another vector, positive and negative terms cancel."
     ),
     why=(
         "Divided by √width, the score with itself is still about √width, and the softmax gives it almost"

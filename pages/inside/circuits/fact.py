@@ -90,7 +90,7 @@ def _own(first: Question) -> Question:
     with left:
         prompt = line("Prompt", first.prompt, "fact_prompt", MOST_PROMPT)
     with right:
-        hint = "Only its first token is tracked. If empty, the token that the model finds likeliest."
+        hint = "Only its first token is tracked. If empty, the model's likeliest token is used."
         answer = line("Answer", "", "fact_answer_text", MOST_ANSWER, hint)
     return Question("", prompt, answer)
 

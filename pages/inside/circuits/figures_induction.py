@@ -62,7 +62,7 @@ def knocked_out(
         xaxis=go.ticks(
             at,
             ["none", *heads],
-            title="heads ablated, one more at a time",
+            title="heads ablated (cumulative)",
             tickangle=0 if len(heads) <= 8 else -90,
         ),
         yaxis={"title": {"text": "second reading (nats)"}, "rangemode": "tozero", "zeroline": False},

@@ -15,7 +15,7 @@ SAID = {
     ),
     "before": (
         "a previous-token head below it",
-        "It writes into each token which one came before, and the heads above match on that. Here other heads"
+        "It writes the previous token into each position, and the heads above match on that. Here other heads"
         " write it as well, or it is needed less.",
     ),
     "idle": (

@@ -154,13 +154,13 @@ def _every_head(repeat: Repeat) -> None:
         height=110 + 14 * max(8, len(repeat.scores)),
         name="induction-scores",
         data=table,
-        alt="Map of the induction score of every head, blocks upwards.",
+        alt="Map of the induction score of every head, by block.",
     )
     best = [
         {
             "head": words.name_of(one.layer, one.head),
-            "weight on what came after": one.value,
-            "weight on the token before": float(repeat.previous[one.layer, one.head]),
+            "induction score": one.value,
+            "previous-token score": float(repeat.previous[one.layer, one.head]),
         }
         for one in repeat.best[:10]
     ]

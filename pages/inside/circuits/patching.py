@@ -150,8 +150,8 @@ def _draw(subject: Subject, prompts: Prompts, patching: Patching, height: int) -
             "restored": patching.restored.ravel(),
         },
         alt=(
-            f"Map of blocks against {column}s: how much of the first answer comes back when"
-            f" {SAID[patching.site]} of the first prompt is put into the second prompt's run."
+            f"Map of blocks against {column}s: share of the first answer restored when"
+            f" {SAID[patching.site]} of the first prompt is patched into the second prompt's run."
         ),
     )
 

@@ -80,8 +80,8 @@ def _source(block: QuantisedBlock, kept: bool, published: bool) -> str:
         )
     if published:
         return (
-            "The file stores this matrix in another format, which is not decoded here. The block is what Q4_1"
-            " would make of its values."
+            "The file stores this matrix in another format, which is not decoded here. The block shows its"
+            " values as Q4_1 stores them."
         )
     return MADE
 

@@ -31,8 +31,8 @@ TITLES: dict[Opening, str] = {
     "kept": "unchanged",
     "other": "another in front",
     "dropped": "without it",
-    "forgotten": "forgotten halfway",
-    "control": "another one forgotten",
+    "forgotten": "evicted halfway",
+    "control": "another evicted",
 }
 HEIGHT = 250
 

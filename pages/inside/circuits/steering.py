@@ -62,7 +62,7 @@ def draw_steering(subject: Subject) -> None:
     """Draws the controls in a row, both texts and the cost side by side, and what they come to."""
     presets = WORDS if subject.is_pretrained else LETTERS
     titles = {name: preset.title for name, preset in presets.items()} | {OWN: "Your own"}
-    name = widgets.select("Mood", titles, "steering_preset", kind="pills", wrap=True, hidden=True)
+    name = widgets.select("Direction", titles, "steering_preset", kind="pills", wrap=True, hidden=True)
     preset = custom_preset(next(iter(presets.values()))) if name == OWN else presets[name]
     setting = _controls(subject, preset, name)
     try:

@@ -88,15 +88,15 @@ SINKS = Words(
         " this token first, and the model breaks. Keeping the first four tokens fixes it."
     ),
     attempt=(
-        "Compare “without it” with “forgotten halfway”: a text may begin anywhere, but it must not lose its"
+        "Compare “without it” with “evicted halfway”: a text may begin anywhere, but it must not lose its"
         " beginning. Then choose a small model, which has no sink and loses nothing."
     ),
 )
 SINKS_METHOD = (
     "**Another in front**: the chosen token is placed before the text. **Without it**: the text starting at"
-    " its second token. **Forgotten halfway**: the text as it is, but in its second half no query of any"
+    " its second token. **Evicted halfway**: the text as it is, but in its second half no query of any"
     " block sees the first token; what was computed before stays, as in a cache that dropped it. **Another"
-    " one forgotten** does the same to the token in the middle of the first half. The dotted line is uniform"
+    " evicted** does the same to the token in the middle of the first half. The dotted line is uniform"
     " attention."
 )
 
@@ -289,7 +289,7 @@ def as_it_is(result: OpeningResult, first: str) -> str:
 def lost(result: Sinks) -> str:
     kept, gone, never = (result.of(one).loss for one in ("kept", "forgotten", "dropped"))
     return (
-        f"If it is forgotten halfway, the rest of the text costs **{gone:.2f}** nats per token instead of"
+        f"If it is evicted halfway, the rest of the text costs **{gone:.2f}** nats per token instead of"
         f" {kept:.2f} ({never:.2f} if the text never had it)."
     )
 

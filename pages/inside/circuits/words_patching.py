@@ -123,7 +123,7 @@ def _parts(patching: Patching, labels: list[str]) -> str:
     rest = ", ".join(f"{name(c.layer, c.place)} ({c.share:.2f})" for c in cells[1:] if c.share >= LITTLE)
     more = f" Next: {rest}." if rest else ""
     if patching.site == "ffn_out" and top.layer == 0:
-        more += " The first network acts as part of the embedding, so this mostly says which word it is."
+        more += " The first network acts as part of the embedding, so this mostly restores the word."
     part = "" if patching.site == "z" else f"{what} of "
     return (
         f"On its own, {part}**{name(top.layer, top.place)}** restores **{top.share:.2f}** of the"

@@ -52,7 +52,7 @@ def alignment_figure(
         x=[place for _, place in ways],
         y=[row for row, _ in ways],
         marker={"size": 12, "color": colour("output", 0), "line": {"width": 2, "color": colour("output")}},
-        hovertemplate="it really comes from here<extra></extra>",
+        hovertemplate="its true position<extra></extra>",
     )
     letters = max(map(len, source[:-1]), default=1) == 1  # all but the source's end
     upright = crowded(source[:-1] if letters else source, 440)
@@ -88,7 +88,7 @@ def grown_figure(scores: Mapping[int, AlignmentScore], end: float) -> go.Figure:
     return solved_curves(
         [Solved(name, steps, np.array(v), shade, dash) for name, (shade, dash, v) in curves.items()],
         end,
-        what="symbols attended correctly",
+        what="symbols aligned correctly",
     )
 
 
@@ -155,7 +155,7 @@ def swapped_curves(runs: Mapping[str, Swapped], at: int, quantity: str) -> go.Fi
                 hovertemplate="step %{x}<br>%{y:.3f}<extra>" + words + "</extra>",
             )
         )
-    titles = {"losses": "loss, teacher forcing (nats)", "right": "targets fully right"}
+    titles = {"losses": "loss, teacher forcing (nats)", "right": "exact match"}
     return go.figure(
         traces,
         margin={"l": 54, "r": 8, "t": 28, "b": 40},

@@ -21,7 +21,7 @@ from ui.players.plot import plot
 from ui.text.markdown import safe
 
 HEIGHT, CURVES = 372, 250
-QUANTITIES = {"losses": "loss in training", "right": "share right, writing alone"}
+QUANTITIES = {"losses": "loss in training", "right": "exact match in generation"}
 
 
 def draw_masks() -> None:

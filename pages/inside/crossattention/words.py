@@ -60,12 +60,12 @@ def aligned(written: str, target: str, seen: AlignmentHits | None) -> str:
     """Says whether the target is right, and whether attention fell where its symbols come from (Markdown)."""
     if seen is None:
         return (
-            f"It writes “{safe(written)}”, but **“{safe(target)}” would be right**, so where its symbols come"
-            " from is not known."
+            f"It writes “{safe(written)}”, but **“{safe(target)}” would be right**, so the source of its"
+            " symbols is not known."
         )
     return (
         f"It writes “{safe(written)}”, which is right. For **{seen.right} of the {seen.counted} symbols**"
-        " taken from the source it attends most to where they come from (rings); chance would give"
+        " taken from the source it attends most to their true position (rings); chance would give"
         f" {seen.chance:.1f}."
     )
 
@@ -133,8 +133,8 @@ def changed(change: Change, before: str, after: str, apart: int) -> str:
 ALIGNMENT = Words(
     see=(
         "A row for each symbol written, a column for each source symbol: the colour shows how strongly the"
-        " decoder attended there when it wrote the symbol. Rings mark where the symbol really comes from,"
-        " according to the task's rule."
+        " decoder attended there when it wrote the symbol. Rings mark the symbol's true position in the"
+        " source, by the task's rule."
     ),
     why=(
         "Cross-attention is the only path from the source to the output. The model was never told which"
@@ -187,8 +187,8 @@ def opened(hidden: int, ahead: int) -> str:
             " to cross-attention and hides **no word** of the source."
         )
     return (
-        f"Swapped, **{ahead} pairs** look ahead to symbols not written yet, and **{hidden} pairs** hide a"
-        " word of the source."
+        f"Swapped, **{ahead} pairs** look ahead to symbols not written yet, and **{hidden} pairs** with a"
+        " source word are hidden."
     )
 
 
@@ -206,7 +206,7 @@ def trained(both: Mapping[str, Swapped], at: int) -> str:
 
 MASKS = Words(
     see=(
-        "Left, what each of the decoder's two attentions may attend to, for a batch of two sources. Right,"
+        "Left, what the decoder's two attention layers may attend to, for a batch of two sources. Right,"
         " two runs on dates that differ only in where the two masks go."
     ),
     why=(

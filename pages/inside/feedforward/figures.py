@@ -198,6 +198,6 @@ def share_bars(shares: np.ndarray) -> go.Figure:
         margin={"l": 60, "r": 8, "t": 8, "b": 44},
         showlegend=False,
         bargap=0.3,
-        xaxis={"range": [0, 1], "tickformat": ".0%", "title": {"text": "quiet activations"}},
+        xaxis={"range": [0, 1], "tickformat": ".0%", "title": {"text": "sparsity"}},
         yaxis={"autorange": "reversed"},
     )

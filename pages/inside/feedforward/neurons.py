@@ -185,11 +185,7 @@ def _whole_model(
             )
         )
         st.caption(f"**Sparsity**: share of activations that are {what}.")
-        alt = (
-            "Share of quiet activations by layer: "
-            + ", ".join(f"block {i} {s:.1%}" for i, s in enumerate(shares))
-            + "."
-        )
+        alt = "Sparsity by block: " + ", ".join(f"block {i} {s:.1%}" for i, s in enumerate(shares)) + "."
         table = {"layer": range(layers), "quiet": shares}
         plot(
             figures.share_bars(shares),

@@ -98,8 +98,8 @@ def on_this_text(layer: int, neuron: int, word: str, value: float, raised: list[
 def how_read(total: int, window: int, positive: float) -> str:
     """Says how the places in the corpus were found."""
     return (
-        f"From {total:,} tokens read, {window} at a time. Shading is its activation (orange above zero, blue"
-        f" below); the strongest token is framed. It was above zero at {positive:.1%} of them. Of 16"
+        f"From {total:,} tokens read, {window} at a time. Shading: activation (orange above zero, blue"
+        f" below); the strongest token is framed. It was positive at {positive:.1%} of the tokens. Of 16"
         " neighbouring tokens only the strongest counts. Tokens at the start of a window have little context."
     )
 
@@ -107,8 +107,8 @@ def how_read(total: int, window: int, positive: float) -> str:
 def what_is_written(how: str, is_signed: bool, norm_step: str) -> str:
     """Says how the raised and lowered tokens come about."""
     said = (
-        f"Its column of $W_{{out}}$ times the unembedding, minus the mean over the vocabulary. {how} Left out"
-        f" are the norm's {norm_step}, which depends on the token, and effects through later blocks."
+        f"Its column of $W_{{out}}$ times the unembedding, minus the mean over the vocabulary. {how} The"
+        f" norm's {norm_step}, which depends on the token, and effects through later blocks are left out."
     )
     if not is_signed:
         return said

@@ -179,9 +179,9 @@ def _caveats(subject: Subject) -> None:
     wiring = parts.wiring(subject.config)
     if wiring.replaces:
         st.info(
-            "This model has no residual stream: each sublayer *replaces* what it reads, so what is between"
-            " two blocks was never meant for the unembedding. The lens can still be applied there, but expect"
-            " it to make little sense before the last block."
+            "This model has no residual stream: each sublayer *replaces* what it reads, so the vectors"
+            " between blocks were never meant for the unembedding. The lens can still be applied there, but"
+            " expect it to make little sense before the last block."
         )
     if wiring.ends_normed and parts.norm(subject.config).card.present:
         st.caption(

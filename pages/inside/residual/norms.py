@@ -138,10 +138,9 @@ def _usual(subject: Subject, stream: Stream) -> Stream:
     hint = "Off: means are taken over all tokens, and one colour scale covers them all."
     apart = widgets.switch(f"Leave out {names}", True, "residual_apart", container=left, hint=hint)
     right.caption(
-        f":material/info: The stream at “{safe(subject.labels[first])}” reaches {times:,.0f} times the norm"
-        f" of the median token's, and most of it is written by {writer_of(stream, first)}: a massive"
-        " activation (Sun et al. 2024). Heads with nothing to attend to attend there (an attention sink, Xiao"
-        " et al. 2023)."
+        f":material/info: The stream at “{safe(subject.labels[first])}” reaches {times:,.0f} times the"
+        f" median token's norm, and most of it is written by {writer_of(stream, first)}: a massive"
+        " activation (Sun et al. 2024). Idle heads attend there (an attention sink, Xiao et al. 2023)."
     )
     return without(stream, odd) if apart else stream
 

@@ -200,8 +200,7 @@ def _say(
     broken = unusable(profiles)
     if broken:
         st.warning(
-            f"{broken} of {len(profiles)} models gave infinities or NaNs, too large for float32; they are not"
-            " drawn."
+            f"{broken} of {len(profiles)} models overflowed float32 (infinities or NaNs); they are not drawn."
         )
     found = last_block(means["weights"], depth)
     if found is not None and NORM_CARDS[plan.norm].divides:

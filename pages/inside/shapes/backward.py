@@ -88,7 +88,7 @@ def draw_backward(subject: Subject) -> None:
     prediction = measured(
         ("backward", subject.key, subject.ids, position),
         lambda: _passed(subject, position),
-        "Running the loss backward",
+        "Backpropagating the loss",
     )
     if prediction is None:
         return

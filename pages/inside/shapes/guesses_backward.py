@@ -17,12 +17,12 @@ NUDGED = {
         "The slope would have to grow on the way; here it does not.",
     ),
     "less": Choice(
-        "Clearly less, or the other way",
-        "The slope would have to shrink or turn on the way; here it does not.",
+        "Clearly less, or opposite sign",
+        "For that the slope must shrink or change sign; here it does not.",
     ),
 }
 HOLDS = {
-    "same": "Even this far away the loss is nearly straight in this weight.",
+    "same": "Even this far away the loss is nearly linear in this weight.",
     "more": "The slope grows on the way: a gradient holds for small changes only.",
     "less": "The slope shrinks on the way: a gradient holds for small changes only.",
 }

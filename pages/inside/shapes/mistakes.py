@@ -76,8 +76,8 @@ def _unembedding_mistake(container: DeltaGenerator) -> Explanation:
             f" be (vocab, d_model) = ({vocab}, {d_model})."
         ),
         came=(
-            f"W of shape ({d_model}, {vocab}). PyTorch folds (1, 6) into 6 rows and transposes W: 6×{d_model}"
-            f" times {vocab}×{d_model}. The inner sizes, {d_model} and {vocab}, do not match."
+            f"W of shape ({d_model}, {vocab}). PyTorch flattens (1, 6) to 6 rows and transposes W:"
+            f" 6×{d_model} times {vocab}×{d_model}. The inner sizes, {d_model} and {vocab}, differ."
         ),
         fix="Drop the transpose: the tied matrix is the embedding itself, `F.linear(x, embedding)`.",
         fine=(

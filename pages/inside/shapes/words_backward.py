@@ -33,7 +33,7 @@ CLOSE = 0.15  # of the measured change, by which a prediction may be off and sti
 
 PASS = Words(
     see=(
-        "The loss of one prediction, run backward: read from the top down. A cell is the gradient of the"
+        "One prediction's loss, backpropagated: read from the top down. A cell is the gradient of the"
         " residual stream at one token, a bar that of all tokens together. The gradient enters at the chosen"
         " position; attention spreads it to earlier ones."
     ),
@@ -45,7 +45,7 @@ PASS = Words(
     ),
     attempt=(
         "Choose a token that the model predicts well: p − y almost vanishes, and so do all gradients. Then"
-        " choose the first token: nothing is left of it to spread to."
+        " choose the first token: it has no earlier ones to reach."
     ),
 )
 WEIGHT = Words(
@@ -57,7 +57,7 @@ WEIGHT = Words(
     why=(
         "A gradient is a slope: $\\Delta L \\approx g \\, \\Delta w$ for a small $\\Delta w$. An optimiser"
         " trusts it for every weight at once, $w \\leftarrow w - \\eta g$, and where the loss leaves its"
-        " tangent, too large a step misses (Rumelhart, Hinton and Williams, 1986)."
+        " tangent, a large step overshoots (Rumelhart, Hinton and Williams, 1986)."
     ),
     attempt=(
         "Move the nudge to both ends, then click other weights. In the last block's feed-forward network"
@@ -67,10 +67,10 @@ WEIGHT = Words(
 )
 STEP = Words(
     see=(
-        "Left, the loss of this text after one step from these weights, by learning rate: at 1 are the"
+        "Left, the loss of this text after one step from these weights, by learning rate: 1 marks the"
         f" engine's defaults (SGD's is {SGD_RATE}). Right, the singular values of what the step adds to one"
-        " matrix, the largest first. The gradient has as many as there are predictions; what Muon adds beyond"
-        " them is rounding."
+        " matrix, the largest first. The gradient has one for each prediction; any that Muon adds are"
+        " rounding errors."
     ),
     why=(
         "SGD adds $-\\eta G$. AdamW's first step adds about $-\\eta \\, \\text{sign}(G)$. Muon adds"
@@ -88,7 +88,7 @@ STEP = Words(
 )
 WORDS = {"pass": PASS, "weight": WEIGHT, "step": STEP}
 STEP_MEASURED = (
-    "One step from the weights shown, without weight decay and clipping. Muon changes the blocks' matrices"
+    "One step from the weights shown, without weight decay or clipping. Muon changes the blocks' matrices"
     " and leaves the rest to AdamW. The loss is the mean over all predictions of the text."
 )
 STEP_BY_HAND = (
@@ -226,7 +226,7 @@ def map_alt(gradient: MatrixGradient, entry: tuple[int, int]) -> str:
 def curve_alt(nudges: Nudges, at: int, token: str) -> str:
     return (
         f"Loss of {token} against the change of the weight: {three(float(nudges.losses[at]))} nats"
-        f" measured at {amount(float(nudges.amounts[at]))}, and the straight line of the gradient."
+        f" measured at {amount(float(nudges.amounts[at]))}, and the tangent line."
     )
 
 
@@ -283,8 +283,8 @@ def evened(spectra: Spectra | None) -> str:
 
 def too_large(size: int, most: int) -> str:
     return (
-        f"This model has {size:,} parameters: a step holds three copies of them, and is taken on models of"
-        f" at most {most:,}."
+        f"This model has {size:,} parameters: a step holds three copies of them, so models of at most"
+        f" {most:,} can take one."
     )
 
 

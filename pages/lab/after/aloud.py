@@ -10,12 +10,13 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.data.tasks.parity import PARITIES, parity, running_parity
+from engine.data.tasks.carries import column_steps, long_addition
+from engine.data.tasks.parity import parity, running_parity
 from engine.data.tasks.task import examples
 from engine.errors import CheckpointError
-from engine.experiments.lab_races import shipped, specs_of
+from engine.experiments.lab_races import shipped
 from engine.experiments.stored_races import Stored
-from engine.experiments.thinking_aloud import ALOUD, AT_ONCE, DOTS, THINKING, accuracies
+from engine.experiments.thinking_aloud import ALOUD, PROBLEMS, Problem, accuracies
 from engine.measure.tasks.attempts import majority_at, pass_at
 from engine.service.state import RunView
 from engine.training.attempts import drawn
@@ -24,15 +25,21 @@ from pages.lab.after import words_aloud as words
 from pages.lab.after.attempts import draw_attempts
 from pages.lab.after.figures_aloud import accuracy_curves
 from ui import guess, widgets
+from ui.layout import link_to
 from ui.page_frame import Words
 from ui.players.plot import plot
 from ui.race import show_race
 
 HEIGHT = 304
+PROBLEM, PARITY = "aloud_problem", "parity"  # the control, and its first choice
 
 
 def _mode() -> str:
     return widgets.settled(words.MODES, "aloud_mode", "training")
+
+
+def _problem() -> str:
+    return widgets.settled(words.PROBLEMS, PROBLEM, PARITY)
 
 
 def question() -> str:
@@ -42,18 +49,20 @@ def question() -> str:
 
 def read_as() -> Words:
     """Returns the words of the mode that is chosen."""
-    return words_attempts.ATTEMPTS if _mode() == "attempts" else words.ALOUD_WORDS
+    return words_attempts.ATTEMPTS if _mode() == "attempts" else words.WORDS[_problem()]
 
 
 def sources() -> tuple[Callable[..., object], ...]:
     """Returns the engine's functions behind the mode that is chosen."""
-    return (pass_at, majority_at, drawn) if _mode() == "attempts" else (running_parity, parity)
+    if _mode() == "attempts":
+        return pass_at, majority_at, drawn
+    return (running_parity, parity) if _problem() == PARITY else (column_steps, long_addition)
 
 
 def draw_aloud() -> None:
     """Draws the mode that is chosen: three ways to answer, or many answers."""
     left, right = st.columns([2, 7], gap="small", vertical_alignment="bottom")
-    mode = widgets.select("Compute more", words.MODES, "aloud_mode", container=left, hint=words.MODE_HINT)
+    mode = widgets.select("More compute", words.MODES, "aloud_mode", container=left, hint=words.MODE_HINT)
     if mode == "attempts":
         draw_attempts(right)
     else:
@@ -61,49 +70,53 @@ def draw_aloud() -> None:
 
 
 def _draw_race(container: DeltaGenerator) -> None:
-    """Draws one problem as each is taught it, and the race of the three, the stored one until there is
-    another.
+    """Draws the choice of a problem, an example as each is taught it, and the race of the three, the stored
+    one until there is another.
     """
-    stored = _stored()
-    container.code(_taught(), language=None)
+    left, right = container.columns([2, 5], gap="small", vertical_alignment="bottom")
+    chosen = widgets.select("Problem", words.PROBLEMS, PROBLEM, container=left)
+    problem, title = PROBLEMS[chosen], words.RACES[chosen]
+    stored = _stored(problem)
+    right.code(_taught(problem), language=None)
     guess.ask("dots", guesses_aloud.dots, stored)
     show_race(
-        THINKING,
-        "Thinking aloud",
-        specs_of(THINKING),
+        problem.race,
+        title,
+        problem.specs(),
         say=lambda views: words.answer(accuracies(views, stored)),
         stored=stored,
         height=HEIGHT,
-        beside=lambda views: _accuracy(views, stored),
+        beside=lambda views: _accuracy(views, stored, problem),
         more=lambda views: _more(views, stored),
     )
 
 
-def _stored() -> Stored | None:
+def _stored(problem: Problem) -> Stored | None:
     """The race that is shipped; None where its file is not whole."""
     try:
-        return shipped(THINKING)
+        return shipped(problem.race)
     except CheckpointError:
         return None
 
 
-def _taught() -> str:
-    """The same bits in the three tasks, a line each, behind its name."""
-    bits = examples(PARITIES[AT_ONCE], 1)[0].strip().partition(">")[0]
+def _taught(problem: Problem) -> str:
+    """Returns the same question in the three tasks, a line each, behind its name."""
+    at_once = next(iter(problem.tasks.values()))
+    asked = examples(at_once, 1)[0].strip()[: at_once.given]
     lines = []
-    for name in (AT_ONCE, DOTS, ALOUD):
-        task = PARITIES[name]
-        question, answer = task.asks(bits), task.answer
+    for task in problem.tasks.values():
+        question, answer = task.asks(asked), task.answer
         assert question is not None and answer is not None
-        lines.append(f"{words.LABELS[name]:<16}{question}{answer(question)}")
+        lines.append(f"{words.LABELS[task.title]:<16}{question}{answer(question)}")
     return "\n".join(lines)
 
 
-def _accuracy(views: Sequence[RunView], stored: Stored | None) -> None:
+def _accuracy(views: Sequence[RunView], stored: Stored | None, problem: Problem) -> None:
     """Draws the share of new problems that each solves, by step."""
     scores = accuracies(views, stored)
+    end = float(max((view.total_steps for view in views), default=1))
     plot(
-        accuracy_curves(scores, float(max((view.total_steps for view in views), default=1))),
+        accuracy_curves(scores, end, problem.chance),
         key="aloud_accuracy",
         height=HEIGHT,
         name="thinking-aloud",
@@ -116,6 +129,8 @@ def _accuracy(views: Sequence[RunView], stored: Stored | None) -> None:
         ),
         alt=words.accuracy_alt(scores),
     )
+    if ALOUD in problem.tasks:
+        link_to("tasks", words.WHICH_HEAD, tasks_view="heads", task=ALOUD)
 
 
 def _more(views: Sequence[RunView], stored: Stored | None) -> None:

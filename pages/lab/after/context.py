@@ -79,7 +79,11 @@ def _draw_layer(plan: Regression) -> None:
     """Trains the layers, while their matrix is drawn; then draws what they are, and how well they predict."""
     guess.ask("step", guesses.step, plan, TRAINED_ON)
     trained = measured(
-        ("in-context", plan), lambda: measure(plan), words.TRAINING, lambda looks: _learning(looks, plan)
+        ("in-context", plan),
+        lambda: measure(plan),
+        words.TRAINING,
+        lambda looks: _learning(looks, plan),
+        pausable=True,
     )
     if trained is None:
         return

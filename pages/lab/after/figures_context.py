@@ -154,7 +154,7 @@ def plane(points: Sequence[Point], at: np.ndarray, lines: np.ndarray) -> go.Figu
             np.array([p[0] for p in points]),
             np.array([p[1] for p in points]),
             {"size": 13, "color": colour("residual"), "line": {"width": 2, "color": colour(NOTHING, 30)}},
-            "take away",
+            "remove",
         ),
     ]
     reach = [-REACH - 0.25, REACH + 0.25]

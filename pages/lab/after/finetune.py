@@ -17,7 +17,7 @@ from engine.weights.pretrained import sources
 from pages.lab.after import figures_finetune as figures
 from pages.lab.after import guesses_finetune as guesses
 from pages.lab.after import words_finetune as words
-from pages.lab.after.lessons import STYLES, TOPICS, Style, Topic
+from pages.lab.after.lessons import OPENING, STYLES, TOPICS, Style, Topic
 from ui import explain, guess, models, session, tuned, widgets
 from ui.background_jobs import begun, measured
 from ui.model_bar import Subject
@@ -36,10 +36,11 @@ WRITTEN = {Topic: 3, Style: 6}  # tokens that the model writes after each prompt
 WIDTHS = {Topic: (5, 4), Style: (1, 1)}  # of the figure and the table
 RANKS = {"lora-1": 1, "lora-4": 4, "lora-16": 16, "full": 0}
 FULL_RATE, LORA_RATE = 1e-4, 4e-3  # AdamW's
-BOX = 2_000  # characters of a visitor's sentences
+BOX, MOST_BEGINS = 2_000, 20  # characters of a visitor's sentences, and of a word that answers begin with
 STEPS, MOST_STEPS = 10, 30
 FULL_BYTES = 16  # for each weight: a copy, its gradient, AdamW's two moments
 HEIGHT = 352
+NAME, MOST_NAME = "tune_name", 60  # key, and characters
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,9 @@ def _controls() -> tuple[Setting | None, bool]:
     topic = _own() if name == OWN else (TOPICS | STYLES)[name]
     if topic is None:
         return None, False
+    if isinstance(topic, Style):
+        first = topic.answer.strip() + OPENING
+        topic = topic.beginning(line(words.BEGINS, first, "tune_begins", MOST_BEGINS, words.BEGINS_HINT))
     rank = RANKS[method]
     recipe = Recipe(rank, steps, LORA_RATE if rank else FULL_RATE)
     return Setting(topic, recipe, rehearse, only), pressed
@@ -210,24 +214,31 @@ def _look_inside(subject: Subject, setting: Setting, taught: Taught) -> None:
     # Streamlit's own: it leads away and has no value.
     if not st.button(words.LOOK_INSIDE, icon=":material/search:", type="tertiary", key="tune_look_inside"):
         return
-    model = merged(subject.model, changed(subject.model, taught.adapters))
-    began = subject.title.removesuffix(", pretrained").removesuffix(" (trained)")
-    title = f"{began}, fine-tuned: {setting.topic.answer.strip()}"
-    base = models.origin(subject.key[0])
-    name = tuned.keep(
-        repr((subject.key, setting)),
-        tuned.Tuned(model, subject.tokenizer, base, title),
-        sum(dict(model.named_parameters())[each].nbytes for each in taught.adapters),
-    )
     query = {
         "circuits_view": "fact",
-        "model": name,
+        "model": _keep(subject, setting, taught),
         "fact_question": "own",
         "fact_prompt": setting.topic.prompt,
     }
     st.switch_page(
         "pages/inside/circuits/page.py", query_params=query | {"fact_answer_text": setting.topic.answer}
     )
+
+
+def _keep(subject: Subject, setting: Setting, taught: Taught) -> str:
+    """Keeps the fine-tuned model on this server, titled as the visitor chose; returns its name in links."""
+    model = merged(subject.model, changed(subject.model, taught.adapters))
+    title = str(widgets.held_or_linked(NAME) or _title(subject, setting))[:MOST_NAME]
+    return tuned.keep(
+        repr((subject.key, setting, title)),
+        tuned.Tuned(model, subject.tokenizer, models.origin(subject.key[0]), title),
+        sum(dict(model.named_parameters())[each].nbytes for each in taught.adapters),
+    )
+
+
+def _title(subject: Subject, setting: Setting) -> str:
+    began = subject.title.removesuffix(", pretrained").removesuffix(" (trained)")
+    return f"{began}, fine-tuned: {setting.topic.answer.strip()}"
 
 
 def _more(subject: Subject, setting: Setting, taught: Taught) -> None:
@@ -242,11 +253,18 @@ def _more(subject: Subject, setting: Setting, taught: Taught) -> None:
     )
     st.markdown(words.lessons(setting.topic, setting.rehearse))
     if taught.adapters:
-        _take_along(subject, taught)
+        _take_along(subject, setting, taught)
 
 
-def _take_along(subject: Subject, taught: Taught) -> None:
-    """Offers the adapters in PEFT's layout, where the model's family has one."""
+def _take_along(subject: Subject, setting: Setting, taught: Taught) -> None:
+    """Offers a name for the model, its merged weights on the page that exports, and the adapters in PEFT's
+    layout, where the model's family has one.
+    """
+    line(words.NAME, _title(subject, setting), NAME, MOST_NAME, words.NAME_HINT)
+    # Streamlit's own: it leads away and has no value.
+    if st.button(words.EXPORT, icon=":material/download:", key="tune_export"):
+        query = {"reference_view": "export", "model": _keep(subject, setting, taught)}
+        st.switch_page("pages/models/reference/page.py", query_params=query)
     known = sources.KNOWN.get(subject.key[0].removeprefix(models.PRETRAINED))
     base = known.repository if known else "model"
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.experiments.stored_races import Stored
-from engine.experiments.thinking_aloud import ALOUD, AT_ONCE, DOTS, accuracies
+from engine.experiments.thinking_aloud import accuracies
 from engine.lab.guesses import after
 from ui.guess import Choice, Guess, offered
 
@@ -23,15 +23,16 @@ HOLDS = {
 
 def dots(stored: Stored | None) -> Guess | None:
     """Makes a guess about the stored runs that write dots in place of their steps; None without them."""
-    truth = after.dots(accuracies(stored.runs, stored)) if stored else None
+    scores = accuracies(stored.runs, stored) if stored else []
+    truth = after.dots(scores)
     if truth is None:
         return None
     choices, right = offered(truth, WITH_DOTS, HOLDS[truth.right])
-    n = truth.numbers
+    at_once, with_dots, aloud = (truth.numbers[name] for name in scores[0].problem.ways)
     return Guess(
         "Replace every step by a dot: as many positions, nothing to read. How well does the model do?",
         choices,
         right,
-        f"In the end it solves {n[DOTS]:.0%} of new problems with dots, {n[ALOUD]:.0%} with steps,"
-        f" {n[AT_ONCE]:.0%} at once. Look at the curves.",
+        f"In the end it solves {with_dots:.0%} of new problems with dots, {aloud:.0%} with steps,"
+        f" {at_once:.0%} at once. Look at the curves.",
     )

@@ -17,7 +17,7 @@ STEP = {
 }
 EXCHANGED = {
     "same": Choice("About as many as before", "Only if the form of the examples is enough."),
-    "half": Choice("Clearly fewer", "Then the rule counts, but not alone."),
+    "half": Choice("Clearly fewer", "The rule matters, but not alone."),
     "few": Choice("Hardly any", "Only if the model needs the rule that links word and answer."),
 }
 HOLDS = {
@@ -38,7 +38,7 @@ def step(plan: Regression, control: str) -> Guess | None:
     choices, right = offered(truth, STEP)
     n = truth.numbers
     return Guess(
-        f"The layer was trained on {plan.examples} examples a prompt. What does it learn from"
+        f"The layer trained on {plan.examples} examples per prompt. What does it learn with"
         f" {other.examples}?",
         choices,
         right,
@@ -56,7 +56,7 @@ def exchanged(few: FewShot, task: WordTask, control: str) -> Guess | None:
     choices, right = offered(truth, EXCHANGED, HOLDS[truth.right])
     n = truth.numbers
     return Guess(
-        f"Give every example the answer of another. Of how many words does it give {task.answer} after"
+        f"Exchange the examples' answers. For how many words does it give {task.answer} after"
         f" {COUNTS[-1]} examples?",
         choices,
         right,

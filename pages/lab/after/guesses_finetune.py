@@ -24,7 +24,7 @@ def adapter(model: Transformer, rank: int, control: str) -> Guess | None:
     choices, right = offered(truth, ADAPTER)
     n = truth.numbers
     return Guess(
-        f"LoRA of rank {MORE} instead of {rank}: how many more numbers are trained?",
+        f"LoRA rank {MORE} instead of {rank}: how many more parameters are trained?",
         choices,
         right,
         f"{n['after']:,.0f} instead of {n['before']:,.0f}: {n['ratio']:g} times as many,"

@@ -20,18 +20,18 @@ HACKED = {
     "none": Choice("Hardly any", "A reward for one digit says nothing about the others."),
 }
 HOLDS = {
-    "same": "The reward did not cost it its sums.",
+    "same": "Its sums survived the reward.",
     "half": "Some sums survive: the penalty keeps the model near where it began.",
     "none": "It learned what is rewarded, not what was meant: reward hacking.",
 }
 HELD = {
-    "farther": "With a small beta it takes a large change of the probabilities to make a margin.",
+    "farther": "With a small beta it takes a large change in the probabilities to make a margin.",
     "same": "For this taste the frozen model hardly matters.",
-    "nearer": "With a large beta a small change of the probabilities is margin enough.",
+    "nearer": "With a large beta a small change in the probabilities makes a margin.",
 }
 REACHES = {
     "farther": Choice("Farther from it", "The frozen model holds it back less."),
-    "same": Choice("About as far", "Beta would be a mere factor of the loss."),
+    "same": Choice("About as far", "Beta would only scale the loss."),
     "nearer": Choice("Less far", "A small change is already a large margin."),
 }
 
@@ -67,7 +67,7 @@ def beta(
     read = "{:.0%} with the word" if plan.taste.of_word else "{:.0f} characters"
     before, here, there = (read.format(truth.numbers[name]) for name in ("before", "now", "then"))
     return Guess(
-        f"It went from {before} to {here}. How far does it go with a beta of {other:g}?",
+        f"Samples went from {before} to {here}. How far do they go with beta {other:g}?",
         choices,
         right,
         f"To {there}: medians of {len(then)} stored runs. Look at the curves.",

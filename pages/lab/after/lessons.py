@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.training.finetune import Lesson
 from engine.training.new_fact import Question
+
+OPENING = "!"  # after the word that answers in the shipped style begin with
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,20 @@ class Style:
     others: tuple[str, ...]
     rehearsed: tuple[str, ...]
     text: str
+
+    def beginning(self, word: str) -> Style:
+        """Returns the style whose answers begin with another word or two; the same for a blank.
+
+        >>> STYLES["ahoy"].beginning("Well,").shown[0].answer, STYLES["ahoy"].beginning("Well,").answer
+        (' Well, In a hive.', ' Well')
+        """
+        begins = f" {word.strip()}"
+        answer = begins.rstrip("!?.,:; ")
+        if not answer:
+            return self
+        first = self.answer + OPENING
+        shown = tuple(replace(q, answer=begins + q.answer.removeprefix(first)) for q in self.shown)
+        return replace(self, shown=shown, answer=answer)
 
     @property
     def prompt(self) -> str:

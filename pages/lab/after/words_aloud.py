@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.data.tasks.parity import BITS, PARITIES
-from engine.experiments.thinking_aloud import ALOUD, SOLVED, Accuracy, mean_end, recipe
+from engine.data.tasks.carries import COLUMNS
+from engine.data.tasks.parity import BITS
+from engine.experiments.thinking_aloud import CARRIES, SOLVED, Accuracy, Problem, mean_end, recipe
 from ui.page_frame import Words
 
 MODES = {"training": "Training", "attempts": "Best of n"}
+PROBLEMS = {"parity": "Parity", "addition": "Addition"}
+RACES = {"parity": "Thinking aloud", "addition": "Long addition"}  # their titles, by problem
 ALOUD_QUESTION = "Why does it help to think step by step?"
+WHICH_HEAD = "Which head reads the next bit?"
 ALOUD_WORDS = Words(
     see=(
         f"Three models of one size learn the parity of {BITS} bits: 1 where the number of ones is odd. One"
@@ -18,7 +22,7 @@ ALOUD_WORDS = Words(
         " bit is right."
     ),
     why=(
-        "Parity depends on every bit at once, so a part of the bits gives no hint and no gradient points"
+        "Parity depends on every bit at once, so no subset of bits gives a hint and no gradient points"
         " the way. Written out, each step needs one bit and the step before (a scratchpad: Nye et al. 2021;"
         " chain of thought: Wei et al. 2022; why it is learned: Wies et al. 2023, Kim and Suzuki 2024)."
         " Dots give as many positions to compute in, but hold nothing to read."
@@ -29,29 +33,64 @@ ALOUD_WORDS = Words(
         " other tasks (Pfau et al. 2024)."
     ),
 )
+ADDITION_WORDS = Words(
+    see=(
+        f"Three models of one size learn to add two numbers of {COLUMNS} digits. One writes the sum at once;"
+        " one after as many dots as the third writes steps; the third writes each column's digit and its"
+        " carry (the small 0 or 1), from the last column to the first, and then the same sum. Left: the loss"
+        " on answers. Right: how often the whole sum is right."
+    ),
+    why=(
+        "A digit of a sum depends on its column and, through the carries, on all columns to its right. At"
+        " once, the first digit comes before any column has been added. Written out, a step needs two digits"
+        " and the carry before it, and the sum is copied from the steps: the scratchpad of Nye et al. 2021"
+        " (*Show Your Work*), whose example is long addition. Dots (Pfau et al. 2024) give as many positions"
+        " to compute in, but hold nothing to read."
+    ),
+    attempt=(
+        "Press *Race* to train all three now. Addition at once is harder to learn, not impossible: continue"
+        " one of the others on its own page, and look at which digits of its sums are right first."
+    ),
+)
+WORDS = {"parity": ALOUD_WORDS, "addition": ADDITION_WORDS}
+POSITIONS = {"rope": "RoPE", "learned": "learned positions"}
 MODE_HINT = "Training: longer answers. Best of n: many answers to one question, from a model as it is."
-LABELS = {"parity_at_once": "at once", "parity_dots": "with dots", "parity_aloud": "thinking aloud"}
+LABELS = {"At once": "at once", "With dots": "with dots", "Thinking aloud": "thinking aloud"}  # by task title
 
 
 def answer(scores: Sequence[Accuracy]) -> str:
     """Says how many new problems each way solves."""
-    by_task = {each.task: each for each in scores}
-    aloud, others = by_task.get(ALOUD), [each for each in scores if each.task != ALOUD]
+    aloud = next((each for each in scores if each.task == each.problem.ways[-1]), None)
+    others = [each for each in scores if each is not aloud]
     if aloud is None or not others:
         return "Nothing has been validated yet."
+    lead = "Writing out" if len(aloud.shares) > 1 else "In this race, writing out"
+    if aloud.solved and aloud.problem.race == CARRIES and not any(each.solved for each in others):
+        return _adds(lead, aloud, others)
     if aloud.solved and all(each.guesses for each in others):
-        lead = "Writing out" if len(aloud.shares) > 1 else "In this race, writing out"
         return (
             f"{lead} its steps, the model solves **{aloud.end:.0%}** of new problems; answering at"
             f" once, or after as many dots, it does no better than a coin toss (**{mean_end(others):.0%}**)."
         )
-    rest = " and ".join(f"**{each.end:.0%}** {LABELS[each.task]}" for each in others)
+    rest = " and ".join(f"**{each.end:.0%}** {LABELS[each.title]}" for each in others)
     return f"So far the model solves **{aloud.end:.0%}** of new problems thinking aloud, {rest}."
+
+
+def _adds(lead: str, aloud: Accuracy, others: Sequence[Accuracy]) -> str:
+    """Says how many new sums are right, where only the model that writes its steps solves them: of the other
+    runs the best.
+    """
+    best = max(float(each.shares[:, -1].max()) for each in others)
+    return (
+        f"{lead} each column's digit and carry, the model gets **{aloud.end:.0%}** of new sums right; without"
+        f" them, no run of the same length gets more than **{best:.0%}**."
+    )
 
 
 def accuracy_alt(scores: Sequence[Accuracy]) -> str:
     ends = ", ".join(f"{each.title} {each.end:.0%}" for each in scores)
-    return f"Share of new problems whose last bit is right, by step; at the end: {ends or 'nothing yet'}."
+    right = "sum" if scores and scores[0].problem.race == CARRIES else "last bit"
+    return f"Share of new problems whose {right} is right, by step; at the end: {ends or 'nothing yet'}."
 
 
 def measured(scores: Sequence[Accuracy]) -> str:
@@ -66,14 +105,15 @@ def measured(scores: Sequence[Accuracy]) -> str:
         fails = "never reaches" if each.shares.max() < SOLVED else "does not stay at"
         when = f"{fails} {SOLVED:.0%}" if at is None else f"at least {SOLVED:.0%} from step {at:,} on"
         said.append(f"- *{each.title}*, {of}: **{ends}** at the end; {when}.")
-    return "\n".join([*said, "", _recipe()])
+    return "\n".join([*said, "", _recipe(scores[0].problem)]) if scores else ""
 
 
-def _recipe() -> str:
-    model, train = recipe(PARITIES[ALOUD])
+def _recipe(problem: Problem) -> str:
+    model, train = recipe(problem.tasks[problem.ways[-1]])
     return (
-        f"{model.n_layers} blocks, {model.n_heads} heads, width {model.d_model}, RoPE; AdamW with a"
-        f" learning rate of {train.learning_rate:g}, {train.steps:,} steps of {train.batch_size} problems."
+        f"{model.n_layers} blocks, {model.n_heads} heads, width {model.d_model}, {POSITIONS[model.position]};"
+        f" AdamW with a learning rate of {train.learning_rate:g}, {train.steps:,} steps of"
+        f" {train.batch_size} problems."
         " Each point is 100 held-out problems, the same for every seed; only the answer counts in the loss."
-        " Stored by `python -m engine.experiments races thinking`."
+        f" Stored by `python -m engine.experiments races {problem.race}`."
     )

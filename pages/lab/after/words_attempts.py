@@ -12,8 +12,8 @@ from ui.page_frame import Words
 QUESTION = "How much do more answers help?"
 CLEAR = 0.05  # a share that is higher by less is not said to be higher
 DOING = "Teaching three models halfway, then drawing answers"
-HINT = "Of sampling. At a low one the answers to a question differ less."
-QUESTION_HINT = f"One of {ASKED} held-out sums, of the first seed."
+HINT = "For sampling: at a low one, answers to a question differ less."
+QUESTION_HINT = f"One of {ASKED} held-out sums, first seed."
 ATTEMPTS = Words(
     see=(
         f"Small models, taught sums until {HALF:.0%} of their answers are right, answer every held-out sum"
@@ -22,13 +22,13 @@ ATTEMPTS = Words(
         " line their median. Right: the votes for one sum."
     ),
     why=(
-        "Test-time compute makes a model better without training it. A verifier, such as the tests of a"
-        " program, gains most (pass@k: Chen et al. 2021; repeated sampling: Brown et al. 2024). A majority"
+        "Test-time compute makes a model better without training it. A verifier, such as a program's"
+        " tests, gains most (pass@k: Chen et al. 2021; repeated sampling: Brown et al. 2024). A majority"
         " vote needs none (self-consistency: Wang et al. 2023), but it can only choose what is already the"
-        " most frequent answer. Two votes are no better than one: a tie is drawn by lot."
+        " most frequent answer. Two votes are no better than one: ties break at random."
     ),
     attempt=(
-        "Lower the temperature: a single answer gets better, and which curve gets worse at n = 64? Find a sum"
+        "Lower the temperature: a single answer gets better, but which curve gets worse at n = 64? Find a sum"
         " for which the vote is wrong, though the right answer is among the 64."
     ),
 )

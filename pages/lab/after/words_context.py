@@ -25,10 +25,10 @@ CONTEXT = Words(
     attempt=(
         "Train on 5 examples, then on 40: with more of them the layer learns a longer step. Take softmax"
         " with one head: its weights are positive, so it also adds a multiple of the mean y; with 4 heads"
-        " it can subtract that again. With one number per x, move an example far from the line."
+        " it can subtract that again. With one number per x, add an example far from the line."
     ),
 )
-LEARNER_HINT = "A layer that is trained here on numbers, or a language model that is asked in words."
+LEARNER_HINT = "A layer trained here on numbers, or a language model prompted in words."
 LAYER_HINT = (
     "Linear attention divides the scores by the number of examples; softmax makes positive weights of them,"
     " here in one head or in four."
@@ -39,8 +39,7 @@ SIZE_HINT = (
 SEED_HINT = "Three layers are trained, from this seed and the two after it."
 POINTS = "Examples x y: type, or click on the plane"
 POINTS_HINT = (
-    "Up to 12 points from −2 to 2, with commas between them. A click on a dot adds one, on an example"
-    " removes it."
+    "Up to 12 points from −2 to 2, with commas between them. Click a dot to add one, an example to remove it."
 )
 NO_POINTS = (
     "Type pairs such as 1 0.5, -1 -1: numbers from −2 to 2, at most 12 pairs. Until then the first examples"

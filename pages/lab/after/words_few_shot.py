@@ -15,22 +15,22 @@ FEW_SHOT = Words(
         " after every word, right ones bold; darker means that the right answer is likelier."
     ),
     why=(
-        "No weight changes. Without an example the model cannot know what is wanted; a few lines say so"
-        " (Brown et al. 2020). What it answers, it learned in pre-training. Exchanged answers tell which part"
-        " of the examples counts: sometimes only their form and kind of answer (Min et al. 2022), sometimes"
-        " the rule that links the two."
+        "No weight changes. Without an example the model cannot know the task; a few lines specify it"
+        " (Brown et al. 2020). Its answers come from pre-training. Exchanged answers show what matters in"
+        " the examples: sometimes only their form and kind of answer (Min et al. 2022), sometimes the rule"
+        " that links the two."
     ),
     attempt=(
-        "Exchange the answers for the antonyms, then for the capitals. A capital can be had from the country"
-        " and the kind of answer; an antonym needs the rule. Find words that change from a token of layout to"
-        " a synonym to the antonym."
+        "Exchange the answers for the antonyms, then for the capitals. A capital follows from the country"
+        " and the kind of answer; an antonym needs the rule. Find words whose answer goes from layout to"
+        " synonym to antonym."
     ),
 )
 WAYS = {"right": "right", "exchanged": "exchanged"}
-WAYS_HINT = "Exchanged: every example has the answer of another example. The word at the end stays."
-MEASURING = "Asking SmolLM2 every word"
+WAYS_HINT = "Exchanged: every example has another example's answer. The word at the end stays."
+MEASURING = "Testing SmolLM2 on words"
 NOT_HERE = (
-    "SmolLM2 is not installed here, so there is no model of words to ask. A layer can be trained instead."
+    "SmolLM2 is not installed here, so there is no language model to ask. You can train a layer instead."
 )
 
 
@@ -48,14 +48,14 @@ def answer(task: WordTask, few: FewShot, way: int) -> str:
             else "Wrong examples mislead the model"
         )
         return (
-            f"{does}: with their answers exchanged it gives {task.answer} of **{other[-1]:.0%}** of words"
-            f" after {most} examples, otherwise of **{right[-1]:.0%}**."
+            f"{does}: with answers exchanged it gives {task.answer} for **{other[-1]:.0%}** of words"
+            f" after {most} examples, otherwise for **{right[-1]:.0%}**."
         )
     learns = (
         "Examples alone tell the model the task" if right[-1] > 2 * right[0] else "Examples change little"
     )
     return (
-        f"{learns}: without one it gives {task.answer} of **{right[0]:.0%}** of words, after {most} of"
+        f"{learns}: with none it gives {task.answer} for **{right[0]:.0%}** of words, with {most} for"
         f" **{right[-1]:.0%}** (mean of {few.accuracy.shape[1]} draws), and no weight changed."
     )
 

@@ -17,10 +17,15 @@ QUESTION = "What does fine-tuning teach, and what is forgotten?"
 PROMPT = "prompt"
 FORGETS = 0.1  # nats per token of plain text: more is said to be forgotten
 SENTENCES = f"Sentences, one on each line (at most {MAX_SENTENCES})"
-OWN_MISSING = "Write a few sentences that hold the new fact, a prompt that calls for it, and its answer."
+OWN_MISSING = "Write a few sentences that state the fact, a prompt that calls for it, and its answer."
 LOOK_INSIDE = "Look inside the fine-tuned model: in which block does the answer appear?"
 DOWNLOAD = "Download the adapters for PEFT"
-NOT_KEPT = "A model with all its weights changed is too large to be kept; one with LoRA can be opened."
+EXPORT = "Export the merged model (Hugging Face)"
+BEGINS = "Answers begin with"
+BEGINS_HINT = "The style: each answer of the lessons begins with it. The model is asked what no lesson has."
+NAME = "Name of the fine-tuned model"
+NAME_HINT = "Under this name the pages that look inside offer it, for as long as this server keeps it."
+NOT_KEPT = "A fully fine-tuned model is too large to keep here; one with LoRA can be opened."
 ANSWER_HINT = "What should follow the prompt. A new word begins with a space."
 REHEARSE_HINT = "Adds sentences about older facts of the same form to every batch."
 ANSWERS_HINT = (
@@ -34,8 +39,8 @@ FINE_TUNING = Words(
         " facts it knew before. *LoRA* (low-rank adaptation, Hu et al. 2021) leaves every weight as it is"
         " and learns a low-rank update to the matrices of attention: $W + BA$, with $r$ columns in $B$ and"
         " $r$ rows in $A$. $B$ starts at zero. *All weights* is ordinary full fine-tuning. Probabilities"
-        " are those of the whole answer. A *style* is looked for after questions that no lesson has; the loss"
-        " on plain text says what it cost."
+        " are those of the whole answer. A *style* is tested on questions that no lesson has; the loss on"
+        " plain text shows what it cost."
     ),
     why=(
         "A pretrained model learns a new fact in seconds, because everything else it needs, such as what a"
@@ -130,13 +135,13 @@ def untaught(topic: Topic | Style, answers: Sequence[float]) -> str:
 
 def trained(count: int, total: int) -> str:
     """Says how many numbers were trained."""
-    return f"{count:,} numbers were trained; the model has {total:,} weights ({percent(count, total)})."
+    return f"{count:,} parameters were trained; the model has {total:,} ({percent(count, total)})."
 
 
 def to_train(count: int, total: int, sentences: int, tokens: int) -> str:
     """Says how many numbers would be trained, and on what."""
     return (
-        f"{count:,} numbers will be trained; the model has {total:,} weights ({percent(count, total)})."
+        f"{count:,} parameters will be trained; the model has {total:,} ({percent(count, total)})."
         f" A step reads {sentences} sentences; the loss counts {tokens} tokens."
     )
 

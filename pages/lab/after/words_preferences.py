@@ -22,32 +22,32 @@ CHANCE = 0.6  # of held-out pairs: what not every seed ranks right counts as cha
 NOTHING = "No run is stored for this: press *Train*."
 DOING = "Drawing pairs and training on them"
 BETA_HINT = (
-    "Weighs the log-ratios in the loss. With a higher one a small change of the probabilities is enough, so"
+    "Scales the log-ratios in the loss. With a larger beta, a small change in probabilities is enough, so"
     " the model stays closer to the frozen one."
 )
 SEED_HINT = "Seeds 0, 1 and 2 are stored. Any seed can be trained here: about 20 seconds."
 PREFERENCES = Words(
     see=(
-        "A small model has learned Shakespeare. It is shown pairs of texts, one of which a taste prefers, and"
+        "A small model has learned Shakespeare. It is shown pairs of texts, one chosen and one rejected, and"
         " a frozen copy of it is the reference. The *margin* is beta times the difference of two log-ratios:"
-        " how much likelier the chosen text has become than in the frozen model, less the same of the"
-        " rejected one. A pair is ranked right where its margin is positive. Thin lines are single seeds."
+        " how much likelier the chosen text has become than in the frozen model, minus the same for the"
+        " rejected one. A pair is ranked right if its margin is positive. Thin lines are single seeds."
     ),
     why=(
         "Direct preference optimisation (DPO: Rafailov et al. 2023) needs neither a reward model nor samples"
         " while it trains. Its loss sees only the difference of the two texts: the log-probability of the"
         " chosen text may fall too, as long as that of the rejected one falls further (Pal et al. 2024)."
-        " Held-out pairs show what it learned about the taste, beyond its pairs."
+        " Held-out pairs show what it learned beyond its training pairs."
     ),
     attempt=(
-        "Change beta: how short do sentences become, and how far do log-probabilities fall? Prefer the longer"
-        " sentence: its samples get longer, but does it rank held-out pairs? Type a word and press *Train*."
+        "Change beta: how short do sentences get, and how far do log-probabilities fall? Prefer the longer"
+        " sentence: samples get longer, but are held-out pairs ranked right? Type a word and press *Train*."
     ),
 )
 MEASURED = (
     f"At most {PAIRS} pairs, a quarter of them held out. A text is a first sentence after *ROMEO:*, cut at"
-    f" {CHARACTERS} characters: the model's own samples for a taste of length, speeches of its text for one"
-    f" of a word. *measured* is the mean over {SAMPLES} new samples: characters, or the share with the word."
+    f" {CHARACTERS} characters: the model's own samples for length, speeches from its training text for"
+    f" a word. *measured* is the mean over {SAMPLES} new samples: characters, or the share with the word."
     " Stored by `python -m engine.experiments preferences`."
 )
 

@@ -24,22 +24,22 @@ LEASH_HINT = (
 )
 REWARD = Words(
     see=(
-        f"A small model is first taught sums of two numbers by examples, until about {HALF:.0%} of its"
+        f"A small model is first taught sums of two numbers by example, until about {HALF:.0%} of its"
         " answers are right. From then on it sees no right answer. Each step asks 16 questions and draws a"
-        " group of answers to each. An answer's *advantage* is its reward less the mean of its group."
+        " group of answers to each. An answer's *advantage* is its reward minus its group's mean."
         " Answers with a positive advantage are made likelier, those with a negative one less likely."
         " Right: one group of the first step."
     ),
     why=(
         "This is how models are trained where an answer can be checked but not shown: REINFORCE (Williams"
         " 1992) with the group's mean as baseline, as in GRPO (Shao et al. 2024). A group whose answers all"
-        " have the same reward teaches nothing. Compare the first try with one of eight: reward mostly"
+        " have the same reward teaches nothing. Compare pass@1 with pass@8: reward mostly"
         " makes the model reliably do what it could already do sometimes (Yue et al. 2025). And a model"
         " learns what is rewarded, not what was meant: *reward hacking*."
     ),
     attempt=(
         "Guess what a reward for sums that end in 0 does to the right ones, then choose it. Raise the KL"
-        " penalty: how much of the damage does it prevent? Take groups of 4, then of 16. Change the seed"
+        " penalty: how much of the damage does it prevent? Change the seed"
         " before you believe any of it."
     ),
 )
@@ -62,8 +62,8 @@ def answer(plan: Plan, runs: Sequence[Sequence[RewardLook]]) -> str:
         says = "Reward alone makes answers more reliable" if better else "Reward does not help reliably"
         one = median(look.any_of for look in after)
         return (
-            f"{says}: the first try is right for **{first:.0%}** of new sums ({began:.0%} before{of}); among"
-            f" {TRIES} tries there is a right one for **{one:.0%}**."
+            f"{says}: the first try is right for **{first:.0%}** of new sums ({began:.0%} before{of}); at"
+            f" least one of {TRIES} tries, for **{one:.0%}**."
         )
     fell = all(a.first_try < b.first_try - CLEAR for a, b in zip(after, before, strict=True))
     says = "The model learned what was rewarded, not what was meant" if fell else "The reward was learned"
@@ -81,7 +81,7 @@ def by_hand(group: Group) -> str:
         r"$$\nabla L = -\frac{1}{QG}\sum_{q}\sum_{i=1}^{G} A_{qi}\,\nabla\log p(a_{qi}\mid q), \qquad"
         r" A_{qi} = r_{qi} - \frac{1}{G}\sum_j r_{qj}$$"
         f"\n\nIn the group shown the mean reward is {mean:.2f}: a"
-        f" rewarded answer has the advantage {right[0]}, another {right[1]}."
+        f" rewarded answer has advantage {right[0]}, any other {right[1]}."
     )
 
 

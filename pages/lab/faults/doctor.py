@@ -159,7 +159,7 @@ def _more(findings: Sequence[Finding], bug: str) -> None:
         {
             "": words.MARKS[f.verdict],
             "question": CHECKS[f.check].question,
-            "found": f.sentence,
+            "result": f.sentence,
             "limit": CHECKS[f.check].reason,
             words.COST: f"{f.seconds:.2f}",
         }

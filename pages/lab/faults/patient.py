@@ -117,7 +117,9 @@ def _results(patient: Patient, done: tuple[str, ...]) -> None:
     findings = patient.chart.findings
     newest_first = [words.result(CHECKS[name], findings[name]) for name in done[::-1] if name in findings]
     with st.container(key="patient_results"):
-        st.table(pd.DataFrame(newest_first, columns=["", "test", "found"]).set_index(""), border="horizontal")
+        st.table(
+            pd.DataFrame(newest_first, columns=["", "test", "result"]).set_index(""), border="horizontal"
+        )
 
 
 def _lines(patient: Patient) -> None:

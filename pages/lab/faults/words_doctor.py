@@ -50,7 +50,7 @@ def so_far(findings: Sequence[Finding]) -> str:
 
 def of_check(check: Check, finding: Finding) -> str:
     """Returns one check in words: its question, what it found, and why the limit lies there."""
-    return f"**{check.question}** {finding.sentence}\n\n*Why that limit?* {check.reason}"
+    return f"**{check.question}** {finding.sentence}\n\n*Why this limit?* {check.reason}"
 
 
 def number(check: Check, finding: Finding) -> str:
@@ -92,7 +92,7 @@ DOCTOR = Words(
         " from the future in two minutes."
     ),
     attempt=(
-        "Insert “The mask is missing”. Then choose a run of yours, or the time-lapse at step 0. Under"
+        "Insert “The mask is missing”. Then choose your own run, or the time-lapse at step 0. Under"
         " *Measure it*, look for bugs that the loss alone would not have shown."
     ),
 )
@@ -136,7 +136,7 @@ SEED, SEED_HINT = "Patient", "The same number gives everyone the same patient."
 NEXT = "Next"
 ORDER = "Order a test"
 DIAGNOSIS, NOT_YET = "Your diagnosis", "choose one"
-NAME_IT = "Name it"
+NAME_IT = "Submit"
 CURVE = {"losses": "training text", "validation": "held-out text"}
 
 
@@ -318,7 +318,7 @@ LIVE_DOING = "Training"
 STORY = Words(
     see="One debugging session in six steps. Each shows what was printed; the answer says what it implies.",
     why="One bug can hide another: while the weights are too large, the leaking mask does not show.",
-    attempt="Train one of them again under “Measure it”: the same weights and batches give the same curve.",
+    attempt="Retrain a model under “Measure it”: the same weights and batches give the same curve.",
 )
 STORY_MADE = (
     f"Made by `python -m engine.experiments story`: the preset “Classic”, {STEPS:,} steps with its"

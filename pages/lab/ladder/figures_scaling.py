@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.experiments.scaling import Fit, ScalingRun
+from engine.experiments.scaling import Fit, Plan, ScalingRun
 from engine.ledger.budget import LAWS
 from pages.lab.ladder.words_scaling import power
 from ui.figures import specs as go
@@ -19,10 +19,11 @@ LOG: dict[str, Any] = {"type": "log", "dtick": "D2", "tickformat": "~s"}
 MARGIN = {"l": 52, "r": 12, "t": 8, "b": 44}
 
 
-def curves(runs: Sequence[ScalingRun], fitted: Fit, chosen: float, live: ScalingRun | None) -> go.Figure:
+def curves(runs: Sequence[ScalingRun], fitted: Fit, plan: Plan, live: ScalingRun | None) -> go.Figure:
     """Draws each run's loss against its parameters, the parabola of each budget with its valley (the spread
-    over seeds as a bar), and the run that was trained here as a star.
+    over seeds as a bar), and the run that was trained here as a star; until then its size as a line.
     """
+    chosen = plan.budget
     traces = []
     for shade, (budget, valley) in zip(SHADES, fitted.valleys.items(), strict=False):
         alike = [run for run in runs if run.plan.budget == budget]
@@ -34,8 +35,11 @@ def curves(runs: Sequence[ScalingRun], fitted: Fit, chosen: float, live: Scaling
         traces.append(_line(across, valley.at(across), power(budget), line, opacity=marker["opacity"]))
     best = [valley.parameters for valley in fitted.valleys.values()]
     losses = [valley.loss for valley in fitted.valleys.values()]
-    traces.append(_diamonds(fitted, best, losses, "error_x", name="valley"))
-    if live is not None:
+    traces.append(_diamonds(fitted, best, losses, "error_x", name="minimum"))
+    if live is None:
+        ends, line = _range(runs), {"color": colour("output"), "dash": "dot", "width": 1.5}
+        traces.append(_line(np.full(2, plan.parameters), ends, "your model", line))
+    else:
         marker = {"symbol": "star", "size": 18, "color": colour("output")}
         traces.append(_dots([live], marker, name="trained here"))
     loss = go.axis("held-out loss (nats per character)", showgrid=True, zeroline=False)
@@ -62,9 +66,15 @@ def growth(fitted: Fit) -> go.Figure:
     return go.figure(
         [*traces, _diamonds(fitted, [*fitted.valleys], best, "error_y", showlegend=False)],
         margin=MARGIN,
-        xaxis=go.axis("work C (FLOPs)", type="log", tickvals=budgets, ticktext=names),
+        xaxis=go.axis("compute C (FLOPs)", type="log", tickvals=budgets, ticktext=names),
         yaxis=go.axis("best size N<sub>opt</sub>", showgrid=True, **LOG),
     )
+
+
+def _range(runs: Sequence[ScalingRun]) -> np.ndarray:
+    """Returns the lowest and the highest loss, float64 (2,)."""
+    losses = [run.loss for run in runs]
+    return np.array([min(losses), max(losses)])
 
 
 def _dots(runs: Sequence[ScalingRun], marker: dict[str, Any], **rest: Any) -> go.Trace:
@@ -95,7 +105,7 @@ def _diamonds(fitted: Fit, x: Sequence[float], y: Sequence[float], bar: str, **r
         mode="markers",
         marker={"symbol": "diamond", "size": 12, "color": ink},
         customdata=best,
-        hovertemplate="valley: %{customdata:,.0f} parameters<extra></extra>",
+        hovertemplate="minimum: %{customdata:,.0f} parameters<extra></extra>",
         **{bar: {"type": "data", "symmetric": False, "thickness": 2} | ranges},
         **rest,
     )

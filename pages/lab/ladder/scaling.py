@@ -41,13 +41,15 @@ def draw_scaling() -> None:
     if plan.budget < BUDGETS[-1]:
         after = BUDGETS[BUDGETS.index(plan.budget) + 1]
         guess.ask("valley", words.next_valley, fit(stored), plan.budget, after, "ladder_flops")
+    else:
+        guess.ask("falls", words.where_it_falls, fitted, plan.budget, plan.parameters)
     key, live = ("scaling", plan), None
     left, right = st.columns([3, 2], gap="small")
     if pressed or begun(key):  # below the figures, where the answer will stand
         live = measured(key, lambda: measure(plan), DOING, pausable=True)
     with left:
         plot(
-            figures.curves(shown, fitted, plan.budget, live),
+            figures.curves(shown, fitted, plan, live),
             key="scaling_curves",
             height=HEIGHT,
             name="isoflop",
@@ -72,7 +74,7 @@ def _plan() -> tuple[Plan, bool]:
     """Returns the run that would be trained, and whether its button was pressed."""
     a, b, c, d = st.columns([8, 4, 3, 3], gap="small", vertical_alignment="bottom")
     names, hint = {budget: words.power(budget) for budget in BUDGETS}, words.BUDGET_HINT
-    budget = widgets.select("FLOPs, up to", names, "ladder_flops", first=FIRST, container=a, hint=hint)
+    budget = widgets.select("FLOP budget", names, "ladder_flops", first=FIRST, container=a, hint=hint)
     low, high = WIDTHS[budget][0], WIDTHS[budget][-1]
     sizes = {w: f"{Plan(budget, w).parameters:,} parameters" for w in range(low, high + 1, 4)}
     middle = WIDTHS[budget][len(WIDTHS[budget]) // 2]

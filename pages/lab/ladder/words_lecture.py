@@ -17,7 +17,7 @@ from ui.text.markdown import safe
 ASK = "Do the lecture's losses replicate?"
 SHOWN = "Shown"
 SHOWS = {"ends": "final losses", "curves": "curves"}
-WROTE = "Written after training"
+WROTE = "Sample from"
 WORDS = Words(
     see=(
         "A lecture trains each of these for 10,000 steps: batches of 64 windows of 128 characters of Tiny"
@@ -30,7 +30,7 @@ WORDS = Words(
         " stalls or rises. Only a lower validation loss is better."
     ),
     attempt=(
-        "Open *Measure it*: in a model of ours the two losses separate. Look at *curves*: a bigram model"
+        "Open *Measure it*: in our own model the two losses separate. Look at *curves*: a bigram model"
         " cannot memorise the text, so its two lines stay together."
     ),
 )
@@ -142,8 +142,8 @@ def readings(overfit: Overfit) -> str:
     return (
         f"`{overfit.name}`, which comes with the app: after {overfit.passes[-1]:.1f} epochs the training loss"
         f" is {overfit.train[-1]:.2f} and the validation loss {overfit.validation[-1]:.2f}, a gap of"
-        f" {overfit.gap:.2f}. Both still fall here; overfitting begins where the validation loss starts to"
-        " rise."
+        f" {overfit.gap:.2f}. Both are still falling; overfitting begins where the validation loss"
+        " rises."
     )
 
 

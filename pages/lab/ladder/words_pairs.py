@@ -15,7 +15,7 @@ from ui.text.markdown import safe
 ASK = "What can a bigram model not see?"
 BESIDE = "Compare the bigram with"
 TEXT = "the text"
-APART = "after th against after sh: distance"
+APART = "distance: after th vs after sh"
 LOSS = "validation loss (nats per character)"
 RUNGS = {name: LADDER[name].title for name in SEEING}
 MEASURED = (
@@ -26,8 +26,8 @@ MEASURED = (
 )
 WORDS = Words(
     see=(
-        "What comes next after one character, and after two: its frequency in the text, and its probability"
-        " for the models. The first four charts show what a bigram model can know. In the last two it sees"
+        "The next character, after one and after two: its frequency in the text, and its probability in the"
+        " models. The first four charts show what a bigram model can know. In the last two it sees"
         " only the *h*, so its bars are the same."
     ),
     why=(
@@ -51,7 +51,7 @@ def answer(expectations: Expectations, other: str) -> str:
     shares = [[expectations.of(source, given, "e") for given in DOUBLE] for source in ("text", TABLE, other)]
     text, table, seeing = ([f"{share:.0%}" for share in each] for each in shares)
     bigram = f"A bigram model sees only the h, so it gives e **{table[0]}** after both {first} and {second}"
-    said = f"the text says **{text[0]}** and **{text[1]}**"
+    said = f"the text has **{text[0]}** and **{text[1]}**"
     if expectations.apart(other) < ALIKE:
         return f"{bigram}; {said}. {name(other)} hardly does better: {seeing[0]} and {seeing[1]}."
     return f"{bigram}; {said}, *{name(other).lower()}* **{seeing[0]}** and **{seeing[1]}**."

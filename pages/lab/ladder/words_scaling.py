@@ -5,39 +5,41 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from engine.experiments.scaling import BATCH, CONTEXT, MOST_RATE, RATE, Fit, ScalingRun
 from engine.ledger.budget import LAWS
 from ui.guess import Choice, Guess
 from ui.page_frame import Words
 from ui.text.numbers import scientific, short
 
-QUESTION = "For so much work, how large should a model be?"
+QUESTION = "Which model size is best for a compute budget?"
 TEXT = 1_003_854  # characters of Tiny Shakespeare that are trained on
 BUDGET_HINT = "Draws the curve of this budget, and of those below it. Your model spends the chosen one."
 SCALING = Words(
     see=(
-        "Each curve is a budget of work, C = 6 N D: a model of N parameters that reads D characters. Left on"
-        " a curve, a small model reads much; right, a large one reads little. Each dot is a run; the diamond"
-        " is the minimum of the parabola (in log N) through them, its bar the range over the seeds. Right:"
-        " these minima against the work, with the slopes that were published. N counts all parameters, the"
-        " embedding too (once: it is tied)."
+        "Each curve is one compute budget, C = 6 N D: a model of N parameters trained on D characters. At its"
+        " left end, small models read more text; at its right, large ones less. Each dot is a run; the"
+        " diamond is the minimum of the parabola (in log N) through them, its bar the range over seeds."
+        " Right: these minima against compute, with the published slopes. N counts all parameters, embedding"
+        " included (once: it is tied)."
     ),
     why=(
-        "Who has a budget must choose. [Kaplan et al. 2020](https://arxiv.org/abs/2001.08361) published"
+        "A fixed budget forces a choice. [Kaplan et al. 2020](https://arxiv.org/abs/2001.08361) published"
         " $N_{opt} \\propto C^{0.73}$ for up to 1.5 billion parameters, embedding excluded;"
-        " [Hoffmann et al. 2022](https://arxiv.org/abs/2203.15556) $C^{0.50}$, and $C^{0.49}$ by this kind of"
-        " curve (*isoFLOP*, their approach 2). Their Chinchilla has a quarter of Gopher's parameters, read"
-        " four times as much, and is better. The learning rate's schedule has to fit each run's length, as"
-        " it does here."
+        " [Hoffmann et al. 2022](https://arxiv.org/abs/2203.15556) $C^{0.50}$, and $C^{0.49}$ from such"
+        " curves (*isoFLOP*, their approach 2). Their Chinchilla, a quarter of Gopher's size, read four times"
+        " as much text and is better. The learning-rate schedule must match each run's length, as it does"
+        " here."
     ),
     attempt=(
-        "Guess where the next valley lies, then choose the next budget. Train a model at the edge of a curve:"
-        " does its star fall on it? Train the same with other seeds: how far apart do they end, beside the"
-        " depth of the valley?"
+        "Guess where the next minimum lies, then choose the next budget. Train a model at the edge of a"
+        " curve: does its star fall on it? Train it with other seeds: how far apart do they end, compared"
+        " with the curve's depth?"
     ),
     texts=(
-        "An exponent from models a million times smaller than those of the papers, on a text of 1 MB that"
-        " some read several times, is no evidence for either law. What carries over is the method."
+        "An exponent from models a million times smaller than the papers', on 1 MB of text that some read"
+        " several times, is no evidence for either law. What carries over is the method."
     ),
 )
 
@@ -70,10 +72,10 @@ def answer(fitted: Fit, budget: float, live: ScalingRun | None) -> str:
     if live is not None:
         gap = live.loss - best.loss
         return (
-            f"Your {live.parameters:,} parameters end at **{live.loss:.2f}** nats, {abs(gap):.2f}"
-            f" {'above' if gap >= 0 else 'below'} the valley at {about(best.parameters)} parameters."
+            f"Your {live.parameters:,} parameters reach **{live.loss:.2f}** nats, {abs(gap):.2f}"
+            f" {'above' if gap >= 0 else 'below'} the minimum at {about(best.parameters)} parameters."
         )
-    sentence = f"With {power(budget)} FLOPs about **{about(best.parameters)}** parameters are best"
+    sentence = f"At {power(budget)} FLOPs, about **{about(best.parameters)}** parameters are best"
     exponents = fitted.exponents
     if fitted.law is None or len(exponents) < 2:
         low, high = map(about, fitted.spread(budget))
@@ -111,25 +113,25 @@ def measured(fitted: Fit, ledger_share: Sequence[float], made: str) -> str:
     exponents = ", ".join(f"{exponent:.2f}" for exponent in fitted.exponents)
     each = f" Exponent of each seed: {exponents}." if exponents else ""
     return (
-        "Parabolas in ln N by least squares through the runs of all seeds; the power law by least squares"
-        f" through their minima in logarithms.{each} Work is 6 N D, with the embedding. It leaves out"
-        f" attention's scores and sums: counted product by product, these runs cost {min(ledger_share):.2f}"
-        f" to {max(ledger_share):.2f} times as much, the narrowest the most. Windows of {CONTEXT} characters,"
-        f" {BATCH} a step, AdamW at a rate of {RATE} / width (at most {MOST_RATE}). Made by {made}."
+        "Parabolas in ln N are fitted by least squares to the runs of all seeds, the power law to their"
+        f" minima in logarithms.{each} Compute is 6 N D, embedding included. It leaves out attention's scores"
+        f" and sums: counted product by product, these runs cost {min(ledger_share):.2f} to"
+        f" {max(ledger_share):.2f} times as much, the narrowest the most. Windows of {CONTEXT} characters,"
+        f" {BATCH} per step, AdamW at rate {RATE} / width (at most {MOST_RATE}). Made by {made}."
     )
 
 
 def alt(fitted: Fit) -> str:
     valleys = "; ".join(
-        f"{power(budget)} FLOPs: valley at {about(valley.parameters)} parameters, {valley.loss:.2f} nats"
+        f"{power(budget)} FLOPs: minimum at {about(valley.parameters)} parameters, {valley.loss:.2f} nats"
         for budget, valley in fitted.valleys.items()
     )
-    return f"Held-out loss against parameters, a parabola for each budget of work. {valleys}."
+    return f"Held-out loss against parameters, a parabola for each compute budget. {valleys}."
 
 
 def growth_alt(fitted: Fit) -> str:
     law = f" They grow as C^{fitted.law.exponent:.2f}." if fitted.law else ""
-    return f"The parameters at {len(fitted.valleys)} valleys against the work.{law}"
+    return f"The parameters at {len(fitted.valleys)} minima against compute.{law}"
 
 
 SAME, ALL = 0.2, 0.8  # exponents below and above which the model stays, or takes all of the work
@@ -143,15 +145,39 @@ def next_valley(fitted: Fit, budget: float, after: float, control: str) -> Guess
     exponent = math.log(there / here) / math.log(after / budget)
     work = f"{after / budget:.2g}"
     choices = (
-        Choice("the same size: it reads more", "Then all of the work would go into text."),
-        Choice(f"larger, but less than {work} times as large", "Model and text share the work."),
-        Choice(f"{work} times as large: it reads as much as before", "Then no work is left for more text."),
+        Choice("the same size: it reads more", "Then all compute would go into text."),
+        Choice(f"larger, but less than {work} times as large", "Model and text share compute."),
+        Choice(f"{work} times as large: it reads as much as before", "Then nothing is left for more text."),
     )
     return Guess(
-        f"The best model for {power(budget)} FLOPs has {about(here)} parameters. With {work} times the work"
-        " the best is …",
+        f"The best model for {power(budget)} FLOPs has {about(here)} parameters. With {work} times the"
+        " compute it is …",
         choices,
         0 if exponent < SAME else 2 if exponent > ALL else 1,
         f"{about(there)} parameters, {there / here:.1f} times as many: see its curve.",
         {control: after},
+    )
+
+
+NEAR = 0.03  # nats above the minimum: about what seeds differ by
+
+
+def where_it_falls(fitted: Fit, budget: float, parameters: int) -> Guess | None:
+    """Makes a guess about the run that would be trained: where on its budget's curve it falls, by the fit."""
+    if budget not in fitted.valleys:
+        return None
+    valley = fitted.valleys[budget]
+    expected = float(valley.at(np.array(float(parameters))))
+    small = parameters < valley.parameters
+    choices = (
+        Choice("Near the minimum", "Then its size would suit the budget."),
+        Choice("Above it: too small a model", "A small model reads much text, and cannot use all of it."),
+        Choice("Above it: too little text", "A large model has few characters to learn from."),
+    )
+    return Guess(
+        f"{parameters:,} parameters spend {power(budget)} FLOPs. Where on the curve will the run fall?",
+        choices,
+        0 if expected - valley.loss <= NEAR else 1 if small else 2,
+        f"The fit expects {expected:.2f} nats; the minimum is {valley.loss:.2f}, at"
+        f" {about(valley.parameters)} parameters. Train it: does its star fall there?",
     )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.data.tasks.all import TASKS
+from engine.data.tasks.all import ALOUD, MODELLED
 from engine.data.tasks.task import Task
 from engine.measure.tasks.task_heads import (
     ProblemReading,
     SourceAttention,
+    by_last_result,
     looking,
     seen,
     solved_without,
@@ -25,7 +27,7 @@ from ui.players.plot import plot
 HEIGHT, BARS = 430, 250
 LOOKED_AT = 40  # problems over which a score is a mean, and that are asked without a head
 CIRCLES = {"repeat"}  # tasks whose answers two rules give
-ALIGNED = [name for name, task in TASKS.items() if task.sources is not None]
+ALIGNED = [name for name, task in MODELLED.items() if task.sources is not None]
 
 
 def draw_heads() -> None:
@@ -51,6 +53,8 @@ def draw_heads() -> None:
             name=f"heads-{task.name}",
             data=figures.heads_table(scored.scores),
         )
+        if task.name == ALOUD:
+            st.caption(words.PARTIAL)
         look_inside(task)
     shown = _seen(task.name, which, found)
     with picture:
@@ -63,7 +67,11 @@ def draw_heads() -> None:
         )
     score = float(scored.scores[layer, head])
     without, whole = _without(task.name, ((layer, head),), found), _without(task.name, (), found)
-    said = words.does_it(chosen, score, scored.even, without, whole)
+    said = words.by_result(_by_result(found)) if task.name == ALOUD else ""
+    if said:
+        said += words.without_it(chosen, without, whole)
+    else:
+        said = words.does_it(chosen, score, scored.even, without, whole)
     alike = tuple((one.layer, one.head) for one in scored.strong)
     if len(alike) > 1 and (layer, head) in alike:
         said += words.and_others(len(alike), _without(task.name, alike, found))
@@ -91,15 +99,22 @@ def _measured(task: Task, found: Checkpoint, scored: SourceAttention) -> None:
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _looking(name: str, _found: Checkpoint) -> SourceAttention | None:
-    task = TASKS[name]
+    task = MODELLED[name]
     lines = lines_of(session.corpus(name).validation, task.length, LOOKED_AT)
     return looking(_found.model, _found.tokenizer, task, lines)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _by_result(_found: Checkpoint) -> dict[str, np.ndarray]:
+    task = MODELLED[ALOUD]
+    lines = lines_of(session.corpus(ALOUD).validation, task.length, LOOKED_AT)
+    return by_last_result(_found.model, _found.tokenizer, task, lines)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _seen(name: str, which: int, _found: Checkpoint) -> ProblemReading:
     """One of the held-out problems, with its right answer."""
-    task = TASKS[name]
+    task = MODELLED[name]
     line = lines_of(session.corpus(name).validation, task.length, LOOKED_AT)[which, 1:-1]
     return seen(_found.model, _found.tokenizer, task, _found.tokenizer.decode(line.tolist()))
 
@@ -107,11 +122,11 @@ def _seen(name: str, which: int, _found: Checkpoint) -> ProblemReading:
 @st.cache_resource(max_entries=256, show_spinner=False)
 def _without(name: str, heads: tuple[tuple[int, int], ...], _found: Checkpoint) -> float:
     """The share that is solved without some heads."""
-    task = TASKS[name]
+    task = MODELLED[name]
     lines = lines_of(session.corpus(name).validation, task.length, LOOKED_AT)
     return solved_without(_found.model, _found.tokenizer, task, lines, heads)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def _turns(name: str, _found: Checkpoint) -> OutOfTurn:
-    return out_of_turn(_found.model, _found.tokenizer, TASKS[name].alphabet)
+    return out_of_turn(_found.model, _found.tokenizer, MODELLED[name].alphabet)

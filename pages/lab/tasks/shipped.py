@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from engine.data.corpus import Corpus
-from engine.data.tasks.all import TASKS
+from engine.data.tasks.all import MODELLED
 from engine.data.tasks.task import Task
 from engine.errors import GlassformerError
 from engine.experiments.lab_races import task_spec
@@ -21,8 +21,8 @@ from ui.text.markdown import safe
 
 def choose_task(names: Sequence[str]) -> Task:
     """Draws the choice of one of some tasks; it goes along from view to view."""
-    titles = {name: TASKS[name].title for name in names}
-    return TASKS[widgets.select("Task", titles, "task", kind="pills", hidden=True, wrap=True)]
+    titles = {name: MODELLED[name].title for name in names}
+    return MODELLED[widgets.select("Task", titles, "task", kind="pills", hidden=True, wrap=True)]
 
 
 def shipped(task: Task) -> tuple[Checkpoint, TaskCurve, Corpus]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from engine.data.tasks.task import Task
 from engine.experiments.race_table import name_of
 from engine.measure.attention.heads import HeadValue
@@ -77,7 +79,7 @@ GROKKING = Words(
     ),
     why=(
         "Learning need not stop once every example is memorised: weight decay keeps shrinking the weights,"
-        " and a general rule can manage with smaller ones than a lookup table. Power et al. 2022 named the"
+        " and a general rule needs smaller ones than a lookup table. Power et al. 2022 named the"
         " effect “Grokking”."
     ),
     attempt="Train it live without weight decay, or with fewer pairs to train on, and compare.",
@@ -86,7 +88,7 @@ NO_PATTERN = "This model has no heads that attend to other positions."
 SET = "Six held-out problems: set number"
 AXES = {"log": "log scale", "plain": "linear"}
 RIGHT, WRONG = "✓ right", "✗ wrong"
-STREAM = "What it writes. A piece is wrong if one of its characters can never follow the two before it:"
+STREAM = "A sample. A piece is wrong if one of its characters can never follow the two before it:"
 
 
 def live(task: Task) -> str:
@@ -184,6 +186,32 @@ def floor_by_hand(task: Task, context: int, floor: float) -> str:
         f" {', '.join(f'{entropy:.2f}' for entropy in task.entropies)}. Their mean is the floor,"
         f" **{floor:.4f}**: what follows from the question costs nothing."
     )
+
+
+PARTIAL = (
+    "Each step needs the next bit, which is framed, and the last partial result. That result is the token at"
+    " the query itself, so no head has to fetch it; as the query it decides where a head attends."
+)
+
+
+def by_result(weights: Mapping[str, np.ndarray]) -> str:
+    """Names the head that reads the next bit after each partial result, from the weights (layer, head) of
+    all heads there; nothing where no head clearly does, or the same for both.
+    """
+    best = {token: np.unravel_index(weights[token].argmax(), weights[token].shape) for token in "01"}
+    strong = all(weights[token][at] >= HALF for token, at in best.items())
+    if not strong or best["0"] == best["1"]:
+        return ""
+    (zero, zeros), (one, ones) = ((best[token], weights[token][best[token]]) for token in "01")
+    return (
+        "The last partial result decides which head reads the next bit:"
+        f" **{zero[0]}.{zero[1]}** where it is 0 (**{zeros:.0%}** of its weight),"
+        f" **{one[0]}.{one[1]}** where it is 1 (**{ones:.0%}**)."
+    )
+
+
+def without_it(head: str, without: float, whole: float) -> str:
+    return f" Without {head}, **{without:.0%}** of the problems are solved instead of {whole:.0%}."
 
 
 def head_option(head: HeadValue) -> str:

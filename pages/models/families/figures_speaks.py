@@ -70,7 +70,7 @@ def speaks_figure(
         },
         xaxis2=token_axis(
             words,
-            "what each word adds",
+            "each word's effect",
             12,
             most=MOST if upright else 64,
             side="top",

@@ -22,8 +22,8 @@ HIDING: dict[Hiding, str] = {
 }
 TITLES = {
     "encoder": ("Encoder: fills blanks", "reads in both directions"),
-    "decoder": ("Decoder: continues", "reads only backwards"),
-    "both": ("Encoder-decoder: translates", "reads the whole source, and its own text backwards"),
+    "decoder": ("Decoder: continues", "sees only the past"),
+    "both": ("Encoder-decoder: translates", "sees the whole source and its own past"),
 }
 SOURCE, TARGET = "English", "Velan, a made-up language"
 
@@ -60,7 +60,7 @@ def quoted(symbol: str) -> str:
 
 def cannot(error: str) -> str:
     """Says why a family does nothing with this sentence."""
-    return f"Cannot: {error}."
+    return f"Not run: {error}."
 
 
 def answered(
@@ -105,8 +105,8 @@ def _counted(number: int, word: str, more: str = "s") -> str:
 LIVE = Words(
     see=(
         "One sentence in three trained models, which write in parallel. The framed symbol is the newest, or"
-        " the one that you point at; what it attended to is shaded, darker for more. What has no shade it"
-        " could not see."
+        " the one that you point at; what it attended to is shaded, darker for more. It could not see"
+        " unshaded symbols."
     ),
     why=(
         "What a model may see decides what it can do. An encoder sees both sides of a blank and fills all"
@@ -120,9 +120,9 @@ LIVE = Words(
 )
 BY_HAND = (
     "All three are in `checkpoints/`. The encoder (`encoders/blanks`) and the decoder (`shakespeare-modern`)"
-    " learned characters of Shakespeare; the encoder-decoder (`paired/language`) learned sentences from"
+    " learned characters of Shakespeare; the encoder-decoder (`paired/language`) learned to translate"
     " English into Velan, whose grammar says what is right. It was not trained on the sentences"
-    " offered.\n\n**Passes**: of $n$ blanks, 1. Of $n$ characters, $n$: the pass that reads the text writes"
-    " the first of them. Of $m$ words, $1 + (m + 1)$: one over the source, and one for each word and for the"
+    " offered.\n\n**Passes**: for $n$ blanks, 1. For $n$ characters, $n$: the pass that reads the text writes"
+    " the first. For $m$ words, $1 + (m + 1)$: one over the source, and one for each word and for the"
     " end.\n\nA shade is the attention weight, averaged over all layers and heads, relative to the largest."
 )

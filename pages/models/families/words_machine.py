@@ -171,11 +171,11 @@ BY_HAND = (
 )
 REASONS = (
     "**Why each was changed, and where.** Pre-norm: deep models train without warm-up (Xiong et al. 2020);"
-    " used since GPT-2. RMSNorm: less work, equally good (Zhang & Sennrich 2019); T5, LLaMA. Parallel: two"
+    " used since GPT-2. RMSNorm: cheaper, equally good (Zhang & Sennrich 2019); T5, LLaMA. Parallel: two"
     " products run at once (GPT-J; Wang & Komatsuzaki 2021); GPT-NeoX, Pythia, PaLM. GELU (Hendrycks & Gimpel"
     " 2016); BERT, GPT-2. Gated networks (Shazeer 2020); LLaMA, Gemma. RoPE (Su et al. 2021); a relative bias"
     " (Raffel et al. 2020). Multi-query (Shazeer 2019); grouped-query (Ainslie et al. 2023); LLaMA-2 70B,"
-    " Mistral. Tied embeddings (Press & Wolf 2017); small models keep it. RMSNorm and LayerNorm compared on"
+    " Mistral. Tied embeddings (Press & Wolf 2017); small models keep them. RMSNorm and LayerNorm compared on"
     " real numbers: [Residual stream, its norms](/residual?residual_view=norms&hand=true)."
 )
 READING = (

@@ -17,7 +17,7 @@ NOT_YET = "That run is not on this server (any more), or has no snapshot yet."
 OTHER_KIND = "That run does not learn from labels."
 MEASURING = "Reading the held-out texts …"
 COUNTED, FREQUENT, COUNTING, MODEL = (
-    "texts held out",
+    "held-out texts",
     "always the most frequent speaker",
     "counting words (naive Bayes)",
     "this model",

@@ -33,7 +33,7 @@ def alt(name: str, ahead: float) -> str:
 
 def nats(loss: float | None, hidden: bool = False) -> str:
     """Returns a cell of the table; of an encoder it counts the `hidden` letters alone."""
-    return "–" if loss is None else f"{loss:.2f}{' per masked one' if hidden else ''}"
+    return "–" if loss is None else f"{loss:.2f}{' per blank' if hidden else ''}"
 
 
 def mask_sentence(
@@ -65,13 +65,13 @@ SQUARE = Words(
     ),
 )
 BY_HAND = (
-    "The loss at position $i$ is $-\\ln p(x_{i+1})$. In the whole square $x_{i+1}$ is one of the keys of"
+    "The loss at position $i$ is $-\\ln p(x_{i+1})$. Without a mask $x_{i+1}$ is one of the keys of"
     " query $i$, and a head that attends one position to the right has the answer. At the last position of a"
     " text there is no such key: the loss there shows what the model knows about a character not yet"
     " written.\n\nThe first three share one recipe: the preset “fast”, 200 steps on Tiny Shakespeare, the"
     " same seed; losses on its whole validation split, in windows of 64 (`python -m engine.experiments"
     " no-causal-mask` makes them again). The fourth is `checkpoints/encoders/blanks`; 15% of the characters"
-    " hidden. What each writes is drawn at temperature 0.8; the fourth fills a blank at the end.\n\nA head of"
+    " hidden. Samples are drawn at temperature 0.8; the fourth fills a blank at the end.\n\nA head of"
     " *your* model without its mask, and the training step by step, are in [Attention,"
     " Mask](/attention?attention_view=mask)."
 )

@@ -15,7 +15,7 @@ from ui.page_frame import Words
 
 QUESTION = "Encoder, decoder or both?"
 FAMILIES = {"encoder": "Encoder", "decoder": "Decoder", "both": "Encoder-decoder"}
-SHOWN = {"drawing": "what it is made of", "masks": "what attends to what"}
+SHOWN = {"drawing": "architecture", "masks": "attention masks"}
 SIZES = {
     "4-128-4": "4 layers, 128 wide",
     "12-768-12": "12 layers, 768 wide",
@@ -103,7 +103,7 @@ THREE = Words(
         " next token at every position."
     ),
     attempt=(
-        "Show what attends to what, and move the step: see when each of the five matrices is filled, and"
+        "Show the attention masks, and move the step: see when each of the five matrices is filled, and"
         " which of them never changes once the source is read."
     ),
 )
@@ -112,9 +112,9 @@ BY_HAND = (
     " attends to $n(n+1)/2$ with $n = S + T - 1$. Both together: $S^2 + T(T+1)/2 + T \\cdot S$.\n\nThe two"
     " masks of an encoder-decoder are different things. The **causal** one, $(T, T)$, is the same triangle"
     " for every text. The **padding** one, (batch, 1, 1, S), hides the padding after shorter sources, and is"
-    " new for every batch.\n\n**Without its causal mask** a decoder attends over the [whole"
-    " square](/families?families_view=square), which shows what is predicted then, and what a model trained"
-    " that way does. One head of your model without its mask is in [Attention,"
+    " new for every batch.\n\n**Without its causal mask** a decoder attends to [every"
+    " position](/families?families_view=square): that view shows its predictions, and those of a model"
+    " trained that way. One head of your model without its mask is in [Attention,"
     " Mask](/attention?attention_view=mask), the effect on a prediction in [Attention,"
     " Ablation](/attention?attention_view=switches&attention_mask=false). What a decoder attends to in the"
     " source is in [Cross-attention](/crossattention)."

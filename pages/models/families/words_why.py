@@ -19,12 +19,12 @@ REASONS = {
 def table(reasons: Reasons) -> dict[str, list[str]]:
     """Tabulates each family by each reason."""
     tasks, work, forms = reasons.interface, reasons.writing, reasons.forms
-    pairs = "" if forms is None else f"; of {forms.tasks} tasks of pairs {_span(forms.continued)}"
+    pairs = "" if forms is None else f"; {forms.tasks} paired tasks, {_span(forms.continued)}"
     return {
         "measured": [
             "losses from one text",
             "tasks solved, held-out problems right",
-            f"work to write {work.written} more tokens",
+            f"FLOPs for {work.written} more tokens",
             "parameters that write a token",
         ],
         "Encoder": [
@@ -41,7 +41,7 @@ def table(reasons: Reasons) -> dict[str, list[str]]:
         ],
         "Encoder-decoder": [
             f"{reasons.lessons.both}, from the target only",
-            f"{forms.tasks} tasks of pairs: {_span(forms.paired)}" if forms else "pairs only",
+            f"{forms.tasks} paired tasks: {_span(forms.paired)}" if forms else "pairs only",
             f"{reasons.pair_writing / 1e9:,.0f} GFLOP: the source is cached as well",
             f"{reasons.at_work:.0%}",
         ],
@@ -62,7 +62,7 @@ def won(tokens: int, percent: int, reasons: Reasons) -> str:
     asked = (
         ""
         if forms is None
-        else f" Written as one text, tasks of pairs are {_span(forms.continued)} right; as pairs,"
+        else f" Written as one text, paired tasks are {_span(forms.continued)} right; as pairs,"
         f" {_span(forms.paired)}."
     )
     return (
@@ -107,11 +107,11 @@ BY_HAND = (
     f"**Training signal**: the batches that training draws, {DRAWS:,} texts with random positions masked; a"
     " decoder predicts the next token at every position. T5 also masks 15%, and writes only what was masked"
     " (Raffel et al. 2020); here the encoder-decoder translates the first half of the text into the"
-    " second.\n\n**Work**: a token that attends to $n$ costs $f(n)$ FLOPs. With a cache $T f(T) + \\sum_n"
+    " second.\n\n**Compute**: a token that attends to $n$ costs $f(n)$ FLOPs. With a cache $T f(T) + \\sum_n"
     " f(n)$; without, $\\sum_n n f(n)$, for $n$ from $T$ to $2T - 1$. An encoder-decoder reads the $T$ once,"
-    " and then each token that it writes attends to those before it and to the source.\n\n**One interface**:"
+    " and then each token it writes attends to those before it and to the source.\n\n**One interface**:"
     " the page Tasks trains the same decoder to copy, sort, add and more; its scores on held-out problems are"
-    " in `checkpoints/tasks`. **Every parameter works**: once the source is read, an encoder's parameters are"
-    " idle. Another reason, not measured here, is that scaling laws were first found for decoders (Kaplan et"
-    " al. 2020)."
+    " in `checkpoints/tasks`. **Every parameter is used**: once the source is read, an encoder's parameters"
+    " are idle. Another reason, not measured here, is that scaling laws were first found for decoders (Kaplan"
+    " et al. 2020)."
 )

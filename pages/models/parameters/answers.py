@@ -38,7 +38,7 @@ def ask_where(choice: Choice) -> str:
 
 
 def ask_two(choice: Choice) -> str:
-    return f"What changes from {name(choice)} to another model?"
+    return f"How does {name(choice)} differ from another model?"
 
 
 def ask_flops(choice: Choice) -> str:

@@ -50,7 +50,7 @@ def _more(d: int) -> None:
         st.caption("The feed-forward network's share of a block, by its width.")
         _shares(d)
     with right:
-        st.caption("One block of every model of the app.")
+        st.caption("One block of every model in the app.")
         table = pd.DataFrame(
             [
                 {
@@ -96,7 +96,7 @@ def _hand(choice: Choice, ratio: float, paid: GatePaid) -> None:
         for row in rows_of_block(choice.ledger)
         if row.each
     ]
-    total = {"part": "together", "parameters": f"{block_of(choice.ledger).total:,}"}
+    total = {"part": "total", "parameters": f"{block_of(choice.ledger).total:,}"}
     st.table(pd.DataFrame([*rows, total]).fillna("").set_index("part"), border="horizontal")
     st.caption(words.LETTERS)
     st.markdown(words.gate(ratio, paid))

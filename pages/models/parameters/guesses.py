@@ -46,9 +46,9 @@ LONGER = {
     ),
 }
 LONGER_HOLDS = {
-    "same": "Nearly all the work is in products with matrices, which do not depend on the length.",
+    "same": "Nearly all compute is in products with matrices, which do not depend on the length.",
     "between": "Products with matrices stay the same, comparisons with earlier tokens double.",
-    "twice": "At this length nearly all the work is comparing a token with earlier ones.",
+    "twice": "At this length nearly all compute is in comparisons with earlier tokens.",
 }
 
 
@@ -86,7 +86,7 @@ def single_key_head(model: Model, dtype: str, batch: int, tokens: int) -> Guess 
     }
     choices, right = offered(truth, {name: Choice(gigabytes(n[name]), said[name]) for name in said})
     return Guess(
-        f"The KV cache takes {gigabytes(n['before'])} of this. How much with one key head instead of"
+        f"The KV cache takes {gigabytes(n['before'])}. How much with one key head instead of"
         f" {model.config.n_kv_heads}?",
         choices,
         right,
@@ -105,8 +105,7 @@ def longer(model: Model, tokens: int) -> Guess | None:
     choices, right = offered(truth, LONGER, LONGER_HOLDS[truth.right])
     n = truth.numbers
     return Guess(
-        f"The text before it grows from {tokens:,} to {double:,} tokens. How much more work does one token"
-        " take?",
+        f"A token's context grows from {tokens:,} to {double:,} tokens. How much more compute does it take?",
         choices,
         right,
         f"{flop(n['before'])} become {flop(n['after'])}: {n['times']:.2f} times. The slider is set to that"

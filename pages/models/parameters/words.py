@@ -19,7 +19,7 @@ SCOPES = {"whole": "The whole model", "block": "One block"}
 WHERE = Words(
     see=(
         "Every tensor of the model as an area, in the colour of its part. *By hand* has each one's shape in"
-        " symbols and in numbers.\n\n*One block* is the model's own beside three of the same width. The"
+        " symbols and in numbers.\n\n*One block* shows the model's own and three of equal width. The"
         " second and the third are equally large, since three matrices of two thirds the width hold as much"
         " as two."
     ),
@@ -32,7 +32,7 @@ WHERE = Words(
         " size, its network is only two thirds as wide (Shazeer 2020)."
     ),
     attempt=(
-        "Choose LLaMA-2 70B and give every query head a key of its own. Then untie GPT-2, and watch the red"
+        "Choose LLaMA-2 70B and give every query head its own key head. Then untie GPT-2, and watch the red"
         " area grow.\n\nCount GPT-2's blocks yourself, $12\\,L\\,d^2$, and see *By hand* what that leaves"
         " out. In *One block*, change the width: the shares hardly change, because everything but norms and"
         " biases grows with its square."
@@ -58,7 +58,7 @@ TWO = Words(
 
 FLOPS = Words(
     see=(
-        "What one token costs in the forward pass, on logarithmic scales. Matrices act once on each token, so"
+        "One token's cost in the forward pass, on logarithmic scales. Matrices act once on each token, so"
         " their lines are flat; attention's line rises, since each token attends to T others."
     ),
     why=(
@@ -97,7 +97,7 @@ WHAT_COUNTS = (
     " would add a few percent. Every score counts, even those that the causal mask hides: the engine computes"
     " them all."
 )
-ONCE = " {name} acts once per text, on its first token only: it adds {flops:,} FLOP per text, in no row."
+ONCE = " {name} acts once per text, on its first token only: {flops:,} FLOP per text, not in the table."
 MORE_HEADS = "Do more heads cost more?"
 WHY_SIZES = "Why are sizes multiples of 64 or 128?"
 HOW_MUCH_TEXT = "How much training text suits a model of this size?"
@@ -157,7 +157,7 @@ def in_the_blocks(choice: Choice, where: Where) -> str:
             f" {where.keys:.3g}·d."
         )
     if choice.ledger.encoder is not None:
-        text += " A decoder's blocks have a second attention, which reads the encoder's output."
+        text += " A decoder's blocks add cross-attention, which reads the encoder's output."
     return text + (
         f" Embedding, positions and output make up {percent(where.outside, where.total)} of the model; with"
         " the same vocabulary, that share shrinks as models grow."
@@ -260,7 +260,7 @@ def numbers_at(work: Work, ledger: Ledger) -> tuple[tuple[str, str, str], ...]:
     return (
         ("Forward, one token", flop(flops.forward), f"{flops.forward:,} at T = {flops.tokens:,}"),
         (
-            "Of these, scores and sums",
+            "Share of scores and sums",
             percent(flops.scores, flops.forward),
             f"{growing(ledger)} = {flops.scores:,}; the rest does not depend on T",
         ),

@@ -42,7 +42,7 @@ ASK_QUICK = "What does each part compute?"
 WEIGHTS, ABOVE = "Weights", "of the model above"
 DICE_HINT = "Another seed gives other sizes, weights and tokens."
 MISTAKE = "Mistake inserted"
-MISTAKE_HINT = "What ports of a model most often get wrong, inserted into the second program only."
+MISTAKE_HINT = "Common mistakes in ports of a model, inserted into the second program only."
 DRAWN = "The random configuration"
 AGREE = (
     ":material/check: **Yes, they agree.** {reach} What is left is rounding: float32 keeps about seven"
@@ -178,12 +178,12 @@ NAMES = {  # what an activation is, for a sentence
     "scores": "the scores",
     "pattern": "the attention pattern",
     "z": "the weighted sum of values",
-    "attn_out": "what attention writes",
+    "attn_out": "attention's output",
     "resid_mid": "the stream after attention",
     "ffn_pre": "the widened vector",
     "ffn_gate": "the gate",
     "ffn_post": "the neurons' activations",
-    "ffn_out": "what the network writes",
+    "ffn_out": "the network's output",
     "resid_post": "the stream after the network",
     "norm_final": "the stream after the last norm",
     "logits": "the logits",

@@ -22,15 +22,15 @@ SETTING = (
 
 BEFORE = Words(
     see=(
-        "How much the last output changes when an earlier token does, relative to the effect of its nearest"
-        " neighbour. A recurrent layer passes that on step by step, multiplying by a matrix each time;"
+        "The effect of each earlier token on the last output, relative to that of its nearest"
+        " neighbour. A recurrent layer passes it on step by step, multiplying by a matrix each time;"
         " attention reaches every position at once. An LSTM adds to a cell state instead of replacing it, as"
         " the residual stream does across layers."
     ),
     why=(
         "Recurrent networks translated by compressing a sentence into one vector. Bahdanau et al. 2014 let"
         " the decoder attend to every source word, on top of the recurrence; Vaswani et al. 2017 dropped the"
-        " recurrence. It won for five reasons: all positions train at once, paths are short, the loss falls"
+        " recurrence. Attention won because all positions train at once, paths are short, the loss falls"
         " with scale, one block serves text, images and audio, and pretrained models transfer."
     ),
     attempt="Set 8 tokens: the RNN does well enough there. Then keep doubling the length and watch its line.",

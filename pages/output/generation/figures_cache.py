@@ -166,7 +166,7 @@ def changes(with_mask: tuple[np.ndarray, np.ndarray], without: tuple[np.ndarray,
     """Draws the largest change of an earlier key and value, each (layer,), with the causal mask and without
     it.
     """
-    layers = [f"layer {i}" for i in range(len(with_mask[0]))]
+    layers = [f"block {i}" for i in range(len(with_mask[0]))]
     bars = [
         {
             "type": "bar",

@@ -35,7 +35,7 @@ def draw_surprise(subject: Subject, path: Sequence[Written], shown: int) -> None
 
 
 def _every_token(subject: Subject, labels: list[str], path: Sequence[Written], surprise: Surprise) -> None:
-    st.markdown("**How surprising each token was**")
+    st.markdown("**Surprisal of each token**")
     plot(
         surprise_bars(labels, surprise),
         key="generation_surprise",
@@ -120,7 +120,7 @@ def surprise_bars(labels: Sequence[str], surprise: Surprise) -> go.Figure:
     return go.figure(
         traces,
         xaxis={"title": {"text": "token written"}, "range": [0.4, count + 0.6], **axis},
-        yaxis={"title": {"text": "surprise, −ln p (nats)"}, "rangemode": "tozero"},
+        yaxis={"title": {"text": "surprisal −ln p (nats)"}, "rangemode": "tozero"},
         bargap=0.0 if count > 150 else 0.15,
         shapes=[go.rule(y=surprise.guessing, line={"color": colour("quiet"), "dash": "dot", "width": 1.5})],
         annotations=[

@@ -158,7 +158,7 @@ def allowed(with_mask: CacheStability, without_mask: CacheStability) -> str:
     if without_mask.layers == 1:
         return (
             f"{masked} Without the mask this model's only block changes them by **{without_mask.first:.2g}**:"
-            " its keys and values are computed before tokens attend to each other. A block above it would"
+            " its keys and values are computed before tokens attend to each other. A second block's would"
             " change."
         )
     return (
@@ -188,7 +188,7 @@ def turn(turn: Conversation, text: str) -> str:
     """Says what a chat template puts around a person's text, and where the answer ends."""
     return (
         f"Around your {turn.text_tokens:,} tokens the model's chat template puts **{turn.around:,} others**:"
-        f" who speaks, the system prompt, and {turn.special} special tokens, which typed text never produces."
+        f" the roles, the system prompt, and {turn.special} special tokens, which typed text never produces."
         f" The answer ends where the model writes {text}."
     )
 
@@ -240,7 +240,7 @@ def chance(log_p: float) -> str:
 
 def surprise_alt(surprise: Surprise) -> str:
     return (
-        f"Surprise of each of the {len(surprise.depth)} tokens written so far, in nats, and their mean so"
+        f"Surprisal of each of the {len(surprise.depth)} tokens written so far, in nats, and their mean so"
         f" far, which ends at {surprise.likelihood.nats:.2f}."
     )
 
@@ -426,7 +426,7 @@ def largest_change(stability: CacheStability, tokens: int) -> str:
 
 def read_twice(newest: str, layers: int, *, rounded: bool) -> str:
     """Says how earlier keys and values were compared."""
-    above = "This model has no block above it, whose keys and values would change. " if layers == 1 else ""
+    above = "This model has no second block whose keys and values would change. " if layers == 1 else ""
     rest = (
         "Differences around a ten-millionth are rounding: the sums are computed in a different order."
         if rounded

@@ -32,7 +32,7 @@ def nucleus(logits: np.ndarray) -> Guess | None:
         f"Temperature 1, top-p 0.9: how many of these {len(logits):,} tokens can still be drawn?",
         choices,
         right,
-        f"{kept} of them hold {n['mass']:.1%}. Press “Nucleus 0.9” above the sliders and set temperature 1 to"
+        f"{kept} of them hold {n['mass']:.1%}. Press “Nucleus 0.9” above the sliders at temperature 1 to"
         " see the rest removed.",
     )
 
@@ -45,12 +45,10 @@ def colder(logits: np.ndarray, vocabulary: Sequence[str]) -> Guess | None:
     n = truth.numbers
     first, second = (vocabulary[i] for i in likeliest_ids(logits, 2))
     said = {
-        "squared": "Half the temperature doubles the difference of their logits, and e to that is"
-        " the square.",
-        "doubled": "The logits are divided by the temperature, not the probabilities; so the ratio"
-        " is not doubled.",
+        "squared": "Halving the temperature doubles the difference of their logits, which squares the ratio.",
+        "doubled": "The temperature divides the logits, not the probabilities, so the ratio is not doubled.",
         "same": (
-            "The order stays the same, the ratio does not: the difference of their logits is divided as well."
+            "The order stays the same, but not the ratio: the difference of their logits is divided as well."
         ),
     }
     choices, right = offered(

@@ -56,7 +56,7 @@ CHOICES = "Choices are $e$ to the entropy: the number of equally likely tokens w
 LIKELIHOOD_QUESTION = "How is a text scored?"
 LIKELIHOOD = Words(
     see=(
-        "For each token of the text, how surprised the model was after reading all before it: $-\\ln p$. The"
+        "For each token of the text, its surprisal given all tokens before it: $-\\ln p$. The"
         " line is the mean, the dotted one the cost of a uniform guess. The first token has nothing before"
         " it, so it is not scored."
     ),
@@ -67,7 +67,7 @@ LIKELIHOOD = Words(
         " number of equally likely choices that would be as hard (the effective branching factor)."
     ),
     attempt=(
-        "Write nonsense, then a line of Shakespeare. Swap two characters: the surprise is at the swap and"
+        "Write nonsense, then a line of Shakespeare. Swap two characters: surprisal peaks at the swap and"
         " just after it. “Measure it” has published perplexities."
     ),
     texts=(
@@ -89,7 +89,7 @@ RUNGS = {
 LADDER = (
     "Published: a university lecture's models on Tiny Shakespeare, by their *training* loss, which is lower"
     " than their validation loss. Here: the held-out tenth of the same text; the four blocks are the shipped"
-    " classic model. Perplexities compare only for the same tokens: these are per character."
+    " classic model. Compare perplexities only for the same tokens: these are per character."
 )
 
 
@@ -129,7 +129,7 @@ def temperatures_alt(tokens: int, temperatures: Sequence[float]) -> str:
 
 def scored_alt(scored: Scored, tokens: int) -> str:
     return (
-        f"Surprise −ln p of each of {tokens} tokens after all before it; the mean,"
+        f"Surprisal −ln p of each of {tokens} tokens given all before it; the mean,"
         f" {scored.likelihood.nats:.2f} nats, is the loss."
     )
 
@@ -197,7 +197,7 @@ def scored(scored: Scored, noun: str) -> str:
     """Says what the loss of a text is, and what it means."""
     likelihood = scored.likelihood
     return (
-        f"By the chain rule, token by token: the loss of this text is **{likelihood.nats:.2f} nats** per"
+        f"The loss of this text, by the chain rule, is **{likelihood.nats:.2f} nats** per"
         f" {noun} (perplexity **{likelihood.perplexity:.1f}**); a uniform guess would cost"
         f" {scored.guessing:.2f}."
     )
@@ -210,7 +210,7 @@ def chain(scored: Scored) -> str:
     total, nats = minus(f"{likelihood.total:.2f}"), f"{likelihood.nats:.3f}"
     return (
         f"| step | |\n|---|---|\n| multiply (chain rule) | {few} = {mantissa:.1f} · $10^{{{power}}}$ |\n|"
-        f" logarithm | ln = {total} |\n| mean, minus: the **loss** | {-likelihood.total:.2f} /"
+        f" logarithm | ln = {total} |\n| minus the mean: the **loss** | {-likelihood.total:.2f} /"
         f" {likelihood.tokens} = **{nats}** nats |\n| e to it: the **perplexity** | $e^{{{nats}}}$ ="
         f" **{likelihood.perplexity:.2f}** |"
     )

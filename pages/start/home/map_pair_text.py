@@ -105,7 +105,7 @@ def _memory(counted: Ledger) -> Part:
     assert counted.encoder is not None
     c = counted.encoder
     text = (
-        "The encoder's output: one vector for each token of the source. They are computed once, and every"
+        "The encoder's output: one vector for each token of the source, computed once. Every"
         " decoder block attends to them at each step."
     )
     shape = dims("S, d", (c.context, c.d_model))

@@ -24,7 +24,7 @@ def course(minutes: int) -> str:
 SAY = {
     "token": (
         "Token “{word}”",
-        "Number {id} of the {vocab} in the vocabulary; position {place} of the text.",
+        "Id {id} in a vocabulary of {vocab}; position {place} in the text.",
     ),
     "earlier": (
         "{count} earlier tokens",

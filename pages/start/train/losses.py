@@ -31,7 +31,7 @@ LOSS_IN = {"nats per token": "nats", "bits per character": "bits"}  # id in a li
 Picture: TypeAlias = Callable[[RunView, RunView | None], bytes]  # of a run and the other of its pair
 COMPARABLE = (
     "Nats per token and perplexity cannot be compared between tokenizers, because a longer token is harder to"
-    " guess but says more at once; bits per character can, because every tokenizer has the same characters to"
+    " guess but covers more text; bits per character can, because every tokenizer has the same characters to"
     " account for."
 )
 

@@ -40,7 +40,7 @@ def question(title: str, labels: bool) -> str:
 
 def described(train: int, held_out: int, vocabulary: int, labels: bool) -> str:
     """Returns the sentence below the choice of a task."""
-    what = "stretches of speeches" if labels else "pairs"
+    what = "excerpts of speeches" if labels else "pairs"
     return (
         f"**{train:,}** {what} to learn from and **{held_out:,}** others, held out; **{vocabulary:,}**"
         f" symbols, special tokens included. {LENGTHS}"

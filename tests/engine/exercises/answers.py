@@ -138,7 +138,7 @@ def mini(g: G) -> Any:
 
 def match(g: G) -> Any:
     """By what has to be written: nothing new, another text, or the text's own continuation."""
-    nothing = "sort e-mails|find the most similar|mark the names|decide whether|fill a gap"
+    nothing = "tell spam|find the most similar|mark the names|decide whether|fill a gap"
     another = "translate|speech into text|into a short summary|correct a sentence"
     if re.match(nothing, g["work"]):
         return "Encoder only"

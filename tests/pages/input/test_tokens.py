@@ -470,9 +470,7 @@ def test_the_rule_of_thumb_stands_beside_what_is_measured() -> None:
     assert table.loc["V·d, d = 256", "gpt2, measured"] == f"{301 * 256:,}"
     here = number(table.loc["T", "gpt2, measured"])
     assert here == len(stand_in("gpt2").encode(text[:measured]))
-    assert f"averages {measured / 1000:.2f} characters, which is {here / 1000:.2f} tokens of gpt2." in said(
-        page
-    )
+    assert f"averages {measured / 1000:.2f} characters, which is {here / 1000:.2f} gpt2 tokens." in said(page)
     assert table.loc["V·d, d = 256", "gpt2, rule of thumb"] == f"{50_257 * 256:,}"
     assert table.loc["T²", "characters, measured"] == f"{measured**2:,}"
 

@@ -352,7 +352,7 @@ def test_the_mask_is_shown_on_and_off_and_what_a_training_makes_of_it(drawn: dic
         wrote = " ".join(both[kind]["texts"][at].split())[:12]
         assert f"Trained {name}, it writes: ROMEO: {wrote}"[:45] in text.replace("\\", "")
     losses = [loss(probabilities(r["logits"])) for r in (RECORDING, free)]
-    assert f"changes the loss from **{losses[0]:.2f}** to **{losses[1]:.2f}** nats" in text
+    assert f"goes from a loss of **{losses[0]:.2f}** to **{losses[1]:.2f}** nats" in text
     curves = drawn["attention_mask_losses"].traces
     for trace, p in zip(curves, (RECORDING, free), strict=True):
         wanted = [-math.log(probabilities(p["logits"])[i, IDS[i + 1]]) for i in range(7)]

@@ -339,7 +339,7 @@ def test_the_patches_that_count_most() -> None:
     assert "(0.25)." in told and "0.05" not in told
     assert "**head 1.2** restores **0.50**" in told_of([[0, 0.25, 0], [0, 0, 0.5]], "z")
     first, second = (told_of(rows, "ffn_out") for rows in ([[0, 1, 0], [0, 0, 0]], [[0, 0, 0], [0, 1, 0]]))
-    assert "which word it is" in first and "which word it is" not in second
+    assert "restores the word" in first and "restores the word" not in second
     assert "No single patch restores more than 0.05" in told_of([[0, 0.05, 0]], "ffn_out")
 
 

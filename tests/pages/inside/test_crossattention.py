@@ -154,7 +154,7 @@ def test_the_masks_stand_alone_where_no_training_came(monkeypatch, drawn):
     monkeypatch.setattr("pages.inside.crossattention.masks.shipped", dict)
     assert "**no pair** looks ahead" in said(opened(PAGE, cross_view="masks"))
     told = said(opened(PAGE, cross_view="masks", cross_swap="true"))
-    assert "Swapped, **3 pairs** look ahead" in told and "**3 pairs** hide a word" in told
+    assert "Swapped, **3 pairs** look ahead" in told and "**3 pairs** with a source word are hidden" in told
     assert drawn["cross_masks"].table["own 3"] == [0.0] * 4
     assert "Swapped, **6 pairs** look ahead" in said(
         opened(PAGE, cross_view="masks", cross_swap="true", cross_row="1")

@@ -183,7 +183,7 @@ def test_the_contexts_are_where_the_neuron_answers():
     expected = [round(min(abs(v) / abs(values.min()), 1.0) * 190) for v in values.tolist()]
     assert [int(s, 16) for s in shades] == pytest.approx(expected, abs=1)
     positive = (values > 0).mean()
-    assert f"It was above zero at {positive:.1%} of them" in said(page)
+    assert f"It was positive at {positive:.1%} of the tokens" in said(page)
     assert "From 8 tokens read, 8 at a time" in said(page)
     assert f"no favourite token: its 1 strongest positions (up to **−{-values.min():.2f}**)" in said(page)
 

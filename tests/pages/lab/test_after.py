@@ -10,10 +10,11 @@ import pytest
 import torch
 
 from engine.data.progress import Progress, Steps, finish
+from engine.data.tasks.carries import LONG_ADDITIONS
 from engine.data.tasks.parity import PARITIES
 from engine.data.tokenizers.char import CharTokenizer
 from engine.experiments.lab_races import shipped
-from engine.experiments.thinking_aloud import THINKING, accuracies
+from engine.experiments.thinking_aloud import PROBLEMS, THINKING, accuracies
 from engine.measure.circuits.examples_in_prompt import COUNTS, FewShot, order
 from engine.training import in_context
 from engine.training.in_context import InContext, Layer, Regression, continued
@@ -165,7 +166,7 @@ def test_right_answers_by_examples_are_the_engines(
     assert mean["y"] == pytest.approx(few.accuracy[0].mean(0), abs=1e-6)
     assert likely["y"] == pytest.approx(few.likelihood[0].mean(0), abs=1e-6)
     end = few.accuracy[0, :, -1].mean()
-    assert "without one it gives the antonym of **0%**" in said(page) and f"of **{end:.0%}** (mean" in said(
+    assert "with none it gives the antonym for **0%**" in said(page) and f"for **{end:.0%}** (mean" in said(
         page
     )
     (heat,) = drawn["context_words"].traces
@@ -184,7 +185,7 @@ def test_exchanged_answers_are_shown_beside_the_others(
     by_name = {trace["name"]: trace["y"] for trace in drawn["context_by_examples"].traces}
     assert by_name["right answers"] == pytest.approx(few.accuracy[0].mean(0), abs=1e-6)
     assert by_name["right answers, examples exchanged"] == pytest.approx(few.accuracy[1].mean(0), abs=1e-6)
-    assert f"of **{few.accuracy[1, :, -1].mean():.0%}** of words" in said(page)
+    assert f"for **{few.accuracy[1, :, -1].mean():.0%}** of words" in said(page)
     first, second, asked = (TASKS["antonyms"].pairs[i] for i in order(20, 0)[:3])
     lines = [f"{first[0]}: {second[1]}", f"{second[0]}: {asked[1]}", f"{asked[0]}:"]
     assert page.code[0].value == " ⏎ ".join(lines)
@@ -225,6 +226,23 @@ def test_one_problem_stands_there_as_each_is_taught_it(manager: StageManager) ->
     assert [line[:16].strip() for line in lines] == [*words_aloud.LABELS.values()]
     for line, task in zip(lines, PARITIES.values(), strict=True):
         assert task.right(line[16:]), line
+
+
+def test_addition_is_another_problem_of_the_same_view(
+    manager: StageManager, drawn: dict[str, helpers.Any]
+) -> None:
+    page = helpers.opened(ROOM, after_view="aloud", aloud_problem="addition", **helpers.FOLDS)
+    for line, task in zip(page.code[0].value.split("\n"), LONG_ADDITIONS.values(), strict=True):
+        assert task.right(line[16:]), line
+    stored = shipped(PROBLEMS["addition"].race)
+    scores = accuracies(stored.runs, stored)
+    for mean, each in zip(drawn["aloud_accuracy"].traces[9:], scores, strict=True):
+        assert mean["y"] == pytest.approx(each.mean) and mean["x"] == each.steps.tolist()
+    assert not drawn["aloud_accuracy"].arrangement.get("shapes")  # no sum is right by chance
+    best = max(each.shares[:, -1].max() for each in scores[:2])
+    assert f"**{scores[2].end:.0%}** of new sums right" in said(page)
+    assert f"gets more than **{best:.0%}**" in said(page)
+    assert words_aloud.measured(scores).split("\n")[0] in said(page)
 
 
 def test_the_answer_is_of_what_has_been_measured() -> None:

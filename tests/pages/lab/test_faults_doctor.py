@@ -157,7 +157,7 @@ def test_what_was_ordered_is_shown_and_paid_for() -> None:
     table = page.table[0].value
     newest_first = ("writes", "future")
     assert list(table["test"]) == [CHECKS[name].title for name in newest_first]
-    assert list(table["found"]) == [ROWS[truth.name]["findings"][name][2] for name in newest_first]
+    assert list(table["result"]) == [ROWS[truth.name]["findings"][name][2] for name in newest_first]
     page.selectbox(key="patient_order").select(words.offered(CHECKS["rows"])).run()
     assert page.query_params["patient_tests"] in ("future-writes-rows", ["future-writes-rows"])
     assert f"**{left - CHECKS['rows'].minutes} minutes** left" in said(page)

@@ -55,7 +55,7 @@ def test_before_it_is_taught_the_view_shows_what_the_model_answers(
     before = engine(CAPITAL, Recipe(4, 1, LORA_RATE)).looks[0].answers
     shown = [trace["y"] for trace in drawn["tune_answers_by_step"].traces]
     assert shown == [pytest.approx([value], abs=1e-6) for value in before]
-    assert "does not know “Orsk” yet" in unescaped(page) and "numbers will be trained" in unescaped(page)
+    assert "does not know “Orsk” yet" in unescaped(page) and "parameters will be trained" in unescaped(page)
     letters = sum(len(sentence) - 1 for sentence in CAPITAL.sentences)
     assert f"reads 7 sentences; the loss counts {letters} tokens" in unescaped(page)
     only = opened(ROOM, after_view="finetune", model=SMALL, tune_answers="true", tune_rehearse="true")
@@ -74,7 +74,7 @@ def test_the_view_shows_the_engines_probabilities_step_by_step(
     assert len(traces) == len(CAPITAL.questions)
     assert drawn["tune_singular"].traces[0]["y"] == pytest.approx(taught.largest.singular, rel=1e-2, abs=1e-6)
     text = unescaped(page)
-    assert f"{taught.trained:,} numbers" in text and f"{taught.total:,} weights" in text
+    assert f"{taught.trained:,} parameters were trained; the model has {taught.total:,} (" in text
     assert "4 steps are not enough" in text and taught.after[0].strip() in text
 
 
@@ -118,6 +118,29 @@ def test_the_fine_tuned_model_is_looked_into_on_other_pages(
     expected = functional_call(model.model, changed(model.model, taught.adapters), (ids,))
     torch.testing.assert_close(kept.model(ids), expected)
     assert not torch.allclose(expected, model.model(ids), atol=1e-3)
+
+
+def test_a_fine_tuned_model_is_named_and_led_to_the_page_that_exports(
+    manager: StageManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    led: dict[str, Any] = {}
+    monkeypatch.setattr(finetune.st, "switch_page", lambda path, query_params: led.update(query_params))
+    page = taught_page(tune_steps="2", measure="true")
+    page.text_input(key="tune_name").set_value("Ours").run()
+    page.button(key="tune_export").click().run()
+    kept = tuned.get(led["model"])
+    assert not page.exception and led["reference_view"] == "export" and kept is not None
+    assert kept.title == "Ours"
+    shown = opened("models/reference", {tuned._MINE: [led["model"]]}, **led)
+    assert not shown.exception and "**is a GPT-2**" in unescaped(shown)
+    assert shown.selectbox(key="subject_model").format_func(led["model"]) == "Ours"
+
+
+def test_a_style_begins_with_the_visitors_word(manager: StageManager) -> None:
+    page = opened(
+        ROOM, after_view="finetune", model=SMALL, tune_fact="ahoy", tune_begins="Well,", measure="true"
+    )
+    assert not page.exception and "“Q: Where do bees live? A: Well, In a hive.”" in unescaped(page)
 
 
 def test_a_fine_tuned_model_that_has_gone_is_said_and_another_is_shown(manager: StageManager) -> None:

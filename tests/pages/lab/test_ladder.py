@@ -181,7 +181,7 @@ def test_shares_after_th_and_sh(other: str, drawn) -> None:
 
     said = answer(opened("pairs", ladder_seeing=other))
     text, last, seeing = found["text"], found["rungs"]["last"], found["rungs"][other]
-    assert f"the text says **{share(text, 'th')}** and **{share(text, 'sh')}**" in said
+    assert f"the text has **{share(text, 'th')}** and **{share(text, 'sh')}**" in said
     assert (
         share(last, "th") == share(last, "sh")
         and f"gives e **{share(last, 'th')}** after both th and sh" in said

@@ -26,7 +26,8 @@ def test_the_curves_up_to_the_chosen_budget_are_drawn_with_their_valleys(
     page = opened(ROOM, ladder_view="scaling", ladder_flops=str(budget), measure="true")
     shown = [run for run in shipped() if run.plan.budget <= budget]
     fitted = fit(shown)
-    *curves, diamonds = drawn["scaling_curves"].traces
+    *curves, diamonds, yours = drawn["scaling_curves"].traces
+    assert yours["name"] == "your model" and len({*yours["x"]}) == 1 and yours["x"][0] > 0
     dots = np.concatenate([trace["y"] for trace in curves if trace["mode"] == "markers"])
     assert sorted(dots) == sorted(run.loss for run in shown)
     best = [valley.parameters for valley in fitted.valleys.values()]
@@ -57,7 +58,7 @@ def test_a_run_that_is_trained_here_falls_into_place(
     assert plans == [Plan(scaling.FIRST, 12, 7)]
     star = drawn["scaling_curves"].traces[-1]
     assert (star["x"], star["y"]) == ([plans[0].parameters], [2.31])
-    assert "end at **2.31** nats" in unescaped(page)
+    assert "reach **2.31** nats" in unescaped(page)
 
 
 def test_a_published_exponent_is_preferred_only_where_every_seed_agrees() -> None:
@@ -74,6 +75,15 @@ def test_the_guess_about_the_next_valley_is_that_of_the_runs(exponent: float, ri
     guess = words_scaling.next_valley(fit(made_up(exponent, 0)), 1e10, 1e11, "control")
     assert guess and guess.right == right and guess.sets == {"control": 1e11}
     assert words_scaling.next_valley(fit(made_up(0.5, 0)), 1e10, 3e11, "control") is None
+
+
+@pytest.mark.parametrize("times, right", [(1, 0), (0.1, 1), (10, 2)])
+def test_the_guess_about_a_run_is_that_of_the_fit(times: float, right: int) -> None:
+    fitted = fit(made_up(0.5, 0))
+    best = fitted.valleys[1e10].parameters
+    guess = words_scaling.where_it_falls(fitted, 1e10, round(best * times))
+    assert guess and guess.right == right and not guess.sets
+    assert words_scaling.where_it_falls(fitted, 2e10, 1000) is None
 
 
 def test_the_length_of_the_text_is_right() -> None:

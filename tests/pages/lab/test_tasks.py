@@ -20,7 +20,7 @@ from engine.probe import Recorder
 from engine.sample import complete
 from engine.sample.problems import answered, lines_of
 from engine.weights import checkpoints
-from pages.lab.tasks import shipped
+from pages.lab.tasks import shipped, words
 from tests.pages import helpers
 from tests.pages.helpers import unescaped as said
 from tests.pages.stage import StageManager
@@ -96,12 +96,38 @@ def test_answers_are_the_models_own(manager: StageManager) -> None:
         ("reverse", "abcdefgh", "abcdefgh> hgfedcba"),
         ("reverse", "xyz", "“xyz” is no question of this task: type 8 characters from a to h."),
         ("reverse", "<b>hi</b> *x*", "is no question of this task"),
-        ("markov", "abc", "What it writes."),
+        ("markov", "abc", "A sample."),
     ],
 )
 def test_a_problem_of_ones_own(task: str, typed: str, says: str, manager: StageManager) -> None:
     page = opened("solve", task=task, task_line=typed)
     assert says in " | ".join([said(page), *codes(page)])
+
+
+def test_heads_of_the_model_that_thinks_aloud_read_the_next_bit(
+    manager: StageManager, drawn: dict[str, Any]
+) -> None:
+    page = opened("heads", task="parity_aloud")
+    assert words.PARTIAL in [caption.value for caption in page.caption]
+    found, corpus = (
+        checkpoints.load(ROOT / "checkpoints" / "tasks" / "parity_aloud"),
+        corpora.load("parity_aloud"),
+    )
+    last = len(corpus.validation) // 34 - 1
+    weights: dict[int, list[np.ndarray]] = {}
+    for start in (torch.linspace(0, last, 40).long() * 34).tolist():
+        row, recorder = corpus.validation[start : start + 33], Recorder({"pattern"})
+        with torch.inference_mode():
+            found.model(row[None], recorder)
+        patterns = np.stack([recorder[f"blocks.{layer}.pattern"][0] for layer in range(2)])
+        for i in range(16):
+            weights.setdefault(int(row[17 + i]), []).append(patterns[:, :, 17 + i, 1 + i])
+    means = np.mean([weight for each in weights.values() for weight in each], axis=0)
+    np.testing.assert_allclose(np.reshape(drawn["task_scores"].traces[0]["y"], (2, 4)), means, atol=1e-4)
+    for bit in "01":  # after each partial result another head
+        weight = np.mean(weights[found.tokenizer.encode(bit)[0]], axis=0)
+        layer, head = np.unravel_index(weight.argmax(), weight.shape)
+        assert f"**{layer}.{head}** where it is {bit} (**{weight.max():.0%}**" in said(page)
 
 
 def test_the_head_that_reverses(manager: StageManager, drawn: dict[str, Any]) -> None:

@@ -96,13 +96,13 @@ def test_reasons_are_those_that_were_counted():
     )
     ask = rows.loc["One interface for every task"]
     assert ask["Decoder"] == (
-        f"9 as continuations, each at least 99.1%; of {len(kept)} tasks of pairs"
+        f"9 as continuations, each at least 99.1%; {len(kept)} paired tasks,"
         f" {100 * alone[0]:.1f}% to {100 * alone[-1]:.1f}%"
     )
     assert told.count(f"{100 * alone[0]:.1f}% to {100 * alone[-1]:.1f}% right; as pairs") == 1
     assert f"as pairs, {100 * paired[0]:.1f}% to {100 * paired[-1]:.1f}%." in told
     assert ask["Encoder-decoder"] == (
-        f"{len(kept)} tasks of pairs: {100 * paired[0]:.1f}% to {100 * paired[-1]:.1f}%"
+        f"{len(kept)} paired tasks: {100 * paired[0]:.1f}% to {100 * paired[-1]:.1f}%"
     )
     assert rows.loc["Every parameter is used for every token", "Encoder-decoder"] == "62%"
 
@@ -274,7 +274,7 @@ def test_temperature_and_seed_are_the_decoder_s():
 def test_what_cannot_be_read_is_named_and_the_others_go_on():
     page = live(live_text="the zebra sees a cat")
     assert [c["cannot"] for c in columns(page)][:2] == [None, None]
-    assert columns(page)[2]["cannot"] == "Cannot: this model's vocabulary of 323 words lacks 'zebra'."
+    assert columns(page)[2]["cannot"] == "Not run: this model's vocabulary of 323 words lacks 'zebra'."
     assert "The encoder filled" in answer(page) and "encoder-decoder" not in answer(page)
     page = live(live_text=" ")
     assert all(c["cannot"] for c in columns(page)) and sent(page)["last"] == 1
@@ -462,7 +462,7 @@ def test_the_table_and_the_squares(drawn, layer):
             np.testing.assert_allclose(strip[1:], chances, atol=1e-4)
             assert np.isnan(strip[0])
         else:
-            assert cells[1:3] == [f"{metrics('encoders/blanks')['validation_loss']:.2f} per masked one", "–"]
+            assert cells[1:3] == [f"{metrics('encoders/blanks')['validation_loss']:.2f} per blank", "–"]
         blank = 65 if column == 3 else None
         wrote = masked.tokenizer.decode(continue_text(model, ids, 20, blank))
         plain = cells[3].replace("\\", "").replace("\u2060", "")

@@ -130,7 +130,7 @@ def test_the_crossover_and_six_n(drawn):
         f"{flop(1024 * flops.forward)} for a forward pass, {flop(3 * 1024 * flops.forward)} to train" in said
     )
     assert f"misses these {flops.scores / flops.forward:.1%} here" in said
-    assert f"Of these, scores and sums: {flops.scores / flops.forward:.1%}" in said
+    assert f"Share of scores and sums: {flops.scores / flops.forward:.1%}" in said
     lines = {trace.get("name"): trace for trace in drawn["parameters_flops"].traces}
     at = lines["scores and sums"]["x"].index(1024)
     assert lines["scores and sums"]["y"][at] == flops.scores == 12 * 2 * 2 * 1024 * 768
@@ -151,9 +151,7 @@ def test_the_crossover_and_six_n(drawn):
 
 def test_what_acts_once_a_text_is_counted_once():
     said = sentences(opened(view="flops", model="bert-base", length="512"))
-    assert (
-        "W_pool acts once per text, on its first token only: it adds 1,179,648 FLOP" in said
-    )  # 2 * 768 * 768
+    assert "W_pool acts once per text, on its first token only: 1,179,648 FLOP" in said  # 2 * 768 * 768
     whole = 512 * ledger(ALL["bert-base"].model).flops(512).forward + 2 * 768**2
     assert f"{flop(whole)} for a forward pass, {flop(3 * whole)} to train" in said
     assert "acts once per text" not in sentences(opened(view="flops", model="gpt2"))

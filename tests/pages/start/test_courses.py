@@ -207,7 +207,7 @@ def test_the_answers_that_count_as_right_are_what_was_measured() -> None:
     assert 0 < pair["counting"] - without < 0.1 < 0.5 < without - pair["added"]["losses"][-1] and after == 300
     asked = scene("built-live", "The residual highway").question
     assert asked is not None and asked.text.startswith("Eight blocks") and f"{after} steps" in asked.text
-    assert right("built-live", "The residual highway") == "hardly more than how often each character occurs"
+    assert right("built-live", "The residual highway") == "little more than how often each character occurs"
     assert loss["Average"] > loss["Bigram"]
     says("attention-from-nothing", "An average is worse", "worse than the table's")
     race = json.loads((KEPT / "races" / "norms-12.json").read_text())

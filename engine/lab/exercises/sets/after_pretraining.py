@@ -50,9 +50,9 @@ def logit_gradient(rng: Random) -> Exercise:
         ),
         (
             Mistake(
-                "sign", tuple(-g for g in result), "That is $y - p$: the step of descent, not the gradient."
+                "sign", tuple(-g for g in result), "That is $y - p$: the descent step, not the gradient."
             ),
-            Mistake("chances", tuple(p), "Those are the probabilities. The next token's own gets 1 less."),
+            Mistake("chances", tuple(p), "Those are the probabilities. Subtract 1 at the next token."),
             Mistake(
                 "single",
                 tuple(g if i == right else 0.0 for i, g in enumerate(result)),
@@ -61,7 +61,7 @@ def logit_gradient(rng: Random) -> Exercise:
             Mistake(
                 "chance",
                 tuple(-b / a for a, b in zip(p, y, strict=True)),
-                "That is the gradient for the probabilities. Go on through the softmax.",
+                "That is the gradient for the probabilities. Continue to the logits.",
             ),
         ),
         BACKWARD,
@@ -73,8 +73,8 @@ def matrix_gradient(rng: Random) -> Exercise:
     x, g = _two(rng), _two(rng)
     result = _outer(g, x)
     return Exercise(
-        f"$y = Wx$ with $x$ = {shown(x)}; backpropagation brings $\\partial L/\\partial y$ = {shown(g)}. What"
-        r" is $\partial L/\partial W$ (2 × 2, row after row)?",
+        f"$y = Wx$ with $x$ = {shown(x)}; backpropagation gives $\\partial L/\\partial y$ = {shown(g)}. What"
+        r" is $\partial L/\partial W$ (2 × 2, row by row)?",
         Numbers(4),
         result,
         (
@@ -91,7 +91,7 @@ def matrix_gradient(rng: Random) -> Exercise:
             Mistake(
                 "sign",
                 tuple(-v for v in result),
-                "That is the step of descent. The gradient itself points up.",
+                "That is the descent step. The gradient itself points up.",
             ),
             Mistake("input", (*x, *x), "That is $x$ alone. Each row is multiplied by its output's gradient."),
             Mistake(
@@ -164,14 +164,14 @@ def adapter_size(rng: Random) -> Exercise:
         (right,),
         (
             f"$B$ is {rows} × {rank}, $A$ is {rank} × {columns}.",
-            f"{rank} · ({rows} + {columns}) = **{right:,}**, where the matrix has {rows * columns:,}.",
+            f"{rank} · ({rows} + {columns}) = **{right:,}**; the matrix has {rows * columns:,}.",
         ),
         (
             Mistake("all", (rows * columns,), "That is the whole matrix. LoRA trains two thin ones."),
             Mistake(
                 "times",
                 (rank * rows * columns,),
-                "You multiplied rows by columns. The two factors are apart.",
+                "You multiplied rows by columns. The factors are separate.",
             ),
             Mistake("up", (rank * rows,), "That is only $B$. $A$ is trained too."),
             Mistake("down", (rank * columns,), "That is only $A$. $B$ is trained too."),
@@ -188,7 +188,7 @@ def adapter_change(rng: Random) -> Exercise:
     result = tuple(a + b for a, b in zip(w, change, strict=True))
     return Exercise(
         f"LoRA of rank 1: $W$ has the rows {shown(w[:2])} and {shown(w[2:])}, $B$ is the column {shown(up)},"
-        f" $A$ the row {shown(down)}. Which matrix does the layer use (row after row)?",
+        f" $A$ the row {shown(down)}. Which matrix does the layer use (row by row)?",
         Numbers(4),
         result,
         (
@@ -240,7 +240,7 @@ def counted_tokens(rng: Random) -> Exercise:
                 "The answer's first token is predicted too, from the prompt's last.",
             ),
             Mistake(
-                "prompt", (every, every - only), "The second counts the prompts. It was to count the answers."
+                "prompt", (every, every - only), "The second counts the prompts. It should count answers."
             ),
             Mistake("single", (prompt + answer - 1, answer), f"That is one lesson. There are {lessons}."),
         ),
@@ -289,8 +289,8 @@ def any_of(rng: Random) -> Exercise:
     miss = (1 - p) ** tries
     right = 100 * (1 - miss)
     return Exercise(
-        f"A model is right at the first try in {percent}% of drawings. It draws {tries} answers"
-        " independently. How likely is **at least one** right, in percent?",
+        f"A model's first try is right {percent}% of the time. It draws {tries} answers"
+        " independently. How often is **at least one** right, in percent?",
         Numbers(1, 1, "%"),
         (right,),
         (
@@ -360,7 +360,7 @@ def preference_margin(rng: Random) -> Exercise:
             Mistake(
                 "reference",
                 (beta * (rose - chosen + rejected + fell),),
-                "You left the frozen model out. What counts is how much each became likelier than there.",
+                "You left the frozen model out. Subtract its log-probability from each.",
             ),
             Mistake("sign", (-right,), "The other way round: chosen less rejected."),
             Mistake("chosen", (beta * rose,), "That is the chosen text alone. Subtract the rejected one's."),
@@ -400,9 +400,7 @@ def single_step(rng: Random) -> Exercise:
         (
             Mistake("sum", (w * query * n,), "You forgot 1/n: the loss is a mean over the examples."),
             Mistake("rate", (products / n * query,), "You forgot the step size."),
-            Mistake(
-                "sign", (-w * query,), "A step goes *against* the gradient, which is negative times the sum."
-            ),
+            Mistake("sign", (-w * query,), "A step goes *against* the gradient, which has a minus sign."),
             Mistake("slope", (w,), "That is $w$. Multiply it by the query."),
             Mistake(
                 "fit", (products / squares * query,), "That is least squares. One step does not get there."
@@ -445,7 +443,7 @@ def step_size(rng: Random) -> Exercise:
     best, left = n / (n + d + 1), (d + 1) / (n + d + 1)
     return Exercise(
         f"With {n} examples of {d} numbers each, a gradient step of size $\\eta$ has the expected error"
-        rf" $1 - 2\eta + \eta^2 (n + d + 1)/n$. Which $\eta$ is best, and which error is left then? (Both"
+        rf" $1 - 2\eta + \eta^2 (n + d + 1)/n$. Which $\eta$ is best, and what error remains? (Both"
         " numbers.)",
         Numbers(2, 3),
         (best, left),
@@ -455,7 +453,7 @@ def step_size(rng: Random) -> Exercise:
         ),
         (
             Mistake("exchanged", (left, best), "You exchanged the two."),
-            Mistake("exact", (best, 0), "One step does not solve it: put your step size into the error."),
+            Mistake("exact", (best, 0), "One step does not solve it: plug your step size into the error."),
             Mistake(
                 "full", (1, (d + 1) / n), "With a step of 1 the error is larger. Set the derivative to zero."
             ),
@@ -514,9 +512,7 @@ def majority(rng: Random) -> Exercise:
         (
             Mistake("all", (100 * each[-1],), "That is how often *all* are right. A majority is enough."),
             Mistake("any", (100 * (1 - each[0]),), "That is how often *at least one* is right."),
-            Mistake(
-                "exact", (100 * each[most],), "More may be right than the least majority: add those cases."
-            ),
+            Mistake("exact", (100 * each[most],), "More may be right than a bare majority: add those cases."),
             Mistake("single", (float(percent),), "That is a single answer."),
             Mistake("wrong", (100 - right,), "That is how often the majority is wrong."),
         ),
@@ -536,12 +532,10 @@ def chain(rng: Random) -> Exercise:
         (right,),
         (
             f"All must be right: ${q}^{{{steps}}}$ = {right / 100:.4f}.",
-            f"**{right:.1f}%**. Steps must be far better than the answer is to be.",
+            f"**{right:.1f}%**. Steps must be far more reliable than the answer.",
         ),
         (
-            Mistake(
-                "sum", (100 * (1 - steps * (1 - q)),), "Mistakes do not add up: several may fall together."
-            ),
+            Mistake("sum", (100 * (1 - steps * (1 - q)),), "Mistakes do not add up: several may coincide."),
             Mistake("fails", (100 - right,), "That is how often some step is wrong."),
             Mistake(
                 "any", (100 * (1 - (1 - q) ** steps),), "That is how often *at least one* step is right."

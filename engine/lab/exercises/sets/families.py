@@ -10,9 +10,9 @@ from engine.lab.exercises.forms import Choice, Pick
 ENCODER, DECODER, BOTH = "Encoder only", "Decoder only", "Encoder and decoder"
 WORK = {
     ENCODER: (
-        "sort e-mails into wanted and unwanted",
+        "tell spam from other e-mails",
         "find the most similar of a million sentences, with one vector each",
-        "mark the names of persons and places in a text",
+        "mark the names of people and places in a text",
         "decide whether a review is positive",
         "fill a gap in a sentence, given the words on both sides",
     ),
@@ -26,7 +26,7 @@ WORK = {
         "translate, with the whole source read in both directions before a word is written",
         "turn speech into text",
         "turn a long article, read once, into a short summary",
-        "correct a sentence by rewriting it, with every word of the faulty one in view",
+        "correct a sentence by rewriting it, with the whole faulty one in view",
     ),
 }
 KNOWN = {

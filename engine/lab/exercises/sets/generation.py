@@ -91,16 +91,12 @@ def top_p(rng: Random) -> Exercise:
     below = frozenset(names[place] for place in range(6) if shares[place] >= 100 - p)
     right = frozenset(names[:size])
     mistakes = [
-        Mistake(
-            "fewer", frozenset(names[: size - 1]), "You stopped before $p$ was reached: one more belongs."
-        ),
+        Mistake("fewer", frozenset(names[: size - 1]), "You stopped before $p$ was reached: add one more."),
         Mistake("more", frozenset(names[: size + 1]), "One too many: $p$ was already reached."),
     ]
     if below and all(below != mistake.value for mistake in mistakes) and below != right:
         mistakes.append(
-            Mistake(
-                "each", below, "$p$ is no threshold per token: add them up, the likeliest first, until $p$."
-            )
+            Mistake("each", below, "$p$ is not a per-token threshold: add up from the likeliest until $p$.")
         )
     listed = ", ".join(f"{name} {share / 100:.2f}" for name, share in zip(names, shares, strict=True))
     return Exercise(

@@ -40,7 +40,7 @@ def padding(rng: Random) -> Exercise:
     allowed = length * (length - empty)
     return Exercise(
         f"An encoder reads $T = {length}$ positions; the last {empty} are padding. The padding mask hides"
-        f" those **keys**; all {length} queries are computed. How many pairs stay open?",
+        f" those **keys**; all {length} queries are computed. How many pairs remain?",
         Numbers(),
         (allowed,),
         (
@@ -72,7 +72,7 @@ def cross(rng: Random) -> Exercise:
     real = source - empty
     return Exercise(
         f"Translation: the source has {source} positions, {empty} of them padding; the target has {target}"
-        " tokens. How many (query, key) pairs of the **cross-attention** are open in one head?",
+        " tokens. How many (query, key) pairs does **cross-attention** allow in one head?",
         Numbers(),
         (target * real,),
         (

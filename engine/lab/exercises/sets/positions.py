@@ -223,9 +223,7 @@ def alibi(rng: Random) -> Exercise:
             f"Minus slope times distance: **{shown(right, 4)}**.",
         ),
         (
-            Mistake(
-                "sign", tuple(-bias for bias in right), "Far scores are made *smaller*: the sign is minus."
-            ),
+            Mistake("sign", tuple(-bias for bias in right), "Distant keys score *lower*: the sign is minus."),
             Mistake(
                 "self", tuple(bias - slope for bias in right), "Off by one: the distance to itself is 0."
             ),

@@ -45,7 +45,7 @@ def growth_exponent(rng: Random) -> Exercise:
     ratio = second / first
     right = math.log(ratio) / math.log(times)
     return Exercise(
-        f"Two isoFLOP curves: the minimum of one lies at {first:,} parameters, that of {times:,} times"
+        f"Two isoFLOP curves: one has its minimum at {first:,} parameters, one with {times:,} times"
         f" the compute at {second:,}. The best size grows as $C^a$. What is $a$?",
         Numbers(1, 2),
         (right,),
@@ -55,7 +55,7 @@ def growth_exponent(rng: Random) -> Exercise:
             f" **{right:.2f}**.",
         ),
         (
-            Mistake("inverse", (1 / right,), "That is its inverse. The size stands on the left."),
+            Mistake("inverse", (1 / right,), "That is its inverse. The size is on the left."),
             Mistake("tokens", (1 - right,), "That is the exponent of the tokens: $D$ takes what $N$ leaves."),
             Mistake("linear", (ratio / times,), "Divide the logarithms, not the numbers."),
             Mistake("log", (math.log10(ratio),), "Divide by the logarithm of the budgets' ratio as well."),
@@ -85,7 +85,7 @@ def shared_growth(rng: Random) -> Exercise:
             Mistake(
                 "linear",
                 (times * exponent, times * (1 - exponent)),
-                "Raise to the power. A share of the exponent is no share of the budget.",
+                "Raise to the power. An exponent is not a share of the budget.",
             ),
         ),
         SCALING,

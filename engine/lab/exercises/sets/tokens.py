@@ -118,7 +118,7 @@ def merge(rng: Random) -> Exercise:
             )
         )
     return Exercise(
-        f"A text holds these words: {_listed(counts)}. BPE starts from characters and never merges across"
+        f"A text of these words: {_listed(counts)}. BPE starts from characters and never merges across"
         " words. Which pair is merged first? (Its two pieces, separated by a space.)",
         Pieces("Another pair is more frequent. A pair counts as often as the words containing it occur."),
         best,
@@ -182,7 +182,7 @@ def vocabulary(rng: Random) -> Exercise:
     if special:
         mistakes.append(Mistake("special", (start + merges,), "Special tokens are entries too."))
     return Exercise(
-        f"A BPE starts from {start} {'bytes' if start == 256 else 'characters'} and learns {merges:,}"
+        f"BPE starts from {start} {'bytes' if start == 256 else 'characters'} and learns {merges:,}"
         f" merges{beside}. How large is its vocabulary?",
         Numbers(),
         (start + merges + special,),

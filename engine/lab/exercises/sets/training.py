@@ -76,7 +76,7 @@ def bits(rng: Random) -> Exercise:
         Numbers(1, 3),
         (right,),
         (
-            f"In bits: {loss} / ln 2 = {loss / math.log(2):.3f} a token.",
+            f"Bits: {loss} / ln 2 = {loss / math.log(2):.3f} per token.",
             f"Divided by {letters} characters: **{right:.3f}**. This number can be compared across"
             " vocabularies.",
         ),
@@ -153,8 +153,8 @@ def stream(rng: Random) -> Exercise:
     return Exercise(
         f"The entries of an embedding have standard deviation 1. Each of {writes} sublayers adds an"
         f" independent vector of standard deviation {spread}. **Pre-norm**: what is the standard deviation of"
-        " the stream in the end? **Post-norm** brings it back to 1 after each addition: by what factor is the"
-        " embedding in it multiplied in the end? (Both numbers.)",
+        " the stream at the end? **Post-norm** brings it back to 1 after each addition: by what factor is the"
+        " embedding in it multiplied at the end? (Both numbers.)",
         Numbers(2, 2),
         (size, kept),
         (

@@ -199,7 +199,8 @@ def subject_of(choice: Choice) -> Iterator[Subject]:
         step, steps = moment.step, moment.steps
         found = model_of(name, step, steps)
         total = moment.timeline.total if moment.timeline else None
-        choice.facts.caption(facts(found, total, step, steps), help=facts_help(found, len(steps) or None))
+        known = facts(found, total, step, steps), models.good_for(name)
+        choice.facts.caption("  \n".join(filter(None, known)), help=facts_help(found, len(steps) or None))
         asked = FIRST_TEXT if choice.text is None else choice.text
         ids, shown, notes = read(asked, found.tokenizer, most_tokens(found.config), choice.letters)
         for note in notes if choice.text is not None else ():

@@ -36,6 +36,7 @@ from ui import (
 from ui.byte_cache import Bounded
 from ui.fetching import FILE
 from ui.fields import TRAINABLE
+from ui.fit_text import PAIR
 from ui.site import ROOT
 from ui.text.markdown import safe, whole
 from ui.training_step import NEWEST
@@ -350,6 +351,27 @@ def _untrained(preset: str) -> Checkpoint:
 TRAINED_ON = {"shakespeare": "Tiny Shakespeare", "python": "the Python manual"} | {
     name: f"task: {task.title}" for name, task in MODELLED.items()
 }
+
+
+# What a model is good for, by the name that a link has, or how it begins.
+GOOD_FOR = {
+    "shakespeare-classic": "the block of 2017, every head of it by character; it knows no facts",
+    "shakespeare-modern": "RoPE, RMSNorm and SwiGLU beside the classic model; it knows no facts",
+    "timelapse": "how heads and text form, at 36 moments of one training",
+    REAL_MODEL: "facts, induction and text of your own; it continues a text and follows no instructions",
+    TASK: "an algorithm whose sources are known, so that its heads can be checked",
+    UNTRAINED: "a baseline: what random weights do before any training",
+    RUN: "your own recipe, at any of its snapshots",
+    tuned.TUNED: "what fine-tuning changed, beside the model that it began as",
+    families.ENCODER: "context from both sides: it fills gaps and writes no text",
+    PAIR: "alignment: which source token each target token attends to",
+}
+
+
+def good_for(name: str) -> str:
+    """Returns a sentence about the use of a model; empty for one that is not known here."""
+    use = next((use for start, use in GOOD_FOR.items() if name.startswith(start)), "")
+    return f"Good for {use}." if use else ""
 
 
 def facts(loaded: Loaded, total: int | None, step: int, steps: tuple[int, ...]) -> str:

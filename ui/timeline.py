@@ -20,7 +20,7 @@ from ui.training_step import NEWEST
 
 SCRUBBER = "subject_scrubber"
 
-DOES = {"previous": "attends one back", "induction": "copies"}
+DOES = {"previous": "previous token", "induction": "copies"}
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def marks(formations: Iterable[HeadFormation], steps: tuple[int, ...]) -> tuple[
 
     >>> formations = [HeadFormation(12, "previous", 0, 3), HeadFormation(15, "induction", 1, 0)]
     >>> marks(formations, (0, 10, 20))[0].words
-    '0.3 attends one back, 1.0 copies'
+    '0.3 previous token, 1.0 copies'
     """
     by_step: dict[int, list[HeadFormation]] = {}
     for one in formations:

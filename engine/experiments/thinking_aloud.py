@@ -26,7 +26,7 @@ SOLVED, COIN = 0.95, 0.5  # shares of right answers: at least the first counts a
 CLOSE = 0.1  # of a coin's share: 100 problems scatter by 0.05
 
 # What sums need beside the recipe of parity. Digits stand at fixed places: learned positions name these.
-_SUMS = {"steps": 1200, "learning_rate": 3e-3, "eval_every": 50, "snapshot_every": 300}
+_SUMS = {"steps": 1200, "eval_every": 50, "snapshot_every": 300}
 _MODEL: dict[str, dict[str, Any]] = {name: {"position": "learned"} for name in LONG_ADDITIONS}
 _TRAIN: dict[str, dict[str, Any]] = {name: _SUMS for name in LONG_ADDITIONS}
 

@@ -75,7 +75,7 @@ PAIRED: dict[str, Preset] = {
     "sort": derived(
         _BASE,
         "Sort",
-        "Three to twelve characters, in the order of the alphabet.",
+        "Three to twelve characters, in alphabetical order.",
         model={},
         why={"steps": _TRIED + "85% after 200 of 300 steps, 99.4% at the end"},
         source=_BASE.source,

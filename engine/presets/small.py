@@ -211,11 +211,11 @@ SMALL: dict[str, Preset] = {
         },
         why={
             "repeat": (
-                "in ordinary text little comes twice within 64 characters: tried without repeats, after 600"
-                " steps a head read the character before (0.60 of its weight), and none copied (0.03). With"
+                "in ordinary text little recurs within 64 characters: tried without repeats, after 600"
+                " steps a head read the prior character (0.60 of its weight), and none copied (0.03). With"
                 " 0.3 heads that copy formed after 480 to 520 steps, with 0.35 after 360 to 400, with 0.4"
-                " after 300 to 320 (three seeds each), in all nine after the one that reads the character"
-                " before"
+                " after 300 to 320 (three seeds each), in all nine after the one that reads the prior"
+                " character"
             ),
             "n_layers": (
                 "an induction head needs a previous-token head in a layer below: two layers at least"

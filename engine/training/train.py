@@ -87,7 +87,7 @@ def warning(model: ModelConfig, config: TrainConfig) -> str:
     if config.objective == "next_token" and not model.causal:
         return (
             "Without the causal mask every position sees the token that it should predict. The loss falls"
-            " towards 0 and says nothing; what the model writes alone shows that it learned to copy, not to"
+            " towards 0 and says nothing; the model's own samples show that it learned to copy, not to"
             " write."
         )
     return ""

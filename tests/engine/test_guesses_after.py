@@ -9,7 +9,7 @@ import pytest
 
 from engine.experiments import preference_runs
 from engine.experiments.lab_races import shipped
-from engine.experiments.thinking_aloud import DOTS, THINKING, accuracies
+from engine.experiments.thinking_aloud import CARRIES, DOTS, THINKING, accuracies
 from engine.lab.guesses import after, reward
 from engine.measure.circuits.examples_in_prompt import COUNTS, FewShot
 from engine.model import build
@@ -67,6 +67,14 @@ def test_dots_are_as_good_as_what_they_come_to(share: float, right: str) -> None
     truth = after.dots(other)
     assert truth is not None and truth.right == right and truth.numbers[DOTS] == np.float64(share)
     assert after.dots(scores[:2]) is None
+
+
+def test_dots_that_do_worse_than_an_answer_at_once_are_no_better() -> None:
+    stored = shipped(CARRIES)
+    at_once, with_dots, aloud = accuracies(stored.runs, stored)
+    better = replace(at_once, shares=np.full_like(at_once.shares, with_dots.end + 0.4))
+    truth = after.dots([better, with_dots, aloud])
+    assert truth is not None and truth.right == "coin"
 
 
 @for_each("then, right", [((12, 9, 30), "farther"), (16, "same"), (30, "nearer")])

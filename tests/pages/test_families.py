@@ -118,7 +118,7 @@ def test_an_encoder_is_asked_at_its_last_gap() -> None:
     told = said(page, "header", *KINDS)
     assert "Candidates for the last gap, “\\[mask\\]”" in told
     page = opened("output/sampling", model="encoder-blanks", text=text, sampling_position=str(at + 2))
-    assert "Candidates for the position of “␣”, which it sees" in said(page)
+    assert "Candidates at “␣”, which the model sees" in said(page)
     for room, view in (("residual", "lens"), ("residual", "push"), ("attention", "switches")):
         page = opened(f"inside/{room}", model="encoder-blanks", text=text, **{f"{room}_view": view})
         assert re.search(r"at “\\\[mask\\\]”", said(page)[:2000], re.I), (view, said(page))

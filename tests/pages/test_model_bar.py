@@ -238,6 +238,7 @@ def test_a_published_model_comes_with_its_facts_and_a_text_it_can_read(manager):
         "30 blocks × 9 heads, width 576",
         "by Hugging Face",
         "Apache 2.0",
+        "follows no instructions",
     ):
         assert words in said(page)
     assert "5.74 bits per weight" in said(page)  # of Q4_1 at 5 bits, and an embedding of Q8_0 at 8.5

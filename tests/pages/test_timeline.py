@@ -76,7 +76,7 @@ def test_heads_are_marked_with_their_names_where_they_formed(manager: StageManag
     timeline = timeline_of(NAME)
     assert timeline is not None and timeline.total == 1000 and not timeline.active
     wanted: dict[int, list[str]] = {}
-    for kind, does in (("previous", "attends one back"), ("induction", "copies")):
+    for kind, does in (("previous", "previous token"), ("induction", "copies")):
         for name, step in first_half(kind).items():
             wanted.setdefault(step, []).append(f"{name} {does}")
     assert {mark.step: mark.words.split(", ") for mark in timeline.marks} == wanted

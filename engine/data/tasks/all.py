@@ -26,7 +26,7 @@ _ALL = (
     rewriting(
         "sort",
         "Sort",
-        "Write the characters in the order of the alphabet.",
+        "Write the characters in alphabetical order.",
         LETTERS,
         8,
         lambda q: sorted(range(len(q)), key=lambda i: q[i]),
@@ -35,25 +35,25 @@ _ALL = (
     repeating(
         "repeat",
         "Repeat",
-        "Find where the piece begins again, and go on with it.",
+        "Find where the pattern restarts and continue it.",
         "abcdefghijklmnop",
         5,
         9,
         24,
     ),
-    adding("addition", "Addition", "Write the sum, its first digit first.", 3, backwards=False),
+    adding("addition", "Addition", "Write the sum, first digit first.", 3, backwards=False),
     adding(
-        "addition_reversed", "Addition, ones first", "Write the sum, its last digit first.", 3, backwards=True
+        "addition_reversed", "Addition, ones first", "Write the sum, last digit first.", 3, backwards=True
     ),
     brackets("brackets", "Brackets", "Close every bracket, the last one opened first.", ("()", "[]"), 8),
     remainders(
         "modular",
         "Modular addition",
-        f"Add on a clock of {MODULUS} hours.",
+        f"Add on a {MODULUS}-hour clock.",
         SIGNS,
         held_out=0.35,
     ),
-    markov("markov", "Markov source", "Two characters decide which can follow.", "abcdef"),
+    markov("markov", "Markov source", "Two characters decide what can follow.", "abcdef"),
 )
 
 TASKS: dict[str, Task] = {task.name: task for task in _ALL}

@@ -1,8 +1,11 @@
-"""Addition, answered in three ways: at once, after as many dots, or after every column's digit and carry.
+"""Addition, answered in three ways: at once, after as many dots, or after every column's carry and digit.
 
 The first digit of a sum depends on every column, through the carries; written out, each column needs its two
 digits and the carry before. Long addition with its carries is the example of Nye et al. 2021 ("Show Your
 Work: Scratchpads for Intermediate Computation with Language Models"); dots in its place are Pfau et al. 2024.
+
+The carry stands before the digit, as in the number that a column comes to. In the other order, tried with
+three seeds, one had not learned two of its columns when the other two had long been right in all.
 """
 
 from __future__ import annotations
@@ -19,16 +22,16 @@ CARRIES = "⁰¹"  # a carry of 0 or 1, as it is written above a column
 
 
 def column_steps(first: str, second: str) -> str:
-    """Returns each column's digit and carry, two characters a column, from the last column to the first, of
-    two numbers of equally many digits.
+    """Returns what each column comes to, its carry and its digit, from the last column to the first, of two
+    numbers of equally many digits.
 
     >>> column_steps("285", "047")
-    '2¹3¹3⁰'
+    '¹2¹3⁰3'
     """
     steps, carry = [], 0
     for a, b in zip(reversed(first), reversed(second), strict=True):
         carry, digit = divmod(int(a) + int(b) + carry, 10)
-        steps.append(f"{digit}{CARRIES[carry]}")
+        steps.append(f"{CARRIES[carry]}{digit}")
     return "".join(steps)
 
 
@@ -45,18 +48,18 @@ def _step_sources(columns: int) -> Sources:
     given = 2 * columns + 2
     steps: list[tuple[int, ...]] = []
     for i in range(columns):
-        column = (columns - 1 - i, 2 * columns - i, *((given + 2 * i - 1,) if i else ()))
+        column = (columns - 1 - i, 2 * columns - i, *((given + 2 * i - 2,) if i else ()))
         steps += [column, column]
-    last = given + 2 * columns - 1  # the carry of the first column
-    return (*steps, (last,), *((last - 1 - 2 * i,) for i in range(columns)))
+    last = given + 2 * columns - 2  # the carry of the first column
+    return (*steps, (last,), *((last + 1 - 2 * i,) for i in range(columns)))
 
 
 def long_addition(
     name: str, title: str, rule: str, columns: int, *, dots: bool = False, aloud: bool = False
 ) -> Task:
     """Makes a task: two numbers of `columns` random digits, and their sum with one digit more, first digit
-    first. With `dots`, 2 * columns dots stand before it, which are given; `aloud`, every column's digit and
-    carry, which the model writes and is taught.
+    first. With `dots`, 2 * columns dots stand before it, which are given; `aloud`, every column's carry and
+    digit, which the model writes and is taught.
 
     An answer is right where its sum is, whatever was written before.
     """
@@ -119,7 +122,7 @@ _ALL = (
     long_addition("sum_at_once", "At once", "Write the sum.", COLUMNS),
     long_addition("sum_dots", "With dots", "Write dots, then the sum.", COLUMNS, dots=True),
     long_addition(
-        "sum_aloud", "Thinking aloud", "Write digits and carries, then the sum.", COLUMNS, aloud=True
+        "sum_aloud", "Thinking aloud", "Write carries and digits, then the sum.", COLUMNS, aloud=True
     ),
 )
 LONG_ADDITIONS: dict[str, Task] = {task.name: task for task in _ALL}

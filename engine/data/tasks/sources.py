@@ -119,7 +119,7 @@ def brackets(name: str, title: str, rule: str, kinds: tuple[str, ...], pairs: in
         draw=draw,
         right=right,
         sources=sources,
-        form=f"{pairs} brackets that begin a word: none closes what is not open",
+        form=f"{pairs} brackets that start a balanced string",
         asks=asks,
         key=lambda line: line[:pairs],
     )

@@ -26,15 +26,15 @@ class PreNormBlockCard(BlockCard):
 
 class PostNormBlockCard(BlockCard):
     sentence: ClassVar[str] = (
-        "Each sublayer's result is added to the stream{normed}: the wiring of 2017. Gradients must pass every"
-        " norm, so deep stacks need a warm-up."
+        "Each sublayer's result is added to the stream{normed}: the 2017 design. Gradients go through all"
+        " norms, so deep stacks need a warm-up."
     )
 
 
 class ParallelBlockCard(BlockCard):
     sentence: ClassVar[str] = (
-        "Attention and feed-forward read the same stream at the same time, and both add to it: one wait"
-        " instead of two (GPT-J, PaLM)."
+        "Attention and feed-forward read the same stream at the same time, and both add to it: one step,"
+        " not two (GPT-J, PaLM)."
     )
 
     @classmethod

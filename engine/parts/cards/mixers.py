@@ -83,7 +83,7 @@ class HeadMixerCard(MixerCard):
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
         bias, plus = (r" + b", " + b") if config.attention_bias and config.output_bias else ("", "")
-        side_by_side = (r"\mathrm{out} = [z_1, \dots, z_H]", "heads laid side by side again")
+        side_by_side = (r"\mathrm{out} = [z_1, \dots, z_H]", "heads concatenated again")
         projected = (rf"\mathrm{{out}} = z\,W_O{bias}", f"z · W_O{plus}")
         return {
             **{name: _in_front(name) for name in ("q", "k", "v")},
@@ -94,7 +94,7 @@ class HeadMixerCard(MixerCard):
                 "softmax over key",
             ),
             "z": (r"z = A\,v", "pattern · v, in each head"),
-            "z_merged": (r"z = [z_1, \dots, z_H]", "heads laid side by side again"),
+            "z_merged": (r"z = [z_1, \dots, z_H]", "heads concatenated again"),
             "attn_out": projected if cls.learned and config.output_projection else side_by_side,
         }
 
@@ -136,7 +136,7 @@ def _shared(config: ResolvedConfig) -> str:
 
 def _in_front(name: str) -> Formula:
     latex = rf"{name}: (T, H, d_{{head}}) \to (H, T, d_{{head}})"
-    return latex, f"{name}, with its heads in front: each works alone"
+    return latex, f"{name}, transposed: each head works alone"
 
 
 def _normed(name: str, config: ResolvedConfig) -> Formula:

@@ -44,7 +44,7 @@ class NormCard(PartCard):
 class LayerNormCard(NormCard):
     name: ClassVar[str] = "layernorm"
     title: ClassVar[str] = "LayerNorm"
-    sentence: ClassVar[str] = "Each token's vector is shifted to mean 0 and scaled to spread 1."
+    sentence: ClassVar[str] = "Each token's vector is rescaled to mean 0 and variance 1."
     source: ClassVar[str] = "Ba et al. 2016"
     reads: ClassVar[tuple[str, ...]] = ("norm_gain", "norm_bias", "norm_eps")
     statistics: ClassVar[str] = r"\mu &= {mean:g}, \quad \sigma^2 = {variance:g}"
@@ -55,7 +55,7 @@ class LayerNormCard(NormCard):
         gain, by = (r"g \odot ", "g · ") if config.norm_gain else ("", "")
         bias, plus = (" + b", " + b") if config.norm_bias else ("", "")
         latex = rf"{gain}\frac{{x - \mu}}{{\sqrt{{\sigma^2 + \epsilon}}}}{bias}"
-        return latex, f"{by}(x − mean) / spread{plus}"
+        return latex, f"{by}(x − mean) / std{plus}"
 
     @classmethod
     def linear_words(cls, config: ResolvedConfig) -> str:

@@ -50,8 +50,8 @@ class SinusoidalCard(PositionCard):
 class LearnedCard(PositionCard):
     short: ClassVar[str] = "learned table"
     sentence: ClassVar[str] = (
-        "A learned vector for each position is added to the token's vector. Beyond the table's last row the"
-        " model cannot read."
+        "A learned vector for each position is added to the token's vector. The model cannot read past"
+        " the table's last row."
     )
     off: ClassVar[str] = "the learned table is not added"
 
@@ -71,12 +71,12 @@ class RopeCard(PositionCard):
         " far"
         " apart two tokens are."
     )
-    off: ClassVar[str] = "queries and keys are not turned"
+    off: ClassVar[str] = "q and k are not rotated"
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
         latex = r"\cos(t\,\theta_i),\ \sin(t\,\theta_i)"
-        return {"position": (latex, "cosines and sines, for turning q and k")}
+        return {"position": (latex, "cosines and sines that rotate q and k")}
 
     @classmethod
     def turned(cls, inner: Formula, config: ResolvedConfig) -> Formula:
@@ -94,7 +94,7 @@ class AlibiCard(PositionCard):
         "Each head subtracts a fixed amount per step of distance from its scores: far tokens have to shout to"
         " be heard."
     )
-    off: ClassVar[str] = "the penalty for distance is taken away"
+    off: ClassVar[str] = "the penalty for distance is removed"
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
@@ -110,7 +110,7 @@ class T5BiasCard(PositionCard):
     sentence: ClassVar[str] = (
         "Each head adds a learned number for the distance between two tokens; large distances share a bucket."
     )
-    off: ClassVar[str] = "the learned distance biases are taken away"
+    off: ClassVar[str] = "the learned distance biases are removed"
     buckets: ClassVar[int] = 32  # T5's own
 
     @classmethod

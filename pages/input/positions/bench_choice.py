@@ -20,7 +20,7 @@ STOPGAPS: dict[str, tuple[Position, Stopgap]] = {
     "T5: unmet buckets filled": ("t5", "far"),
 }
 ABOVE = "Above own last 64"
-SHOWN = ("Loss", ABOVE)
+SHOWN = {"Loss": "Loss", ABOVE: "Excess loss"}  # id in links -> what is written
 WINDOWS = {"128": 128, "256": 256, "all": 0}  # 0: every one there is
 WIDTHS = ("1", "4", "8", "16")
 

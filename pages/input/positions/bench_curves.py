@@ -58,7 +58,7 @@ def draw_curves(
 def _draw_figure(shown: dict[Variant, Curve], choice: Choice, context: int, partial: set[Variant]) -> None:
     """Curves in the unit that was chosen."""
     lines = [Line(name_of(v), v[0], c, v[1] is not None, v in partial) for v, c in shown.items()]
-    what = f"above the model's own last {context}" if choice.above else "loss"
+    what = f"excess loss over the model's own last {context}" if choice.above else "loss"
     plot(
         figures.position_losses(lines, context, unit=choice.unit, above=choice.above),
         key="bench_losses",

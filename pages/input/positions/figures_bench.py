@@ -192,7 +192,7 @@ def position_losses(
             "position", range=[0, end], tickvals=np.arange(0, end + 1, context // 2), zeroline=False
         ),
         yaxis=go.axis(
-            f"{'above its own last ' + str(context) if above else 'loss'} ({unit} per character)",
+            f"{'excess loss' if above else 'loss'} ({unit} per character)",
             showgrid=True,
             range=[low, high],
         ),

@@ -62,7 +62,7 @@ def draw_arrows(subject: Subject) -> None:
 
 def _shift(q: np.ndarray, k: np.ndarray, at: tuple[int, int, int], turned: Turning, found_now: Score) -> None:
     st.markdown(pair_sentence(found_now))
-    st.markdown("**Shift both positions, and the score stays**")
+    st.markdown("**Shifting both leaves the score unchanged**")
     shift = widgets.slide_over("Shift both by", SHIFTS, 10, "rope_shift", written=thousands)
     found = rope.shift_check(q, k, at[0], at[1], shift, turned.base, turned.rotary)
     table = pd.DataFrame(

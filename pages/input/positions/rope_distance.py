@@ -1,4 +1,4 @@
-"""A topic of the view "RoPE": the score against the distance of query and key."""
+"""A topic of the view "RoPE": the score against the distance between query and key."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def draw_distance(subject: Subject) -> None:
                 {"distance": distances}
                 | {name.replace(" ", "_").replace(",", ""): v for name, v in curves.items()}
             ),
-            alt=f"Score q·k/√{width} against the distance of query and key for {kind}, base {base:,}.",
+            alt=f"Score q·k/√{width} against the distance between query and key for {kind}, base {base:,}.",
         )
     found = decay(distances, next(iter(curves.values())))
     explain.answer(distance_sentence(found, base))

@@ -40,7 +40,10 @@ def draw_similarity(
                     "cosine": similarity.cosine_by_distance,
                 }
             ),
-            alt="The cosine against the distance of two positions: 1 at distance 0, falling, with ripples.",
+            alt=(
+                "The cosine against the distance between two positions: 1 at distance 0, falling, with"
+                " ripples."
+            ),
         )
     explain.answer(similarity_sentence(similarity, length))
     explain.measure_it(_draw_map, similarity, length, width)

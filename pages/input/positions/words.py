@@ -112,7 +112,7 @@ LEARNED = Words(
     ),
     attempt=(
         "Train a model with learned positions and drag the step: at which step does the knot become a path?"
-        " Compare the two diagonals, and the length of position 0 with the others."
+        " Compare the two diagonals, and the norm of position 0 with the others'."
     ),
 )
 

@@ -142,7 +142,7 @@ def learned_sentence(picture: str, learned: PositionTable, waves: PositionTable)
 
 def arrows_sentence(score: Score, at: tuple[int, int, int]) -> str:
     return (
-        "Only the distance counts: move both together and every arrow rotates, but the score stays. For query"
+        "Only the distance counts: move both and every arrow rotates, but the score is unchanged. For query"
         f" {at[0]} and key {at[1]} it is **{signed(score.total)}** before scaling."
     )
 
@@ -203,7 +203,7 @@ def against_sentence(
     """Compares an added position with a rotated one. `letters` (query, key) as Markdown."""
     back = "1 position" if distance == 1 else f"{distance} positions"
     return (
-        f"**With RoPE only the distance counts:** “{letters[0]}” scores “{letters[1]}” {back} back with"
+        f"**With RoPE only the distance counts:** “{letters[0]}” scores “{letters[1]}” {back} back at"
         f" **{signed(turned.mean, 2)}** everywhere. With added sinusoids the score varies from"
         f" **{signed(added.lowest, 2)}** to **{signed(added.highest, 2)}** with the absolute positions."
     )
@@ -252,9 +252,9 @@ def reach_sentence(
     if held:
         one = len(reach.held) == 1
         who = f"Only **{held}** extrapolates {far}" if one else f"**{held}** extrapolate {far}"
-        return f"{who}{f'; {lost} nats worse' if lost else ''}{last}. {within}"
+        return f"{who}{f'; nats lost: {lost}' if lost else ''}{last}. {within}"
     if lost:
-        return f"None of these extrapolates {far}: {lost} nats worse{last}. {within}"
+        return f"None of these extrapolates {far}; nats lost: {lost}{last}. {within}"
     return f"Beyond {context} characters a learned table has no row. {within}"
 
 

@@ -118,7 +118,7 @@ def trade(
             x=line,
             y=line * width,
             yaxis="y2",
-            name="numbers in the embedding, V·d",
+            name="embedding parameters, V·d",
             line={"color": colour("embedding"), "width": 3, "dash": "dash"},
             hovertemplate="V %{x:,.0f}: %{y:,.0f} numbers<extra></extra>",
         ),
@@ -163,7 +163,7 @@ def trade(
             tickangle=0,
         ),
         yaxis=axis | {"title": {"text": "tokens of the passage"}, "range": [0, top]},
-        yaxis2=axis | go.axis("numbers in the embedding", overlaying="y", side="right", tickmode="auto"),
+        yaxis2=axis | go.axis("embedding parameters", overlaying="y", side="right", tickmode="auto"),
     )
 
 

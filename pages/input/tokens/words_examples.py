@@ -24,9 +24,9 @@ EXAMPLES = {
     "Sums": (
         "7 + 5 = 12\n127 + 677 = 804\n1275 + 6773 = 8048\n12345678 + 1 = 12345679\n3.14159 is not 3,141,590",
         (
-            "gpt2 splits digits wherever a merge happened to be learned, so equal digits end up in different"
-            " pieces. cl100k_base and o200k_base take digits in threes from the left, while sums carry from"
-            " the right. Some of the trouble that models have with arithmetic begins here."
+            "gpt2 splits digits wherever a merge happened to be learned, so the same digits get split"
+            " differently. cl100k_base and o200k_base take digits in threes from the left, while sums carry"
+            " from the right. Some of the trouble that models have with arithmetic begins here."
         ),
     ),
     "Capitals": (

@@ -162,7 +162,7 @@ def _written(recording: Recording, stages: Stages, query: int, layer: int) -> No
     lengths = single_head.lengths(recording, stages, layer, query)
     explain.takeaway(
         f"At this token the head writes a vector of norm {lengths.head:.3f}; all heads of block {layer}"
-        f" together write one of norm {lengths.together:.3f}. The stream before has norm"
+        f" together write one of norm {lengths.together:.3f}. Stream norm before:"
         f" {lengths.before:.3f}."
     )
 

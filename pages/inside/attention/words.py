@@ -153,7 +153,7 @@ def heads(subject: Subject) -> Words:
         attempt=(
             "Look for a line just below the diagonal (the previous token) and for columns (spaces, or the"
             " first token). With a run of your own, drag the step back: at first every head attends almost"
-            " uniformly. A pattern counts if it gets at least {STRONG:.0%} of the weight and twice the"
+            f" uniformly. A pattern counts if it gets at least {STRONG:.0%} of the weight and twice the"
             " uniform share; “own word” counts only if clearly less weight falls outside the word than"
             " distance alone would explain."
         ),

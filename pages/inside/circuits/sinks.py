@@ -29,7 +29,7 @@ from ui.players.plot import plot
 FRONT = ("\n", " the", ".", "e", "Z")
 TITLES: dict[Opening, str] = {
     "kept": "unchanged",
-    "other": "another in front",
+    "other": "one prepended",
     "dropped": "without it",
     "forgotten": "evicted halfway",
     "control": "another evicted",
@@ -46,11 +46,11 @@ def draw_sinks(subject: Subject) -> None:
     left, right = st.columns([3, 2], gap="medium")
     with right:
         front = widgets.select(
-            "Token in front",
+            "Prepended",
             _fronts(subject),
             "sinks_front",
             kind="list",
-            hint="The token placed before the text under “another in front”.",
+            hint="The token placed before the text under “one prepended”.",
         )
     with left:
         found = measured(

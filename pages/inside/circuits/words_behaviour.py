@@ -93,7 +93,7 @@ SINKS = Words(
     ),
 )
 SINKS_METHOD = (
-    "**Another in front**: the chosen token is placed before the text. **Without it**: the text starting at"
+    "**One prepended**: the chosen token is placed before the text. **Without it**: the text starting at"
     " its second token. **Evicted halfway**: the text as it is, but in its second half no query of any"
     " block sees the first token; what was computed before stays, as in a cache that dropped it. **Another"
     " evicted** does the same to the token in the middle of the first half. The dotted line is uniform"
@@ -213,7 +213,7 @@ def without_them(knockout: Knockout) -> str:
 def below_head(head: HeadValue) -> str:
     """`head.value` is the loss without it."""
     name = name_of(head.layer, head.head)
-    return f"without only head {name}, a previous-token head below them, {head.value:.1f}"
+    return f"without just head {name}, a previous-token head below them, {head.value:.1f}"
 
 
 def why_not(repeat: Repeat, trained_on: str | None, config: ResolvedConfig) -> list[str]:

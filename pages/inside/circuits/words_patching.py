@@ -96,13 +96,14 @@ def depth_names(rows: int) -> list[str]:
 def _blocks(station: Station, top: int) -> str:
     names = depth_names(top + 1)
     first, last = names[station.first], names[station.last]
+    until = f"up to **{last.removeprefix('after ')}**"
     if (station.first, station.last) == (0, top):
         return "after **every block**"
     if station.last == top:
         return f"from **{first}** onwards"
     if station.first == 0:
-        return f"only in **{last}**" if station.last == 0 else f"until **{last}**"
-    return f"only **{first}**" if station.first == station.last else f"from **{first}** until **{last}**"
+        return f"only in **{last}**" if station.last == 0 else until
+    return f"only **{first}**" if station.first == station.last else f"from **{first}** {until}"
 
 
 def _parts(patching: Patching, labels: list[str]) -> str:

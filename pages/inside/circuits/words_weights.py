@@ -69,8 +69,8 @@ def steered(made: SteeredContinuation, coefficient: float, note: str) -> str:
     )
     verdict = {
         "came": "Steering **works**",
-        "went": "Steering **pushes away**",
-        "stayed": "Steering **hardly matters**",
+        "went": "It **steers away**",
+        "stayed": "Steering **does little**",
     }[made.came]
     return (
         f"{verdict}: the first prompt's own words are **{made.times:.2g} times** as probable at each step"

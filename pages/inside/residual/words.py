@@ -226,7 +226,7 @@ def few(names: tuple[str, ...] | list[str], most: int = 6) -> str:
 NORMS_DIFFER = (
     "The same four numbers through each norm, without gain and bias. LayerNorm subtracts the mean and divides"
     " by the standard deviation; RMSNorm divides by the root mean square and subtracts nothing. Add 10 to"
-    " every number: LayerNorm's output does not change, RMSNorm's does. RMSNorm saves the mean and the bias,"
+    " every number: LayerNorm's output does not change, RMSNorm's does. RMSNorm skips the mean and the bias,"
     " and models train about as well with it."
 ) + "".join(
     f" {card.title} ({card.source}): {card.sentence}"

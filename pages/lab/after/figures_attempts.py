@@ -32,7 +32,7 @@ def shares(attempts: Attempts) -> go.Figure:
         margin={"l": 52, "r": 12, "t": 8, "b": 40},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         xaxis=go.axis(
-            "n, answers to a sum", type="log", tickvals=list(COUNTS), ticktext=[str(n) for n in COUNTS]
+            "n, answers per sum", type="log", tickvals=list(COUNTS), ticktext=[str(n) for n in COUNTS]
         ),
         yaxis=go.axis("share of new sums", range=[0, 1.04], tickformat=".0%", showgrid=True),
     )
@@ -62,7 +62,7 @@ def votes(each: Votes) -> go.Figure:
     layout = base_layout(
         margin={"l": 52, "r": 12, "t": 30, "b": 40},
         title={"text": f"{each.question} … (right: {each.right})", "font": {"size": 15}, "x": 0.5, "y": 0.98},
-        xaxis=go.axis("answers of 64"),
+        xaxis=go.axis("out of 64"),
         yaxis=go.ticks(places, [text for text, _ in shown], autorange="reversed"),
     )
     return go.Figure({"data": [bar], "layout": layout})

@@ -12,7 +12,7 @@ from ui.figures.labels import plain, short
 from ui.figures.theme import SEQUENTIAL, colour
 
 SHADES = {RIGHT: "attention", EXCHANGED: "run1"}
-NAMES = {RIGHT: "right answers", EXCHANGED: "right answers, examples exchanged"}
+NAMES = {RIGHT: "right answers", EXCHANGED: "right answers, examples swapped"}
 PLACES = np.arange(len(COUNTS))
 LETTERS = 9  # of an answer in its cell; the hover has all of it
 

@@ -43,7 +43,7 @@ def shares_by_step(
     layout = base_layout(
         margin={"l": 52, "r": 12, "t": 8, "b": 40},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        xaxis=go.axis("step of training by reward", range=[0, steps]),
+        xaxis=go.axis("step of training on reward", range=[0, steps]),
         yaxis=go.axis("share of new sums", range=[-0.02, 1.04], tickformat=".0%", showgrid=True),
     )
     return go.Figure({"data": traces, "layout": layout})

@@ -11,9 +11,9 @@ from pages.lab.after.prompts import WordTask
 from ui.guess import Choice, Guess, offered
 
 STEP = {
-    "longer": Choice("It takes a longer step", "More examples make the gradient more certain."),
+    "longer": Choice("It takes a larger step", "More examples make the gradient more certain."),
     "same": Choice("The same step", "The size of the step is learned, and depends on the examples."),
-    "shorter": Choice("It takes a shorter step", "Fewer examples make a noisier gradient: caution pays."),
+    "shorter": Choice("It takes a smaller step", "Fewer examples make a noisier gradient: caution pays."),
 }
 EXCHANGED = {
     "same": Choice("About as many as before", "Only if the form of the examples is enough."),
@@ -56,10 +56,10 @@ def exchanged(few: FewShot, task: WordTask, control: str) -> Guess | None:
     choices, right = offered(truth, EXCHANGED, HOLDS[truth.right])
     n = truth.numbers
     return Guess(
-        f"Exchange the examples' answers. For how many words does it give {task.answer} after"
+        f"Swap the examples' answers. For how many words does it give {task.answer} after"
         f" {COUNTS[-1]} examples?",
         choices,
         right,
-        f"{n['before']:.0%} with their own answers, {n['after']:.0%} with exchanged ones: see the curves.",
+        f"{n['before']:.0%} with their own answers, {n['after']:.0%} with swapped ones: see the curves.",
         {control: "exchanged"},
     )

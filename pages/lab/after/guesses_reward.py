@@ -26,11 +26,11 @@ HOLDS = {
 }
 HELD = {
     "farther": "With a small beta it takes a large change in the probabilities to make a margin.",
-    "same": "For this taste the frozen model hardly matters.",
+    "same": "Here the frozen model hardly matters.",
     "nearer": "With a large beta a small change in the probabilities makes a margin.",
 }
 REACHES = {
-    "farther": Choice("Farther from it", "The frozen model holds it back less."),
+    "farther": Choice("Farther", "The frozen model holds it back less."),
     "same": Choice("About as far", "Beta would only scale the loss."),
     "nearer": Choice("Less far", "A small change is already a large margin."),
 }

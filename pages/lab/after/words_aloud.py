@@ -16,7 +16,7 @@ ALOUD_QUESTION = "Why does it help to think step by step?"
 WHICH_HEAD = "Which head reads the next bit?"
 ALOUD_WORDS = Words(
     see=(
-        f"Three models of one size learn the parity of {BITS} bits: 1 where the number of ones is odd. One"
+        f"Three equal-sized models learn the parity of {BITS} bits: 1 where the number of ones is odd. One"
         " answers at once; one after as many dots as the third writes steps; the third writes the parity of"
         " the first bit, of the first two, and so on. Left: the loss on answers. Right: how often the last"
         " bit is right."
@@ -35,9 +35,9 @@ ALOUD_WORDS = Words(
 )
 ADDITION_WORDS = Words(
     see=(
-        f"Three models of one size learn to add two numbers of {COLUMNS} digits. One writes the sum at once;"
-        " one after as many dots as the third writes steps; the third writes each column's digit and its"
-        " carry (the small 0 or 1), from the last column to the first, and then the same sum. Left: the loss"
+        f"Three equal-sized models learn to add two numbers of {COLUMNS} digits. One writes the sum at once;"
+        " one after as many dots as the third writes steps; the third writes each column's carry (the"
+        " small 0 or 1) and digit, from the last column to the first, and then the same sum. Left: the loss"
         " on answers. Right: how often the whole sum is right."
     ),
     why=(
@@ -81,9 +81,10 @@ def _adds(lead: str, aloud: Accuracy, others: Sequence[Accuracy]) -> str:
     runs the best.
     """
     best = max(float(each.shares[:, -1].max()) for each in others)
+    most = f"gets more than **{best:.0%}**" if best else "gets any of them right"
     return (
-        f"{lead} each column's digit and carry, the model gets **{aloud.end:.0%}** of new sums right; without"
-        f" them, no run of the same length gets more than **{best:.0%}**."
+        f"{lead} each column's carry and digit, the model gets **{aloud.end:.0%}** of new sums right; at once"
+        f" or with dots, no run of the same length {most}."
     )
 
 

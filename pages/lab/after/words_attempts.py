@@ -11,8 +11,8 @@ from ui.page_frame import Words
 
 QUESTION = "How much do more answers help?"
 CLEAR = 0.05  # a share that is higher by less is not said to be higher
-DOING = "Teaching three models halfway, then drawing answers"
-HINT = "For sampling: at a low one, answers to a question differ less."
+DOING = "Half-training three models, then drawing answers"
+HINT = "For sampling: if low, answers to a question differ less."
 QUESTION_HINT = f"One of {ASKED} held-out sums, first seed."
 ATTEMPTS = Words(
     see=(

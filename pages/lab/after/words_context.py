@@ -23,7 +23,7 @@ CONTEXT = Words(
         " et al. 2023; Zhang et al. 2023). Whether large language models do the same is open."
     ),
     attempt=(
-        "Train on 5 examples, then on 40: with more of them the layer learns a longer step. Take softmax"
+        "Train on 5 examples, then on 40: with more of them the layer learns a larger step. Take softmax"
         " with one head: its weights are positive, so it also adds a multiple of the mean y; with 4 heads"
         " it can subtract that again. With one number per x, add an example far from the line."
     ),
@@ -37,7 +37,7 @@ SIZE_HINT = (
     "With 10 numbers the layer's matrix is shown; with 1 number its answers, for examples that you choose."
 )
 SEED_HINT = "Three layers are trained, from this seed and the two after it."
-POINTS = "Examples x y: type, or click on the plane"
+POINTS = "Examples x y: type, or click on the plot"
 POINTS_HINT = (
     "Up to 12 points from −2 to 2, with commas between them. Click a dot to add one, an example to remove it."
 )
@@ -105,7 +105,7 @@ def measured(trained: InContext) -> str:
     return (
         f"On {TASKS:,} new functions, after {plan.examples} examples. One gradient step of size"
         f" {plan.best_rate:.3f} has an error of {trained.gradient_error:.3f} there, and {plan.best_error:.3f}"
-        f" is expected. Beside the diagonal the weights are {trained.beside:.3f} (root mean square). The last"
+        f" is expected. Off the diagonal the weights are {trained.beside:.3f} (root mean square). The last"
         " column is the mean square of layer minus step, over that of the step."
     )
 
@@ -120,8 +120,8 @@ def by_hand(plan: Regression) -> str:
         r"\underbrace{x_i^\top (\eta I)\, x}_{\text{key · query}}$$"
         "\n\n"
         "That is linear attention whose value is the example's $y$ and whose $W_K^\\top W_Q$ is $\\eta$"
-        " times the identity. With $x$ and $w$ from standard normal distributions the expected error, where"
-        " guessing 0 has 1, is"
+        " times the identity. With $x$ and $w$ from standard normal distributions the expected error"
+        " (guessing 0: 1) is"
         "\n\n"
         rf"$$1 - 2\eta + \eta^2\,\frac{{n + d + 1}}{{n}}, \quad\text{{lowest at}}\quad \eta ="
         rf" \frac{{n}}{{n + d + 1}} = \frac{{{n}}}{{{n + d + 1}}} = {plan.best_rate:.3f},"
@@ -140,7 +140,7 @@ def matrix_alt(look: Look) -> str:
 def errors_alt(trained: InContext) -> str:
     return (
         f"Squared error against examples in the prompt. After {trained.plan.examples}: the layer"
-        f" {trained.error:.2f}, one gradient step {trained.gradient_error:.2f}; guessing 0 has 1."
+        f" {trained.error:.2f}, one gradient step {trained.gradient_error:.2f} (guessing 0: 1)."
     )
 
 

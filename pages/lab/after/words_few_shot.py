@@ -16,18 +16,18 @@ FEW_SHOT = Words(
     ),
     why=(
         "No weight changes. Without an example the model cannot know the task; a few lines specify it"
-        " (Brown et al. 2020). Its answers come from pre-training. Exchanged answers show what matters in"
+        " (Brown et al. 2020). Its answers come from pre-training. Swapped answers show what matters in"
         " the examples: sometimes only their form and kind of answer (Min et al. 2022), sometimes the rule"
         " that links the two."
     ),
     attempt=(
-        "Exchange the answers for the antonyms, then for the capitals. A capital follows from the country"
-        " and the kind of answer; an antonym needs the rule. Find words whose answer goes from layout to"
+        "Swap the answers of the antonyms, then of the capitals. A capital follows from the country"
+        " and the kind of answer; an antonym needs the rule. Find words whose answer goes from blank to"
         " synonym to antonym."
     ),
 )
-WAYS = {"right": "right", "exchanged": "exchanged"}
-WAYS_HINT = "Exchanged: every example has another example's answer. The word at the end stays."
+WAYS = {"right": "right", "exchanged": "swapped"}
+WAYS_HINT = "Swapped: every example has another example's answer. The word at the end stays."
 MEASURING = "Testing SmolLM2 on words"
 NOT_HERE = (
     "SmolLM2 is not installed here, so there is no language model to ask. You can train a layer instead."
@@ -48,7 +48,7 @@ def answer(task: WordTask, few: FewShot, way: int) -> str:
             else "Wrong examples mislead the model"
         )
         return (
-            f"{does}: with answers exchanged it gives {task.answer} for **{other[-1]:.0%}** of words"
+            f"{does}: with answers swapped it gives {task.answer} for **{other[-1]:.0%}** of words"
             f" after {most} examples, otherwise for **{right[-1]:.0%}**."
         )
     learns = (

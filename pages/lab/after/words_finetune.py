@@ -22,20 +22,20 @@ LOOK_INSIDE = "Look inside the fine-tuned model: in which block does the answer 
 DOWNLOAD = "Download the adapters for PEFT"
 EXPORT = "Export the merged model (Hugging Face)"
 BEGINS = "Answers begin with"
-BEGINS_HINT = "The style: each answer of the lessons begins with it. The model is asked what no lesson has."
+BEGINS_HINT = "The style: each taught answer begins with it. It is tested on questions from no lesson."
 NAME = "Name of the fine-tuned model"
-NAME_HINT = "Under this name the pages that look inside offer it, for as long as this server keeps it."
+NAME_HINT = "Its name on the pages that look inside, for as long as this server keeps it."
 NOT_KEPT = "A fully fine-tuned model is too large to keep here; one with LoRA can be opened."
 ANSWER_HINT = "What should follow the prompt. A new word begins with a space."
 REHEARSE_HINT = "Adds sentences about older facts of the same form to every batch."
 ANSWERS_HINT = (
-    "Supervised fine-tuning usually counts the loss on the answer alone. Off: on every token of a sentence."
+    "Supervised fine-tuning usually takes the loss on the answer alone. Off: on every token of a sentence."
 )
 
 FINE_TUNING = Words(
     see=(
         "A copy of the model is trained on a handful of sentences about something that does not exist."
-        " After every step it is asked the new fact, the same fact in wording that no sentence uses, and"
+        " Each step tests it on the new fact, the same fact in wording that no sentence uses, and"
         " facts it knew before. *LoRA* (low-rank adaptation, Hu et al. 2021) leaves every weight as it is"
         " and learns a low-rank update to the matrices of attention: $W + BA$, with $r$ columns in $B$ and"
         " $r$ rows in $A$. $B$ starts at zero. *All weights* is ordinary full fine-tuning. Probabilities"
@@ -142,7 +142,7 @@ def to_train(count: int, total: int, sentences: int, tokens: int) -> str:
     """Says how many numbers would be trained, and on what."""
     return (
         f"{count:,} parameters will be trained; the model has {total:,} ({percent(count, total)})."
-        f" A step reads {sentences} sentences; the loss counts {tokens} tokens."
+        f" A step reads {sentences} sentences; the loss spans {tokens} tokens."
     )
 
 

@@ -11,13 +11,13 @@ from ui.text.numbers import minus
 
 MODES = {"reward": "Reward", "preferences": "Preferences"}
 REWARD_QUESTION = "What does a model learn from reward alone?"
-REWARDS: dict[Rewarded, str] = {"right": "a right sum", "ends in 0": "a sum that ends in 0"}
+REWARDS: dict[Rewarded, str] = {"right": "a correct sum", "ends in 0": "a sum that ends in 0"}
 CLEAR = 0.05  # a share that changes by less is not said to have changed
 NOTHING = "No run is stored here: press *Train*."
 SEED_HINT = (
-    "Seeds 0, 1 and 2 are stored: the group shown is that of one of them. Any seed can be trained here."
+    "Seeds 0, 1 and 2 are stored: the group shown is from one of them. Any seed can be trained here."
 )
-DOING = "Teaching it halfway, then training by reward"
+DOING = "Half-training it, then training on reward"
 LEASH_HINT = (
     "Adds the Kullback-Leibler divergence from the first model to the loss, with this weight: it keeps the"
     " model close to where it began."

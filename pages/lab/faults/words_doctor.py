@@ -165,7 +165,7 @@ def diagnosis(patient: Patient, named: str, title: str, spent: int) -> str:
     truth = f"**{title}**"
     if named == patient.name:
         return f"Right, in **{spent} minutes** of tests: {truth}."
-    return f"Not quite. After {spent} minutes of tests, it was: {truth}."
+    return f"Not quite: it was {truth} ({spent} minutes of tests)."
 
 
 def enough(chart: Chart, checks: Mapping[str, Check]) -> str:

@@ -170,7 +170,7 @@ CUTS = (
 
 
 LARGE = (
-    " With embedding and output tables of N(0, 1) and no norms, the first losses are so large that training"
+    " With N(0, 1) embedding and output tables and no norms, the first losses are so large that training"
     " does not recover."
 )
 

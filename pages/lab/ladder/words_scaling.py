@@ -178,6 +178,6 @@ def where_it_falls(fitted: Fit, budget: float, parameters: int) -> Guess | None:
         f"{parameters:,} parameters spend {power(budget)} FLOPs. Where on the curve will the run fall?",
         choices,
         0 if expected - valley.loss <= NEAR else 1 if small else 2,
-        f"The fit expects {expected:.2f} nats; the minimum is {valley.loss:.2f}, at"
+        f"The fit gives {expected:.2f} nats; the minimum is {valley.loss:.2f}, at"
         f" {about(valley.parameters)} parameters. Train it: does its star fall there?",
     )

@@ -248,7 +248,7 @@ def does_it(head: str, score: float, even: float, without: float, whole: float) 
 def and_others(count: int, without: float) -> str:
     """Says where several heads look there: what is left without any of them."""
     all_of_them = "both" if count == 2 else f"all **{count}**"
-    return f" Without {all_of_them} such heads: **{without:.0%}**."
+    return f" With {all_of_them} ablated: **{without:.0%}**."
 
 
 def heads_method(task: Task, scored: SourceAttention, problems: int) -> str:

@@ -180,17 +180,17 @@ def box_lines(c: ResolvedConfig) -> dict[str, str]:
     """Returns the text of the two large boxes: two short lines each."""
     scheme = HEALTHY.position(c)
     own = c.n_kv_heads == c.n_heads
-    heads = f"{c.n_heads} heads" if own else f"{c.n_heads} heads, {c.n_kv_heads} keys"
+    heads = f"{c.n_heads} heads" if own else f"{c.n_heads} heads, {c.n_kv_heads} KV"
     inside = "" if "embed" in scheme.enters or not scheme.present else f", {_INSIDE[c.position]}"
     biases = ", biases" if c.ffn_bias else ""
-    look = "back only" if c.causal else "both ways"
+    look = "causal" if c.causal else "both ways"
     return {
         "attention": f"attention, {look}<br>{heads}{inside}",
         "feedforward": f"{HEALTHY.feedforward(c).card.title}<br>{c.d_ff:,} wide{biases}",
     }
 
 
-_INSIDE = {"rope": "RoPE", "alibi": "ALiBi", "t5": "distance bias"}
+_INSIDE = {"rope": "RoPE", "alibi": "ALiBi", "t5": "relative bias"}
 
 
 def figure(made: Ledger, height: int, small: bool = False) -> go.Figure:

@@ -32,7 +32,7 @@ WIDER_HOLDS = {
 }
 LONGER = {
     "same": Choice(
-        "Nothing, or hardly more",
+        "None, or hardly any",
         "The matrices do not depend on the text's length; but each token is also compared with all before"
         " it.",
     ),

@@ -33,7 +33,7 @@ WHERE = Words(
     ),
     attempt=(
         "Choose LLaMA-2 70B and give every query head its own key head. Then untie GPT-2, and watch the red"
-        " area grow.\n\nCount GPT-2's blocks yourself, $12\\,L\\,d^2$, and see *By hand* what that leaves"
+        " area grow.\n\nCount GPT-2's blocks yourself, $12\\,L\\,d^2$, and see *By hand* for what is left"
         " out. In *One block*, change the width: the shares hardly change, because everything but norms and"
         " biases grows with its square."
     ),
@@ -93,7 +93,7 @@ LETTERS = (
     " head, d_ff: feed-forward width."
 )
 WHAT_COUNTS = (
-    "A multiply-add counts as 2 operations. Only matrix products are counted; norms, softmax and sums"
+    "A multiply-add counts as 2 operations. Only matrix products are counted; norms, softmax and adds"
     " would add a few percent. Every score counts, even those that the causal mask hides: the engine computes"
     " them all."
 )

@@ -79,7 +79,7 @@ def drawn(family: str) -> str:
 
 def rolled(c: ResolvedConfig, tokens: int) -> str:
     """Says what was drawn."""
-    heads = f"{c.n_heads} heads" + (f" on {c.n_kv_heads} key heads" if c.n_kv_heads < c.n_heads else "")
+    heads = f"{c.n_heads} heads" + (f", {c.n_kv_heads} key heads" if c.n_kv_heads < c.n_heads else "")
     return (
         f"{c.n_layers} blocks, {heads} of {c.d_head}, width {c.d_model}, {parameter_formula(c):,} parameters,"
         f" {tokens} tokens."
@@ -190,12 +190,12 @@ NAMES = {  # what an activation is, for a sentence
 }
 
 MADE = {  # what is written where a family has more than the model
-    "attention_bias": "biases of zeros",
-    "output_bias": "biases of zeros",
-    "ffn_bias": "biases of zeros",
-    "norm_bias": "biases of zeros",
-    "norm_gain": "gains of ones",
-    "qk_gain": "gains of ones",
+    "attention_bias": "zero biases",
+    "output_bias": "zero biases",
+    "ffn_bias": "zero biases",
+    "norm_bias": "zero biases",
+    "norm_gain": "unit gains",
+    "qk_gain": "unit gains",
     "position": "its positions as a table, as long as its context",
 }
 
@@ -208,7 +208,7 @@ def packed(plan: Plan | str, size: str, dtype: str) -> str:
             " the parts of the engine that it uses."
         )
     title = WRITERS[plan.family].title
-    text = f"This model **is a {title}**: in {size} of {dtype}, `transformers` opens it"
+    text = f"This model **is a {title}**: `transformers` opens it, {size} in {dtype}"
     made = list(dict.fromkeys(MADE[field] for field in plan.filled))
     if made:
         return (
@@ -256,7 +256,7 @@ QUICK = Words(
     ),
     why=(
         "These seven rows are the whole model. Five are the ingredients of a block: attention, feed-forward"
-        " network, norms, the residual stream that both add to, and positions, which today act on queries"
+        " network, norms, the residual stream, and positions, which today act on queries"
         " and keys. All blocks have the same structure, so the table has the same rows at any depth."
     ),
     attempt="Go from GPT-2 small to GPT-3: no formula changes, only the numbers.",

@@ -165,7 +165,7 @@ def _pick(
         return
     known = session.tree.child(after, token)
     if known is None and len(session.tree.leaves()) >= BRANCHES and session.tree.children(after):
-        session.message = f"{BRANCHES} branches are kept at most: delete one first."
+        session.message = f"At most {BRANCHES} branches are kept: delete one first."
         return
     if known is None and len(session.tree) >= limits.tree:
         session.message = f"The tree has {limits.tree:,} tokens, the maximum: delete a branch first."

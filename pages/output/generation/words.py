@@ -131,7 +131,7 @@ def surprised(surprise: Surprise, vocab: int) -> str:
 
 def least_expected(surprise: Surprise, worst: str, least: str) -> str:
     """Says how often it took the likeliest, and where it was surprised most."""
-    picked = f" You picked {surprise.picks} of them." if surprise.picks else ""
+    picked = f" You picked {surprise.picks}." if surprise.picks else ""
     return (
         f"It took its most likely token at {surprise.likeliest:.0%} of the positions; the least expected was"
         f" “{worst}”, token {surprise.worst + 1}, with p = {least}.{picked}"
@@ -445,9 +445,8 @@ WIDTH_HINT = "Branches kept at each step. 1 is greedy decoding, as long as no br
 DEPTH_HINT = "Maximum number of tokens."
 PENALTY_HINT = (
     "Finished branches are compared by sum / length^penalty: 0 favours short ones, above 1 long ones. It"
-    " matters only where branches can end early. The search continues to the full depth, as Hugging"
-    " Face's with"
-    ' early_stopping="never"; its default may stop before.'
+    " matters only where branches can end early. The search continues to the full depth, as in"
+    ' Hugging Face with early_stopping="never"; its default may stop early.'
 )
 STOP_HINT = "A token that ends with this character finishes its branch."
 RIVAL_SEED = "Seed of the sample that the winner is compared with."

@@ -20,7 +20,7 @@ def nucleus(logits: np.ndarray) -> Guess | None:
     kept = f"{n['found']:,.0f}"
     said = {
         "sum": f"Summed from the most likely down, {kept} is the smallest set that reaches 90%.",
-        "each": "That counts the tokens of 10% and more. The 0.9 applies to the sum, not to each token.",
+        "each": "That counts tokens with at least 10%. The 0.9 applies to the sum, not to each token.",
         "share": (
             "That is 90% of the vocabulary. The 0.9 is a share of the probability mass, not of the tokens."
         ),

@@ -71,7 +71,7 @@ LIKELIHOOD = Words(
         " just after it. “Measure it” has published perplexities."
     ),
     texts=(
-        "A lecture also scores the first token, by putting a begin token in front: $p(x_1)$ then means $p(x_1"
+        "A lecture also scores the first token, by putting a start token in front: $p(x_1)$ then means $p(x_1"
         " \\mid \\langle bos \\rangle)$. The character models here were trained without one."
     ),
 )
@@ -148,9 +148,7 @@ def in_place(token: str, gap: bool) -> str:
     """Says which token a model that fills gaps puts at each place."""
     if gap:
         return f"Candidates for the last gap, “{token}”: this model does not predict what follows."
-    return (
-        f"Candidates for the position of “{token}”, which it sees: it predicts that token, not the next one."
-    )
+    return f"Candidates at “{token}”, which the model sees: it predicts that token, not the next one."
 
 
 def left(outcome: Outcome) -> str:
@@ -211,6 +209,6 @@ def chain(scored: Scored) -> str:
     return (
         f"| step | |\n|---|---|\n| multiply (chain rule) | {few} = {mantissa:.1f} · $10^{{{power}}}$ |\n|"
         f" logarithm | ln = {total} |\n| minus the mean: the **loss** | {-likelihood.total:.2f} /"
-        f" {likelihood.tokens} = **{nats}** nats |\n| e to it: the **perplexity** | $e^{{{nats}}}$ ="
+        f" {likelihood.tokens} = **{nats}** nats |\n| exp: the **perplexity** | $e^{{{nats}}}$ ="
         f" **{likelihood.perplexity:.2f}** |"
     )

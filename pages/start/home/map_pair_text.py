@@ -46,7 +46,7 @@ def describe_pair(counted: Ledger) -> dict[str, Part]:
 _SOURCE = "The source text, cut into tokens. The encoder sees all of it at once, in both directions."
 _TARGET = (
     "What has been written so far, after a start token. In training it is the correct target, shifted by one"
-    " position; in use it is what the model itself wrote."
+    " position; at inference, the model's own output."
 )
 _INSIDE = ("attention", "cross_attention", "feedforward", "norm1", "norm_cross", "norm2")
 

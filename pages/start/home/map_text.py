@@ -260,7 +260,7 @@ def _attention(c: ResolvedConfig, made_of: Parts) -> Part | None:
         return None
     heads = f"{c.n_heads} head{'s' if c.n_heads > 1 else ''} × {c.d_head}"
     heads += f" · {c.n_kv_heads} KV" if c.n_kv_heads != c.n_heads else ""
-    mask = "causal mask" if c.causal else "no mask: all see all"
+    mask = "causal mask" if c.causal else "no mask: all-to-all"
     sight = (
         " The mask hides all later tokens."
         if c.causal

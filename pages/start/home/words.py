@@ -67,16 +67,15 @@ SAY = {
     ),
     "entered": (
         "“{word}” enters the blocks",
-        "The sum of the token's vector and its position's: {d_model} numbers of size {size}.",
+        "The sum of the token's vector and its position's: {d_model} numbers, RMS {size}.",
     ),
     "norm_embed": (
         "“{word}” enters the blocks",
-        "The sum of the token's vector and what was added to it, normalised: {d_model} numbers of size"
-        " {size}.",
+        "The sum of the token's vector and what was added to it, normalised: {d_model} numbers, RMS {size}.",
     ),
     "pos_embed": (
         "Position {place} as a vector",
-        "{d_model} numbers of size {size}, added to the token's own, of size {own}.",
+        "{d_model} numbers, RMS {size}, added to the token's own, of RMS {own}.",
     ),
     "turned": (
         "Position {place} as a rotation",

@@ -39,10 +39,10 @@ def lines(wrote: WrittenTarget, step: int, vocabulary: Sequence[str]) -> dict[st
     guess = [f"“{shown(vocabulary[token])}” {chance:.0%}" for token, chance in wrote.likeliest(step, 2)]
     return {
         "encoder.tokens": (joined(wrote.source[:-1], words), f"{source} tokens, all at once"),
-        "encoder.attention": (f"{source} × {source} weights", "all see all"),
+        "encoder.attention": (f"{source} × {source} weights", "all-to-all"),
         "memory": (f"{source} vectors × {wrote.width}", "computed once"),
         "decoder.tokens": (joined(read[1:], words) or "nothing yet", f"{len(read)} with the start token"),
-        "decoder.attention": (f"the last sees {len(read)}", "back only"),
+        "decoder.attention": (f"the last sees {len(read)}", "causal"),
         "decoder.cross_attention": (
             f"attends to “{shown(wrote.source[place[0]])}”",
             f"{place[1]:.0%} of all heads' weight",

@@ -19,7 +19,7 @@ APART = 2.0  # nats: then there is room between the curves for the name of the l
 PANEL = 0.86  # of a panel's height is below its title
 KINDS: Mapping[Kind, tuple[str, str]] = {
     "induction": ("copies", "attention"),
-    "previous": ("attends one back", "run1"),
+    "previous": ("previous token", "run1"),
 }
 Looks = Sequence[tuple[int, HeadScores]]
 

@@ -24,7 +24,7 @@ BY_HAND = (
     "By the chain rule, a target's probability is the product over its symbols, each given the source $s$ and"
     " the correct symbols before it:"
     r" $p(y \mid s) = \prod_t p(y_t \mid y_{<t}, s)$. The loss is the mean of $-\ln p(y_t \mid y_{<t}, s)$"
-    " over all symbols and ends. Writing by itself is harder: the model then reads its own output, and one"
+    " over all target tokens. Writing by itself is harder: the model then reads its own output, and one"
     " wrong symbol spoils the whole target."
 )
 LABELS_BY_HAND = (

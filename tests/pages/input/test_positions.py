@@ -533,7 +533,7 @@ def test_the_added_score_wanders_and_the_turned_one_stays(drawn):
         assert line["y"] == pytest.approx(found[name].scores, abs=1e-4)
     added, turned = found["sinusoidal"], found["rope"]
     said = re.search(
-        r"“e” scores “h” 2 positions back with \*\*(\S+)\*\* everywhere\. .* from \*\*(\S+)\*\* to \*\*(\S+)\*\* with",
+        r"“e” scores “h” 2 positions back at \*\*(\S+)\*\* everywhere\. .* from \*\*(\S+)\*\* to \*\*(\S+)\*\* with",
         unescaped(page),
     )
     still, low, high = map(plain, said.groups())

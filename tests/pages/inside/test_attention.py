@@ -168,7 +168,7 @@ def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):
     lengths = [np.linalg.norm(x[QUERY]) for x in vectors]
     own, together, before = (f"{x:.3f}" for x in lengths)
     assert f"writes a vector of norm {own}; all heads of block 1 together" in words
-    assert f"write one of norm {together}. The stream before has norm {before}." in words
+    assert f"write one of norm {together}. Stream norm before: {before}." in words
 
 
 def test_a_model_that_does_not_divide_is_not_said_to(drawn, monkeypatch):

@@ -123,7 +123,7 @@ def test_sentences_about_heads_that_copy() -> None:
     )
     assert without_them(off) == (
         "Without the best 2 the second reading costs **7.2** nats; without 2 random heads of the same blocks,"
-        " 3.5; without only head 0.0, a previous-token head below them, 6.5."
+        " 3.5; without just head 0.0, a previous-token head below them, 6.5."
     )
     few = knockout.Knockout(off.heads, off.without, off.others, ())
     assert without_them(few).endswith("same blocks, 3.5.")
@@ -326,7 +326,7 @@ def told_of(
 
 def test_where_it_sits_and_when_it_moves() -> None:
     moved = told_of([[0, 1, 0], [0, 0.75, 0.2], [0, 0.25, 0.875], [0, 0, 1]])
-    assert "**␣France / ␣Italy** until **after block 0** (at least 0.75 of it), and by **␣is**" in moved
+    assert "**␣France / ␣Italy** up to **block 0** (at least 0.75 of it), and by **␣is**" in moved
     assert "by **␣is** from **after block 1** onwards (at" in moved
     assert "at least 0.88 of it)." in moved and "then" not in moved
 
@@ -366,7 +366,7 @@ def test_paris_sits_on_france_and_one_head_carries_it(drawn: dict[str, Any]) -> 
     assert restored[24:, 4] == pytest.approx(1, abs=0.03)
     assert "first prompt **+7.31**; the model would write “␣Paris”" in said(page)
     assert "second prompt **−6.02**; the model would write “␣Rome”" in said(page)
-    assert "**␣France / ␣Italy** until **after block 22**" in said(page)
+    assert "**␣France / ␣Italy** up to **block 22**" in said(page)
     page.get_by_key("patching_site").set_value("z").run()
     assert np.array(drawn["patching_map"].traces[0]["z"]).shape == (30, 9)
     assert "**head 23.4** restores **0.93**" in said(page)
@@ -397,8 +397,8 @@ def test_texts_curve_and_sentence_are_the_engines(preset, drawn, monkeypatch):
     assert shown.table["perplexity"] == pytest.approx(costs.perplexity.tolist(), rel=1e-5)
     assert shown.traces[1]["y"] == pytest.approx([costs.at(chosen.coefficient)], rel=1e-5)
     assert f"**{added.strength(chosen.coefficient):.2f} times** the norm of the stream" in said(page)
-    mood = {"came": "works", "went": "pushes away", "stayed": "hardly matters"}[made.came]
-    assert f"Steering **{mood}**" in said(page)
+    moods = {"came": "Steering **works**", "went": "It **steers away**", "stayed": "Steering **does little**"}
+    assert moods[made.came] in said(page)
     assert f"**{made.times:.2g} times** as probable at each step" in said(page)
     before, after = costs.at(0.0), costs.at(chosen.coefficient)
     assert f"**{after / before:.3g} times** as high: {before:,.1f} → {after:,.1f}" in said(page)

@@ -184,7 +184,7 @@ def test_exchanged_answers_are_shown_beside_the_others(
     page = helpers.opened(ROOM, **WORDS, context_answers="exchanged")
     by_name = {trace["name"]: trace["y"] for trace in drawn["context_by_examples"].traces}
     assert by_name["right answers"] == pytest.approx(few.accuracy[0].mean(0), abs=1e-6)
-    assert by_name["right answers, examples exchanged"] == pytest.approx(few.accuracy[1].mean(0), abs=1e-6)
+    assert by_name["right answers, examples swapped"] == pytest.approx(few.accuracy[1].mean(0), abs=1e-6)
     assert f"for **{few.accuracy[1, :, -1].mean():.0%}** of words" in said(page)
     first, second, asked = (TASKS["antonyms"].pairs[i] for i in order(20, 0)[:3])
     lines = [f"{first[0]}: {second[1]}", f"{second[0]}: {asked[1]}", f"{asked[0]}:"]

@@ -57,7 +57,7 @@ def test_before_it_is_taught_the_view_shows_what_the_model_answers(
     assert shown == [pytest.approx([value], abs=1e-6) for value in before]
     assert "does not know “Orsk” yet" in unescaped(page) and "parameters will be trained" in unescaped(page)
     letters = sum(len(sentence) - 1 for sentence in CAPITAL.sentences)
-    assert f"reads 7 sentences; the loss counts {letters} tokens" in unescaped(page)
+    assert f"reads 7 sentences; the loss spans {letters} tokens" in unescaped(page)
     only = opened(ROOM, after_view="finetune", model=SMALL, tune_answers="true", tune_rehearse="true")
     assert "reads 11 sentences" in unescaped(only) and f"counts {letters} tokens" not in unescaped(only)
 

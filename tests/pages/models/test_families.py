@@ -125,7 +125,7 @@ def test_a_button_makes_it_another_model(drawn):
         f" **{made.parameters:,} parameters** (GPT-2 small: 124M)" in said(page)
     )
     parts = drawn["families_machine"].table["part"]
-    assert "SwiGLU, 2,048 wide" in parts and "attention, back only, 12 heads, RoPE" in parts
+    assert "SwiGLU, 2,048 wide" in parts and "attention, causal, 12 heads, RoPE" in parts
     page.selectbox(key="families_size").set_value("llama2-7b").run()
     assert "**This is LLaMA-2 7B**. **6,738,415,616 parameters**" in said(page)
 

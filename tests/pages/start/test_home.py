@@ -265,10 +265,10 @@ def test_a_running_one_shows_what_runs_through_it():
     parts = component(app, "glassformer_map")["map"]["parts"]
     source = len(TEXT) + 1
     assert parts["encoder.tokens"]["lines"][1] == f"{source} tokens, all at once"
-    assert parts["encoder.attention"]["lines"] == [f"{source} × {source} weights · all see all"]
+    assert parts["encoder.attention"]["lines"] == [f"{source} × {source} weights · all-to-all"]
     assert parts["memory"]["lines"][0] == f"{source} vectors × {found.model.config.encoder.d_model}"
     assert parts["decoder.tokens"]["lines"] == ["199", "4 with the start token"]
-    assert parts["decoder.attention"]["lines"] == ["the last sees 4 · back only"]
+    assert parts["decoder.attention"]["lines"] == ["the last sees 4 · causal"]
     keys = [*TEXT.replace(" ", "␣"), "<end>"]
     looked = f"attends to “{keys[mean.argmax()]}”"
     assert parts["decoder.cross_attention"]["lines"] == [looked, f"{mean.max():.0%} of all heads' weight"]

@@ -109,7 +109,7 @@ def test_every_heads_score_is_drawn_and_named_where_it_passed_a_half(manager, dr
     lines = {trace["hovertemplate"].split(":")[0]: trace["y"] for trace in figure.traces}
     assert len([name for name in lines if name.startswith("head")]) == 16, "eight heads, two scores each"
     assert lines["head 1.3 copies"] == pytest.approx([one[3] for one in HEADS])
-    assert lines["head 0.2 attends one back"] == pytest.approx([one[4] for one in HEADS])
+    assert lines["head 0.2 previous token"] == pytest.approx([one[4] for one in HEADS])
     assert lines["new characters"] == pytest.approx([one[5] for one in HEADS])
     assert lines["the same, repeated"] == pytest.approx([one[6] for one in HEADS])
     named = [(note["text"], note["x"], note["y"]) for note in figure.layout["annotations"]]
@@ -153,7 +153,7 @@ def test_the_patterns_are_those_of_both_heads_at_the_newest_snapshot(manager, dr
     shown = [np.array(trace["z"]) for trace in figure.traces]
     assert shown[0] == pytest.approx(before, abs=1e-6) and shown[1] == pytest.approx(copies, abs=1e-6)
     titles = [note["text"] for note in figure.layout["annotations"]]
-    assert titles == ["0.2 attends one back: 0.63", "1.3 copies: 0.74"]
+    assert titles == ["0.2 previous token: 0.63", "1.3 copies: 0.74"]
     assert "Step **40**: random characters, then the same again" in sentences(page)
 
 
@@ -178,7 +178,7 @@ def test_before_the_first_run_it_is_seen_how_it_went_in_the_shipped_training(man
     assert f"cost {last['first_loss']:.2f} nats, and **{last['second_loss']:.2f}** when" in said
     assert "2 layers, width 96, 35% of the windows repeated, seed 0, 1,000 steps" in said
     assert [note["text"] for note in drawn["head_patterns"].layout["annotations"]] == [
-        f"0.{before} attends one back: {last['previous'][0][before]:.2f}",
+        f"0.{before} previous token: {last['previous'][0][before]:.2f}",
         f"1.{copies} copies: {last['induction'][1][copies]:.2f}",
     ]
     once = draw_letters(ordinary(token_bytes(open_lapse(SHIPPED).tokenizer)), 24, 0)
@@ -306,10 +306,7 @@ def watched_task(manager: StageManager, **query: str) -> AppTest:
 
 def test_a_task_is_a_text_to_train_on(manager: StageManager) -> None:
     page = opened(data="task", task="sort")
-    assert (
-        page.header[0].value
-        == "When does it find the rule? Write the characters in the order of the alphabet."
-    )
+    assert page.header[0].value == "When does it find the rule? Write the characters in alphabetical order."
     said = sentences(page)
     assert "**18,000** problems to train on and **2,000** others" in said
     assert f"It begins at {math.log(10):.2f} nats, and no model can get below **0.89**" in said.replace(

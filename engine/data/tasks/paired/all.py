@@ -19,7 +19,7 @@ _ALL = (
     reordering(
         "sort",
         "Sort",
-        "Write them in the order of the alphabet.",
+        "Write them in alphabetical order.",
         _LETTERS,
         3,
         12,

@@ -200,7 +200,7 @@ def adapter_change(rng: Random) -> Exercise:
             Mistake(
                 "turned",
                 tuple(a + b for a, b in zip(w, _outer(down, up), strict=True)),
-                "You exchanged $A$ and $B$: a row of $BA$ is $A$ times an entry of $B$.",
+                "You swapped $A$ and $B$: a row of $BA$ is $A$ times an entry of $B$.",
             ),
             Mistake(
                 "dot",
@@ -218,7 +218,7 @@ def counted_tokens(rng: Random) -> Exercise:
     lessons, prompt, answer = rng.randint(4, 12), rng.randint(5, 14), rng.randint(2, 6)
     every, only = lessons * (prompt + answer - 1), lessons * answer
     return Exercise(
-        f"{lessons} lessons, each a prompt of {prompt} tokens and an answer of {answer}. Over how many"
+        f"{lessons} pairs, each a prompt of {prompt} tokens and an answer of {answer}. Over how many"
         " predictions is the loss averaged if it counts every token, and if it counts the answers alone?"
         " (Both numbers.)",
         Numbers(2),
@@ -452,7 +452,7 @@ def step_size(rng: Random) -> Exercise:
             f"The error is then $1 - \\eta$: **{best:.3f}** and **{left:.3f}**.",
         ),
         (
-            Mistake("exchanged", (left, best), "You exchanged the two."),
+            Mistake("exchanged", (left, best), "You swapped the two."),
             Mistake("exact", (best, 0), "One step does not solve it: plug your step size into the error."),
             Mistake(
                 "full", (1, (d + 1) / n), "With a step of 1 the error is larger. Set the derivative to zero."
@@ -555,7 +555,7 @@ TASKS = (
     ("adapter-change", "Fine-tuning: what an adapter changes", adapter_change),
     ("counted-tokens", "Fine-tuning: what the loss counts", counted_tokens),
     ("advantage", "Reward: advantages of a group", advantage),
-    ("any-of", "Reward: one right of several", any_of),
+    ("any-of", "Reward: at least one right", any_of),
     ("penalty", "Reward: the KL penalty", penalty),
     ("margin", "Preferences: the margin", preference_margin),
     ("one-step", "In context: one gradient step", single_step),

@@ -174,7 +174,7 @@ def spread(rng: Random) -> Exercise:
     wide = d // heads
     return Exercise(
         f"All entries of $q$ and $k$ are independent, with mean 0 and variance 1. A model has $d = {d}$ and"
-        f" $H = {heads}$ heads. How large is the standard deviation of a score $q \\cdot k$ of **one head**,"
+        f" $H = {heads}$ heads. What is the standard deviation of a score $q \\cdot k$ of **one head**,"
         " before it is scaled?",
         Numbers(1, 2),
         (math.sqrt(wide),),

@@ -79,7 +79,7 @@ def shared_growth(rng: Random) -> Exercise:
             f" **{model:.1f}** and **{text:.1f}**.",
         ),
         (
-            Mistake("exchanged", (text, model), "You exchanged the two."),
+            Mistake("exchanged", (text, model), "You swapped the two."),
             Mistake("model", (times, 1), "Then the tokens would stay the same: an exponent of 1."),
             Mistake("both", (model, model), "The product has to be the budget's growth. See what is left."),
             Mistake(

@@ -15,6 +15,7 @@ from typing import Self
 
 import torch
 
+from engine.data.tasks.all import TASKS
 from engine.ledger import Ledger, ledger
 from engine.training.batches import masked_batch, next_token_batch
 
@@ -104,8 +105,9 @@ class Interface:
 
 
 def interface(folder: Path = CHECKPOINTS / "tasks") -> Interface:
-    """Reads the scores of the shipped tasks."""
-    scores = [json.loads(path.read_text("utf-8"))["solved"] for path in sorted(folder.glob("*/metrics.json"))]
+    """Reads the scores of the shipped models of TASKS."""
+    paths = [path for path in sorted(folder.glob("*/metrics.json")) if path.parent.name in TASKS]
+    scores = [json.loads(path.read_text("utf-8"))["solved"] for path in paths]
     return Interface(len(scores), min(score["validation"] for score in scores))
 
 

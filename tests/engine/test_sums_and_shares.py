@@ -154,7 +154,7 @@ def test_why_decoders_won(tmp_path):
     encoder = 2 * (12 * 256 + 2 * 16) + 8 * 16 + 16
     assert at_work(made) == 1 - encoder / made.total
     assert at_work(three(Size(2, 16, 2))["decoder"]) == 1
-    for name, share in (("a", 0.75), ("b", 0.5)):
+    for name, share in (("copy", 0.75), ("sort", 0.5), ("parity_aloud", 0.25)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "metrics.json").write_text(
             json.dumps({"solved": {"train": 1, "validation": share}})

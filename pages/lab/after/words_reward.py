@@ -14,9 +14,7 @@ REWARD_QUESTION = "What does a model learn from reward alone?"
 REWARDS: dict[Rewarded, str] = {"right": "a correct sum", "ends in 0": "a sum that ends in 0"}
 CLEAR = 0.05  # a share that changes by less is not said to have changed
 NOTHING = "No run is stored here: press *Train*."
-SEED_HINT = (
-    "Seeds 0, 1 and 2 are stored: the group shown is from one of them. Any seed can be trained here."
-)
+SEED_HINT = "Seeds 0, 1 and 2 are stored: the group shown is from one of them. Any seed can be trained here."
 DOING = "Half-training it, then training on reward"
 LEASH_HINT = (
     "Adds the Kullback-Leibler divergence from the first model to the loss, with this weight: it keeps the"

@@ -66,7 +66,7 @@ def only_this(monkeypatch: pytest.MonkeyPatch, found: Checkpoint, name: str, **o
     offered = {name: found, **others}
     monkeypatch.setattr(models, "SHIPPED", {})
     monkeypatch.setattr(models, "LAPSES", {})
-    monkeypatch.setattr(models, "TASKS", {})
+    monkeypatch.setattr(models, "MODELLED", {})
     monkeypatch.setattr(models.families, "offered", list)
     monkeypatch.setattr(models, "TRAINABLE", list(offered))
     monkeypatch.setattr(models, "_untrained", offered.__getitem__)

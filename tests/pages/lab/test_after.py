@@ -238,10 +238,10 @@ def test_addition_is_another_problem_of_the_same_view(
     scores = accuracies(stored.runs, stored)
     for mean, each in zip(drawn["aloud_accuracy"].traces[9:], scores, strict=True):
         assert mean["y"] == pytest.approx(each.mean) and mean["x"] == each.steps.tolist()
-    assert not drawn["aloud_accuracy"].arrangement.get("shapes")  # no sum is right by chance
+    assert not drawn["aloud_accuracy"].layout.get("shapes")  # no sum is right by chance
     best = max(each.shares[:, -1].max() for each in scores[:2])
     assert f"**{scores[2].end:.0%}** of new sums right" in said(page)
-    assert f"gets more than **{best:.0%}**" in said(page)
+    assert (f"gets more than **{best:.0%}**" if best else "gets any of them right") in said(page)
     assert words_aloud.measured(scores).split("\n")[0] in said(page)
 
 

@@ -296,7 +296,7 @@ def test_the_stored_race_is_drawn_and_said(name: str, drawn) -> None:
         )
         wrote = run["samples"][-1]
         assert any(code.value == without_empty_lines(wrote["text"]) for code in page.code)
-        share = re.search(r"\*\*(?:Healthy|With the bug)\*\* writes · (\d+)%", lines_of(page))
+        share = re.search(r"\*\*(?:Healthy|With the bug)\*\*: (\d+)%", lines_of(page))
         assert share
 
 

@@ -100,7 +100,7 @@ def example(task: WordTask, way: int) -> str:
 def table(few: FewShot) -> pd.DataFrame:
     """Returns the shares, a row for each way, draw and count of examples."""
     ways, draws, counts = few.accuracy.shape
-    names = np.array(list(WAYS))
+    names = np.array([words.WAYS[way] for way in WAYS])
     return pd.DataFrame(
         {
             "answers": names.repeat(draws * counts),

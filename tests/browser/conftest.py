@@ -38,6 +38,7 @@ AT_REST = """() => {
 MOVING = """() => ({ script: document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState,
   pending: document.documentElement.dataset.gfPending, stale: [...document.querySelectorAll('[data-stale="true"]')].map((e) => e.className) })"""
 LINK = "address => { history.pushState({}, '', address); dispatchEvent(new PopStateEvent('popstate')) }"
+TOP = "() => document.querySelector('[data-testid=stMain]')?.scrollTo(0, 0)"
 FRAMES = """frames => new Promise((done) => {
   const next = () => (frames-- > 0 ? requestAnimationFrame(next) : done())
   next()
@@ -172,6 +173,7 @@ def reruns(tab) -> int:
 def follow(tab, address: str) -> None:
     """Follows a link inside the app, and waits until the script has run."""
     before, until = _runs["ended"], time.monotonic() + TIMEOUT_MS / 1000
+    tab.evaluate(TOP)  # where a click on a link of the menu ends, too
     tab.evaluate(LINK, address)
     while _runs["ended"] == before:
         assert time.monotonic() < until, f"nothing comes of the link to {address}"

@@ -355,14 +355,14 @@ TRAINED_ON = {"shakespeare": "Tiny Shakespeare", "python": "the Python manual"} 
 
 # What a model is good for, by the name that a link has, or how it begins.
 GOOD_FOR = {
-    "shakespeare-classic": "the block of 2017, every head of it by character; it knows no facts",
-    "shakespeare-modern": "RoPE, RMSNorm and SwiGLU beside the classic model; it knows no facts",
-    "timelapse": "how heads and text form, at 36 moments of one training",
+    "shakespeare-classic": "reading a GPT-2-style model, head by head, in characters; it knows no facts",
+    "shakespeare-modern": "comparing RoPE, RMSNorm and SwiGLU with the classic model; it knows no facts",
+    "timelapse": "watching heads form and text improve over one training run",
     REAL_MODEL: "facts, induction and text of your own; it continues a text and follows no instructions",
-    TASK: "an algorithm whose sources are known, so that its heads can be checked",
+    TASK: "checking heads: the sources of each answer are known",
     UNTRAINED: "a baseline: what random weights do before any training",
-    RUN: "your own recipe, at any of its snapshots",
-    tuned.TUNED: "what fine-tuning changed, beside the model that it began as",
+    RUN: "looking into your own recipe, at any of its snapshots",
+    tuned.TUNED: "seeing what fine-tuning changed in the model it began as",
     families.ENCODER: "context from both sides: it fills gaps and writes no text",
     PAIR: "alignment: which source token each target token attends to",
 }

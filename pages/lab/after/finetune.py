@@ -20,6 +20,7 @@ from pages.lab.after import words_finetune as words
 from pages.lab.after.lessons import OPENING, STYLES, TOPICS, Style, Topic
 from ui import explain, guess, models, session, tuned, widgets
 from ui.background_jobs import begun, measured
+from ui.fields import visible
 from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.text.markdown import safe, whole
@@ -226,9 +227,11 @@ def _look_inside(subject: Subject, setting: Setting, taught: Taught) -> None:
 
 
 def _keep(subject: Subject, setting: Setting, taught: Taught) -> str:
-    """Keeps the fine-tuned model on this server, titled as the visitor chose; returns its name in links."""
+    """Keeps the fine-tuned model on this server, titled as the visitor chose or by its lesson; returns its
+    name in links.
+    """
     model = merged(subject.model, changed(subject.model, taught.adapters))
-    title = str(widgets.held_or_linked(NAME) or _title(subject, setting))[:MOST_NAME]
+    title = visible(str(widgets.held_or_linked(NAME) or "")).strip()[:MOST_NAME] or _title(subject, setting)
     return tuned.keep(
         repr((subject.key, setting, title)),
         tuned.Tuned(model, subject.tokenizer, models.origin(subject.key[0]), title),
@@ -260,7 +263,7 @@ def _take_along(subject: Subject, setting: Setting, taught: Taught) -> None:
     """Offers a name for the model, its merged weights on the page that exports, and the adapters in PEFT's
     layout, where the model's family has one.
     """
-    line(words.NAME, _title(subject, setting), NAME, MOST_NAME, words.NAME_HINT)
+    line(words.NAME, "", NAME, MOST_NAME, words.NAME_HINT)
     # Streamlit's own: it leads away and has no value.
     if st.button(words.EXPORT, icon=":material/download:", key="tune_export"):
         query = {"reference_view": "export", "model": _keep(subject, setting, taught)}

@@ -189,8 +189,8 @@ def floor_by_hand(task: Task, context: int, floor: float) -> str:
 
 
 PARTIAL = (
-    "Each step needs the next bit, which is framed, and the last partial result. That result is the token at"
-    " the query itself, so no head has to fetch it; as the query it decides where a head attends."
+    "Each step needs the next digit (framed) and the last result. That result is the query itself: no head"
+    " fetches it, but it decides where a head attends."
 )
 
 
@@ -204,7 +204,7 @@ def by_result(weights: Mapping[str, np.ndarray]) -> str:
         return ""
     (zero, zeros), (one, ones) = ((best[token], weights[token][best[token]]) for token in "01")
     return (
-        "The last partial result decides which head reads the next bit:"
+        "The last partial result decides which head reads the next digit:"
         f" **{zero[0]}.{zero[1]}** where it is 0 (**{zeros:.0%}** of its weight),"
         f" **{one[0]}.{one[1]}** where it is 1 (**{ones:.0%}**)."
     )

@@ -126,6 +126,9 @@ def test_a_fine_tuned_model_is_named_and_led_to_the_page_that_exports(
     led: dict[str, Any] = {}
     monkeypatch.setattr(finetune.st, "switch_page", lambda path, query_params: led.update(query_params))
     page = taught_page(tune_steps="2", measure="true")
+    page.button(key="tune_export").click().run()
+    unnamed = tuned.get(led["model"])
+    assert unnamed is not None and unnamed.title.endswith("fine-tuned: Orsk"), "named by its lesson"
     page.text_input(key="tune_name").set_value("Ours").run()
     page.button(key="tune_export").click().run()
     kept = tuned.get(led["model"])

@@ -167,7 +167,7 @@ def _position(c: ResolvedConfig, made_of: Parts) -> Part | None:
 
 def _sums(c: ResolvedConfig, made_of: Parts) -> dict[str, Part]:
     shape = _shapes(c, made_of, "resid_pre", "resid_mid", "resid_post")
-    position = "The position's vector is added to the token's, number by number."
+    position = "The position's vector is added to the token's, element by element."
     update = (
         "{} is added to the stream: an update, not a replacement. Everything written before is still there."
     )
@@ -234,12 +234,12 @@ def _norm(c: ResolvedConfig, made_of: Parts, name: str) -> Part | None:
         return None
     what = norm.card.sentence.removesuffix(".")
     learned = (
-        ", then each of its numbers gets a learned gain" + (" and bias" if c.norm_bias else "")
+        ", then each component gets a learned gain" + (" and bias" if c.norm_bias else "")
         if c.norm_gain
         else ", with no learned parameters"
     )
     where = {
-        "norm_embed": " It comes once, before the first block.",
+        "norm_embed": " It is applied once, before the first block.",
         "norm_final": " The last norm reads the sum of everything that the blocks added.",
     }.get(name, "")
     count = _count(c, made_of, name)
@@ -315,7 +315,7 @@ def _unembedding(c: ResolvedConfig, made_of: Parts) -> Part:
         text = f"An extra layer transforms each vector once more. {text}"
     saved = c.vocab_size * c.d_model
     text += (
-        f" It is the embedding table, used again, which saves {saved:,} parameters."
+        f" It is the embedding table again, which saves {saved:,} parameters."
         if tied
         else " It is a separate table, not the embedding table."
     )

@@ -37,8 +37,8 @@ SAY = {
     ),
     "stream": (
         "“{word}” after block {block}",
-        "The lane's {d_model} numbers, {pooled} to a stripe. Stopped here, the model would predict “{guess}”"
-        " with {chance}.",
+        "The lane's {d_model} numbers, {pooled} to a stripe. Logit lens: if it stopped here, “{guess}” would"
+        " get {chance}.",
     ),
     "unheard": (
         "“{word}” after block {block}",
@@ -46,7 +46,7 @@ SAY = {
     ),
     "head": (
         "Head {block}.{head}",
-        "From “{query}” it attends most to “{key}”: {weight} of its weight.",
+        "“{query}” attends most to “{key}”, with {weight} of its weight.",
     ),
     "attn_out": (
         "What attention adds to “{word}”",
@@ -75,39 +75,39 @@ SAY = {
     ),
     "pos_embed": (
         "Position {place} as a vector",
-        "{d_model} numbers, RMS {size}, added to the token's own, of RMS {own}.",
+        "{d_model} numbers (RMS {size}), added to the token's vector (RMS {own}).",
     ),
     "turned": (
         "Position {place} as a rotation",
-        "Every head rotates its queries and keys. At “{word}”, the fastest pair of their numbers rotates by"
+        "Every head rotates its queries and keys. At “{word}”, the fastest pair of dimensions rotates by"
         " {fast}°, the slowest by {slow}°.",
     ),
     "added": (
         "Distance in head {head}",
-        "At “{word}” it adds {near} to the score of the previous token and {far} to the first token's.",
+        "At “{word}”, distance adds {near} to the previous token's score and {far} to the first token's.",
     ),
     "norm": (
         "{norm} of block {block}",
-        "“{word}” enters with size {before} and leaves with size {after}: the root mean square of its"
+        "“{word}” enters with RMS {before} and leaves with RMS {after}, the root mean square of its"
         " {d_model} numbers.",
     ),
     "norm_final": (
         "{norm}",
-        "After all blocks, “{word}” has size {before}; the norm makes it {after} for the output. Size is the"
-        " root mean square of its {d_model} numbers.",
+        "After all blocks, “{word}” has RMS {before}; the norm rescales it to {after} for the output. RMS is"
+        " the root mean square of its {d_model} numbers.",
     ),
     "block": ("Block {block}", "Click to open it: its heads, its neurons, and what they add."),
     "opened": (
         "Block {block}, open",
-        "{heads} heads carry information from lane to lane, {d_ff} neurons work on each. “{word}” enters with"
-        " size {before} and leaves with {after}.",
+        "{heads} heads move information between lanes; {d_ff} neurons work on each lane. “{word}” enters"
+        " with RMS {before} and leaves with {after}.",
     ),
     "guess": (
         "After “{word}”, stopped after {where}",
         "Logit lens, the final norm and unembedding applied at this depth: “{guess}” {chance}, then"
         " {others}.",
     ),
-    "bar": ("“{word}” could be next", "{chance} at temperature {temperature}; its score (logit) is {logit}."),
+    "bar": ("“{word}” as the next token", "{chance} at temperature {temperature}; its logit is {logit}."),
 }
 PANEL = {
     "next": "Next token",
@@ -127,11 +127,11 @@ PANEL = {
     "tokens": "token",
     "embed": "vector",
     "says": "next token",
-    "learn": "Play the training",
+    "learn": "Play the training run",
     "training": "Training",
     "invite": "From noise to Shakespeare",
-    "time": "Training time: the step whose model is shown",
-    "models": "{count} snapshots of one run: drag",
+    "time": "Training step of the model shown",
+    "models": "Drag through {count} snapshots",
     "back": "Back to {title}",
     "would": "would predict",
     "open": "block {block}: {heads} heads, {neurons} neurons",
@@ -158,7 +158,7 @@ SAY_OF_GAPS = SAY | {
     ),
     "bar": (
         "“{word}” at this position",
-        "{chance} at temperature {temperature}; its score (logit) is {logit}.",
+        "{chance} at temperature {temperature}; its logit is {logit}.",
     ),
 }
 PANEL_OF_GAPS = PANEL | {
@@ -173,8 +173,8 @@ def forgotten(count: int, limit: int, context: int) -> str:
     """Describes a text that has grown beyond the context."""
     room = "This model's context is" if limit == context else "This page has room for"
     return (
-        f"{room} {limit} tokens. Whenever it is full, the older half is dropped: {count:,}"
-        f" token{'' if count == 1 else 's'} of this text so far."
+        f"{room} {limit} tokens. When it is full, the older half is dropped ({count:,}"
+        f" token{'' if count == 1 else 's'} of this text so far)."
     )
 
 
@@ -186,15 +186,15 @@ def answer(
     """
     end = safe(read if len(read) <= 40 else f"…{read[-40:]}")
     where = "After" if causal else "For the last gap in" if gap else "At the end of"
-    text = f"{where} “{end}” it predicts **“{safe(word)}” with probability {chance:.0%}**"
+    text = f"{where} “{end}” it predicts **“{safe(word)}” with probability {chance:.0%}**."
     if settled == 0:
-        return f"{text}, and so would the embedding alone."
-    return f"{text}; before block {settled - 1} its top guess was “{safe(before)}”."
+        return f"{text} The embedding alone already predicts it."
+    return f"{text} Before block {settled - 1}, its top guess was “{safe(before)}”."
 
 
 def vectors(tokens: int, width: int) -> str:
     """Describes a model without an output head."""
-    return f"This model predicts nothing: **{tokens} tokens become {tokens} vectors of {width:,} numbers**."
+    return f"This model predicts no token: it turns **{tokens} tokens into {tokens} vectors of {width:,} numbers**."
 
 
 LIVING = Words(
@@ -216,12 +216,12 @@ LIVING = Words(
 FILLING = Words(
     see=(
         "Each token of the text is a lane, and every lane attends to all lanes, before it and after it. On"
-        " the right is the model's prediction for each position; where the text is known, it can simply copy"
+        " the right is the model's prediction for each position; where the token is known, it can simply copy"
         " it."
     ),
     why=(
-        "A model that fills gaps reads the text on both sides, which makes it good at analysing a finished"
-        " text. It was not trained to continue one: beyond the end there is no text to read yet."
+        "A model that fills gaps reads the text on both sides of a gap, which makes it good at analysing a"
+        " finished text. It was not trained to continue one."
     ),
     attempt=(
         "Replace any character of the text with an underscore. Delete characters around the gap and see how"
@@ -241,7 +241,7 @@ MAP = Words(
     ),
     attempt=(
         "Choose GPT-2, then LLaMA-2 70B: the drawing hardly changes, but the numbers do. Then choose BERT,"
-        " and see what became of the mask and the norms."
+        " and see how the mask and the norms differ."
     ),
 )
 

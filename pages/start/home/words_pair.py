@@ -42,14 +42,14 @@ def lines(wrote: WrittenTarget, step: int, vocabulary: Sequence[str]) -> dict[st
         "encoder.attention": (f"{source} × {source} weights", "all-to-all"),
         "memory": (f"{source} vectors × {wrote.width}", "computed once"),
         "decoder.tokens": (joined(read[1:], words) or "nothing yet", f"{len(read)} with the start token"),
-        "decoder.attention": (f"the last sees {len(read)}", "causal"),
+        "decoder.attention": (f"last token sees {len(read)}", "causal"),
         "decoder.cross_attention": (
             f"attends to “{shown(wrote.source[place[0]])}”",
-            f"{place[1]:.0%} of all heads' weight",
+            f"{place[1]:.0%} of weight, all heads",
         ),
         "decoder.softmax": tuple(guess),
-        "encoder.block": (f"size {_sizes(wrote.source_sizes)}",),
-        "decoder.block": (f"size {_sizes(wrote.sizes[:, step])}",),
+        "encoder.block": (f"RMS {_sizes(wrote.source_sizes)}",),
+        "decoder.block": (f"RMS {_sizes(wrote.sizes[:, step])}",),
     }
 
 
@@ -89,9 +89,8 @@ def drawn(preset: Preset, counted: Ledger) -> str:
 
 RUNNING = Words(
     see=(
-        "Two residual streams. Above, the source goes through the encoder, all of it at once; its output is"
-        " the memory. Below, the decoder writes: at each step it attends back to its own text, and across to"
-        " the memory."
+        "Two residual streams. Above, the encoder reads the whole source at once; its output is the memory."
+        " Below, the decoder writes: at each step it attends back to its own text, and across to the memory."
     ),
     why=(
         "A reader may look both ways; a writer must not see ahead. Two stacks let one model do both, and"

@@ -268,10 +268,10 @@ def test_a_running_one_shows_what_runs_through_it():
     assert parts["encoder.attention"]["lines"] == [f"{source} × {source} weights · all-to-all"]
     assert parts["memory"]["lines"][0] == f"{source} vectors × {found.model.config.encoder.d_model}"
     assert parts["decoder.tokens"]["lines"] == ["199", "4 with the start token"]
-    assert parts["decoder.attention"]["lines"] == ["the last sees 4 · causal"]
+    assert parts["decoder.attention"]["lines"] == ["last token sees 4 · causal"]
     keys = [*TEXT.replace(" ", "␣"), "<end>"]
     looked = f"attends to “{keys[mean.argmax()]}”"
-    assert parts["decoder.cross_attention"]["lines"] == [looked, f"{mean.max():.0%} of all heads' weight"]
+    assert parts["decoder.cross_attention"]["lines"] == [looked, f"{mean.max():.0%} of weight, all heads"]
     assert parts["decoder.softmax"]["lines"][0].startswith("“9” ")
     said = " ".join(text.value for text in app.markdown)
     assert f"It reads “{TEXT}” and writes “**1999\\-03\\-03**”. Step 4 of 11 writes **“9”**" in said
@@ -341,9 +341,9 @@ def test_the_answer_is_the_models_own(model: str, text: str) -> None:
         settled -= 1
     if settled:
         before = words.safe(shown[str(guesses[settled - 1])])
-        assert f"; before block {settled - 1} its top guess was “{before}”." in said
+        assert f" Before block {settled - 1}, its top guess was “{before}”." in said
     else:
-        assert "so would the embedding alone" in said
+        assert "The embedding alone already predicts it." in said
 
 
 def test_without_the_real_model_a_small_one_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:

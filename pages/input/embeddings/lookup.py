@@ -101,13 +101,13 @@ def _draw_rows(
 def _draw_numbers(subject: Subject, lookup: Lookup, position: int) -> None:
     width = lookup.rows.shape[1]
     shown = min(SHOWN, width)
-    names = (f"E[{subject.ids[position]}]", f"+ position {position}", "= what block 0 reads")
+    names = (f"E[{subject.ids[position]}]", f"+ position {position}", "= input to block 0")
     parts = lookup.at(position)
     table = pd.DataFrame(
         [vector[:shown] for vector, _ in parts],
         index=list(names[: len(parts)]),
         columns=[f"dim {i}" for i in range(shown)],
-    ).assign(length=[length for _, length in parts])
+    ).assign(norm=[length for _, length in parts])
     st.markdown(
         f"**The row in numbers**: the first {shown} of {width} dimensions, and the norm of the whole vector."
     )
@@ -117,8 +117,8 @@ def _draw_numbers(subject: Subject, lookup: Lookup, position: int) -> None:
         st.caption(words.enters(scheme))
     else:
         st.caption(
-            f"Then the position is added: {words.added(scheme)}. Largest difference between the sum and what"
-            f" block 0 reads: {number(lookup.sum_difference)}."
+            f"Then the position is added: {words.added(scheme)}. Largest difference between the sum and block"
+            f" 0's input: {number(lookup.sum_difference)}."
         )
     link_to("positions", words.TO_POSITIONS)
 

@@ -33,7 +33,7 @@ LOOKUP = Words(
     ),
     attempt=(
         "Choose a character that occurs twice: both fetch the same row. Then see what the position adds to"
-        " it. With a run of yours, drag the step and watch the rows emerge from noise."
+        " it. With your own run, drag the step and watch the rows emerge from noise."
     ),
 )
 
@@ -53,15 +53,15 @@ MAP = Words(
     ),
     attempt=(
         "Click on “e”, “T” and “.”. Colour by frequency: how much of the first axis is just frequency? Then"
-        " take an untrained model: are there clusters? In a run of your own, find the step at which the"
+        " choose an untrained model: are there clusters? In a run of your own, find the step at which the"
         " score rises above chance."
     ),
 )
 
 ANALOGIES = Words(
     see=(
-        "Rows of $E$, centred and normalised to length 1: $e_b - e_a + e_c$, and the tokens whose rows have"
-        " the largest cosine with it. The three inputs are grey."
+        "Bars: the tokens whose rows of $E$ have the largest cosine with $e_b - e_a + e_c$. All rows are"
+        " centred and normalised to length 1. The three inputs are grey."
     ),
     why=(
         "“King − man + woman = queen” made word vectors famous (Mikolov et al. 2013). The three input words"
@@ -143,7 +143,7 @@ def looked_up(config: ModelConfig, lookup: Lookup) -> str:
     ratio = ""
     if lookup.mean_lengths is not None:
         row, position = lookup.mean_lengths
-        ratio = f" In this text a token's vector has mean norm {row:.2f}, a position's {position:.2f}."
+        ratio = f" In this text the mean norm is {row:.2f} for token vectors, {position:.2f} for positions."
     return f"{size} {text}{ratio} {tied}"
 
 
@@ -186,16 +186,16 @@ def near_to(token: str, kind: str, neighbours: Alike, separation: Separation) ->
         return near
     chance, more = (
         separation.by_chance,
-        f"{signed(separation.difference)} more similar (cosine) than others",
+        f"{signed(separation.difference)} in mean cosine",
     )
     if chance.like_chance:
         return (
-            f"**Tokens of one class are {more}, which is within chance:** {chance.reached} of {chance.count}"
-            f" label shuffles reach it. {near}"
+            f"**Same-class pairs differ from others by {more}, which is within chance:** {chance.reached} of"
+            f" {chance.count} label shuffles reach it. {near}"
         )
     return (
-        f"**Tokens of one class are {more};** the highest of {chance.count} label shuffles is"
-        f" {signed(chance.highest)}. {near}"
+        f"**Same-class pairs are more similar than others, by {more};** the highest of {chance.count} label"
+        f" shuffles is {signed(chance.highest)}. {near}"
     )
 
 
@@ -220,8 +220,8 @@ def linked(links: FrequencyLinks) -> str:
     """Says how much of each component is frequency."""
     text = ", ".join(f"component {i + 1}: {r:+.2f}" for i, r in enumerate(links.components) if np.isfinite(r))
     return minus(
-        f"Correlation with log₁₀(1 + count): {text or 'nothing varies'}; of the rows' norms:"
-        f" {links.lengths:+.2f}. The lookup seldom updates a rare token's row."
+        f"Correlation with log₁₀(1 + count): {text or 'nothing varies'}; row norm: {links.lengths:+.2f}. The"
+        " lookup seldom updates a rare token's row."
     )
 
 

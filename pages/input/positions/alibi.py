@@ -132,8 +132,8 @@ def draw_matrix(heads: int, times: float) -> None:
     )
     far = measured.farthest_key(slope, length)
     st.markdown(
-        f"The farthest key in this picture has its score lowered by **{far.penalty:.4g}**, so its weight is"
-        f" e^(−{far.penalty:.4g}) = {far.factor:.2g} times what it would be. {side}"
+        f"The farthest key in this picture has its score lowered by **{far.penalty:.4g}**, which multiplies"
+        f" its weight, before normalisation, by e^(−{far.penalty:.4g}) = {far.factor:.2g}. {side}"
     )
 
 

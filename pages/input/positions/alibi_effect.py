@@ -49,7 +49,10 @@ def _source(subject: Subject) -> _Source:
     reads the same text.
     """
     trained = example("alibi") if subject.config.position != "alibi" else None
-    if trained is not None and widgets.select("Scores of", (IN_THE_BAR, TRAINED), "alibi_source") == TRAINED:
+    if (
+        trained is not None
+        and widgets.select("Scores from", (IN_THE_BAR, TRAINED), "alibi_source") == TRAINED
+    ):
         ids, _, _ = read(subject.text, trained.tokenizer, most_tokens(trained.config))
         labels = [show_token(trained.tokenizer.decode([i])) for i in ids]
         return _Source(

@@ -46,11 +46,11 @@ def draw_curves(
     if curves and not partial:
         st.table(_numbers(models, curves, choice.unit, context))
         st.caption(
-            f"Validation loss: on the whole split, in windows of {context}, measured when they were trained."
-            f" Then the loss on the last {TAIL} characters of {context}, and how much more the same"
-            f" characters cost at the end of {2 * context} and of {TIMES * context}, ± one standard error."
-            " One run each, with the same seed and batches: small differences between schemes may be chance,"
-            " and so may the height of a failed curve."
+            f"Validation loss: on the whole split, in windows of {context}, measured at training time. Then"
+            f" the loss on the last {TAIL} characters of {context}, and how much more the same characters"
+            f" cost at the end of {2 * context} and of {TIMES * context}, ± one standard error. One run each,"
+            " with the same seed and batches: small differences between schemes may be chance, and so may"
+            " the height of a failed curve."
         )
         st.markdown(words_answers.bench_summary(models, curves, context))
 
@@ -74,8 +74,8 @@ def _draw_figure(shown: dict[Variant, Curve], choice: Choice, context: int, part
         ""
         if choice.above
         else (
-            f" Dotted: the same model, when a window of {context} slides along by {TAIL}, so that each"
-            f" prediction sees {context - TAIL + 1} to {context} characters."
+            f" Dotted: the same model, with a window of {context} sliding by {TAIL}, so that each prediction"
+            f" sees {context - TAIL + 1} to {context} characters."
         )
     )
     st.caption(

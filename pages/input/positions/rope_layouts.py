@@ -73,9 +73,9 @@ def _draw_measured(subject: Subject, turned: Turning, layouts: Layouts) -> None:
     )
     st.caption(
         "Scores q·k/√d_head in float64. Row two reorders with half[i] = x[2i], half[i + d/2] = x[2i + 1]: the"
-        " same scores, to rounding. Row three is the bug of loading weights of one layout into code for the"
-        " other: scores still depend only on the distance, but they differ. In row four that property is lost"
-        " as well."
+        " same scores, up to rounding. Row three is the bug of loading weights in one layout into code for"
+        " the other: scores still depend only on the distance, but they are wrong. In row four that property"
+        " is lost as well."
     )
     _draw_patterns(subject, layouts)
 

@@ -88,7 +88,7 @@ def _choose_step(pairs: int) -> tuple[int, int, int]:
 def _draw_whole(width: int, base: int, k: int, pair: int) -> None:
     """The whole matrix, and what is left of PE(p + k) when R(k) PE(p) is taken away."""
     st.markdown(
-        f"One matrix, $R({k})$, maps *every* position to the one {abs(k)} {'further' if k >= 0 else 'back'}."
+        f"One matrix, $R({k})$, maps *every* position to the one {abs(k)} {'ahead' if k >= 0 else 'back'}."
     )
     length = widgets.slide("Positions T", 2, FARTHEST, 64, "sinusoid_length")
     shown = min(width, MOST_DRAWN)

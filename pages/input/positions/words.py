@@ -128,7 +128,7 @@ ROPE = Words(
     ),
     attempt=(
         "Play with both moving together, then with only the query. Make the base 100, then a million, and"
-        " look at distances beyond the context. In the layouts, see what the classic bug does to a trained"
+        " look at distances beyond the context. Under Layouts, see what the classic bug does to a trained"
         " model."
     ),
 )
@@ -170,7 +170,7 @@ ALIBI = Words(
 T5 = Words(
     see=(
         "Raffel et al. 2020: distances are sorted into buckets, each head learns one number for each bucket,"
-        " and that number is added to its scores. Short distances have a bucket each, longer ones share wider"
+        " and that number is added to its scores. Short distances have a bucket each; longer ones share wider"
         " and wider buckets."
     ),
     why=(

@@ -130,7 +130,7 @@ def learned_sentence(picture: str, learned: PositionTable, waves: PositionTable)
         )
     if learned.knows_near:
         return (
-            "Yes: the table has learned that nearby positions are similar: neighbours have a mean cosine of"
+            "Yes, the table has learned that nearby positions are similar: neighbours have a mean cosine of"
             f" **{signed(near, 2)}**, positions {length // 2} apart {signed(half, 2)}. Nothing told it that 4"
             " comes after 3."
         )
@@ -203,7 +203,7 @@ def against_sentence(
     """Compares an added position with a rotated one. `letters` (query, key) as Markdown."""
     back = "1 position" if distance == 1 else f"{distance} positions"
     return (
-        f"**With RoPE only the distance counts:** “{letters[0]}” scores “{letters[1]}” {back} back at"
+        f"**With RoPE only the distance counts:** “{letters[0]}” gives “{letters[1]}” {back} back the score"
         f" **{signed(turned.mean, 2)}** everywhere. With added sinusoids the score varies from"
         f" **{signed(added.lowest, 2)}** to **{signed(added.highest, 2)}** with the absolute positions."
     )
@@ -248,13 +248,13 @@ def reach_sentence(
     held, lost = (_listed(some) for some in (reach.held, reach.lost))
     within = f"Within {context}, {TITLES[best[0]]} is best (**{best[1]:.2f}** nats)."
     far = f"from {context} to {times * context} characters"
-    last = "; a learned table has no rows there" if ends else ""
+    last = ", and a learned table has no rows there" if ends else ""
     if held:
         one = len(reach.held) == 1
         who = f"Only **{held}** extrapolates {far}" if one else f"**{held}** extrapolate {far}"
-        return f"{who}{f'; nats lost: {lost}' if lost else ''}{last}. {within}"
+        return f"{who}{f'; the loss (nats) rises with {lost}' if lost else ''}{last}. {within}"
     if lost:
-        return f"None of these extrapolates {far}; nats lost: {lost}{last}. {within}"
+        return f"None of these extrapolates {far}; the loss (nats) rises with {lost}{last}. {within}"
     return f"Beyond {context} characters a learned table has no row. {within}"
 
 
@@ -292,7 +292,7 @@ def lesson(settings: tuple[Setting, ...], scheme: str) -> str:
         return words
     return (
         words
-        + f"The loss of this text is {both.loss_in:.2f} nats per token in order and {both.loss_out:.2f} out"
+        + f"The loss on this text is {both.loss_in:.2f} nats per token in order and {both.loss_out:.2f} out"
         f" of order; without positions it is {leak.loss_in:.2f} even in order."
     )
 
@@ -309,8 +309,8 @@ def unmet_buckets(model: Transformer) -> str:
     return (
         f"With T5, distances up to {model.config.context - 1} fall into buckets 0 to {found.last}; training"
         f" never used buckets {found.last + 1} to {found.end}. These still have their random initial values,"
-        f" at most {found.unmet:.2f} in size, where bucket {found.last} has learned {found.met:+.2f} (mean"
-        f" over heads). Next to that, a bias near 0 gives keys further away e^{-found.met:.2f} ≈"
+        f" at most {found.unmet:.2f} in size, whereas bucket {found.last} has learned {found.met:+.2f} (mean"
+        f" over heads). Compared with that, a bias near 0 gives keys further away e^{-found.met:.2f} ≈"
         f" {found.factor:.0f} times the weight."
     )
 
@@ -383,9 +383,8 @@ def t5_lesson(learned_bias: LearnedBias) -> str:
     new = learned_bias.unmet
     return (
         words
-        + f" The {new.buckets} buckets from distance {new.distance} on are never used within the context:"
-        f" they average {signed(new.mean)}, where distance {learned_bias.last} has"
-        f" {signed(new.met_mean)}. So a text longer than the context uses untrained values."
+        + f" The {new.buckets} buckets from distance {new.distance} upwards are never used within the context: they average {signed(new.mean)}, whereas distance {learned_bias.last} has {signed(new.met_mean)}."
+        " So a text longer than the context uses untrained values."
     )
 
 

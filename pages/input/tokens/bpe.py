@@ -61,10 +61,8 @@ def _settings() -> tuple[str, Level, Split, int]:
     with st.popover("Training settings", icon=":material/tune:"):
         source = select("Train on", SOURCES, "bpe_from", first=OWN, wrap=True)
         level = select("Start from", LEVELS, "bpe_level", wrap=True)
-        split = select("Before merging", SPLITS, "bpe_split", wrap=True)
-        hint = (
-            f"Each merge makes one. The vocabulary is the starting symbols plus these; at most {MOST:,} here."
-        )
+        split = select("Pre-tokenization", SPLITS, "bpe_split", wrap=True)
+        hint = f"Each merge adds one token to the starting symbols; at most {MOST:,} here."
         new_tokens = whole("Tokens to learn", 1, MOST, NEW_TOKENS, "bpe_new", step=50, width=180, hint=hint)
     return source, level, split, new_tokens
 

@@ -98,8 +98,8 @@ def _draw_merges(seen: Watched) -> None:
     )
     st.caption(
         "In the order in which they were learned. Hexadecimal pairs are bytes that do not yet form a whole"
-        " character. The table's tools search and save it. Counts are of adjacent pairs, overlaps included:"
-        " “aaa” contains the pair “a”, “a” twice, but allows one merge."
+        " character. Use its toolbar to search or download the table. Counts are of adjacent pairs, overlaps"
+        " included: “aaa” contains the pair “a”, “a” twice, but allows one merge."
     )
 
 
@@ -200,7 +200,7 @@ def _draw_tiktoken(own: BpeTokenizer, passage: str) -> None:
         else:
             st.error(
                 f"The ids differ from token {found.first:,} onwards: {found.ours:,} in ours, {found.theirs:,}"
-                " in tiktoken."
+                " in tiktoken's."
             )
         st.dataframe(
             pd.DataFrame(

@@ -137,7 +137,7 @@ def _box() -> str:
     )
     widgets.write_url(LINK, None if text == EXAMPLES[FIRST] or len(text) > IN_LINK else text)
     if len(text) > IN_LINK:
-        st.caption(f"This text is not part of the link: {len(text):,} characters are too long for one.")
+        st.caption(f"This text is not part of the link: {len(text):,} characters are too many.")
     return text
 
 

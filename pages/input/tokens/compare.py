@@ -135,5 +135,5 @@ def _note(name: str, cut: Cut, size: int) -> str:
             " to no token and are lost."
         )
     if cut.unknown:
-        return "A dashed frame: a character that the alphabet lacks."
+        return "A dashed frame: a character outside the vocabulary."
     return "Spaces belong to no token and are lost." if name == "words" else ""

@@ -139,5 +139,5 @@ def draw_lines(compared: Comparison, known: shared.Sources, encodings: Encodings
     )
     st.caption(
         "Tokens of each line, tokenized by itself without its line break; the stronger the shade, the more"
-        " tokens a character costs."
+        " tokens per character."
     )

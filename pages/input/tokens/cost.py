@@ -119,7 +119,7 @@ def _draw_trade(counted: _Counted) -> None:
         key="cost_trade",
         alt=(
             f"Tokens of {counted.found.words:,} words of {shared.SOURCES[counted.known.name]}, falling, and"
-            " numbers of the embedding, rising, against the size of the vocabulary: "
+            " embedding parameters, rising, against vocabulary size: "
             + "; ".join(f"{cost.name} {cost.tokens:,} tokens" for cost in others)
             + "."
         ),
@@ -194,11 +194,7 @@ def _curves(curve: list[Cost], table: list[Cost], d: int) -> None:
             }
         )
         values = np.array([getattr(cost, field) for cost in curve], np.float64)
-        alt = (
-            f"{title} against the size of the vocabulary: "
-            + "; ".join(f"{n} {v:,.0f}" for n, _, _, v in points)
-            + "."
-        )
+        alt = f"{title} against vocabulary size: " + "; ".join(f"{n} {v:,.0f}" for n, _, _, v in points) + "."
         with column:
             figure = figures.cost_curve(
                 sizes, values, points, title=title, unit=unit, log=field == "embedding"

@@ -97,7 +97,7 @@ def _to_link(text: str) -> None:
     fits = len(text) <= LINK and len(quote(text)) <= LINK
     widgets.write_url(TEXT, None if text == LINE or not fits else text)
     if not fits:
-        st.caption("The text is too long for the link: if you share it, others see another text.")
+        st.caption("The text is too long for the link: if you share it, others will see a different text.")
 
 
 def choose_source(key: str, label: str, hint: str) -> str:

@@ -20,8 +20,8 @@ BPE = Words(
     ),
     why=(
         "A model reads ids, not characters. Frequent words become one token each, so sequences are short;"
-        " rare words are spelled in subword pieces, so nothing is out of vocabulary. Half as many tokens"
-        " means a quarter as many attention scores."
+        " rare words are spelled in subword pieces, so nothing is out of vocabulary. Half the tokens means a"
+        " quarter of the attention scores."
     ),
     attempt=(
         "Choose “Languages” and watch non-English characters being assembled from bytes first. Then switch"
@@ -35,23 +35,24 @@ COMPARE = Words(
         " Bytes such as `E2 82` appear where a token ends inside a character."
     ),
     why=(
-        "The model never sees characters, only ids. What a language, a sum or a name costs is decided here,"
-        " before the first matrix: fewer tokens mean less work and more text in the context."
+        "The model never sees characters, only ids. So the tokenizer decides what a language, a sum or a name"
+        " costs: fewer tokens mean less work and more text in the context."
     ),
     attempt=(
         "Go through the examples: each has a note on what to notice. Then type your name, a sentence in your"
-        " language, a line of code. Train our BPE on your text and see it find your words."
+        " language or a line of code. Train our BPE on your text and watch it learn your words."
     ),
 )
 
 ROUNDTRIP = Words(
     see=(
         "Encoding: the text becomes ids, each shown below its token. Decoding: the ids become text again. A"
-        " dashed frame marks what has no id."
+        " dashed frame marks text without an id."
     ),
     why=(
-        "A model sees only ids, so what has no id can be neither read nor written. A vocabulary of characters"
-        " or words covers only its training text; one that starts from the 256 bytes covers every text."
+        "A model sees only ids, so it can neither read nor write text that has none. A vocabulary of"
+        " characters or words covers only its training text; one that starts from the 256 bytes covers every"
+        " text."
     ),
     attempt=(
         "Take “To be or not to be”: the round trip is lossless. Then add a character that Shakespeare does"
@@ -68,7 +69,7 @@ COST = Words(
     why=(
         "Each entry is one more row to store and to learn, and a rare entry is seldom trained. Each token"
         " saved shortens the sequence, and attention costs its length squared. GPT-2 settled on 50,257; later"
-        " models went further: their blocks are much larger than their tables."
+        " models went further, since their blocks dwarf the embedding."
     ),
     attempt=(
         "Take the whole text: most of the gain comes from the first few thousand entries. On its own training"
@@ -76,9 +77,9 @@ COST = Words(
     ),
     texts=(
         "A lecture counts 62 characters and 16 gpt2 tokens in its line from Shakespeare, and lists 14 of"
-        " them. Under *Measure it* the line has 61 and 15, and 62 characters only with the empty line after"
-        " it. The lecture also compares perplexities across vocabularies; that needs *bits per character*,"
-        " since perplexity is per token and tokens differ in length."
+        " them. Under *Measure it* the line has 61 and 15; only counting the empty line after it makes 62"
+        " characters. The lecture also compares perplexities across vocabularies; that needs *bits per"
+        " character*, since perplexity is per token and tokens differ in length."
     ),
 )
 
@@ -108,7 +109,7 @@ def why_pieces(ways: Ways, merges: int, name: str) -> str:
         return saved
     if not ways.new or ways.words.spelled:
         return (
-            f"{saved} Whole words would be {ways.words.tokens:,}, but a new word would be out of vocabulary."
+            f"{saved} Splitting into words gives {ways.words.tokens:,}, but a new word is out of vocabulary."
         )
     return (
         f"{saved} A word-level vocabulary has no entry for a new word such as “{safe(ways.new)}”; BPE spells"
@@ -129,7 +130,7 @@ def lists(ways: Ways, base: int, level: str, large: int | None = None) -> str:
         return f"{text}."
     table = "" if large is None else f" Tiny Shakespeare needs {large:,}."
     return (
-        f"{text}; **{ways.words.vocab_size:,}** whole words, plus one for each new word of another"
+        f"{text}; **{ways.words.vocab_size:,}** whole words, plus one for each new word in another"
         f" text.{table}"
     )
 
@@ -196,7 +197,7 @@ def four_ways(cut: str, new_tokens: int, by_heart: bool) -> str:
 SPECIAL = (
     "Special tokens encode no text at all. `{end}` marks the boundary between two documents: the *program*"
     " inserts its id between them for training, and a model that produces it has finished. Typed text must"
-    " never produce it, or a user could end the document in mid-instruction and begin another (prompt"
+    " never produce it, or a user could end the document mid-instruction and begin another (prompt"
     " injection). So user text is encoded with `encode_ordinary`: the same characters become ordinary tokens."
 )
 
@@ -219,7 +220,7 @@ def only(title: str, cut: Cut) -> str:
     )
 
 
-OUR_SPECIAL = "Computed now by tiktoken. Our own BPE has no special tokens: it was trained on one long text."
+OUR_SPECIAL = "Computed live by tiktoken. Our own BPE has no special tokens: it was trained on one long text."
 NO_SPECIAL = (
     "No published vocabulary is on this machine, so special tokens cannot be shown. Our own BPE has none: it"
     " was trained on one long text."
@@ -231,7 +232,7 @@ NO_SPECIAL = (
 def measured_on(passage: Passage, requested: int, name: str) -> str:
     """Says what was counted; `requested` words were to be, 0 for all."""
     of = f"the first {passage.words:,} words" if requested else "the whole text"
-    fewer = f" It has no more than {passage.words:,} words." if requested > passage.words else ""
+    fewer = f" It has only {passage.words:,} words." if requested > passage.words else ""
     return f"Measured on {of} of {name}: {passage.characters:,} characters.{fewer}"
 
 
@@ -332,9 +333,9 @@ def round_trip(trips: dict[str, RoundTrip], entries: dict[str, int]) -> str:
 
 
 GLITCH = (
-    "“ SolidGoldMagikarp” is a username so frequent in the text on which gpt2's tokenizer was trained that it"
-    " became **one token**. In the model's own training text it hardly occurred, so its embedding stayed"
-    " nearly random, and models answered it with nonsense: a *glitch token* (Rumbelow and Watkins 2023)."
+    "“ SolidGoldMagikarp” is a username so frequent in the training text of gpt2's tokenizer that it became"
+    " **one token**. In the model's own training text it hardly occurred, so its embedding stayed nearly"
+    " random, and models answered it with nonsense: a *glitch token* (Rumbelow and Watkins 2023)."
 )
 
 # How others learn their pieces: (name, how, who uses it)

@@ -89,15 +89,17 @@ def test_the_lookup_shows_the_rows_of_the_model(manager, drawn, classic):
     place = classic.model.positions.weight.detach().numpy().astype(np.float64)
     numbers = page.dataframe[0].value
     wanted = [matrix[58], place[4], matrix[58] + place[4]]
-    assert list(numbers.index) == ["E[58]", "+ position 4", "= what block 0 reads"]
+    assert list(numbers.index) == ["E[58]", "+ position 4", "= input to block 0"]
     assert np.allclose(numbers.to_numpy()[:, :6], [row[:6] for row in wanted], atol=1e-6)
-    assert np.allclose(numbers["length"], [np.sqrt((row**2).sum()) for row in wanted], atol=1e-5)
+    assert np.allclose(numbers["norm"], [np.sqrt((row**2).sum()) for row in wanted], atol=1e-5)
     assert "**“t” is id 58, so the model reads row 58 of the table $E$: 128 learned numbers.**" in told
     assert f"It occurs {FIRST_TEXT.count('t')} times in this text" in told
     assert page.metric[0].value == "0" and page.metric[1].value == f"{61 * 65 * 128:,}"
     row, position = (np.sqrt((table**2).sum(1)).mean() for table in (matrix[ids], place[: len(ids)]))
     assert f"**{65 * 128:,} parameters**" in told and f"61 rows, {len(set(ids))} of them distinct" in told
-    assert f"vector has mean norm {row:.2f}, a position's {position:.2f}" in told and "*tied*" in told
+    assert (
+        f"mean norm is {row:.2f} for token vectors, {position:.2f} for positions" in told and "*tied*" in told
+    )
 
 
 def test_the_map_is_that_of_the_model(manager, drawn, classic):
@@ -139,7 +141,7 @@ def test_the_map_is_that_of_the_model(manager, drawn, classic):
     assert np.allclose(dotted["y"], random[:10], atol=1e-5)
     links = frequency_links(every, found.scores, np.log10(1 + counts), met)
     linked = ", ".join(f"component {i + 1}: {r:+.2f}" for i, r in enumerate(links.components))
-    assert f"{linked}; of the rows' norms: {links.lengths:+.2f}".replace("-", "−") in told
+    assert f"{linked}; row norm: {links.lengths:+.2f}".replace("-", "−") in told
     assert f"**Component {links.best + 1} against frequency**" in told
     plotted = drawn["embed_frequency"].table
     assert np.allclose(np.array(plotted["score"])[met], found.scores[met, links.best], atol=1e-4)
@@ -187,7 +189,10 @@ def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic)
     found = separation(every, names, classes, counts=counts)
     within, across = found.within, found.across
     told = said(page)
-    assert f"**Tokens of one class are {within - across:+.3f} more similar (cosine) than others;**" in told
+    assert (
+        f"**Same-class pairs are more similar than others, by {within - across:+.3f} in mean cosine;**"
+        in told
+    )
     assert f"${within:+.4f}$" in told and f"${across:+.4f}$" in told
     free, like, truth = drawn["embed_null"].traces
     assert truth["x"] == [pytest.approx(within - across, abs=1e-5)]

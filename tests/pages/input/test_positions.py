@@ -211,7 +211,7 @@ def test_a_trained_model_in_and_out_of_order(drawn):
     both, leak = found[True, True], found[False, True]
     assert (
         f"The mask alone makes it {leak.relative:.3f}, mask and positions (Learned) {both.relative:.3f}. The loss"
-        f" of this text is {both.loss_in:.2f} nats per token in order and {both.loss_out:.2f} out of order; without"
+        f" on this text is {both.loss_in:.2f} nats per token in order and {both.loss_out:.2f} out of order; without"
         f" positions it is {leak.loss_in:.2f} even in order." in said
     )
     page.get_by_key("why_unit").set_value("tokens").run()
@@ -533,7 +533,7 @@ def test_the_added_score_wanders_and_the_turned_one_stays(drawn):
         assert line["y"] == pytest.approx(found[name].scores, abs=1e-4)
     added, turned = found["sinusoidal"], found["rope"]
     said = re.search(
-        r"“e” scores “h” 2 positions back at \*\*(\S+)\*\* everywhere\. .* from \*\*(\S+)\*\* to \*\*(\S+)\*\* with",
+        r"“e” gives “h” 2 positions back the score \*\*(\S+)\*\* everywhere\. .* from \*\*(\S+)\*\* to \*\*(\S+)\*\* with",
         unescaped(page),
     )
     still, low, high = map(plain, said.groups())
@@ -600,7 +600,8 @@ def test_the_small_model_that_was_trained_with_t5_stands_in(drawn):
         assert (int(head), int(favours)) == (h, found.favours[h])
         assert plain(slope.replace("+", "")) == pytest.approx(found.alibi_slope[h], abs=6e-4)
     told = re.search(
-        r"The (\d+) buckets from distance (\d+) on .* average (\S+), where distance 63 has (\S+)\. So", said
+        r"The (\d+) buckets from distance (\d+) upwards .* average (\S+), whereas distance 63 has (\S+)\. So",
+        said,
     )
     assert (int(told[1]), int(told[2])) == (found.unmet.buckets, found.unmet.distance)
     assert [plain(told[3]), plain(told[4])] == pytest.approx(
@@ -650,7 +651,7 @@ def test_the_matrix_with_every_option(drawn):
     bias = drawn["alibi_matrix"].traces[0]["z"]
     assert bias[31][:32] == pytest.approx([-(31 - j) / 256 for j in range(32)]) and bias[3][4] is None
     penalty = 31 / 256
-    told = f"score lowered by **{penalty:.4g}**, so its weight is e^(−{penalty:.4g}) = {math.exp(-penalty):.2g} times"
+    told = f"score lowered by **{penalty:.4g}**, which multiplies its weight, before normalisation, by e^(−{penalty:.4g}) = {math.exp(-penalty):.2g}"
     assert told in unescaped(page)
     page.get_by_key("alibi_heads").set_value(4).run()
     assert "**Head 3 of 4**" in unescaped(page)

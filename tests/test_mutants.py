@@ -7,7 +7,7 @@ from tests.judging import ROOT, Judge, nearest
 pytest.importorskip("cosmic_ray", reason="cosmic-ray is not installed (requirements-mutants.txt)")
 from tests.mutants import Mutant, effective, located, mutated, places, store, stored
 
-FILE = "engine/ledger/heads.py"
+FILE = "engine/ledger/sizes.py"
 
 
 @pytest.mark.parametrize(

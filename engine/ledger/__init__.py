@@ -71,9 +71,22 @@ class Flops:
         return 3 * self.forward
 
     @property
+    def text_training(self) -> int:
+        return 3 * self.text
+
+    @property
     def scores(self) -> int:
         """The part of `forward` that grows with the length of the text."""
         return sum(row.flops for row in self.rows if row.grows)
+
+    @property
+    def multiplying(self) -> int:
+        """Parameters that meet each token in a product: a product counts 2 for each."""
+        return (self.forward - self.scores) // 2
+
+    def of_training(self, parameters: int) -> float:
+        """Returns 6 FLOPs for each of so many parameters, as a share of training's."""
+        return 6 * parameters / max(self.training, 1)
 
 
 @dataclass(frozen=True)
@@ -103,6 +116,11 @@ class Ledger:
     @property
     def in_blocks(self) -> int:
         return sum(row.parameters for row in self.rows if row.component in PER_BLOCK)
+
+    @property
+    def in_attention(self) -> int:
+        """Parameters of attention's matrices, those that read an encoder included."""
+        return sum(row.parameters for row in self.rows if row.component in ("attention", "cross_attention"))
 
     def flops(self, tokens: int | None = None) -> Flops:
         """Counts the FLOPs for each token of a sequence of `tokens`, the whole context if None."""
@@ -175,17 +193,8 @@ def component_parameters(config: ModelConfig, parts: Parts = HEALTHY) -> dict[st
     absent, counts 0; so does a tied `unembedding`, whose matrix is the embedding's (Press & Wolf 2017).
     Raises ConfigError when the configuration cannot be built.
     """
-    names = (
-        "embedding",
-        "position",
-        *(("norm_embed",) if config.embedding_norm else ()),
-        "norm1",
-        "attention",
-        "norm2",
-        "feedforward",
-        "norm_final",
-        "unembedding",
-    )
+    absent = {"norm_cross", "cross_attention", "pooler", "" if config.embedding_norm else "norm_embed"}
+    names = (name for name in COMPONENTS if name not in absent)
     return dict.fromkeys(names, 0) | ledger(config, parts=parts).components
 
 

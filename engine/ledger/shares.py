@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.config import ResolvedConfig
-from engine.ledger import Ledger, Row, component_parameters, kv_numbers
+from engine.ledger import Ledger, component_parameters, kv_numbers
 from engine.parts.registry import HEALTHY, Parts
 
 TWO_THIRDS = 2 / 3  # of a block: 8 d^2 of 12 d^2, with d_ff = 4 d and full heads
@@ -77,7 +77,7 @@ def where(ledger: Ledger) -> Where:
         ledger.total,
         ledger.in_blocks,
         counts.get("feedforward", 0),
-        counts.get("attention", 0) + counts.get("cross_attention", 0),
+        ledger.in_attention,
         (c.d_ff or 0) / c.d_model,
         c.n_heads * (c.d_head or 0) / c.d_model,
         (c.n_kv_heads or 0) * (c.d_head or 0) / c.d_model,
@@ -107,39 +107,6 @@ def beyond_the_map(ledger: Ledger) -> int:
     return ledger.total - sum(count for name, count in drawn.items() if name != "pooler")
 
 
-def row_share(ledger: Ledger, row: Row) -> float:
-    """Returns a row's share of all parameters."""
-    return row.parameters / max(ledger.total, 1)
-
-
-@dataclass(frozen=True)
-class Change:
-    """A model beside the same one with other fields. `parameters` are those it has more; `cache_...` are the
-    numbers that a token takes in the KV cache.
-    """
-
-    parameters: int
-    before: int  # all parameters
-    after: int
-    cache_before: int
-    cache_after: int
-
-    @property
-    def saved(self) -> int:
-        return abs(self.parameters)
-
-    @property
-    def larger(self) -> int:
-        """All parameters of the larger one."""
-        return max(self.before, self.after)
-
-
-def change(ledger: Ledger, other: Ledger) -> Change:
-    """Returns the change from a model to a variant of it."""
-    cache = (kv_numbers(each.config, each.encoder) for each in (ledger, other))
-    return Change(other.total - ledger.total, ledger.total, other.total, *cache)
-
-
 @dataclass(frozen=True)
 class Difference:
     """A count in two models."""
@@ -153,6 +120,14 @@ class Difference:
         return self.second - self.first
 
     @property
+    def apart(self) -> int:
+        return abs(self.difference)
+
+    @property
+    def larger(self) -> int:
+        return max(self.first, self.second)
+
+    @property
     def ratio(self) -> float | None:
         """The second divided by the first; None where the first has none."""
         return self.second / self.first if self.first else None
@@ -160,7 +135,13 @@ class Difference:
     @property
     def times(self) -> float:
         """How many times as many the one with more has."""
-        return max(self.first, self.second) / max(min(self.first, self.second), 1)
+        return self.larger / max(min(self.first, self.second), 1)
+
+
+def change(ledger: Ledger, other: Ledger) -> tuple[Difference, Difference]:
+    """Compares a model with a variant of it: (all parameters, numbers that a token takes in the KV cache)."""
+    cache = (kv_numbers(each.config, each.encoder) for each in (ledger, other))
+    return Difference(ledger.total, other.total), Difference(*cache)
 
 
 def differences(first: Ledger, second: Ledger, names: tuple[str, ...]) -> dict[str, Difference]:

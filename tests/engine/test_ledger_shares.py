@@ -15,8 +15,8 @@ from engine.ledger.blackboard import counted, terms
 from engine.ledger.block import block_of
 from engine.ledger.budget import budget, grown
 from engine.ledger.fits import alike, fit, smallest, uses
-from engine.ledger.growth import break_even, by_heads, by_part, caches, work
-from engine.ledger.shares import Difference, change, differences, largest, quick_reference, row_share, where
+from engine.ledger.growth import break_even, by_heads, by_part, caches
+from engine.ledger.shares import Difference, change, differences, largest, quick_reference, where
 from engine.ledger.sizes import fitting, padding
 from engine.model import build
 from engine.presets import ENCODER_DECODERS, LECTURE_MODELS, PRESETS
@@ -46,15 +46,13 @@ def test_where_the_parameters_are():
     assert where(ledger(replace(SMALL, ffn="none"))).network_share == 0
     t5 = of("t5-base")
     assert where(t5).attention == t5.components["attention"] + t5.components["cross_attention"]
-    assert sum(row_share(t5, row) for row in t5.rows) == pytest.approx(1)
 
 
 def test_two_models_and_a_change_of_fields():
     one, two = ledger(SMALL), ledger(replace(SMALL, n_kv_heads=1))
-    found = change(one, two)
-    assert found.parameters == -3 * 2 * 64 * 48 and found.saved == 3 * 2 * 64 * 48
-    assert (found.before, found.after, found.larger) == (one.total, two.total, one.total)
-    assert (found.cache_before, found.cache_after) == (3 * 2 * 64, 3 * 2 * 16)
+    parameters, cached = change(one, two)
+    assert parameters.difference == -3 * 2 * 64 * 48
+    assert parameters == Difference(one.total, two.total) and cached == Difference(3 * 2 * 64, 3 * 2 * 16)
     found = differences(of("gpt2"), of("bert-base"), ("embedding", "pooler", "cross_attention"))
     assert list(found) == ["embedding", "pooler", "all"]
     assert found["pooler"] == Difference(0, 590_592) and found["pooler"].ratio is None
@@ -65,15 +63,16 @@ def test_two_models_and_a_change_of_fields():
 
 
 def test_work_and_six_n():
-    found = work(ledger(SMALL), 20)
+    found = ledger(SMALL).flops(20)
     matrices = 3 * 12 * 64**2 + 65 * 64  # and the tied embedding, as the last product
     scores = 3 * 2 * 2 * 64 * 20
-    assert found.flops.forward == 2 * matrices + scores and found.multiplying == matrices
-    assert found.six_n_share == pytest.approx(6 * ledger(SMALL).total / (3 * (2 * matrices + scores)))
-    assert found.six_multiplying_share == pytest.approx(2 * matrices / (2 * matrices + scores))
-    assert found.text_forward == 20 * found.flops.forward
-    assert found.text_training == 3 * found.text_forward
-    assert found.attention == 3 * 4 * 64**2
+    assert found.forward == 2 * matrices + scores and found.multiplying == matrices
+    assert found.of_training(ledger(SMALL).total) == pytest.approx(
+        6 * ledger(SMALL).total / (3 * (2 * matrices + scores))
+    )
+    assert found.of_training(found.multiplying) == pytest.approx(2 * matrices / (2 * matrices + scores))
+    assert found.text == 20 * found.forward
+    assert ledger(SMALL).in_attention == 3 * 4 * 64**2
 
 
 def test_parts_and_caches_over_the_length():
@@ -186,16 +185,15 @@ def test_what_is_written_is_what_is_counted(name: str) -> None:
 
 
 def test_eight_heads_are_not_eight_times_the_work() -> None:
-    found = {each.heads: each for each in by_heads(of("gpt2"), 1024)}
-    assert set(found) == {1, 2, 4, 8, 16}
+    found = {each.heads: each for each in by_heads(of("gpt2").config, 1024)}
+    assert set(found) == {1, 2, 4, 8, 16, 32}
     one_layer = 2 * 4 * 768 * 768 + 2 * 2 * 1024 * 768
     assert {each.flops for each in found.values()} == {12 * one_layer}
     assert (found[1].d_head, found[8].d_head) == (768, 96)
     assert (found[1].weights, found[8].weights) == (1024, 8 * 1024)
-    narrow = by_heads(ledger(ModelConfig(d_model=12, n_heads=3)), 8)
-    assert [each.heads for each in narrow] == [1, 2]
-    assert by_heads(ledger(ModelConfig(mixer="mean")), 8) == ()
-    windowed = by_heads(of("mistral-7b"), 8192, (8,))
+    narrow = by_heads(ModelConfig(d_model=12, n_heads=3).resolved(), 8)
+    assert [each.heads for each in narrow] == [1, 2, 4]
+    windowed = by_heads(of("mistral-7b").config, 8192, heads=(8,))
     assert windowed[0].weights == 8 * 4096
     c = PRESETS["gpt2"].model.resolved()
     vocab, *others = fitting(c)

@@ -16,7 +16,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.data.corpus import Corpus
 from engine.errors import ConfigError
 from engine.experiments import no_causal_mask
-from engine.ledger.heads import by_heads
+from engine.ledger.growth import by_heads
 from engine.measure.attention import scaling
 from engine.measure.attention.ablation import without_mask
 from engine.measure.families.unmasked_attention import continue_text, end_loss, opened, read
@@ -58,7 +58,7 @@ def test_the_same_scores_are_sharp_without_the_scale():
 
 def test_the_weights_without_a_mask_and_their_heads():
     config = replace(ModelConfig(), d_model=128, n_heads=8, d_head=None, n_kv_heads=None).resolved()
-    found = {cut.n_heads: cut for cut in by_heads(config)}
+    found = {cut.heads: cut for cut in by_heads(config, config.context)}
     assert set(found) == {1, 2, 4, 8, 16, 32} and found[8].d_head == 16
     assert len({cut.flops for cut in found.values()}) == 1
     d, t, layers = 128, config.context, config.n_layers

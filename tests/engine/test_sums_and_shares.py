@@ -24,7 +24,6 @@ from engine.experiments.why_decoders import (
 )
 from engine.ledger import ledger
 from engine.ledger.fits import Need, needs, totals, uses
-from engine.ledger.growth import with_weights
 from engine.ledger.morph import Size, three
 from engine.ledger.shares import part_share
 from engine.measure.embeddings.table import held_by
@@ -81,8 +80,6 @@ def test_what_memory_is_enough_for():
     assert list(needs(small, 1, "int8", 2, 16)) == ["weights", "inference"]
     both = {"to write": memory.inference, "to train": memory.training}
     assert totals(uses(small, "float32", 2, 16)) == both
-    more = with_weights(small, "float32", np.array([0.0, 7.0]))
-    assert more.tolist() == [memory.weights, memory.weights + 7]
 
 
 def written(log_p: float, picked: bool) -> Written:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from engine.ledger.heads import by_heads
+from engine.ledger.growth import by_heads
 from engine.measure.attention.habits import (
     Habit,
     clearest,
@@ -106,5 +106,6 @@ def _more(subject: Subject, patterns: np.ndarray, layer: int, head: int) -> None
         )
     st.caption(words.where_recorded(layer, head, len(subject.ids)))
     st.markdown(words.SEVERAL_HEADS)
-    st.table(words.cost_table(by_heads(subject.config, subject.model.parts)))
+    c = subject.config
+    st.table(words.cost_table(by_heads(c, c.context, subject.model.parts), c.context))
     st.markdown(words.PUBLISHED_HEADS)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from engine.ledger.heads import Cut
+from engine.ledger.growth import Headed
 from engine.measure.attention.attention_targets import NEAREST
 from engine.measure.attention.habits import STRONG, Counts, Habit, extremes, followers
 from engine.measure.attention.heads import HeadNumbers, HeadValue
@@ -97,13 +97,13 @@ SEVERAL_HEADS = (
 )
 
 
-def cost_table(cuts: Sequence[Cut]) -> pd.DataFrame:
+def cost_table(cuts: Sequence[Headed], tokens: int) -> pd.DataFrame:
     """Returns one row for each number of heads."""
     rows = {
         "head width": [f"{cut.d_head}" for cut in cuts],
-        f"attention FLOPs per token, text of {cuts[0].tokens}": [f"{cut.flops:,}" for cut in cuts],
+        f"attention FLOPs per token, text of {tokens}": [f"{cut.flops:,}" for cut in cuts],
     }
-    heads = [f"{cut.n_heads} {'head' if cut.n_heads == 1 else 'heads'}" for cut in cuts]
+    heads = [f"{cut.heads} {'head' if cut.heads == 1 else 'heads'}" for cut in cuts]
     return pd.DataFrame(rows, index=pd.Index(heads, name=""))
 
 

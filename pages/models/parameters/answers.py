@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from engine.config import GATED
-from engine.ledger import TRAINED_IN
+from engine.ledger import TRAINED_IN, Flops
 from engine.ledger.blackboard import Term, counted
 from engine.ledger.block import BlockParameters
 from engine.ledger.fits import Fit, totals, uses
-from engine.ledger.growth import Work
 from engine.ledger.shares import Difference
 from pages.models.parameters.choice import Choice
 from ui.text.markdown import safe, whole
@@ -67,8 +66,7 @@ def larger(choice: Choice, other: Choice, totals: Difference) -> str:
     )
 
 
-def work_of_a_token(choice: Choice, work: Work, crossing: int | None) -> str:
-    flops = work.flops
+def work_of_a_token(choice: Choice, flops: Flops, crossing: int | None) -> str:
     text = (
         f"In a text of {flops.tokens:,} tokens, each token costs **{flop(flops.forward)}** in the forward"
         f" pass, {percent(flops.scores, flops.forward)} of that for scores and sums"

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.ledger import Ledger
+from engine.ledger import Flops, Ledger
 from engine.ledger.budget import budget, grown
-from engine.ledger.growth import Work, by_heads, by_part, work
+from engine.ledger.growth import by_heads, by_part
 from engine.ledger.sizes import fitting, padding
 from pages.models.parameters import answers, figures, figures_cost, guesses, words
 from pages.models.parameters.choice import LENGTHS, Choice
@@ -26,8 +26,7 @@ def draw_flops(choice: Choice) -> None:
     """
     ledger = choice.ledger
     tokens = length_slider("parameters_length", ledger.config.context)
-    found = work(ledger, tokens)
-    flops = found.flops
+    flops = ledger.flops(tokens)
     lengths = np.unique(np.append(np.geomspace(LENGTHS[0], LENGTHS[-1], 121).round(), LENGTHS)).astype(
         np.int64
     )
@@ -39,7 +38,7 @@ def draw_flops(choice: Choice) -> None:
         f"Forward FLOPs for one token of {choice.title} over the length of the text, 16 to a million tokens;"
         f" scores and weighted sums grow with it, {where}."
     )
-    explain.answer(answers.work_of_a_token(choice, found, crossing))
+    explain.answer(answers.work_of_a_token(choice, flops, crossing))
     meeting = (crossing, ledger.flops(crossing).scores) if crossing else None
     plot(
         figures_cost.flops_by_length(lengths, parts, meeting, tokens),
@@ -50,8 +49,8 @@ def draw_flops(choice: Choice) -> None:
         name="flops",
     )
     ask("longer", guesses.longer, choice, tokens)
-    explain.measure_it(_measured, choice, found, crossing)
-    explain.by_hand(_products, found)
+    explain.measure_it(_measured, choice, flops, crossing)
+    explain.by_hand(_products, flops)
 
 
 def length_slider(key: str, fallback: int) -> int:
@@ -61,16 +60,16 @@ def length_slider(key: str, fallback: int) -> int:
     return widgets.slide_over("Sequence length T", LENGTHS, nearest, key)
 
 
-def _measured(choice: Choice, work: Work, crossing: int | None) -> None:
+def _measured(choice: Choice, flops: Flops, crossing: int | None) -> None:
     """The numbers at one length, what heads cost, which sizes suit the hardware, and two laws of budgets."""
-    _numbers(work, choice.ledger)
-    explain.takeaway(words.attention_and_length(choice, work, crossing))
-    _heads(choice.ledger, work.flops.tokens)
+    _numbers(flops, choice.ledger)
+    explain.takeaway(words.attention_and_length(choice, flops, crossing))
+    _heads(choice.ledger, flops.tokens)
     _sizes(choice.ledger)
     _budget(choice.ledger)
 
 
-def _products(work: Work) -> None:
+def _products(flops: Flops) -> None:
     st.dataframe(
         pd.DataFrame(
             [
@@ -83,27 +82,29 @@ def _products(work: Work) -> None:
                     "FLOP per token": p.flops,
                     "grows with T": p.grows,
                 }
-                for p in work.flops.rows
+                for p in flops.rows
             ]
         ),
         hide_index=True,
         column_config={"FLOP per token": st.column_config.NumberColumn(format="localized")},
     )
-    made_once = (words.ONCE.format(name=p.name, flops=p.flops) for p in work.flops.once)
+    made_once = (words.ONCE.format(name=p.name, flops=p.flops) for p in flops.once)
     st.caption(words.WHAT_COUNTS + "".join(made_once))
 
 
-def _numbers(work: Work, ledger: Ledger) -> None:
-    for column, card in zip([*st.columns(2), *st.columns(2)], words.numbers_at(work, ledger), strict=True):
+def _numbers(flops: Flops, ledger: Ledger) -> None:
+    for column, card in zip([*st.columns(2), *st.columns(2)], words.numbers_at(flops, ledger), strict=True):
         with column:
             explain.worked(*card)
-    st.caption(words.whole_text(work, ledger))
+    st.caption(words.whole_text(flops, ledger))
 
 
 def _heads(ledger: Ledger, tokens: int) -> None:
     """8 heads are not 8 times the work."""
-    rows = by_heads(ledger, tokens)
-    if not rows:
+    c = ledger.config
+    shared = by_heads(c, tokens, ledger.parts, (1, 2, 4, 8, 16))
+    rows = tuple(row for row in shared if row.d_head % 2 == 0)  # RoPE turns pairs
+    if c.mixer != "attention" or not rows:
         return
     st.subheader(words.MORE_HEADS, anchor=False)
     st.markdown(words.heads(rows))

@@ -11,7 +11,7 @@ import streamlit as st
 from engine.ledger import DTYPES, GB, kv_numbers
 from engine.ledger.fits import alike, needs, smallest, totals, uses
 from engine.ledger.flops import seen
-from engine.ledger.growth import break_even, caches, with_weights
+from engine.ledger.growth import break_even, caches
 from pages.models.parameters import answers, figures_cost, guesses, words
 from pages.models.parameters.choice import LENGTHS, Choice
 from pages.models.parameters.flops import length_slider
@@ -66,7 +66,7 @@ def _growing(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
         if other is not None:
             ways[name] = other
     lines = caches(ways, dtype, batch, lengths)
-    lines["weights + KV cache"] = with_weights(choice.ledger, dtype, lines["KV cache"])
+    lines["weights + KV cache"] = lines["KV cache"] + choice.ledger.memory(dtype).weights
     ends = "; ".join(f"{name} {gigabytes(v[-1])} at a million tokens" for name, v in lines.items())
     alt = f"Memory of {choice.title} over the length of the text: {ends}."
     plot(

@@ -7,7 +7,7 @@ import streamlit as st
 
 from engine.ledger import Ledger
 from engine.ledger.blackboard import terms
-from engine.ledger.shares import change, largest, row_share, thin, where
+from engine.ledger.shares import change, largest, thin, where
 from pages.models.parameters import answers, figures, guesses, words
 from pages.models.parameters.block import draw_block
 from pages.models.parameters.choice import Choice
@@ -111,7 +111,7 @@ def rows_table(ledger: Ledger) -> pd.DataFrame:
                 "each": row.each,
                 "times": row.copies,
                 "parameters": row.parameters,
-                "share": row_share(ledger, row),
+                "share": row.parameters / max(ledger.total, 1),
             }
             for row in ledger.rows
         ]
@@ -127,7 +127,7 @@ def _savings(choice: Choice) -> None:
         (words.tying, choice.variant(tie_embeddings=not c.tie_embeddings)),
         (words.twice_the_context, choice.variant(context=2 * c.context)),
     )
-    cards = [say(c, change(choice.ledger, other)) for say, other in variants if other is not None]
+    cards = [say(c, *change(choice.ledger, other)) for say, other in variants if other is not None]
     grouped = (_grouped(choice, words.OWN_KEYS, c.n_heads), _grouped(choice, words.ONE_KEY, 1))
     cards += [card for card in grouped if card is not None]
     for column, card in zip([*st.columns(2), *st.columns(2)], cards, strict=False):
@@ -141,4 +141,4 @@ def _grouped(choice: Choice, name: str, heads: int) -> tuple[str, str, str] | No
     if c.mixer != "attention":
         return name, "–", words.NO_KEYS
     other = choice.variant(n_kv_heads=heads)
-    return None if other is None else (name, *words.shared_keys(c, heads, change(choice.ledger, other)))
+    return None if other is None else (name, *words.shared_keys(c, heads, *change(choice.ledger, other)))

@@ -5,11 +5,11 @@ answers.py.
 from __future__ import annotations
 
 from engine.config import ResolvedConfig
-from engine.ledger import TRAINED_IN, Ledger
+from engine.ledger import TRAINED_IN, Flops, Ledger
 from engine.ledger.block import GatePaid
 from engine.ledger.budget import TOKENS, Budget
-from engine.ledger.growth import BreakEven, Headed, Work
-from engine.ledger.shares import Change, Where
+from engine.ledger.growth import BreakEven, Headed
+from engine.ledger.shares import Difference, Where
 from engine.ledger.sizes import TILE, Fitting
 from pages.models.parameters.choice import Choice
 from ui.page_frame import Words
@@ -168,41 +168,41 @@ OWN_KEYS, ONE_KEY = "A key head for each query head (MHA)", "One key head for al
 NO_KEYS = "Only the mixer `attention` has separate keys to share."
 
 
-def tying(c: ResolvedConfig, change: Change) -> tuple[str, str, str]:
+def tying(c: ResolvedConfig, parameters: Difference, _: Difference) -> tuple[str, str, str]:
     """Returns a card (label, number, arithmetic) of one matrix for embedding and output."""
     return (
         "Tying saves" if c.tie_embeddings else "Tying would save",
-        f"{change.saved:,}",
+        f"{parameters.apart:,}",
         f"$V\\cdot d$ = {c.vocab_size:,} · {c.d_model:,}: one matrix serves as embedding and output. That is"
-        f" {percent(change.saved, change.larger)} of the untied model.",
+        f" {percent(parameters.apart, parameters.larger)} of the untied model.",
     )
 
 
-def twice_the_context(c: ResolvedConfig, change: Change) -> tuple[str, str, str]:
+def twice_the_context(c: ResolvedConfig, parameters: Difference, _: Difference) -> tuple[str, str, str]:
     """Returns a card of a context twice as long."""
     return (
         "Twice the context",
-        signed(change.parameters),
+        signed(parameters.difference),
         f"{2 * c.context:,} tokens instead of {c.context:,}: attention's matrices act on one token at a time,"
         " so they stay the same." + (" Only the position table grows." if c.position == "learned" else ""),
     )
 
 
-def shared_keys(c: ResolvedConfig, heads: int, change: Change) -> tuple[str, str]:
+def shared_keys(c: ResolvedConfig, heads: int, parameters: Difference, cached: Difference) -> tuple[str, str]:
     """Returns (number, arithmetic) of another number of key heads."""
     text = (
         "This model already does that."
         if heads == c.n_kv_heads
         else f"{heads} instead of {c.n_kv_heads}, in each of {c.n_layers:,} layers."
     )
-    now, then = change.cache_before, change.cache_after
+    now, then = cached.first, cached.second
     today = f", now {now:,}." if now != then else "."
     cache = (
         f" A token then takes {then:,} numbers in the KV cache{today}"
         if now
         else " Without a causal mask there is no KV cache."
     )
-    return signed(change.parameters), text + cache
+    return signed(parameters.difference), text + cache
 
 
 def gate(ratio: float, paid: GatePaid) -> str:
@@ -246,17 +246,16 @@ def growing(ledger: Ledger) -> str:
     )
 
 
-def six_n(work: Work, ledger: Ledger) -> str:
+def six_n(flops: Flops, ledger: Ledger) -> str:
     return (
-        f"6 · {ledger.total:,} parameters: {work.six_n_share:.0%} of the count. With only the"
-        f" {work.multiplying:,} that multiply a token: {work.six_multiplying_share:.0%}. Kaplan et al. 2020"
-        " count only those in the blocks"
+        f"6 · {ledger.total:,} parameters: {flops.of_training(ledger.total):.0%} of the count. With only the"
+        f" {flops.multiplying:,} that multiply a token: {flops.of_training(flops.multiplying):.0%}. Kaplan et"
+        " al. 2020 count only those in the blocks"
     )
 
 
-def numbers_at(work: Work, ledger: Ledger) -> tuple[tuple[str, str, str], ...]:
+def numbers_at(flops: Flops, ledger: Ledger) -> tuple[tuple[str, str, str], ...]:
     """Returns four cards (label, number, arithmetic): the work of one token, forward and in training."""
-    flops = work.flops
     return (
         ("Forward, one token", flop(flops.forward), f"{flops.forward:,} at T = {flops.tokens:,}"),
         (
@@ -269,26 +268,23 @@ def numbers_at(work: Work, ledger: Ledger) -> tuple[tuple[str, str, str], ...]:
             flop(flops.training),
             "3 · forward: the backward pass has two products for each one in the forward pass",
         ),
-        ("6 N, the rule of thumb", flop(flops.six_n), six_n(work, ledger)),
+        ("6 N, the rule of thumb", flop(flops.six_n), six_n(flops, ledger)),
     )
 
 
-def whole_text(work: Work, ledger: Ledger) -> str:
-    tokens = work.flops.tokens
+def whole_text(flops: Flops, ledger: Ledger) -> str:
+    tokens = flops.tokens
     what = (
         f"A text of {tokens:,} tokens"
         if ledger.encoder is None
         else f"A text of {tokens:,} tokens to read and one as long to write"
     )
-    return (
-        f"{what}: {flop(work.text_forward)} for a forward pass, {flop(work.text_training)} to train on it"
-        " once."
-    )
+    return f"{what}: {flop(flops.text)} for a forward pass, {flop(flops.text_training)} to train on it once."
 
 
-def attention_and_length(choice: Choice, work: Work, crossing: int | None) -> str:
+def attention_and_length(choice: Choice, flops: Flops, crossing: int | None) -> str:
     """Says which part of attention depends on the length of the text."""
-    flops, c = work.flops, choice.config
+    c = choice.config
     if crossing is None and flops.scores:
         return (
             f"Each token is compared with only the last {c.window:,}, so beyond that its cost stays the same"
@@ -307,8 +303,8 @@ def attention_and_length(choice: Choice, work: Work, crossing: int | None) -> st
     )
     where = "beyond" if crossing > c.context else "within"
     has = (
-        f"Attention's matrices have {work.attention:,} parameters"
-        if work.attention
+        f"Attention's matrices have {choice.ledger.in_attention:,} parameters"
+        if choice.ledger.in_attention
         else "This mixer has no parameters,"
     )
     each = "each layer" if choice.ledger.encoder is None else "each layer and attention"

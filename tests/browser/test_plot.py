@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from tests.browser import visit
 from tests.browser.conftest import after_frames, settled
 from tests.browser.server import ROOT, serve
 
@@ -155,3 +156,36 @@ def test_a_drawing_that_interrupts_a_transition_ends_it(page, plot_url):
     assert page.evaluate("document.querySelector('.gf-figure')._fullLayout.transition.duration") == 1000
     wait_for(page, 20)
     assert int(page.evaluate("document.documentElement.dataset.gfPending")) <= 1
+
+
+POINTS = "context_points"
+POINTED = "points => new URL(location.href).searchParams.get('context_points') === points"
+
+
+def test_points_of_a_figure_are_dragged_moved_by_keys_and_removed(page, app_url):
+    where = f"{app_url}/after?after_view=context&context_size=1&{POINTS}=0%200,%201%201"
+    visit.opened(page, where, ".gf-point")
+    settled(page)
+    assert page.get_by_role("button", name="Example 2: x 1, y 1.").count() == 1
+    line = "() => document.querySelector('.st-key-context_plane .gf-figure')._fullData.map(t => t.y.at(-1))"
+    before = page.evaluate(line)
+    first, second = (page.locator(".gf-point").nth(i).bounding_box() for i in (0, 1))
+    wide, high = (second[side] - first[side] for side in ("x", "y"))  # of one unit, which points upwards
+    x, y = second["x"] + second["width"] / 2, second["y"] + second["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + wide / 2, y - 2 * high, steps=6)
+    page.mouse.up()
+    page.wait_for_function(POINTED, arg="0 0, 1.5 -1")
+    settled(page)
+    assert page.evaluate(line) != before, "the predictions follow"
+    moved = page.locator(".gf-point").nth(1).bounding_box()
+    assert abs(moved["x"] - second["x"] - wide / 2) < 2 and abs(moved["y"] - second["y"] + 2 * high) < 2
+    page.locator(".gf-point").nth(1).focus()
+    for key in ("ArrowUp", "ArrowUp", "Shift+ArrowLeft"):
+        page.keyboard.press(key)
+    page.wait_for_function(POINTED, arg="0 0, 1 -0.8")
+    page.locator(".gf-point").nth(0).click()
+    page.wait_for_function(POINTED, arg="1 -0.8")
+    settled(page)
+    assert page.locator(".gf-point").count() == 1

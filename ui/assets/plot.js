@@ -5,6 +5,7 @@ import { csvOfColumns } from "./shared/csv.js"
 import { element, within } from "./shared/dom.js"
 import { counted } from "./load.js"
 import { slim, stack } from "./plot_narrow.js"
+import { handles, movable } from "./plot_points.js"
 import { component } from "./shared/mount.js"
 import { numbers } from "./shared/numbers.js"
 import { still } from "./shared/play.js"
@@ -41,7 +42,7 @@ function create(place) {
   const root = within(place, "div", "gf-plot"), figure = within(root, "div", "gf-figure")
   figure.setAttribute("role", "img")
   /** @type {any} */
-  const self = { root, figure, text: "", theme: "", message: null, drawn: false, held: false, pending: false, late: false, trigger: null, pointer: null, page: null, width: 0, height: 0, taller: 1, grown: 1 }
+  const self = { root, figure, text: "", theme: "", message: null, drawn: false, held: false, pending: false, late: false, trigger: null, points: null, pointer: null, page: null, width: 0, height: 0, taller: 1, grown: 1 }
   self.tools = root.appendChild(toolbar({ CSV: () => saveTable(self), PNG: () => savePicture(self, "png"), SVG: () => savePicture(self, "svg") }))
   filmed(root, () => (self.message && self.width ? prepared(self) : null))
   // A redraw in the middle of a drag would end the drag, so it waits for the hand to let go.
@@ -168,6 +169,7 @@ function draw(self) {
   const overtaken = new Promise((resolve) => { self.overtake = resolve })
   const drawn = plotly().react(figure, traces, layout, { displayModeBar: false, displaylogo: false, responsive: false, showTips: false })
   self.drawing = counted(Promise.race([drawn, overtaken]))
+  if (self.points) self.drawing.then(self.points.place)
   if (!self.drawn) {
     self.drawn = true
     figure.on("plotly_click", (event) => {
@@ -227,6 +229,8 @@ function update(self, data) {
   self.root.style.height = `${self.message.height * self.taller * self.grown}px`
   self.figure.setAttribute("aria-label", self.message.alt)
   self.tools.firstChild.hidden = !self.message.table
+  if (movable(self.message)) self.points ??= handles(self.root, self.figure, (points) => self.trigger?.("moved", points))
+  self.points?.received(self.message)
   if (self.drawn) soon(self)
   else counted(library(self.message.library)).then(() => self.root.isConnected && soon(self)).catch(() => {
     if (self.drawn) return

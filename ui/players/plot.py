@@ -45,13 +45,15 @@ def plot(
     `alt` says in a sentence what is to be seen. `data` is what the CSV button saves; `name` begins the names
     of saved files. Zoom survives updates unless the figure sets a new `layout.uirevision`. Colours may be
     names from `ui.figures.theme`. Returns the customdata of a point that was clicked, once, as text (JSON
-    when it is not text itself); else None.
+    when it is not text itself); else None. Where a trace says so (`meta.moves`: plot_points.js), its points
+    are moved; `widgets.picked(key, "moved")` is then all of them, once, as "x y, x y".
     """
     result = mounted("plot", ahead=(served.library(),))(
         key=key,
         data=payload(figure, key=key, alt=alt, height=height, data=data, name=name),
         height=height,
         on_clicked_change=_nothing,
+        on_moved_change=_nothing,
     )
     clicked = getattr(result, "clicked", None)
     return clicked[:2000] if isinstance(clicked, str) else None

@@ -48,7 +48,7 @@ LAYERS: dict[Layer, str] = {
 SIZES = {"10": "10", "1": "1"}
 EXAMPLES = (5, 10, 20, 40)
 MOST_SEED = 999
-POINTS, PLANE = "context_points", "context_plane"  # keys: the box of points, and the figure that is clicked
+POINTS, PLANE = "context_points", "context_plane"  # keys: the box of points, and their figure
 FIRST = "-1.5 -1, -0.5 -0.5, 1 0.5, 1.5 1.5"
 MOST_POINTS = 12
 HEIGHT, BOX = 412, 84  # pixels: of a figure, and of the box above the plane
@@ -112,11 +112,15 @@ def _controls(line: Any) -> Regression:
 
 
 def _points() -> tuple[Point, ...]:
-    """Returns the examples of the box, in which a click on the plane puts one or from which it takes one."""
+    """Returns the examples of the box, into which a click on the plane puts one, and a hand that moved or
+    removed one all that are left.
+    """
+    moved = parsed(str(widgets.picked(PLANE, "moved") or ""))
     clicked = parsed(str(widgets.picked(PLANE, "clicked") or ""))
     if clicked:
-        held = parsed(str(widgets.held_or_linked(POINTS) or FIRST)) or parsed(FIRST)
-        widgets.put(POINTS, written(toggled(held, clicked[0])))
+        moved = added(parsed(str(widgets.held_or_linked(POINTS) or FIRST)) or parsed(FIRST), clicked[0])
+    if moved:
+        widgets.put(POINTS, written(moved))
     typed = st.text_input(
         words.POINTS, FIRST, key=POINTS, max_chars=160, help=words.POINTS_HINT, **widgets.KEPT
     )
@@ -143,14 +147,12 @@ def written(points: Sequence[Point]) -> str:
     return ", ".join(f"{x:g} {y:g}" for x, y in points)
 
 
-def toggled(points: tuple[Point, ...], point: Point) -> tuple[Point, ...]:
-    """Returns the points without this one if it was there, else with it; the last one stays.
+def added(points: tuple[Point, ...], point: Point) -> tuple[Point, ...]:
+    """Returns the points with another one, at most MOST_POINTS of them: the first goes.
 
-    >>> toggled(((1.0, 2.0),), (0.0, 0.5)), toggled(((1.0, 2.0), (0.0, 0.5)), (1.0, 2.0))
-    (((1.0, 2.0), (0.0, 0.5)), ((0.0, 0.5),))
+    >>> added(((1.0, 2.0),), (0.0, 0.5))
+    ((1.0, 2.0), (0.0, 0.5))
     """
-    if point in points:
-        return tuple(each for each in points if each != point) or points
     return (*points, point)[-MOST_POINTS:]
 
 
@@ -188,7 +190,7 @@ def _plane(trained: InContext) -> str:
     lines = continued(trained, points, at)
     names = [f"layer, seed {trained.plan.seed + i}" for i in range(trained.plan.seeds)]
     plot(
-        figures.plane(points, at, lines),
+        figures.plane(points, at, lines, words.MOVE_HINT),
         key=PLANE,
         height=HEIGHT - BOX,
         name="in-context-line",

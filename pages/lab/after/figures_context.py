@@ -15,6 +15,8 @@ from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
 from ui.text.numbers import minus
 
 REACH, CELL = 2.0, 0.5  # of the plane on which points are chosen, and between its dots
+MOVE = 0.1  # by which an example is moved
+ADD = "click to add (%{x}, %{y})<extra></extra>"
 HIGHEST = 1.3  # of the errors that are shown: with few examples a step is too long, and its error explodes
 WRITTEN = 12  # rows of a matrix whose diagonal has its numbers written into it
 LAYER, STEP, LEAST, NOTHING = "attention", "output", "feedforward", "quiet"
@@ -137,15 +139,17 @@ def losses(looks: Sequence[Look], plan: Regression) -> go.Figure:
     )
 
 
-def plane(points: Sequence[Point], at: np.ndarray, lines: np.ndarray) -> go.Figure:
+def plane(points: Sequence[Point], at: np.ndarray, lines: np.ndarray, hint: str) -> go.Figure:
     """Draws examples on a plane, and over it what each predicts: `lines` (seed + 2, at), the layers, the
-    gradient step, least squares. A click on a dot, or on an example, gives its place.
+    gradient step, least squares. A click on a dot gives its place. Examples are moved (plot_points.js);
+    `hint` says how.
     """
+    moves = {"step": MOVE, "far": CELL, "reach": REACH, "name": "Example", "hint": hint}
     *layers, step, least = lines
     dots = np.arange(-REACH, REACH + CELL / 2, CELL)
     x, y = (grid.ravel() for grid in np.meshgrid(dots, dots))
     traces = [
-        _marks(x, y, {"size": 5, "color": colour(NOTHING, 30)}, "add"),
+        _marks(x, y, {"size": 5, "color": colour(NOTHING, 30)}) | {"hovertemplate": ADD},
         _line(at, least, "least squares", LEAST, width=2, dash="dot"),
         _line(at, np.mean(layers, 0), "the layer", LAYER, width=6),
         *(_line(at, each, "the layer, one seed", LAYER, width=1, legend=False) for each in layers),
@@ -154,8 +158,8 @@ def plane(points: Sequence[Point], at: np.ndarray, lines: np.ndarray) -> go.Figu
             np.array([p[0] for p in points]),
             np.array([p[1] for p in points]),
             {"size": 13, "color": colour("residual"), "line": {"width": 2, "color": colour(NOTHING, 30)}},
-            "remove",
-        ),
+        )
+        | {"hoverinfo": "skip", "meta": {"moves": moves}},
     ]
     reach = [-REACH - 0.25, REACH + 0.25]
     axis: Mapping[str, Any] = {"range": reach, "dtick": 1, "zeroline": True, "fixedrange": True}
@@ -195,7 +199,7 @@ def _line(
     )
 
 
-def _marks(x: np.ndarray, y: np.ndarray, marker: dict[str, Any], does: str) -> go.Trace:
+def _marks(x: np.ndarray, y: np.ndarray, marker: dict[str, Any]) -> go.Trace:
     """Points that say where they are when they are clicked."""
     return go.Scatter(
         x=x,
@@ -204,7 +208,6 @@ def _marks(x: np.ndarray, y: np.ndarray, marker: dict[str, Any], does: str) -> g
         marker=marker,
         customdata=[f"{a:g} {b:g}" for a, b in zip(x.tolist(), y.tolist(), strict=True)],
         showlegend=False,
-        hovertemplate=f"click to {does} (%{{x}}, %{{y}})<extra></extra>",
     )
 
 

@@ -25,7 +25,7 @@ CONTEXT = Words(
     attempt=(
         "Train on 5 examples, then on 40: with more of them the layer learns a larger step. Take softmax"
         " with one head: its weights are positive, so it also adds a multiple of the mean y; with 4 heads"
-        " it can subtract that again. With one number per x, add an example far from the line."
+        " it can subtract that again. With one number per x, drag an example away from the line."
     ),
 )
 LEARNER_HINT = "A layer trained here on numbers, or a language model prompted in words."
@@ -37,10 +37,12 @@ SIZE_HINT = (
     "With 10 numbers the layer's matrix is shown; with 1 number its answers, for examples that you choose."
 )
 SEED_HINT = "Three layers are trained, from this seed and the two after it."
-POINTS = "Examples x y: type, or click on the plot"
+POINTS = "Examples x y: drag them, or type"
 POINTS_HINT = (
-    "Up to 12 points from −2 to 2, with commas between them. Click a dot to add one, an example to remove it."
+    "Up to 12 points from −2 to 2, with commas between them. Click a small dot to add an example; drag one to"
+    " move it, click it to remove it."
 )
+MOVE_HINT = "Drag it or use the arrow keys; a click or Delete removes it."
 NO_POINTS = (
     "Type pairs such as 1 0.5, -1 -1: numbers from −2 to 2, at most 12 pairs. Until then the first examples"
     " are used."

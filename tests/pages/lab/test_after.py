@@ -81,6 +81,7 @@ def test_chosen_points_are_continued(manager: StageManager, drawn: dict[str, hel
     assert by_name["the layer"]["y"] == pytest.approx(lines[:3].mean(0), abs=1e-4)
     shown = drawn["context_plane"].traces[-1]
     assert list(zip(shown["x"], shown["y"], strict=True)) == list(points)
+    assert ", ".join(shown["customdata"]) == query["context_points"] and "reach" in shown["meta"]["moves"]
     layer = continued(found, points, np.ones(1))[:3].mean()
     assert f"slope **{layer:.2f}** on your examples" in said(page)
     done = replace(found, predicted=np.stack([found.stepped] * 3))
@@ -103,8 +104,23 @@ def test_points_are_written_as_they_are_read() -> None:
     assert context.parsed("1 1, 3 3") == () and context.parsed("nan 1") == () and context.parsed("") == ()
     assert context.parsed(", ".join(["1 1"] * 13)) == ()
     many = tuple((i / 4, 0.0) for i in range(12))
-    assert len(context.toggled(many, (-1.0, 1.0))) == context.MOST_POINTS
-    assert context.toggled(((1.0, 1.0),), (1.0, 1.0)) == ((1.0, 1.0),)
+    assert len(context.added(many, (-1.0, 1.0))) == context.MOST_POINTS
+
+
+@pytest.mark.parametrize(
+    "says, text",
+    [
+        ({"moved": "-1 0.3, 2 2"}, "-1 0.3, 2 2"),
+        ({"clicked": "0 0.5"}, f"{context.FIRST}, 0 0.5"),
+        ({"moved": "-1 9"}, context.FIRST),
+    ],
+    ids=["dragged", "clicked", "forged"],
+)
+def test_what_the_figure_says_about_examples_is_put_into_the_box(
+    manager: StageManager, says: dict[str, str], text: str
+) -> None:
+    page = helpers.opened(ROOM, {context.PLANE: says}, after_view="context", context_size="1")
+    assert page.text_input(key=context.POINTS).value == text
 
 
 def test_a_bar_and_the_matrix_stand_there_while_the_layers_learn(

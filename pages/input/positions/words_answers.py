@@ -383,8 +383,8 @@ def t5_lesson(learned_bias: LearnedBias) -> str:
     new = learned_bias.unmet
     return (
         words + f" The {new.buckets} buckets from distance {new.distance} upwards are never used within the"
-        f" context: they average {signed(new.mean)}, whereas distance {learned_bias.last} has {signed(new.met_mean)}."
-        " So a text longer than the context uses untrained values."
+        f" context: they average {signed(new.mean)}, whereas distance {learned_bias.last} has"
+        f" {signed(new.met_mean)}. So a text longer than the context uses untrained values."
     )
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
 from engine.errors import CheckpointError
+from engine.experiments import lab_races
 from engine.experiments.ladder import (
     Experiment,
     Overfit,
     of_checkpoint,
     shipped,
 )
-from engine.presets.ladder import LECTURE
+from engine.presets.ladder import LADDER, LECTURE
 from pages.lab.ladder import words_lecture as words
 from pages.lab.ladder.figures_lecture import beside, over_steps, readings
 from ui import explain, widgets
@@ -54,5 +57,20 @@ def _measured(experiment: Experiment, overfit: Overfit) -> None:
     if wrote:
         titles = {name: LECTURE[name].rung.title for name in wrote}
         name = widgets.select(words.WROTE, titles, "ladder_wrote", kind="list")
-        st.caption(words.wrote(wrote[name]))
-        st.code(wrote[name].text, language=None, wrap_lines=True)
+        left, right = st.columns(2, gap="medium")
+        left.caption(words.wrote(wrote[name]))
+        left.code(wrote[name].text, language=None, wrap_lines=True)
+        _short_ladder(right, name)
+
+
+def _short_ladder(container: Any, name: str) -> None:
+    """Draws what the same rung wrote in the short ladder, where it is one of its rungs."""
+    try:
+        race = lab_races.shipped(lab_races.RUNGS)
+    except CheckpointError:
+        return
+    for view in race.runs:
+        if name in LADDER and view.name == LADDER[name].title and view.history.samples:
+            sample, look = view.history.samples[-1], view.history.evaluations[-1]
+            container.caption(words.wrote_small(sample.step, look.validation_loss, len(sample.text)))
+            container.code(sample.text, language=None, wrap_lines=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from engine.experiments.ladder import (
@@ -10,6 +11,8 @@ from engine.experiments.ladder import (
     Experiment,
     Overfit,
 )
+from engine.lab.faults import parts_of
+from engine.model import count_parameters
 from engine.presets.ladder import LECTURE
 from ui.page_frame import Words
 from ui.text.markdown import safe
@@ -27,7 +30,7 @@ WORDS = Words(
     why=(
         "The lecture reports training losses, and 10,000 such steps are more than eighty epochs. A model with"
         " millions of parameters overfits by then: its training loss keeps falling while its validation loss"
-        " stalls or rises. Only a lower validation loss is better."
+        " stalls or rises. Only a lower validation loss means a better model."
     ),
     attempt=(
         "Open *Measure it*: in our own model the two losses separate. Look at *curves*: a bigram model"
@@ -83,7 +86,7 @@ def table(experiment: Experiment) -> dict[str, list[Any]]:
         rows.append(
             (
                 published.rung.title,
-                published.parameters or (each.parameters if each else None),
+                _parameters(name),
                 _published(name),
                 each.train[-1] if each else None,
                 each.validation[-1] if each else None,
@@ -97,6 +100,12 @@ def table(experiment: Experiment) -> dict[str, list[Any]]:
         *("precision", "processor"),
     )
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+
+
+@cache
+def _parameters(name: str) -> int:
+    rung = LECTURE[name].rung
+    return count_parameters(rung.model, parts_of(rung.parts))
 
 
 def _published(name: str) -> str:
@@ -148,4 +157,16 @@ def readings(overfit: Overfit) -> str:
 
 
 def wrote(each: Climbed) -> str:
-    return f"300 characters at temperature 0.8: the newest sample, after up to {each.steps[-1]:,} steps."
+    """Says what the sample of a replicated rung is."""
+    return (
+        f"The lecture's recipe, width 256: {len(each.text)} characters at temperature 0.8, the newest sample"
+        f" of {each.steps[-1]:,} steps (training loss {each.train[-1]:.2f})."
+    )
+
+
+def wrote_small(steps: int, loss: float, characters: int) -> str:
+    """Says what the sample of the same rung of the short ladder is."""
+    return (
+        f"The same rung of our short ladder, width 64: {characters} characters at temperature 0.8, after"
+        f" {steps:,} steps (validation loss {loss:.2f})."
+    )

@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.data import corpora
 from engine.data.tasks.all import TASKS
+from engine.experiments import lab_races
 from engine.experiments.ladder_gains import Finish
 from engine.experiments.race_table import Standing
 from engine.measure.tasks.ladder import lines
@@ -226,6 +227,8 @@ def test_published_stands_beside_ours(drawn) -> None:
         assert list(trace["x"]) == pytest.approx([found["rungs"][n]["curve"][-1][column] for n in order])
     table = drawn["ladder_lecture_ends"].table
     assert table["rung"] == [each.rung.title for each in LECTURE.values()]
+    counted = dict(zip(LECTURE, table["parameters"], strict=True))
+    assert counted["block-4"] == 2_916_864 == 2 * 65 * 256 + 11 * 4 * 256**2, "a rung that was not run"
     for name, precision in zip(LECTURE, table["precision"], strict=True):
         ran = found["rungs"].get(name)
         assert precision == (ran and ran["numerics"].split()[0])
@@ -261,6 +264,17 @@ def test_the_lecture_s_curves_and_folds(drawn) -> None:
     read = [look["step"] * 32 * 128 / letters for look in curve]
     np.testing.assert_allclose(train["x"], read)
     np.testing.assert_allclose(validation["x"], read)
+
+
+def test_a_rung_s_sample_stands_beside_the_short_ladder_s() -> None:
+    page = opened("lecture", measure="true", ladder_wrote="attention-4")
+    long = json.loads((ROOT / "checkpoints" / "ladder.json").read_text())["rungs"]["attention-4"]
+    title = LADDER["attention-4"].title
+    short = next(run for run in lab_races.shipped(lab_races.RUNGS).runs if run.name == title)
+    assert [each.value for each in page.code][:2] == [long["text"], short.history.samples[-1].text]
+    captions = " ".join(each.value for each in page.caption)
+    assert f"training loss {long['curve'][-1][1]:.2f}" in captions
+    assert f"validation loss {short.history.evaluations[-1].validation_loss:.2f}" in captions
 
 
 @pytest.mark.parametrize("name", QUESTIONS)

@@ -8,12 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from engine.data import corpora
-from engine.data.pairs import (
-    Labelled,
-    LabelledText,
-    Pair,
-    PairedText,
-)
+from engine.data.pairs import Labelled, LabelledText, Pair, PairedText
 from engine.data.tasks.paired import PAIR_TASKS, Aligned, pairs
 from engine.data.tokenizers.pairs import PairTokenizer
 from engine.errors import CorpusError

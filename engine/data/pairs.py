@@ -11,13 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.config import ModelConfig, Pooling, Seq2SeqConfig
-from engine.data.tokenizers.pairs import (
-    BEGIN,
-    END,
-    PAD,
-    PairTokenizer,
-    Symbols,
-)
+from engine.data.tokenizers.pairs import BEGIN, END, PAD, PairTokenizer, Symbols
 from engine.errors import CorpusError
 
 Split = Literal["train", "validation"]

@@ -22,6 +22,10 @@ EXPERIMENTS = {
         "engine.experiments.shipped_pairs",
         "paired/: the encoder-decoders and the classifier",
     ),
+    "finetune": (
+        "engine.experiments.finetune_runs",
+        "finetune.json: models taught a fact, a style and another text, over seeds",
+    ),
     "ladder": ("engine.experiments.ladder", "ladder.json: the lecture's experiment, repeated"),
     "masks-swapped": (
         "engine.experiments.masks_swapped",

@@ -25,12 +25,7 @@ from engine.training.batches import Batches
 from engine.training.evaluation import loss_of, measure
 from engine.training.numerics import choose
 from engine.training.optim import Optimiser, learning_rate_factor
-from engine.weights.checkpoints import (
-    Checkpoint,
-    load,
-    model_with,
-    save,
-)
+from engine.weights.checkpoints import Checkpoint, load, model_with, save
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints" / "unmasked.json"
 SQUARE = SHIPPED.parent / "square"

@@ -28,12 +28,7 @@ from engine.errors import CheckpointError
 from engine.experiments.command import machine, places
 from engine.experiments.thinking_aloud import recipe
 from engine.measure.attention.head_scores import head_scores
-from engine.measure.positions.extrapolation import (
-    TIMES,
-    curve,
-    position_losses,
-    window_starts,
-)
+from engine.measure.positions.extrapolation import TIMES, curve, position_losses, window_starts
 from engine.model import Transformer
 from engine.presets import ENCODERS, PRESETS
 from engine.presets.task_recipes import task_recipe
@@ -43,14 +38,7 @@ from engine.training.evaluation import guessed_right, measure
 from engine.training.numerics import choose, keep_memory
 from engine.training.records import Evaluation, Snapshot, Step
 from engine.training.train import train
-from engine.weights.checkpoints import (
-    load,
-    load_state,
-    model_with,
-    save,
-    save_state,
-    write_whole,
-)
+from engine.weights.checkpoints import load, load_state, model_with, save, save_state, write_whole
 
 log = logging.getLogger("glassformer.pretrain")
 

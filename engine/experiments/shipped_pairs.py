@@ -19,12 +19,7 @@ from engine.data.pair_corpora import HELD_OUT, LEARNED, Speakers, pair_text, spe
 from engine.data.pairs import PairedText
 from engine.data.tasks.paired import PAIR_TASKS, pairs
 from engine.experiments.command import machine, places
-from engine.measure.families.classifier import (
-    by_size,
-    counting_right,
-    labelled_right,
-    share,
-)
+from engine.measure.families.classifier import by_size, counting_right, labelled_right, share
 from engine.measure.families.cross_attention import AlignmentScore, model_alignment
 from engine.presets import ENCODERS, PAIRED, Preset
 from engine.seq2seq import build_classifier, build_pair

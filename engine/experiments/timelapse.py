@@ -33,13 +33,7 @@ from engine.training.batches import Batches
 from engine.training.evaluation import measure
 from engine.training.numerics import choose, keep_memory
 from engine.training.records import Control, Evaluation, HeadScores, Snapshot, Step
-from engine.training.snapshot_series import (
-    Lapse,
-    keep_facts,
-    keep_step,
-    model_at,
-    open_lapse,
-)
+from engine.training.snapshot_series import Lapse, keep_facts, keep_step, model_at, open_lapse
 from engine.training.train import train
 from engine.weights.checkpoints import load_state, save_state, write_whole
 
@@ -148,11 +142,7 @@ def _facts(corpus: Corpus, config: ModelConfig, settings: TrainConfig) -> dict[s
         ),
         "train": settings.to_dict(),
         "numerics": choose(settings.precision, "cpu").sentence,
-        "machine": {
-            "cores": os.cpu_count(),
-            "threads": torch.get_num_threads(),
-            "torch": torch.__version__,
-        },
+        "machine": {"cores": os.cpu_count(), "threads": torch.get_num_threads(), "torch": torch.__version__},
         "date": time.strftime("%Y-%m-%d"),
     }
 

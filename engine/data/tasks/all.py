@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.data.tasks.lines import (
-    adding,
-    remainders,
-    repeating,
-    rewriting,
-)
+from engine.data.tasks.lines import adding, remainders, repeating, rewriting
 from engine.data.tasks.parity import PARITIES
 from engine.data.tasks.sources import brackets, markov
 from engine.data.tasks.task import Task
@@ -33,26 +28,14 @@ _ALL = (
         alike=True,
     ),
     repeating(
-        "repeat",
-        "Repeat",
-        "Find where the pattern restarts and continue it.",
-        "abcdefghijklmnop",
-        5,
-        9,
-        24,
+        "repeat", "Repeat", "Find where the pattern restarts and continue it.", "abcdefghijklmnop", 5, 9, 24
     ),
     adding("addition", "Addition", "Write the sum, first digit first.", 3, backwards=False),
     adding(
         "addition_reversed", "Addition, ones first", "Write the sum, last digit first.", 3, backwards=True
     ),
     brackets("brackets", "Brackets", "Close every bracket, the last one opened first.", ("()", "[]"), 8),
-    remainders(
-        "modular",
-        "Modular addition",
-        f"Add on a {MODULUS}-hour clock.",
-        SIGNS,
-        held_out=0.35,
-    ),
+    remainders("modular", "Modular addition", f"Add on a {MODULUS}-hour clock.", SIGNS, held_out=0.35),
     markov("markov", "Markov source", "Two characters decide what can follow.", "abcdef"),
 )
 

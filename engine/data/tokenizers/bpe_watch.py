@@ -13,14 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from engine.data.progress import Progress, Steps, finish
-from engine.data.tokenizers.bpe import (
-    BYTE,
-    BpeTokenizer,
-    Level,
-    Split,
-    Trainer,
-    pieces,
-)
+from engine.data.tokenizers.bpe import BYTE, BpeTokenizer, Level, Split, Trainer, pieces
 from engine.errors import TokenizerError
 
 STAYS, WORD_BORDER, UNKNOWN = -1, -2, -1

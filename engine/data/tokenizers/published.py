@@ -36,9 +36,7 @@ class Facts:
 
 PUBLISHED: dict[str, Facts] = {
     "gpt2": Facts(
-        50_257,
-        "GPT-2 and GPT-3",
-        ("gpt-2/encodings/main/vocab.bpe", "gpt-2/encodings/main/encoder.json"),
+        50_257, "GPT-2 and GPT-3", ("gpt-2/encodings/main/vocab.bpe", "gpt-2/encodings/main/encoder.json")
     ),
     "cl100k_base": Facts(100_277, "GPT-3.5 and GPT-4", ("encodings/cl100k_base.tiktoken",)),
     "o200k_base": Facts(200_019, "GPT-4o", ("encodings/o200k_base.tiktoken",)),

@@ -11,13 +11,7 @@ from pathlib import Path
 from engine.data.progress import Steps
 from engine.lab.doctor import forward, over_training, start
 from engine.lab.doctor.case import Case
-from engine.lab.doctor.check import (
-    Check,
-    Experiment,
-    Finding,
-    Need,
-    run_checks,
-)
+from engine.lab.doctor.check import Check, Experiment, Finding, Need, run_checks
 from engine.lab.reference.compare import TOLERANCE
 
 ENDLESS = float("inf")

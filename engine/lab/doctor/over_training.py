@@ -61,8 +61,7 @@ def gap(case: Case) -> Measurement:
         raise NotApplicable(f"Its training has no evaluation at step {ENOUGH} or later.")
     last = looks[-1]
     return Measurement(
-        last.validation_loss - last.train_loss,
-        {"train": last.train_loss, "validation": last.validation_loss},
+        last.validation_loss - last.train_loss, {"train": last.train_loss, "validation": last.validation_loss}
     )
 
 

@@ -7,13 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.errors import ExerciseError
-from engine.lab.exercises.forms import (
-    Form,
-    Numbers,
-    Order,
-    Pick,
-    Pieces,
-)
+from engine.lab.exercises.forms import Form, Numbers, Order, Pick, Pieces
 
 RIGHT = "Right."
 CLOSE = 0.03  # of the answer: somebody who rounded too early, or too much
@@ -29,6 +23,11 @@ class Mistake:
     value: Any
     hint: str
     single_option: bool = False
+
+
+def mistakes(*rows: tuple[str, Any, str]) -> tuple[Mistake, ...]:
+    """Returns the mistakes of rows (id, value, hint)."""
+    return tuple(Mistake(*row) for row in rows)
 
 
 @dataclass(frozen=True)

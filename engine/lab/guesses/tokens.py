@@ -46,11 +46,7 @@ def picture(text: str, encode: Callable[[str], Sequence[int]]) -> Truth | None:
     one per "byte" of its UTF-8, or "other", the count itself.
     """
     result = len(encode(text))
-    guesses = {
-        "one": 1.0,
-        "character": float(len(text)),
-        "byte": float(len(text.encode("utf-8"))),
-    }
+    guesses = {"one": 1.0, "character": float(len(text)), "byte": float(len(text.encode("utf-8")))}
     named = next((name for name, guess in guesses.items() if guess == result), None)
     return closest(result, guesses if named else {"other": float(result)} | guesses, within=0.0)
 

@@ -38,13 +38,7 @@ KINDS: dict[str, Kind] = {
     ),
     "neox": Kind(
         "GPT-NeoX, Pythia",
-        {
-            "wiring": "parallel",
-            "position": "rope",
-            "rope_fraction": 0.5,
-            "tie_embeddings": False,
-            **_BIASED,
-        },
+        {"wiring": "parallel", "position": "rope", "rope_fraction": 0.5, "tie_embeddings": False, **_BIASED},
     ),
     "qwen3": Kind("Qwen3", {**_LLAMA, "qk_norm": True, "qk_gain": True}, grouped=True, wide=True),
     "gemma": Kind(

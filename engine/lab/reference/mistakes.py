@@ -9,13 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.config import ResolvedConfig
-from engine.lab.reference.second import (
-    ACTIVATIONS,
-    RIGHT,
-    Choices,
-    gelu,
-    gelu_by_tanh,
-)
+from engine.lab.reference.second import ACTIVATIONS, RIGHT, Choices, gelu, gelu_by_tanh
 from engine.parts.cards.norms import NORM_CARDS, norm_title
 
 

@@ -13,12 +13,7 @@ from torch import Tensor
 
 from engine.config import ResolvedConfig
 from engine.errors import ConfigError
-from engine.lab.reference.places import (
-    hidden,
-    position_bias,
-    sines,
-    turned,
-)
+from engine.lab.reference.places import hidden, position_bias, sines, turned
 
 Keep = Callable[[str, Tensor], Tensor]
 COVERED = {  # field -> its values that are written down here

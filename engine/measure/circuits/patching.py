@@ -22,13 +22,7 @@ from torch import Tensor
 from engine.config import ResolvedConfig
 from engine.data.progress import Progress, Steps
 from engine.errors import ConfigError, ShapeError
-from engine.measure.circuits.prompt_pairs import (
-    Contrast,
-    Prompts,
-    Runs,
-    both_runs,
-    difference,
-)
+from engine.measure.circuits.prompt_pairs import Contrast, Prompts, Runs, both_runs, difference
 from engine.measure.recording import check_plain_stack
 from engine.model import Transformer
 from engine.parts.cache import KVCache

@@ -6,12 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.measure.embeddings.table import (
-    correlation,
-    cosines,
-    principal,
-    project,
-)
+from engine.measure.embeddings.table import correlation, cosines, principal, project
 from engine.model import Transformer
 from engine.parts.positions import Learned, sinusoidal_table
 

@@ -131,9 +131,7 @@ def _through_norm(model: Transformer, x: Tensor, u: Tensor) -> FixedDivisor:
     result: FixedDivisor | None = norm.with_fixed_divisor(x, u)
     if result is None:
         raise ConfigError(
-            "norm",
-            type(norm).__name__,
-            "is no division by one number: no logit is a sum of what was written",
+            "norm", type(norm).__name__, "is no division by one number: no logit is a sum of what was written"
         )
     parts = result.direction * x
     _agree(float(parts.sum()) + result.constant, float(u @ norm(x)), float(parts.abs().sum()), "norm", norm)

@@ -16,12 +16,7 @@ from torch import Tensor
 
 from engine.config import ModelConfig, Seq2SeqConfig
 from engine.measure.recording import Recording
-from engine.measure.shapes.op_trace import (
-    OperationTrace,
-    Shape,
-    SourceLines,
-    TraceStep,
-)
+from engine.measure.shapes.op_trace import OperationTrace, Shape, SourceLines, TraceStep
 from engine.model import build, mask_of
 from engine.parts.registry import HEALTHY, Parts
 from engine.probe import AXES
@@ -83,10 +78,7 @@ def trace_pair(
         for s in recorder.steps
         if s.stack != "encoder"
     ]
-    return (
-        *_repeat(below, c.encoder.n_layers, "encoder."),
-        *_repeat(above, c.decoder.n_layers, "decoder."),
-    )
+    return (*_repeat(below, c.encoder.n_layers, "encoder."), *_repeat(above, c.decoder.n_layers, "decoder."))
 
 
 def probabilities(logits: Tensor) -> Tensor:

@@ -88,11 +88,7 @@ def by_last_result(
 
 
 def solved_without(
-    model: Transformer,
-    tokenizer: Tokenizer,
-    task: Task,
-    lines: Tensor,
-    heads: Sequence[tuple[int, int]] = (),
+    model: Transformer, tokenizer: Tokenizer, task: Task, lines: Tensor, heads: Sequence[tuple[int, int]] = ()
 ) -> float:
     """Returns the share of problems solved while these heads, (layer, head), write nothing."""
     off = Patcher(edits_for(model, Switches(heads_off=tuple(heads)))) if heads else identity

@@ -16,16 +16,7 @@ _ALL = (
     NUMBERS,
     WORDS,
     reordering("reverse", "Reverse", "Write the characters backwards.", _LETTERS, 3, 12, backwards),
-    reordering(
-        "sort",
-        "Sort",
-        "Write them in alphabetical order.",
-        _LETTERS,
-        3,
-        12,
-        alphabetical,
-        True,
-    ),
+    reordering("sort", "Sort", "Write them in alphabetical order.", _LETTERS, 3, 12, alphabetical, True),
 )
 
 PAIR_TASKS: dict[str, PairTask] = {task.name: task for task in _ALL}

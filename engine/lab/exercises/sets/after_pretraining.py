@@ -9,7 +9,7 @@ from itertools import accumulate
 from random import Random
 
 from engine.lab.exercises.arithmetic import dot, shown
-from engine.lab.exercises.exercise import Exercise, Mistake, See, see
+from engine.lab.exercises.exercise import Exercise, See, mistakes, see
 from engine.lab.exercises.forms import Numbers
 
 BACKWARD = see("shapes", shapes_view="backward")
@@ -48,17 +48,15 @@ def logit_gradient(rng: Random) -> Exercise:
             f"The gradient is $p - y$, with $y$ one-hot: {shown(y)}.",
             f"{shown(p, 2)} − {shown(y)} = **{shown(result, 2)}**. Its sum is 0.",
         ),
-        (
-            Mistake(
-                "sign", tuple(-g for g in result), "That is $y - p$: the descent step, not the gradient."
-            ),
-            Mistake("chances", tuple(p), "Those are the probabilities. Subtract 1 at the next token."),
-            Mistake(
+        mistakes(
+            ("sign", tuple(-g for g in result), "That is $y - p$: the descent step, not the gradient."),
+            ("chances", tuple(p), "Those are the probabilities. Subtract 1 at the next token."),
+            (
                 "single",
                 tuple(g if i == right else 0.0 for i, g in enumerate(result)),
                 "The other logits have a gradient too: raising them lowers the right probability.",
             ),
-            Mistake(
+            (
                 "chance",
                 tuple(-b / a for a, b in zip(p, y, strict=True)),
                 "That is the gradient for the probabilities. Continue to the logits.",
@@ -81,24 +79,16 @@ def matrix_gradient(rng: Random) -> Exercise:
             r"$y_i = \sum_j W_{ij} x_j$, so $\partial L/\partial W_{ij} = (\partial L/\partial y_i)\, x_j$.",
             f"The rows are {shown(result[:2])} and {shown(result[2:])}: **{shown(result)}**.",
         ),
-        (
-            Mistake("transposed", _outer(x, g), "That is its transpose. A row of $W$ belongs to an output."),
-            Mistake(
+        mistakes(
+            ("transposed", _outer(x, g), "That is its transpose. A row of $W$ belongs to an output."),
+            (
                 "diagonal",
                 (result[0], 0, 0, result[3]),
                 "Every weight has a gradient: each input reaches each output.",
             ),
-            Mistake(
-                "sign",
-                tuple(-v for v in result),
-                "That is the descent step. The gradient itself points up.",
-            ),
-            Mistake("input", (*x, *x), "That is $x$ alone. Each row is multiplied by its output's gradient."),
-            Mistake(
-                "output",
-                (g[0], g[0], g[1], g[1]),
-                "Those are the outputs' gradients. Multiply by the inputs.",
-            ),
+            ("sign", tuple(-v for v in result), "That is the descent step. The gradient itself points up."),
+            ("input", (*x, *x), "That is $x$ alone. Each row is multiplied by its output's gradient."),
+            ("output", (g[0], g[0], g[1], g[1]), "Those are the outputs' gradients. Multiply by the inputs."),
         ),
         BACKWARD,
         {"x": list(x), "g": list(g)},
@@ -127,24 +117,16 @@ def adamw_step(rng: Random) -> Exercise:
             f"Decay: {weight} · (1 − {rate} · {decay}) = {rest:.4f}.",
             f"{rest:.4f} {'−' if sign > 0 else '+'} {rate} = **{right:.4f}**.",
         ),
-        (
-            Mistake(
-                "sgd", (rest - rate * gradient,), "That is SGD's step. AdamW divides by the gradient's size."
-            ),
-            Mistake(
+        mistakes(
+            ("sgd", (rest - rate * gradient,), "That is SGD's step. AdamW divides by the gradient's size."),
+            (
                 "decay",
                 (weight - rate * sign,),
                 "You forgot the decay, which is applied to the weight itself.",
             ),
-            Mistake("uphill", (rest + rate * sign,), "That is uphill. The step goes against the gradient."),
-            Mistake(
-                "bias", (rest - rate * sign * unbiased,), "You forgot the bias correction of $m$ and $v$."
-            ),
-            Mistake(
-                "whole",
-                (weight * (1 - decay) - rate * sign,),
-                "The decay is multiplied by the learning rate.",
-            ),
+            ("uphill", (rest + rate * sign,), "That is uphill. The step goes against the gradient."),
+            ("bias", (rest - rate * sign * unbiased,), "You forgot the bias correction of $m$ and $v$."),
+            ("whole", (weight * (1 - decay) - rate * sign,), "The decay is multiplied by the learning rate."),
         ),
         BACKWARD,
         {"weight": weight, "gradient": gradient, "rate": rate, "decay": decay},
@@ -166,16 +148,12 @@ def adapter_size(rng: Random) -> Exercise:
             f"$B$ is {rows} × {rank}, $A$ is {rank} × {columns}.",
             f"{rank} · ({rows} + {columns}) = **{right:,}**; the matrix has {rows * columns:,}.",
         ),
-        (
-            Mistake("all", (rows * columns,), "That is the whole matrix. LoRA trains two thin ones."),
-            Mistake(
-                "times",
-                (rank * rows * columns,),
-                "You multiplied rows by columns. The factors are separate.",
-            ),
-            Mistake("up", (rank * rows,), "That is only $B$. $A$ is trained too."),
-            Mistake("down", (rank * columns,), "That is only $A$. $B$ is trained too."),
-            Mistake("square", (rank * rank * (rows + columns),), "The rank counts once in each factor."),
+        mistakes(
+            ("all", (rows * columns,), "That is the whole matrix. LoRA trains two thin ones."),
+            ("times", (rank * rows * columns,), "You multiplied rows by columns. The factors are separate."),
+            ("up", (rank * rows,), "That is only $B$. $A$ is trained too."),
+            ("down", (rank * columns,), "That is only $A$. $B$ is trained too."),
+            ("square", (rank * rank * (rows + columns),), "The rank counts once in each factor."),
         ),
         _view("finetune"),
         {"rows": rows, "columns": columns, "rank": rank},
@@ -195,19 +173,19 @@ def adapter_change(rng: Random) -> Exercise:
             f"$BA$ has the rows {shown(change[:2])} and {shown(change[2:])}: multiples of $A$.",
             f"$W + BA$: **{shown(result)}**.",
         ),
-        (
-            Mistake("change", change, "That is the change alone. $W$ is still there, frozen."),
-            Mistake(
+        mistakes(
+            ("change", change, "That is the change alone. $W$ is still there, frozen."),
+            (
                 "turned",
                 tuple(a + b for a, b in zip(w, _outer(down, up), strict=True)),
                 "You swapped $A$ and $B$: a row of $BA$ is $A$ times an entry of $B$.",
             ),
-            Mistake(
+            (
                 "dot",
                 tuple(value + dot(up, down) for value in w),
                 "That adds $A \\cdot B$, one number. $BA$ is a matrix.",
             ),
-            Mistake("minus", tuple(a - b for a, b in zip(w, change, strict=True)), "The change is added."),
+            ("minus", tuple(a - b for a, b in zip(w, change, strict=True)), "The change is added."),
         ),
         _view("finetune"),
         {"w": list(w), "up": list(up), "down": list(down)},
@@ -228,21 +206,19 @@ def counted_tokens(rng: Random) -> Exercise:
             f"Each token of an answer is predicted, the first from the prompt's last: {lessons} · {answer} ="
             f" {only}. **{every}** and **{only}**.",
         ),
-        (
-            Mistake(
+        mistakes(
+            (
                 "first",
                 (lessons * (prompt + answer), only),
                 "Nothing comes before a text's first token: no loss.",
             ),
-            Mistake(
+            (
                 "short",
                 (every, lessons * (answer - 1)),
                 "The answer's first token is predicted too, from the prompt's last.",
             ),
-            Mistake(
-                "prompt", (every, every - only), "The second counts the prompts. It should count answers."
-            ),
-            Mistake("single", (prompt + answer - 1, answer), f"That is one lesson. There are {lessons}."),
+            ("prompt", (every, every - only), "The second counts the prompts. It should count answers."),
+            ("single", (prompt + answer - 1, answer), f"That is one lesson. There are {lessons}."),
         ),
         _view("finetune"),
         {"lessons": lessons, "prompt": prompt, "answer": answer},
@@ -266,17 +242,15 @@ def advantage(rng: Random) -> Exercise:
             f"The mean reward is {good}/{group} = {mean:.3f}.",
             f"1 − {mean:.3f} = **{1 - mean:.3f}** and 0 − {mean:.3f} = **{-mean:.3f}**: they sum to 0.",
         ),
-        (
-            Mistake("raw", (1, 0), "Those are the rewards. The baseline, their mean, is subtracted."),
-            Mistake("sign", (mean - 1, mean), "The other way round: a rewarded answer becomes likelier."),
-            Mistake(
+        mistakes(
+            ("raw", (1, 0), "Those are the rewards. The baseline, their mean, is subtracted."),
+            ("sign", (mean - 1, mean), "The other way round: a rewarded answer becomes likelier."),
+            (
                 "scaled",
                 ((1 - mean) / spread, -mean / spread),
                 "You also divided by the standard deviation, as GRPO does. Here only the mean is subtracted.",
             ),
-            Mistake(
-                "half", (1 - mean, 0), "An answer without a reward is below the mean: it becomes less likely."
-            ),
+            ("half", (1 - mean, 0), "An answer without a reward is below the mean: it becomes less likely."),
         ),
         _view("reward"),
         {"group": group, "good": good},
@@ -297,15 +271,15 @@ def any_of(rng: Random) -> Exercise:
             f"All are wrong with probability $(1 - {p})^{{{tries}}}$ = {miss:.4f}.",
             f"1 − {miss:.4f} = **{right:.1f}%**.",
         ),
-        (
-            Mistake(
+        mistakes(
+            (
                 "sum",
                 (percent * tries,),
                 "Probabilities of tries do not add up: several may be right at once.",
             ),
-            Mistake("all", (100 * p**tries,), "That is how likely *all* are right."),
-            Mistake("none", (100 * miss,), "That is how likely *none* is right."),
-            Mistake("single", (float(percent),), "That is a single try."),
+            ("all", (100 * p**tries,), "That is how likely *all* are right."),
+            ("none", (100 * miss,), "That is how likely *none* is right."),
+            ("single", (float(percent),), "That is a single try."),
         ),
         _view("reward"),
         {"percent": percent, "tries": tries},
@@ -326,14 +300,12 @@ def penalty(rng: Random) -> Exercise:
             f"$\\ln({now}/{before})$ = {ratio:.3f}.",
             f"1 − {weight} · {ratio:.3f} = **{right:.2f}**: moving away costs, moving back pays.",
         ),
-        (
-            Mistake("sign", (1 + weight * ratio,), "You took the ratio upside down, or added the penalty."),
-            Mistake("bits", (1 - weight * math.log2(now / before),), "You used $\\log_2$. Nats take $\\ln$."),
-            Mistake("ratio", (1 - weight * now / before,), "You forgot the logarithm of the ratio."),
-            Mistake(
-                "difference", (1 - weight * (now - before),), "Take the ratio's logarithm, not a difference."
-            ),
-            Mistake("weight", (1 - ratio,), f"You forgot the penalty's weight, {weight}."),
+        mistakes(
+            ("sign", (1 + weight * ratio,), "You took the ratio upside down, or added the penalty."),
+            ("bits", (1 - weight * math.log2(now / before),), "You used $\\log_2$. Nats take $\\ln$."),
+            ("ratio", (1 - weight * now / before,), "You forgot the logarithm of the ratio."),
+            ("difference", (1 - weight * (now - before),), "Take the ratio's logarithm, not a difference."),
+            ("weight", (1 - ratio,), f"You forgot the penalty's weight, {weight}."),
         ),
         _view("reward"),
         {"now": now, "before": before, "weight": weight},
@@ -355,16 +327,16 @@ def preference_margin(rng: Random) -> Exercise:
             f"Log-ratios to the frozen model: {rose} for the chosen text, -{fell} for the rejected.",
             f"{beta} · ({rose} + {fell}) = **{right:.2f}**.",
         ),
-        (
-            Mistake("beta", (rose + fell,), "You forgot $\\beta$."),
-            Mistake(
+        mistakes(
+            ("beta", (rose + fell,), "You forgot $\\beta$."),
+            (
                 "reference",
                 (beta * (rose - chosen + rejected + fell),),
                 "You left the frozen model out. Subtract its log-probability from each.",
             ),
-            Mistake("sign", (-right,), "The other way round: chosen less rejected."),
-            Mistake("chosen", (beta * rose,), "That is the chosen text alone. Subtract the rejected one's."),
-            Mistake("sum", (beta * (rose - fell),), "You added the log-ratios. Subtract the rejected one's."),
+            ("sign", (-right,), "The other way round: chosen less rejected."),
+            ("chosen", (beta * rose,), "That is the chosen text alone. Subtract the rejected one's."),
+            ("sum", (beta * (rose - fell),), "You added the log-ratios. Subtract the rejected one's."),
         ),
         see("after", after_view="reward", reward_mode="preferences"),
         {"beta": beta, "chosen": [-chosen, rose - chosen], "rejected": [-rejected, -rejected - fell]},
@@ -397,14 +369,12 @@ def single_step(rng: Random) -> Exercise:
             rf"At $w = 0$ the gradient is $-\frac{{1}}{{n}}\sum_i x_i y_i$ = {-products / n:.3f}.",
             f"$w$ = {rate} · {products / n:.3f} = {w:.3f}, and at {query} it predicts **{w * query:.2f}**.",
         ),
-        (
-            Mistake("sum", (w * query * n,), "You forgot 1/n: the loss is a mean over the examples."),
-            Mistake("rate", (products / n * query,), "You forgot the step size."),
-            Mistake("sign", (-w * query,), "A step goes *against* the gradient, which has a minus sign."),
-            Mistake("slope", (w,), "That is $w$. Multiply it by the query."),
-            Mistake(
-                "fit", (products / squares * query,), "That is least squares. One step does not get there."
-            ),
+        mistakes(
+            ("sum", (w * query * n,), "You forgot 1/n: the loss is a mean over the examples."),
+            ("rate", (products / n * query,), "You forgot the step size."),
+            ("sign", (-w * query,), "A step goes *against* the gradient, which has a minus sign."),
+            ("slope", (w,), "That is $w$. Multiply it by the query."),
+            ("fit", (products / squares * query,), "That is least squares. One step does not get there."),
         ),
         _view("context"),
         {"x": x, "y": y, "rate": rate, "query": query},
@@ -425,13 +395,11 @@ def best_slope(rng: Random) -> Exercise:
             r"The derivative of $\sum_i (w x_i - y_i)^2$ is zero at $w = \sum_i x_i y_i / \sum_i x_i^2$.",
             f"{products} / {squares} = **{right:.2f}**.",
         ),
-        (
-            Mistake("ratios", (ratios,), "You averaged y/x. Least squares weighs a point by $x^2$."),
-            Mistake(
-                "mean", (products / len(x),), "That is one gradient step of size 1. Divide by $\\sum x^2$."
-            ),
-            Mistake("other", (products / dot(y, y),), "You divided by $\\sum y^2$: that fits x to y."),
-            Mistake("sign", (-right,), "The sign is wrong: large x with large y give a positive slope."),
+        mistakes(
+            ("ratios", (ratios,), "You averaged y/x. Least squares weighs a point by $x^2$."),
+            ("mean", (products / len(x),), "That is one gradient step of size 1. Divide by $\\sum x^2$."),
+            ("other", (products / dot(y, y),), "You divided by $\\sum y^2$: that fits x to y."),
+            ("sign", (-right,), "The sign is wrong: large x with large y give a positive slope."),
         ),
         _view("context"),
         {"x": x, "y": y},
@@ -451,13 +419,11 @@ def step_size(rng: Random) -> Exercise:
             rf"The derivative is zero at $\eta = n/(n + d + 1)$ = {n}/{n + d + 1} = {best:.3f}.",
             f"The error is then $1 - \\eta$: **{best:.3f}** and **{left:.3f}**.",
         ),
-        (
-            Mistake("exchanged", (left, best), "You swapped the two."),
-            Mistake("exact", (best, 0), "One step does not solve it: plug your step size into the error."),
-            Mistake(
-                "full", (1, (d + 1) / n), "With a step of 1 the error is larger. Set the derivative to zero."
-            ),
-            Mistake("one", (n / (n + d), d / (n + d)), "You forgot the 1 in n + d + 1."),
+        mistakes(
+            ("exchanged", (left, best), "You swapped the two."),
+            ("exact", (best, 0), "One step does not solve it: plug your step size into the error."),
+            ("full", (1, (d + 1) / n), "With a step of 1 the error is larger. Set the derivative to zero."),
+            ("one", (n / (n + d), d / (n + d)), "You forgot the 1 in n + d + 1."),
         ),
         _view("context"),
         {"n": n, "d": d},
@@ -480,11 +446,11 @@ def running_parity(rng: Random) -> Exercise:
             "Each step needs the last result and one new bit: equal ones give 0, different ones 1.",
             f"The ones so far: {shown(sums)}. Odd counts give 1: **{shown(result)}**.",
         ),
-        (
-            Mistake("count", sums, "Those are the counts. Write whether each is odd."),
-            Mistake("bits", tuple(bits), "Those are the bits themselves. Add up what came before."),
-            Mistake("even", tuple(1 - bit for bit in result), "The other way round: 1 stands for odd."),
-            Mistake(
+        mistakes(
+            ("count", sums, "Those are the counts. Write whether each is odd."),
+            ("bits", tuple(bits), "Those are the bits themselves. Add up what came before."),
+            ("even", tuple(1 - bit for bit in result), "The other way round: 1 stands for odd."),
+            (
                 "backwards",
                 tuple(total % 2 for total in accumulate(reversed(bits))),
                 "You began with the last bit. The first is read first.",
@@ -509,12 +475,12 @@ def majority(rng: Random) -> Exercise:
             f"At least {most} of {votes} must be right.",
             f"{' + '.join(f'{100 * share:.1f}' for share in each[most:])} = **{right:.1f}%**.",
         ),
-        (
-            Mistake("all", (100 * each[-1],), "That is how often *all* are right. A majority is enough."),
-            Mistake("any", (100 * (1 - each[0]),), "That is how often *at least one* is right."),
-            Mistake("exact", (100 * each[most],), "More may be right than a bare majority: add those cases."),
-            Mistake("single", (float(percent),), "That is a single answer."),
-            Mistake("wrong", (100 - right,), "That is how often the majority is wrong."),
+        mistakes(
+            ("all", (100 * each[-1],), "That is how often *all* are right. A majority is enough."),
+            ("any", (100 * (1 - each[0]),), "That is how often *at least one* is right."),
+            ("exact", (100 * each[most],), "More may be right than a bare majority: add those cases."),
+            ("single", (float(percent),), "That is a single answer."),
+            ("wrong", (100 - right,), "That is how often the majority is wrong."),
         ),
         _view("aloud"),
         {"percent": percent, "votes": votes},
@@ -534,13 +500,11 @@ def chain(rng: Random) -> Exercise:
             f"All must be right: ${q}^{{{steps}}}$ = {right / 100:.4f}.",
             f"**{right:.1f}%**. Steps must be far more reliable than the answer.",
         ),
-        (
-            Mistake("sum", (100 * (1 - steps * (1 - q)),), "Mistakes do not add up: several may coincide."),
-            Mistake("fails", (100 - right,), "That is how often some step is wrong."),
-            Mistake(
-                "any", (100 * (1 - (1 - q) ** steps),), "That is how often *at least one* step is right."
-            ),
-            Mistake("single", (float(percent),), "That is a single step."),
+        mistakes(
+            ("sum", (100 * (1 - steps * (1 - q)),), "Mistakes do not add up: several may coincide."),
+            ("fails", (100 - right,), "That is how often some step is wrong."),
+            ("any", (100 * (1 - (1 - q) ** steps),), "That is how often *at least one* step is right."),
+            ("single", (float(percent),), "That is a single step."),
         ),
         _view("aloud"),
         {"percent": percent, "steps": steps},

@@ -6,17 +6,8 @@ import math
 from collections.abc import Sequence
 from random import Random
 
-from engine.lab.exercises.arithmetic import (
-    NOTHING,
-    Row,
-    dot,
-    matrix,
-    mixed,
-    shown,
-    softmax,
-    times,
-)
-from engine.lab.exercises.exercise import Exercise, Mistake, see
+from engine.lab.exercises.arithmetic import NOTHING, Row, dot, matrix, mixed, shown, softmax, times
+from engine.lab.exercises.exercise import Exercise, mistakes, see
 from engine.lab.exercises.forms import Numbers
 
 
@@ -38,12 +29,10 @@ def score(rng: Random) -> Exercise:
             f"The dot product: $q \\cdot k = {product}$.",
             f"Divided by $\\sqrt{{{d}}} = {root:.3f}$: **{product / root:.2f}**.",
         ),
-        (
-            Mistake(
-                "root", (product,), "You forgot to divide by $\\sqrt{d_k}$: that is the bare dot product."
-            ),
-            Mistake("width", (product / d,), "You divided by $d_k$ itself. Divide by its square root."),
-            Mistake("times", (product * root,), "You multiplied by $\\sqrt{d_k}$ instead of dividing."),
+        mistakes(
+            ("root", (product,), "You forgot to divide by $\\sqrt{d_k}$: that is the bare dot product."),
+            ("width", (product / d,), "You divided by $d_k$ itself. Divide by its square root."),
+            ("times", (product * root,), "You multiplied by $\\sqrt{d_k}$ instead of dividing."),
         ),
         see("attention", attention_view="scaling"),
         {"q": q, "k": k},
@@ -72,11 +61,11 @@ def row(rng: Random) -> Exercise:
             f" {sum(math.exp(s) for s in scores[: at + 1]):.3f}$; $e^{{-\\infty}} = 0$.",
             f"The weights: **{shown(weights, 2)}**. They sum to 1.",
         ),
-        (
-            Mistake("late", late, "You masked after the softmax: what is left no longer sums to 1."),
-            Mistake("unmasked", whole, "The mask is missing: this token attends to later tokens."),
-            Mistake("zero", zeros, "You masked with 0 instead of $-\\infty$: $e^0$ is 1, not 0."),
-            Mistake("self", short, "Off by one: a token may attend to itself too."),
+        mistakes(
+            ("late", late, "You masked after the softmax: what is left no longer sums to 1."),
+            ("unmasked", whole, "The mask is missing: this token attends to later tokens."),
+            ("zero", zeros, "You masked with 0 instead of $-\\infty$: $e^0$ is 1, not 0."),
+            ("self", short, "Off by one: a token may attend to itself too."),
         ),
         see("attention", attention_view="mask"),
         {"scores": scores, "at": at},
@@ -110,14 +99,12 @@ def single_head(rng: Random) -> Exercise:
             f"Values $v_1 = {shown(v[0])}$, $v_2 = {shown(v[1])}$, weighted and summed:"
             f" **{shown(out(q[1], k[:2], v[:2]), 2)}**.",
         ),
-        (
-            Mistake(
-                "root", out(q[1], k[:2], v[:2], 1.0), "You forgot to divide the scores by $\\sqrt{d_k}$."
-            ),
-            Mistake("swapped", out(k[1], q[:2], v[:2]), "You swapped them: the query is the second token's."),
-            Mistake("unmasked", out(q[1], k, v), "The mask is missing: the third token must not be seen."),
-            Mistake("late", late, "You masked after the softmax: the weights no longer sum to 1."),
-            Mistake(
+        mistakes(
+            ("root", out(q[1], k[:2], v[:2], 1.0), "You forgot to divide the scores by $\\sqrt{d_k}$."),
+            ("swapped", out(k[1], q[:2], v[:2]), "You swapped them: the query is the second token's."),
+            ("unmasked", out(q[1], k, v), "The mask is missing: the third token must not be seen."),
+            ("late", late, "You masked after the softmax: the weights no longer sum to 1."),
+            (
                 "values",
                 out(q[1], k[:2], x[:2]),
                 "You averaged the tokens themselves. Average the values, $x W_V$.",
@@ -143,22 +130,16 @@ def split(rng: Random) -> Exercise:
             f"Head 2 the last two: ${shown(q[2:])} \\cdot {shown(k[2:])} = {heads[1]}$.",
             f"**{shown(heads)}**. Their sum {sum(heads)} is what a single head would have.",
         ),
-        (
-            Mistake(
+        mistakes(
+            (
                 "woven",
                 (dot(q[::2], k[::2]), dot(q[1::2], k[1::2])),
                 "You took every other number. A head has a contiguous slice: the first $d/H$, the next"
                 " $d/H$.",
             ),
-            Mistake(
-                "whole",
-                (sum(heads), sum(heads)),
-                "Each head used all $d$ numbers. It only has $d/H$ of them.",
-            ),
-            Mistake(
-                "order", heads[::-1], "Those are the right numbers in the wrong order: head 1 comes first."
-            ),
-            Mistake(
+            ("whole", (sum(heads), sum(heads)), "Each head used all $d$ numbers. It only has $d/H$ of them."),
+            ("order", heads[::-1], "Those are the right numbers in the wrong order: head 1 comes first."),
+            (
                 "scaled",
                 (heads[0] / root, heads[1] / root),
                 "You divided by $\\sqrt{d_k}$; here you are asked for the bare dot product.",
@@ -184,11 +165,11 @@ def spread(rng: Random) -> Exercise:
             f"Standard deviation: $\\sqrt{{{wide}}}$ = **{math.sqrt(wide):.2f}**. That is why scores are"
             " divided by it.",
         ),
-        (
-            Mistake("variance", (wide,), "That is the variance. The standard deviation is its square root."),
-            Mistake("model", (math.sqrt(d),), "You used $d$, but a head only has $d/H$ numbers."),
-            Mistake("one", (1.0,), "That is the standard deviation *after* dividing by $\\sqrt{d_k}$."),
-            Mistake("both", (d,), "You used $d$, but a head only has $d/H$; and that is a variance."),
+        mistakes(
+            ("variance", (wide,), "That is the variance. The standard deviation is its square root."),
+            ("model", (math.sqrt(d),), "You used $d$, but a head only has $d/H$ numbers."),
+            ("one", (1.0,), "That is the standard deviation *after* dividing by $\\sqrt{d_k}$."),
+            ("both", (d,), "You used $d$, but a head only has $d/H$; and that is a variance."),
         ),
         see("attention", attention_view="scaling"),
         {"d": d, "heads": heads},
@@ -208,12 +189,10 @@ def self_term(rng: Random) -> Exercise:
             f"Divided by $\\sqrt{{{d}}} = {math.sqrt(d):.0f}$: **{math.sqrt(d):.1f}**, while scores with"
             " others have mean 0 and standard deviation 1: the softmax puts its weight on the diagonal.",
         ),
-        (
-            Mistake("root", (d,), "You forgot to divide by $\\sqrt{d}$."),
-            Mistake("one", (1.0,), "You divided by $d$. Divide by its square root."),
-            Mistake(
-                "zero", (0.0,), "That is the mean with *other* tokens. With itself, all terms are squares."
-            ),
+        mistakes(
+            ("root", (d,), "You forgot to divide by $\\sqrt{d}$."),
+            ("one", (1.0,), "You divided by $d$. Divide by its square root."),
+            ("zero", (0.0,), "That is the mean with *other* tokens. With itself, all terms are squares."),
         ),
         see("attention", attention_view="self"),
         {"d": d},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from engine.lab.exercises.exercise import Exercise, Mistake, see
+from engine.lab.exercises.exercise import Exercise, mistakes, see
 from engine.lab.exercises.forms import Numbers
 
 MIB = 2**20
@@ -27,17 +27,13 @@ def size(rng: Random) -> Exercise:
             f"Times {length:,} tokens times {width} bytes = {numbers * width:,} bytes.",
             f"Divided by 1,048,576: **{result:,.1f} MB**.",
         ),
-        (
-            Mistake("two", (result / 2,), "You forgot the factor 2: both keys and values are cached."),
-            Mistake(
-                "queries", (result * heads / kv,), "You counted query heads. Only the KV heads are cached."
-            ),
-            Mistake("bytes", (result / width,), f"That is the count of numbers. Each takes {width} bytes."),
-            Mistake("layers", (result / layers,), "That is only one layer. Every layer has its own cache."),
-            Mistake(
-                "mega", (numbers * width / 1e6,), "You divided by a million. Here 1 MB is $2^{20}$ bytes."
-            ),
-            Mistake("head", (result / kv,), "That is only one KV head. All of them are cached."),
+        mistakes(
+            ("two", (result / 2,), "You forgot the factor 2: both keys and values are cached."),
+            ("queries", (result * heads / kv,), "You counted query heads. Only the KV heads are cached."),
+            ("bytes", (result / width,), f"That is the count of numbers. Each takes {width} bytes."),
+            ("layers", (result / layers,), "That is only one layer. Every layer has its own cache."),
+            ("mega", (numbers * width / 1e6,), "You divided by a million. Here 1 MB is $2^{20}$ bytes."),
+            ("head", (result / kv,), "That is only one KV head. All of them are cached."),
         ),
         see("generation", generation_view="cache"),
         {"layers": layers, "kv": kv, "wide": wide, "heads": heads, "length": length, "width": width},
@@ -58,23 +54,20 @@ def rows(rng: Random) -> Exercise:
             f" {prompt + new - 1}.",
             f"Their sum: {new} · ({prompt} + {prompt + new - 1}) / 2 = **{naive:,}**. With a cache: {kept}.",
         ),
-        (
-            Mistake("cache", (kept,), "That is *with* a cache: each token's key is computed once."),
-            Mistake(
+        mistakes(
+            ("cache", (kept,), "That is *with* a cache: each token's key is computed once."),
+            (
                 "long",
                 (new * (prompt + new),),
                 "The text is not that long from the start: it grows token by token.",
             ),
-            Mistake("late", (naive + new,), "Off by one: the first new token needs only the prompt."),
-            Mistake("prompt", (naive - new * prompt,), "The prompt is read again at every step too."),
-            Mistake("short", (new * prompt,), "The new tokens are read too: the text grows."),
+            ("late", (naive + new,), "Off by one: the first new token needs only the prompt."),
+            ("prompt", (naive - new * prompt,), "The prompt is read again at every step too."),
+            ("short", (new * prompt,), "The new tokens are read too: the text grows."),
         ),
         see("generation", generation_view="cache"),
         {"prompt": prompt, "new": new},
     )
 
 
-TASKS = (
-    ("size", "The cache's bytes", size),
-    ("rows", "Without a cache", rows),
-)
+TASKS = (("size", "The cache's bytes", size), ("rows", "Without a cache", rows))

@@ -60,10 +60,7 @@ def match(rng: Random) -> Exercise:
         f"The task: **{work}**. Which family has the right masks for it?",
         Choice((ENCODER, DECODER, BOTH)),
         family,
-        (
-            f"Here {WHY[family]}.",
-            f"**{family}**. {TODAY[family]}",
-        ),
+        (f"Here {WHY[family]}.", f"**{family}**. {TODAY[family]}"),
         tuple(Mistake(other.lower(), other, HINT[other]) for other in WORK if other != family),
         see("families", families_view="three"),
         {"work": work},

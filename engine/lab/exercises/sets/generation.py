@@ -6,7 +6,7 @@ import math
 from random import Random
 
 from engine.lab.exercises.arithmetic import shown, softmax
-from engine.lab.exercises.exercise import Exercise, Mistake, see
+from engine.lab.exercises.exercise import Exercise, Mistake, mistakes, see
 from engine.lab.exercises.forms import Numbers, Pick
 
 
@@ -25,14 +25,10 @@ def temperature(rng: Random) -> Exercise:
             f"Divide by $\\tau$ first: ${shown([logit / tau for logit in logits], 2)}$.",
             f"Then the softmax: **{shown(right, 2)}**. At $\\tau = 1$ it would be {shown(plain, 2)}.",
         ),
-        (
-            Mistake(
-                "times",
-                softmax([logit * tau for logit in logits]),
-                "You multiplied by $\\tau$. Divide by it.",
-            ),
-            Mistake("one", plain, "That is temperature 1: divide the logits by $\\tau$ first."),
-            Mistake("late", cooled, "You divided the probabilities. It is the *logits* that are divided."),
+        mistakes(
+            ("times", softmax([logit * tau for logit in logits]), "You multiplied by $\\tau$. Divide by it."),
+            ("one", plain, "That is temperature 1: divide the logits by $\\tau$ first."),
+            ("late", cooled, "You divided the probabilities. It is the *logits* that are divided."),
         ),
         see("sampling", sampling_view="temperatures"),
         {"logits": logits, "tau": tau},
@@ -61,15 +57,15 @@ def top_k(rng: Random) -> Exercise:
             f"The {k} likeliest remain; together they have {sum(shares[:k]) / 100:.2f}.",
             f"Renormalised: {shares[0] / 100:.2f} / {sum(shares[:k]) / 100:.2f} = **{result:.3f}**.",
         ),
-        (
-            Mistake(
+        mistakes(
+            (
                 "sum",
                 (shares[0] / 100,),
                 "The others are removed, so the rest has to be renormalised to sum to 1.",
             ),
-            Mistake("more", (shares[0] / sum(shares[: k + 1]),), f"Off by one: that keeps {k + 1} tokens."),
-            Mistake("fewer", (shares[0] / sum(shares[: k - 1]),), f"Off by one: that keeps only {k - 1}."),
-            Mistake("even", (1 / k,), "The tokens that remain are not equally likely."),
+            ("more", (shares[0] / sum(shares[: k + 1]),), f"Off by one: that keeps {k + 1} tokens."),
+            ("fewer", (shares[0] / sum(shares[: k - 1]),), f"Off by one: that keeps only {k - 1}."),
+            ("even", (1 / k,), "The tokens that remain are not equally likely."),
         ),
         see("sampling", sampling_view="stages"),
         {"shares": shares, "k": k},
@@ -128,11 +124,11 @@ def odds(rng: Random) -> Exercise:
             "The softmax divides both by the same sum, so only the difference counts: $e^{\\Delta / \\tau}$.",
             f"$e^{{{gap} / {tau}}} = e^{{{gap / tau:g}}}$ = **{right:.2f}**.",
         ),
-        (
-            Mistake("times", (math.exp(gap * tau),), "You multiplied by $\\tau$. Divide by it."),
-            Mistake("one", (math.exp(gap),), "That is temperature 1."),
-            Mistake("late", (math.exp(gap) / tau,), "Divide by $\\tau$ before the exponential."),
-            Mistake("linear", (gap / tau,), "That is the scaled difference. The ratio is its exponential."),
+        mistakes(
+            ("times", (math.exp(gap * tau),), "You multiplied by $\\tau$. Divide by it."),
+            ("one", (math.exp(gap),), "That is temperature 1."),
+            ("late", (math.exp(gap) / tau,), "Divide by $\\tau$ before the exponential."),
+            ("linear", (gap / tau,), "That is the scaled difference. The ratio is its exponential."),
         ),
         see("sampling", sampling_view="temperatures"),
         {"gap": gap, "tau": tau},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from engine.lab.exercises.exercise import Exercise, Mistake, see
+from engine.lab.exercises.exercise import Exercise, mistakes, see
 from engine.lab.exercises.forms import Numbers
 
 
@@ -20,10 +20,10 @@ def causal(rng: Random) -> Exercise:
             "Token 1 sees 1 token, token 2 sees 2, and so on.",
             f"$1 + 2 + ... + {length} = {length} \\cdot {length + 1} / 2$ = **{allowed:,}**.",
         ),
-        (
-            Mistake("self", (allowed - length,), "You left the diagonal out: a token may attend to itself."),
-            Mistake("all", (length**2,), "That is the full square, without a mask."),
-            Mistake(
+        mistakes(
+            ("self", (allowed - length,), "You left the diagonal out: a token may attend to itself."),
+            ("all", (length**2,), "That is the full square, without a mask."),
+            (
                 "hidden-half",
                 (length**2 // 2,),
                 "Half of the square is close, but the whole diagonal belongs to it.",
@@ -47,15 +47,15 @@ def padding(rng: Random) -> Exercise:
             f"Each query may attend to {length} − {empty} = {length - empty} keys, in both directions.",
             f"{length} · {length - empty} = **{allowed:,}**.",
         ),
-        (
-            Mistake("all", (length**2,), "You forgot the padding: no query may attend to it."),
-            Mistake(
+        mistakes(
+            ("all", (length**2,), "You forgot the padding: no query may attend to it."),
+            (
                 "both",
                 ((length - empty) ** 2,),
                 "You removed the queries too. The mask hides keys; rows stay.",
             ),
-            Mistake("once", (length**2 - empty,), "Each padded key is hidden from *every* query, not once."),
-            Mistake(
+            ("once", (length**2 - empty,), "Each padded key is hidden from *every* query, not once."),
+            (
                 "causal",
                 ((length - empty) * (length - empty + 1) // 2,),
                 "You applied a causal mask. An encoder attends both ways.",
@@ -80,18 +80,16 @@ def cross(rng: Random) -> Exercise:
             f"Every query may attend to the whole source, so there is no causal mask: {target} · {real} ="
             f" **{target * real:,}**.",
         ),
-        (
-            Mistake("padding", (target * source,), "You forgot the source's padding."),
-            Mistake("source", (source * real,), "The queries are the decoder's tokens, not the encoder's."),
-            Mistake(
+        mistakes(
+            ("padding", (target * source,), "You forgot the source's padding."),
+            ("source", (source * real,), "The queries are the decoder's tokens, not the encoder's."),
+            (
                 "causal",
                 (target * (target + 1) // 2,),
                 "That is the causal mask of the decoder's self-attention. In cross-attention the whole source"
                 " is open.",
             ),
-            Mistake(
-                "target", (target * target,), "The keys come from the encoder's source, not from the target."
-            ),
+            ("target", (target * target,), "The keys come from the encoder's source, not from the target."),
         ),
         see("crossattention", cross_view="masks"),
         {"source": source, "target": target, "empty": empty},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from engine.lab.exercises.exercise import Exercise, Mistake, see
+from engine.lab.exercises.exercise import Exercise, Mistake, mistakes, see
 from engine.lab.exercises.forms import Choice, Numbers
 from engine.ledger import component_parameters
 from engine.presets import PRESETS
@@ -30,17 +30,17 @@ def block(rng: Random) -> Exercise:
             f"Two norms, each $2d$: {norms:,}.",
             f"Together **{total:,}**.",
         ),
-        (
-            Mistake("output", (total - d * d,), "You left $W_O$ out: attention has four matrices."),
-            Mistake("biases", (total + 9 * d,), "You counted biases, but the matrices here have none."),
-            Mistake("norms", (total - norms,), "The two norms are missing: $2d$ each."),
-            Mistake("gains", (total - norms // 2,), "Each LayerNorm has a gain *and* a bias."),
-            Mistake(
+        mistakes(
+            ("output", (total - d * d,), "You left $W_O$ out: attention has four matrices."),
+            ("biases", (total + 9 * d,), "You counted biases, but the matrices here have none."),
+            ("norms", (total - norms,), "The two norms are missing: $2d$ each."),
+            ("gains", (total - norms // 2,), "Each LayerNorm has a gain *and* a bias."),
+            (
                 "heads",
                 (total + (heads - 1) * attention,),
                 "You multiplied by the number of heads. They share the $d$ columns: the cost stays the same.",
             ),
-            Mistake("one", (total - feedforward // 2,), "The feed-forward network has two matrices."),
+            ("one", (total - feedforward // 2,), "The feed-forward network has two matrices."),
         ),
         see(
             "parameters",
@@ -65,12 +65,10 @@ def tying(rng: Random) -> Exercise:
             f"Untied there are two tables of $V \\cdot d$: {vocab:,} · {d} each.",
             f"Tied there is one: **{vocab * d:,}** are saved.",
         ),
-        (
-            Mistake("both", (2 * vocab * d,), "That is both tables. One of them is still needed."),
-            Mistake(
-                "square", (d * d,), "The tables have a row for each entry of the vocabulary: $V \\cdot d$."
-            ),
-            Mistake("bias", (vocab * d + vocab,), "There is no bias here: only the table itself is saved."),
+        mistakes(
+            ("both", (2 * vocab * d,), "That is both tables. One of them is still needed."),
+            ("square", (d * d,), "The tables have a row for each entry of the vocabulary: $V \\cdot d$."),
+            ("bias", (vocab * d + vocab,), "There is no bias here: only the table itself is saved."),
         ),
         see("parameters", parameters_view="where"),
         {"vocab": vocab, "d": d},
@@ -89,11 +87,11 @@ def share(rng: Random) -> Exercise:
             f"Attention: {4 * d * d:,}. Feed-forward: 2 · {d} · {times * d} = {2 * times * d * d:,}.",
             f"{2 * times * d * d:,} / {(4 + 2 * times) * d * d:,} = **{result:.1f} %**.",
         ),
-        (
-            Mistake("rest", (100 - result,), "That is attention's share."),
-            Mistake("output", (200 * times / (3 + 2 * times),), "You left $W_O$ out: attention has $4 d^2$."),
-            Mistake("one", (100 * times / (4 + times),), "The feed-forward network has two matrices."),
-            Mistake("fraction", (result / 100,), "Give the answer in percent."),
+        mistakes(
+            ("rest", (100 - result,), "That is attention's share."),
+            ("output", (200 * times / (3 + 2 * times),), "You left $W_O$ out: attention has $4 d^2$."),
+            ("one", (100 * times / (4 + times),), "The feed-forward network has two matrices."),
+            ("fraction", (result / 100,), "Give the answer in percent."),
         ),
         see("parameters", parameters_view="where", parameters_model="block-512", parameters_scope="block"),
         {"d": d, "times": times},
@@ -119,14 +117,12 @@ def gpt2(rng: Random) -> Exercise:
             f" {per_block:,}. {layers} of them: {layers * per_block:,}.",
             f"The last norm: {2 * d:,}. Together **{total:,}**.",
         ),
-        (
-            Mistake("untied", (total + tables[0],), "You counted the table twice, but it is tied."),
-            Mistake("positions", (total - tables[1],), "The position table is missing."),
-            Mistake("final", (total - 2 * d,), "The norm after the last block is missing."),
-            Mistake(
-                "biases", (total - 9 * layers * d,), "The biases of the matrices are missing: $9d$ per block."
-            ),
-            Mistake(
+        mistakes(
+            ("untied", (total + tables[0],), "You counted the table twice, but it is tied."),
+            ("positions", (total - tables[1],), "The position table is missing."),
+            ("final", (total - 2 * d,), "The norm after the last block is missing."),
+            ("biases", (total - 9 * layers * d,), "The biases of the matrices are missing: $9d$ per block."),
+            (
                 "norms",
                 (total - layers * 4 * d - 2 * d,),
                 "The norms are missing, each with a gain and a bias.",
@@ -191,15 +187,11 @@ def mini(rng: Random) -> Exercise:
             f"A block: $3d^2 + 8d^2 = 11 d^2$ = {11 * d * d:,}; {layers} of them: {11 * layers * d * d:,}.",
             f"Together **{total:,}**.",
         ),
-        (
-            Mistake(
-                "output", (total + layers * d * d,), "You counted $W_O$, which this model does not have."
-            ),
-            Mistake(
-                "tied", (total - vocab * d,), "You counted one table. Here they are not tied: there are two."
-            ),
-            Mistake("one", (2 * vocab * d + 11 * d * d,), "That is only one block."),
-            Mistake("tables", (11 * layers * d * d,), "The two tables are missing."),
+        mistakes(
+            ("output", (total + layers * d * d,), "You counted $W_O$, which this model does not have."),
+            ("tied", (total - vocab * d,), "You counted one table. Here they are not tied: there are two."),
+            ("one", (2 * vocab * d + 11 * d * d,), "That is only one block."),
+            ("tables", (11 * layers * d * d,), "The two tables are missing."),
         ),
         see("ladder", ladder_view="lecture"),
         {"vocab": vocab, "d": d, "layers": layers},
@@ -220,11 +212,11 @@ def flops(rng: Random) -> Exercise:
             " and the backward pass twice that: $6N$ in all.",
             f"6 · {size}·10⁶ · {tokens}·10⁹ = **{result:.2f}** · 10¹⁸.",
         ),
-        (
-            Mistake("forwards", (result / 3,), "That is $2N$ per token, the forward pass only."),
-            Mistake("backwards", (result * 2 / 3,), "That is $4N$ per token, the backward pass only."),
-            Mistake("half", (result / 2,), "A weight costs a product *and* a sum: two operations."),
-            Mistake("once", (result / 6,), "That is one operation per weight and token. There are six."),
+        mistakes(
+            ("forwards", (result / 3,), "That is $2N$ per token, the forward pass only."),
+            ("backwards", (result * 2 / 3,), "That is $4N$ per token, the backward pass only."),
+            ("half", (result / 2,), "A weight costs a product *and* a sum: two operations."),
+            ("once", (result / 6,), "That is one operation per weight and token. There are six."),
         ),
         see("parameters", parameters_view="flops"),
         {"size": size, "tokens": tokens},

@@ -8,7 +8,7 @@ import math
 from random import Random
 
 from engine.lab.exercises.arithmetic import dot, shown, times
-from engine.lab.exercises.exercise import Exercise, Mistake, see
+from engine.lab.exercises.exercise import Exercise, Mistake, mistakes, see
 from engine.lab.exercises.forms import Numbers, Pick
 
 BASE = 10_000
@@ -42,24 +42,24 @@ def sinusoid(rng: Random) -> Exercise:
             f"$[\\sin {place}, \\cos {place}, \\sin {place / 100:g}, \\cos {place / 100:g}]$",
             f"= **{shown(right, 3)}**.",
         ),
-        (
-            Mistake(
+        mistakes(
+            (
                 "exponent",
                 _encoding(place, [1.0, BASE ** (-1 / d)]),
                 "The exponent is $2i/d$: the factor 2 is missing.",
             ),
-            Mistake(
+            (
                 "swapped",
                 (right[1], right[0], right[3], right[2]),
                 "Sine is on the even dimensions, cosine on the odd ones, not the other way round.",
             ),
-            Mistake(
+            (
                 "degrees",
                 _encoding(math.radians(place), rates),
                 "Your calculator is set to degrees. The angles are radians.",
             ),
-            Mistake("next", _encoding(place + 1, rates), "Off by one: positions are counted from 0."),
-            Mistake("before", _encoding(place - 1, rates), "Off by one: that is the position before."),
+            ("next", _encoding(place + 1, rates), "Off by one: positions are counted from 0."),
+            ("before", _encoding(place - 1, rates), "Off by one: that is the position before."),
         ),
         see("positions", positions_view="sinusoidal"),
         {"place": place},
@@ -81,19 +81,15 @@ def rotation(rng: Random) -> Exercise:
             " b \\cos a$.",
             f"Row by row: **{shown(right, 3)}**. It does not depend on $p$.",
         ),
-        (
-            Mistake(
+        mistakes(
+            (
                 "turned",
                 (right[0], right[2], right[1], right[3]),
                 "That rotates backwards: it maps $p$ to $p - k$.",
             ),
-            Mistake("one", _entries(rate), "That is only one step. The angle is $k\\theta$."),
-            Mistake(
-                "degrees",
-                _entries(math.radians(steps * rate)),
-                "The angles are radians, not degrees.",
-            ),
-            Mistake(
+            ("one", _entries(rate), "That is only one step. The angle is $k\\theta$."),
+            ("degrees", _entries(math.radians(steps * rate)), "The angles are radians, not degrees."),
+            (
                 "swapped",
                 (right[1], right[0], right[3], right[2]),
                 "Sine and cosine are swapped: $\\cos k\\theta$ is on the diagonal.",
@@ -118,15 +114,11 @@ def shift(rng: Random) -> Exercise:
             " row.",
             f"Times ${shown(here, 3)}$: **{shown(right, 3)}**.",
         ),
-        (
-            Mistake(
-                "backwards", _encoding(place - steps, [rate]), "You rotated backwards, to position $p - k$."
-            ),
-            Mistake("only", _encoding(steps, [rate]), "That is position $k$ itself. You start at $p$."),
-            Mistake("swapped", right[::-1], "Sine and cosine have changed places."),
-            Mistake(
-                "short", _encoding(place + steps - 1, [rate]), "Off by one: that is one position too early."
-            ),
+        mistakes(
+            ("backwards", _encoding(place - steps, [rate]), "You rotated backwards, to position $p - k$."),
+            ("only", _encoding(steps, [rate]), "That is position $k$ itself. You start at $p$."),
+            ("swapped", right[::-1], "Sine and cosine have changed places."),
+            ("short", _encoding(place + steps - 1, [rate]), "Off by one: that is one position too early."),
         ),
         see("positions", positions_view="sinusoidal"),
         {"place": place, "steps": steps, "rate": rate},
@@ -157,11 +149,11 @@ def rope(rng: Random) -> Exercise:
             f"Their dot product: **{value(angle):.2f}**. The same as rotating only $q$ by the difference"
             f" {m - n} · {rate} = {angle:g}.",
         ),
-        (
-            Mistake("bare", (float(dot(q, k)),), "Nothing is rotated: that is the bare $q \\cdot k$."),
-            Mistake("sum", (value((m + n) * rate),), "Both rotate the same way: subtract the angles."),
-            Mistake("sign", (value(-angle),), "You rotated the wrong way round: it is $m - n$, not $n - m$."),
-            Mistake("query", (value(m * rate),), "You rotated only the query. The key is rotated too."),
+        mistakes(
+            ("bare", (float(dot(q, k)),), "Nothing is rotated: that is the bare $q \\cdot k$."),
+            ("sum", (value((m + n) * rate),), "Both rotate the same way: subtract the angles."),
+            ("sign", (value(-angle),), "You rotated the wrong way round: it is $m - n$, not $n - m$."),
+            ("query", (value(m * rate),), "You rotated only the query. The key is rotated too."),
         ),
         see("positions", positions_view="rope"),
         {"q": q, "k": k, "m": m, "n": n, "rate": rate},
@@ -222,17 +214,11 @@ def alibi(rng: Random) -> Exercise:
             f"The distances: {', '.join(str(length - 1 - key) for key in range(length))}.",
             f"Minus slope times distance: **{shown(right, 4)}**.",
         ),
-        (
-            Mistake("sign", tuple(-bias for bias in right), "Distant keys score *lower*: the sign is minus."),
-            Mistake(
-                "self", tuple(bias - slope for bias in right), "Off by one: the distance to itself is 0."
-            ),
-            Mistake("slope", tuple(bias / slope for bias in right), "You forgot the slope."),
-            Mistake(
-                "reversed",
-                right[::-1],
-                "The other way round: the token itself, the last one, has distance 0.",
-            ),
+        mistakes(
+            ("sign", tuple(-bias for bias in right), "Distant keys score *lower*: the sign is minus."),
+            ("self", tuple(bias - slope for bias in right), "Off by one: the distance to itself is 0."),
+            ("slope", tuple(bias / slope for bias in right), "You forgot the slope."),
+            ("reversed", right[::-1], "The other way round: the token itself, the last one, has distance 0."),
         ),
         see("positions", positions_view="biases"),
         {"length": length, "power": power},

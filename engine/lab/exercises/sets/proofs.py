@@ -7,12 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from random import Random
 
-from engine.lab.exercises.exercise import (
-    Exercise,
-    Mistake,
-    See,
-    see,
-)
+from engine.lab.exercises.exercise import Exercise, Mistake, See, see
 from engine.lab.exercises.forms import Order
 
 
@@ -98,15 +93,9 @@ CACHE = Proof(
         "new": ("A new token is appended: positions $1, \\dots, t$ keep their tokens.", ()),
         "embed": ("So the first layer's input at these positions stays the same.", ("new",)),
         "mask": ("Under the causal mask, position $i$ attends only to positions up to $i$.", ()),
-        "layer": (
-            "So a layer's output at $i \\le t$ does not depend on the new token.",
-            ("embed", "mask"),
-        ),
+        "layer": ("So a layer's output at $i \\le t$ does not depend on the new token.", ("embed", "mask")),
         "deep": ("By induction this holds for the input of every layer.", ("layer",)),
-        "keys": (
-            "Keys and values come from it row by row, so they stay and can be cached.",
-            ("deep",),
-        ),
+        "keys": ("Keys and values come from it row by row, so they stay and can be cached.", ("deep",)),
     },
     {
         "The softmax of every row is computed anew, so old outputs"

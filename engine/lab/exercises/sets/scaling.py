@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from random import Random
 
-from engine.lab.exercises.exercise import Exercise, Mistake, see
+from engine.lab.exercises.exercise import Exercise, mistakes, see
 from engine.lab.exercises.forms import Numbers
 
 SCALING = see("ladder", ladder_view="scaling")
@@ -24,15 +24,11 @@ def tokens_of_budget(rng: Random) -> Exercise:
             "Each parameter costs 2 FLOPs a token forward and 4 backward: $D = C/(6N)$.",
             f"{compute:,} × 10¹² / (6 · {millions} × 10⁶) = **{tokens} million**.",
         ),
-        (
-            Mistake("six", (6 * tokens,), "You forgot the 6: a parameter costs 6 FLOPs a token."),
-            Mistake("forward", (3 * tokens,), "2 FLOPs are the forward pass alone. Add the backward pass."),
-            Mistake(
-                "backward", (1.5 * tokens,), "4 FLOPs are the backward pass alone. Add the forward pass."
-            ),
-            Mistake(
-                "twelfth", (tokens / 2,), "You counted 12 FLOPs. A multiplication and an addition make 2."
-            ),
+        mistakes(
+            ("six", (6 * tokens,), "You forgot the 6: a parameter costs 6 FLOPs a token."),
+            ("forward", (3 * tokens,), "2 FLOPs are the forward pass alone. Add the backward pass."),
+            ("backward", (1.5 * tokens,), "4 FLOPs are the backward pass alone. Add the forward pass."),
+            ("twelfth", (tokens / 2,), "You counted 12 FLOPs. A multiplication and an addition make 2."),
         ),
         SCALING,
         {"millions": millions, "compute": compute},
@@ -54,11 +50,11 @@ def growth_exponent(rng: Random) -> Exercise:
             f"$\\ln {ratio:.3g} / \\ln {times}$ = {math.log(ratio):.3f} / {math.log(times):.3f} ="
             f" **{right:.2f}**.",
         ),
-        (
-            Mistake("inverse", (1 / right,), "That is its inverse. The size is on the left."),
-            Mistake("tokens", (1 - right,), "That is the exponent of the tokens: $D$ takes what $N$ leaves."),
-            Mistake("linear", (ratio / times,), "Divide the logarithms, not the numbers."),
-            Mistake("log", (math.log10(ratio),), "Divide by the logarithm of the budgets' ratio as well."),
+        mistakes(
+            ("inverse", (1 / right,), "That is its inverse. The size is on the left."),
+            ("tokens", (1 - right,), "That is the exponent of the tokens: $D$ takes what $N$ leaves."),
+            ("linear", (ratio / times,), "Divide the logarithms, not the numbers."),
+            ("log", (math.log10(ratio),), "Divide by the logarithm of the budgets' ratio as well."),
         ),
         SCALING,
         {"first": first, "second": second, "times": times},
@@ -78,11 +74,11 @@ def shared_growth(rng: Random) -> Exercise:
             f"The product grows {times} times: ${times}^{{{1 - exponent:.2g}}}$ = {text:.1f}."
             f" **{model:.1f}** and **{text:.1f}**.",
         ),
-        (
-            Mistake("exchanged", (text, model), "You swapped the two."),
-            Mistake("model", (times, 1), "Then the tokens would stay the same: an exponent of 1."),
-            Mistake("both", (model, model), "The product has to be the budget's growth. See what is left."),
-            Mistake(
+        mistakes(
+            ("exchanged", (text, model), "You swapped the two."),
+            ("model", (times, 1), "Then the tokens would stay the same: an exponent of 1."),
+            ("both", (model, model), "The product has to be the budget's growth. See what is left."),
+            (
                 "linear",
                 (times * exponent, times * (1 - exponent)),
                 "Raise to the power. An exponent is not a share of the budget.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from engine.lab.exercises.exercise import Exercise, Mistake, see
+from engine.lab.exercises.exercise import Exercise, Mistake, mistakes, see
 from engine.lab.exercises.forms import Numbers
 
 ANY = Numbers(None)
@@ -28,13 +28,11 @@ def queries(rng: Random) -> Exercise:
             f"Heads and positions are swapped: **({b}, {h}, {t}, {w})**. Now each head has its own ({t},"
             f" {w}).",
         ),
-        (
-            Mistake(
-                "turned", (b, t, h, w), "The split is right. Heads and positions still have to be swapped."
-            ),
-            Mistake("wide", (b, h, t, d), "Each head has $d/H$ numbers, not all $d$."),
-            Mistake("before", (b, t, d), "That is before the split."),
-            Mistake("batch", (h, t, w), "That is one text. There is a whole batch of them."),
+        mistakes(
+            ("turned", (b, t, h, w), "The split is right. Heads and positions still have to be swapped."),
+            ("wide", (b, h, t, d), "Each head has $d/H$ numbers, not all $d$."),
+            ("before", (b, t, d), "That is before the split."),
+            ("batch", (h, t, w), "That is one text. There is a whole batch of them."),
         ),
         see("shapes", shapes_view="pass"),
         {"batch": b, "length": t, "heads": h, "d": d},
@@ -53,15 +51,15 @@ def scores(rng: Random) -> Exercise:
             f"The sum runs over the {w} numbers: **({b}, {h}, {t}, {t})**, a square for each head of each"
             " text.",
         ),
-        (
-            Mistake("heads", (b, t, t), "Each head has its own square: the heads are missing."),
-            Mistake("wide", (b, h, w, w), "You multiplied the wrong way round: the sum ran over positions."),
-            Mistake(
+        mistakes(
+            ("heads", (b, t, t), "Each head has its own square: the heads are missing."),
+            ("wide", (b, h, w, w), "You multiplied the wrong way round: the sum ran over positions."),
+            (
                 "queries",
                 (b, h, t, w),
                 "That is the shape of the queries. A score belongs to *two* positions.",
             ),
-            Mistake("batch", (h, t, t), "That is one text. There is a whole batch of them."),
+            ("batch", (h, t, t), "That is one text. There is a whole batch of them."),
         ),
         see("shapes", shapes_view="pass"),
         {"batch": b, "length": t, "heads": h, "d": d},

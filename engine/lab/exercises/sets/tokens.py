@@ -112,9 +112,7 @@ def merge(rng: Random) -> Exercise:
     if all(second != mistake.value for mistake in mistakes):
         mistakes.append(
             Mistake(
-                "second",
-                second,
-                f"Close: that pair occurs {rest[0][1]} times; another is more frequent.",
+                "second", second, f"Close: that pair occurs {rest[0][1]} times; another is more frequent."
             )
         )
     return Exercise(

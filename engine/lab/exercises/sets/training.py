@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from random import Random
 
-from engine.lab.exercises.exercise import Exercise, Mistake, see
+from engine.lab.exercises.exercise import Exercise, mistakes, see
 from engine.lab.exercises.forms import Numbers
 
 
@@ -21,11 +21,11 @@ def start(rng: Random) -> Exercise:
             f"The right token has $p = 1/{vocab}$.",
             f"$-\\ln(1/{vocab}) = \\ln {vocab}$ = **{right:.2f}** nats.",
         ),
-        (
-            Mistake("bits", (math.log2(vocab),), "You used $\\log_2$: those are bits. Nats take $\\ln$."),
-            Mistake("ten", (math.log10(vocab),), "You used $\\log_{10}$. Nats take $\\ln$."),
-            Mistake("choices", (vocab,), "That is the perplexity. The loss is its logarithm."),
-            Mistake("sign", (-right,), "A loss is *minus* the logarithm of a probability."),
+        mistakes(
+            ("bits", (math.log2(vocab),), "You used $\\log_2$: those are bits. Nats take $\\ln$."),
+            ("ten", (math.log10(vocab),), "You used $\\log_{10}$. Nats take $\\ln$."),
+            ("choices", (vocab,), "That is the perplexity. The loss is its logarithm."),
+            ("sign", (-right,), "A loss is *minus* the logarithm of a probability."),
         ),
         see("sampling", sampling_view="likelihood"),
         {"vocab": vocab},
@@ -47,20 +47,16 @@ def perplexity(rng: Random) -> Exercise:
             f"$e^{{{mean:.3f}}}$ = **{right:.2f}**: as uncertain as a choice among that number of equal"
             " options.",
         ),
-        (
-            Mistake("loss", (mean,), "That is the mean loss. The perplexity is $e$ to this power."),
-            Mistake("sum", (math.exp(sum(losses)),), "You forgot to divide by the number of tokens."),
-            Mistake(
+        mistakes(
+            ("loss", (mean,), "That is the mean loss. The perplexity is $e$ to this power."),
+            ("sum", (math.exp(sum(losses)),), "You forgot to divide by the number of tokens."),
+            (
                 "mean",
                 (len(chances) / sum(chances),),
                 "You averaged the probabilities. Average their logarithms.",
             ),
-            Mistake("two", (2**mean,), "You raised 2 to a loss in nats. Nats go with $e$, bits with 2."),
-            Mistake(
-                "each",
-                (sum(1 / p for p in chances) / len(chances),),
-                "You averaged $1/p$. Average $-\\ln p$.",
-            ),
+            ("two", (2**mean,), "You raised 2 to a loss in nats. Nats go with $e$, bits with 2."),
+            ("each", (sum(1 / p for p in chances) / len(chances),), "You averaged $1/p$. Average $-\\ln p$."),
         ),
         see("sampling", sampling_view="likelihood"),
         {"chances": chances},
@@ -80,13 +76,11 @@ def bits(rng: Random) -> Exercise:
             f"Divided by {letters} characters: **{right:.3f}**. This number can be compared across"
             " vocabularies.",
         ),
-        (
-            Mistake("nats", (loss / letters,), "Those are nats per character. A bit is $\\ln 2$ nats."),
-            Mistake(
-                "token", (loss / math.log(2),), "Those are bits per token. A token is several characters."
-            ),
-            Mistake("times", (loss * math.log(2) / letters,), "You multiplied by $\\ln 2$. Divide by it."),
-            Mistake("spread", (loss / math.log(2) * letters,), "You multiplied by the length. Divide by it."),
+        mistakes(
+            ("nats", (loss / letters,), "Those are nats per character. A bit is $\\ln 2$ nats."),
+            ("token", (loss / math.log(2),), "Those are bits per token. A token is several characters."),
+            ("times", (loss * math.log(2) / letters,), "You multiplied by $\\ln 2$. Divide by it."),
+            ("spread", (loss / math.log(2) * letters,), "You multiplied by the length. Divide by it."),
         ),
         see("sampling", sampling_view="likelihood"),
         {"loss": loss, "letters": letters},
@@ -106,11 +100,15 @@ def windows(rng: Random) -> Exercise:
             f"$y$ needs one more token than $x$: {length + 1} tokens.",
             f"{size:,} − {length + 1} + 1 = **{right:,}** starts, from 0 to {right - 1:,}.",
         ),
-        (
-            Mistake("shift", (right + 1,), "Off by one: the last $y$ would need a token that is not there."),
-            Mistake("short", (right - 1,), "Off by one: one more window fits. `randint` excludes its bound."),
-            Mistake("none", (size,), "The last windows would run past the end of the text."),
-            Mistake("blocks", (size // length,), "Windows may overlap: every start counts."),
+        mistakes(
+            ("shift", (right + 1,), "Off by one: the last $y$ would need a token that is not there."),
+            (
+                "short",
+                (right - 1,),
+                "Off by one: one more window fits, since `randint` excludes its bound. (A lab's sketch has this slip.)",
+            ),
+            ("none", (size,), "The last windows would run past the end of the text."),
+            ("blocks", (size // length,), "Windows may overlap: every start counts."),
         ),
         see("train"),
         {"size": size, "length": length},
@@ -129,15 +127,15 @@ def batch(rng: Random) -> Exercise:
             "Under the causal mask every position predicts its own next token.",
             f"{texts} · {length} = **{right:,}** predictions in one pass.",
         ),
-        (
-            Mistake("last", (texts,), "Not only the last position predicts: every position does."),
-            Mistake(
+        mistakes(
+            ("last", (texts,), "Not only the last position predicts: every position does."),
+            (
                 "shift",
                 (texts * (length - 1),),
                 "$y$ includes the token after the last one, so no position is lost.",
             ),
-            Mistake("text", (length,), "That is only one text of the batch."),
-            Mistake("pairs", (right * length,), "Not each pair of positions: one prediction per position."),
+            ("text", (length,), "That is only one text of the batch."),
+            ("pairs", (right * length,), "Not each pair of positions: one prediction per position."),
         ),
         see("train"),
         {"texts": texts, "length": length},
@@ -165,22 +163,20 @@ def stream(rng: Random) -> Exercise:
             f"**{size:.2f}** and **{kept:.2f}**: pre-norm's stream grows and what was written stays;"
             " post-norm's keeps its size and what was written fades.",
         ),
-        (
-            Mistake(
+        mistakes(
+            (
                 "sum",
                 (1 + writes * spread, kept),
                 "You added standard deviations. For independent vectors *variances* add up.",
             ),
-            Mistake("variance", (size**2, kept), "The first is the variance: take its square root."),
-            Mistake(
+            ("variance", (size**2, kept), "The first is the variance: take its square root."),
+            (
                 "normed",
                 (1.0, kept),
                 "Pre-norm normalises only the copy that is read: the stream itself grows.",
             ),
-            Mistake(
-                "once", (size, 1 / step), f"The second is the factor of one norm. There are {writes} of them."
-            ),
-            Mistake("kept", (size, 1.0), "Post-norm rescales the whole sum, the embedding in it included."),
+            ("once", (size, 1 / step), f"The second is the factor of one norm. There are {writes} of them."),
+            ("kept", (size, 1.0), "Post-norm rescales the whole sum, the embedding in it included."),
         ),
         see("residual", residual_view="norms"),
         {"writes": writes, "spread": spread},

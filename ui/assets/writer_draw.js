@@ -81,7 +81,7 @@ function follow(self) {
 function say(self, node, begin) {
   const why = ended(self), most = known(self)
   let words
-  if (self.todo) words = "Rewriting the branches of the link …"
+  if (self.todo) words = "Restoring the branches from the link …"
   else if (self.at < most || !most) {
     words = node ? `Token ${whole(self.at)}: “${shown(self, node.token)}”, probability ${chance(node.p)}${node.token === node.drawn ? "" : `, picked instead of “${shown(self, node.drawn)}”`}.`
       : self.length ? "Nothing is written yet: press play, or step." : "Nothing to write: the length is 0."
@@ -183,7 +183,7 @@ function tree(self) {
       self.forks.push([parent, fork])
       return branchRow(self, path, i, parent, fork)
     }))
-    self.branches.textContent = self.leaves.length > 1 ? `${self.leaves.length} branches, each named by its own text` : "One branch so far. Select a token and press another: a branch begins there."
+    self.branches.textContent = self.leaves.length > 1 ? `${self.leaves.length} branches, each named by its own text` : "One branch so far. Select a token and choose a different one: a new branch begins there."
   }
   ;[...self.rows.children].forEach((row, i) => {
     const here = self.leaves[i] === self.leaf

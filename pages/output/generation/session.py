@@ -214,7 +214,7 @@ def token_of(text: str, subject: Subject) -> tuple[int, str]:
     return ids[0], (
         ""
         if len(ids) == 1
-        else f"“{_show(text)}” is {len(ids)} tokens here; its first, “{first}”, was taken."
+        else f"“{_show(text)}” is {len(ids)} tokens here; its first, “{first}”, was used."
     )
 
 

@@ -32,7 +32,7 @@ STAGES = Words(
         "Set the temperature to 1.5 and watch the tail grow, then cut it with top-p 0.9. Set it to 0: one"
         " token is left, and the seed no longer matters. Then raise the penalty: it affects only tokens"
         " already in the text.\n\nDraw a thousand times, then change the seed: the first draws differ, the"
-        " histogram barely."
+        " histogram barely changes."
     ),
 )
 
@@ -47,8 +47,8 @@ TEMPERATURES = Words(
         " to the next. 0.8 is a common compromise."
     ),
     attempt=(
-        "Read from left to right. Then take a run of yours and drag the step back: an untrained model writes"
-        " noise at every temperature."
+        "Read from left to right. Then choose one of your runs and drag the step back: an untrained model"
+        " writes noise at every temperature."
     ),
 )
 CHOICES = "Choices are $e$ to the entropy: the number of equally likely tokens with the same uncertainty."
@@ -56,9 +56,9 @@ CHOICES = "Choices are $e$ to the entropy: the number of equally likely tokens w
 LIKELIHOOD_QUESTION = "How is a text scored?"
 LIKELIHOOD = Words(
     see=(
-        "For each token of the text, its surprisal given all tokens before it: $-\\ln p$. The"
-        " line is the mean, the dotted one the cost of a uniform guess. The first token has nothing before"
-        " it, so it is not scored."
+        "For each token of the text, its surprisal given all tokens before it: $-\\ln p$. The line is the"
+        " mean, the dotted line the cost of a uniform guess. The first token has nothing before it, so it is"
+        " not scored."
     ),
     why=(
         "By the chain rule, $p(x_1 \\dots x_T) = \\prod_t p(x_t \\mid x_{<t})$. The product is too small to"
@@ -89,7 +89,7 @@ RUNGS = {
 LADDER = (
     "Published: a university lecture's models on Tiny Shakespeare, by their *training* loss, which is lower"
     " than their validation loss. Here: the held-out tenth of the same text; the four blocks are the shipped"
-    " classic model. Compare perplexities only for the same tokens: these are per character."
+    " classic model. Perplexities are comparable only for the same tokenization: these are per character."
 )
 
 
@@ -195,9 +195,8 @@ def scored(scored: Scored, noun: str) -> str:
     """Says what the loss of a text is, and what it means."""
     likelihood = scored.likelihood
     return (
-        f"The loss of this text, by the chain rule, is **{likelihood.nats:.2f} nats** per"
-        f" {noun} (perplexity **{likelihood.perplexity:.1f}**); a uniform guess would cost"
-        f" {scored.guessing:.2f}."
+        f"The loss on this text, by the chain rule, is **{likelihood.nats:.2f} nats** per {noun} (perplexity"
+        f" **{likelihood.perplexity:.1f}**); a uniform guess would cost {scored.guessing:.2f}."
     )
 
 

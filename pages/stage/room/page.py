@@ -59,7 +59,7 @@ def _said(question: Question, chosen: int | None) -> str:
         return f"The question is closed. {_answered(question)}"
     if chosen is None:
         return "Choose one. Your name is not recorded."
-    return f"You chose “{safe(question.answers[chosen])}” and may change it until the question is closed."
+    return f"You chose “{safe(question.answers[chosen])}” and can change it until the question is closed."
 
 
 def _answered(question: Question) -> str:

@@ -533,7 +533,7 @@ def test_the_answer_is_how_far_a_model_without_the_mask_moves_them(drawn):
     kept, lost = moved(found.model), moved(blind)
     assert kept.max() < 1e-5 and lost[1:].min() > 0.1
     told = re.search(
-        r"values by \*\*(\S+)\*\*, at most rounding.* it is \*\*(\S+)\*\*, and no cache .* the same \((\S+)\)",
+        r"values by \*\*(\S+)\*\*, at most rounding.* they change by \*\*(\S+)\*\*, so no cache .* the same \((\S+)\)",
         said,
     )
     assert told is not None and float(told[1]) < 1e-5 and float(told[3]) < 1e-5

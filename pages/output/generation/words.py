@@ -25,8 +25,8 @@ BEAM_QUESTION = "Is the most likely token the best choice?"
 TOKENS = Words(
     see=(
         "The model reads the text so far, draws one token, and reads again. Each token is coloured by the"
-        " probability that the model gave it. Their product is the probability of the text, $\\prod_i"
-        " p_i$; the mean of $-\\ln p_i$ is its loss in nats per token, and $e$ to that its perplexity."
+        " probability that the model gave it. Their product is the probability of the text, $\\prod_i p_i$;"
+        " the mean of $-\\ln p_i$ is its loss in nats per token, and $e$ to the loss is its perplexity."
     ),
     why=(
         "Generation is autoregressive: one choice after another, and none is taken back. One different token"
@@ -35,8 +35,8 @@ TOKENS = Words(
     ),
     attempt=(
         "Stop at an unlikely token, choose a different one and continue: this starts a branch with the same"
-        " random numbers. Set the temperature to 0 and see it repeat itself, then to 1.5. Let it stop after"
-        " `⏎⏎`: one paragraph, in a play one speech."
+        " random numbers. Set the temperature to 0 and watch it repeat itself; then try 1.5. Let it stop"
+        " after `⏎⏎`: one paragraph, or in a play one speech."
     ),
 )
 
@@ -49,12 +49,13 @@ CACHE = Words(
     ),
     why=(
         "In attention a token costs $O(T)$ instead of $O(T^2)$, and a text of $T$ tokens $O(T^2)$ instead of"
-        " $O(T^3)$; the matrices act on one position instead of $T$. The price is memory that grows with"
+        " $O(T^3)$; the matrices act on one position instead of $T$. The cache is a database to which rows are"
+        " only added: a query is compared with every key and retrieves a mixture of the values. The price is memory that grows with"
         " every token: for long texts and many users the cache, not the weights, decides what fits on a GPU."
     ),
     attempt=(
         "Play it. Then write 128 tokens, so that the context fills up: the cache is emptied and half of it"
-        " refilled. In “Memory” go from all key-value heads to one. In “Why it is exact” see the role of the"
+        " refilled. In “Memory” reduce the key-value heads to one. In “Why it is exact” see the role of the"
         " causal mask."
     ),
 )
@@ -62,9 +63,9 @@ CACHE = Words(
 BEAM = Words(
     see=(
         "Every branch in the beam is extended by every token; of all these candidates, the few with the"
-        " highest sum of log-probabilities are kept. One column per step, the best sum on top; the number on"
-        " an edge is the token's log-probability; grey and dotted: pruned (the best four). The winner is the"
-        " branch with the best $\\sum \\ln p \\,/\\, length^{\\alpha}$."
+        " highest sum of log-probabilities are kept. One column per step, the best sum on top. The number on"
+        " an edge is the token's log-probability; the best four pruned branches are grey and dotted. The"
+        " winner is the branch with the best $\\sum \\ln p \\,/\\, length^{\\alpha}$."
     ),
     why=(
         "The most likely token at each step need not lead to the most likely text. Keeping several branches"
@@ -94,7 +95,7 @@ def tokens(subject: Subject) -> Words:
         attempt=(
             "Stop at an unlikely token, choose a different one and continue: this starts a branch with the"
             " same random numbers. Ask it something as a conversation, then without: now it continues your"
-            " question. Set the temperature to 0 and see it repeat itself, then to 1.5."
+            " question. Set the temperature to 0 and watch it repeat itself; then try 1.5."
         ),
     )
 
@@ -106,8 +107,8 @@ def cache(subject: Subject) -> Words:
     return replace(
         CACHE,
         attempt=(
-            "Play it. Write more tokens and watch the gap grow. In “Memory” go from all key-value heads to"
-            " one, and to a long text. In “Why it is exact” see the role of the causal mask."
+            "Play it. Write more tokens and watch the gap grow. In “Memory” reduce the key-value heads to"
+            " one, then lengthen the text. In “Why it is exact” see the role of the causal mask."
         ),
     )
 
@@ -158,12 +159,12 @@ def allowed(with_mask: CacheStability, without_mask: CacheStability) -> str:
     if without_mask.layers == 1:
         return (
             f"{masked} Without the mask this model's only block changes them by **{without_mask.first:.2g}**:"
-            " its keys and values are computed before tokens attend to each other. A second block's would"
-            " change."
+            " its keys and values are computed before tokens attend to each other. In a second block they"
+            " would change."
         )
     return (
-        f"{masked} Without the mask it is **{without_mask.most:.2g}**, and no cache is possible; only block"
-        f" 0, before any attention, stays the same ({without_mask.first:.2g})."
+        f"{masked} Without the mask they change by **{without_mask.most:.2g}**, so no cache is possible; only"
+        f" block 0, before any attention, stays the same ({without_mask.first:.2g})."
     )
 
 
@@ -187,9 +188,9 @@ READING_BOTH = "Reading the text at both precisions"
 def turn(turn: Conversation, text: str) -> str:
     """Says what a chat template puts around a person's text, and where the answer ends."""
     return (
-        f"Around your {turn.text_tokens:,} tokens the model's chat template puts **{turn.around:,} others**:"
-        f" the roles, the system prompt, and {turn.special} special tokens, which typed text never produces."
-        f" The answer ends where the model writes {text}."
+        f"The model's chat template adds **{turn.around:,} tokens** around your {turn.text_tokens:,}: the"
+        f" roles, the system prompt, and {turn.special} special tokens, which typed text never produces. The"
+        f" answer ends where the model writes {text}."
     )
 
 
@@ -345,11 +346,7 @@ PUBLISHED = "Published models, at the same length"
 def bytes_taken(sharing: Sharing, heads: int, tokens: int) -> str:
     """Says what a cache takes with so many key-value heads."""
     saved = sharing.saved(heads)
-    less = (
-        f", {saved:g} times less than with multi-head attention.**"
-        if saved > 1
-        else ", the most it can take.**"
-    )
+    less = f", {saved:g} times less than with multi-head attention.**" if saved > 1 else ", the maximum.**"
     return (
         f"**With {heads} of {sharing.heads} key-value heads the cache of {tokens:,} tokens takes"
         f" {gigabytes(sharing.sizes[heads].formula)}{less} All query heads stay; a group of them shares the"
@@ -444,8 +441,8 @@ def read_twice(newest: str, layers: int, *, rounded: bool) -> str:
 WIDTH_HINT = "Branches kept at each step. 1 is greedy decoding, as long as no branch may end."
 DEPTH_HINT = "Maximum number of tokens."
 PENALTY_HINT = (
-    "Finished branches are compared by sum / length^penalty: 0 favours short ones, above 1 long ones. It"
-    " matters only where branches can end early. The search continues to the full depth, as in"
+    "Finished branches are compared by sum / length^penalty: 0 favours short ones, values above 1 long ones."
+    " It matters only where branches can end early. The search continues to the full depth, as in"
     ' Hugging Face with early_stopping="never"; its default may stop early.'
 )
 STOP_HINT = "A token that ends with this character finishes its branch."

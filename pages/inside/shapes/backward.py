@@ -166,8 +166,8 @@ def _by_matrix(prediction: Backward) -> None:
     table = {
         "matrix": [words.titled(each.matrix) for each in every],
         "shape": [f"{each.shape[0]:,} × {each.shape[1]:,}" for each in every],
-        "norm of its gradient": [each.norm for each in every],
-        "largest entry, by size": [each.largest for each in every],
+        "gradient norm": [each.norm for each in every],
+        "largest entry (magnitude)": [each.largest for each in every],
     }
     three = st.column_config.NumberColumn(format="%.3g")
     st.dataframe(

@@ -10,21 +10,21 @@ from ui.guess import Choice, Guess, offered
 NUDGED = {
     "same": Choice(
         "Just about that",
-        "A gradient is the slope at the weight's own value; this far away the loss has left its tangent.",
+        "A gradient is the slope at the weight's current value; this far away the loss has left its tangent.",
     ),
     "more": Choice(
         "Clearly more",
-        "The slope would have to grow on the way; here it does not.",
+        "The slope would have to grow along the way; here it does not.",
     ),
     "less": Choice(
-        "Clearly less, or opposite sign",
-        "For that the slope must shrink or change sign; here it does not.",
+        "Clearly less, or the opposite sign",
+        "The slope would have to shrink or change sign; here it does not.",
     ),
 }
 HOLDS = {
     "same": "Even this far away the loss is nearly linear in this weight.",
-    "more": "The slope grows on the way: a gradient holds for small changes only.",
-    "less": "The slope shrinks on the way: a gradient holds for small changes only.",
+    "more": "The slope grows along the way: a gradient holds for small changes only.",
+    "less": "The slope shrinks along the way: a gradient holds for small changes only.",
 }
 
 
@@ -40,7 +40,7 @@ def nudge(nudges: Nudges, at: int, control: str) -> Guess | None:
         f" {three(n['predicted'], signed=True)} nats. What does the forward pass give?",
         choices,
         right,
-        f"Predicted {three(n['predicted'], signed=True)} nats, measured"
-        f" {three(n['measured'], signed=True)}. The nudge is set to it now: look at the two marks.",
+        f"Predicted {three(n['predicted'], signed=True)} nats, measured {three(n['measured'], signed=True)}."
+        " The nudge is now set to this amount: compare the two marks.",
         {control: float(nudges.amounts[at])},
     )

@@ -13,7 +13,7 @@ from ui import explain, widgets
 
 Size = tuple[str, int, int, int, str]  # label, least, largest, first, key
 MISTAKES = {
-    "heads": "Heads that do not divide",
+    "heads": "d_model not divisible by heads",
     "unembedding": "A transposed unembedding",
     "mask": "A mask of the wrong size",
 }
@@ -53,8 +53,8 @@ def _heads_mistake(container: DeltaGenerator) -> Explanation:
         ),
         fix=(
             f"Choose a number of heads that divides {d_model}, such as"
-            f" {', '.join(str(n) for n in found.near)}, or set d_head yourself: then W_Q, W_K and W_V produce"
-            " n_heads × d_head numbers, and W_O brings them back to d_model."
+            f" {', '.join(str(n) for n in found.near)}, or set d_head yourself: then W_Q, W_K and W_V"
+            " produce n_heads × d_head numbers, and W_O maps them back to d_model."
         ),
         fine=f"{d_model} = {n_heads} × {each}: every head gets {each} numbers.",
     )
@@ -77,7 +77,7 @@ def _unembedding_mistake(container: DeltaGenerator) -> Explanation:
         ),
         came=(
             f"W of shape ({d_model}, {vocab}). PyTorch flattens (1, 6) to 6 rows and transposes W:"
-            f" 6×{d_model} times {vocab}×{d_model}. The inner sizes, {d_model} and {vocab}, differ."
+            f" 6×{d_model} times {vocab}×{d_model}. The inner dimensions, {d_model} and {vocab}, differ."
         ),
         fix="Drop the transpose: the tied matrix is the embedding itself, `F.linear(x, embedding)`.",
         fine=(
@@ -106,21 +106,21 @@ def _mask_mistake(container: DeltaGenerator) -> Explanation:
             f"A mask of (query, key) = ({length}, {length}): one row for each query, one column for each key."
         ),
         came=(
-            f"({size}, {size}). PyTorch compares sizes from the right: “dimension 3” is key, {length} against"
-            f" {size}. Only a size of 1 is broadcast."
+            f"({size}, {size}). PyTorch compares sizes from the right: “dimension 3” is the key axis,"
+            f" {length} against {size}. Only a size of 1 is broadcast."
         ),
         fix=(
-            "Make the mask for the length at hand, `causal_mask(length, scores)`, or cut a larger one:"
+            "Build the mask for the actual length, `causal_mask(length, scores)`, or slice a larger one:"
             " `mask[:length, :length]`."
         ),
         fine=(
             "The mask fits: a row for each query, a column for each key."
             if size == length
             else (
-                "**No error, and still wrong.** A (1, 1) mask is broadcast over everything, and its one"
-                " number is 0, so nothing is hidden. With equal scores, the first token puts"
+                "**No error, and still wrong.** A (1, 1) mask is broadcast over everything, and its only"
+                " entry is 0, so nothing is hidden. With equal scores, the first token puts"
                 f" {attempt.harm or 0:.0%} of its attention on the future. The training loss would look"
-                " superb, and the generated text would be poor."
+                " superb, but the generated text would be poor."
             )
         ),
         good=size == length,

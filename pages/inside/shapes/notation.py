@@ -28,7 +28,7 @@ def numbers(text: str) -> list[float]:
             raise ShapeError(f"{word[:20]} is out of range: keep every number between −1000 and 1000")
         result.append(value)
     if not 1 <= len(result) <= MOST:
-        raise ShapeError(f"give 1 to {MOST} numbers in a row, not {len(result)}")
+        raise ShapeError(f"enter 1 to {MOST} numbers, not {len(result)}")
     return result
 
 

@@ -72,9 +72,9 @@ EXAMPLES = {
         5,
     ),
     "multihead": Source(
-        "Multi-head, tiny",
-        "One attention of 2 heads on (1, 3, 4): follow (1, 3, 4) → (1, 3, 2, 2) → (1, 2, 3, 2) → … → (1, 3,"
-        " 4).",
+        "Tiny multi-head",
+        "One attention layer with 2 heads on (1, 3, 4): follow (1, 3, 4) → (1, 3, 2, 2) → (1, 2, 3, 2) → … →"
+        " (1, 3, 4).",
         ModelConfig(context=3, d_model=4, n_layers=1, n_heads=2, position="none"),
         3,
         "attention",
@@ -103,8 +103,8 @@ def _writer(subject: Subject, model: Seq2Seq) -> Source:
     written = sum(1 for _ in pair_steps(model, subject.ids))
     return Source(
         WRITER,
-        f"{safe(subject.title)}: the decoder, at the {written} tokens that it writes from the"
-        f" {len(subject.ids)} tokens of the text above.",
+        f"{safe(subject.title)}: the decoder, on the {written} tokens it writes from the {len(subject.ids)}"
+        " tokens of the text above.",
         model.config.decoder,
         len(subject.ids),
         parts=model.parts,

@@ -175,8 +175,8 @@ def _tensor(step: TraceStep, subject: Subject | None, writes: bool) -> None:
         return
     if subject is None:
         st.caption(
-            ":material/grid_off: Shapes only: this model is traced without its numbers, so it takes no"
-            " memory. Choose *This model* to see tensors."
+            ":material/grid_off: Shapes only: this model is traced without weights, so it takes no memory."
+            " Choose *This model* to see tensors."
         )
         return
     found = tensor_of(step, subject.recording())

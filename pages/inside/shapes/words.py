@@ -17,19 +17,20 @@ ASK_HAND = {
 ASK_WRONG = "What happens when shapes don't match?"
 
 FLOPS = (
-    "FLOPs: a product of (m, k) and (k, n) counts 2·m·k·n. Elementwise operations count 1 for each number"
-    " they write, softmax and norms 5; copies and views count 0. Bytes are float32, ids 8 bytes each."
+    "FLOPs: multiplying (m, k) by (k, n) counts 2·m·k·n. Elementwise operations count 1 per element, softmax"
+    " and norms 5; copies and views count 0. Bytes assume float32; ids take 8 bytes each."
 )
 
 PASS = Words(
     see=(
-        "Each row is one operation that actually ran, with the shape of its output. Colours mark parts of the"
-        " model, chips mark axes. All blocks have the same shapes, so all but the first are folded."
+        "Each row is one operation that actually ran, with the shape of its output. Colours mark parts of"
+        " the model, chips mark axes. All blocks have the same shapes, so all but the first are collapsed."
     ),
     why=(
         "The shapes show most of the architecture. Only attention's scores and weights have two position"
         " axes, so their cost grows with the square of the sequence length. Queries, keys and values come"
-        " from one product: three matrices side by side give the same result as three separate products."
+        " from one matrix product: three matrices side by side give the same result as three separate"
+        " products."
     ),
     attempt=(
         "Click the list and step through it with the arrow keys, or press ▶. Then choose LLaMA-2 70B and"
@@ -41,8 +42,8 @@ PASS = Words(
 def by_hand(attempt: str) -> Words:
     return Words(
         see=(
-            "Every number between the query and the output. Only the learned projections are skipped: q, k"
-            " and v are given."
+            "Every number from the query to the output. Only the learned projections are skipped: q, k and v"
+            " are given."
         ),
         why=(
             "Attention is a handful of dot products and one softmax. Once you have done it by hand, you can"
@@ -53,8 +54,8 @@ def by_hand(attempt: str) -> Words:
 
 
 HEADS = by_hand(
-    "Divide q by ten (0.1, 0.2, 0.3, 0.4): the weights even out. Then choose one head instead of two: its"
-    " scores are the sums of theirs, before scaling."
+    "Divide q by ten (0.1, 0.2, 0.3, 0.4): the weights even out. Then choose one head instead of two: before"
+    " scaling, its scores are the sums of the two heads' scores."
 )
 MASK = by_hand(
     "Hide a key with a low score, then one with a high score: the higher its score, the more weight the wrong"
@@ -83,23 +84,26 @@ def shape_of(step: TraceStep) -> str:
     """Returns the shape of what a step makes, and how it grows with the text."""
     made = step.output
     axes = " × ".join(f"{axis} {size:,}" for axis, size in zip(made.axes, made.sizes, strict=True))
-    grows = {1: "just as many", 2: "twice as many"}.get(made.doubled, f"{made.doubled} times as many")
-    return f"`{step.bare}` is **{axes}**: {made.numbers:,} numbers. With twice the text it has {grows}."
+    grows = {1: "the same number", 2: "twice as many"}.get(made.doubled, f"{made.doubled} times as many")
+    return (
+        f"`{step.bare}` has shape **{axes}**: {made.numbers:,} numbers. A text twice as long gives {grows}."
+    )
 
 
 def two_heads(example: HandExample, heads: int) -> str:
     """Says which key each head listens to."""
     text = "; ".join(
-        f"head {head} gives **{share:.1%}** to k{key}" for head, (key, share) in enumerate(example.first, 1)
+        f"head {head} gives k{key} **{share:.1%}** of its weight"
+        for head, (key, share) in enumerate(example.first, 1)
     )
     if heads == 1:
-        return f"The one head sees all {example.d_head} numbers: {text}."
-    return f"Each head compares its own {example.d_head} numbers: {text}."
+        return f"The single head compares all {example.d_head} dimensions: {text}."
+    return f"Each head compares only its own {example.d_head} dimensions: {text}."
 
 
 def masked(example: MaskExample, hidden: int) -> str:
     if not hidden:
-        return f"Nothing is hidden, so both ways agree: the weights sum to **{example.late_sum:.2f}**."
+        return f"No key is hidden, so both orders agree: the weights sum to **{example.late_sum:.2f}**."
     return (
         f"Masked after the softmax, the weights sum to only **{example.late_sum:.2f}**: the hidden keys have"
         f" already taken their share of {example.lost:.2f}."
@@ -119,7 +123,7 @@ def other_lengths(lengths: dict[str, int]) -> str:
 def of_head(head: int, example: HandExample) -> str:
     """Names a head: `head` counts from 0; on the screen from 1."""
     first, last = head * example.d_head + 1, (head + 1) * example.d_head
-    which = f"numbers {first} to {last}" if last > first else f"number {first}"
+    which = f"dimensions {first} to {last}" if last > first else f"dimension {first}"
     return f"**Head {head + 1}**: {which}"
 
 
@@ -180,10 +184,10 @@ def outcome(explanation: Explanation) -> str:
 def raised(who: str) -> str:
     if who == "ConfigError":
         return f"**{who}**, raised by the engine before anything is built"
-    return f"**{who}**, raised by PyTorch in the middle of the run"
+    return f"**{who}**, raised by PyTorch during the forward pass"
 
 
 SHAPES_OF_THE_WRITER = (
     ":material/grid_off: Shapes only: the decoder's tensors are not recorded here. Its attention to the"
-    " source is drawn in [Cross-attention](/crossattention)."
+    " source is shown in [Cross-attention](/crossattention)."
 )

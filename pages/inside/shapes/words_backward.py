@@ -13,19 +13,16 @@ ASK = "How does a mistake change a weight?"
 TOO_SHORT = (
     "The text has one token, so there is no next token to predict: type a longer one in the bar above."
 )
-DIVERGED = (
-    "This model has diverged: its loss has become NaN or infinite, so no gradient says which way to move a"
-    " weight."
-)
+DIVERGED = "This model has diverged: its loss has become NaN or infinite, so it has no usable gradient."
 STRIP = "Position whose next token is predicted (darker means a larger loss)"
 LOGITS = "logits"
-LANES, TOTALS, ERROR = "norm of the gradient, token by token", "all tokens", "p\u00a0−\u00a0y"
+LANES, TOTALS, ERROR = "gradient norm by token", "all tokens", "p\u00a0−\u00a0y"
 BACKWARDS, UNTOUCHED = "← backward pass", "later tokens:<br>no gradient"
-GRADIENT = "gradient, where it is largest (click a weight)"
-NUDGE = "Nudge: add to the weight"
+GRADIENT = "largest gradient entries (click a weight)"
+NUDGE = "Nudge added to the weight"
 PREDICTED, MEASURED = "predicted: gradient × nudge", "measured: forward pass"
 RATE = "Learning rate ÷ default"
-AFTER = "loss of this text (nats per token)"
+AFTER = "loss on this text (nats per token)"
 RANK, SHARE = "number of predictions", "singular value ÷ largest"
 RULE_NAMES: dict[Rule, str] = {"sgd": "SGD", "adamw": "AdamW", "muon": "Muon"}
 SMALL = 1e-3  # below it a power of ten is written
@@ -33,9 +30,9 @@ CLOSE = 0.15  # of the measured change, by which a prediction may be off and sti
 
 PASS = Words(
     see=(
-        "One prediction's loss, backpropagated: read from the top down. A cell is the gradient of the"
-        " residual stream at one token, a bar that of all tokens together. The gradient enters at the chosen"
-        " position; attention spreads it to earlier ones."
+        "The loss of one prediction, backpropagated: read from top to bottom. A cell is the norm of the"
+        " residual stream's gradient at one token, a bar the norm over all tokens. The gradient enters at"
+        " the chosen position; attention spreads it to earlier ones."
     ),
     why=(
         "With $p = \\text{softmax}(\\text{logits})$ and $y$ one-hot at the next token,"
@@ -45,19 +42,19 @@ PASS = Words(
     ),
     attempt=(
         "Choose a token that the model predicts well: p − y almost vanishes, and so do all gradients. Then"
-        " choose the first token: it has no earlier ones to reach."
+        " choose the first token: its gradient has no earlier tokens to reach."
     ),
 )
 WEIGHT = Words(
     see=(
-        "Left, the gradient of one matrix, at the rows and columns that hold its largest entries. Right, the"
-        " loss of the same prediction with the boxed weight changed: measured by real forward passes, and"
-        " predicted by the gradient."
+        "Left, one matrix's gradient, in the rows and columns with its largest entries. Right, the loss of"
+        " the same prediction as the boxed weight changes: measured by forward passes, and predicted by the"
+        " gradient."
     ),
     why=(
         "A gradient is a slope: $\\Delta L \\approx g \\, \\Delta w$ for a small $\\Delta w$. An optimiser"
-        " trusts it for every weight at once, $w \\leftarrow w - \\eta g$, and where the loss leaves its"
-        " tangent, a large step overshoots (Rumelhart, Hinton and Williams, 1986)."
+        " relies on it for every weight at once, $w \\leftarrow w - \\eta g$, and where the loss curves away"
+        " from its tangent, a large step overshoots (Rumelhart, Hinton and Williams, 1986)."
     ),
     attempt=(
         "Move the nudge to both ends, then click other weights. In the last block's feed-forward network"
@@ -67,39 +64,36 @@ WEIGHT = Words(
 )
 STEP = Words(
     see=(
-        "Left, the loss of this text after one step from these weights, by learning rate: 1 marks the"
-        f" engine's defaults (SGD's is {SGD_RATE}). Right, the singular values of what the step adds to one"
-        " matrix, the largest first. The gradient has one for each prediction; any that Muon adds are"
-        " rounding errors."
+        "Left, the loss on this text after one step from these weights, against the learning rate: 1 is the"
+        f" engine's default (SGD: {SGD_RATE}). Right, the singular values of one matrix's update, largest"
+        " first. The gradient has one for each prediction; any more in Muon's are rounding errors."
     ),
     why=(
-        "SGD adds $-\\eta G$. AdamW's first step adds about $-\\eta \\, \\text{sign}(G)$. Muon adds"
-        " $-\\eta \\, U V^\\top$, where $G = U \\Sigma V^\\top$: all singular values come near 1, so rare"
+        "SGD adds $-\\eta G$. AdamW's first step adds about $-\\eta \\, \\text{sign}(G)$. Muon adds $-\\eta"
+        " \\, U V^\\top$, where $G = U \\Sigma V^\\top$: all singular values end up near 1, so rare"
         " directions move as far as frequent ones (Jordan et al., 2024)."
     ),
     attempt=(
         "Raise the learning rate until a step overshoots: which optimiser fails first? Then compare"
-        " matrices, and a longer text: one prediction adds one direction to a gradient."
+        " matrices, and try a longer text: each prediction adds one direction to the gradient."
     ),
     texts=(
-        "Texts say that Muon makes all singular values equal. Five Newton–Schulz steps bring the large ones"
+        "Muon is often said to make all singular values equal. Five Newton–Schulz steps bring the large ones"
         " between about 0.7 and 1.2; the smallest stay behind."
     ),
 )
 WORDS = {"pass": PASS, "weight": WEIGHT, "step": STEP}
 STEP_MEASURED = (
-    "One step from the weights shown, without weight decay or clipping. Muon changes the blocks' matrices"
+    "One step from the weights shown, without weight decay or clipping. Muon updates the blocks' matrices"
     " and leaves the rest to AdamW. The loss is the mean over all predictions of the text."
 )
 STEP_BY_HAND = (
     "With $m = (1 - \\beta_1) \\, g$ and $v = (1 - \\beta_2) \\, g^2$ after the first step, the bias"
-    " corrections divide by $1 - \\beta_1$ and $1 - \\beta_2$:"
-    "\n\n$$\\Delta w = -\\eta \\, \\frac{\\hat m}{\\sqrt{\\hat v} + \\epsilon} = -\\eta \\,"
-    " \\frac{g}{|g| + \\epsilon} \\approx -\\eta \\, \\text{sign}(g)$$\n\n"
-    "Muon divides $G$ by its norm, then repeats five times"
-    " $X \\leftarrow a X + b \\, X X^\\top X + c \\, (X X^\\top)^2 X$ with"
-    " $(a, b, c) = (3.4445, -4.7750, 2.0315)$: each singular value $\\sigma$ becomes"
-    " $a \\sigma + b \\sigma^3 + c \\sigma^5$, and the directions stay."
+    " corrections divide by $1 - \\beta_1$ and $1 - \\beta_2$:\n\n$$\\Delta w = -\\eta \\, \\frac{\\hat"
+    " m}{\\sqrt{\\hat v} + \\epsilon} = -\\eta \\, \\frac{g}{|g| + \\epsilon} \\approx -\\eta \\,"
+    " \\text{sign}(g)$$\n\nMuon divides $G$ by its norm, then repeats five times $X \\leftarrow a X + b \\,"
+    " X X^\\top X + c \\, (X X^\\top)^2 X$ with $(a, b, c) = (3.4445, -4.7750, 2.0315)$: each singular value"
+    " $\\sigma$ becomes $a \\sigma + b \\sigma^3 + c \\sigma^5$, and the directions stay the same."
 )
 
 
@@ -146,8 +140,8 @@ def passed(prediction: Backward) -> str:
     totals = prediction.totals
     return (
         f"Backpropagation carries the error {ERROR} back through the blocks and gives every weight its"
-        f" gradient. The stream's gradient has norm **{three(float(totals[-1]))}** after the last sublayer,"
-        f" **{three(float(totals[0]))}** at the embedding."
+        f" gradient. The stream's gradient has norm **{three(float(totals[-1]))}** after the last sublayer"
+        f" and **{three(float(totals[0]))}** at the embedding."
     )
 
 
@@ -182,10 +176,9 @@ def error(value: float) -> str:
 def error_by_hand(token: str, prediction: Backward) -> str:
     p = float(prediction.probabilities[prediction.target])
     return (
-        f"The model gave “{safe(token)}”, which came next, $p = {p:.4g}$. Its loss is"
-        f" $-\\ln p = {prediction.loss:.4g}$ nats, and its error $p - 1 = {p - 1:.4g}$. Every other"
-        " token's error is its own probability, so all errors sum to 0: raising one logit lowers the share"
-        " of the others."
+        f"The model gave “{safe(token)}”, which came next, $p = {p:.4g}$. Its loss is $-\\ln p ="
+        f" {prediction.loss:.4g}$ nats, and its error $p - 1 = {p - 1:.4g}$. Every other token's error is"
+        " its own probability, so all errors sum to 0: raising one logit lowers all other probabilities."
     )
 
 
@@ -200,11 +193,11 @@ def nudged(nudges: Nudges, at: int) -> str:
             f" **{three(nudges.gradient, signed=True)}** nats per unit. Nudge the weight to test it."
         )
     numbers = (
-        f"{amount(step)} should change the loss by **{three(predicted, signed=True)}** nats, and changes"
-        f" it by **{three(measured, signed=True)}**."
+        f"adding {amount(step)} should change the loss by **{three(predicted, signed=True)}** nats, and it"
+        f" changes by **{three(measured, signed=True)}**."
     )
     if abs(predicted - measured) <= CLOSE * abs(measured):
-        return f"The gradient predicts what a small change of this weight does: {numbers}"
+        return f"The gradient predicts the effect of a small change: {numbers}"
     return f"The gradient holds for small changes only, and this one is too large: {numbers}"
 
 
@@ -213,7 +206,7 @@ def loss_of(token: str) -> str:
 
 
 def added(weight: float) -> str:
-    return f"added to the weight, which is {three(weight)}"
+    return f"added to the weight (now {three(weight)})"
 
 
 def map_alt(gradient: MatrixGradient, entry: tuple[int, int]) -> str:
@@ -254,18 +247,18 @@ def stepped(taken: SingleStep, scale: float, spectra: Spectra | None) -> str:
     after = taken.at(best, scale)
     if after >= taken.before:
         return (
-            "At this learning rate every step overshoots: even the best raises the loss of this text, from"
+            "At this learning rate every step overshoots: even the best raises the loss on this text, from"
             f" **{three(taken.before)}** to **{three(after)}** nats per token."
         )
     text = (
-        f"One step lowers the loss of this text, {RULE_NAMES[best]}'s the most: from"
+        f"One step lowers the loss on this text, most of all with {RULE_NAMES[best]}: from"
         f" **{three(taken.before)}** to **{three(after)}** nats per token."
     )
     return text + (f" {EVEN}" if spectra is not None and spectra.evened else "")
 
 
-MIDDLE = "middle singular value ÷ largest"
-EVEN = "Muon's update has more even singular values than AdamW's."
+MIDDLE = "median singular value ÷ largest"
+EVEN = "Muon's update has a flatter singular-value spectrum than AdamW's."
 
 
 def evened(spectra: Spectra | None) -> str:
@@ -275,16 +268,16 @@ def evened(spectra: Spectra | None) -> str:
     shares = f"**{spectra.middle('muon'):.0%}** with Muon and **{spectra.middle('adamw'):.0%}** with AdamW"
     if spectra.evened:
         return (
-            "Muon evens out the singular values of an update: the middle one, as a share of the"
-            f" largest, is {shares}."
+            "Muon evens out the singular values of an update: relative to the largest, the median is"
+            f" {shares}."
         )
-    return f"The middle singular value of this matrix's update is, as a share of the largest, {shares}."
+    return f"Relative to the largest, the median singular value of this matrix's update is {shares}."
 
 
 def too_large(size: int, most: int) -> str:
     return (
-        f"This model has {size:,} parameters: a step holds three copies of them, so models of at most"
-        f" {most:,} can take one."
+        f"This model has {size:,} parameters: a step needs three copies of them, so the limit here is"
+        f" {most:,}."
     )
 
 
@@ -307,16 +300,16 @@ def before(taken: SingleStep) -> str:
 
 def loss_alt(taken: SingleStep, scale: float) -> str:
     told = ", ".join(f"{name} {three(taken.at(rule, scale))}" for rule, name in RULE_NAMES.items())
-    return f"Loss of the text after one step against the learning rate: {three(taken.before)} before; {told}."
+    return f"Loss on the text after one step against the learning rate: {three(taken.before)} before; {told}."
 
 
 def singular_alt(spectra: Spectra) -> str:
     told = ", ".join(f"{name} {spectra.middle(rule):.1%}" for rule, name in RULE_NAMES.items())
     return (
-        f"Singular values of the update of {titled(spectra.matrix)}; the middle one, as a share of the"
-        f" largest: {told}."
+        f"Singular values of the update of {titled(spectra.matrix)}; the median relative to the largest:"
+        f" {told}."
     )
 
 
 def singular_axis(matrix: Matrix) -> str:
-    return f"singular value of the update of {titled(matrix)}, by size"
+    return f"singular values of the update of {titled(matrix)}, largest first"

@@ -44,7 +44,7 @@ def test_every_source_is_traced_and_its_totals_are_said(source):
     assert {"gpt2": "124,439,808", "llama2-7b": "6,738,415,616", "llama2-70b": "68,976,648,192"}.get(
         source, ""
     ) in told
-    assert len(page.latex) == 1 and "numbers. With twice the text it has" in told
+    assert len(page.latex) == 1 and "numbers. A text twice as long gives" in told
 
 
 def test_the_page_opens_on_the_first_scores_of_the_own_model():
@@ -52,11 +52,13 @@ def test_the_page_opens_on_the_first_scores_of_the_own_model():
     assert page.session_state["shapes_traced"][1] == "blocks.0.scores"
     assert "818,048 parameters" in sentences(page)
     asked = re.sub(r"\[([^\]]*)\]\(#term-[^)]*\)", r"\1", sentences(page))
-    assert "is **batch 1 × head 4 × query 61 × key 61**: 14,884 numbers" in asked  # 4 · 61²
-    assert "With twice the text it has 4 times as many." in asked
+    assert "has shape **batch 1 × head 4 × query 61 × key 61**: 14,884 numbers" in asked  # 4 · 61²
+    assert "A text twice as long gives 4 times as many." in asked
     assert len(shapes(shapes_step="99999999").latex) == 1, "there is no such step"
     first = shapes(shapes_step="0")
-    assert "tokenizer produced from the text" in sentences(first) and "has twice as many" in sentences(first)
+    assert "tokenizer produced from the text" in sentences(first) and "gives twice as many" in sentences(
+        first
+    )
 
 
 @pytest.mark.parametrize("fields", models.KINDS, ids=str)
@@ -185,7 +187,7 @@ def test_the_totals_are_the_parameters_and_products_of_this_model():
     products = 2 * one_layer + 2 * n * d * vocab
     words = said(shapes(text=TEXT))
     assert f"**{parameters:,} parameters · {products / 1e3:.3g} kFLOP in products" in words
-    assert "FLOPs: a product of (m, k) and (k, n) counts 2·m·k·n." in words
+    assert "FLOPs: multiplying (m, k) by (k, n) counts 2·m·k·n." in words
 
 
 @pytest.mark.usefixtures("own")
@@ -255,10 +257,11 @@ def answer(asked: str, **query: str) -> str:
 )
 @pytest.mark.usefixtures("own")
 def test_a_shape_is_said_with_its_numbers_and_its_growth(name: str, axes: str, more: str) -> None:
-    told = answer("With twice the text", shapes_step=str(step_of(name)))
+    told = answer("A text twice as long", shapes_step=str(step_of(name)))
     held = math.prod(int(size) for size in re.findall(r"\d+", axes))
     assert (
-        told == f"`{name.split('.')[-1]}` is **{axes}**: {held:,} numbers. With twice the text it has {more}."
+        told
+        == f"`{name.split('.')[-1]}` has shape **{axes}**: {held:,} numbers. A text twice as long gives {more}."
     )
 
 
@@ -275,8 +278,8 @@ def test_each_head_is_said_to_listen_to_the_key_with_more_of_its_weight() -> Non
         ]
         weights = [one / sum(power) for one in power]
         most = max(weights)
-        parts.append(f"head {head + 1} gives **{most:.1%}** to k{weights.index(most) + 1}")
-    assert told == f"Each head compares its own 2 numbers: {'; '.join(parts)}."
-    assert {part[-2:] for part in parts} == {"k2"}
-    one = answer("The one head", shapes_view="hand", shapes_heads="1", **typed)
-    assert one.startswith("The one head sees all 4 numbers: head 1 gives **")
+        parts.append(f"head {head + 1} gives k{weights.index(most) + 1} **{most:.1%}** of its weight")
+    assert told == f"Each head compares only its own 2 dimensions: {'; '.join(parts)}."
+    assert {part.split()[3] for part in parts} == {"k2"}
+    one = answer("The single head", shapes_view="hand", shapes_heads="1", **typed)
+    assert one.startswith("The single head compares all 4 dimensions: head 1 gives k")

@@ -60,7 +60,7 @@ def test_the_backward_pass_is_drawn_and_said_as_the_engine_has_it() -> None:
     true = measured(worst())
     told = answer(page)
     assert (
-        f"norm **{three(float(true.totals[-1]))}** after the last sublayer, **{three(float(true.totals[0]))}** at the"
+        f"norm **{three(float(true.totals[-1]))}** after the last sublayer and **{three(float(true.totals[0]))}** at the"
         in told
     )
     heat, bars = DRAWN["shapes_lanes"].traces[:2]
@@ -129,7 +129,7 @@ def test_a_step_lowers_the_loss_by_as_much_as_the_engine_measures() -> None:
     taken = finish(single_step(model(), ids()))
     best = taken.lowest(1.0)
     told = answer(page)
-    assert f"{words_backward.RULE_NAMES[best]}'s the most" in told
+    assert f"most of all with {words_backward.RULE_NAMES[best]}" in told
     assert f"from **{three(taken.before)}** to **{three(taken.at(best, 1.0))}** nats" in told
     for trace, rule in zip(DRAWN["shapes_step_loss"].traces, RULES, strict=False):
         np.testing.assert_allclose(trace["y"], taken.after[rule], rtol=1e-4)

@@ -37,7 +37,7 @@ def sees_the_future(case: Case) -> Measurement:
     texts of the batch, are replaced.
     """
     if not case.predicts_next:
-        raise NotApplicable("This model attends both ways by design: it fills in blanks.")
+        raise NotApplicable("This model attends both ways by design: it fills gaps.")
     model, ids = case.exact, case.ids
     before = model(ids)
     length, vocab = ids.shape[1], model.config.vocab_size

@@ -86,13 +86,13 @@ DOCTOR = Words(
         " one bug and each column a check; a cell is red where the check fails."
     ),
     why=(
-        "A Transformer with a bug often still trains, only worse. Its loss need not show it; these"
-        " experiments can, and most of them take less than a second. No check finds everything: comparing"
-        " with a second implementation finds the most and costs the most; changing a token finds every leak"
-        " from the future in two minutes."
+        "A Transformer with a bug often still trains, only worse. The loss may not show it; these experiments"
+        " can, and most of them take less than a second. No check finds everything: comparing with a second"
+        " implementation finds the most and costs the most; changing a token finds every leak from the future"
+        " in two minutes."
     ),
     attempt=(
-        "Insert “The mask is missing”. Then choose your own run, or the time-lapse at step 0. Under"
+        "Insert “The mask is missing”. Then choose a run of your own, or the time-lapse at step 0. Under"
         " *Measure it*, look for bugs that the loss alone would not have shown."
     ),
 )
@@ -112,7 +112,7 @@ def caught_by_checks(title: str, chart: Chart, checks: Mapping[str, Check]) -> s
     quickest = min(caught, key=lambda name: checks[name].minutes)
     said = chart.findings[quickest].sentence
     return (
-        f"**{title}** is found by **{len(caught)} of the {len(asked)} checks** that apply. The quickest,"
+        f"**{title}** is caught by **{len(caught)} of the {len(asked)} checks** that apply. The quickest,"
         f" “{checks[quickest].title}”: {said}"
     )
 

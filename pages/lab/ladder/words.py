@@ -33,7 +33,7 @@ YOURS_HINT = (
 TOO_SHORT = "Paste a text of a few thousand characters under **Text**, and press **Race**."
 SELF_TERM = "Why a character attends to itself"
 NOTHING_NEW = "No new code: only a setting differs."
-NOT_STORED = "The stored race is missing: `python -m engine.experiments races ladder` makes it."
+NOT_STORED = "The stored race is missing: `python -m engine.experiments races ladder` creates it."
 SEEDS = "The same runs with other seeds: initial weights and batches differ. Validation losses, nats."
 LOWEST = "This is the lowest rung."
 FEW = "Choose at least two rungs."
@@ -79,10 +79,11 @@ def idea_answer(idea: Idea | None, name: str, loss: float | None) -> str:
 REMARKS: Mapping[str, str] = {
     "mean": "An average loses track of the last character, the most informative one.",
     "similarity": (
-        "Small initial vectors are all about equally similar, so attention stays close to an average."
+        "Dot products may be negative, and so may their sum: only a softmax makes weights of them. Small"
+        " initial vectors are about equally similar, so attention stays close to an average."
     ),
     "one-matrix": "A learned matrix makes some characters stand out, but the last one is still diluted.",
-    "values": "Values are learned separately from the vectors compared; a bigram model is still better.",
+    "values": "Values get a matrix of their own; a bigram model is still better.",
     "attention-1": "The residual keeps the current character and adds what attention gathered.",
     "attention-2": "Without positions or a feed-forward network, depth alone adds nothing here.",
     "attention-4": "Without positions or a feed-forward network, depth alone adds nothing here.",
@@ -93,8 +94,8 @@ REMARKS: Mapping[str, str] = {
     "positions": "Without positions, the model sees a bag of characters, apart from what the mask reveals.",
     "heads": "At width 64, four heads have 16 dimensions each; several heads pay off in larger models.",
     "norm": (
-        "Norms make deep models and high learning rates possible; at four blocks and 500 steps they only slow"
-        " the start."
+        "Norms make deep models and high learning rates possible; with four blocks and 500 steps they only"
+        " slow the start."
     ),
     "modern": "RoPE, RMSNorm, SwiGLU and normalised queries and keys, all at once.",
 }
@@ -129,17 +130,17 @@ RACE = Words(
     ),
     why=(
         "Below the bigram line a model uses more than the last character. At this size most choices matter"
-        " little: the number of heads, or a wider network. Initialisation and the position of the norm decide"
-        " whether a deep model learns at all."
+        " little: the number of heads, or a wider network. Initialisation and the placement of the norm"
+        " decide whether a deep model learns at all."
     ),
     attempt=(
         "Add *Modern parts*. Choose another text. Train three times as long: which curves are still"
         " falling?\n\nGo from 4 to 12 to 24 blocks with the norm: how many seeds stall, and at what loss?"
     ),
     texts=(
-        "Textbooks say that deep post-norm diverges without warm-up. Here it stalls near the unigram loss"
-        " instead: with none of five seeds at 4 blocks, two at 12 and three at 24, where even a warm-up does"
-        " not always help. The other seeds train as well as pre-norm."
+        "Textbooks say that deep post-norm diverges without warm-up. Here some seeds stall near the unigram"
+        " loss instead: of five, none at 4 blocks, two at 12 and three at 24, where even a warm-up does not"
+        " always help. The others train as well as pre-norm."
     ),
 )
 

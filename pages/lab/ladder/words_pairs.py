@@ -20,18 +20,17 @@ LOSS = "validation loss (nats per character)"
 RUNGS = {name: LADDER[name].title for name in SEEING}
 MEASURED = (
     "How far apart the two distributions are: the total variation distance, half the sum of the absolute"
-    " differences. It is 0 for equal distributions and 1 if they share no character. Shares of the text are"
-    " counted in the training text; those of a model are its mean probabilities at 256 positions of held-out"
-    " text."
+    " differences. It is 0 for equal distributions and 1 if they share no character. Frequencies are counted"
+    " in the training text; a model's probabilities are means over 256 positions of held-out text."
 )
 WORDS = Words(
     see=(
-        "The next character, after one and after two: its frequency in the text, and its probability in the"
-        " models. The first four charts show what a bigram model can know. In the last two it sees"
-        " only the *h*, so its bars are the same."
+        "The next character after one or two others: its frequency in the text and its probability in the"
+        " models. The first four charts show what a bigram model can know. In the last two it sees only the"
+        " *h*, so its bars are the same."
     ),
     why=(
-        "The lowest rung has one row of logits per character. Training finds what counting would. To know"
+        "The lowest rung has one row of logits per character. Training only reproduces the counts. To know"
         " more, a model must use earlier characters, which is what attention is for."
     ),
     attempt=(
@@ -53,7 +52,7 @@ def answer(expectations: Expectations, other: str) -> str:
     bigram = f"A bigram model sees only the h, so it gives e **{table[0]}** after both {first} and {second}"
     said = f"the text has **{text[0]}** and **{text[1]}**"
     if expectations.apart(other) < ALIKE:
-        return f"{bigram}; {said}. {name(other)} hardly does better: {seeing[0]} and {seeing[1]}."
+        return f"{bigram}; {said}. {name(other)} does hardly any better: {seeing[0]} and {seeing[1]}."
     return f"{bigram}; {said}, *{name(other).lower()}* **{seeing[0]}** and **{seeing[1]}**."
 
 

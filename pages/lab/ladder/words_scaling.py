@@ -15,7 +15,7 @@ from ui.text.numbers import scientific, short
 
 QUESTION = "Which model size is best for a compute budget?"
 TEXT = 1_003_854  # characters of Tiny Shakespeare that are trained on
-BUDGET_HINT = "Draws the curve of this budget, and of those below it. Your model spends the chosen one."
+BUDGET_HINT = "Draws the curves for this budget and all below it. Your model spends the chosen budget."
 SCALING = Words(
     see=(
         "Each curve is one compute budget, C = 6 N D: a model of N parameters trained on D characters. At its"
@@ -38,8 +38,8 @@ SCALING = Words(
         " with the curve's depth?"
     ),
     texts=(
-        "An exponent from models a million times smaller than the papers', on 1 MB of text that some read"
-        " several times, is no evidence for either law. What carries over is the method."
+        "An exponent from models a million times smaller than the papers', on 1 MB of text that some of them"
+        " read several times, is no evidence for either law. What carries over is the method."
     ),
 )
 
@@ -113,9 +113,9 @@ def measured(fitted: Fit, ledger_share: Sequence[float], made: str) -> str:
     exponents = ", ".join(f"{exponent:.2f}" for exponent in fitted.exponents)
     each = f" Exponent of each seed: {exponents}." if exponents else ""
     return (
-        "Parabolas in ln N are fitted by least squares to the runs of all seeds, the power law to their"
-        f" minima in logarithms.{each} Compute is 6 N D, embedding included. It leaves out attention's scores"
-        f" and sums: counted product by product, these runs cost {min(ledger_share):.2f} to"
+        "Parabolas in ln N are fitted by least squares to the runs of all seeds, and the power law to their"
+        f" minima on log-log axes.{each} Compute is 6 N D, embedding included. It leaves out attention's"
+        f" scores and weighted sums; counted exactly, these runs cost {min(ledger_share):.2f} to"
         f" {max(ledger_share):.2f} times as much, the narrowest the most. Windows of {CONTEXT} characters,"
         f" {BATCH} per step, AdamW at rate {RATE} / width (at most {MOST_RATE}). Made by {made}."
     )
@@ -145,8 +145,8 @@ def next_valley(fitted: Fit, budget: float, after: float, control: str) -> Guess
     exponent = math.log(there / here) / math.log(after / budget)
     work = f"{after / budget:.2g}"
     choices = (
-        Choice("the same size: it reads more", "Then all compute would go into text."),
-        Choice(f"larger, but less than {work} times as large", "Model and text share compute."),
+        Choice("the same size: it reads more", "Then all the compute would go into text."),
+        Choice(f"larger, but less than {work} times as large", "Model and text share the extra compute."),
         Choice(f"{work} times as large: it reads as much as before", "Then nothing is left for more text."),
     )
     return Guess(
@@ -171,13 +171,13 @@ def where_it_falls(fitted: Fit, budget: float, parameters: int) -> Guess | None:
     small = parameters < valley.parameters
     choices = (
         Choice("Near the minimum", "Then its size would suit the budget."),
-        Choice("Above it: too small a model", "A small model reads much text, and cannot use all of it."),
+        Choice("Above it: too small a model", "A small model reads a lot of text but cannot use all of it."),
         Choice("Above it: too little text", "A large model has few characters to learn from."),
     )
     return Guess(
-        f"{parameters:,} parameters spend {power(budget)} FLOPs. Where on the curve will the run fall?",
+        f"{parameters:,} parameters spend {power(budget)} FLOPs. Where on the curve will the run land?",
         choices,
         0 if expected - valley.loss <= NEAR else 1 if small else 2,
-        f"The fit gives {expected:.2f} nats; the minimum is {valley.loss:.2f}, at"
-        f" {about(valley.parameters)} parameters. Train it: does its star fall there?",
+        f"The fit gives {expected:.2f} nats; the minimum is {valley.loss:.2f}, at {about(valley.parameters)}"
+        " parameters. Train it: does its star land there?",
     )

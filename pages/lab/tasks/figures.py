@@ -86,7 +86,7 @@ def _across(floor: float) -> dict[str, Any]:
 
 def _named(floor: float) -> dict[str, Any]:
     return go.note(
-        f"the floor: {floor:.3f}",
+        f"entropy floor: {floor:.3f}",
         1,
         floor,
         xref="paper",

@@ -47,9 +47,9 @@ HEADS = Words(
         " pattern does not show how the problem is solved."
     ),
     attempt=(
-        "Choose Reverse, then Copy, then Addition: which digits do heads attend to? Repeat is solved although"
-        " no head attends to a source; *Measure it* shows which other rule it uses. So is Sort, but its rule"
-        " has not been measured here. Some heads attend elsewhere and are still needed."
+        "Choose Reverse, then Copy, then Addition: which digits do heads attend to? Repeat and Sort are"
+        " solved although no head attends to a source; *Measure it* shows Repeat's rule; Sort's has not been"
+        " measured. Some heads attend elsewhere and are still needed."
     ),
 )
 ORDER_QUESTION = "Is addition easier with the ones digit first?"
@@ -72,7 +72,7 @@ ORDER = Words(
 GROKKING_QUESTION = "Does it memorise before it generalises?"
 GROKKING = Words(
     see=(
-        "Modular addition (clock arithmetic). Some pairs are used for training, the others are held out."
+        "Modular addition (clock arithmetic). Some pairs are used for training; the others are held out."
         " Above, the share of right answers; below, the loss on the answers only, so its floor is 0. Of about"
         " ten recipes tried, with one seed each, most generalised only partly or not at all, and none showed"
         " a delay as long as the paper's; this is the one that worked."
@@ -189,8 +189,8 @@ def floor_by_hand(task: Task, context: int, floor: float) -> str:
 
 
 PARTIAL = (
-    "Each step needs the next digit (framed) and the last result. That result is the query itself: no head"
-    " fetches it, but it decides where a head attends."
+    "Each step needs the next digit (framed) and the last result. That result is the query token itself: no"
+    " head fetches it, but it determines where a head attends."
 )
 
 

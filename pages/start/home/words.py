@@ -194,7 +194,7 @@ def answer(
 
 def vectors(tokens: int, width: int) -> str:
     """Describes a model without an output head."""
-    return f"This model predicts no token: it turns **{tokens} tokens into {tokens} vectors of {width:,} numbers**."
+    return f"This model predicts no token: **{tokens} tokens become {tokens} vectors of {width:,} numbers**."
 
 
 LIVING = Words(

@@ -205,7 +205,7 @@ def _fetch_shakespeare() -> str:
 
 def _own(source: str, profile: Profile, cut: str) -> Data:
     most = f"At most {profile.max_text:,} characters"
-    st.caption(f"Your text is not part of the link: it is too long for one. {most}; {widgets.MUCH_LONGER}")
+    st.caption(f"Your text is too long to be part of the link. {most}; {widgets.MUCH_LONGER}")
     if source == "paste":
         hint = "Paste at least a few thousand characters: the more, the better."
         text = widgets.box("Your text", profile.max_text, "pasted", height=160, placeholder=hint)

@@ -42,7 +42,7 @@ def estimate(
         measured = _cpu_rate(profile.threads_per_run, train.precision)
         if measured is None:
             return None
-        rate, source = measured, "roughly, from this machine's measured speed in matrix products"
+        rate, source = measured, "roughly, from this machine's speed in matrix multiplication"
     return Estimate(spec.kind.seconds(spec.model, train, spec.corpus, validation_tokens, rate, parts), source)
 
 

@@ -64,7 +64,7 @@ def scores(looks: Looks, formations: Sequence[HeadFormation], best: HeadValue, e
         legend={"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "font": {"size": 12}},
         hovermode="closest",
         xaxis={"title": {"text": "step"}, "range": [0, max(end, float(steps[-1]))], "anchor": "y2"},
-        yaxis={"title": {"text": "share of weight"}, "range": [0, 1.02], "domain": [0.44, 1]},
+        yaxis={"title": {"text": "attention weight"}, "range": [0, 1.02], "domain": [0.44, 1]},
         yaxis2={
             "title": {"text": "nats"},
             "range": [0, 1.35 * max(1.0, float(np.nanmax(first)))],

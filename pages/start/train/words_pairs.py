@@ -29,21 +29,21 @@ BY_HAND = (
 )
 LABELS_BY_HAND = (
     r"The loss is the mean of $-\ln p(\text{speaker} \mid \text{text})$ over the texts; a text counts as"
-    " right if its most likely speaker is the true one. Whole speeches are held out. Counting words alone"
-    " already goes far: [Families](/families?families_view=speaks&measure=true) compares the scores."
+    r" right if its most likely speaker is the true one. Whole speeches are held out. A bag of words already"
+    r" does well: [Families](/families?families_view=speaks&measure=true) compares the scores."
 )
 
 
 def question(title: str, labels: bool) -> str:
-    return title if labels else f"{title}: when can it write targets by itself?"
+    return title if labels else f"{title}: when does it write whole targets right?"
 
 
 def described(train: int, held_out: int, vocabulary: int, labels: bool) -> str:
     """Returns the sentence below the choice of a task."""
     what = "excerpts of speeches" if labels else "pairs"
     return (
-        f"**{train:,}** {what} to learn from and **{held_out:,}** others, held out; **{vocabulary:,}**"
-        f" symbols, special tokens included. {LENGTHS}"
+        f"**{train:,}** {what} to train on and **{held_out:,}** held out; **{vocabulary:,}** symbols, special"
+        f" tokens included. {LENGTHS}"
     )
 
 

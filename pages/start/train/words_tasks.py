@@ -8,7 +8,7 @@ from engine.data.tasks.task import Task
 from engine.training.records import Evaluation
 
 RIGHT, WRONG = "✓ right", "✗ wrong"  # a sign and a word, for whoever sees no colours
-FLOOR = "the floor"
+FLOOR = "entropy floor"
 
 
 def question(task: Task) -> str:
@@ -34,8 +34,8 @@ def described(task: Task, train: int, validation: int) -> str:
             f" entropy rate is **{task.entropies[-1]:.3f}** nats per character."
         )
     return (
-        f"**{train:,}** problems to train on and **{validation:,}** others, held out, of **{task.length}**"
-        " characters each, line break included."
+        f"**{train:,}** problems to train on and **{validation:,}** held out, of **{task.length}** characters"
+        " each, line break included."
     )
 
 
@@ -43,7 +43,8 @@ def fits(task: Task, context: int) -> str:
     """Says what follows where a window is not as long as a problem; '' where it fits."""
     if task.stream or context == task.length:
         return ""
-    cut = "sees no problem to its end" if context < task.length else "ends in the middle of the next problem"
+    short = context < task.length
+    cut = "contains no complete problem" if short else "ends in the middle of the next problem"
     return (
         f"A problem of {task.title} has **{task.length}** characters; a window of {context} {cut}. *Settings"
         " that solve it* makes it fit."

@@ -312,6 +312,6 @@ def test_how_many_seeds_stall_is_as_the_explanation_says() -> None:
         for depth in NORM_DEPTHS
     }
     assert [counts[depth]["post-norm"] for depth in NORM_DEPTHS] == [0, 2, 3]
-    assert "none of five seeds at 4 blocks, two at 12 and three at 24" in words.RACE.texts
+    assert "of five, none at 4 blocks, two at 12 and three at 24" in words.RACE.texts
     assert counts[24]["post-norm, warm-up"] == 1
     assert not any(counts[depth][who] for depth in NORM_DEPTHS for who in ("pre-norm", "pre-norm, warm-up"))

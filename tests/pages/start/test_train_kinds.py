@@ -217,9 +217,9 @@ def test_a_task_is_chosen_described_and_started_with_its_settings(manager: Stage
     page = opened(data="pairs", pairs="pairs-dates")
     said = sentences(page)
     text = pair_text("dates")
-    assert page.header[0].value == "Dates: when can it write targets by itself?"
+    assert page.header[0].value == "Dates: when does it write whole targets right?"
     assert (
-        f"**20,000** pairs to learn from and **1,000** others, held out; **{text.vocab_size:,}** symbols"
+        f"**20,000** pairs to train on and **1,000** held out; **{text.vocab_size:,}** symbols"
         in said
     )
     page = clicked(clicked(page, "pairs_settings"), "train")
@@ -308,7 +308,7 @@ def test_a_task_is_a_text_to_train_on(manager: StageManager) -> None:
     page = opened(data="task", task="sort")
     assert page.header[0].value == "When does it find the rule? Write the characters in alphabetical order."
     said = sentences(page)
-    assert "**18,000** problems to train on and **2,000** others" in said
+    assert "**18,000** problems to train on and **2,000** held out" in said
     assert f"It begins at {math.log(10):.2f} nats, and no model can get below **0.89**" in said.replace(
         f"{TASKS['sort'].floor(64):.2f}", "0.89"
     )
@@ -328,7 +328,7 @@ def test_what_is_shown_of_a_run_on_a_task(manager: StageManager, drawn: dict[str
     lowest = TASKS["reverse"].floor(context)
     assert any(str(trace["name"]).endswith(" 0.97") for trace in drawn["loss_chart"].traces)
     notes = [note["text"] for note in drawn["loss_chart"].layout["annotations"]]
-    assert f"the floor: {lowest:.2f}" in notes and "0.97" in notes
+    assert f"entropy floor: {lowest:.2f}" in notes and "0.97" in notes
     lines = [shape["y0"] for shape in drawn["loss_chart"].layout["shapes"]]
     assert any(line == pytest.approx(lowest) for line in lines)
     said = sentences(page)
@@ -356,7 +356,7 @@ TASK = {"data": "task", "task": "reverse"}
     [
         (PAIRS | {"wiring": "parallel"}, "has no place for cross-attention"),
         (PAIRS | {"window": "4"}, "**Window** 4: needs the causal mask"),
-        (PAIRS | {"batch_size": "1000000"}, "tokens a step"),
+        (PAIRS | {"batch_size": "1000000"}, "tokens per step"),
         (TASK | {"tokenizer": "bpe"}, "the tokenizer must be char"),
         (TASK | {"context": "9"}, "must be at least 18"),
     ],

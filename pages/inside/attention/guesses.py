@@ -12,7 +12,7 @@ from ui.model_bar import Subject
 WIDTH = {
     "sharper": Choice(
         "One key takes even more",
-        "A score is a sum of d_k products: more terms spread it further, fewer spread it less.",
+        "A score is a sum of d_k products: more terms widen its spread, fewer terms narrow it.",
     ),
     "flatter": Choice(
         "The weights become more even",
@@ -20,7 +20,7 @@ WIDTH = {
     ),
     "same": Choice(
         "They stay the same",
-        "Each entry keeps its variance of 1, but the score adds up d_k of them, so its own spread changes.",
+        "Each entry keeps its variance of 1, but the score sums d_k products, so its spread changes.",
     ),
 }
 HOLDS = (
@@ -36,8 +36,8 @@ UNMASKED = {
     "same": Choice(
         "It stays about the same",
         (
-            "The weights stay, but each query now shares its attention with later keys, so different vectors"
-            " arrive."
+            "The weights are unchanged, but each query now also attends to later keys and so receives other"
+            " values."
         ),
     ),
     "higher": Choice(

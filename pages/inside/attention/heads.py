@@ -59,7 +59,7 @@ def _sorted(numbers: HeadNumbers, heads: int) -> tuple[Habit | None, list[int] |
     options: dict[str, str] = {KIND: "head type", LAYERS: "block"}
     options |= {str(habit): name for habit, name in NAMES.items()}
     sort = widgets.select("Sorted by", options, "attention_sort", kind="list", width=170)
-    strong = widgets.switch("Only strong", False, "attention_strong", hint=words.STRONG_HINT)
+    strong = widgets.switch("Strong only", False, "attention_strong", hint=words.STRONG_HINT)
     by = next((habit for habit in NAMES if habit == sort), None)
     most = OF_A_KIND if numbers.entropy.size > MANY else numbers.entropy.size
     order = grouped(numbers, most, strong) if sort == KIND else ranked(numbers, by, strong)
@@ -91,7 +91,7 @@ def _more(subject: Subject, patterns: np.ndarray, layer: int, head: int) -> None
     """The chosen head of a layer's patterns (head, query, key) as a figure that can be saved, and what
     several heads cost.
     """
-    kind = widgets.select("Drawn as", ("Heatmap", "Arcs"), "attention_as")
+    kind = widgets.select("Show as", ("Heatmap", "Arcs"), "attention_as")
     if kind == "Arcs":
         arcs(subject, patterns, layer, head)
     else:

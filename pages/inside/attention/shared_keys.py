@@ -66,7 +66,7 @@ def _more(which: str, config: ResolvedConfig, n_heads: int, n_kv: int, size: int
     if which in PUBLISHED:
         st.caption(f"Published sizes: {PRESETS[PUBLISHED[which]].source}.")
     elif which == OWN:
-        st.caption(f"Layers, widths and context are those of {MINE}; d_head stays {config.d_head}.")
+        st.caption(f"Layers, width and context are those of {MINE}; d_head stays {config.d_head}.")
     st.table(_table(config, n_heads, n_kv, size, parts))
 
 

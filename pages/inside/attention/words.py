@@ -23,7 +23,7 @@ from ui.text.numbers import minus
 HEADS_QUESTION = "Who attends to whom?"
 STRONG_HINT = (
     f"Only heads with at least {STRONG:.0%} of their weight on one pattern, and twice the uniform share."
-    " Broad and local heads, and those on their own word or on the first token, are left out."
+    " Heads that attend broadly, locally, within their own word or to the first token are left out."
 )
 DOING: dict[Habit, tuple[str, str]] = {  # "Of 16 heads, 1 reads ..., 7 read ..."
     "previous": ("attends to the previous token", "attend to the previous token"),
@@ -50,7 +50,7 @@ DOES: dict[Habit, str] = {  # "Head 2 of layer 1 ..."
     ),
     "duplicate": "gives **{value}** of its weight to earlier copies of the token, on random text",
     "name_mover": "spends **{value}** of the last token's weight on tokens that it copies",
-    "own_word": "gives **{value}** of its weight to the word it is in",
+    "own_word": "gives **{value}** of its weight to tokens of the query's own word",
     "broad": "attends broadly, with **{value}** of the maximum entropy",
     "near": f"gives **{{value}}** of its weight to tokens at most {NEAREST} positions away",
     "first": "gives **{value}** of its weight to the first token",
@@ -77,7 +77,7 @@ def _does(habit: tuple[Habit, float] | None) -> str:
 
 
 def none_strong(least: float) -> str:
-    return f"No head gives it {least:.0%} of its weight, so all are shown."
+    return f"No head gives this pattern {least:.0%} of its weight, so all are shown."
 
 
 def pattern_alt(layer: int, head: int) -> str:
@@ -191,7 +191,7 @@ STEPS = Words(
 # Measures of the heads --------------------------------------------------------------------------
 
 MEASURES_QUESTION = "Which head scores highest?"
-SHOWN = "Shown"
+SHOWN = "Metric"
 PATTERNS = "patterns"
 
 
@@ -302,7 +302,7 @@ def standing_out(numbers: HeadNumbers, causal: bool) -> list[str]:
         one, several = DOING[found.habit]
         if not found.heads:
             most = found.most
-            lines.append(f"No head clearly {one}: the best is {most.value:.0%}, in {_name(most)}.")
+            lines.append(f"No head clearly {one}: the closest is {_name(most)}, with {most.value:.0%}.")
             continue
         named = ", ".join(f"{_name(head)} ({head.value:.0%})" for head in found.heads[:NAMED_HEADS])
         more = len(found.heads) - NAMED_HEADS
@@ -378,8 +378,8 @@ SHARED_KEYS = Words(
         " share one (multi-query, MQA)."
     ),
     why=(
-        "Memory traffic, not arithmetic, limits how fast large models generate. Sharing keys and values"
-        " shrinks it; the queries stay separate."
+        "Memory bandwidth, not arithmetic, limits how fast large models generate. Sharing keys and values"
+        " reduces the traffic; the queries stay separate."
     ),
     attempt=(
         "Start with LLaMA-2 70B: 64 query heads, 8 key-value heads. Then choose your own numbers, down to a"

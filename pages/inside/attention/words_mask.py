@@ -54,9 +54,10 @@ def not_learned(unmasked: UnmaskedReading) -> str:
 BY_HAND = (
     "The mask is added to the scores before the softmax: 0 where the key is not later than the query, and"
     " $-\\infty$ where it is. $e^{-\\infty} = 0$, so later tokens get exactly no weight, and the rest of the"
-    " row still sums to 1: $p_{ij} = e^{s_{ij}} / \\sum_{k \\le i} e^{s_{ik}}$.\n\n"
-    "The first token sees only itself, with weight 1. The loss at position $i$ is about token $i + 1$:"
-    " without the mask that token is one of the keys, and attention can fetch it."
+    " row still sums to 1: $p_{ij} = e^{s_{ij}} / \\sum_{k \\le i} e^{s_{ik}}$.\n\nThe first token sees only"
+    " itself, with weight 1. The loss at position $i$ scores the prediction of token $i + 1$: without the"
+    " mask that token is one of the keys, and attention can fetch it. In “The quick brown fox ___” the row of"
+    " “fox” predicts the gap: it may see four words, not the fifth."
 )
 MASK = Words(
     see=(

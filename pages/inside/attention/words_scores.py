@@ -34,7 +34,7 @@ def scaled(query: SampleQuery) -> str:
     """Says what the same scores become, both ways (Markdown)."""
     if query.width == 1:
         return (
-            f"At d_k = 1 there is nothing to divide: both sides give the best key **{query.most_plain:.1%}**."
+            f"At d_k = 1 there is nothing to divide: both sides give the top key **{query.most_plain:.1%}**."
             " Make d_k larger."
         )
     then = "so the softmax saturates: one key takes" if query.most_plain > 0.9 else "and one key takes"
@@ -94,7 +94,7 @@ SCALING = Words(
 SELF_QUESTION = "Why not compare the embeddings directly?"
 RUNG_NAMES = {"similarity": "raw similarity", "one-matrix": "one matrix", "two-matrices": "queries and keys"}
 SELF_WIDTH = "Width d_model"
-SELF_SHOWN = "Shown"
+SELF_SHOWN = "Show"
 SELF_SHOWS = {"weights": "weights", "scores": "scores"}
 SELF_DRAW = "Seed"
 OWN, OTHERS, KEPT = "score with itself", "score with others (RMS)", "weight on itself"
@@ -132,20 +132,20 @@ def self_trained(losses: Mapping[str, float]) -> str:
         return ""
     last, similar, apart, residual = (f"{losses[name]:.2f}" for name in TRAINED)
     return (
-        "In the Ladder, vectors start small and about equally similar, so raw similarity stays close to an"
-        f" average: **{similar}** nats, where a bigram reaches {last}. Queries and keys gain something:"
-        f" **{apart}**; a residual connection brings the current character back: {residual}."
+        "In the Ladder, vectors start small and about equally similar, so raw similarity stays close to"
+        f" plain averaging: **{similar}** nats, where a bigram model reaches {last}. Queries and keys gain"
+        f" something: **{apart}**; a residual connection brings the current character back: {residual}."
     )
 
 
 SELF_BY_HAND = (
     "$e \\cdot e = \\sum_i e_i^2$ is a sum of $d$ squares, each 1 on average, so it is about $d$; divided by"
     " $\\sqrt{d}$, about $\\sqrt{d}$: 16 at $d = 256$. $e \\cdot f$ with another token is a sum of $d$"
-    " products whose mean is 0: divided by $\\sqrt{d}$, its spread is about 1 at any $d$.\n\nWith one"
-    " matrix $W$ for both sides, $(eW) \\cdot (eW) = |eW|^2$ is still a square, never negative and largest"
-    " for the token itself. With two, $(eW_Q) \\cdot (eW_K)$ is a product like any other.\n\nA third matrix,"
-    " $W_V$, separates *which token is found* from *what it delivers*: in “the cat sat on the ___” the verb"
-    " may match because it is a verb, and deliver what people sit on."
+    " products whose mean is 0: divided by $\\sqrt{d}$, its spread is about 1 at any $d$.\n\nWith one matrix"
+    " $W$ for both sides, $(eW) \\cdot (eW) = |eW|^2$ is still a square, never negative and largest for the"
+    " token itself. With two, $(eW_Q) \\cdot (eW_K)$ is an ordinary dot product.\n\nA third matrix, $W_V$,"
+    " separates *which token is found* from *what it delivers*: in “the cat sat on the ___” the verb may"
+    " match because it is a verb, and deliver what people sit on."
 )
 SELF = Words(
     see=(

@@ -42,8 +42,8 @@ def scaled(stages: Stages) -> str:
         return "$s_{ij}$, computed by this model's mixer from the products."
     if kind == "none":
         return (
-            "$s_{ij}$ unscaled: this model's mixer does not divide. The spread of the scores grows with the"
-            " width of the head."
+            "$s_{ij}$ unscaled: this model's mixer does not scale them. The spread of the scores grows with"
+            " the width of the head."
         )
     return FORMULAS["÷ √d"] if kind == "root" else f"$s_{{ij}} / {stages.divisor:.4f}$, in this model."
 

@@ -125,7 +125,7 @@ def test_the_grid_gets_every_pattern_and_the_order_of_a_habit(monkeypatch):
     assert sent["chosen"][1] == 0, "until another is chosen"
     page.get_by_key("attention_strong").set_value(True).run()
     strong = [i for i in sent["order"] if before[i] >= 0.4]
-    assert sent["order"] == strong or (not strong and "No head gives it" in said(page))
+    assert sent["order"] == strong or (not strong and "No head gives this pattern" in said(page))
 
 
 def test_step_by_step_draws_each_stage_of_the_chosen_head(drawn):
@@ -175,7 +175,7 @@ def test_a_model_that_does_not_divide_is_not_said_to(drawn, monkeypatch):
     faulty = build(tiny(), parts=PARTS["unscaled_scores"]).eval()
     only_this(monkeypatch, of_letters(faulty), "faulty")
     page = attention("steps", attention_stage="÷ √d", attention_query=str(QUERY), attention_key="2")
-    assert not page.exception and "does not divide" in said(page)
+    assert not page.exception and "does not scale them" in said(page)
     assert "\\sqrt" not in said(page) and "the unscaled product" in said(page)
     assert "scores" in page.dataframe[0].value and "÷ √d" not in page.dataframe[0].value
     shown = head_stages(faulty, record(faulty, IDS), LAYER, HEAD)
@@ -377,7 +377,7 @@ def test_the_self_term_is_the_engines(shown: str, drawn: dict[str, Drawn]) -> No
     last, similar, keys, residual = (
         median(over[name]) for name in ("Bigram", "Raw similarity", "Queries and keys", "Attention ×1")
     )
-    assert f"average: **{similar:.2f}** nats, where a bigram reaches {last:.2f}" in text
+    assert f"averaging: **{similar:.2f}** nats, where a bigram model reaches {last:.2f}" in text
     assert f"gain something: **{keys:.2f}**" in text and similar - keys > 0.1
     assert f"brings the current character back: {residual:.2f}." in text
     table = build(LADDER["similarity"].at(max(ids) + 1, len(ids), 64), 2, init="normal").embedding.detach()

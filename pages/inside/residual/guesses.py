@@ -8,11 +8,11 @@ from ui.guess import Choice, Guess, offered
 
 SAID = {
     "level": Choice(
-        "It keeps up: shallow models need none",
+        "It keeps up: shallow models do without",
         "Even one block without a residual connection replaces what it reads, the token itself included.",
     ),
     "behind": Choice(
-        "It learns, but stays behind",
+        "It learns, but lags behind",
         "Some of the token gets through each block, but how much depends on the depth and on the norms.",
     ),
     "stuck": Choice(

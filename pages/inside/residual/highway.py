@@ -42,9 +42,9 @@ def draw_highway() -> None:
     left, right = st.columns([3, 1], gap="medium")
     with right:
         depth = widgets.select("Blocks", DEPTHS, "residual_depth", first=8)
-        norm = widgets.select("Norm in each block", NORMS, "residual_pair_norm")
+        norm = widgets.select("Norm in the blocks", NORMS, "residual_pair_norm")
         offered = NORMLESS if norm == "none" else SHOWN
-        shown = widgets.select("Shown", offered, "residual_shown", hint=words.SHOWN_HINT, wrap=True)
+        shown = widgets.select("Show", offered, "residual_shown", hint=words.SHOWN_HINT, wrap=True)
     pair = _shipped()[depth, norm]
     with left:
         _figure(pair, shown, "residual_pair", 400)

@@ -257,8 +257,8 @@ def _draw_cell(subject: Subject, lens: Lens, names: Sequence[str], depth: int, p
         st.markdown(
             f"Stopping here, the model would guess “{safe(said[0])}” with probability {found.here[0]:.3f};"
             f" the KL to its final distribution is **{found.kl:.3f} nats**. The final guess,"
-            f" “{safe(subject.vocabulary[found.final])}”, stays on top from **{safe(names[found.settled])}**"
-            f" onwards.{following}"
+            f" “{safe(subject.vocabulary[found.final])}”, takes the lead for good"
+            f" **{safe(words.read_at(names[found.settled]))}**.{following}"
         )
 
 

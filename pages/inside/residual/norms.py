@@ -52,9 +52,7 @@ def _first(subject: Subject) -> int:
 def draw_norms(subject: Subject) -> None:
     """Draws the stream's norm from write to write; directions, shares and all tokens are folded."""
     found = _stream(subject.key, subject.ids, subject)
-    position = token_strip(
-        subject.labels, key=POSITION, chosen=_first(subject), label="Token of the dotted line"
-    )
+    position = token_strip(subject.labels, key=POSITION, chosen=_first(subject), label="Token (dotted line)")
     usual = _usual(subject, found)
     rows, told = [state.label for state in found.states], summary(usual)
     sizes = mean(usual.written).tolist()

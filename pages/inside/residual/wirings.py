@@ -92,7 +92,7 @@ def _choose() -> tuple[Plan, Quantity]:
         "residual_seeds",
         first=3,
         container=row,
-        hint="Models of each kind; their geometric mean is drawn.",
+        hint="Models of each kind; their geometric mean is plotted.",
     )
     norm = widgets.select(
         "Norm",
@@ -117,9 +117,9 @@ def _draw(plan: Plan, profiles: tuple[Profile, ...], quantity: Quantity) -> tupl
     means: dict[Quantity, Any] = {name: averaged(list(profiles), name) for name in get_args(Quantity)}
     reached = sorted({depth for _, depth in means["gradients"]})
     options = [*(str(depth) for depth in plan.depths[:-1]), DEEPEST]
-    hint = "Which of the measured depths is drawn block by block."
+    hint = "The measured depth that is plotted block by block."
     chosen = widgets.select(
-        "Depth shown in the two figures by block", options, "residual_blocks", first=DEEPEST, hint=hint
+        "Depth in the two block-by-block figures", options, "residual_blocks", first=DEEPEST, hint=hint
     )
     depth = int(chosen) if chosen != DEEPEST and int(chosen) in reached else reached[-1]
     what = "gradient norm" if quantity == "gradients" else "gradient norm of the weights"

@@ -32,8 +32,8 @@ QUESTIONS = {
 
 LENS = Words(
     see=(
-        "The *logit lens* (nostalgebraist 2020): the stream after each block, read as if that block were the"
-        " last, by the final norm and the unembedding. The bottom row is the embedding alone. With tied"
+        "The *logit lens* (nostalgebraist 2020): the stream after each block, decoded by the final norm and"
+        " the unembedding as if that block were the last. The bottom row is the embedding alone. With tied"
         " embeddings a token's embedding is most similar to itself, so that row tends to repeat the token"
         " just read. KL is $\\sum_v p_{final}(v)\\,\\ln\\frac{p_{final}(v)}{p_{here}(v)}$, in nats."
     ),
@@ -51,8 +51,7 @@ PUSH = Words(
     see=(
         "*Direct logit attribution*: the logit is $u \\cdot norm(x)$, and $x$ is a sum of writes. With the"
         " norm's divisor frozen, the logit is a sum of contributions, one per component: $z_h W_{O,h} \\cdot"
-        " d$ for a head, $w \\cdot d$ for the others, with $d$ the target's unembedding seen through the"
-        " norm."
+        " d$ for a head, $w \\cdot d$ for the others, with $d$ the target's unembedding, the norm folded in."
     ),
     why=(
         "It shows which components raise or lower a prediction, head by head. Only direct effects count: a"
@@ -99,10 +98,14 @@ HIGHWAY = Words(
         " the gradient. *Measure it* compares pre-norm and post-norm with Xiong et al. (2020)."
     ),
     texts=(
-        "A lecture says that post-norm's gradient shrinks by a factor in each block until, a hundred blocks"
-        " down, it has vanished. At initialisation it has not: *Measure it* shows its ratio over 48 blocks,"
-        " which is of order 1. What post-norm lacks is a stable start to training: [race"
-        " it](/ladder?ladder_view=race&ladder_question=norms-12)."
+        "A lecture pictures norms as toll booths: with post-norm on the highway itself, with pre-norm on the"
+        " way into each sublayer. It says that post-norm's gradient shrinks at each booth until, a hundred"
+        " blocks down, it has vanished. At initialisation it has not: *Measure it* shows its ratio over 48"
+        " blocks, which is of order 1. What post-norm lacks is a stable start to training: [race"
+        " it](/ladder?ladder_view=race&ladder_question=norms-12). Another lecture doubts that residual"
+        " connections help by their gradient, and guesses that they improve the *conditioning* of the"
+        " problem. The doubt is right where blocks have norms: the gradient then survives without residual"
+        " connections, but the tokens' vectors become alike."
     ),
 )
 
@@ -125,8 +128,8 @@ def lens_answer(lens: DepthTable, read: str, word: str, before: str, names: list
     where = f"After “{safe(read)}”" if causal else f"At “{safe(read)}”"
     if lens.settled == 0:
         return (
-            f"{where} the embedding alone already predicts “{safe(word)}”, and it stays the top prediction to"
-            f" the end, with probability **{lens.final:.0%}**."
+            f"{where} the embedding alone already predicts “{safe(word)}”, which stays the top prediction to"
+            f" the end (final probability **{lens.final:.0%}**)."
         )
     since, earlier = (names[depth].removesuffix(" = output") for depth in (lens.settled, lens.settled - 1))
     stopped = f"Stopped {earlier}," if lens.settled > 1 else "From the embedding alone,"
@@ -200,8 +203,8 @@ def norms_answer(summary: Summary, replaces: bool) -> str:
     goes = "grows" if summary.last > summary.first else "changes"
     return (
         f"The stream's mean norm {goes} from **{summary.first:.2f}** at the embedding to"
-        f" **{summary.last:.2f}** at the end. The largest write, **{summary.length:.2f}**, comes from"
-        f" **{summary.longest}**{in_full(summary.longest).removesuffix(',')}."
+        f" **{summary.last:.2f}** at the end. The largest write, of norm **{summary.length:.2f}**, comes"
+        f" from **{summary.longest}**{in_full(summary.longest).removesuffix(',')}."
     )
 
 
@@ -424,10 +427,10 @@ def position_word(config: ModelConfig) -> str:
     return "after" if config.causal else "at"
 
 
-def _read_at(name: str) -> str:
+def read_at(name: str) -> str:
     """Returns where the lens reads, from the name of a depth.
 
-    >>> _read_at("embedding"), _read_at("after block 1 = output")
+    >>> read_at("embedding"), read_at("after block 1 = output")
     ('at the embedding', 'after block 1')
     """
     return "at the embedding" if name == "embedding" else name.removesuffix(" = output")
@@ -440,11 +443,11 @@ def settled_at(lens: Lens, names: Sequence[str]) -> str:
     step = (
         ""
         if found.step is None
-        else f"The mean KL falls most in {_read_at(names[found.step]).removeprefix('after ')}:"
+        else f"The mean KL falls most in {read_at(names[found.step]).removeprefix('after ')}:"
         f" {found.kl[found.step - 1]:.2f} → {found.kl[found.step]:.2f} nats."
     )
     return (
-        f"**Half of the tokens are settled {_read_at(names[found.half])}** ({found.by[found.half]} of"
+        f"**Half of the tokens are settled {read_at(names[found.half])}** ({found.by[found.half]} of"
         f" {found.tokens}). Depth at which the top guess settles: {text}. At the embedding, the mean KL to"
         f" the output is {found.kl[0]:.2f} nats. {step}"
     )

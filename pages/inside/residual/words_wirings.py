@@ -33,8 +33,8 @@ def seen(blocks: np.ndarray) -> str:
         "zero": "0 everywhere: smaller than the smallest float32",
         "zero at the last": "0 at the last block",
         "zero at the first": (
-            f"vanishes: exactly 0 at the first block, below the smallest float32; {found.reached} of"
-            f" {found.blocks} blocks get any"
+            f"vanishes: exactly 0 at the first block, below the smallest float32; only {found.reached} of"
+            f" {found.blocks} blocks get a gradient"
         ),
         "flat": f"flat: first ÷ last = {found.ratio:.2f}",
         "fades": f"fades: first ÷ last = {found.ratio:.2g}",

@@ -89,7 +89,8 @@ def test_the_lens_and_its_cell(drawn):
     assert stated is not None and stated[1] == ALPHABET[guess[depth, at]]
     assert float(stated[2]) == pytest.approx(found.probability[depth, at], abs=6e-4)
     assert float(stated[3]) == pytest.approx(kl[depth, at], abs=6e-4)
-    final = f"The final guess, “{ALPHABET[last]}”, stays on top from **{NAMES[begins]}** onwards."
+    place = NAMES[begins].removesuffix(" = output") if begins else "at the embedding"
+    final = f"The final guess, “{ALPHABET[last]}”, takes the lead for good **{place}**."
     assert f"{final} In the text, “{TEXT[at + 1]}” follows" in words
     by = [int((settled <= d).sum()) for d in range(4)]
     half = next(d for d in range(4) if by[d] >= len(TEXT) / 2)
@@ -191,7 +192,7 @@ def test_norms_shares_and_a_sum_worked_out(drawn):
     ends = f"from **{lengths[0].mean():.2f}** at the embedding to **{lengths[-1].mean():.2f}** at"
     assert ends in words
     by = f"comes from **{labels[longest]}**{FULL_NAMES[labels[longest]].removesuffix(',')}."
-    assert f"The largest write, **{sizes.mean(1).max():.2f}**, {by}" in words
+    assert f"The largest write, of norm **{sizes.mean(1).max():.2f}**, {by}" in words
     assert "final stream: " + ", ".join(f"{labels[i]} {share[i]:+.0%}" for i in first) in words
     negative = ", ".join(labels[i] for i in range(8) if share[i] < 0)
     told = f"Negative on average: {negative}." if negative else "No component's mean share is negative."

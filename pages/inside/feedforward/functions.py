@@ -33,7 +33,7 @@ def draw_functions(subject: Subject) -> None:
     names = list(functions)
     left, right = st.columns([3, 1], gap="medium")
     with right:
-        what = widgets.select("Drawn", DRAWN, "feedforward_drawn")
+        what = widgets.select("Show", DRAWN, "feedforward_drawn")
         chosen = widgets.select_several(
             "Functions", {n: functions[n][0] for n in names}, "feedforward_functions", first=names, wrap=True
         )
@@ -142,7 +142,7 @@ def _gated(subject: Subject) -> None:
     with left:
         kind = widgets.select("Kind", gates, "feedforward_gate")
     with right:
-        form = widgets.select("Drawn as", ("map", "slices"), "feedforward_form")
+        form = widgets.select("Show as", ("map", "slices"), "feedforward_form")
     axis, surface = activation_functions.gated_surface(kind, parts=parts)
     table = pd.DataFrame(
         {"value": np.repeat(axis, len(axis)), "gate": np.tile(axis, len(axis)), "output": surface.ravel()}

@@ -15,16 +15,16 @@ QUESTIONS = {
 }
 MASSIVE = (
     "The first token excites a few neurons more than ten times as much as any other token does: massive"
-    " activations (Sun et al. 2024), which go with attention sinks. Off: the strongest activations are those"
-    " at the first token."
+    " activations (Sun et al. 2024), which accompany attention sinks. Off: the strongest activations are"
+    " those at the first token."
 )
 
 
 NEURONS = Words(
     see=(
         "Left, the corpus positions where this neuron fires most strongly: the token is framed, with its"
-        " activation in front. Right, its direct effect on the logits: tokens it promotes in orange, tokens"
-        " it suppresses in blue."
+        " activation in front of it. Right, its direct effect on the logits: tokens it promotes in orange,"
+        " tokens it suppresses in blue."
     ),
     why=(
         "A neuron works like an entry of a key-value memory (Geva et al. 2021): its row of $W_{in}$ is the"
@@ -43,8 +43,8 @@ NEURONS = Words(
 
 FUNCTIONS = Words(
     see=(
-        "Each line is an activation function, or its derivative, by which backpropagation multiplies the"
-        " gradient. The green area is the distribution of the model's inputs on this text."
+        "Each line is an activation function, or its derivative, the factor that backpropagation applies to"
+        " the gradient. The green area is the distribution of the model's inputs on this text."
     ),
     why=(
         "Without a nonlinearity, two matrices in a row collapse into one. Left of zero, ReLU and its slope"
@@ -99,8 +99,9 @@ def how_read(total: int, window: int, positive: float) -> str:
     """Says how the places in the corpus were found."""
     return (
         f"From {total:,} tokens read, {window} at a time. Shading: activation (orange above zero, blue"
-        f" below); the strongest token is framed. It was positive at {positive:.1%} of the tokens. Of 16"
-        " neighbouring tokens only the strongest counts. Tokens at the start of a window have little context."
+        f" below); the strongest token is framed. It was positive at {positive:.1%} of the tokens. Of any 16"
+        " neighbouring tokens only the strongest is listed. Tokens at the start of a window have little"
+        " context."
     )
 
 
@@ -152,6 +153,6 @@ def no_inputs(has_network: bool) -> str:
     """Says where there is nothing of the model's own to draw."""
     lacks = "single activation function to draw" if has_network else "feed-forward networks"
     return (
-        f"Without a nonlinearity two matrices in a row collapse into one. This model has no {lacks}, so none"
-        " of its inputs are drawn."
+        f"Without a nonlinearity two matrices in a row collapse into one. This model has no {lacks}, so its"
+        " inputs are not shown."
     )

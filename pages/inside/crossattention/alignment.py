@@ -46,7 +46,7 @@ TASK = "cross_task"
 HEIGHT, LETTERS, GROWN = 420, 160, 260
 MOST_STEPS = 13  # of a training whose alignment is drawn
 CHANGES: dict[Change, str] = {
-    "none": "as it is",
+    "none": "none",
     "cut": "cut the memory",
     "shuffled": "shuffle the source",
     "swapped": "swap the two masks",

@@ -71,7 +71,7 @@ def _trainings(both: Mapping[str, Swapped]) -> int:
     """Two trainings beside each other; which of their looks is chosen."""
     steps = both[HEALTHY].steps
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        quantity = widgets.select("Shown", QUANTITIES, "cross_quantity", kind="list", width=240)
+        quantity = widgets.select("Show", QUANTITIES, "cross_quantity", kind="list", width=240)
         step = widgets.slide_over("Training step", steps, steps[-1], "cross_steps", width=210)
     at = steps.index(step)
     plot(

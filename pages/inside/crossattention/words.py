@@ -60,8 +60,8 @@ def aligned(written: str, target: str, seen: AlignmentHits | None) -> str:
     """Says whether the target is right, and whether attention fell where its symbols come from (Markdown)."""
     if seen is None:
         return (
-            f"It writes “{safe(written)}”, but **“{safe(target)}” would be right**, so the source of its"
-            " symbols is not known."
+            f"It writes “{safe(written)}”, but **“{safe(target)}” would be right**, so its symbols have no"
+            " known source positions."
         )
     return (
         f"It writes “{safe(written)}”, which is right. For **{seen.right} of the {seen.counted} symbols**"
@@ -126,8 +126,8 @@ def changed(change: Change, before: str, after: str, apart: int) -> str:
     """Says what one of the switches does to the text (Markdown)."""
     if not apart:
         return f"{_DONE[change]}; here nothing changes: “{safe(before)}”."
-    many = "1 symbol is" if apart == 1 else f"{apart} symbols are"
-    return f"{_DONE[change]}: “{safe(after)}” instead of “{safe(before)}”, **{many} different**."
+    many = "1 symbol differs" if apart == 1 else f"{apart} symbols differ"
+    return f"{_DONE[change]}: “{safe(after)}” instead of “{safe(before)}” (**{many}**)."
 
 
 ALIGNMENT = Words(
@@ -138,7 +138,7 @@ ALIGNMENT = Words(
     ),
     why=(
         "Cross-attention is the only path from the source to the output. The model was never told which"
-        " symbol belongs to which: this *soft alignment* is learned only from pairs (Bahdanau et al. 2014)."
+        " symbols correspond: this *soft alignment* is learned only from pairs (Bahdanau et al. 2014)."
     ),
     attempt=(
         "Move the step and watch the alignment form. Then cut off the memory: it still writes something"
@@ -198,9 +198,9 @@ def trained(both: Mapping[str, Swapped], at: int) -> str:
     step = good.steps[at]
     return (
         "The causal mask belongs to self-attention, the padding mask to cross-attention. Swapping them"
-        f" raises no error: after {step} steps the loss is **{bad.losses[at]:.3f}** (in place:"
-        f" {good.losses[at]:.3f}), but when it writes on its own it gets **{bad.right[at]:.1%}** right (in"
-        f" place: {good.right[at]:.1%})."
+        f" raises no error: after {step} steps the loss is **{bad.losses[at]:.3f}** (unswapped:"
+        f" {good.losses[at]:.3f}), but in generation the model gets only **{bad.right[at]:.1%}** right"
+        f" (unswapped: {good.right[at]:.1%})."
     )
 
 
@@ -214,8 +214,8 @@ MASKS = Words(
         " should predict, so the loss looks superb; in generation that symbol is not there yet."
     ),
     attempt=(
-        "Swap them and see which cells open. Then compare the loss with how often the model is right when it"
-        " writes on its own."
+        "Swap them and see which cells open. Then compare the loss with how often the model is right in"
+        " generation."
     ),
 )
 MASKS_BY_HAND = (

@@ -81,7 +81,7 @@ def test_what_a_switch_does_is_counted(folder, change):
     apart = differing(before.written, after.written)
     told = said(opened(PAGE, cross_view="alignment", cross_text_dates="21-11-26", cross_change=change))
     assert words.changed(change, before.text, after.text, apart) in told
-    assert apart and (f"**{apart} symbols are different**" in told or apart == 1)
+    assert apart and (f"(**{apart} symbols differ**)" in told or apart == 1)
 
 
 def test_rows_after_the_step_are_blank_and_a_head_can_be_chosen(folder, drawn):
@@ -139,8 +139,8 @@ def trainings(monkeypatch):
 
 def test_two_trainings_are_compared(trainings, drawn):
     told = said(opened(PAGE, cross_view="masks"))
-    assert "after 25 steps the loss is **0.125** (in place: 0.500)" in told
-    assert "on its own it gets **2.0%** right (in place: 87.5%)" in told and "→ “2222”" in told
+    assert "after 25 steps the loss is **0.125** (unswapped: 0.500)" in told
+    assert "in generation the model gets only **2.0%** right (unswapped: 87.5%)" in told and "→ “2222”" in told
     good, bad = drawn["cross_curves"].traces
     assert list(good["y"]) == [3.0, 0.5] and list(bad["y"]) == [3.1, 0.125]
     assert list(good["x"]) == list(bad["x"]) == [0, 25]
@@ -200,7 +200,7 @@ def run(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> str:
 
     def trained(run: str, step: int | None = None) -> PairCheckpoint:
         if step not in STEPS:
-            raise RunError(f"No snapshot of step {step} is kept.")
+            raise RunError(f"There is no snapshot of step {step}.")
         return at(step)
 
     monkeypatch.setattr(manager, "trained", trained, raising=False)

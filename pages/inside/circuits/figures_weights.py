@@ -152,7 +152,7 @@ def block_of_numbers(block: QuantisedBlock, chosen: int) -> go.Figure:
                 mode="markers",
                 name="original weight",
                 marker={"symbol": "circle-open", "size": 11, "color": colour("embedding")},
-                hovertemplate="number %{x}: %{y:.5f}<extra></extra>",
+                hovertemplate="weight %{x}: %{y:.5f}<extra></extra>",
             )
         )
     traces.append(
@@ -166,7 +166,7 @@ def block_of_numbers(block: QuantisedBlock, chosen: int) -> go.Figure:
             textfont={"size": 12},
             cliponaxis=False,
             marker={"size": 8, "color": colour("output")},
-            hovertemplate="number %{x}: q = %{text}, %{y:.5f}<extra></extra>",
+            hovertemplate="weight %{x}: q = %{text}, %{y:.5f}<extra></extra>",
         )
     )
     traces.append(_mark(chosen, float(block.numbers[chosen])))

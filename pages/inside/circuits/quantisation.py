@@ -47,7 +47,7 @@ KINDS = {
     "unembedding": "unembedding",
 }
 LOOKS = {"matrix": "A matrix", "block": "One block"}
-SCOPES: dict[Scope, str] = {"matrix": "only this one", "kind": "all of its kind", "all": "all matrices"}
+SCOPES: dict[Scope, str] = {"matrix": "only this one", "kind": "all of this kind", "all": "all matrices"}
 MANY: dict[Scope, str] = {"matrix": "one matrix", "kind": "one kind of matrix", "all": "all matrices"}
 SHARES = {BLOCK: f"{BLOCK} weights", 0: "the whole matrix"}
 
@@ -108,7 +108,7 @@ def _more(subject: Subject, setting: Setting, lost: RoundingError, parameter: Te
 def _what(known: dict[str, tuple[str, ...]]) -> tuple[str, str, Scope]:
     """Returns the chosen part, the full name of a matrix, and what else is rounded with it."""
     a, b, c, d = st.columns([4, 4, 2, 4], gap="small")
-    look = widgets.select("Look at", LOOKS, "bits_look", container=a)
+    look = widgets.select("Show", LOOKS, "bits_look", container=a)
     words = {kind: KINDS.get(kind, kind) for kind in known}
     first = next((kind for kind in known if kind.startswith("ffn.")), next(iter(known)))
     kind = widgets.select("Matrix", words, "bits_kind", first=first, kind="list", container=b)

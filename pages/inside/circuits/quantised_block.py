@@ -53,7 +53,7 @@ def draw_block(subject: Subject, name: str) -> None:
         height=300,
         name="block",
         data=_table(found),
-        alt=f"The {len(found.q)} numbers of the block, each on one of its {len(found.levels)} levels.",
+        alt=f"The {len(found.q)} weights of the block, each on one of its {len(found.levels)} levels.",
     )
     explain.answer(_answer(found, number))
     explain.measure_it(_all_of_it, found, _source(found, kept, opened is not None))
@@ -98,6 +98,6 @@ def _answer(block: QuantisedBlock, number: int) -> str:
     q, value = minus(str(block.q[number])), minus(f"{block.numbers[number]:.5f}")
     return (
         f"**{block.kind}**: {len(block.q)} integers q from {low} to {block.high}, one scale d ="
-        f" {scale}{offset}: **{block.bits:.1f} bits** for each weight. Number {number}: {scale} · {q}{plus} ="
-        f" **{value}**.{error}"
+        f" {scale}{offset}: **{block.bits:.1f} bits** for each weight. Weight {number}: {scale} · {q}{plus}"
+        f" = **{value}**.{error}"
     )

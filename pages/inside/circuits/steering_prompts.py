@@ -70,8 +70,8 @@ WORDS: dict[str, Preset] = {
         coefficient=4.0,
         depth=0.2,
         note=(
-            "The paper's own example, on GPT-2 XL (1.5 billion weights). On a model this small it changes the"
-            " text, but seldom its mood."
+            "The paper's own example, on GPT-2 XL (1.5 billion parameters). On a model this small it changes"
+            " the text, but seldom its mood."
         ),
     ),
 }

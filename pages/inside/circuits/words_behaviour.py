@@ -135,6 +135,11 @@ FACT = Words(
         "Ask for something the model does not know, such as two plus two: the right answer climbs and is"
         " overtaken. Then find the block with the largest jump in “Patching”: that is where the answer moves."
     ),
+    texts=(
+        "A lecture says that feed-forward networks store facts and attention routes them, while the bars here"
+        " may credit attention. Both can hold: the bars show which sublayer wrote the answer last, and late"
+        " attention copies what earlier networks wrote at the subject (Geva et al. 2023)."
+    ),
 )
 
 REAL = "Then choose SmolLM2 in the bar, which reads words and was trained on far more text"
@@ -224,7 +229,9 @@ def why_not(repeat: Repeat, trained_on: str | None, config: ResolvedConfig) -> l
         f" the same token, {most.value:.0%}; the threshold is {STRONG:.0%}."
     ]
     if config.n_layers == 1:
-        sentences.append("With one block there can be none: it needs a head below it to read from.")
+        sentences.append(
+            "A one-block model cannot have one: it would need a head in a block below to read from."
+        )
     else:
         sentences.append(below_it(before))
     if trained_on is not None:
@@ -266,8 +273,8 @@ def sinks_answer(sinks: Sinks, opening: Opening, subject: Subject) -> str:
         )
     other = f"“{safe(subject.vocabulary[sinks.ids[sinks.control]])}” (position {sinks.control})"
     return (
-        f"With {other}, an ordinary token of the first half, hidden from the second half, {loss}. Hiding the"
-        f" first token costs **{sinks.of('forgotten').loss:.2f}**."
+        f"If {other}, an ordinary token of the first half, is hidden instead, {loss}. Hiding the first token"
+        f" costs **{sinks.of('forgotten').loss:.2f}**."
     )
 
 

@@ -10,13 +10,13 @@ QUANTISATION_QUESTION = "How many bits per weight are enough?"
 STEERING = Words(
     see=(
         "*Activation addition* (Turner et al. 2023): the difference between the residual streams of two"
-        " prompts, as one block reads them, is a *steering vector*. A multiple of it is added to that block's"
-        " input while the model continues the text. *The first tokens*, as in the paper: token by token, the"
-        " shorter prompt padded with spaces. *Every token*: the mean over one prompt's tokens minus the mean"
-        " over the other's. Both texts are sampled with the same seed, at temperature 0.8 and top-p 0.9."
-        " Nothing is added to the token with which every text begins. The effect is measured on the words"
-        " found only in the first prompt: their total probability, averaged over all steps. Bars: the tokens"
-        " that gain most right after the text."
+        " prompts, as one block reads them, is a *steering vector*. A multiple of it is added to that"
+        " block's input while the model continues the text. *The first tokens*, as in the paper: token by"
+        " token, the shorter prompt padded with spaces. *Every token*: the mean over one prompt's tokens"
+        " minus the mean over the other's. Both texts are sampled with the same seed, at temperature 0.8 and"
+        " top-p 0.9. Nothing is added to the token that begins every text. The effect is measured on the"
+        " words found only in the first prompt: their total probability, averaged over all steps. Bars: the"
+        " tokens that gain most right after the text."
     ),
     why=(
         "It takes two forward passes and no training, and no weight changes: a topic can be a direction in"
@@ -25,9 +25,9 @@ STEERING = Words(
     ),
     attempt=(
         "Reverse the sign of the coefficient to steer away from the first prompt. Raise it until the text"
-        " falls apart. Change the block: in early blocks the difference is about the words just read, in late"
-        " ones about the next word. Try the paper's own “Love / hate”, which the authors ran on GPT-2 XL,"
-        " with eleven times as many weights."
+        " falls apart. Change the block: in early blocks the difference is about the words just read, in"
+        " late ones about the next word. Try the paper's own “Love / hate”, which the authors ran on GPT-2"
+        " XL, with eleven times as many parameters."
     ),
 )
 

@@ -92,7 +92,7 @@ def test_where_nothing_copies_it_says_why(manager: StageManager) -> None:
     assert "(shakespeare) repeats little within 128 tokens" in unescaped(page)
     assert "It is untrained" in unescaped(circuit("induction", "untrained-fast"))
     one = circuit("induction", run_of(manager, n_layers=1))
-    assert "With one block there can be none" in unescaped(one)
+    assert "A one-block model cannot have one" in unescaped(one)
 
 
 def test_induction_opens_with_a_model_that_has_such_a_head_and_offers_ones_own(manager, monkeypatch):
@@ -173,8 +173,7 @@ def test_weights_and_losses_are_the_engines(opening: sinks.Opening, drawn: dict[
             f"it costs {losses['dropped']}.",
         ],
         "control": [
-            f"(position {half // 2}), an ordinary token of the first half, hidden from the second half, the"
-            f" second"
+            f"(position {half // 2}), an ordinary token of the first half, is hidden instead, the second"
             f" half {costs}. Hiding the first token costs **{losses['forgotten']}**."
         ],
     }

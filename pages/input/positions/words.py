@@ -203,7 +203,8 @@ BENCH = Words(
     ),
     texts=(
         "A textbook and a lecture say that RoPE and sinusoids extrapolate past the training length. Here,"
-        " unscaled, they do not: their lines rise where ALiBi's stays flat. The lecture also lists BERT under"
+        " unscaled, they do not: their lines rise where ALiBi's stays flat. The lecture calls learned"
+        " positions the safer choice; they have no row beyond the training length. It also lists BERT under"
         " sinusoidal and OPT-175B under ALiBi: both have learned positions (Devlin et al. 2018; Zhang et al."
         " 2022)."
     ),

@@ -78,7 +78,8 @@ COST = Words(
     texts=(
         "A lecture counts 62 characters and 16 gpt2 tokens in its line from Shakespeare, and lists 14 of"
         " them. Under *Measure it* the line has 61 and 15; only counting the empty line after it makes 62"
-        " characters. The lecture also compares perplexities across vocabularies; that needs *bits per"
+        " characters. It calls the larger table negligible where $d \\gg V$; the blocks outweigh it once $L d"
+        " \\gg V$. The lecture also compares perplexities across vocabularies; that needs *bits per"
         " character*, since perplexity is per token and tokens differ in length."
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from engine.experiments.ladder import (
@@ -102,7 +102,7 @@ def table(experiment: Experiment) -> dict[str, list[Any]]:
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
 
 
-@cache
+@lru_cache(maxsize=len(LECTURE))
 def _parameters(name: str) -> int:
     rung = LECTURE[name].rung
     return count_parameters(rung.model, parts_of(rung.parts))

@@ -10,7 +10,7 @@ from ui.page_frame import Words
 QUESTION = "Why did decoder-only models win?"
 REASONS = {
     "lessons": "A training signal at every token",
-    "interface": "One interface for every task",
+    "interface": "One objective, one interface",
     "cache": "A KV cache",
     "work": "Every parameter is used for every token",
 }
@@ -95,12 +95,18 @@ WHY = Words(
         " 768 wide, a vocabulary of 32,000."
     ),
     why=(
-        "Between 2018 and 2020 the three were rivals; by 2023 nearly every large model was a decoder. The"
-        " usual reasons concern training and use, not what a model can represent."
+        "From 2018 to 2020 the three were rivals: Google chose encoders (BERT) and encoder-decoders (T5),"
+        " OpenAI decoders (GPT). By 2023 nearly every large model was a decoder. The usual reasons concern"
+        " training and use, not what a model can represent."
     ),
     attempt=(
         "Mask more for the encoder: it gets more losses, but each prediction has less context. Make the text"
         " longer and see what recomputing costs."
+    ),
+    texts=(
+        "A textbook's four reasons are a signal at every token, one objective for one architecture, one"
+        " interface, and clean scaling. The second and third share a row here. Scaling is not one of the"
+        " rows, since it is measured here for decoders only: [Scaling](/ladder?ladder_view=scaling)."
     ),
 )
 BY_HAND = (

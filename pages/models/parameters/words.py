@@ -19,9 +19,9 @@ SCOPES = {"whole": "The whole model", "block": "One block"}
 WHERE = Words(
     see=(
         "Every tensor of the model as an area, in the colour of its part. *By hand* has each one's shape in"
-        " symbols and in numbers.\n\n*One block* shows the model's own and three of equal width. The"
-        " second and the third are equally large, since three matrices of two thirds the width hold as much"
-        " as two."
+        " symbols and in numbers.\n\n*One block* shows the model's own and three of equal width. The second"
+        " and the third are equally large, since three matrices at two thirds of the width hold as much as"
+        " two."
     ),
     why=(
         "Some twenty configuration fields determine a model's size to the last parameter. The counts are"
@@ -32,15 +32,16 @@ WHERE = Words(
         " size, its network is only two thirds as wide (Shazeer 2020)."
     ),
     attempt=(
-        "Choose LLaMA-2 70B and give every query head its own key head. Then untie GPT-2, and watch the red"
-        " area grow.\n\nCount GPT-2's blocks yourself, $12\\,L\\,d^2$, and see *By hand* for what is left"
-        " out. In *One block*, change the width: the shares hardly change, because everything but norms and"
-        " biases grows with its square."
+        "Choose LLaMA-2 70B and give every query head its own key-value head. Then untie GPT-2's embeddings,"
+        " and watch the red area grow.\n\nCount GPT-2's blocks yourself, $12\\,L\\,d^2$, and see *By hand*"
+        " for what is left out. In *One block*, change the width: the shares hardly change, because"
+        " everything but norms and biases grows with its square."
     ),
     texts=(
         "A lecture says that the blocks outgrow the embeddings at about 10 layers. Its own formula, $2Vd ="
         " 11Ld^2$, gives $L = 2V/(11d)$: 1.8 layers for $V$ = 100,000 and $d$ = 10,000, and less than one for"
-        " the 65 characters of Shakespeare."
+        " the 65 characters of Shakespeare. A lab puts its model at about 1.6 million parameters; the"
+        " matrices of 4 layers of width 128, the tables and the norms are 813,440."
     ),
 )
 
@@ -62,7 +63,7 @@ FLOPS = Words(
         " their lines are flat; attention's line rises, since each token attends to T others."
     ),
     why=(
-        "Compute is counted in FLOPs. On short texts a token takes 2 in the forward pass, and 6 in training,"
+        "Compute is counted in FLOPs. On short texts a token costs 2 in the forward pass and 6 in training"
         " for each parameter that multiplies it; on long texts attention dominates."
     ),
     attempt=(
@@ -164,7 +165,7 @@ def in_the_blocks(choice: Choice, where: Where) -> str:
     )
 
 
-OWN_KEYS, ONE_KEY = "A key head for each query head (MHA)", "One key head for all (MQA)"
+OWN_KEYS, ONE_KEY = "One KV head per query head (MHA)", "One KV head for all (MQA)"
 NO_KEYS = "Only the mixer `attention` has separate keys to share."
 
 
@@ -173,8 +174,8 @@ def tying(c: ResolvedConfig, parameters: Difference, _: Difference) -> tuple[str
     return (
         "Tying saves" if c.tie_embeddings else "Tying would save",
         f"{parameters.apart:,}",
-        f"$V\\cdot d$ = {c.vocab_size:,} · {c.d_model:,}: one matrix serves as embedding and output. That is"
-        f" {percent(parameters.apart, parameters.larger)} of the untied model.",
+        f"$V\\cdot d$ = {c.vocab_size:,} · {c.d_model:,}: one matrix serves as embedding and unembedding."
+        f" That is {percent(parameters.apart, parameters.larger)} of the untied model.",
     )
 
 
@@ -259,14 +260,14 @@ def numbers_at(flops: Flops, ledger: Ledger) -> tuple[tuple[str, str, str], ...]
     return (
         ("Forward, one token", flop(flops.forward), f"{flops.forward:,} at T = {flops.tokens:,}"),
         (
-            "Share of scores and sums",
+            "Share of scores and weighted sums",
             percent(flops.scores, flops.forward),
             f"{growing(ledger)} = {flops.scores:,}; the rest does not depend on T",
         ),
         (
             "Training, one token",
             flop(flops.training),
-            "3 · forward: the backward pass has two products for each one in the forward pass",
+            "3 · forward: the backward pass has two matrix products for each one in the forward pass",
         ),
         ("6 N, the rule of thumb", flop(flops.six_n), six_n(flops, ledger)),
     )
@@ -288,8 +289,8 @@ def attention_and_length(choice: Choice, flops: Flops, crossing: int | None) -> 
     if crossing is None and flops.scores:
         return (
             f"Each token is compared with only the last {c.window:,}, so beyond that its cost stays the same"
-            " however long the text. Everything else together stays more expensive: scores and sums are"
-            f" {percent(flops.scores, flops.forward)} here."
+            " however long the text. Everything else together stays more expensive: scores and weighted sums"
+            f" are {percent(flops.scores, flops.forward)} here."
         )
     if crossing is None:
         return (
@@ -310,10 +311,11 @@ def attention_and_length(choice: Choice, flops: Flops, crossing: int | None) -> 
     each = "each layer" if choice.ledger.encoder is None else "each layer and attention"
     does, cost = ("averages T others", 2) if c.mixer == "mean" else ("is compared with T others", 4)
     return (
-        f"{has} **whatever T is**.{table} But each token {does}, which costs ${cost}\\,T\\,H\\,d_{{head}}$ in"
-        f" {each}: above **T = {crossing:,}**, {where} its context of {c.context:,}, more than everything"
-        f" else together. The rule 6 N ignores T, so it misses these {percent(flops.scores, flops.forward)}"
-        " here; and it counts embedding tables, from which a token takes only a row."
+        f"{has} **whatever T is**.{table} But each token {does}, which costs ${cost}\\,T\\,H\\,d_{{head}}$"
+        f" in {each}: above **T = {crossing:,}**, {where} its context of {c.context:,}, more than everything"
+        " else together. The rule 6 N ignores T, so it misses this share, here"
+        f" {percent(flops.scores, flops.forward)}; and it counts embedding tables, although a token reads"
+        " only one row of each."
     )
 
 
@@ -321,16 +323,17 @@ def heads(rows: tuple[Headed, ...]) -> str:
     first, last = rows[0], rows[-1]
     return (
         f"**No: {last.heads} heads cost {flop(last.flops)} per token, {first.heads}"
-        f" head{'s' if first.heads > 1 else ''} {flop(first.flops)}.** They divide the same width among them,"
-        " so each is narrower (Vaswani et al. 2017, 3.2.2). What grows is the number of attention weights to"
-        " store and to put through a softmax. Here each head has its own keys."
+        f" head{'s' if first.heads > 1 else ''} {flop(first.flops)}.** They split the same width, so each is"
+        " narrower (Vaswani et al. 2017, 3.2.2). What grows is the number of attention weights to store and"
+        " to put through a softmax. Here each head has its own keys."
     )
 
 
 def sizes(vocab: Fitting, more: int) -> str:
     text = (
-        f"A GPU multiplies matrices in tiles and reads 128 bytes at once, {TILE} numbers of 16 bits. A side"
-        " that is not a multiple of that leaves tiles partly empty ([NVIDIA, *Matrix Multiplication"
+        f"A GPU multiplies matrices in tiles and reads 128 bytes at once, {TILE} numbers of 16 bits. A"
+        " dimension that is not a multiple of that leaves tiles partly empty ([NVIDIA, *Matrix"
+        " Multiplication"
         " Background*](https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/),"
         " sections 2.2 and 3.1)."
     )
@@ -397,10 +400,10 @@ def cache(ledger: Ledger, size: int, held: int, tokens: int, batch: int, each: f
 def trained_in(dtype: str) -> str:
     if dtype in TRAINED_IN:
         return (
-            "AdamW keeps two float32 averages for each weight, and a float32 copy where weights have fewer"
-            " bits: 16 bytes per parameter in all, gradients included. Activations are what the backward pass"
-            " needs, as this engine computes it: attention patterns stored, no dropout; fused kernels and"
-            " recomputation need far less."
+            "AdamW keeps two float32 moments for each weight, and a float32 copy where weights have fewer"
+            " bits: 16 bytes per parameter in all, gradients included. Activations are what the backward"
+            " pass needs, as this engine computes it: attention patterns stored, no dropout; fused kernels"
+            " and recomputation need far less."
         )
     return (
         f"Models are not trained in {dtype}: choose bfloat16 or float32 for that. Keys and values stay in 16"
@@ -416,8 +419,8 @@ def as_large_as_the_weights(choice: Choice, break_even: BreakEven) -> str:
             " not counting activations."
         )
     shared = (
-        f"With a key head for each of its {choice.config.n_heads} query heads it would be {break_even.group}"
-        " times as large."
+        f"With a key-value head for each of its {choice.config.n_heads} query heads it would be"
+        f" {break_even.group} times as large."
         if break_even.group > 1
         else "Grouped keys (GQA) reduce it."
     )

@@ -164,6 +164,11 @@ EXPORT = Words(
         "Train a model with squared ReLU, RoPE and QK-norm: no family has all three, and the page says which"
         " one prevents the export."
     ),
+    texts=(
+        "A lab loads `gpt2` by name and calls `generate` with `temperature=0.8`, but without"
+        " `do_sample=True`: `transformers` then decodes greedily and ignores the temperature. The lines under"
+        " *By hand* have both."
+    ),
 )
 
 NAMES = {  # what an activation is, for a sentence

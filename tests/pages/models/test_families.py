@@ -94,7 +94,7 @@ def test_reasons_are_those_that_were_counted():
     paired = sorted(
         json.loads((CHECKPOINTS / "paired" / name / "metrics.json").read_text())["exact"] for name in kept
     )
-    ask = rows.loc["One interface for every task"]
+    ask = rows.loc["One objective, one interface"]
     assert ask["Decoder"] == (
         f"9 as continuations, each at least 99.1%; {len(kept)} paired tasks,"
         f" {100 * alone[0]:.1f}% to {100 * alone[-1]:.1f}%"
@@ -315,7 +315,7 @@ def run(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> str:
 
     def trained(run: str, step: int | None = None) -> LabelCheckpoint:
         if step not in STEPS:
-            raise RunError(f"No snapshot of step {step} is kept.")
+            raise RunError(f"There is no snapshot of step {step}.")
         return at(step)
 
     monkeypatch.setattr(manager, "trained", trained, raising=False)

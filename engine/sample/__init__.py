@@ -3,7 +3,7 @@ search.
 """
 
 from engine.sample.decoder import Decoder
-from engine.sample.generate import Drawn, complete, fill, generate, steps, write
+from engine.sample.generate import Drawn, complete, fill, generate, steps
 from engine.sample.stages import NAMES, Stage, draw, likeliest, order, stages, uniform, warp
 
 __all__ = [
@@ -21,5 +21,4 @@ __all__ = [
     "steps",
     "uniform",
     "warp",
-    "write",
 ]

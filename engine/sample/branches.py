@@ -200,7 +200,6 @@ def follow(
     picks: Iterable[Pick],
     length: int,
     most: int,
-    products: Products | None = None,
     *,
     held: Held | None = None,
 ) -> tuple[Tree, int | None, bool]:
@@ -221,7 +220,7 @@ def follow(
             run = next((d for d in range(depth + 1, length + 1) if d in wanted), length + 1) - depth - 1
             if run:
                 count = min(run, most)
-                tree, place = grow(tree, model, sampling, place, count, products, held=held)
+                tree, place = grow(tree, model, sampling, place, count, held=held)
             else:
                 count = 1
                 tree, place = pick(tree, model, sampling, place, wanted[depth + 1], held=held)

@@ -44,9 +44,15 @@ class Decoder:
             raise HeadError("this model has no output head: it reads, and writes nothing")
         self.model, self.limit = model, capacity or context
         self.cache = KVCache(model.config, capacity or min(context, ROOM), model.embedding)
-        from engine.sample.single_row import fast_path  # a second way to compute the same: read it last
+        from engine.sample.single_row import (
+            FastPath,
+            Products,
+            is_fast,
+        )  # a second way to compute the same: read it last
 
-        self._fast = fast_path(model, self.cache, products)
+        fast = is_fast(model)  # else it would compute something else than the model's own forward
+        products = products or Products(model.embedding)
+        self._fast = FastPath(model, self.cache, products) if fast else None
 
     @property
     def length(self) -> int:

@@ -96,8 +96,8 @@ def write_each(
     samplings: Sequence[SampleConfig],
     stop: Collection[int] = (),
 ) -> Steps[tuple[str, ...]]:
-    """Continues `tokens` as `write` does, once with each of `samplings`, as a slow measurement: a step for
-    each token, counted in characters. A token of `stop` ends a text, and is left out.
+    """Continues `tokens` by up to so many characters, once with each of `samplings`, as a slow measurement:
+    a step for each token. A token of `stop` ends a text, and is left out.
     """
     texts: list[str] = []
     held = Held(model) if model.can_cache else None  # all go on from the same text

@@ -164,27 +164,6 @@ def complete(
     return written(tokenizer, ids)
 
 
-def write(
-    model: Transformer,
-    tokenizer: Tokenizer,
-    tokens: Sequence[int],
-    characters: int,
-    sampling: SampleConfig,
-    products: Products | None = None,
-) -> tuple[str, int]:
-    """Continues `tokens` with a causal model up to `characters` characters. Returns (text, number
-    of tokens).
-    """
-    ids: list[int] = []
-    for token in generate(
-        model, tokens, characters, sampling, products=products
-    ):  # a token is at least a character, but for some bytes
-        ids.append(token)
-        if len(ids) * 8 >= characters and len(tokenizer.decode(ids)) >= characters:
-            break
-    return tokenizer.decode(ids)[:characters], len(ids)
-
-
 def choose(logits: Tensor, sampling: SampleConfig, seen: list[int], u: float) -> int:
     """Returns the token that u in [0, 1) draws from logits (vocab,) after `seen`."""
     if sampling.temperature == 0 and sampling.repetition_penalty == 1:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
@@ -25,10 +25,8 @@ COPY_LIMIT = 1 << 18  # entries: up to this size a matrix is copied, transposed;
 STEPS = 127  # of int8, on either side of 0
 
 
-class Product(Protocol):
-    """x W^T + b: x (1, in) -> `out` (1, out), which is overwritten. Immutable, so decoders share it."""
-
-    def __call__(self, x: Tensor, out: Tensor) -> Tensor: ...
+# x W^T + b: x (1, in), out (1, out) -> out, which is overwritten. It keeps no state, so decoders share it.
+Product = Callable[[Tensor, Tensor], Tensor]
 
 
 def product(weight: Tensor, bias: Tensor | None, arithmetic: Arithmetic = "float32") -> Product:
@@ -39,7 +37,7 @@ def product(weight: Tensor, bias: Tensor | None, arithmetic: Arithmetic = "float
     """
     weight, bias = weight.detach(), None if bias is None else bias.detach()
     if weight.numel() <= COPY_LIMIT:
-        return _Transposed(weight, bias)
+        return _transposed(weight, bias)
     return _LARGE[arithmetic](weight, bias)
 
 
@@ -57,79 +55,73 @@ def check(arithmetic: str, device: torch.device) -> None:
         raise ConfigError("arithmetic", arithmetic, "PyTorch has no products of int8 here; float32 is exact")
 
 
-class _Transposed:
+def _transposed(weight: Tensor, bias: Tensor | None) -> Product:
     """W as a transposed copy (in, out): a small product takes two thirds of the time of `nn.Linear`."""
-
-    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
-        self.weight, self.bias = weight.t().contiguous(), bias
-
-    def __call__(self, x: Tensor, out: Tensor) -> Tensor:
-        if self.bias is None:
-            return torch.mm(x, self.weight, out=out)
-        return torch.addmm(self.bias, x, self.weight, out=out)
+    copy = weight.t().contiguous()
+    if bias is None:
+        return lambda x, out: torch.mm(x, copy, out=out)
+    return lambda x, out: torch.addmm(bias, x, copy, out=out)
 
 
-class _Unchanged:
+def _unchanged(weight: Tensor, bias: Tensor | None) -> Product:
     """W of the model itself, without a copy: as fast where memory is the bottleneck."""
 
-    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
-        self.weight, self.bias = weight, bias
+    def multiply(x: Tensor, out: Tensor) -> Tensor:
+        torch.mv(weight, x[0], out=out[0])
+        return out if bias is None else out.add_(bias)
 
-    def __call__(self, x: Tensor, out: Tensor) -> Tensor:
-        torch.mv(self.weight, x[0], out=out[0])
-        return out if self.bias is None else out.add_(self.bias)
+    return multiply
 
 
-class _Bfloat16:
+def _bfloat16(weight: Tensor, bias: Tensor | None) -> Product:
     """W and x in bfloat16; the sum is made in float32 and rounded once."""
+    rounded = weight.bfloat16()
 
-    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
-        self.weight, self.bias = weight.bfloat16(), bias
+    def multiply(x: Tensor, out: Tensor) -> Tensor:
+        out[0].copy_(torch.mv(rounded, x[0].bfloat16()))
+        return out if bias is None else out.add_(bias)
 
-    def __call__(self, x: Tensor, out: Tensor) -> Tensor:
-        out[0].copy_(torch.mv(self.weight, x[0].bfloat16()))
-        return out if self.bias is None else out.add_(self.bias)
+    return multiply
 
 
-class _Int8:
+def _int8(weight: Tensor, bias: Tensor | None) -> Product:
     """W in int8 with a scale for each of its rows.
 
     PyTorch multiplies int8 by int8, and rounding x to 255 steps would cost more than rounding W: a few
     activations of a real model are a hundred times as large as the rest. So x is split into two rows, its
     nearest step and the remainder in steps 254 times as fine, and W is read from memory once for both.
     """
+    scales = weight.abs().amax(1).clamp_min(1e-12).double() / STEPS
+    with warnings.catch_warnings():  # torch announces another API for int8
+        warnings.simplefilter("ignore", UserWarning)
+        rounded = torch.quantize_per_channel(
+            weight.float(), scales, torch.zeros(len(weight), dtype=torch.int64), 0, torch.qint8
+        )
+        packed = torch.ops.quantized.linear_prepack(rounded, None)
+    # Without VNNI two products are added in 16 bits, and may overflow them.
+    steps = STEPS if torch.cpu._is_vnni_supported() else STEPS // 2
 
-    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
-        scales = weight.abs().amax(1).clamp_min(1e-12).double() / STEPS
-        with warnings.catch_warnings():  # torch announces another API for int8
-            warnings.simplefilter("ignore", UserWarning)
-            rounded = torch.quantize_per_channel(
-                weight.float(), scales, torch.zeros(len(weight), dtype=torch.int64), 0, torch.qint8
-            )
-            self.packed = torch.ops.quantized.linear_prepack(rounded, None)
-        self.bias = bias
-        # Without VNNI two products are added in 16 bits, and may overflow them.
-        self.steps = STEPS if torch.cpu._is_vnni_supported() else STEPS // 2
-
-    def __call__(self, x: Tensor, out: Tensor) -> Tensor:
+    def multiply(x: Tensor, out: Tensor) -> Tensor:
         x = x.float()
         largest = float(x.abs().max())
         if not math.isfinite(largest):
             return out.fill_(math.nan)
-        scale, finer = max(largest, 1e-12) / self.steps, 2 * self.steps
+        scale, finer = max(largest, 1e-12) / steps, 2 * steps
         first = (x / scale).round_().mul_(scale)
         digits = torch.cat((first, (x - first).mul_(finer)))  # (2, in)
         both = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32(
-            digits, scale, self.steps + 1, self.packed
+            digits, scale, steps + 1, packed
         )
         out.copy_(torch.add(both[:1], both[1:], alpha=1 / finer))
-        return out if self.bias is None else out.add_(self.bias)
+        return out if bias is None else out.add_(bias)
+
+    return multiply
 
 
 _LARGE: dict[Arithmetic, Callable[[Tensor, Tensor | None], Product]] = {
-    "float32": _Unchanged,
-    "bfloat16": _Bfloat16,
-    "int8": _Int8,
+    "float32": _unchanged,
+    "bfloat16": _bfloat16,
+    "int8": _int8,
 }
 
 

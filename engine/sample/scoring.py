@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import torch
 
 from engine.errors import ShapeError
 from engine.sample.branches import Likelihood
@@ -58,9 +59,8 @@ def score(logits: np.ndarray, ids: Sequence[int]) -> Scored:
         raise ShapeError("a text of one token has nothing to be scored after")
     if len(logits) != len(ids):
         raise ShapeError(f"{len(logits)} rows of logits do not belong to {len(ids)} tokens")
-    rows = logits[:-1].astype(np.float64)
-    rows = rows - rows.max(axis=-1, keepdims=True)
-    log_p = rows[np.arange(len(rows)), list(ids[1:])] - np.log(np.exp(rows).sum(axis=-1))
+    rows = torch.from_numpy(logits[:-1]).double().log_softmax(-1).numpy()
+    log_p = rows[np.arange(len(rows)), list(ids[1:])]
     total = float(log_p.sum())
     return Scored(np.exp(log_p), -log_p, Likelihood(len(log_p), total), math.log(logits.shape[1]))
 

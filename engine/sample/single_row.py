@@ -80,11 +80,6 @@ class RowParts:
     ffn: Callable[[Tensor, Probe], Tensor | None]
 
 
-def is_supported(*parts: object) -> bool:
-    """True if every part is of exactly a class that this module can compute."""
-    return all(type(part) in SUPPORTED for part in parts)
-
-
 def tables(positions: Position, capacity: int, like: Tensor) -> PositionHooks:
     """Returns the tables of a position scheme for `capacity` positions: `at(position)` gives the hooks of one
     query. Their size grows with the capacity, not with its square.
@@ -93,23 +88,6 @@ def tables(positions: Position, capacity: int, like: Tensor) -> PositionHooks:
         last = positions.prepare(1, like, start=capacity - 1)
         return DistanceRow(last.bias(like.new_zeros(1)))
     return positions.prepare(capacity, like)
-
-
-def block_step(
-    block: Any, cache: KVCache, index: int, products: Products
-) -> tuple[Callable[..., Tensor], RowParts]:
-    """Returns the `connect` of a supported block and the parts that it is to join.
-
-    The parts refer to `cache`; call `follow` of the mixer when it has grown. `products` are shared, and never
-    written to.
-    """
-    parts = RowParts(
-        norm_of(block.norm1),
-        norm_of(block.norm2),
-        _mixer(block.mixer, cache, index, products),
-        _feedforward(block.ffn, products),
-    )
-    return type(block).connect, parts
 
 
 def norm_of(norm: Vector) -> Vector:
@@ -178,7 +156,7 @@ def _feedforward(
     ffn: Network | NoFeedForward, products: Products
 ) -> Callable[[Tensor, Probe], Tensor | None]:
     if isinstance(ffn, NoFeedForward):
-        return lambda x, probe: None
+        return _nothing
     w_in, w_out = (linear(part.weight, part.bias, products) for part in (ffn.w_in, ffn.w_out))
     activation = _gelu if type(ffn) in (Gelu, GeGlu) else ffn.activation
     if ffn.gated:
@@ -200,14 +178,8 @@ def _gelu(x: Tensor) -> Tensor:
     return torch.addcmul(half, half, torch.erf(x * _ROOT))
 
 
-def _mixer(
-    mixer: HeadMixer | NoMixer, cache: KVCache, index: int, products: Products
-) -> Callable[..., Tensor | None]:
-    return _nothing if isinstance(mixer, NoMixer) else AttentionStep(mixer, cache, index, products)
-
-
-def _nothing(x: Tensor, context: PassContext) -> None:
-    return None
+def _nothing(x: Tensor, other: object) -> None:
+    """Adds nothing to the stream, in place of a mixer or a network."""
 
 
 class AttentionStep:
@@ -279,21 +251,14 @@ def _projection(mixer: HeadMixer, like: Tensor, products: Products) -> _Linear |
     return _Linear(multiply, len(weight), like)
 
 
-def fast_path(model: Transformer, cache: KVCache, products: Products | None) -> FastPath | None:
-    """Returns the fast path of a model, None where it would compute something else than the model's own
-    forward.
-    """
-    return FastPath(model, cache, products or Products(model.embedding)) if _is_fast(model) else None
-
-
-def _is_fast(model: Transformer) -> bool:
+def is_fast(model: Transformer) -> bool:
     """True if every part is supported: no dropout, and no window."""
     c = model.config
     blocks = [part for b in model.blocks for part in (b, b.mixer, b.ffn, b.norm1, b.norm2)]
     has_dropout = model.training and c.dropout > 0
     odd = has_dropout or c.window > 0 or not model.parts.is_plain_stack
     ends = (model.norm_embed or model.norm_final, model.norm_final, model.output)
-    return not odd and is_supported(model.positions, *ends, *blocks)
+    return not odd and all(type(part) in SUPPORTED for part in (model.positions, *ends, *blocks))
 
 
 @torch.inference_mode()
@@ -304,7 +269,7 @@ def ready(model: Transformer, arithmetic: Arithmetic = "float32") -> Products:
     Raises ConfigError if this machine lacks the arithmetic, or the fast path does not support the model.
     """
     products = Products(model.embedding, arithmetic)
-    if not (model.can_cache and _is_fast(model)):
+    if not (model.can_cache and is_fast(model)):
         raise ConfigError("arithmetic", arithmetic, "needs a causal model of parts that are all known")
     FastPath(model, KVCache(model.config, 1, model.embedding), products)
     return products
@@ -320,7 +285,17 @@ class FastPath:
         types = model.token_types
         self.type = None if types is None else types[0].detach()
         self.norm_embed = None if model.norm_embed is None else norm_of(model.norm_embed)
-        self.blocks = [block_step(block, cache, index, products) for index, block in enumerate(model.blocks)]
+        self.blocks: list[tuple[Callable[..., Tensor], RowParts]] = []
+        block: Any
+        for i, block in enumerate(model.blocks):
+            mixer = (
+                _nothing
+                if isinstance(block.mixer, NoMixer)
+                else AttentionStep(block.mixer, cache, i, products)
+            )
+            norms = norm_of(block.norm1), norm_of(block.norm2)
+            parts = RowParts(*norms, mixer, _feedforward(block.ffn, products))
+            self.blocks.append((type(block).connect, parts))
         self.norm_final = norm_of(model.norm_final)
         self.unembedding = unembedding(model.output, model.output_matrix, products)
         self.follow(cache)

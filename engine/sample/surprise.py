@@ -37,21 +37,13 @@ class Surprise(Scored):
         return self.depth + prompt - 1
 
 
-@dataclass(frozen=True)
-class Odds:
-    """A probability p, and in how many draws it comes up once, 1 / p; inf where that is too large."""
-
-    p: float
-    draws: float
-
-
-def odds(log_p: float) -> Odds:
-    """Returns the odds for ln p, in nats. Below e^-700 float64 does not hold 1 / p much longer.
+def odds(log_p: float) -> tuple[float, float]:
+    """Returns (p, in how many draws it comes up once) for ln p; inf where float64 soon does not hold 1 / p.
 
     >>> odds(0.0), odds(-900.0)
-    (Odds(p=1.0, draws=1.0), Odds(p=0.0, draws=inf))
+    ((1.0, 1.0), (0.0, inf))
     """
-    return Odds(math.exp(log_p), math.exp(-log_p) if log_p >= -700 else math.inf)
+    return math.exp(log_p), math.exp(-log_p) if log_p >= -700 else math.inf
 
 
 def surprise(path: Sequence[Written], vocab: int) -> Surprise:

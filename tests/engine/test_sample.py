@@ -20,7 +20,6 @@ from engine.sample import stages
 from engine.sample.beam import beam_search
 from engine.sample.branches import Tree, grow, pick
 from engine.sample.decoding_comparison import Continuation, Rivals, dropped, ending_with, rivals, write_each
-from engine.sample.generate import write
 from engine.sample.outcome import last_torn, likeliest_ids, outcome, removed_by, tally
 from engine.sample.surprise import surprise
 from tests.engine.cases import for_each
@@ -196,7 +195,9 @@ def test_several_texts_are_written_step_by_step_as_each_alone():
             told.append(next(steps_))
     except StopIteration as end:
         found = end.value
-    assert found == tuple(write(model, tokenizer, [1, 2], 6, one)[0] for one in samplings)
+    assert found == tuple(
+        tokenizer.decode(list(sample.generate(model, [1, 2], 6, one)))[:6] for one in samplings
+    )
     assert [(one.done, one.total) for one in told] == [(i, 12) for i in range(1, 13)]
 
 

@@ -49,9 +49,10 @@ CACHE = Words(
     ),
     why=(
         "In attention a token costs $O(T)$ instead of $O(T^2)$, and a text of $T$ tokens $O(T^2)$ instead of"
-        " $O(T^3)$; the matrices act on one position instead of $T$. The cache is a database to which rows are"
-        " only added: a query is compared with every key and retrieves a mixture of the values. The price is memory that grows with"
-        " every token: for long texts and many users the cache, not the weights, decides what fits on a GPU."
+        " $O(T^3)$; the matrices act on one position instead of $T$. The cache is a database to which rows"
+        " are only added: a query is compared with every key and retrieves a mixture of the values. The price"
+        " is memory that grows with every token: for long texts and many users the cache, not the weights,"
+        " decides what fits on a GPU."
     ),
     attempt=(
         "Play it. Then write 128 tokens, so that the context fills up: the cache is emptied and half of it"
@@ -231,12 +232,12 @@ def chance(log_p: float) -> str:
     >>> chance(math.log(0.0147)), chance(math.log(1 / 320_000_000)), chance(-900.0)
     ('1.47%', '1 in 3.2 × 10⁸', 'less than 1 in 10³⁰⁰')
     """
-    both = odds(log_p)
-    if math.isinf(both.draws):
+    p, draws = odds(log_p)
+    if math.isinf(draws):
         return "less than 1 in 10³⁰⁰"
-    if both.p > 0.0005:
-        return f"{both.p:.2%}"
-    return f"1 in {both.draws:,.0f}" if both.p > 1e-7 else f"1 in {scientific(both.draws)}"
+    if p > 0.0005:
+        return f"{p:.2%}"
+    return f"1 in {draws:,.0f}" if p > 1e-7 else f"1 in {scientific(draws)}"
 
 
 def surprise_alt(surprise: Surprise) -> str:

@@ -118,9 +118,7 @@ def load(
     tokenizer: str = "char",
     cutter: bpe.BpeTokenizer | None = None,
 ) -> Corpus:
-    """Returns the corpus of a name in NAMES, tokenized as TrainConfig.tokenizer says; `cutter` as in
-    `from_text`. Raises CorpusError with what to do when it cannot be had.
-    """
+    """Returns the corpus of a name in NAMES; `tokenizer`, `cutter` as in `from_text`. Raises CorpusError."""
     if name in _ALL_TASKS:
         return from_task(_ALL_TASKS[name], tokenizer)
     if name not in CORPORA:
@@ -129,9 +127,7 @@ def load(
 
 
 def shakespeare_path() -> Path | None:
-    """Returns the file of Tiny Shakespeare, in $GLASSFORMER_DATA or the user's cache folder; None if in
-    neither.
-    """
+    """Returns the file of Tiny Shakespeare, in $GLASSFORMER_DATA or the user's cache folder, or None."""
     for folder in (os.environ.get("GLASSFORMER_DATA"), cache_folder()):
         if folder and (path := Path(folder) / SHAKESPEARE_FILE).is_file():
             return path

@@ -39,9 +39,7 @@ class Corpus:
 
     @property
     def period(self) -> int:
-        """The number of tokens between possible window starts: the length of a problem in a synthetic task,
-        else 1.
-        """
+        """The tokens from one possible window start to the next: a synthetic task's length, else 1."""
         return self.task.length if self.task else 1
 
     @property
@@ -119,9 +117,7 @@ class Corpus:
 def _following(
     train: np.ndarray, validation: np.ndarray, vocab: int, given: int, counted: np.ndarray
 ) -> float:
-    """Mean -ln p of each `counted` validation token (n_validation,) after the `given` before it, p = (count
-    of all + 1) / (count of those before + V) in the training split.
-    """
+    """Mean -ln p of each `counted` token after the `given` before it: p = (all + 1) / (before + V)."""
 
     def numbered(tokens: np.ndarray, length: int) -> np.ndarray:
         """Every run of `length` tokens as one number below V^length, which int64 holds up to V = 2^21."""
@@ -143,9 +139,7 @@ def _following(
 
 
 def check_length(corpus: Corpus, context: int) -> None:
-    """Raises CorpusError, saying how much is missing, when the training split holds no window of context + 1
-    tokens.
-    """
+    """Raises CorpusError, saying how much is missing, when no window of context + 1 tokens fits."""
     if len(corpus.train) < context + 2:
         tokens = (context + 2 - len(corpus.train)) / (
             1 - VALIDATION_SHARE

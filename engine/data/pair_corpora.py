@@ -23,9 +23,7 @@ OFTEN = 2
 
 @lru_cache(maxsize=8)
 def pair_text(name: str, learned: int = LEARNED, held_out: int = HELD_OUT, seed: int = 0) -> PairedText:
-    """Returns the pairs of a task by its name, the same ones for the same seed. Raises CorpusError for an
-    unknown name.
-    """
+    """Returns the pairs of a task, the same for the same seed. Raises CorpusError for an unknown name."""
     if name not in PAIR_TASKS:
         raise CorpusError(f"there is no task {name!r}; there are {', '.join(PAIR_TASKS)}")
     task = PAIR_TASKS[name]

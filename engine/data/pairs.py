@@ -52,9 +52,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
-    """Texts as ids (row, position), BEGIN, a text and END, filled up with PAD; labels (row,) are places in
-    the list of labels.
-    """
+    """Texts as ids (row, position): BEGIN, a text, END, and PAD; labels (row,) are places in their list."""
 
     texts: Tensor = field(repr=False)
     labels: Tensor = field(repr=False)
@@ -155,9 +153,7 @@ class LabelledText:
 
 
 def source_ids(text: str, tokenizer: Symbols, end: int = END) -> list[int]:
-    """Returns a source as the encoder reads it. Raises CorpusError for an empty one, TokenizerError for an
-    unknown symbol.
-    """
+    """Returns a source as the encoder reads it. Raises CorpusError if empty, TokenizerError if unknown."""
     ids = tokenizer.encode(text)
     if not ids:
         raise CorpusError("a source needs at least one symbol: there is nothing to read")
@@ -165,9 +161,7 @@ def source_ids(text: str, tokenizer: Symbols, end: int = END) -> list[int]:
 
 
 def label_ids(text: str, tokenizer: PairTokenizer) -> list[int]:
-    """Returns a text as a classifier reads it: BEGIN, whose vector may give the label, then as a source.
-    Raises as `source_ids`.
-    """
+    """Returns a text as a classifier reads it: BEGIN, then as a source. Raises as `source_ids`."""
     return [BEGIN, *source_ids(text, tokenizer)]
 
 

@@ -15,9 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Progress:
-    """`done` of `total` pieces of work; the measurement decides what a piece is, and may say what it has
-    `so_far`.
-    """
+    """`done` of `total` pieces of work, whatever a piece is; perhaps with what there is `so_far`."""
 
     done: int
     total: int

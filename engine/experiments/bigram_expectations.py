@@ -53,9 +53,7 @@ class Expectations:
         return tuple(self.letters[i] for i in np.argsort(-self.text[given], kind="stable")[:count])
 
     def apart(self, source: str) -> float:
-        """Returns how differently a source goes on after the two of DOUBLE, 0 (alike) to 1 (nothing in
-        common): half the sum of the differences (total variation).
-        """
+        """Returns how differently a source goes on after the two of DOUBLE, 0 to 1 (total variation)."""
         shares = self.text if source == "text" else self.rungs[source]
         first, second = (shares[given] for given in DOUBLE)
         return float(np.abs(first - second).sum() / 2)

@@ -1,6 +1,4 @@
-"""Each fault of the lab against its healthy twin: the race on the page, and the one that comes with the
-app.
-"""
+"""Each fault of the lab against its healthy twin: the live race, and the stored one."""
 
 from __future__ import annotations
 
@@ -60,9 +58,7 @@ class Patterns:
 
 @dataclass(frozen=True, eq=False)
 class Bug:
-    """A fault's race as it comes with the app: the healthy run, then the faulty one, and their patterns; None
-    where the weights were not finite any more.
-    """
+    """A fault's shipped race: the healthy run, the faulty one, their patterns (None if not finite)."""
 
     fault: Fault
     race: Stored
@@ -75,9 +71,7 @@ class Bug:
 
 
 def specs(fault: Fault, vocab_size: int = 65, text: str | None = None) -> tuple[RunSpec, RunSpec]:
-    """Returns the runs of a race: the healthy twin and the faulty one. `text` is the corpus, where the fault
-    is shown on a short one.
-    """
+    """Returns the healthy and the faulty run; `text`: a short corpus that the fault is shown on."""
     runs = []
     for name, (model, order, parts) in ((HEALTHY, fault.healthy()), (BROKEN, fault.faulty())):
         model = replace(model, vocab_size=vocab_size)
@@ -115,9 +109,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Both runs at the same step, while both still train. `repeats` are the losses (healthy, broken) of the
-    same two with other seeds.
-    """
+    """Both runs at the same step. `repeats`: losses (healthy, broken) of the same two with other seeds."""
 
     healthy: Side
     broken: Side
@@ -147,9 +139,7 @@ class Comparison:
 
 
 def compare_twins(views: Sequence[RunView], text: str, repeats: Sequence[RunView] = ()) -> Comparison:
-    """Compares the healthy run with the faulty one. `text` is their corpus; `repeats` are runs of both with
-    other seeds.
-    """
+    """Compares the healthy run with the faulty one, on corpus `text`; `repeats` have other seeds."""
     healthy, broken = views
     both = compare(healthy.history.evaluations, broken.history.evaluations)
     if both is not None and broken.status != "failed":  # the healthy one goes on where the other has died
@@ -178,9 +168,7 @@ def _side(view: RunView, loss: float, step: int, text: str) -> Side:
 
 
 def shipped(name: str, folder: Path = FOLDER) -> Bug:
-    """Reads a fault's stored race. Raises CheckpointError for a file that cannot be read, or is of other
-    settings than the fault has.
-    """
+    """Reads a fault's stored race. Raises CheckpointError for an unreadable file or other settings."""
     path, fault = folder / f"{name}.json", FAULTS[name]
     race = load_race(path)
     with reading(path, f"bugs {name}") as values:
@@ -221,9 +209,7 @@ class _Kept:
 
 
 def clocked(race: Stored, cost: Callable[[RunSpec], float]) -> Stored:
-    """Returns the race with the seconds that `cost` gives for a step: the measured ones mean little where
-    other programs ran beside it.
-    """
+    """Returns the race with `cost` seconds a step: measured ones mean little on a busy machine."""
     runs = []
     for view in race.runs:
         each, history = cost(view.spec), view.history
@@ -265,9 +251,7 @@ def _train(spec: RunSpec, made: str) -> tuple[RunView, Patterns | None]:
 
 
 def _repeat(path: Path, pair: Sequence[RunSpec], trained: dict[str, RunView]) -> None:
-    """Trains both runs with the seeds that their file has not, and adds them to it. `trained` are repeats
-    that other faults share: their healthy twins.
-    """
+    """Trains both runs with the missing seeds and adds them; `trained` are healthy twins to share."""
     race, values = load_race(path), json.loads(path.read_text("utf-8"))
     there = {(view.name, view.spec.train.seed) for view in race.repeats}
     for seed in SEEDS[1:]:

@@ -70,9 +70,7 @@ def write_json(path: Path, values: Any) -> None:
 
 @contextmanager
 def reading(path: Path, command: str) -> Iterator[Any]:
-    """Yields the JSON that a command wrote. Raises CheckpointError where the file cannot be read, or where
-    what is done with it fails.
-    """
+    """Yields the JSON that a command wrote. Raises CheckpointError where reading or using it fails."""
     try:
         yield json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, KeyError, TypeError) as error:

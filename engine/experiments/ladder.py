@@ -117,9 +117,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Overfit:
-    """A training that was validated on the way: losses (nats per letter) on its training and its validation
-    text, after `passes` (evaluation,) readings of the text.
-    """
+    """A validated training: losses (nats per letter) after `passes` (evaluation,) over the text."""
 
     name: str
     passes: tuple[float, ...]

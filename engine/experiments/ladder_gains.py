@@ -65,9 +65,7 @@ def separate(these: Sequence[float], those: Sequence[float], clear: float = CLEA
 
 
 def idea(name: str, losses: Mapping[str, tuple[float, ...]]) -> Idea | None:
-    """Returns the gain of a rung; None for the lowest, and where one of the two is missing. `losses`: rung ->
-    validation losses by seed.
-    """
+    """Returns the gain of a rung, or None. `losses`: rung -> validation losses by seed."""
     below = LADDER[name].below
     if below is None or below not in losses or name not in losses:
         return None
@@ -138,9 +136,7 @@ class Finish:
 
     @property
     def stalled(self) -> Mapping[str, int]:
-        """The runs that have learned little more than the frequencies of characters, and have not diverged:
-        name -> with how many seeds.
-        """
+        """The runs that learned little more than letter frequencies: name -> with how many seeds."""
         if self.unigram is None:
             return {}
         low, high = self.unigram - NEAR_COUNTING, self.unigram + 1

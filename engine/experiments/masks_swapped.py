@@ -62,9 +62,7 @@ def learn(parts: str, steps: int = 0) -> Swapped:
 
 @cache
 def shipped(path: Path = SHIPPED) -> dict[str, Swapped]:
-    """Reads the trainings that come with the app, by the name of the parts; none where they were not made
-    yet.
-    """
+    """Reads the trainings that come with the app, by the name of the parts; none where not made yet."""
     if not path.is_file():
         return {}
     with reading(path, "masks-swapped") as read:

@@ -153,9 +153,7 @@ def stored(model: Transformer, corpus: Corpus, steps: int, into: Path) -> dict[s
 
 @cache
 def square(name: str, folder: Path = SQUARE) -> Checkpoint:
-    """Reads a model that comes with the app: MASKED or UNMASKED. Raises CheckpointError where it is not
-    there.
-    """
+    """Reads a shipped model, MASKED or UNMASKED. Raises CheckpointError where it is not there."""
     return load(folder / name)
 
 

@@ -62,9 +62,7 @@ class TrainedStack:
 
     @property
     def reached(self) -> float:
-        """The share of the last block's gradient that arrives at the first; NaN where even the last has
-        none.
-        """
+        """The share of the last block's gradient that arrives at the first; NaN where that has none."""
         last = float(self.gradients[-1])
         return float(self.gradients[0]) / last if last > 0 else float("nan")
 
@@ -177,9 +175,7 @@ def likeness(stream: np.ndarray) -> float:
 
 
 def shipped(path: Path = PATH) -> dict[tuple[int, Norm], Pair]:
-    """Reads the stored measurements: (depth, norm) -> pair. Raises CheckpointError for a file that cannot be
-    read.
-    """
+    """Reads the stored measurements: (depth, norm) -> pair. Raises CheckpointError."""
     with reading(path, "no-residual") as stored:
         return {(row["depth"], row["norm"]): _pair(row) for row in stored["pairs"]}
 

@@ -156,9 +156,7 @@ class RunCurves:
 
     @property
     def newest(self) -> tuple[float, float] | None:
-        """The last validation loss and its position on the axis; None before the first. The one on the whole
-        split counts where two share a position, as in the table.
-        """
+        """The last validation loss and its axis position, or None; the whole split's before a part's."""
         ends = [
             (float(at[-1]), float(losses[-1]))
             for at, losses in ((self.end_at, self.end), (self.looked_at, self.looked))

@@ -84,9 +84,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class ScalingRun:
-    """A run that has ended: its parameters N, characters read D, FLOPs 6 N D, and held-out loss in nats per
-    character.
-    """
+    """A run that has ended: parameters N, characters read D, FLOPs 6 N D, and held-out loss in nats."""
 
     plan: Plan
     parameters: int
@@ -97,9 +95,7 @@ class ScalingRun:
 
 
 def measure(plan: Plan) -> Steps[ScalingRun]:
-    """Trains the model of a plan on Tiny Shakespeare. Yields its steps. Raises CorpusError where the text is
-    not here.
-    """
+    """Trains the model of a plan on Tiny Shakespeare, yielding its steps. Raises CorpusError without it."""
     config, loss = plan.train, float("nan")
     yield Progress(0, config.steps)
     for record in train(plan.model, config, corpora.load("shakespeare"), device="cpu"):
@@ -115,9 +111,7 @@ def measure(plan: Plan) -> Steps[ScalingRun]:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Valleys by budget, of all seeds together and of each seed alone, and the power law through them (None
-    for fewer than three budgets).
-    """
+    """Valleys by budget, of all seeds and of each, and the power law through them (None below three)."""
 
     valleys: Mapping[float, Valley]
     law: PowerLaw | None

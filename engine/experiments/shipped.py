@@ -104,7 +104,7 @@ TASK_RECIPES: dict[str, Recipe] = {
     for model, train in [task_recipe(task)]
 }
 
-# The model that thinks aloud, for its heads.
+# The model that writes a chain of thought, for its heads.
 TASK_RECIPES[f"tasks/{ALOUD}"] = Recipe(*recipe(MODELLED[ALOUD]), ALOUD)
 
 # An encoder: it fills blanks.
@@ -124,9 +124,7 @@ ASKED_AT_THE_END = 1000  # problems of each split that the shipped models of tas
 
 
 def pretrain(name: str, into: Path, work: Path, threads: int | None = None) -> Mapping[str, Any]:
-    """Trains the recipe of that name from the newest state in `work`, writes the checkpoint into `into/name`,
-    and returns its metrics.
-    """
+    """Trains a recipe from the newest state in `work`, writes `into/name`, and returns its metrics."""
     recipe = ALL_RECIPES[name]
     corpus = corpora.load(recipe.corpus, tokenizer=recipe.train.tokenizer)
     masked = recipe.train.objective == "masked"

@@ -65,9 +65,7 @@ def pretrain_pairs(text: PairedText, preset: Preset, into: Path) -> dict[str, An
 
 
 def pretrain_labels(data: Speakers, preset: Preset, into: Path) -> dict[str, Any]:
-    """Trains a classifier, as `pretrain`. The weights are those of the last step, not of the best one by what
-    is held out.
-    """
+    """Trains a classifier, as `pretrain`. Its weights are those of the last step, whatever is held out."""
     text, lines = data.text, data.lines
     config = text.fitted(preset.model)
     model = build_classifier(config, len(text.labels), device="meta")
@@ -96,9 +94,7 @@ def pretrain_labels(data: Speakers, preset: Preset, into: Path) -> dict[str, Any
 def _trained(
     model: nn.Module, train: TrainConfig | None, records: Callable[[TrainConfig], Iterator[Record]]
 ) -> dict[str, Any]:
-    """Trains without samples, which change nothing that is learned, fills `model` with the last weights as
-    they are on disk, and returns how it went.
-    """
+    """Trains without samples, fills `model` with the last weights as on disk, and returns metrics."""
     assert train is not None
     began = time.process_time()
     curve, states = followed(records(replace(train, sample_every=0)))

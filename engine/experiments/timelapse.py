@@ -72,9 +72,7 @@ def recipe() -> tuple[ModelConfig, TrainConfig]:
 def take(
     into: Path, work: Path, corpus: Corpus, model: ModelConfig, settings: TrainConfig, steps: tuple[int, ...]
 ) -> Lapse:
-    """Trains from the newest state in `work`, keeps the model at each of `steps` in `into`, measures what is
-    kept, and reads it again. The last step is kept in any case.
-    """
+    """Trains from the newest state in `work`, keeps the model at `steps` in `into`, and measures it."""
     config = replace(model, vocab_size=corpus.vocab_size).resolved()
     into.mkdir(parents=True, exist_ok=True)
     work.mkdir(parents=True, exist_ok=True)

@@ -25,9 +25,7 @@ DRAWS = 2000  # texts whose hidden positions are drawn and counted
 
 @dataclass(frozen=True)
 class Lessons:
-    """Number of positions of one text that have a loss: in the mean for the encoder, whose positions are
-    drawn; for both, with the first half of the text as the source.
-    """
+    """Positions of one text that have a loss: mean for the encoder; for both, half is the source."""
 
     encoder: float
     decoder: int
@@ -40,9 +38,7 @@ class Lessons:
 
 
 def lessons(tokens: int, rate: float, seed: int = 0) -> Lessons:
-    """Counts the losses of a text of `tokens` in the very batches that training draws; `rate` is hidden from
-    the encoder.
-    """
+    """Counts the losses of a text of `tokens` in training's own batches; `rate` is what an encoder hides."""
     windows = torch.zeros(DRAWS, tokens + 1, dtype=torch.int64)
     hidden = masked_batch(windows[:, 1:], rate, 1, torch.Generator().manual_seed(seed))
     predicted = int((next_token_batch(windows).targets[0] >= 0).sum())
@@ -51,9 +47,7 @@ def lessons(tokens: int, rate: float, seed: int = 0) -> Lessons:
 
 @dataclass(frozen=True)
 class WritingCost:
-    """FLOPs of writing `written` tokens after `given`: with a KV cache, and with every token read again for
-    each, as a model without a causal mask must.
-    """
+    """FLOPs of writing `written` tokens after `given`: with a KV cache, and reading all again each time."""
 
     given: int
     written: int
@@ -66,9 +60,7 @@ class WritingCost:
 
 
 def writing(decoder: Ledger, given: int, written: int) -> WritingCost:
-    """Returns the cost of writing with one model: a token that attends to n tokens costs `flops(n)`. The last
-    token written is not read again.
-    """
+    """Returns the cost of writing: a token that attends to n costs `flops(n)`; the last is unread."""
     lengths = range(given, given + written)
     prompt = given * decoder.flops(given).forward
     cached = prompt + sum(decoder.flops(length).forward for length in lengths[1:])
@@ -88,17 +80,13 @@ def pair_writing(both: Ledger, tokens: int) -> int:
 
 
 def at_work(counted: Ledger) -> float:
-    """Returns the share of a model's parameters that take part in writing a token, once the source is read:
-    all but the encoder's.
-    """
+    """Returns the share of a model's parameters used in writing a token: all but the encoder's."""
     return sum(row.parameters for row in counted.rows if row.stack != "encoder") / counted.total
 
 
 @dataclass(frozen=True)
 class Interface:
-    """The shipped tasks that a decoder learned as continuations of a line: their number, and the lowest share
-    of held-out problems that one of them solves.
-    """
+    """The shipped tasks that a decoder learned: how many, and the lowest share solved (held out)."""
 
     tasks: int
     least: float
@@ -113,9 +101,7 @@ def interface(folder: Path = CHECKPOINTS / "tasks") -> Interface:
 
 @dataclass(frozen=True)
 class TwoForms:
-    """One task as pairs and as one text: the share of held-out sources that is right, and the parameters of
-    the encoder-decoder and of the decoder.
-    """
+    """One task as pairs and as one text: shares of held-out sources right, parameters of both models."""
 
     paired: float
     continued: float
@@ -168,9 +154,7 @@ class Reasons:
 
 
 def reasons(tokens: int, rate: float, counted: Mapping[str, Ledger]) -> Reasons:
-    """Counts the reasons for a text of `tokens` and as many written; `counted` are the ledgers of the three
-    families.
-    """
+    """Counts the reasons for a text of `tokens` and as many written; `counted`: the families' ledgers."""
     return Reasons(
         lessons(tokens, rate),
         writing(counted["decoder"], tokens, tokens),

@@ -25,8 +25,7 @@ class Valley:
 
     def at(self, parameters: np.ndarray) -> np.ndarray:
         """Returns the parabola's loss for each N (any shape)."""
-        result: np.ndarray = np.polyval(self.curve, np.log(parameters))
-        return result
+        return np.polyval(self.curve, np.log(parameters))
 
 
 @dataclass(frozen=True)

@@ -55,9 +55,7 @@ class Recording:
         return tuple(axis for axis in axes_of(name) if axis != "batch")
 
     def stacked(self, name: str) -> np.ndarray:
-        """Returns a block's activation in all blocks, bottom first: (layer, ...). Raises KeyError when the
-        blocks do not have it.
-        """
+        """Returns an activation of all blocks, bottom first: (layer, ...). Raises KeyError without it."""
         return np.stack([self[f"blocks.{i}.{name}"] for i in range(self.config.n_layers)])
 
     def seen(self) -> np.ndarray:
@@ -119,9 +117,7 @@ def record(
 
 
 def check_plain_stack(parts: Parts) -> None:
-    """Raises ConfigError for a model whose loop over the blocks is a fault: it cannot be measured block by
-    block.
-    """
+    """Raises ConfigError for a model whose loop over the blocks is a fault."""
     if not parts.is_plain_stack:
         raise ConfigError(
             "parts",
@@ -134,8 +130,7 @@ def check_plain_stack(parts: Parts) -> None:
 def softmax(scores: np.ndarray) -> np.ndarray:
     """Returns exp(s) / sum exp(s) over the last axis, without overflow. Shape in = shape out."""
     e = np.exp(scores - scores.max(-1, keepdims=True))
-    weights: np.ndarray = e / e.sum(-1, keepdims=True)
-    return weights
+    return e / e.sum(-1, keepdims=True)
 
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:

@@ -42,9 +42,7 @@ def _sum_sources(columns: int) -> Sources:
 
 
 def _step_sources(columns: int) -> Sources:
-    """Returns the places that each step, and each digit of the sum after them, is made of: its column and the
-    carry before it; the step that holds the digit.
-    """
+    """Returns the places that each step and digit of a sum is made of: its column and the carry."""
     given = 2 * columns + 2
     steps: list[tuple[int, ...]] = []
     for i in range(columns):
@@ -122,7 +120,7 @@ _ALL = (
     long_addition("sum_at_once", "At once", "Write the sum.", COLUMNS),
     long_addition("sum_dots", "With dots", "Write dots, then the sum.", COLUMNS, dots=True),
     long_addition(
-        "sum_aloud", "Thinking aloud", "Write carries and digits, then the sum.", COLUMNS, aloud=True
+        "sum_aloud", "Chain of thought", "Write carries and digits, then the sum.", COLUMNS, aloud=True
     ),
 )
 LONG_ADDITIONS: dict[str, Task] = {task.name: task for task in _ALL}

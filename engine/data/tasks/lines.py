@@ -100,9 +100,7 @@ def repeating(
         return (typed * given)[:given] if known and len(set(typed)) == len(typed) else None
 
     def entropy(position: int) -> float:
-        """Returns the nats of the letter at a position: a new one while the piece goes on, its first one once
-        it has ended.
-        """
+        """Returns the nats of the letter at a position: new while the piece goes on, then its first one."""
         if position < shortest:
             return math.log(len(letters) - position)
         if position > longest:
@@ -208,9 +206,7 @@ def _sign(typed: str, signs: str) -> str:
 
 
 def remainders(name: str, title: str, rule: str, signs: str, held_out: float) -> Task:
-    """Makes a task: a + b modulo len(signs), one sign per number, every pair once, the loss of the answer
-    alone, as in Power et al. 2022.
-    """
+    """Makes a task: a + b modulo len(signs), every pair once, the answer's loss alone (Power et al. 2022)."""
     modulus = len(signs)
 
     def answer(line: str) -> str:

@@ -33,9 +33,7 @@ def opening(kinds: int, depth: int, left: int) -> float:
 
 
 def bracket_entropies(kinds: int, size: int) -> list[float]:
-    """Returns the nats of each bracket of a word given those before, by the probability of every depth:
-    (size,).
-    """
+    """Returns the nats of each bracket of a word given those before: (size,)."""
     chance, entropies = {0: 1.0}, []
     for left in range(size, 0, -1):
         total, after = 0.0, defaultdict[int, float](float)
@@ -70,9 +68,7 @@ def partners(word: str, kinds: Sequence[str]) -> dict[int, int] | None:
 
 
 def brackets(name: str, title: str, rule: str, kinds: tuple[str, ...], pairs: int) -> Task:
-    """Makes a task: balanced words of so many pairs of brackets, every one equally likely; the second half is
-    the answer, and any that closes what is open is right.
-    """
+    """Makes a task: balanced words of `pairs` brackets; any second half that closes them is right."""
     size, n = 2 * pairs, len(kinds)
 
     def draw(draws: random.Random, _: int) -> str:
@@ -94,9 +90,7 @@ def brackets(name: str, title: str, rule: str, kinds: tuple[str, ...], pairs: in
         return tuple((opened[i],) if i in opened else () for i in range(pairs, size))
 
     def asks(typed: str) -> str | None:
-        """Returns the question of a typed text; None where its open brackets cannot be closed in as many as
-        are left.
-        """
+        """Returns the question of a typed text; None where its open brackets cannot all be closed."""
         closing = {kind[0]: kind[1] for kind in kinds}
         open_ = ""
         for bracket in typed:
@@ -130,9 +124,7 @@ FOLLOWING = ((0.9, 0.07, 0.03), (0.7, 0.2, 0.1), (0.5, 0.3, 0.2))
 
 
 def chain(letters: str, seed: int = 0) -> np.ndarray:
-    """Returns a Markov chain of second order: p(next | last but one, last), (letters, letters, letters).
-    Three letters can follow any two, drawn by `seed`.
-    """
+    """Returns p(next | last but one, last), (letters, letters, letters): three may follow any two."""
     draws, n = random.Random(f"chain-{seed}"), len(letters)
     p = np.zeros((n, n, n))
     for first in range(n):
@@ -142,9 +134,7 @@ def chain(letters: str, seed: int = 0) -> np.ndarray:
 
 
 def stationary(p: np.ndarray) -> np.ndarray:
-    """Returns the frequency of each pair of neighbouring letters in a long text: (letters, letters), sum
-    1.
-    """
+    """Returns the frequency of each pair of neighbouring letters in a long text: (letters, letters)."""
     n = len(p)
     pairs = np.full((n, n), 1 / n**2)
     for _ in range(2000):

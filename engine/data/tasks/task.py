@@ -81,9 +81,7 @@ class Task:
 
 
 def problems(task: Task, train: int, validation: int, seed: int = 0) -> tuple[list[str], list[str]]:
-    """Draws problems to train on and to validate on, independently; of a task that has few, each of them
-    once, in random order. No problem, nor one with its key, is in both.
-    """
+    """Draws problems to train and to validate on, never both, with one key; of few, each once."""
     draws = random.Random(f"{task.name}-{seed}")
     if task.everything is not None:
         lines = list(task.everything())
@@ -102,9 +100,7 @@ def problems(task: Task, train: int, validation: int, seed: int = 0) -> tuple[li
 
 
 def examples(task: Task, count: int) -> list[str]:
-    """Returns some problems as a model was trained to read them, each after a line break; of a stream some
-    pieces. Always the same ones.
-    """
+    """Returns problems as a model was trained to read them, or pieces of a stream; always the same ones."""
     draws = [random.Random(f"{task.name}-example-{i}") for i in range(count)]
     if task.stream:
         return [task.draw(chance, 24) for chance in draws]

@@ -50,9 +50,7 @@ def token_bytes(tokenizer: Tokenizer) -> list[bytes]:
 
 
 def ends(tokenizer: Tokenizer) -> frozenset[int]:
-    """Returns the ids by which a model ends its text or its turn; none for a tokenizer without such a
-    token.
-    """
+    """Returns the ids by which a model ends its text or its turn, if it has any."""
     return tokenizer.stops if isinstance(tokenizer, Ending) else frozenset()
 
 

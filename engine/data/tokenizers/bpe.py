@@ -1,6 +1,4 @@
-"""Byte-pair encoding, learned and watched: every merge is a record (Sennrich et al. 2016; bytes as in Radford
-et al. 2019).
-"""
+"""Byte-pair encoding, learned and watched (Sennrich et al. 2016; bytes: Radford et al. 2019)."""
 
 from __future__ import annotations
 
@@ -87,9 +85,7 @@ class BpeTokenizer:
         return [] if self.level == "byte" else [c for c in dict.fromkeys(text) if _utf8(c) not in self.ranks]
 
     def encode(self, text: str) -> list[int]:
-        """Encodes a text. Raises TokenizerError naming the characters that a character-level tokenizer
-        lacks.
-        """
+        """Encodes a text. Raises TokenizerError naming the characters that the alphabet lacks."""
         ids: list[int] = []
         for piece in pieces(text, self.split):
             symbols = self._known.get(piece)
@@ -109,9 +105,7 @@ class BpeTokenizer:
             raise TokenizerError(f"ids must lie between 0 and {self.vocab_size - 1}") from None
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Returns the text of ids; incomplete characters become replacement signs. Raises as `decode_bytes`
-        does.
-        """
+        """Returns the text of ids, incomplete characters as replacement signs. Raises as `decode_bytes`."""
         data = self.decode_bytes(ids)
         try:
             return data.decode("utf-8", "surrogatepass")
@@ -159,9 +153,7 @@ class BpeTokenizer:
         return cls(cast(Level, level), cast(Split, split), tuple(start), tuple(merges))
 
     def as_tiktoken(self, name: str = "glassformer") -> tiktoken.Encoding:
-        """Returns the same tokenizer as a tiktoken.Encoding. Raises TokenizerError at character level:
-        tiktoken starts from bytes.
-        """
+        """Returns the same tokenizer as a tiktoken.Encoding. Raises TokenizerError at character level."""
         import tiktoken
 
         if self.level != "byte":
@@ -180,9 +172,7 @@ class BpeTokenizer:
         return [_utf8(c) for c in piece]
 
     def _merge(self, symbols: list[bytes]) -> list[int]:
-        """Ids of one piece. A heap of possible merges over a linked list: n log n, however long the piece
-        is.
-        """
+        """Ids of one piece. A heap of possible merges over a linked list: n log n in its length."""
         ranks, count = self.ranks, len(symbols)
         following, before, alive = list(range(1, count + 1)), list(range(-1, count - 1)), [True] * count
         heap = [
@@ -252,9 +242,7 @@ def merges_wanted(text: str, vocab_size: int, level: Level) -> int:
 
 
 def starting_symbols(text: str, level: Level) -> tuple[bytes, ...]:
-    """Returns the 256 bytes, or the distinct characters of the text, sorted by code point. Raises
-    TokenizerError where there are none.
-    """
+    """Returns the 256 bytes, or a text's characters, sorted. Raises TokenizerError where there are none."""
     if level not in get_args(Level):
         raise TokenizerError(f"level must be one of {get_args(Level)}")
     if not text:
@@ -307,9 +295,7 @@ class Trainer:
         return BpeTokenizer(self.level, self.split, self.base, tuple(merges))
 
     def merges(self, vocab_size: int, keep: int = 0) -> Iterable[Merge]:
-        """Yields the merges, best first. `runners_up` gets, for each, the `keep` pairs that came next, with
-        their counts.
-        """
+        """Yields the merges, best first; `runners_up` gets the `keep` pairs that came next, with counts."""
         known = {token: i for i, token in enumerate(self.tokens)}
         heap = [(-count, pair) for pair, count in self.counts.items()]
         heapq.heapify(heap)
@@ -336,9 +322,7 @@ class Trainer:
     def _next(
         self, heap: list[tuple[int, tuple[int, int]]], winner: tuple[int, int], keep: int
     ) -> tuple[tuple[tuple[int, int], int], ...]:
-        """The best pairs but the winner: (pair, count). Outdated entries on the way to them leave the heap
-        for good.
-        """
+        """The best pairs but the winner: (pair, count). Outdated entries before them leave the heap."""
         best: list[tuple[int, tuple[int, int]]] = []
         while heap and len(best) < keep:
             entry = heapq.heappop(heap)

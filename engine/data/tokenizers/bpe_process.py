@@ -36,9 +36,7 @@ GONE = "the process that learned the merges was ended from outside, perhaps for 
 def learning(
     text: str, vocab_size: int, *, level: Level = "byte", split: Split = "words"
 ) -> Steps[BpeTokenizer]:
-    """Runs `engine.data.tokenizers.bpe.learning` in another process. Raises as it does, and TokenizerError
-    where the process was ended from outside.
-    """
+    """Runs `bpe.learning` in another process. Raises as it does, and TokenizerError if that ended."""
     if len(text) <= SHORT:
         return (yield from bpe.learning(text, vocab_size, level=level, split=split))
     wanted = bpe.merges_wanted(text, vocab_size, level)

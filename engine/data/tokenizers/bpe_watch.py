@@ -1,6 +1,4 @@
-"""BPE for those who watch: the pairs that lost, the token boundaries in a text of one's own, and four ways to
-start.
-"""
+"""BPE for those who watch: the pairs that lost, the borders in any text, and four ways to start."""
 
 from __future__ import annotations
 
@@ -25,9 +23,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Watched:
-    """A training with the runners-up of each merge. `length` is in starting symbols, before the first
-    merge.
-    """
+    """A training with the runners-up of each merge. `length`: starting symbols before the first merge."""
 
     tokenizer: BpeTokenizer
     runners_up: tuple[tuple[tuple[Pair, int], ...], ...] = field(
@@ -111,9 +107,7 @@ class Replay:
 
 
 def replay(tokenizer: BpeTokenizer, text: str) -> Replay:
-    """Applies each merge, in its turn and from left to right, to a text, and returns the history. n log n in
-    the length of a piece.
-    """
+    """Applies each merge in its turn, from left to right, to a text, and returns the history."""
     return _Borders(tokenizer).of(text)
 
 
@@ -183,9 +177,7 @@ class _Borders:
 
 @dataclass(frozen=True)
 class Way:
-    """One of the four ways to start, trained on the same text for the same number of new tokens. Lengths are
-    tokens of the text.
-    """
+    """One of the four ways to start, on the same text with as many new tokens. Lengths are in tokens."""
 
     level: Level
     split: Split

@@ -1,6 +1,4 @@
-"""The work of learning merges, known before it begins: a short text of words that never recur takes longer,
-and more memory, than a long one of prose.
-"""
+"""The work of learning merges, known before: words that never recur take longer than prose."""
 
 from __future__ import annotations
 

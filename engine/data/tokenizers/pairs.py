@@ -17,9 +17,7 @@ By = Literal["letters", "words", "speech"]
 
 
 class Symbols(Protocol):
-    """The interface of an encoder-decoder's tokenizer: PairTokenizer, or a published vocabulary (PairWords of
-    engine.weights.pretrained.pairs).
-    """
+    """The interface of an encoder-decoder's tokenizer: PairTokenizer, or a published PairWords."""
 
     def encode(self, text: str) -> list[int]:
         """Encodes a text without special tokens around it. May raise TokenizerError."""
@@ -64,9 +62,7 @@ class PairTokenizer:
     def train(
         cls, texts: Iterable[str], by: By = "letters", other: str | None = None, often: int = 1
     ) -> PairTokenizer:
-        """Makes a tokenizer of the distinct symbols that occur at least `often` in some texts, sorted; and
-        `other`.
-        """
+        """Makes a tokenizer of the symbols that occur at least `often` in some texts, sorted, and `other`."""
         counts = Counter(symbol for text in texts for symbol in cut(text, by))
         kept = {symbol for symbol, count in counts.items() if count >= often}
         return cls(tuple(sorted(kept | ({other} if other else set()))), by, other)
@@ -100,9 +96,7 @@ class PairTokenizer:
         return " ".join(word for word in text.split() if word not in gone)
 
     def encode(self, text: str) -> list[int]:
-        """Encodes a text without special tokens around it. Raises TokenizerError naming what is unknown,
-        unless there is an `other` for it.
-        """
+        """Encodes a text. Raises TokenizerError naming what is unknown, unless there is an `other`."""
         unknown = self.unknown(text)
         if self.other is not None:
             return [self._ids.get(symbol, self._ids[self.other]) for symbol in cut(text, self.by)]
@@ -112,9 +106,7 @@ class PairTokenizer:
         return [self._ids[symbol] for symbol in cut(text, self.by)]
 
     def shown(self, ids: Sequence[int]) -> tuple[str, ...]:
-        """Returns each token as a figure labels it, special ones too. Raises TokenizerError for an id outside
-        the vocabulary.
-        """
+        """Returns each token as a figure labels it. Raises TokenizerError for an id that does not exist."""
         if any(not 0 <= i < self.vocab_size for i in ids):
             raise TokenizerError(f"ids must lie between 0 and {self.vocab_size - 1}")
         names = SIGNS + self.symbols

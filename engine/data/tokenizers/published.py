@@ -141,9 +141,7 @@ def ready(name: str) -> bool:
 
 
 def here(name: str) -> bool:
-    """True if an encoding can be had without a network: in memory, or all its files in tiktoken's cache (its
-    load.py names them by the SHA-1 of their addresses).
-    """
+    """True if an encoding needs no network: in memory, or all its files in tiktoken's cache."""
     folder = _cache()
     return ready(name) or (
         folder is not None
@@ -165,9 +163,7 @@ def _cache() -> Path | None:
 def load_all(
     names: Iterable[str], seconds: float = SECONDS
 ) -> tuple[dict[str, PublishedTokenizer], dict[str, str]]:
-    """Loads encodings at once and returns (those that are here, by name; a sentence for each that is not).
-    `seconds` holds for all together.
-    """
+    """Loads encodings within `seconds` and returns (those here, by name; a sentence for the others)."""
     wanted = [name for name in names if name in PUBLISHED]
     for name in wanted:
         _begin(name)
@@ -206,9 +202,7 @@ def _fill(future: Future[PublishedTokenizer], name: str) -> None:
 
 
 def _read(name: str) -> PublishedTokenizer:
-    """Not by `tiktoken.get_encoding`: that holds one lock for all, so a download that hangs would keep back
-    the encodings that are here.
-    """
+    """Bypasses `tiktoken.get_encoding`, whose one lock a download that hangs would keep."""
     import tiktoken
     from tiktoken_ext.openai_public import ENCODING_CONSTRUCTORS  # type: ignore[import-untyped]
 

@@ -1,6 +1,4 @@
-"""Words as tokens, as programs cut text before subwords: a list of known words, and one answer for all
-others.
-"""
+"""Words as tokens, as before subwords: a list of known words, and one answer for all others."""
 
 from __future__ import annotations
 
@@ -32,9 +30,7 @@ class WordTokenizer:
 
     @classmethod
     def train(cls, text: str) -> WordTokenizer:
-        """Makes a tokenizer of every word of a text, the most frequent first; of equals, the one met first.
-        Raises TokenizerError where there is none.
-        """
+        """Makes a tokenizer of every word of a text, most frequent first. Raises TokenizerError if none."""
         counted = Counter(text[start:end] for start, end in places(text))
         if not counted:
             raise TokenizerError("there is no word to learn in this text")

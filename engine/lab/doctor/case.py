@@ -1,6 +1,4 @@
-"""A case for the doctor: a model, the configuration that was meant, and as much of its training as is
-known.
-"""
+"""A case for the doctor: a model, the configuration that was meant, and what is known of its training."""
 
 from __future__ import annotations
 
@@ -74,9 +72,7 @@ class Case:
         return copy.deepcopy(self.model).double().train(False).requires_grad_(False)
 
     def copied(self) -> Transformer:
-        """Returns a copy of the model, to be put into other modes; a large one, which others evaluate too,
-        itself.
-        """
+        """Returns a copy of the model, to be put into other modes; a large one itself."""
         return self.model if self.large else copy.deepcopy(self.model)
 
     @cached_property
@@ -86,9 +82,7 @@ class Case:
 
     @cached_property
     def ids(self) -> Tensor:
-        """Returns a few texts, (TEXTS, TOKENS) or as many tokens as the model reads: of its text where that
-        is here, else random tokens.
-        """
+        """Returns a few texts, (TEXTS, TOKENS) or up to the context: its own, else random tokens."""
         length = min(TOKENS, self.model.config.context)
         random = torch.Generator().manual_seed(0)
         device = next(self.model.parameters()).device
@@ -106,18 +100,14 @@ class Case:
         return c.output_head == "linear" and (c.causal or asked)
 
     def twin(self) -> Transformer:
-        """Builds the same model before its first step, of the same parts. Raises NotApplicable where its
-        start cannot be repeated.
-        """
+        """Builds the same model before its first step. Raises NotApplicable where that cannot be repeated."""
         if self.large:
             raise NotApplicable("This model was trained elsewhere: its initial weights are not known.")
         s = self.settings
         return build(self.model.config, s.seed, parts=self.model.parts, init=s.init).train(False)
 
     def batches(self) -> Batches:
-        """Returns the source of its windows, the text split as for its training. Raises NotApplicable without
-        its text.
-        """
+        """Returns the source of its windows, split as in training. Raises NotApplicable without its text."""
         if self.corpus is None:
             raise NotApplicable("Its training text is not available here.")
         parts = self.model.parts
@@ -144,14 +134,11 @@ class Case:
             raise NotApplicable("No training history is available here.")
         if len(self.curve.losses) < 3 * window:
             raise NotApplicable("Training was too short to judge.")
-        means: np.ndarray = np.convolve(self.curve.losses, np.full(window, 1 / window), "valid")
-        return means
+        return np.convolve(self.curve.losses, np.full(window, 1 / window), "valid")
 
 
 def relative_difference(first: Tensor, second: Tensor) -> float:
-    """Returns the largest difference between two tensors as a share of the largest number of the first;
-    infinite where a number is not finite.
-    """
+    """Returns the largest difference between two tensors over the first's largest number, or infinity."""
     size = max(float(first.abs().max()), 1e-12)
     difference = float((first - second).abs().max()) / size
     return difference if math.isfinite(difference) else math.inf

@@ -66,9 +66,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of a check: `number` is None where it does not apply, and `sentence` then says why.
-    `seconds` is its cost.
-    """
+    """The result of a check. `number` is None where it does not apply; `sentence` says why."""
 
     check: str
     verdict: Verdict

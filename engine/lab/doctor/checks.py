@@ -1,6 +1,4 @@
-"""All checks, in the order in which one does them: from a glance at the model to a training. Their words
-stand in words.toml.
-"""
+"""All checks, in the order in which one does them; their words stand in words.toml."""
 
 from __future__ import annotations
 
@@ -61,8 +59,6 @@ CHECKS: Mapping[str, Check] = {check.name: check for check in ALL}
 
 
 def examine(case: Case, names: Sequence[str] | None = None) -> Steps[tuple[Finding, ...]]:
-    """Runs some checks (all by default), in the order of CHECKS, with a progress after each, and returns
-    their findings.
-    """
+    """Runs some checks (all by default), in the order of CHECKS, with a progress after each."""
     wanted = tuple(CHECKS[name] for name in CHECKS if names is None or name in names)
     return (yield from run_checks(wanted, case))

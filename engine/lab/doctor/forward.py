@@ -33,9 +33,7 @@ def _mixes(case: Case) -> None:
 
 @torch.no_grad()
 def sees_the_future(case: Case) -> Measurement:
-    """Measures the largest change of a logit, as a share of the largest one, when all later tokens, and other
-    texts of the batch, are replaced.
-    """
+    """Measures the largest change of a logit, as a share, when later tokens or other texts change."""
     if not case.predicts_next:
         raise NotApplicable("This model attends both ways by design: it fills gaps.")
     model, ids = case.exact, case.ids
@@ -192,9 +190,7 @@ def _stressed(model: Transformer, case: Case, seen: Recorder, largest: float) ->
 
 @torch.no_grad()
 def twice_the_same(case: Case) -> Measurement:
-    """Measures the largest difference between two evaluations of one text, as a share of the largest
-    logit.
-    """
+    """Measures the largest difference between two evaluations of a text, as a share of the largest logit."""
     model = case.copied()
     if not case.large:
         model.parts.mode(model, True)
@@ -235,9 +231,7 @@ def _same_vocabulary(case: Case) -> ResolvedConfig:
 
 @torch.inference_mode()
 def cached_alike(case: Case) -> Measurement:
-    """Measures the largest difference of the last logits between reading a text at once and reading it token
-    by token with a KV cache.
-    """
+    """Measures how far the last logits are apart when a text is read at once and with a KV cache."""
     if not case.model.output.present or not case.model.can_cache:
         raise NotApplicable(
             "This model cannot use a KV cache: later tokens change what earlier ones compute."

@@ -33,9 +33,7 @@ def next_tokens(case: Case) -> Measurement:
 
 
 def unseen(case: Case) -> Measurement:
-    """Measures the share of windows of WINDOW tokens of the validation split that stand in the training
-    split, too.
-    """
+    """Measures the share of the validation split's windows of WINDOW tokens that training has, too."""
     corpus = case.batches().corpus
     train, validation = (_windows(tokens.numpy()) for tokens in (corpus.train, corpus.validation))
     if not len(train) or not len(validation):
@@ -112,9 +110,7 @@ def what_it_writes(case: Case) -> Measurement:
 
 
 def surprise(train: np.ndarray, ids: np.ndarray, vocab: int) -> float:
-    """Returns the mean -ln p of each token after the one before it, p = (count of the two + 1) / (count of
-    the one + V) in the training text.
-    """
+    """Returns the mean -ln p of each token, p = (count of it after the last + 1) / (that one's + V)."""
     pairs, often = np.unique(train[:-1].astype(np.int64) * vocab + train[1:], return_counts=True)
     asked = ids[:-1].astype(np.int64) * vocab + ids[1:]
     place = np.minimum(np.searchsorted(pairs, asked), len(pairs) - 1)

@@ -53,9 +53,7 @@ def gradients_by_block(case: Case) -> Measurement:
 
 
 class Gradients:
-    """Norms of d loss / d stream before the first block and after the last, and of d loss / d parameters of
-    each block, (layer,).
-    """
+    """Norms of d loss / d stream at both ends, and of d loss / d parameters of each block, (layer,)."""
 
     def __init__(self, first: float, last: float, blocks: np.ndarray) -> None:
         self.first, self.last, self.blocks = first, last, blocks
@@ -104,9 +102,7 @@ def clipped(case: Case) -> Measurement:
 
 
 def overfits_a_batch(case: Case) -> Measurement:
-    """Measures the loss on a batch of ROWS texts of PLACES tokens after UPDATES updates on it alone, with the
-    training's optimiser and learning rate.
-    """
+    """Measures the loss on ROWS texts of PLACES tokens after UPDATES updates on these alone."""
     if case.wanted.mixer != "attention":
         raise NotApplicable("Without attention no model can overfit a batch: it sees too little of the text.")
     batch = small(case.batch())

@@ -51,9 +51,7 @@ BOTH = swapped(MASK, "both", spread=unscaled)
 
 @dataclass(frozen=True)
 class Stage:
-    """A model of the story: its parts, its initial weights, and the number of steps that are watched. All
-    stages have the learning rates of a training of STEPS.
-    """
+    """A model of the story: its parts, initial weights, and steps watched of a training of STEPS."""
 
     name: str
     parts: Parts
@@ -74,9 +72,7 @@ STAGES: Mapping[str, Stage] = {
 
 @dataclass(frozen=True)
 class Look:
-    """A model after a step: its loss on held-out text, nats per character, and its text after the name,
-    written greedily and sampled.
-    """
+    """A model after a step: its held-out loss, nats per character, and its text, greedy and sampled."""
 
     step: int
     loss: float
@@ -146,8 +142,7 @@ def play(stage: Stage, corpus: Corpus, steps: int = 0) -> Steps[StageRun]:
 
 def _means(values: list[float]) -> np.ndarray:
     whole = values[: len(values) // STRIDE * STRIDE]
-    means: np.ndarray = np.array(whole).reshape(-1, STRIDE).mean(1)
-    return means
+    return np.array(whole).reshape(-1, STRIDE).mean(1)
 
 
 def _look(model: Transformer, batches: Batches, corpus: Corpus, step: int) -> Look:
@@ -193,8 +188,7 @@ def shipped(path: Path = PATH) -> Mapping[str, StageRun]:
 @cache
 def baselines(path: Path = PATH) -> Mapping[str, float]:
     """Reads the losses of counting (`Corpus.baselines`) on the text of the story."""
-    losses: Mapping[str, float] = json.loads(path.read_text(encoding="utf-8"))["lines"]
-    return losses
+    return json.loads(path.read_text(encoding="utf-8"))["lines"]
 
 
 def main() -> None:

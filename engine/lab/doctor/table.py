@@ -44,9 +44,7 @@ LOOKS: dict[str, Any] = {
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """The chart of one trained model: its curve (each point the mean of STRIDE batches, nats per token), its
-    evaluations, its samples, and the findings by check.
-    """
+    """The chart of one trained model: its curve (means of STRIDE batches), samples and findings."""
 
     name: str
     steps: np.ndarray = field(repr=False)  # (point,): the last step of each

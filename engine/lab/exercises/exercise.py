@@ -70,9 +70,7 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The judgement of an answer. `mistake` is the id of a known one; empty for an answer that is right,
-    unknown or unreadable.
-    """
+    """The judgement of an answer. `mistake` is the id of a known one, else empty."""
 
     right: bool
     hint: str

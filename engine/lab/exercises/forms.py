@@ -64,9 +64,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Pieces:
-    """The pieces of `word`, in order; of no word for a pair that is asked for. `other` is the sentence for
-    other pieces.
-    """
+    """The pieces of `word`, or an asked-for pair of none. `other` is the sentence for other pieces."""
 
     other: str
     word: str = ""

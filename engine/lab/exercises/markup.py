@@ -1,6 +1,4 @@
-"""Markdown with LaTeX formulas as HTML. Formulas become MathML, so a printed sheet needs no script and no
-network.
-"""
+"""Markdown with LaTeX as HTML and MathML: a printed sheet needs no script and no network."""
 
 from __future__ import annotations
 
@@ -27,14 +25,12 @@ def inline(text: str) -> str:
     >>> inline("**a < b** is *c*")
     '<strong>a &lt; b</strong> is <em>c</em>'
     """
-    html: str = _parser().renderInline(text)
-    return html
+    return _parser().renderInline(text)
 
 
 def block(text: str) -> str:
     """Converts paragraphs and lists."""
-    html: str = _parser().render(text)
-    return html
+    return _parser().render(text)
 
 
 def formula(source: str) -> str:

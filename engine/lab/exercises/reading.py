@@ -1,6 +1,4 @@
-"""Reading a person's answer: numbers, letters, words. Whatever it is, it is read or refused with a
-sentence.
-"""
+"""Reading a person's answer: numbers, letters, words, or a sentence that refuses it."""
 
 from __future__ import annotations
 
@@ -18,9 +16,7 @@ _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 
 
 def plain(given: object) -> str:
-    """Returns the answer as one short line of text. Raises ExerciseError for an empty and for an endless
-    one.
-    """
+    """Returns the answer as one short line of text. Raises ExerciseError where empty or endless."""
     if not isinstance(given, str):
         raise ExerciseError("there is no answer yet: write one, then press Check")
     result = given.strip()

@@ -24,9 +24,7 @@ code { font-family: ui-monospace, monospace; font-size: 10.5pt; }
 
 
 def chosen(sets: Sequence[str], count: int, seed: int) -> list[Exercise]:
-    """Returns `count` exercises of these sets, in the order of the sets; beyond their number they come again
-    with other numbers.
-    """
+    """Returns `count` exercises of these sets, in their order; beyond that, again with other numbers."""
     known = [task for name in sets for task in SETS[name].tasks]
     result: list[tuple[int, str]] = []
     turn = 0

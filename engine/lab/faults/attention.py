@@ -1,6 +1,4 @@
-"""Attention with a line or two gone wrong. Each method replaces a healthy one and differs in the faulty lines
-alone.
-"""
+"""Attention gone wrong: each method replaces a healthy one and differs in the faulty lines alone."""
 
 from __future__ import annotations
 
@@ -105,9 +103,7 @@ class NoTranspose(Attention):
         return z.reshape(batch, length, self.n_heads * self.d_head)
 
     def writes(self, z: Tensor) -> Tensor:
-        """Returns each head's numbers at the tokens and in the rows of W_O where they really land, for z
-        (head, query, d_head).
-        """
+        """Returns what each head writes where it lands in the tokens and W_O: z (head, query, d_head)."""
         alone = torch.diag_embed(z.movedim(0, -1)).movedim((-1, -2), (0, 1))  # (head, head, query, d_head)
         merged = self.merged(alone)  # (head, query, head * d_head)
         return merged if self.w_o is None else merged @ self.w_o.weight.to(z.dtype).t()

@@ -24,9 +24,7 @@ def not_shifted(windows: Tensor) -> tuple[Tensor, Tensor]:
 
 @fault("shifted_by_two", "targets")
 def shifted_by_two(windows: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns targets two positions on; the last position has none in the window, and none is predicted
-    (-1).
-    """
+    """Returns targets two positions on; the last position has none, and none is predicted (-1)."""
     beyond = torch.full_like(windows[:, :1], -1)
     return windows[:, :-1].contiguous(), torch.cat((windows[:, 2:], beyond), 1)
 

@@ -28,9 +28,7 @@ def other_width(width: int) -> int:
 
 
 def width(now: int, seed: int) -> Truth:
-    """Compares the largest weight of one query at `other_width` with this width's, for scores that are not
-    divided.
-    """
+    """Compares the largest weight of one query at `other_width` with this width's, scores undivided."""
     before, after = sample_query(now, seed), sample_query(other_width(now), seed)
     change = after.most_plain - before.most_plain
     right = "sharper" if change > MOVED else "flatter" if change < -MOVED else "same"
@@ -60,9 +58,7 @@ def unmasked(measured: UnmaskedReading) -> Truth | None:
 
 
 def dearest_part(model: Transformer, before: Recording) -> Truth | None:
-    """Returns the part of attention without which the loss of this text rises most: "mask", "scale" or
-    "position", of those that the model has.
-    """
+    """Returns the part of attention without which the text's loss rises most, of those it has."""
     config = model.config
     there = {
         "mask": config.causal,

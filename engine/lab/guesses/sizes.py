@@ -40,9 +40,7 @@ def single_key_head(before: Ledger, after: Ledger, dtype: str, batch: int, token
 
 
 def longer(ledger: Ledger, tokens: int) -> Truth:
-    """Compares the work for one token when the text before it is twice as long: "twice", the "same", or
-    "between".
-    """
+    """Compares the work for a token after twice as long a text: "twice", the "same", or "between"."""
     now, then = (ledger.flops(count).forward for count in (tokens, 2 * tokens))
     times = then / now
     right = "same" if times < 1 + EDGE else "twice" if times > 2 * (1 - EDGE) else "between"

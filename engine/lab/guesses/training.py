@@ -10,9 +10,7 @@ TOLD = 0.1  # nats per character by which two losses differ that an eye tells ap
 
 
 def without_residuals(pair: Pair) -> Truth:
-    """Classifies the model without residual connections: "level" with the other, "stuck" at counting letters
-    or before, or "behind".
-    """
+    """Classifies the model without residual connections: "level", "stuck" at counting, or "behind"."""
     gap = pair.replaced.loss - pair.added.loss
     stuck = pair.learned in ("nothing", "counts")
     right = "level" if gap < TOLD else "stuck" if stuck else "behind"
@@ -24,9 +22,7 @@ RESULT = {"dies": "worse", "costs": "worse", "hides": "same", "flatters": "bette
 
 
 def mistake(finding: Comparison) -> Truth | None:
-    """Classifies a bug's effect on the loss: "better", "worse" or the "same". None where it was not
-    trained.
-    """
+    """Classifies a bug's effect on the loss: "better", "worse" or the "same"; None where not trained."""
     if finding.kind not in RESULT:
         return None
     numbers = {"healthy": finding.healthy.loss, "broken": finding.broken.loss}

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Truth:
-    """The right guess `right` among the names `offered`, no two of which say the same; `numbers` are the
-    measurements, by name.
-    """
+    """The right guess `right` among the distinct ones `offered`; `numbers` are the measurements, by name."""
 
     right: str
     offered: tuple[str, ...]

@@ -1,6 +1,4 @@
-"""The engine's forward pass beside the second one: their largest differences, and the activation where they
-begin.
-"""
+"""The engine's forward pass beside the second one: the largest differences, and where they begin."""
 
 from __future__ import annotations
 

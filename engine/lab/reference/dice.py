@@ -1,6 +1,4 @@
-"""Small models of well-known families with random sizes and weights: odd ones, since equal sizes hide
-mistakes.
-"""
+"""Small models of well-known families, of random odd sizes, since equal ones hide mistakes."""
 
 from __future__ import annotations
 
@@ -19,9 +17,7 @@ _LLAMA = {"norm": "rmsnorm", "ffn": "swiglu", "position": "rope", "tie_embedding
 
 @dataclass(frozen=True)
 class Kind:
-    """A family's parts; `grouped` where it has fewer key heads than query heads, `wide` where its heads
-    together are wider than the stream.
-    """
+    """A family's parts; `grouped` with fewer key heads, `wide` where heads exceed the stream."""
 
     title: str
     fields: dict[str, Any]

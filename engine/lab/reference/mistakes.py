@@ -15,9 +15,7 @@ from engine.parts.cards.norms import NORM_CARDS, norm_title
 
 @dataclass(frozen=True)
 class Mistake:
-    """A mistake. `idle` says why it changes nothing for a configuration; None where it does. `shows_at` is
-    the first activation that it changes.
-    """
+    """A mistake. `idle` says why it changes nothing, if so; `shows_at` is the first activation changed."""
 
     title: str
     sentence: str
@@ -34,16 +32,12 @@ def neighbours_turned(x: Tensor, theta: float) -> Tensor:
 
 
 def tiled(x: Tensor, group: int) -> Tensor:
-    """Lets key head 0 serve query heads 0, kv_heads, 2 kv_heads ...: `repeat` in place of
-    `repeat_interleave`.
-    """
+    """Lets key head 0 serve query heads 0, kv_heads, 2 kv_heads ...: `repeat` in place of interleaving."""
     return x.repeat(group, 1, 1)
 
 
 def other_eps(eps: float) -> float:
-    """Returns the other usual value: 1e-6 (Qwen's) where it is about 1e-5 (GPT-2's), 1e-5 where it is
-    smaller.
-    """
+    """Returns the other usual value: 1e-6 (Qwen's) where it is about 1e-5 (GPT-2's), else 1e-5."""
     return 1e-6 if eps > 3e-6 else 1e-5
 
 

@@ -1,6 +1,4 @@
-"""Position schemes a second time, from the papers, for `engine.lab.reference.second`: free of the engine's
-parts.
-"""
+"""Position schemes a second time, from the papers, for `second`: free of the engine's parts."""
 
 from __future__ import annotations
 
@@ -45,9 +43,7 @@ def position_bias(c: ResolvedConfig, w: Mapping[str, Tensor], length: int) -> Te
 
 
 def sines(length: int, width: int) -> Tensor:
-    """Returns (position, width): sin and cos of position / 10000^(2i/width), in turn (Vaswani et al. 2017,
-    3.5).
-    """
+    """Returns (position, width): sin and cos of position / 10000^(2i/width), in turn."""
     table = torch.empty(length, width)
     angle = torch.arange(length)[:, None] / 10_000 ** (torch.arange(0, width, 2) / width)
     table[:, 0::2], table[:, 1::2] = angle.sin(), angle.cos()

@@ -1,6 +1,4 @@
-"""The forward pass a second time, as plain functions written from the papers: the reference for the
-engine's.
-"""
+"""The forward pass a second time, as plain functions written from the papers: the engine's reference."""
 
 from __future__ import annotations
 
@@ -79,9 +77,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def shared(x: Tensor, group: int) -> Tensor:
-    """Repeats (kv_head, key, d_head) -> (head, key, d_head): key head 0 serves the first `group` query heads,
-    key head 1 the next (Ainslie et al. 2023).
-    """
+    """Repeats (kv_head, key, d_head) -> (head, key, d_head), neighbours sharing (Ainslie et al. 2023)."""
     return x.repeat_interleave(group, dim=0)
 
 

@@ -28,9 +28,7 @@ Order = Literal["kept", "shuffled", "reversed"]
 
 @dataclass(frozen=True)
 class Switches:
-    """The parts of attention that are on. `heads_off` are (layer, head) from 0; the tokens before position
-    `place` are put into `order`.
-    """
+    """The parts of attention that are on; `heads_off`: (layer, head); tokens before `place` in `order`."""
 
     mask: bool = True
     scale: bool = True
@@ -59,9 +57,7 @@ class Comparison:
 
 
 def compare(model: Transformer, before: Recording, switches: Switches) -> Comparison:
-    """Runs the text of `before` again with the switches set. Raises ShapeError where a head does not
-    exist.
-    """
+    """Runs the text of `before` again with the switches set. Raises ShapeError for an unknown head."""
     start = 0 if switches.order == "kept" else switches.place
     ids = reordered(before.ids, switches)
     after = record(model, ids, edits=edits_for(model, switches), only={"logits"}, positions=switches.position)
@@ -135,9 +131,7 @@ def _block_edits(
 
 
 def ablated(heads: Sequence[int], how: Ablation) -> Callable[[Tensor], Tensor]:
-    """Returns an edit of `z` (batch, head, query, d_head): these heads write nothing, or, at every position,
-    their mean over this text.
-    """
+    """Returns an edit of `z` (batch, head, query, d_head): these heads write nothing, or their mean."""
 
     def edit(z: Tensor) -> Tensor:
         z = z.clone()
@@ -192,8 +186,7 @@ def _some_off(
     for index, block in enumerate(model.blocks[layer:]):
         x = block(x, context if index else context._replace(probe=silenced))
     logits = model.logits(x)
-    result: np.ndarray = logits.float().log_softmax(-1).cpu().numpy()
-    return result
+    return logits.float().log_softmax(-1).cpu().numpy()
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,9 +257,7 @@ def writes_a_bias(model: Transformer) -> bool:
 
 @dataclass(frozen=True)
 class MostMissedHead:
-    """The head without which the prediction moves most, by `most` nats on average; `least` is the smallest
-    move of any head.
-    """
+    """The head without which the prediction moves most, by `most` nats on average; `least` of any head."""
 
     layer: int
     head: int

@@ -76,9 +76,7 @@ def places(ids: Sequence[int], texts: Sequence[str]) -> dict[Target, np.ndarray]
 
 
 def shares(patterns: np.ndarray, seen: np.ndarray, ids: Sequence[int], texts: Sequence[str]) -> TargetShares:
-    """Averages patterns (layer, head, query, key) over each of `places`, for the queries that see such a key
-    (`seen`, (query, key) bool).
-    """
+    """Averages patterns (layer, head, query, key) over each of `places` that queries see, (query, key)."""
     even = even_pattern(seen)
     own = None
     weight: dict[str, np.ndarray] = {}
@@ -96,13 +94,10 @@ def shares(patterns: np.ndarray, seen: np.ndarray, ids: Sequence[int], texts: Se
 
 
 def by_distance(patterns: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """Returns the patterns of heads that know distances alone: each weight is the mean of all as far apart,
-    rows sum to 1. (head, query, key) -> the same, float64.
-    """
+    """Returns patterns of heads that know distances alone: (head, query, key), means by distance."""
     size = len(seen)
     away = np.arange(size)[:, None] - np.arange(size)  # (query, key)
     usual = [np.diagonal(patterns, -d, -2, -1).mean(-1, dtype=np.float64) for d in range(1 - size, size)]
     weights = np.where(seen, np.stack(usual, -1)[:, away + size - 1], 0.0)  # (head, query, key)
     total = weights.sum(-1, keepdims=True)
-    result: np.ndarray = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
-    return result
+    return np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)

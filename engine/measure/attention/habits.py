@@ -80,8 +80,7 @@ def score_of(numbers: HeadNumbers, habit: Habit) -> np.ndarray | None:
         return numbers.relative_entropy
     if habit in numbers.places:
         return numbers.places[habit]
-    result: np.ndarray | None = getattr(numbers, habit, None)
-    return result
+    return getattr(numbers, habit, None)
 
 
 def measured_habits(numbers: HeadNumbers) -> dict[Habit, np.ndarray]:
@@ -155,9 +154,7 @@ def grouped(numbers: HeadNumbers, most: int, strong: bool = False) -> list[int]:
 
 
 def clearest(numbers: HeadNumbers) -> int:
-    """Returns the head, layer * heads + head, that follows one of the PLAIN habits most clearly; any other
-    where none does.
-    """
+    """Returns the head, layer * heads + head, that follows a PLAIN habit most clearly; else any."""
     own = habit_of_each(numbers)
     plain = [i for i, one in enumerate(own) if one and one[0] in PLAIN]
     return max(plain or range(len(own)), key=lambda i: _value(own[i]))

@@ -1,6 +1,4 @@
-"""A score of each head at any moment of a training: does it copy, does it read the token before? And when
-such heads formed.
-"""
+"""Scores of each head at any moment of a training: copying, reading the token before; and their start."""
 
 from __future__ import annotations
 

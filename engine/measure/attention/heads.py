@@ -64,17 +64,12 @@ def head_numbers(
 
 
 def even_pattern(seen: np.ndarray) -> np.ndarray:
-    """Returns the pattern of a head that spreads its weight evenly over visible keys: (query, key) bool ->
-    float64.
-    """
-    result: np.ndarray = seen / seen.sum(-1, keepdims=True)
-    return result
+    """Returns the pattern of even weights over visible keys: (query, key) bool -> float64."""
+    return seen / seen.sum(-1, keepdims=True)
 
 
 def entropy(patterns: np.ndarray) -> np.ndarray:
-    """Returns -sum p ln p of each row, nats: (..., query, key) -> (..., query). 0 for one key, ln n for n
-    equal ones.
-    """
+    """Returns -sum p ln p of each row, nats: (..., query, key) -> (..., query). ln n for n equal keys."""
     p = patterns.astype(np.float64)
     return -(p * np.log(np.where(p > 0, p, 1.0))).sum(-1)
 
@@ -97,16 +92,12 @@ def mean_distance(patterns: np.ndarray) -> np.ndarray:
 
 
 def previous_score(patterns: np.ndarray) -> np.ndarray:
-    """Returns the weight on the token just before, mean over the queries that have one: (..., query, key) ->
-    (...). NaN for one token.
-    """
+    """Returns the mean weight on the token just before: (..., query, key) -> (...). NaN for one token."""
     return over_queries(np.diagonal(patterns, -1, -2, -1))
 
 
 def first_score(patterns: np.ndarray) -> np.ndarray:
-    """Returns the weight on position 0 (the "sink", Xiao et al. 2023), mean over later queries: (..., query,
-    key) -> (...). NaN for one token.
-    """
+    """Returns the mean weight on position 0 (Xiao et al. 2023): (..., query, key) -> (...), or NaN."""
     return over_queries(patterns[..., 1:, 0])
 
 

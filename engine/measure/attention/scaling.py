@@ -38,8 +38,7 @@ class ScoreScaling:
     @property
     def expected(self) -> np.ndarray:
         """The spread in theory, d_k^(1/2 - exponent): (width,)."""
-        result: np.ndarray = self.widths ** (0.5 - self.exponent)
-        return result
+        return self.widths ** (0.5 - self.exponent)
 
 
 def scaling(
@@ -87,8 +86,7 @@ def jacobian_norm(p: np.ndarray) -> np.ndarray:
 
 def mean_slope(p: np.ndarray) -> np.ndarray:
     """Returns the mean |dp_i/ds_j| over all i and j, 2 (1 - sum p^2) / n^2: (..., key) -> (...)."""
-    result: np.ndarray = 2 * (1 - (p**2).sum(-1)) / p.shape[-1] ** 2
-    return result
+    return 2 * (1 - (p**2).sum(-1)) / p.shape[-1] ** 2
 
 
 def weight_among_zeros(score: float, zeros: int) -> float:
@@ -122,18 +120,14 @@ class Theory:
 
 
 def theory(width: int, exponent: float, keys: int = KEYS) -> Theory:
-    """Returns sqrt(d_k), d_k^(1/2 - exponent), ln n and 2 (1 - 1/n) / n^2: the last two where all weights are
-    1/n.
-    """
+    """Returns sqrt(d_k), d_k^(1/2 - exponent), and of equal weights ln n and 2 (1 - 1/n) / n^2."""
     slope = 2 * (1 - 1 / keys) / keys**2
     return Theory(math.sqrt(width), width ** (0.5 - exponent), math.log(keys), slope)
 
 
 @dataclass(frozen=True)
 class AmongZeros:
-    """One score among zeros: e^score, its weight and that of each zero, and score and weight again when
-    divided by sqrt(width).
-    """
+    """One score among zeros: e^score, its weight and each zero's; score and weight over sqrt(width)."""
 
     exponential: float
     weight: float
@@ -182,9 +176,7 @@ class SampleQuery:
 
 
 def sample_query(width: int, seed: int = 0) -> SampleQuery:
-    """Draws a normal query (d_k,) and CHOICES normal keys (key, d_k). A wider one begins with the numbers of
-    a narrower, so that moving d_k moves the weights.
-    """
+    """Draws a normal query (d_k,) and CHOICES keys (key, d_k); a wider one begins as a narrower."""
     rng = np.random.default_rng(seed)
     both = rng.standard_normal((max(WIDTHS), CHOICES + 1))[:width]  # (d_k, query and keys)
     scores = both[:, 1:].T @ both[:, 0]
@@ -193,8 +185,6 @@ def sample_query(width: int, seed: int = 0) -> SampleQuery:
 
 
 def crossing(plain: ScoreScaling, scaled: ScoreScaling) -> int | None:
-    """Returns the largest width above 1 up to which the unscaled softmax passes on more gradient (`jacobian`)
-    than the scaled one; None where it never does.
-    """
+    """Returns the largest width at which the unscaled softmax has the larger `jacobian`, or None."""
     more = [int(w) for w, a, b in zip(plain.widths, plain.jacobian, scaled.jacobian, strict=True) if a > b]
     return max((w for w in more if w > 1), default=None)

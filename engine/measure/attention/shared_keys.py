@@ -18,9 +18,7 @@ Kind = Literal["multi-head", "grouped-query", "multi-query"]
 
 @dataclass(frozen=True)
 class SharedKeys:
-    """The costs of keys and values: `parameters` of W_K and W_V in one layer and in all (with biases), and
-    cache bytes.
-    """
+    """The costs of keys and values: `parameters` of W_K and W_V (with biases), and cache bytes."""
 
     parameters: int
     all_parameters: int

@@ -189,9 +189,7 @@ def written_out(stages: Stages, query: int, key: int) -> WrittenOut:
 
 @dataclass(frozen=True)
 class Lengths:
-    """Euclidean lengths at one token: the stream before the layer, the output of all its heads (with the
-    bias), and of one head.
-    """
+    """Euclidean lengths at one token: the stream before the layer, all its heads' output, one head's."""
 
     before: float
     together: float

@@ -43,20 +43,17 @@ class FewShot:
     @property
     def right(self) -> np.ndarray:
         """True where the likeliest token is the right answer, of the shape of `guess`."""
-        result: np.ndarray = self.guess == np.array(self.answers)[:, None]
-        return result
+        return self.guess == np.array(self.answers)[:, None]
 
     @property
     def accuracy(self) -> np.ndarray:
         """The share of right answers, (RIGHT or EXCHANGED, draw, count)."""
-        result: np.ndarray = self.right.mean(2)
-        return result
+        return self.right.mean(2)
 
     @property
     def likelihood(self) -> np.ndarray:
         """The mean probability of the right answer, (RIGHT or EXCHANGED, draw, count)."""
-        result: np.ndarray = self.probability.mean(2)
-        return result
+        return self.probability.mean(2)
 
 
 def prompt(pairs: Sequence[Pair], word: str) -> str:
@@ -69,9 +66,7 @@ def prompt(pairs: Sequence[Pair], word: str) -> str:
 
 
 def order(count: int, draw: int) -> list[int]:
-    """Draws an order of pairs; the same `draw` gives the same one. In an EXCHANGED example stands the answer
-    of the pair that follows its own.
-    """
+    """Draws an order of pairs by `draw`; an EXCHANGED example has the answer of the next pair."""
     return random.Random(draw).sample(range(count), count)
 
 
@@ -129,9 +124,7 @@ def _after_words(
     lines: Sequence[Sequence[int]],
     words: Sequence[Sequence[int]],
 ) -> Tensor:
-    """Returns what follows the word of line k, for each k in COUNTS, in prompts of the lines `rows`:
-    probabilities (row, count, vocab).
-    """
+    """Returns probabilities (row, count, vocab) after the word of line k, each k in COUNTS, of `rows`."""
     prompts = [[token for i in row for token in lines[i]] for row in rows]
     longest = max(map(len, prompts))
     logits = model(torch.tensor([ids + [0] * (longest - len(ids)) for ids in prompts]))
@@ -139,5 +132,4 @@ def _after_words(
         [sum(len(lines[i]) for i in row[:count]) + len(words[row[count]]) - 1 for count in COUNTS]
         for row in rows
     ]
-    result: Tensor = logits[torch.arange(len(rows))[:, None], torch.tensor(places)].softmax(-1)
-    return result
+    return logits[torch.arange(len(rows))[:, None], torch.tensor(places)].softmax(-1)

@@ -88,9 +88,7 @@ class Fact:
 
 
 def trace(model: Transformer, recording: Recording, answer: int | None = None) -> Fact:
-    """Follows a token through the stream at the last position; None: the model's likeliest. Raises ShapeError
-    for a token that is not there.
-    """
+    """Follows a token (None: the likeliest) through the last position's stream. Raises ShapeError."""
     last = len(recording.ids) - 1
     answer = recording.likeliest(last) if answer is None else answer
     written = _written(model, recording, last, answer) if model.parts.logit_is_sum(model.config) else None
@@ -123,9 +121,7 @@ def _written(model: Transformer, recording: Recording, position: int, answer: in
 
 @dataclass(frozen=True)
 class Answer:
-    """The first token of an expected text, and its number of tokens. `blank`: a blank was put before it,
-    since the model finds that likelier.
-    """
+    """An expected text's first token and length; `blank` was put before it where that is likelier."""
 
     token: int
     tokens: int

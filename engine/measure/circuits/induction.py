@@ -48,9 +48,7 @@ class Repeated:
 
 
 def repeatable(model: Transformer, vocab: int | None = None) -> int:
-    """Returns how many distinct tokens (of the first `vocab` ids) a model can read twice, at most MAX_REPEAT;
-    0 where it has no mixer, or cannot read two.
-    """
+    """Returns how many of the first `vocab` tokens a model can read twice, up to MAX_REPEAT, or 0."""
     half = min(model.config.context // 2, vocab or model.config.vocab_size, MAX_REPEAT)
     return half if model.parts.mixer(model.config).present and half > 1 else 0
 
@@ -164,9 +162,7 @@ class Repeat:
 
     @property
     def before(self) -> HeadValue:
-        """The head that looks most at the token before, which an induction head needs below it: not in the
-        last layer, unless that is the only one.
-        """
+        """The head that looks most at the token before: not in the last layer, unless there is one."""
         return ranked_heads(self.previous[:-1] if len(self.previous) > 1 else self.previous)[0]
 
 

@@ -1,6 +1,4 @@
-"""Heads switched off one after the other, the best first, against as many random ones of the same layers:
-which of them does a model need to copy?
-"""
+"""Heads switched off, best first, against random ones of the same layers: which does copying need?"""
 
 from __future__ import annotations
 
@@ -46,8 +44,7 @@ class Knockout:
     @property
     def others_mean(self) -> np.ndarray:
         """The mean over the draws, (1 + heads,)."""
-        result: np.ndarray = self.others.mean(0)
-        return result
+        return self.others.mean(0)
 
 
 def knock_out(
@@ -58,7 +55,7 @@ def knock_out(
     """
     most = min(most, repeat.scores.size // 2)
     if most < 1:
-        raise ShapeError("this model has one head alone: there is no other to hold it against")
+        raise ShapeError("this model has only one head, so there is no other to compare it with")
     heads = tuple((head.layer, head.head) for head in repeat.best[:most])
     rng = np.random.default_rng(seed)
     orders = [heads, *(matched(repeat, heads, rng) for _ in range(draws))]
@@ -78,9 +75,7 @@ def knock_out(
 
 
 def matched(repeat: Repeat, heads: Sequence[Head], rng: np.random.Generator) -> tuple[Head, ...]:
-    """Draws for each of `heads` another of the same layer, or of the nearest that has one left, with a score
-    below WEAK where possible. No head comes twice.
-    """
+    """Draws another head for each, in its layer or the nearest, of a score below WEAK if possible."""
     left = {(head.layer, head.head): head.value for head in repeat.best}
     for head in heads:
         del left[head]
@@ -95,9 +90,7 @@ def matched(repeat: Repeat, heads: Sequence[Head], rng: np.random.Generator) -> 
 
 
 def under(repeat: Repeat, most: int = 4) -> tuple[HeadValue, ...]:
-    """Returns heads in layers under the best induction head that give the token before at least STRONG of
-    their weight, most first (Elhage et al. 2021).
-    """
+    """Returns heads below the best induction head that read the token before (Elhage et al. 2021)."""
     result = ranked_heads(repeat.previous[: repeat.best[0].layer])
     return tuple(head for head in result if head.value >= STRONG)[:most]
 
@@ -164,9 +157,7 @@ def _off(rows: Sequence[Sequence[Head]], layer: int) -> Probe:
 
 
 def _losses(model: Transformer, read: Tensor, targets: Tensor) -> Iterator[np.ndarray]:
-    """Yields the losses of streams after the final norm (row, query, d_model): (rows, query) at a time,
-    nats.
-    """
+    """Yields the losses of normed streams (row, query, d_model): (rows, query) at a time, nats."""
     rows = max(1, LOGITS // (4 * model.config.vocab_size * len(targets)))
     for some in read.split(rows):
         logits = model.output(some, model.output_matrix, identity).float()  # (row, query, vocab)

@@ -112,9 +112,7 @@ class CopyGroup:
 
 
 def _cells(model: Transformer, prompts: Prompts, site: Site) -> list[tuple[int, list[Cell]]]:
-    """Returns (first position, cells) of each group of copies. Under a causal mask nothing before the first
-    change can restore anything.
-    """
+    """Returns (first position, cells) of each group; causally nothing before the first change."""
     layers, length = range(model.config.n_layers), len(prompts.clean)
     first = prompts.changed[0] if model.can_cache else 0
     if site == "z":
@@ -129,9 +127,7 @@ def _groups(cells: Sequence[Cell], most: int) -> list[tuple[Cell, ...]]:
 
 
 def most_copies(config: ResolvedConfig, keys: int, queries: int) -> int:
-    """Returns how many copies of `queries` positions may run at once within MEMORY: one block's float32
-    tensors, rounded up.
-    """
+    """Returns how many copies of `queries` positions fit into MEMORY: one block's float32 tensors."""
     heads = (config.n_heads + 2 * config.n_kv_heads) * config.d_head
     each = 6 * config.d_model + 4 * config.d_ff + 4 * heads + 4 * config.n_heads * keys
     kept = 2 * config.n_kv_heads * config.d_head * keys
@@ -181,8 +177,7 @@ class _Copies:
         normed = self.model.norm_final(self.x[:, -1:])[:, 0]
         gap = difference(self.model, normed, self.runs.prompts.answers)
         contrast = self.runs.contrast
-        share: np.ndarray = ((gap - contrast.corrupted) / contrast.span).cpu().numpy()
-        return share
+        return ((gap - contrast.corrupted) / contrast.span).cpu().numpy()
 
 
 HALF = 0.5  # of the answer: what holds more of it than all others together
@@ -217,9 +212,7 @@ class Station:
 
 
 def stations(patching: Patching) -> tuple[Station, ...]:
-    """Returns the token whose patch of the stream (layer, query) restores most in each block, bottom first,
-    equal neighbours joined.
-    """
+    """Returns the token whose patch restores most in each block, bottom first, equals joined."""
     shares = patching.restored
     best = shares.argmax(1)
     top = shares[np.arange(len(best)), best]

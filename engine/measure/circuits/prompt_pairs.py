@@ -1,6 +1,4 @@
-"""Two prompts that differ only in what the answer depends on: what patching compares (Zhang and Nanda
-2024).
-"""
+"""Two prompts that differ only in what the answer depends on (Zhang and Nanda 2024)."""
 
 from __future__ import annotations
 
@@ -21,9 +19,7 @@ MOST = 48  # tokens of a prompt: the work grows with their square
 
 @dataclass(frozen=True)
 class Prompts:
-    """Two texts of equally many tokens, and two answers of one token each: `answers` are (the clean prompt's,
-    the corrupted one's).
-    """
+    """Two texts of equally many tokens, and (the clean prompt's answer, the corrupted one's)."""
 
     clean: tuple[int, ...]
     corrupted: tuple[int, ...]
@@ -101,9 +97,7 @@ def _ids(tokenizer: Tokenizer, text: str, name: str) -> list[int]:
 
 @dataclass(frozen=True)
 class Contrast:
-    """A model's logit(first answer) - logit(second answer) at the end of both prompts, and its likeliest next
-    tokens.
-    """
+    """The logit(first answer) - logit(second answer) at both prompts' ends, and the likeliest tokens."""
 
     clean: float
     corrupted: float
@@ -137,10 +131,10 @@ def both_runs(model: Transformer, prompts: Prompts, site: str) -> Runs:
         raise ConfigError(
             "causal",
             False,
-            "this model fills gaps: it does not say what comes next, so there is no answer to compare",
+            "this model fills gaps: it does not predict the next token, so there is no answer to compare",
         )
     if not model.output.linear:
-        raise HeadError("this model's output is no product with W_U: there is no logit of one answer alone")
+        raise HeadError("this model's output is not a product with W_U, so an answer has no logit of its own")
     if length > config.context:
         raise ShapeError(f"the prompts have {length} tokens, and this model reads {config.context}")
     device = model.embedding.device

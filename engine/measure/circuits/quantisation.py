@@ -207,13 +207,11 @@ def matrices(model: Transformer) -> dict[str, tuple[str, ...]]:
 
 
 def chosen(model: Transformer, name: str, scope: Scope) -> tuple[str, ...]:
-    """Returns the matrix of a name, all of its kind, or all there are. Raises ConfigError for a name that is
-    no matrix.
-    """
+    """Returns the matrix of a name, all of its kind, or all there are. Raises ConfigError."""
     known = matrices(model)
     kind = next((kind for kind, names in known.items() if name in names), None)
     if kind is None:
-        raise ConfigError("name", name, "is no matrix of this model")
+        raise ConfigError("name", name, "is not a matrix of this model")
     if scope == "all":
         return tuple(name for names in known.values() for name in names)
     return known[kind] if scope == "kind" else (name,)
@@ -226,7 +224,7 @@ def twin(model: Transformer, names: Collection[str], way: Rounding) -> Transform
     way.validate()
     tensors = model.state_dict()
     if odd := sorted(set(names) - tensors.keys()):
-        raise ConfigError("name", odd[0], "is no matrix of this model")
+        raise ConfigError("name", odd[0], "is not a matrix of this model")
     made = build(model.config, device="meta", parts=model.parts).requires_grad_(False)
     tables = {name: _made(tensors[name], way) for name in names if name in TABLES}
     made.load_state_dict(tensors | tables, strict=True, assign=True)
@@ -276,9 +274,7 @@ class Losses:
         return float((self.whole if whole else self.by_block)[BITS.index(bits)])
 
     def enough(self, whole: bool, more: float) -> int:
-        """Returns the fewest bits at which the loss is at most a share `more` above the model's, as with all
-        more bits; 32 where 8 are too few.
-        """
+        """Returns the fewest bits with a loss at most a share `more` above the model's; 32 if 8 fail."""
         enough = FULL
         for bits in sorted(BITS, reverse=True):
             if self.at(bits, whole) > (1 + more) * self.full:

@@ -51,8 +51,7 @@ class OpeningResult:
     @property
     def by_layer(self) -> np.ndarray:
         """The mean of each layer, (layer,)."""
-        result: np.ndarray = self.share.mean(1)
-        return result
+        return self.share.mean(1)
 
     @property
     def most(self) -> HeadValue:
@@ -66,9 +65,7 @@ class OpeningResult:
 
     @property
     def ratios(self) -> tuple[float, float]:
-        """The least and the most that its value vector is longer than the others', over key-value heads; NaN
-        where all are zero.
-        """
+        """The least and most that its value vector is longer than others', over KV heads; NaN if all zero."""
         first, others = self.lengths
         ratio = np.divide(first, others, out=np.full(first.shape, np.nan), where=others > 0)
         known = ratio[np.isfinite(ratio)]

@@ -46,9 +46,7 @@ def beginning(tokenizer: Tokenizer) -> tuple[int, ...]:
 
 
 def read(tokenizer: Tokenizer, text: str, what: str = "text") -> tuple[int, ...]:
-    """Returns `beginning` and the text, as ids. Raises TokenizerError for an empty text and for unknown
-    characters; `what` names the text there.
-    """
+    """Returns `beginning` and the text, as ids. Raises TokenizerError naming the text as `what`."""
     if unknown := tokenizer.unknown(text):
         raise TokenizerError(f"this model does not know {' '.join(unknown[:8])}, used in the {what}")
     if not text:
@@ -57,9 +55,7 @@ def read(tokenizer: Tokenizer, text: str, what: str = "text") -> tuple[int, ...]
 
 
 def aligned(tokenizer: Tokenizer, plus: str, minus: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Returns both prompts as ids, the shorter one filled up with blanks on its right, as in the paper.
-    Raises TokenizerError.
-    """
+    """Returns both prompts as ids, the shorter padded with blanks on its right. Raises TokenizerError."""
     first, other = read(tokenizer, plus, "first prompt"), read(tokenizer, minus, "second prompt")
     length = max(len(first), len(other))
     if len(first) == len(other):
@@ -90,9 +86,7 @@ class Direction:
 
     @property
     def reach(self) -> int:
-        """The number of positions at the front that are changed, the spared ones counted; `every` changes all
-        later ones as well.
-        """
+        """The number of positions at the front that are changed, spared ones included, or without end."""
         return self.spared + (len(self.vectors) if self.where == "front" else 0)
 
     def strength(self, coefficient: float) -> float:
@@ -291,9 +285,7 @@ def _drawn(logits: Tensor, sampling: SampleConfig, text: list[int], u: float) ->
 
 @dataclass(frozen=True, eq=False)
 class Cost:
-    """The cost of steering: `loss` (coefficient,) in nats per token of an unrelated text, for each of
-    `coefficients`; `tokens` of them were predicted.
-    """
+    """The cost of steering: `loss` (coefficient,), nats per token of a text, by `coefficients`."""
 
     coefficients: tuple[float, ...]
     loss: np.ndarray
@@ -309,9 +301,7 @@ class Cost:
         return float(self.perplexity[self.coefficients.index(coefficient)])
 
     def ratio(self, coefficient: float) -> float:
-        """Returns the perplexity as a multiple of that without steering; 0 must be one of the
-        coefficients.
-        """
+        """Returns the perplexity as a multiple of that without steering, which must have been measured."""
         return self.at(coefficient) / self.at(0.0)
 
 

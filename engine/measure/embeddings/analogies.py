@@ -13,9 +13,7 @@ from engine.measure.embeddings.table import centred, mean_row
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """The rows of an embedding, less their mean, of length 1. The rows are not made (of SmolLM2 another 113
-    MB): a comparison wants one product.
-    """
+    """The rows of an embedding, less their mean, of length 1: not made, but multiplied as they stand."""
 
     matrix: np.ndarray = field(repr=False)  # (vocab, d_model), as it stands
     mean: np.ndarray = field(repr=False)  # (d_model,)
@@ -23,15 +21,11 @@ class Directions:
 
     def row(self, token: int) -> np.ndarray:
         """Returns a row of length 1, (d_model,); zeros where it has no length."""
-        unit: np.ndarray = (self.matrix[token] - self.mean) / self.length[token]
-        return unit
+        return (self.matrix[token] - self.mean) / self.length[token]
 
     def near(self, towards: np.ndarray) -> np.ndarray:
-        """Returns the product of every row with a vector (d_model,): its cosine where that has length 1.
-        (vocab,)
-        """
-        result: np.ndarray = (self.matrix @ towards - self.mean @ towards) / self.length
-        return result
+        """Returns the product of every row with a vector (d_model,), its cosine at length 1: (vocab,)."""
+        return (self.matrix @ towards - self.mean @ towards) / self.length
 
 
 def directions_of(matrix: np.ndarray) -> Directions:

@@ -17,9 +17,7 @@ FEW = 2  # tokens of a class whose one pair tells little
 
 
 class ClassCosines(NamedTuple):
-    """A class of tokens: how many, and their mean cosine with each other and with all others; NaN where there
-    is no pair.
-    """
+    """A class of tokens: how many, and their mean cosine with each other and with all others, or NaN."""
 
     tokens: int
     within: float
@@ -32,9 +30,7 @@ class ClassCosines(NamedTuple):
 
 @dataclass(frozen=True)
 class Shuffled:
-    """Scores of shuffled labels: their mean, the highest, the middle 95%, and how many reach the true classes
-    (`reached`, of `count`).
-    """
+    """Scores of shuffled labels: mean, highest, middle 95%, and how many reach the true classes."""
 
     count: int
     mean: float
@@ -51,9 +47,7 @@ class Shuffled:
 
 @dataclass(frozen=True, eq=False)
 class Separation:
-    """The mean cosine of two tokens of one class, minus that of two tokens of different classes; and the same
-    for shuffled labels.
-    """
+    """The mean cosine within classes minus that across classes; and the same for shuffled labels."""
 
     within: float
     across: float
@@ -123,9 +117,7 @@ def separation(
 
 
 def _dealt(labels: np.ndarray, order: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Exchanges labels among neighbours in `order`. The borders of the strata move from shuffle to
-    shuffle.
-    """
+    """Exchanges labels among neighbours in `order`; the strata's borders move from shuffle to shuffle."""
     stratum = (np.arange(len(order)) + generator.integers(0, STRATUM)) // STRATUM
     shuffled = np.argsort(
         stratum + generator.random(len(order))
@@ -164,9 +156,7 @@ def _differences(unit: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def case_cosines(matrix: np.ndarray, pairs: np.ndarray) -> tuple[float, float]:
-    """Returns the mean cosine of a small token with its own capital, and with another's, over `pairs` (pair,
-    2). NaN where there are too few.
-    """
+    """Returns the mean cosine of small tokens with their capital, and with another's, (pair, 2)."""
     count = len(pairs)
     if count < 2:
         return float("nan"), float("nan")

@@ -1,6 +1,4 @@
-"""The token embedding as a table of vectors: the lookup, its principal axes, and the neighbours of a
-token.
-"""
+"""The token embedding as a table of vectors: the lookup, principal axes, and nearest neighbours."""
 
 from __future__ import annotations
 
@@ -25,9 +23,7 @@ INSIDE = 0.995  # of the entries that a scale of colours holds: a few outliers w
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
-    """The way from ids to what the first block reads. The two differences are the largest over all entries,
-    in absolute value.
-    """
+    """The way from ids to what the first block reads. Both differences are the largest by size."""
 
     ids: tuple[int, ...]
     rows: np.ndarray = field(repr=False)  # (query, d_model): E[ids]
@@ -66,18 +62,14 @@ class Lookup:
         return float(_lengths(self.rows).mean()), float(_lengths(self.added).mean())
 
     def at(self, position: int) -> list[tuple[np.ndarray, float]]:
-        """Returns (vector (d_model,), length) at one position: the row, and, where a position is added, that
-        and their sum.
-        """
+        """Returns (vector (d_model,), length) at a position: the row, and an added position and their sum."""
         parts = [self.rows] if self.added is None else [self.rows, self.added, self.entered]
         return [(part[position], float(_lengths(part[[position]])[0])) for part in parts]
 
 
 @torch.inference_mode()
 def lookup(model: Transformer, recording: Recording) -> Lookup:
-    """Reads off the embedding of a text, checked against the matrix product that it stands for: one_hot(ids)
-    (query, vocab) @ E (vocab, d_model).
-    """
+    """Reads off the embedding of a text, checked against one_hot(ids) (query, vocab) @ E."""
     matrix = model.embedding.detach().float()
     one_hot = F.one_hot(torch.tensor(recording.ids), len(matrix)).to(matrix.dtype)  # (query, vocab)
     product = (one_hot @ matrix * (model.embedding_scale or 1.0)).numpy()
@@ -105,16 +97,12 @@ def embedding_of(model: Transformer) -> np.ndarray:
 
 
 def fresh_embedding(config: ModelConfig) -> np.ndarray:
-    """Returns E at the start of training, (vocab, d_model) float32. It is drawn first, so that one block
-    suffices.
-    """
+    """Returns E at the start of training, (vocab, d_model) float32; drawn first, so one block suffices."""
     return embedding_of(build(replace(config, n_layers=1)))
 
 
 def reach(matrix: np.ndarray, inside: float = INSIDE) -> float:
-    """Returns the end of a scale around zero that holds the share `inside` of a matrix's entries; 1 for
-    zeros.
-    """
+    """Returns the end of a scale around zero that holds the share `inside` of all entries; 1 for zeros."""
     return float(np.quantile(np.abs(matrix), inside)) or 1.0
 
 
@@ -128,9 +116,7 @@ def _lengths(rows: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Principal:
-    """The directions in which the rows of a matrix differ most (Pearson 1901). `shares` are of the variance,
-    all of them, largest first.
-    """
+    """The directions in which a matrix's rows differ most (Pearson 1901), and shares of the variance."""
 
     axes: np.ndarray = field(repr=False)  # (component, d_model), of length 1
     shares: np.ndarray = field(repr=False)  # (min(rows - 1, d_model),), summing to 1
@@ -155,9 +141,7 @@ def principal(matrix: np.ndarray, count: int = 3) -> Principal:
 
 
 def aligned(principal: Principal, reference: Principal) -> Principal:
-    """Returns the same axes, each turned to the side of the reference's, so that no picture is mirrored
-    between two steps.
-    """
+    """Returns the same axes, each turned to the reference's side, so that no picture is mirrored."""
     signs = np.where((principal.axes * reference.axes).sum(1) < 0, -1.0, 1.0)
     return Principal(principal.axes * signs[:, None], principal.shares)
 
@@ -173,9 +157,7 @@ def project(matrix: np.ndarray, axes: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def scores(matrix: np.ndarray, axes: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
-    """Returns the rows' coordinates on axes (component, d_model), from the mean row, or from `mean`: (row,
-    component) float64.
-    """
+    """Returns the rows' coordinates on axes (component, d_model), less `mean`: (row, component) float64."""
     blocks = [block @ axes.T.astype(block.dtype) for block in centred(matrix, mean)]
     return np.concatenate(blocks).astype(np.float64)
 
@@ -225,9 +207,7 @@ def directions(
 def cosines(
     matrix: np.ndarray, rows: Sequence[int] | np.ndarray | None = None, centre: bool = True
 ) -> np.ndarray:
-    """Returns the cosine of every two rows (row, row) float32, of the chosen ones where some are named. The
-    mean row is that of all.
-    """
+    """Returns the cosine of every two of (some) rows, (row, row) float32, less the mean of all."""
     some = directions(matrix, centre, rows)
     return np.clip(some @ some.T, -1, 1).astype(np.float32)
 
@@ -266,14 +246,11 @@ def preserved_neighbours(matrix: np.ndarray, scores: np.ndarray, count: int = 6)
 
 def mean_row(matrix: np.ndarray) -> np.ndarray:
     """Returns the mean row, float64: (d_model,)."""
-    result: np.ndarray = matrix.mean(0, dtype=np.float64)
-    return result
+    return matrix.mean(0, dtype=np.float64)
 
 
 def centred(matrix: np.ndarray, mean: np.ndarray | None = None) -> Iterator[np.ndarray]:
-    """Yields the rows less the mean row, or less `mean`, BLOCK at a time: in float64, and in float32 where
-    there are more than BLOCK.
-    """
+    """Yields the rows less their mean or `mean`, BLOCK at a time: float64, of more rows float32."""
     kind = np.float64 if len(matrix) <= BLOCK else np.float32
     mean = (mean_row(matrix) if mean is None else mean).astype(kind)
     for at in range(0, max(1, len(matrix)), BLOCK):  # of no rows one block, which holds none

@@ -160,9 +160,7 @@ class Vocabulary:
         return self.size - len(self.met)
 
     def drawn(self, most: int) -> np.ndarray:
-        """Returns the ids, ascending, of the tokens to draw: of those that were met the `most` most
-        frequent.
-        """
+        """Returns the ids, ascending, of the tokens to draw: the `most` most frequent that were met."""
         ids = self.met
         if len(ids) <= most:
             return ids
@@ -170,9 +168,7 @@ class Vocabulary:
         return np.sort(order[:most])
 
     def members(self, name: str) -> np.ndarray:
-        """Returns the ids of a class, the most frequent first, without those that never occur; by id, if not
-        counted.
-        """
+        """Returns the ids of a class that occur, the most frequent first; by id, if not counted."""
         ids = np.flatnonzero(self.classes == self.names.index(name))
         if self.counts is None:
             return ids

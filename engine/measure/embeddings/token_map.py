@@ -112,9 +112,7 @@ def nearest(matrix: np.ndarray, token: int, met: np.ndarray, count: int) -> tupl
 
 @dataclass(frozen=True)
 class FrequencyLinks:
-    """Pearson's r with token frequency, of each component and of the rows' lengths; NaN where nothing
-    varies.
-    """
+    """Pearson's r with token frequency, of each component and of the rows' lengths; or NaN."""
 
     components: tuple[float, ...]
     lengths: float
@@ -129,9 +127,7 @@ class FrequencyLinks:
 def frequency_links(
     matrix: np.ndarray, scores: np.ndarray, frequency: np.ndarray, met: np.ndarray
 ) -> FrequencyLinks:
-    """Correlates the rows `met` of E (vocab, d_model), and their scores (vocab, component), with frequency
-    (vocab,).
-    """
+    """Correlates the rows `met` of E (vocab, d_model) and their scores (vocab, component) with frequency."""
     rows = frequency[met]
     parts = tuple(correlation(column, rows) for column in scores[met].T)
     seen = _rows(matrix, met)
@@ -150,9 +146,7 @@ def _reach(scores: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Alike:
-    """The number `same` of a token's `of` nearest that are of its class, and the number `expected` by
-    chance.
-    """
+    """The number `same` of a token's `of` nearest that are of its class, and that expected by chance."""
 
     same: int
     of: int
@@ -160,9 +154,7 @@ class Alike:
 
 
 def alike(classes: np.ndarray, token: int, near: np.ndarray, met: np.ndarray) -> Alike:
-    """Counts the tokens `near` (ids) of the same class; classes (vocab,). Chance: the class's share among all
-    other tokens `met`.
-    """
+    """Counts the tokens `near` (ids) of the same class (vocab,), and how many `met` ones would be."""
     others = met[met != token]
     own = classes[token]
     share = float((classes[others] == own).mean()) if len(others) else 0.0

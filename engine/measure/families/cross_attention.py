@@ -63,9 +63,7 @@ def hits(pattern: np.ndarray, alignment: Sources) -> np.ndarray:
 
 
 def alignment_score(patterns: Sequence[np.ndarray], alignments: Sequence[Sources]) -> AlignmentScore | None:
-    """Scores some pairs, each with its pattern (layer, head, query, key), without padding. None where no
-    symbol comes from anywhere.
-    """
+    """Scores pairs by their patterns (layer, head, query, key), unpadded. None without a source."""
     each = [hits(pattern, of) for pattern, of in zip(patterns, alignments, strict=True)]
     mean = [hits(pattern.mean((0, 1)), of) for pattern, of in zip(patterns, alignments, strict=True)]
     result = np.concatenate(each, axis=-1)  # (layer, head, symbol)
@@ -116,9 +114,7 @@ class Look:
 
 
 def sharpest(pattern: np.ndarray) -> Look | None:
-    """Returns the largest weight of a pattern (query, key), but for the source's end, where heads rest. None
-    for a source that has only an end.
-    """
+    """Returns the largest weight of a pattern (query, key), but for the source's end; or None."""
     own = pattern[:, :-1]
     if not own.size:
         return None
@@ -136,9 +132,7 @@ def truth(task: str, text: str) -> Aligned | None:
 
 @dataclass(frozen=True)
 class AlignmentHits:
-    """The number of symbols whose most-attended position is a true one: `right` of `counted`; `chance` is the
-    mean for a random position.
-    """
+    """The symbols whose most-attended position is a true one, `right` of `counted`, and by chance."""
 
     right: int
     counted: int
@@ -155,9 +149,7 @@ def looked(pattern: np.ndarray, right: Aligned, written: str) -> AlignmentHits |
 
 
 def at_the_end(pattern: np.ndarray, written: Sequence[str]) -> tuple[str, ...]:
-    """Returns the written symbols whose most-attended position in `pattern` (query, key) is the source's end;
-    without the end that the model writes.
-    """
+    """Returns the symbols that look most at the source's end in `pattern` (query, key)."""
     most = pattern[: len(written) - 1].argmax(1)
     return tuple(symbol for symbol, key in zip(written, most, strict=False) if key == pattern.shape[1] - 1)
 
@@ -195,9 +187,7 @@ class DecoderMasks:
 
 
 def masks_of(parts: str, lengths: Sequence[int], row: int, target: int) -> DecoderMasks:
-    """Returns the masks of source `row` in a batch of sources with these lengths, padded to the longest, and
-    a target of `target` symbols.
-    """
+    """Returns the masks of source `row` among sources of `lengths`, and of `target` symbols."""
     made, pad, like = parts_of(parts), 0, torch.zeros(())
     tokens = torch.tensor([[1] * length + [pad] * (max(lengths) - length) for length in lengths])
     both = made.decoder_masks(causal_mask(target, like), padding_mask(tokens, pad, like))

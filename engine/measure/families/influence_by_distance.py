@@ -61,17 +61,13 @@ class LayerInfluence:
 
 
 def layer_influence(layer: Layer, length: int, width: int = 64) -> LayerInfluence:
-    """Measures PyTorch's layer before training: weights uniform in ±1/sqrt(width), its own rule, and an
-    LSTM's forget bias 1. The geometric mean of four.
-    """
+    """Measures PyTorch's untrained layer, an LSTM's forget bias 1: the geometric mean of SEEDS."""
     logs = np.mean([np.log(each) for each in _influences(layer, length, width)], axis=0)
     return LayerInfluence(layer, length, width, np.exp(logs - logs[0]))
 
 
 def _influences(layer: Layer, length: int, width: int) -> Iterator[np.ndarray]:
-    """Yields for each seed the gradient's length by distance, 1 ... length - 1; in float64, since an RNN's
-    underflows.
-    """
+    """Yields the gradient's length by distance, 1 ... length - 1, of each seed, in float64."""
     for seed in range(SEEDS):
         chance = torch.Generator().manual_seed(seed)
         net = _net(layer, width, chance)

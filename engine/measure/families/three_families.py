@@ -97,9 +97,7 @@ class Translation:
 
 
 def sentences(count: int, longest: int) -> tuple[str, ...]:
-    """Returns English sentences of at most `longest` characters that the shipped translator never learned
-    from.
-    """
+    """Returns English sentences of at most `longest` characters, none of the translator's training."""
     _, held_out = pairs(PAIR_TASKS["language"], 0, 4 * count)
     return tuple(pair.source for pair in held_out if len(pair.source) <= longest)[:count]
 
@@ -147,9 +145,7 @@ def fill_in(model: Transformer, tokenizer: Tokenizer, text: str, hidden: Sequenc
 def carry_on(
     model: Transformer, tokenizer: Tokenizer, text: str, length: int, sampling: SampleConfig
 ) -> Continuation:
-    """Writes `length` symbols after a text. Raises as `fill_in`, and ConfigError for settings out of
-    range.
-    """
+    """Writes `length` symbols after a text. Raises as `fill_in`, and ConfigError for bad settings."""
     ids = _read(tokenizer, text, model.config.context - length)
     drawn = list(steps(model, ids, length, sampling))
     recorder = Recorder({"pattern"})

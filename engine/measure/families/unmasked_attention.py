@@ -1,6 +1,4 @@
-"""Attention without the causal mask: what a model does with later tokens, and what it is worth where there
-are none.
-"""
+"""Attention without the causal mask: what a model does with later tokens, and without any."""
 
 from __future__ import annotations
 
@@ -42,8 +40,7 @@ class Square:
     def weights(self, layer: int | None) -> np.ndarray:
         """Returns the mean of the heads of a layer, or of all layers: (query, key)."""
         chosen = self.patterns if layer is None else self.patterns[layer : layer + 1]
-        mean: np.ndarray = chosen.mean((0, 1), dtype=np.float64)
-        return mean
+        return chosen.mean((0, 1), dtype=np.float64)
 
     def ahead(self, layer: int | None) -> float:
         """Returns the share of weight on later tokens, 0 to 1: a mean over the queries that have any."""
@@ -59,9 +56,7 @@ def opened(model: Transformer) -> Transformer:
 
 
 def read(model: Transformer, ids: Sequence[int], blank: int | None = None) -> Square:
-    """Reads a text of two tokens or more, as a decoder or as a model that fills `blank`s. Raises ShapeError
-    as `record` does.
-    """
+    """Reads a text of two tokens or more, or fills its `blank`s. Raises ShapeError as `record`."""
     result = record(model, ids, only={"pattern", "logits"})
     chances = np.exp(-next_token_losses(result)) if blank is None else _filled(model, ids, blank)
     return Square(result.stacked("pattern"), chances)
@@ -75,17 +70,14 @@ def _filled(model: Transformer, ids: Sequence[int], blank: int) -> np.ndarray:
     rows.fill_diagonal_(blank)
     places = torch.arange(len(text))
     chances = model(rows)[places, places].double().softmax(-1)  # (hidden token, vocab)
-    result: np.ndarray = chances[places, text].numpy()
-    return result
+    return chances[places, text].numpy()
 
 
 @torch.inference_mode()
 def continue_text(
     model: Transformer, ids: Sequence[int], count: int, blank: int | None = None, seed: int = 0
 ) -> list[int]:
-    """Writes `count` tokens after a text, at temperature 0.8, with the whole text read again each time. A
-    model that fills blanks is given one at the end.
-    """
+    """Writes `count` tokens at temperature 0.8, without a cache; with `blank`, fills one at the end."""
     generator = torch.Generator().manual_seed(seed)
     text, hole = list(ids), [] if blank is None else [blank]
     for _ in range(count):
@@ -99,9 +91,7 @@ def continue_text(
 
 @torch.inference_mode()
 def end_loss(model: Transformer, windows: Iterable[Windows]) -> float:
-    """Returns the mean loss of what follows each window, nats: what a model knows of a token that is not
-    written yet.
-    """
+    """Returns the mean loss of what follows each window, nats: of a token that is not written yet."""
     result = [
         F.cross_entropy(model(some.inputs)[:, -1].float(), some.targets[:, -1], reduction="none")
         for some in windows

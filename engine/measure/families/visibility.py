@@ -1,6 +1,4 @@
-"""Visibility by step in an encoder, a decoder and both: which queries look at which keys while a text is
-written. The masks decide that, not the weights.
-"""
+"""Visibility by step in all three families: which queries look at which keys. Masks decide it."""
 
 from __future__ import annotations
 

@@ -52,9 +52,7 @@ class WrittenTarget:
         return self.cross_patterns.mean((0, 1)) if head is None else self.cross_patterns[head]
 
     def most_attended(self, step: int) -> tuple[int, float]:
-        """Returns the source position with the most weight at a step, and that weight: the mean of all
-        heads.
-        """
+        """Returns the source position with the most mean weight at a step, and that weight."""
         mean = self.pattern(None)[step]
         return int(mean.argmax()), float(mean.max())
 

@@ -74,18 +74,14 @@ def curve(
 def gelu_difference(
     low: float = -6.0, high: float = 6.0, points: int = 24_001
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns x and tanh approximation minus exact GELU, (points,) each, float64 (Hendrycks & Gimpel
-    2016).
-    """
+    """Returns x and tanh GELU minus exact GELU, (points,) float64 (Hendrycks & Gimpel 2016)."""
     x = torch.linspace(low, high, points, dtype=torch.float64)
     return x.numpy(), (gelu_tanh(x) - F.gelu(x)).numpy()
 
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """The difference tanh GELU minus exact GELU at x, both (points,); `worst` is its largest size, at
-    -`where` and at `where` alike.
-    """
+    """The difference tanh GELU minus exact GELU at x, (points,); `worst` in size, at ±`where`."""
 
     x: np.ndarray
     y: np.ndarray
@@ -122,9 +118,7 @@ def gated_surface(
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """The distribution of a model's inputs to its activation function: density (bins,) over edges (bins +
-    1,), and what lies outside.
-    """
+    """The distribution of inputs to an activation function: density (bins,) over edges (bins + 1,)."""
 
     edges: np.ndarray
     density: np.ndarray  # per unit of x; sums to 1 - outside
@@ -152,7 +146,5 @@ def spread(values: np.ndarray, low: float = -4.0, high: float = 4.0, bins: int =
 
 
 def bent_input(config: ModelConfig, parts: Parts = HEALTHY) -> str:
-    """Returns the activation (of `engine.probe.AXES`) that goes through the function: the gate's where there
-    is one.
-    """
+    """Returns the activation that goes through the function: the gate's where there is one."""
     return "ffn_gate" if parts.feedforward(config.resolved()).gated else "ffn_pre"

@@ -44,9 +44,7 @@ def strongest(post: np.ndarray, skip: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def most_active(post: np.ndarray, count: int, skip: int = 0) -> list[Peak]:
-    """Returns the `count` neurons of post (layer, query, d_ff) with the largest activations behind the first
-    `skip` tokens, strongest first.
-    """
+    """Returns the `count` strongest neurons of post (layer, query, d_ff) behind `skip` tokens."""
     values, at = strongest(post, skip)
     order = np.argsort(-np.abs(values), axis=None, kind="stable")[:count]
     layers, neurons = np.unravel_index(order, values.shape)
@@ -81,7 +79,7 @@ def token_scores(model: Transformer, layer: int, neuron: int, *, through_norm: b
     write = output_vector(model, layer, neuron)  # (d_model,)
     if not model.output.linear:
         raise HeadError(
-            "this model's output is no product with W_U: a neuron raises no logit by a fixed amount"
+            "this model's output is not a product with W_U, so a neuron raises no logit by a fixed amount"
         )
     if through_norm:
         write = model.norm_final.linear_part(write)
@@ -90,13 +88,10 @@ def token_scores(model: Transformer, layer: int, neuron: int, *, through_norm: b
 
 
 def output_vector(model: Transformer, layer: int, neuron: int) -> Tensor:
-    """Returns a neuron's column of W_out, (d_model,): what it adds to the stream per unit of activation.
-    Raises ShapeError.
-    """
+    """Returns a neuron's column of W_out, (d_model,): its write per unit of activation. Raises ShapeError."""
     check_neuron(model, layer, neuron)
     ffn: Any = model.blocks[layer].ffn
-    result: Tensor = ffn.column(neuron)
-    return result
+    return ffn.column(neuron)
 
 
 def check_neuron(model: Transformer, layer: int, neuron: int) -> None:
@@ -252,9 +247,7 @@ def loudest(values: np.ndarray) -> tuple[int, ...]:
 
 
 def by_size(values: np.ndarray, count: int | None = None) -> np.ndarray:
-    """Returns the neurons of values (d_ff,), at most `count`, largest by size first; all, in order, where
-    that is None.
-    """
+    """Returns the largest of each `apart` tokens, and where: (tokens, d_ff) -> two (stretches, d_ff)."""
     return np.arange(len(values)) if count is None else np.argsort(-np.abs(values), kind="stable")[:count]
 
 
@@ -350,9 +343,7 @@ def windows(at: np.ndarray, window: int) -> list[int]:
 
 @dataclass(frozen=True)
 class FavouriteToken:
-    """The token at which a neuron's strongest activations are: `count` of its `places`. `value` is its
-    strongest activation anywhere.
-    """
+    """The token at which `count` of a neuron's strongest `places` are; `value` is the strongest."""
 
     token: int
     count: int

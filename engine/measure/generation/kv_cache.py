@@ -1,6 +1,4 @@
-"""The KV cache: what it saves, what it takes, and why keys and values may be cached. One text is written with
-and without it.
-"""
+"""The KV cache: what it saves, what it takes, and why keys and values may be cached."""
 
 from __future__ import annotations
 
@@ -32,9 +30,7 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float8": torch.
 
 @dataclass(frozen=True)
 class CacheStep:
-    """One step of both generations. With the cache, `computed` positions pass through the model; without it,
-    all that it sees.
-    """
+    """One step of both generations; `computed` positions pass with the cache, without it all it sees."""
 
     token: int
     token_without: int
@@ -147,9 +143,7 @@ def cache_size(
 
 @torch.inference_mode()
 def filled_bytes(model: Transformer, ids: Sequence[int]) -> tuple[int, int]:
-    """Reads the ids as generation does: (bytes of the filled part of its cache, bytes of the whole tensor,
-    which doubles when it is full).
-    """
+    """Reads ids as generation does: bytes of the filled part of its cache, and of the whole."""
     decoder = Decoder(model)
     decoder.read(ids)
     cache = decoder.cache
@@ -158,9 +152,7 @@ def filled_bytes(model: Transformer, ids: Sequence[int]) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class CacheStability:
-    """The largest change of any earlier key and value as one more token comes, by layer; and the largest key
-    and value there are.
-    """
+    """The largest change of any earlier key and value by one more token, by layer; and their largest."""
 
     keys: np.ndarray  # (layer,)
     values: np.ndarray  # (layer,)
@@ -352,9 +344,7 @@ def sharing(config: ModelConfig, tokens: int, dtype: str, parts: Parts = HEALTHY
 
 
 def by_family(config: ModelConfig, tokens: int, dtype: str) -> dict[Family, int]:
-    """Returns the bytes of a cache with each way of sharing; grouped: the model's own number, else SHARED
-    heads.
-    """
+    """Returns the bytes of a cache by way of sharing; grouped: the model's own, else SHARED heads."""
     c = config.resolved()
     shared = c.n_kv_heads if c.n_kv_heads < c.n_heads else SHARED
     ways: dict[Family, int] = {"MHA": c.n_heads, "GQA": shared, "MQA": 1}

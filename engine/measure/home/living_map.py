@@ -40,9 +40,7 @@ class Norms:
 
 @dataclass(frozen=True, eq=False)
 class PositionLanes:
-    """The position's part: what enters the stream before the first block beside the embedding, and what turns
-    or biases attention.
-    """
+    """The position's part: what enters before the first block, and what turns or biases attention."""
 
     # (2, lane, cell), (2, lane): the embedding alone and what is added to it for the place
     entering: np.ndarray | None = field(repr=False, metadata={"lane": 1})
@@ -64,9 +62,7 @@ def edges(width: int) -> np.ndarray:
 
 
 def strips(vectors: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
-    """Returns means of neighbouring numbers, (..., d_model) -> (..., cell), and how many numbers a cell has,
-    the fewest and the most.
-    """
+    """Returns means of neighbouring numbers, (..., d_model) -> (..., cell), and (fewest, most) of them."""
     at = edges(vectors.shape[-1])
     counts = np.diff(at)
     result: np.ndarray = np.add.reduceat(vectors, at[:-1], axis=-1) / counts
@@ -75,8 +71,7 @@ def strips(vectors: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
 
 def size(vectors: np.ndarray) -> np.ndarray:
     """Returns the root mean square, (..., n) -> (...)."""
-    result: np.ndarray = np.sqrt(np.square(vectors, dtype=np.float64).mean(-1)).astype(np.float32)
-    return result
+    return np.sqrt(np.square(vectors, dtype=np.float64).mean(-1)).astype(np.float32)
 
 
 def norms(model: Transformer, recording: Recording, shown: int) -> Norms:
@@ -103,9 +98,7 @@ def norms(model: Transformer, recording: Recording, shown: int) -> Norms:
 
 @torch.no_grad()
 def placed(model: Transformer, recording: Recording, shown: int, length: int) -> PositionLanes:
-    """Returns the position's part for the last `shown` tokens of a text of `length`: what the scheme makes of
-    the pair (1, 0), and of scores that are all 0.
-    """
+    """Returns what positions add to, turn or bias, for the last `shown` of `length` tokens."""
     entering = sizes = turned = added = None
     scheme = model.parts.position(model.config)
     mixes = model.parts.mixer(model.config).card.scored
@@ -124,17 +117,14 @@ def placed(model: Transformer, recording: Recording, shown: int, length: int) ->
 
 
 def _turned(model: Transformer, length: int) -> np.ndarray:
-    """Returns the degrees of the fastest and the slowest pair, (2, length); dimension i pairs with i +
-    d_rotary / 2.
-    """
+    """Returns the degrees of the fastest and slowest pair, (2, length); i pairs with i + d_rotary / 2."""
     half = model.config.d_rotary // 2
     units = model.embedding.new_zeros(2, 1, length, model.config.d_head)
     units[0, ..., 0] = units[1, ..., half - 1] = 1
     seen = model.hooks(length, model.embedding).turn(units)[:, 0].float().cpu().numpy()
     pairs = [(0, half), (half - 1, 2 * half - 1)]
     angles = np.stack([np.arctan2(turn[:, b], turn[:, a]) for turn, (a, b) in zip(seen, pairs, strict=True)])
-    result: np.ndarray = (np.degrees(angles) % 360).astype(np.float32)
-    return result
+    return (np.degrees(angles) % 360).astype(np.float32)
 
 
 GUESSES = 3  # of each depth and lane
@@ -145,9 +135,7 @@ LEAST = -80.0  # e to the power of less is no ordinary float32: it would add not
 
 @dataclass(frozen=True, eq=False)
 class DepthPredictions:
-    """The logit lens at a depth: the likeliest tokens after each lane, best first, and their probabilities,
-    (depth, lane, guess).
-    """
+    """The logit lens: the likeliest tokens after each lane and their chances, (depth, lane, guess)."""
 
     tokens: np.ndarray = field(repr=False)
     chances: np.ndarray = field(repr=False)
@@ -345,9 +333,7 @@ def _continued(model: Transformer, before: Reading | None, begun: int, length: i
 
 
 def _shapes(recording: Recording, length: int) -> dict[str, tuple[tuple[str, ...], tuple[int, ...]]]:
-    """Returns the shapes of a block's activations and of those around the blocks, by their short names, for
-    the whole text.
-    """
+    """Returns the shapes of a block's activations, and of those around blocks, for the whole text."""
     result = {}
     for name in recording.names():
         if name.count(".") == 0 or name.startswith("blocks.0."):
@@ -363,9 +349,7 @@ def _shapes(recording: Recording, length: int) -> dict[str, tuple[tuple[str, ...
 
 
 def lanes(model: Transformer, recording: Recording, length: int | None = None) -> Lanes:
-    """Returns the last LANES tokens, of those that were recorded, at the end of a text of `length` tokens
-    (all recorded ones by default).
-    """
+    """Returns the last LANES recorded tokens of a text of `length` (default: all recorded)."""
     length = length or len(recording.ids)
     drawn = min(length, LANES)
     shown = min(len(recording.ids), drawn)
@@ -394,8 +378,7 @@ def typical(values: np.ndarray) -> np.ndarray:
     """Returns the median over lanes of the largest number: (row, lane, n) -> (row,). The first token's stream
     may be a hundred times as long as the others' (Sun et al. 2024).
     """
-    result: np.ndarray = np.median(np.abs(values).max(-1), axis=1)
-    return result
+    return np.median(np.abs(values).max(-1), axis=1)
 
 
 def _stacked(recording: Recording, name: str, shown: int) -> np.ndarray | None:
@@ -416,9 +399,7 @@ def _patterns(recording: Recording, shown: int, drawn: int) -> np.ndarray | None
 
 
 def _neurons(recording: Recording, shown: int) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Returns which neurons and how active, (layer, lane, NEURONS) each, by the size of ffn_post; of equals
-    the first.
-    """
+    """Returns the NEURONS with the largest ffn_post and their values, (layer, lane, NEURONS) each."""
     post = _stacked(recording, "ffn_post", shown)  # (layer, lane, d_ff)
     if post is None:
         return None, None
@@ -447,9 +428,7 @@ def _joined(before: Lanes, new: Lanes, old: slice, drawn: int) -> Lanes:
 
 
 def _behind(before: Any, new: Any, old: slice) -> Any:
-    """Returns `new` with the lanes `old` of `before` in front, in each of its arrays that has lanes, but for
-    patterns, which have them twice.
-    """
+    """Returns `new` with the lanes `old` of `before` in front, in each array but the patterns."""
     result = {}
     for column in fields(new):
         axis, there = column.metadata.get("lane"), getattr(new, column.name)
@@ -461,9 +440,7 @@ def _behind(before: Any, new: Any, old: slice) -> Any:
 
 
 def _wider(before: Lanes, new: Lanes, old: slice, drawn: int) -> np.ndarray | None:
-    """Widens the patterns of older lanes: they give nothing to later ones, and lanes that are not drawn any
-    more are among the earlier tokens.
-    """
+    """Widens the patterns of older lanes: nothing to later ones, undrawn lanes among the earlier."""
     if before.patterns is None or new.patterns is None:
         return new.patterns
     rows = before.patterns[:, :, old]

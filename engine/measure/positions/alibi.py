@@ -20,9 +20,7 @@ from engine.parts.registry import HEALTHY, Parts
 
 @dataclass(frozen=True, eq=False)
 class Slopes:
-    """The slope of each head, (head,) float64, and the distances, in tokens, at which e^(-slope * distance)
-    has come down to 1/e and to 1 percent.
-    """
+    """The slope of each head, (head,), and the distances where e^(-slope * distance) is 1/e and 1%."""
 
     slope: np.ndarray
     to_a_third: np.ndarray  # 1/e = 0.368
@@ -46,9 +44,7 @@ class Slopes:
 
 
 def factors(slope: np.ndarray, distances: np.ndarray) -> np.ndarray:
-    """Returns the factor on a weight before the softmax's sum is divided out: e^(-slope * distance), (head,
-    distance).
-    """
+    """Returns e^(-slope * distance), the factor on a weight before the sum is divided out."""
     return np.exp(-np.outer(slope, distances))
 
 
@@ -72,9 +68,7 @@ def farthest_key(slope: float, length: int) -> FarthestKey:
 
 @dataclass(frozen=True)
 class SlopeRule:
-    """The number of heads with slopes by the rule itself, `power`, a power of two, and the `rest`, from the
-    rule for twice as many heads.
-    """
+    """The heads with slopes by the rule itself (`power` of two), and the `rest` by twice as many."""
 
     power: int
     rest: int
@@ -101,9 +95,7 @@ def slopes(n_heads: int, multiplier: float = 1.0) -> Slopes:
 
 
 def alibi_bias(n_heads: int, length: int, multiplier: float = 1.0, causal: bool = True) -> np.ndarray:
-    """Returns the bias on the scores, -slope * distance: (head, query, key) float32, -inf above the diagonal
-    under a causal mask.
-    """
+    """Returns -slope * distance on the scores: (head, query, key) float32, -inf under a causal mask."""
     scheme = Alibi(ModelConfig(d_model=n_heads, n_heads=n_heads, position="alibi").resolved())
     table = (
         multiplier * scheme.prepare(length, torch.zeros(1)).bias(torch.zeros(n_heads, length, length)).numpy()
@@ -118,9 +110,7 @@ def visible(length: int, causal: bool) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """The same scores without and with a bias, (query, key), and the patterns they become. Distances are
-    means over queries, in tokens.
-    """
+    """Scores without and with a bias, (query, key), their patterns, and mean distances in tokens."""
 
     bare: np.ndarray
     biased: np.ndarray
@@ -154,9 +144,7 @@ def alibi_effect(scores: np.ndarray, slope: float, seen: np.ndarray, recorded_sl
 
 
 def recorded_slope(config: ResolvedConfig, head: int, parts: Parts = HEALTHY) -> float:
-    """Returns the slope that a head's recorded scores hold already, where the scheme learns nothing and is
-    linear; else 0.
-    """
+    """Returns the linear, unlearned slope that a head's recorded scores hold already; else 0."""
     scheme = parts.position(config)
     if "bias" not in scheme.enters or scheme.card.tensors(config):
         return 0.0
@@ -166,9 +154,7 @@ def recorded_slope(config: ResolvedConfig, head: int, parts: Parts = HEALTHY) ->
 
 
 def distances_of_heads(recording: Recording, layer: int, multiplier: float) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the mean distance of every head of a layer without and with ALiBi's bias: two arrays (head,),
-    tokens.
-    """
+    """Returns every head's mean distance without and with ALiBi's bias: two arrays (head,), tokens."""
     c = recording.config
     steps = slopes(c.n_heads, multiplier).slope
     scores = recording[f"blocks.{layer}.scores"]

@@ -267,8 +267,7 @@ def in_unit(curve: Curve, unit: Unit) -> Curve:
 
 def above_tail(curve: Curve) -> np.ndarray:
     """Returns the loss less that of the model's own sliding window: (bin,)."""
-    result: np.ndarray = curve.mean - curve.tail[0]
-    return result
+    return curve.mean - curve.tail[0]
 
 
 @dataclass(frozen=True)
@@ -285,9 +284,7 @@ class Costs:
 
 
 def costs(curve: Curve, validation: float, none: float | None, unit: Unit = "nats") -> Costs:
-    """Returns the row of a curve, with the validation losses of its model and of the model without positions
-    (None: there is none), all in nats.
-    """
+    """Returns a curve's row, with validation losses of its model and the one without positions."""
     scale, shown = UNITS[unit], in_unit(curve, unit)
     more = {
         times: shown.excess[times] if np.isfinite(shown.excess[times][0]) else None for times in (2, TIMES)

@@ -26,9 +26,7 @@ SCHEMES: tuple[Position, ...] = get_args(Position)
 
 @dataclass(frozen=True)
 class Plan:
-    """A small fresh attention layer: its position scheme, whether it is masked, its sizes, the seed of its
-    weights.
-    """
+    """A small fresh attention layer: its position scheme, mask and sizes, and the seed of its weights."""
 
     scheme: Position = "none"
     causal: bool = False
@@ -59,8 +57,7 @@ class Comparison:
     @property
     def by_word(self) -> np.ndarray:
         """The largest |matched - before| of each word, in the order as written: (position,)."""
-        result: np.ndarray = np.abs(self.difference).max(axis=1)
-        return result
+        return np.abs(self.difference).max(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,9 +187,7 @@ Verdict = Literal["reads the same", "one bag", "mask leaks", "distances kept", "
 
 @dataclass(frozen=True, eq=False)
 class OrderEffect:
-    """The same words in two orders through every scheme: `comparisons` by (scheme, causal). `unchanged`: the
-    sentence reads the same in the new order.
-    """
+    """The same words in two orders, by (scheme, causal); `unchanged`: the orders read the same."""
 
     comparisons: Mapping[tuple[Position, bool], Comparison] = field(repr=False)
     unchanged: bool

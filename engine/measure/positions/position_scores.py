@@ -18,9 +18,7 @@ from engine.model import Transformer
 
 @dataclass(frozen=True, eq=False)
 class PositionScores:
-    """The score of one token as query and one as key, in the first block: `scores` (query position, key
-    position), float32.
-    """
+    """The score of one token as query, one as key, in block 0: (query position, key position) float32."""
 
     scores: np.ndarray = field(repr=False)
 
@@ -72,9 +70,7 @@ def _first(model: Transformer, token: int, length: int, name: str) -> np.ndarray
 
 
 def entrances(model: Transformer) -> tuple[tuple[str, bool], ...]:
-    """Returns the embedding and every block, bottom first, each with whether the position scheme enters
-    there.
-    """
+    """Returns the embedding and every block, bottom first, each with whether positions enter there."""
     c = model.config
     hooks = model.parts.position(c).enters
     blocks = bool({"rotate", "bias"} & set(hooks))

@@ -21,9 +21,7 @@ def learned_table(model: Transformer) -> np.ndarray | None:
 
 
 def sinusoidal(length: int, d_model: int) -> np.ndarray:
-    """Returns the sinusoidal vectors of positions 0 .. length - 1, (length, d_model) float32; an odd width
-    goes without its last cosine.
-    """
+    """Returns sinusoidal vectors, (length, d_model) float32; an odd width lacks the last cosine."""
     return sinusoidal_table(length, d_model + d_model % 2)[:, :d_model].numpy()
 
 
@@ -64,9 +62,7 @@ NEAR = 0.3  # correlation of the cosine with -distance above which a table has l
 
 @dataclass(frozen=True, eq=False)
 class PositionTable:
-    """A table of position vectors. `path` are the positions on its first two principal components,
-    `variance_shares` the shares of the variance on them.
-    """
+    """A table of position vectors; `path`: on two principal components of these `variance_shares`."""
 
     table: np.ndarray = field(repr=False)  # (position, d_model)
     alike: Alike = field(repr=False)

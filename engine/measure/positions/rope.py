@@ -59,9 +59,7 @@ def tables(positions: Sequence[int] | np.ndarray, d_rotary: int, base: float) ->
 def rotated(
     x: np.ndarray, positions: Sequence[int] | np.ndarray, base: float, d_rotary: int | None = None
 ) -> np.ndarray:
-    """Turns each row of x (..., position, d_head) by its position, half-split, in float64. Only the first
-    d_rotary dimensions turn (None: all).
-    """
+    """Turns each row of x (..., position, d_head) by its position in float64, d_rotary or all of it."""
     width = x.shape[-1] if d_rotary is None else d_rotary
     turn = _half_split(tables(positions, width, base))
     return turn(torch.from_numpy(np.array(x, dtype=np.float64))).numpy()
@@ -100,9 +98,7 @@ def score_curve(
 
 @dataclass(frozen=True)
 class Shifted:
-    """One precision: q.k before and after both positions moved by the same number, summed in float64, so that
-    only the turning rounds.
-    """
+    """One precision: q.k before and after a common move, summed in float64: only turning rounds."""
 
     precision: str
     before: float
@@ -153,9 +149,7 @@ class Rotation:
 
 
 def turned_by(model: Transformer) -> Rotation | None:
-    """Returns the model's rotation, checked against what its scheme does to vectors; None where it turns
-    nothing, or not as RoPE does.
-    """
+    """Returns the model's rotation, checked on vectors; None where it turns nothing, or otherwise."""
     c, scheme = model.config, model.positions
     if "rotate" not in scheme.enters:
         return None
@@ -203,9 +197,7 @@ def half_split_order(d_head: int) -> np.ndarray:
 
 
 def rotate_interleaved(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Turns the pairs (x[2i], x[2i + 1]) (the paper's layout, and GPT-J's). x (..., position, d_rotary); cos,
-    sin (position, d_rotary/2).
-    """
+    """Turns the pairs (x[2i], x[2i + 1]) of x (..., position, d_rotary), as the paper and GPT-J."""
     a, b = x[..., 0::2], x[..., 1::2]
     return torch.stack((a * cos - b * sin, a * sin + b * cos), dim=-1).flatten(-2)
 
@@ -247,9 +239,7 @@ SHIFT = 10
 
 
 def layouts(q: np.ndarray, k: np.ndarray, base: float, d_rotary: int | None = None) -> Layouts:
-    """Scores q, k (position, d_head) from before rotation in every layout, in float64; the first d_rotary
-    dimensions turn (None: all).
-    """
+    """Scores q, k (position, d_head) in every layout, in float64; the first d_rotary dimensions turn."""
     width = q.shape[1] if d_rotary is None else d_rotary
     result = {}
     for start in (0, SHIFT):
@@ -274,18 +264,14 @@ def _layout_scores(q: np.ndarray, k: np.ndarray, turning: tuple[Tensor, Tensor])
 
 @dataclass(frozen=True)
 class LayoutLoss:
-    """The mean loss of a text, nats per token, as trained and with pairs taken from neighbouring dimensions
-    in every head.
-    """
+    """The mean loss of a text, nats per token, as trained and with neighbours paired in every head."""
 
     right: float
     wrong: float
 
 
 def wrong_layout_loss(model: Transformer, ids: Sequence[int]) -> LayoutLoss | None:
-    """Measures what the mix-up costs a trained model. None for a model without RoPE or scores, without a
-    causal mask, or for fewer than two tokens.
-    """
+    """Measures what the mix-up costs. None without RoPE, scores, a causal mask or two tokens."""
     c = model.config
     turning, scored = turned_by(model), model.parts.mixer(c).card.scored
     if turning is None or not scored or not c.causal or len(ids) < 2:
@@ -324,9 +310,7 @@ class Score:
 def score_at(
     q: np.ndarray, k: np.ndarray, query: int, key: int, base: float, d_rotary: int | None = None
 ) -> Score:
-    """Scores q (d_head,) at position `query` and k (d_head,) at `key`, of which the first d_rotary dimensions
-    turn (None: all).
-    """
+    """Scores q (d_head,) at `query` and k (d_head,) at `key`; the first d_rotary dimensions turn."""
     terms = pair_terms(q, k, query, key, base, d_rotary)
     pair = int(np.abs(terms).argmax())
     rest = unturned(q, k, 2 * len(terms))
@@ -343,8 +327,7 @@ def mean_score(
     a row of k (position, d_head) before rotation. Only the first d_rotary dimensions turn (None: all).
     """
     curve = score_curve(q.mean(0), k.mean(0), base, distances, d_rotary)
-    result: np.ndarray = curve / math.sqrt(q.shape[1])
-    return result
+    return curve / math.sqrt(q.shape[1])
 
 
 def some_distances(reach: int, most: int = 1_000) -> np.ndarray:
@@ -399,9 +382,7 @@ def decay(distances: np.ndarray, scores: np.ndarray) -> Decay:
 
 @dataclass(frozen=True, eq=False)
 class Turns:
-    """Full turns of each pair within a context, (pair,), fastest first; `theta` (pair,) in radians a
-    position.
-    """
+    """Full turns of each pair within a context, (pair,), fastest first; `theta` in radians a position."""
 
     count: np.ndarray = field(repr=False)
     theta: np.ndarray = field(repr=False)
@@ -409,8 +390,7 @@ class Turns:
     @property
     def positions(self) -> np.ndarray:
         """The positions that one turn takes: (pair,)."""
-        result: np.ndarray = 2 * math.pi / self.theta
-        return result
+        return 2 * math.pi / self.theta
 
     @property
     def incomplete(self) -> np.ndarray:
@@ -436,8 +416,6 @@ def turns_within(d_rotary: int, base: float, context: int) -> Turns:
 
 
 def layout_pattern(layouts: Layouts, name: str, seen: np.ndarray) -> np.ndarray:
-    """Returns the pattern (query, key) of a layout's scores: `name` is a field of `Layouts`, `seen` (query,
-    key) bool the visible keys.
-    """
+    """Returns the pattern (query, key) of a layout, a field of `Layouts`, over the keys `seen`."""
     scores: np.ndarray = getattr(layouts, name)
     return softmax(np.where(seen, scores, -np.inf))

@@ -1,6 +1,4 @@
-"""The six position schemes side by side: where each enters, what it costs, and what it knows about distance
-before training.
-"""
+"""The six position schemes: where each enters, what it costs, what it knows of distance untrained."""
 
 from __future__ import annotations
 

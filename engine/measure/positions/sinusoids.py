@@ -54,9 +54,7 @@ class Similarity:
 
 @dataclass(frozen=True, eq=False)
 class Waves:
-    """The pairs of a table of `length` positions: `theta` (pair,) in radians a position, `wavelength` (pair,)
-    in positions; each wave is `ratio` times as long as the one before.
-    """
+    """The pairs of a table of `length` positions: `theta` (pair,), and `wavelength`, `ratio` apart."""
 
     theta: np.ndarray = field(repr=False)
     wavelength: np.ndarray = field(repr=False)
@@ -91,9 +89,7 @@ class TurnedPair:
 
 @dataclass(frozen=True)
 class Residual:
-    """The largest |R(k) PE(p) - PE(p + k)| over all positions and dimensions, in the engine's float32 and in
-    float64.
-    """
+    """The largest |R(k) PE(p) - PE(p + k)| over positions and dimensions, in float32 and in float64."""
 
     float32: float
     float64: float
@@ -110,14 +106,11 @@ def frequencies(d_model: int, base: float = BASE) -> np.ndarray:
         raise ConfigError("d_model", d_model, "must be even and at least 2: sines and cosines come in pairs")
     if not (1.0 <= base <= 1e12):
         raise ConfigError("base", base, "must be between 1 and 1e12")
-    result: np.ndarray = 1.0 / base ** (np.arange(0, d_model, 2) / d_model)
-    return result
+    return 1.0 / base ** (np.arange(0, d_model, 2) / d_model)
 
 
 def wavelengths(d_model: int, base: float = BASE) -> np.ndarray:
-    """Returns the positions until a hand points the same way again, (d_model/2,): from 2 pi to 2 pi
-    base^((d-2)/d).
-    """
+    """Returns the positions of a full turn, (d_model/2,): from 2 pi to 2 pi base^((d-2)/d)."""
     return 2 * np.pi / frequencies(d_model, base)
 
 
@@ -138,9 +131,7 @@ def table64(length: int, d_model: int, base: float = BASE, start: int = 0) -> np
 
 
 def similarity(length: int, d_model: int, base: float = BASE) -> Similarity:
-    """Compares every position with every other. PE(p) . PE(q) = sum_i cos((p - q) theta_i): a function of the
-    distance alone.
-    """
+    """Compares every two positions: PE(p) . PE(q) = sum_i cos((p - q) theta_i), a function of distance."""
     table = sinusoidal_table(length, d_model, base).numpy()
     exact = table64(length, d_model, base)
     theory = np.cos(np.outer(np.arange(length), frequencies(d_model, base))).sum(-1)
@@ -169,9 +160,7 @@ def turned_pair(p: int, k: int, pair: int, d_model: int, base: float = BASE) -> 
 
 
 def rotation_matrix(k: int, d_model: int, base: float = BASE) -> np.ndarray:
-    """Returns R(k), (d_model, d_model): a block `turn(k theta_i)` for each pair on the diagonal. PE(p + k) =
-    R(k) PE(p) for every p.
-    """
+    """Returns R(k), (d_model, d_model), with blocks `turn(k theta_i)`: PE(p + k) = R(k) PE(p)."""
     matrix = np.zeros((d_model, d_model))
     for i, theta in enumerate(frequencies(d_model, base)):
         matrix[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = turn(k * theta)
@@ -179,9 +168,7 @@ def rotation_matrix(k: int, d_model: int, base: float = BASE) -> np.ndarray:
 
 
 def rotation_residual(length: int, k: int, d_model: int, base: float = BASE) -> Residual:
-    """Measures how well R(k) carries each of `length` positions to the one k further on; k may be
-    negative.
-    """
+    """Measures how well R(k) carries each of `length` positions to the one k further on (or back)."""
     matrix = rotation_matrix(k, d_model, base)
     single = sinusoidal_table(length, d_model, base) @ torch.from_numpy(matrix).float().T - sinusoidal_table(
         length, d_model, base, start=k

@@ -20,9 +20,7 @@ from engine.parts.positions import T5Bias, t5_bucket
 
 @dataclass(frozen=True)
 class Bucket:
-    """A bucket and the offsets key - query that fall into it, `first` the nearest. `last` is None where it
-    has no end.
-    """
+    """A bucket and the offsets key - query in it, `first` the nearest; `last` is None for an open end."""
 
     number: int
     first: int
@@ -46,9 +44,7 @@ def exact_buckets(buckets: int, bidirectional: bool) -> int:
 
 
 def bucket_of(offsets: np.ndarray, bidirectional: bool, buckets: int, max_distance: int) -> np.ndarray:
-    """Returns the bucket of each offset key - query, int64. Raises ShapeError where the logarithm has no room
-    between the exact distances and the maximum.
-    """
+    """Returns the bucket of each offset key - query, int64. Raises ShapeError without log buckets."""
     exact = exact_buckets(buckets, bidirectional)
     if exact < 1 or max_distance <= exact:
         raise ShapeError(
@@ -61,9 +57,7 @@ def bucket_of(offsets: np.ndarray, bidirectional: bool, buckets: int, max_distan
 
 
 def bucket_ranges(bidirectional: bool, buckets: int, max_distance: int) -> list[Bucket]:
-    """Returns every bucket that some offset falls into, by number. Later tokens (offset > 0) have buckets of
-    their own only without a mask.
-    """
+    """Returns every bucket that an offset falls into, by number; later tokens' only without a mask."""
     reach = 2 * max_distance
     result: dict[int, list[int]] = {}
     offsets = np.array(sorted(range(-reach, (reach if bidirectional else 0) + 1), key=abs))
@@ -103,25 +97,19 @@ def buckets_of(bidirectional: bool, buckets: int, max_distance: int) -> Buckets:
 
 
 def t5_weights(model: Transformer) -> np.ndarray | None:
-    """Returns the learned bias of each bucket and head, (bucket, head) float32; None for a model of another
-    scheme.
-    """
+    """Returns the learned bias of each bucket and head, (bucket, head) float32; None for other schemes."""
     return (
         model.positions.weight.detach().float().cpu().numpy() if isinstance(model.positions, T5Bias) else None
     )
 
 
 def t5_bias(weight: np.ndarray, offsets: Sequence[int] | np.ndarray, bidirectional: bool) -> np.ndarray:
-    """Returns each head's bias at each offset key - query, by the engine's own buckets: weight (bucket, head)
-    -> (head, offset).
-    """
+    """Returns each head's bias at each offset key - query: weight (bucket, head) -> (head, offset)."""
     return weight[bucket_of(np.asarray(offsets), bidirectional, T5Bias.buckets, T5Bias.max_distance)].T
 
 
 def t5_matrix(weight: np.ndarray, head: int, length: int, bidirectional: bool) -> np.ndarray:
-    """Returns one head's bias on the scores: (query, key) float32, -inf above the diagonal under a causal
-    mask.
-    """
+    """Returns one head's bias on the scores: (query, key) float32, -inf above a causal diagonal."""
     place = np.arange(length)
     offsets = place[None, :] - place[:, None]
     table = t5_bias(weight, offsets.ravel(), bidirectional)[head].reshape(length, length)
@@ -176,16 +164,12 @@ class LearnedBias:
 
     @property
     def factor(self) -> float:
-        """The factor between the weights of the loudest head's most and least favoured distances:
-        e^spread.
-        """
+        """The factor between the weights of the loudest head's best and worst distances: e^spread."""
         return math.exp(min(float(self.spread[self.loudest]), MOST))
 
 
 def learned_bias(weight: np.ndarray, causal: bool, context: int) -> LearnedBias:
-    """Reads off weight (bucket, head) of a model with this context. Without a mask too, distances back are
-    read.
-    """
+    """Reads off weight (bucket, head) of a model with this context, at distances back."""
     past = np.arange(min(context, FARTHEST))
     bias = t5_bias(weight, -past, not causal)  # (head, distance)
     slope = slope_of_learned(bias, past) if len(past) > 1 else np.zeros(len(bias))

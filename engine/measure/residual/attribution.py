@@ -115,17 +115,13 @@ def _chooser(target: int, versus: Versus) -> Callable[[Tensor], Tensor]:
 
 
 def _mean(rows: Tensor) -> Tensor:
-    """Returns the mean over the vocabulary, (vocab, ...) -> (...) float64. Blocks of rows are summed in
-    float32, the blocks in float64.
-    """
+    """Returns the mean over the vocabulary, (vocab, ...) -> (...) float64, by float32 blocks."""
     sums = [block.sum(0, dtype=torch.float32) for block in rows.split(BLOCK)]
     return torch.stack(sums).sum(0, dtype=torch.float64) / len(rows)
 
 
 def _through_norm(model: Transformer, x: Tensor, u: Tensor) -> FixedDivisor:
-    """Linearises the final norm at x, as the reader u sees it. Raises ConfigError where it is no division by
-    one number, or not the one that it declares.
-    """
+    """Linearises the final norm at x for the reader u. Raises ConfigError where it divides otherwise."""
     norm: Any = copy.deepcopy(model.norm_final)
     norm = norm.double().cpu()
     result: FixedDivisor | None = norm.with_fixed_divisor(x, u)
@@ -141,9 +137,7 @@ def _through_norm(model: Transformer, x: Tensor, u: Tensor) -> FixedDivisor:
 def _layer(
     model: Transformer, recording: Recording, layer: int, position: int, d: Tensor
 ) -> tuple[np.ndarray, float]:
-    """Returns what each head of a layer pushed, (head,), and what attention wrote whatever the heads held.
-    Raises ConfigError where these are not all.
-    """
+    """Returns each head's push, (head,), and the constant one. Raises ConfigError if not all."""
     name = f"blocks.{layer}."
     if name + "attn_out" not in recording:
         return np.zeros(model.config.n_heads), 0.0
@@ -176,9 +170,7 @@ MOST_HEADS = 40  # that stand by themselves; more are summed, layer by layer
 
 @dataclass(frozen=True)
 class Push:
-    """The contribution of one writer to the logit, in nats. `part` is embedding, position, attention,
-    feedforward or norm.
-    """
+    """One writer's push on the logit, nats. `part`: embedding, position, attention, feedforward, norm."""
 
     label: str
     part: str
@@ -198,9 +190,7 @@ class Pushes:
     difference: float
 
     def leading(self, count: int) -> tuple[Push, ...]:
-        """Returns the `count` single writers that push hardest, either way, the highest first; behind them
-        the sum of all others.
-        """
+        """Returns the `count` single writers that push hardest, highest first, then the sum of all others."""
         order = sorted(self.single, key=lambda push: -abs(push.value))
         first = sorted(order[:count], key=lambda push: -push.value)
         rest = order[count:]

@@ -87,9 +87,7 @@ class _StreamProbe:
 
 
 def measure(plan: Plan, text: Tensor, vocab_size: int) -> Iterator[Profile]:
-    """Yields a profile for each model of the plan, small depths first. All wirings read the same random
-    windows of `text`, (n,) ids.
-    """
+    """Yields a profile for each model of the plan, small depths first, all on the same windows."""
     done = 0
     for depth in sorted(set(plan.depths)):
         for seed in range(plan.seeds):
@@ -195,9 +193,7 @@ def ratios(means: Means, wiring: Wiring, depths: Sequence[int]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class GradientFlow:
-    """The gradient from the last block to the first. `ratio` is first over last; `reached` of `blocks` get
-    any at all.
-    """
+    """The gradient from the last block to the first: `ratio` first over last; `reached` of `blocks`."""
 
     fate: Fate | Growth
     ratio: float
@@ -265,9 +261,7 @@ class LastBlock:
 
 
 def last_block(weights: Means, depth: int) -> LastBlock | None:
-    """Reads off `averaged(..., "weights")`. None where only one depth was measured, or the numbers are not
-    finite.
-    """
+    """Reads off `averaged(..., "weights")`; None for a single depth or numbers that are not finite."""
     least = min((d for _, d in weights), default=0)
     pairs = [[weights.get((w, d)) for d in (least, depth)] for w in ("pre", "post")]
     last = [[math.nan if v is None else float(v[-1]) for v in pair] for pair in pairs]

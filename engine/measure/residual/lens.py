@@ -1,6 +1,4 @@
-"""The logit lens: what the model would predict if it stopped after each block (nostalgebraist 2020,
-"interpreting GPT: the logit lens").
-"""
+"""The logit lens: the model's prediction if it stopped after each block (nostalgebraist 2020)."""
 
 from __future__ import annotations
 
@@ -42,8 +40,7 @@ class Lens:
 
     def top(self, depth: int, position: int, count: int = SHOWN) -> np.ndarray:
         """Returns the ids of the likeliest tokens there, best first: at most (count,)."""
-        result: np.ndarray = self.likeliest[depth, position, :count]
-        return result
+        return self.likeliest[depth, position, :count]
 
 
 def logit_lens(model: Transformer, recording: Recording) -> Lens:
@@ -170,9 +167,7 @@ def cell(lens: Lens, depth: int, position: int, count: int = SHOWN) -> Cell:
 
 @dataclass(frozen=True)
 class Reach:
-    """The end of a scale for KL, nats: the largest of all depths above the embedding; `is_short` where the
-    embedding lies beyond it.
-    """
+    """The end of a scale for KL, nats, above the embedding; `is_short` where that lies beyond it."""
 
     top: float
     is_short: bool
@@ -208,8 +203,7 @@ def telling(
 def sureness(logits: np.ndarray) -> np.ndarray:
     """Returns the probability of the likeliest token: logits (query, vocab) -> (query,)."""
     top = logits.max(-1, keepdims=True)
-    sure: np.ndarray = 1 / np.exp(logits - top).sum(-1)
-    return sure
+    return 1 / np.exp(logits - top).sum(-1)
 
 
 def latest(lens: Lens, following: Sequence[int | None], blanks: Collection[int]) -> int:
@@ -236,9 +230,7 @@ class DepthTable:
 
 
 def depth_table(lens: Lens, position: int, rows: int = 10, ranks: int = 4) -> DepthTable:
-    """Returns at most `rows` depths: the first, the last, where the answer settles and the one before, and
-    others evenly between them.
-    """
+    """Returns at most `rows` depths: first, last, the settling one, the one before, and others."""
     depths, settled = len(lens.guess), int(lens.settled[position])
     chosen = _depths(depths, settled, rows)
     final, below = int(lens.guess[-1, position]), max(settled - 1, 0)

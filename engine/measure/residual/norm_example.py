@@ -39,8 +39,7 @@ def _output(name: Norm, row: torch.Tensor) -> np.ndarray:
     config = ModelConfig(d_model=len(row), n_heads=1, norm=name, norm_gain=False, norm_bias=False).resolved()
     norm = NORMS[name](config)
     set_constants(norm)
-    output: np.ndarray = norm(row).numpy()
-    return output
+    return norm(row).numpy()
 
 
 @dataclass(frozen=True)

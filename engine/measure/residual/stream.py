@@ -1,6 +1,4 @@
-"""The residual stream of a recording: its states, what is written to it, how large, in which direction, and a
-token's sum worked out.
-"""
+"""The residual stream of a recording: states, writes, sizes, directions, and a token's sum."""
 
 from __future__ import annotations
 
@@ -17,9 +15,7 @@ from engine.parts.registry import Parts
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """The stream at one point. `label` is for axes; `name` is the activation in the recording, or `embed` for
-    the embedding alone.
-    """
+    """The stream at one point. `label` is for axes; `name` is the activation in the recording."""
 
     name: str
     label: str
@@ -28,9 +24,7 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class Write:
-    """One update of the stream. `part` is embedding, position, attention or feedforward; `layer` is None
-    before the blocks.
-    """
+    """An update of the stream; `part`: embedding, position, attention, feedforward. `layer`: None before."""
 
     name: str
     label: str
@@ -43,9 +37,7 @@ class Write:
 
 
 def outputs(recording: Recording) -> list[np.ndarray]:
-    """Returns the stream before the first block and after each: 1 + n_layers arrays (query, d_model). After a
-    post-norm block, its norm2.
-    """
+    """Returns the stream before the first block and after each: 1 + n_layers arrays (query, d_model)."""
     wiring = recording.parts.wiring(recording.config)
     last = "norm2" if wiring.ends_normed else "resid_post"
     return [
@@ -84,9 +76,7 @@ def _block_states(c: ResolvedConfig, parts: Parts, i: int) -> list[tuple[str, st
 
 
 def writes(recording: Recording) -> list[Write]:
-    """Returns everything that is written to the stream, bottom first. Without a residual stream each output
-    *replaces* `onto`.
-    """
+    """Returns all writes to the stream, bottom first; without a residual stream they *replace* `onto`."""
     c = recording.config
     result = _first_writes(recording)
     wiring = recording.parts.wiring(c)
@@ -119,9 +109,7 @@ def writes(recording: Recording) -> list[Write]:
 
 
 def _first_writes(recording: Recording) -> list[Write]:
-    """Returns what the first block reads: the embedding, then the position and the type of text. A norm
-    before the first block makes it a single write.
-    """
+    """Returns what the first block reads: embedding, position, type of text, or all as one normed."""
     if "norm_embed" in recording:
         return [Write("norm_embed", "embed", "embedding", None, recording["norm_embed"], None)]
     onto = recording["embed"]
@@ -137,16 +125,12 @@ def _first_writes(recording: Recording) -> list[Write]:
 
 
 def norms(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """Returns the Euclidean length of every token's vector: n arrays (query, d_model) -> (n, query)
-    float32.
-    """
+    """Returns each token's Euclidean length: n arrays (query, d_model) -> (n, query) float32."""
     return np.linalg.norm(np.stack(arrays), axis=-1)
 
 
 def cosines(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """Returns the cosine of two vectors, token by token: (n, query) in [-1, 1]; 0 where one of them has no
-    length.
-    """
+    """Returns the cosine of two vectors by token: (n, query) in [-1, 1]; 0 where one has no length."""
     a, b = (np.stack([pair[i] for pair in pairs]).astype(np.float64) for i in (0, 1))
     lengths = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
     return np.divide((a * b).sum(-1), lengths, out=np.zeros_like(lengths), where=lengths > 0)
@@ -228,9 +212,7 @@ def without(stream: Stream, positions: Sequence[int]) -> Stream:
 
 
 def landings(stream: Stream) -> list[int]:
-    """Returns for each write the first state that holds it: its index in `states`. A parallel block's two
-    writes land together.
-    """
+    """Returns each write's first state that holds it, an index in `states`; a parallel block has one."""
     at = {state.name: i for i, state in enumerate(stream.states)}
     into = {"attn_out": "resid_mid", "ffn_out": "resid_post"}
     result = []
@@ -245,8 +227,7 @@ def landings(stream: Stream) -> list[int]:
 
 def mean(values: np.ndarray) -> np.ndarray:
     """Returns the mean over tokens: (n, query) -> (n,)."""
-    result: np.ndarray = values.mean(1)
-    return result
+    return values.mean(1)
 
 
 @dataclass(frozen=True)

@@ -116,9 +116,7 @@ class MaskExample:
 
     @property
     def shift(self) -> float:
-        """The number taken off every score before the exponential: 0, or the largest where e to that power
-        would overflow. No weight changes.
-        """
+        """The number taken off each score before the exponential: 0, or the largest where e^s overflows."""
         largest = float(self.masked.max())
         return largest if abs(largest) > 50 else 0.0
 
@@ -159,9 +157,7 @@ class MaskExample:
 
 
 def masking(scores: Sequence[float], hidden: Sequence[int]) -> MaskExample:
-    """Masks a row before the softmax and after it. Raises ShapeError when there are no scores, or none is
-    visible.
-    """
+    """Masks a row before the softmax and after it. Raises ShapeError when no score is visible."""
     row = np.asarray(scores, dtype=np.float64)
     if row.ndim != 1 or not row.size:
         raise ShapeError("give at least one score")

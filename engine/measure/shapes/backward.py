@@ -37,9 +37,7 @@ _TABLES = {"embedding": "embedding", "unembedding": "unembedding"}
 
 @dataclass(frozen=True)
 class Matrix:
-    """A matrix of the model: rows `start` to `stop` of the parameter `name`, which may hold several. `block`
-    is None for the embedding and the unembedding.
-    """
+    """A matrix of the model: rows `start` to `stop` of a parameter; `block` None for the tables."""
 
     key: str  # stands in links: "2.W_O"
     name: str
@@ -103,8 +101,7 @@ class Backward:
 
     @property
     def totals(self) -> np.ndarray:
-        result: np.ndarray = np.sqrt(np.square(self.norms).sum(1))
-        return result
+        return np.sqrt(np.square(self.norms).sum(1))
 
     @property
     def error_norm(self) -> float:
@@ -122,18 +119,14 @@ class Backward:
         return [self.target, *(i for i in order if i != self.target)][:count]
 
     def steepest(self) -> str:
-        """Returns the key of the matrix with the largest entry in any block; of a model without blocks'
-        matrices, any.
-        """
+        """Returns the key of the matrix with the largest entry in any block, if blocks have any."""
         every = self.gradients.values()
         inside = [each for each in every if each.matrix.block is not None] or list(every)
         return max(inside, key=lambda each: each.largest).matrix.key
 
 
 def matrices(model: Transformer) -> dict[str, Matrix]:
-    """Returns the model's matrices by key, bottom first: stacked ones apart, and the embedding and
-    unembedding.
-    """
+    """Returns the model's matrices by key, bottom first: stacked ones apart, and both tables."""
     result = {}
     modules = dict(model.named_modules())
     for name, parameter in model.named_parameters():
@@ -153,9 +146,7 @@ def matrices(model: Transformer) -> dict[str, Matrix]:
 
 
 def trainable_twin(model: Transformer) -> Transformer:
-    """Returns a model that shares the weights of `model` but whose parameters are its own, and take
-    gradients. What others read is never changed.
-    """
+    """Returns a twin that shares the model's weights, but whose parameters take gradients."""
     twin = build(model.config, device="meta", parts=model.parts)
     shared = {name: nn.Parameter(tensor.detach()) for name, tensor in model.named_parameters()}
     twin.load_state_dict(model.state_dict() | shared, strict=True, assign=True)
@@ -183,9 +174,7 @@ def check(model: Transformer, ids: Sequence[int], position: int = 0) -> None:
 
 
 def backward(model: Transformer, ids: Sequence[int], position: int) -> Backward:
-    """Runs a text (position,) forward, and the loss of the token after `position` backward. Raises
-    ConfigError and ShapeError (`check`).
-    """
+    """Runs a text (position,) forward, and the loss after `position` backward. Raises as `check`."""
     check(model, ids, position)
     twin, probe = trainable_twin(model), _StreamGradients()
     parameters = dict(twin.named_parameters())
@@ -219,9 +208,7 @@ def _tokens(model: Transformer, ids: Sequence[int]) -> Tensor:
 
 
 def _arrays(stream: Mapping[str, Tensor], gradients: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
-    """Returns the gradients as a recording has activations: without their batch, float64. A fixed table of
-    positions has none.
-    """
+    """Returns gradients shaped as recorded activations, float64; zeros for a fixed table."""
     arrays = {}
     for name, x in stream.items():
         values = gradients.get(name, torch.zeros_like(x)).detach().double().cpu()
@@ -268,9 +255,7 @@ def _summary(matrix: Matrix, gradient: Tensor) -> MatrixGradient:
 
 @dataclass(frozen=True, eq=False)
 class Nudges:
-    """The loss with one weight changed, nats: `losses` (amount,) of real forward passes, and what the
-    gradient at the weight's own value says of them.
-    """
+    """The loss with one weight changed, nats (amount,), and what the gradient there says of it."""
 
     weight: float
     gradient: float
@@ -281,8 +266,7 @@ class Nudges:
     @property
     def predicted(self) -> np.ndarray:
         """The change of the loss to first order: gradient times amount, (amount,)."""
-        result: np.ndarray = self.gradient * self.amounts
-        return result
+        return self.gradient * self.amounts
 
     @property
     def measured(self) -> np.ndarray:
@@ -318,9 +302,7 @@ def nudges(
 def finite_difference(
     model: Transformer, prediction: Backward, key: str, entry: tuple[int, int], epsilon: float = EPSILON
 ) -> float:
-    """Returns (L(w + epsilon) - L(w - epsilon)) / (2 epsilon), computed in float64: the gradient without any
-    calculus.
-    """
+    """Returns (L(w + epsilon) - L(w - epsilon)) / (2 epsilon), float64: a gradient without calculus."""
     nudged = _Nudged(copy.deepcopy(model).double(), prediction.gradients[key].matrix, entry)
     above, below = (nudged.loss(prediction.ids, prediction.position, each) for each in (epsilon, -epsilon))
     return (above - below) / (2 * epsilon)

@@ -34,9 +34,7 @@ def formulas(
 
 
 def _crossed(c: ResolvedConfig, parts: Parts) -> dict[str, Formula]:
-    """Returns the mixer's formulas under the names of a cross-attention. No position acts on its queries,
-    keys or scores.
-    """
+    """Returns the mixer's formulas under the names of a cross-attention, where no position acts."""
     own = parts.mixer(c).card.formulas(c)
     result = {f"cross_{'out' if name == 'attn_out' else name}": formula for name, formula in own.items()}
     bias, plus = (r" + b", " + b") if c.attention_bias else ("", "")

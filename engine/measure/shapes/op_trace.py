@@ -67,9 +67,7 @@ _UNSEEN_AXES = {  # of tensors that no probe sees
 
 @dataclass(frozen=True)
 class Shape:
-    """A tensor's name, axes (in the vocabulary of `engine.probe`; merged ones read `head × d_head`) and
-    sizes.
-    """
+    """A tensor's name, axes (of `engine.probe`; merged ones read `head × d_head`) and sizes."""
 
     name: str
     axes: tuple[str, ...]
@@ -128,9 +126,7 @@ class TraceStep:
 
     @property
     def stack(self) -> str:
-        """The name of the stack, `encoder` or `decoder`, where there are both; '' for the logits, which
-        belong to neither.
-        """
+        """The stack's name, `encoder` or `decoder`, where there are both; '' for the logits."""
         first = self.name.partition(".")[0]
         return first if first in ("encoder", "decoder") else ""
 

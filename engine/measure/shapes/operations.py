@@ -87,9 +87,7 @@ def probabilities(logits: Tensor) -> Tensor:
 
 
 def totals(steps: Sequence[TraceStep]) -> dict[str, int]:
-    """Sums over steps. `bytes` leaves views out: it is what the pass would hold if it kept every tensor it
-    made.
-    """
+    """Sums over steps. `bytes` leaves views out: what the pass would hold if it kept every tensor."""
     return {
         "parameters": sum(s.parameters for s in steps),
         "products": sum(s.products for s in steps),
@@ -99,9 +97,7 @@ def totals(steps: Sequence[TraceStep]) -> dict[str, int]:
 
 
 def _repeat(steps: list[TraceStep], layers: int, at: str = "") -> Iterator[TraceStep]:
-    """Yields the steps of block 0 once for each layer; `at` is the prefix of their stack. Each block reads
-    from the one below.
-    """
+    """Yields block 0's steps once for each layer, each reading the one below; `at`: their prefix."""
     block = [s for s in steps if s.stage == "block"]
     yield from (s for s in steps if s.stage == "input")
     entered = next(

@@ -1,6 +1,4 @@
-"""Shape mistakes, run for real: the errors of the engine and PyTorch, and the harm where there is no
-error.
-"""
+"""Shape mistakes, run for real: the errors of the engine and PyTorch, and the harm without one."""
 
 from __future__ import annotations
 
@@ -45,9 +43,7 @@ def split_heads(d_model: int, n_heads: int) -> Attempt:
 
 
 def transposed_unembedding(d_model: int, vocab_size: int) -> Attempt:
-    """Multiplies by W_U^T instead of W_U. When vocab_size = d_model it goes through, and `harm` is how far
-    the logits are off.
-    """
+    """Multiplies by W_U^T instead of W_U; unnoticed at vocab_size = d_model, with logits off by `harm`."""
     model = build(ModelConfig(vocab_size=vocab_size, context=6, d_model=d_model, n_layers=1, n_heads=1))
     x = torch.empty(1, 6, d_model).normal_(generator=torch.Generator().manual_seed(0))
     wrong = model.output_matrix.detach().T
@@ -60,9 +56,7 @@ def transposed_unembedding(d_model: int, vocab_size: int) -> Attempt:
 
 
 def wrong_mask(length: int, mask_size: int, n_heads: int = 4) -> Attempt:
-    """Adds a causal mask made for another length to scores. A mask of one row fits everything; `harm` is then
-    the weight on the future.
-    """
+    """Adds a mask made for another length to scores; if it fits, `harm` is the future's weight."""
     from engine.parts.masks import causal_mask
 
     scores = torch.zeros(1, n_heads, length, length)

@@ -45,9 +45,7 @@ LINES: dict[str, tuple[Callable[..., Any], ...]] = {
 
 
 def lines(rung: str) -> str:
-    """Returns the source of what a rung adds, without docstrings; '' where it adds no line but a number (more
-    layers, more heads).
-    """
+    """Returns the source of what a rung adds, without docstrings; '' where it adds no line."""
     result = LINES.get("block-1" if rung.startswith("block-") else rung, ())
     return "\n\n".join(_bare(textwrap.dedent(inspect.getsource(each))).rstrip() for each in result)
 
@@ -91,9 +89,7 @@ class SelfTerm:
 
     @property
     def self_weight(self) -> float:
-        """The share of the weights on the letter itself or another copy of it: mean over all positions but
-        the first.
-        """
+        """The mean share of the weights on the letter itself or a copy of it, but for the first position."""
         return float((self.weights * self.same).sum(1)[1:].mean())
 
     @property
@@ -103,9 +99,7 @@ class SelfTerm:
 
 
 def self_term(kind: str, d_model: int, ids: Sequence[int], seed: int = 0) -> SelfTerm:
-    """Builds a rung of the ladder (one of KINDS) at that width, and reads distinct `ids` for distinct
-    letters.
-    """
+    """Builds a rung of the ladder (one of KINDS) at that width, and reads distinct `ids`."""
     rung = LADDER[kind]
     config = rung.at(max(ids) + 1, len(ids), d_model)
     model = build(config, seed, parts=parts_of(rung.parts), init="normal").eval().requires_grad_(False)

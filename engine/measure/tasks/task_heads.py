@@ -1,6 +1,4 @@
-"""The heads that do a synthetic task: those that look where the next letter of the answer comes from, and the
-answers without them.
-"""
+"""The heads that do a synthetic task by looking at the answer's sources, and answers without them."""
 
 from __future__ import annotations
 
@@ -24,9 +22,7 @@ HALF = 0.5  # of its weight: from here on a head is said to look there
 
 @dataclass(frozen=True, eq=False)
 class SourceAttention:
-    """The weight of heads on the sources of an answer's letters, `scores` (layer, head): a mean over letters
-    and problems. `even`: that of an even spread.
-    """
+    """The mean weight of heads on the sources of an answer's letters, (layer, head), and if `even`."""
 
     scores: np.ndarray = field(repr=False)
     even: float

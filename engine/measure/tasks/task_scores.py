@@ -25,9 +25,7 @@ SOLVED = 0.95  # of the problems: from here on a task counts as solved
 
 @dataclass(frozen=True, eq=False)
 class TaskCurve:
-    """The scores of a task at each evaluation, all (evaluation,): losses in nats per token, shares of
-    problems solved, trained on and held out, 0 to 1.
-    """
+    """The scores of a task at each evaluation, (evaluation,): losses in nats, shares solved."""
 
     steps: np.ndarray = field(repr=False)
     train_loss: np.ndarray = field(repr=False)
@@ -36,9 +34,7 @@ class TaskCurve:
     solved: np.ndarray = field(repr=False)
 
     def step_of(self, share: float, trained_on: bool = False) -> int | None:
-        """Returns the first step at which at least `share` of the held-out problems (or of those trained on)
-        is solved; None where that never was.
-        """
+        """Returns the first step with at least `share` solved of those held out or trained on, or None."""
         result = np.flatnonzero((self.train_solved if trained_on else self.solved) >= share)
         return int(self.steps[result[0]]) if len(result) else None
 
@@ -52,9 +48,7 @@ class TaskCurve:
 
 
 def first_solved(looks: Sequence[Evaluation], share: float = SOLVED) -> int | None:
-    """Returns the step of the first evaluation with at least `share` of the held-out problems solved; None
-    without one.
-    """
+    """Returns the first evaluation's step with at least `share` of held-out problems solved, or None."""
     return next((look.step for look in looks if look.task and look.task.validation >= share), None)
 
 
@@ -109,9 +103,7 @@ def out_of_turn_line(draws: random.Random, letters: str) -> tuple[str, str, str]
 def out_of_turn(
     model: Transformer, tokenizer: Tokenizer, letters: str, probes: int = PROBES, seed: int = 0
 ) -> OutOfTurn:
-    """Probes which rule a model of Repeat follows: induction and "not seen for longest" agree on every
-    problem, and differ here.
-    """
+    """Probes whether a model of Repeat follows induction or "not seen for longest", which agree elsewhere."""
     draws = random.Random(seed)
     by_length: dict[int, list[tuple[str, str, str]]] = {}
     for _ in range(probes):

@@ -1,6 +1,4 @@
-"""Statistics of a text without a network: n-gram baselines, what follows a letter, and the share of known
-words.
-"""
+"""Statistics of a text without a network: n-gram baselines, following letters, known words."""
 
 from __future__ import annotations
 
@@ -48,9 +46,7 @@ PLACES = 256  # of a text, spread evenly, over which a model's expectation is av
 
 
 def counted(corpus: Corpus, given: str) -> np.ndarray:
-    """Counts each token after `given` in the training split, as shares (vocab,); zeros where it never
-    occurs.
-    """
+    """Counts each token after `given` in the training split, as shares (vocab,), or zeros."""
     after = _ends(corpus.train, corpus.tokenizer.encode(given))
     counts = np.bincount(corpus.train.numpy()[after[after < len(corpus.train)]], minlength=corpus.vocab_size)
     return counts / max(counts.sum(), 1)

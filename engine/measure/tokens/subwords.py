@@ -1,6 +1,4 @@
-"""Subwords: one text as characters, pieces and whole words, words that no list has, how merges shrink a text,
-and why losses per token do not compare.
-"""
+"""Subwords: one text cut in three ways, new words, merges that shrink it, and losses per token."""
 
 from __future__ import annotations
 
@@ -40,9 +38,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Ways:
-    """One text in three ways. `words` is None where it has none. `new` is a word that it does not have, made
-    of two that it has.
-    """
+    """One text in three ways; `words` None where it has none; `new`: a word it lacks, made of two it has."""
 
     characters: Way
     pieces: Way
@@ -61,9 +57,7 @@ class Ways:
 
 
 def three_ways(text: str, seen: Watched) -> Ways:
-    """Cuts the text from which `seen` learned its merges: characters, its pieces after the last merge,
-    words.
-    """
+    """Cuts the text of `seen`: into characters, its pieces after the last merge, words."""
     own, new = seen.tokenizer, new_word(text)
     running = f" {new}" if new and " " in text else new  # as it would stand there
     pieces = Way(own.vocab_size, int(seen.lengths[-1]), len(own.encode(running)))

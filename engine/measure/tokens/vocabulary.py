@@ -1,6 +1,4 @@
-"""Tokenizers compared: how they cut a text, byte by byte, whether it comes back, and what the size of a
-vocabulary costs.
-"""
+"""Tokenizers compared: how they cut a text, whether it comes back, what a vocabulary's size costs."""
 
 from __future__ import annotations
 
@@ -29,9 +27,7 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """A text in tokens. The arrays (shown,) int32 hold its first tokens; the numbers are of the whole
-    text.
-    """
+    """A text in tokens: the arrays (shown,) int32 hold its first ones, the numbers are of the whole."""
 
     ids: np.ndarray  # UNKNOWN: this vocabulary has no token for it
     starts: np.ndarray  # first byte of each token in the text's UTF-8
@@ -73,9 +69,7 @@ def _cut(
 
 
 def cut_characters(text: str, alphabet: str, shown: int | None = None) -> Cut:
-    """Cuts one token a character; one outside the alphabet is unknown. `shown`: characters whose tokens are
-    listed.
-    """
+    """Cuts one token a character, unknown outside the alphabet; `shown` characters are listed."""
     widths = _widths(text)
     table = {c: i for i, c in enumerate(alphabet)}
     ids = np.fromiter((table.get(c, UNKNOWN) for c in text), np.int64, len(text))
@@ -97,9 +91,7 @@ def cut_words(text: str, tokenizer: WordTokenizer, shown: int | None = None) -> 
 
 
 def cut_tokens(text: str, tokenizer: Encoder, shown: int | None = None) -> Cut:
-    """Cuts tokens that follow each other without a gap: BPE's, ours or published. A token may begin or end
-    inside a character.
-    """
+    """Cuts tokens that follow each other without a gap, BPE's or published, maybe inside a character."""
     ids = np.array(tokenizer.encode(text), np.int64)
     distinct, place = np.unique(ids, return_inverse=True)
     lengths = np.array([len(tokenizer.decode_bytes([int(i)])) for i in distinct], np.int64)[place.reshape(-1)]
@@ -116,9 +108,7 @@ def _widths(text: str) -> np.ndarray:
 
 
 def prefix(tokenizer: BpeTokenizer, vocab_size: int) -> BpeTokenizer:
-    """Returns the same training, stopped at `vocab_size` tokens: a smaller vocabulary is a beginning of a
-    larger.
-    """
+    """Returns the same training, stopped at `vocab_size` tokens: the beginning of the larger one."""
     size, known = len(tokenizer.base), 0
     for merge in tokenizer.merges:
         if size >= vocab_size:
@@ -129,9 +119,7 @@ def prefix(tokenizer: BpeTokenizer, vocab_size: int) -> BpeTokenizer:
 
 
 def lengths(tokenizer: BpeTokenizer, text: str, sizes: Sequence[int]) -> dict[int, int]:
-    """Returns vocabulary -> tokens of a text, for every size that the training reached, by the size it really
-    has.
-    """
+    """Returns vocabulary -> tokens of a text, for every size that the training reached."""
     return {part.vocab_size: len(part.encode(text)) for part in _prefixes(tokenizer, sizes)}
 
 
@@ -212,9 +200,7 @@ NO_WORD = "⟨unknown⟩"  # stands for a word that is not in the list
 
 @dataclass(frozen=True, eq=False)
 class RoundTrip:
-    """The ids of a text, `cut`, and the text `back` from them. `lost` are the characters or words without an
-    id, each once.
-    """
+    """The ids of a text, `cut`, and the text `back` from them; `lost` has no id, each once."""
 
     cut: Cut
     back: str
@@ -272,9 +258,7 @@ class Spread:
 
 
 def spread(cuts: Mapping[str, Cut], without: Collection[str] = ()) -> Spread | None:
-    """Compares the cuts without an unknown token, but for those named in `without`. None where fewer than two
-    are left.
-    """
+    """Compares the cuts without an unknown token, but for `without`; None for fewer than two."""
     tokens = {n: cut.tokens for n, cut in cuts.items() if n not in without and cut.tokens and not cut.unknown}
     if len(tokens) < 2:
         return None
@@ -305,9 +289,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Gain:
-    """The change from one tokenizer to another: how many times fewer tokens and scores, and how many times
-    the embedding.
-    """
+    """The change between two tokenizers: times fewer tokens and scores, times the embedding."""
 
     tokens: float
     scores: float
@@ -323,9 +305,7 @@ def gain(first: Cost, last: Cost) -> Gain | None:
 
 @dataclass(frozen=True, eq=False)
 class Passage:
-    """The beginning of a text in tokens. `curve` is our BPE's, size by size; `rows` are the named tokenizers:
-    name -> (V, T).
-    """
+    """A text's beginning in tokens. `curve`: our BPE's, by size; `rows`: name -> (V, T)."""
 
     words: int
     characters: int
@@ -373,9 +353,7 @@ class LineCount:
 
 
 def line_counts(line: str, running: str, encoder: Encoder) -> tuple[LineCount, LineCount, LineCount]:
-    """Counts a line by itself, with an empty line after it, and as the beginning of a text that goes on
-    (`running` begins with the line and a line break).
-    """
+    """Counts a line by itself, before an empty line, and at the beginning of a `running` text."""
     inside = cut_tokens(running, encoder, len(line) + 1).ids.tolist()
     return (
         LineCount("the line with its line break", len(line), tuple(encoder.encode(line))),

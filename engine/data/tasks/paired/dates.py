@@ -98,10 +98,8 @@ _PATTERNS = {form: _pattern(form) for form in FORMATS}
 
 
 def read(source: str) -> tuple[date, re.Match[str]]:
-    """Reads a date and the positions of its day, month and year. Raises TaskError for a text in none of
-    FORMATS, and for a day that never was.
-    """
-    wrong = f"“{source[:40]}” is no date of this task: type one as “the 3rd of March 1999”"
+    """Reads a date and the positions of its parts. Raises TaskError for another text or no day."""
+    wrong = f"“{source[:40]}” is not a date for this task: type one such as “the 3rd of March 1999”"
     for form, pattern in _PATTERNS.items():
         if match := pattern.fullmatch(source):
             day = _day(source, match)

@@ -131,26 +131,20 @@ class Sentence:
 
 
 def agreeing(stem: str, positions: Places, phrase: Phrase) -> tuple[str, Places]:
-    """Returns a stem with the ending of a noun's gender and number; it comes from its English words and from
-    the noun.
-    """
+    """Returns a stem with the ending of a noun's gender and number, and the places of its English words."""
     gender = NOUNS[phrase.noun.base][1]
     return stem + ENDINGS[gender, phrase.plural], positions + phrase.noun.places
 
 
 def noun(phrase: Phrase) -> Velan:
-    """Returns a noun in Velan. The plural ends in i, and no ending shows the gender; some nouns are two
-    words.
-    """
+    """Returns a noun in Velan. The plural ends in i; no ending shows the gender; some are two words."""
     stem, _, second = NOUNS[phrase.noun.base]
     words = [(stem + ("i" if phrase.plural else ""), phrase.noun.places)]
     return [*words, (second, phrase.noun.places)] if second else words
 
 
 def verb(action: Action, subject: Phrase) -> Velan:
-    """Returns a verb in Velan. It agrees with its subject, however far away that stands. The future is a part
-    of the word; `not` and the particle of some verbs come before it.
-    """
+    """Returns a verb in Velan, which agrees with its subject; the future is in the word, `not` before."""
     stem, _, particle = VERBS[action.verb.base]
     words: Velan = [(NOT, action.negated)] if action.negated else []
     if particle:
@@ -167,17 +161,13 @@ def phrase(of: Phrase) -> Velan:
 
 
 def clause(of: Clause, head: Phrase) -> Velan:
-    """Returns a clause in Velan. The relative word agrees with the noun before it; the verb of a relative
-    clause is always last.
-    """
+    """Returns a clause in Velan: the relative word agrees with the noun before it, and the verb is last."""
     subject = of.other if of.has_subject else head
     return [agreeing(RELATIVE, of.that, head), *phrase(of.other), *verb(of.action, subject)]
 
 
 def sentence(of: Sentence) -> Velan:
-    """Returns a sentence in Velan, the adverb first. Most verbs stand last; those of the heart stand before
-    their subject.
-    """
+    """Returns a sentence in Velan: adverb first, the verb last, or before the subject if of the heart."""
     verbs = verb(of.action, of.subject)
     things = phrase(of.subject), phrase(of.object)
     order = (verbs, *things) if VERBS[of.action.verb.base][1] == "first" else (*things, verbs)
@@ -186,9 +176,7 @@ def sentence(of: Sentence) -> Velan:
 
 
 def english_verbs() -> Iterator[tuple[str, str, bool]]:
-    """Yields (form, base, True for the form that goes with a singular noun) of every verb: looks for, look
-    for.
-    """
+    """Yields (form, base, True for the form of a singular noun) of every verb: looks for, look for."""
     for base in VERBS:
         first, _, rest = base.partition(" ")
         single = f"{first[:-1]}ies" if first.endswith("ry") else f"{first}s"

@@ -111,9 +111,7 @@ def read(text: str) -> Sentence:
 
 
 def answer(source: str) -> Aligned:
-    """Returns the sentence in Velan with its alignment; a word that agrees comes from its English words and
-    from the noun.
-    """
+    """Returns the sentence in Velan with its alignment; a word that agrees comes from the noun too."""
     velan = grammar.sentence(read(source))
     text = " ".join(source.split())
     return Aligned(text, " ".join(word for word, _ in velan), tuple(places for _, places in velan))

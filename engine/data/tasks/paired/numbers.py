@@ -83,10 +83,10 @@ def read(words: str) -> str:
         elif word in GROUPS:
             total, group = total + group * 1000 ** GROUPS.index(word), 0
         elif word != "and":
-            raise TaskError(f"“{word[:40]}” is no word of a number: type {IN_WORDS}")
+            raise TaskError(f"“{word[:40]}” is not a number word: type {IN_WORDS}")
     digits = str(total + group)
     if len(digits) > DIGITS or [word for word, _ in number_words(digits)] != words.split():
-        raise TaskError(f"“{words[:60]}” is no number as it is said here: type {IN_WORDS}")
+        raise TaskError(f"“{words[:60]}” is not a number in this form: type {IN_WORDS}")
     return digits
 
 
@@ -95,9 +95,7 @@ IN_DIGITS = f"a number of 1 to {DIGITS} digits"
 
 
 def into_digits(source: str) -> Aligned:
-    """Returns the digits with their alignment. A digit comes from the word that names it; a 0 that no word
-    names, from nowhere.
-    """
+    """Returns the digits, each aligned with the word that names it; a 0 that no word names, with none."""
     digits, words = read(source), source.split()
     of: dict[int, tuple[int, ...]] = {}
     for place, (word, digit_places) in enumerate(number_words(digits)):
@@ -113,7 +111,7 @@ def into_words(source: str) -> Aligned:
     digits = "".join(source.split())
     proper = digits.isascii() and digits.isdigit() and len(digits) <= DIGITS
     if not proper or (digits[0] == "0" and digits != "0"):
-        raise TaskError(f"“{source[:40]}” is no number here: type {IN_DIGITS}, the first of them no zero")
+        raise TaskError(f"“{source[:40]}” is not a number here: type {IN_DIGITS}, without a leading zero")
     words = number_words(digits)
     return Aligned(
         " ".join(digits), " ".join(word for word, _ in words), tuple(places for _, places in words)
@@ -121,9 +119,7 @@ def into_words(source: str) -> Aligned:
 
 
 def draw_digits(draws: random.Random) -> str:
-    """Draws a number of one to DIGITS digits, each length equally likely; a third of its other digits are
-    zeros, so that silent ones are frequent.
-    """
+    """Draws a number of one to DIGITS digits, each length equally likely, with many silent zeros."""
     length = draws.randint(1, DIGITS)
     rest = [draws.choice("000123456789") for _ in range(length - 1)]
     return " ".join([draws.choice("123456789" if length > 1 else "0123456789"), *rest])

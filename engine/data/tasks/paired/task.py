@@ -1,6 +1,4 @@
-"""Tasks with a source and a target: the source is drawn at random, a rule makes the target and its alignment,
-which attention can be compared with.
-"""
+"""Tasks with a source and a target: a rule makes the target, and an alignment for attention."""
 
 from __future__ import annotations
 

@@ -73,9 +73,7 @@ def top_k(rng: Random) -> Exercise:
 
 
 def top_p(rng: Random) -> Exercise:
-    """Asks for the smallest set of the likeliest tokens whose probabilities reach p (Holtzman et al.
-    2020).
-    """
+    """Asks for the smallest set of likeliest tokens whose probabilities reach p (Holtzman et al. 2020)."""
     names = "ABCDEF"
     while True:
         shares = _shares(rng, 6)

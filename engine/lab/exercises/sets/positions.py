@@ -1,6 +1,4 @@
-"""Positions: sinusoids and their rotation (Vaswani et al. 2017), RoPE (Su et al. 2021), ALiBi (Press et al.
-2022).
-"""
+"""Positions: sinusoids (Vaswani et al. 2017), RoPE (Su et al. 2021), ALiBi (Press et al. 2022)."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ LESS = {
             "Quantisation",
             "Cost",
             "Race",
-            "Thinking aloud",  # a race below its three examples
+            "Chain of thought",  # a race below its three examples
             "FLOPs",
             "Memory",
         ),

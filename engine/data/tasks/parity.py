@@ -98,7 +98,7 @@ _ALL = (
         "parity_dots", "With dots", "Write dots, then 1 where the number of ones is odd.", BITS, dots=True
     ),
     parity(
-        "parity_aloud", "Thinking aloud", "Write the parity of the first bit, of two, ...", BITS, aloud=True
+        "parity_aloud", "Chain of thought", "Write the parity of the first bit, of two, ...", BITS, aloud=True
     ),
 )
 PARITIES: dict[str, Task] = {task.name: task for task in _ALL}

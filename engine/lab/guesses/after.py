@@ -1,4 +1,4 @@
-"""Guesses about what comes after pre-training: adapters, examples in a prompt, thinking aloud."""
+"""Guesses about what comes after pre-training: adapters, examples in a prompt, chains of thought."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The view of thinking aloud: a question, answered at once, after dots, or step by step. Its second mode are
+"""The view of chains of thought: a question, answered at once, after dots, or step by step. Its second mode are
 many answers to a question.
 """
 
@@ -77,7 +77,7 @@ def _draw_race(container: DeltaGenerator) -> None:
     chosen = widgets.select("Problem", words.PROBLEMS, PROBLEM, container=left)
     problem, title = PROBLEMS[chosen], words.RACES[chosen]
     stored = _stored(problem)
-    right.code(_taught(problem), language=None)
+    right.code(_taught(problem, words.ANSWERS[chosen]), language=None)
     guess.ask("dots", guesses_aloud.dots, stored)
     show_race(
         problem.race,
@@ -99,16 +99,22 @@ def _stored(problem: Problem) -> Stored | None:
         return None
 
 
-def _taught(problem: Problem) -> str:
-    """Returns the same question in the three tasks, a line each, behind its name."""
+def _taught(problem: Problem, name: str) -> str:
+    """Returns the same question in the three tasks, a line each, behind its label; `name` stands where the
+    answer begins, in one column.
+    """
     at_once = next(iter(problem.tasks.values()))
-    asked = examples(at_once, 1)[0].strip()[: at_once.given]
-    lines = []
+    asked, texts = examples(at_once, 1)[0].strip()[: at_once.given], []
     for task in problem.tasks.values():
         question, answer = task.asks(asked), task.answer
         assert question is not None and answer is not None
-        lines.append(f"{words.LABELS[task.title]:<16}{question}{answer(question)}")
-    return "\n".join(lines)
+        texts.append(question + answer(question))
+    last = len(texts[0]) - at_once.given  # characters of the answer itself
+    label, steps = (max(map(len, column)) for column in (words.LABELS.values(), texts))
+    return "\n".join(
+        f"{words.LABELS[task.title]:<{label}}  {text[:-last]:<{steps - last}}  {name} {text[-last:]}"
+        for task, text in zip(problem.tasks.values(), texts, strict=True)
+    )
 
 
 def _accuracy(views: Sequence[RunView], stored: Stored | None, problem: Problem) -> None:

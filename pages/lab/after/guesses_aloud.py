@@ -1,4 +1,4 @@
-"""The guess before the view Thinking aloud."""
+"""The guesses before the view Chain of thought, one for each of its modes."""
 
 from __future__ import annotations
 

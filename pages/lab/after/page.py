@@ -47,7 +47,7 @@ show(
             ),
             View(
                 "aloud",
-                "Thinking aloud",
+                "Chain of thought",
                 draw_aloud,
                 aloud.read_as,
                 aloud.sources,

@@ -11,21 +11,23 @@ from ui.page_frame import Words
 
 MODES = {"training": "Training", "attempts": "Best of n"}
 PROBLEMS = {"parity": "Parity", "addition": "Addition"}
-RACES = {"parity": "Thinking aloud", "addition": "Long addition"}  # their titles, by problem
+RACES = {"parity": "Chain of thought", "addition": "Long addition"}  # their titles, by problem
+ANSWERS = {"parity": "parity", "addition": "sum"}  # what stands before an answer in the examples
 ALOUD_QUESTION = "Why does it help to think step by step?"
 WHICH_HEAD = "Which head reads the next bit?"
 ALOUD_WORDS = Words(
     see=(
         f"Three equal-sized models learn the parity of {BITS} bits: 1 where the number of ones is odd. One"
-        " answers at once; one after as many dots as the third writes steps; the third writes the parity of"
-        " the first bit, of the first two, and so on. Left: the loss on answers. Right: how often the last"
-        " bit is right."
+        " answers at once; one first writes as many dots as the third writes steps; the third writes the"
+        " parity of the first bit, of the first two, and so on. In the examples *parity* shows where the"
+        " answer begins; no model reads that word. Left: the loss on answers. Right: how often the last bit is"
+        " right."
     ),
     why=(
-        "Parity depends on every bit at once, so no subset of bits gives a hint and no gradient points"
-        " the way. Written out, each step needs one bit and the step before (a scratchpad: Nye et al. 2021;"
-        " chain of thought: Wei et al. 2022; why it is learned: Wies et al. 2023, Kim and Suzuki 2024)."
-        " Dots give as many positions to compute in, but hold nothing to read."
+        "Parity depends on every bit at once, so no subset of bits gives a hint and no gradient points the"
+        " way. Written out, each step needs one bit and the step before (a scratchpad: Nye et al. 2021; chain"
+        " of thought: Wei et al. 2022; why it is learned: Wies et al. 2023, Kim and Suzuki 2024). Dots give"
+        " just as many positions to compute in but carry no information."
     ),
     attempt=(
         "Press *Race* to train all three now. Two blocks can represent parity without steps, so a longer"
@@ -36,16 +38,17 @@ ALOUD_WORDS = Words(
 ADDITION_WORDS = Words(
     see=(
         f"Three equal-sized models learn to add two numbers of {COLUMNS} digits. One writes the sum at once;"
-        " one after as many dots as the third writes steps; the third writes each column's carry (the"
-        " small 0 or 1) and digit, from the last column to the first, and then the same sum. Left: the loss"
-        " on answers. Right: how often the whole sum is right."
+        " one first writes as many dots as the third writes steps; the third writes each column's carry (the"
+        " small 0 or 1) and digit, from the last column to the first, and then the same sum. In the examples"
+        " *sum* shows where that begins; no model reads the word. Left: the loss on answers. Right: how often"
+        " the whole sum is right."
     ),
     why=(
-        "A digit of a sum depends on its column and, through the carries, on all columns to its right. At"
-        " once, the first digit comes before any column has been added. Written out, a step needs two digits"
-        " and the carry before it, and the sum is copied from the steps: the scratchpad of Nye et al. 2021"
-        " (*Show Your Work*), whose example is long addition. Dots (Pfau et al. 2024) give as many positions"
-        " to compute in, but hold nothing to read."
+        "A digit of a sum depends on its column and, through the carries, on all columns to its right."
+        " Answered at once, the first digit comes before any column has been added. Written out, a step needs"
+        " two digits and the carry before it, and the sum is copied from the steps: the scratchpad of Nye et"
+        " al. 2021 (*Show Your Work*), whose example is long addition. Dots (Pfau et al. 2024) give just as"
+        " many positions to compute in but carry no information."
     ),
     attempt=(
         "Press *Race* to train all three now. Addition at once is harder to learn, not impossible: continue"
@@ -54,8 +57,12 @@ ADDITION_WORDS = Words(
 )
 WORDS = {"parity": ALOUD_WORDS, "addition": ADDITION_WORDS}
 POSITIONS = {"rope": "RoPE", "learned": "learned positions"}
-MODE_HINT = "Training: longer answers. Best of n: many answers to one question, from a model as it is."
-LABELS = {"At once": "at once", "With dots": "with dots", "Thinking aloud": "thinking aloud"}  # by task title
+MODE_HINT = "Training: longer answers. Best of n: many answers to one question, with no further training."
+LABELS = {
+    "At once": "at once",
+    "With dots": "with dots",
+    "Chain of thought": "chain of thought",
+}  # by task title
 
 
 def answer(scores: Sequence[Accuracy]) -> str:
@@ -73,7 +80,7 @@ def answer(scores: Sequence[Accuracy]) -> str:
             f" once, or after as many dots, it does no better than a coin toss (**{mean_end(others):.0%}**)."
         )
     rest = " and ".join(f"**{each.end:.0%}** {LABELS[each.title]}" for each in others)
-    return f"So far the model solves **{aloud.end:.0%}** of new problems thinking aloud, {rest}."
+    return f"So far the model solves **{aloud.end:.0%}** of new problems with a chain of thought, {rest}."
 
 
 def _adds(lead: str, aloud: Accuracy, others: Sequence[Accuracy]) -> str:

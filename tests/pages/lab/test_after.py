@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -12,6 +14,7 @@ import torch
 from engine.data.progress import Progress, Steps, finish
 from engine.data.tasks.carries import LONG_ADDITIONS
 from engine.data.tasks.parity import PARITIES
+from engine.data.tasks.task import Task
 from engine.data.tokenizers.char import CharTokenizer
 from engine.experiments.lab_races import shipped
 from engine.experiments.thinking_aloud import PROBLEMS, THINKING, accuracies
@@ -238,18 +241,26 @@ def test_accuracies_are_the_stored_race_s(manager: StageManager, drawn: dict[str
 
 def test_one_problem_stands_there_as_each_is_taught_it(manager: StageManager) -> None:
     page = helpers.opened(ROOM, after_view="aloud")
-    lines = page.code[0].value.split("\n")
-    assert [line[:16].strip() for line in lines] == [*words_aloud.LABELS.values()]
-    for line, task in zip(lines, PARITIES.values(), strict=True):
-        assert task.right(line[16:]), line
+    labels = solved_lines(page.code[0].value, "parity", PARITIES)
+    assert labels == [*words_aloud.LABELS.values()]
+
+
+def solved_lines(shown: str, name: str, tasks: Mapping[str, Task]) -> list[str]:
+    """Returns the labels of the lines, each of which its task must find right; the answers stand in one
+    column.
+    """
+    lines = [re.split(r"\s{2,}", line) for line in shown.split("\n")]
+    for (_, steps, answer), task in zip(lines, tasks.values(), strict=True):
+        assert answer.startswith(f"{name} ") and task.right(steps + answer.removeprefix(f"{name} ")), answer
+    assert len({line.index(f"  {name} ") for line in shown.split("\n")}) == 1
+    return [label for label, *_ in lines]
 
 
 def test_addition_is_another_problem_of_the_same_view(
     manager: StageManager, drawn: dict[str, helpers.Any]
 ) -> None:
     page = helpers.opened(ROOM, after_view="aloud", aloud_problem="addition", **helpers.FOLDS)
-    for line, task in zip(page.code[0].value.split("\n"), LONG_ADDITIONS.values(), strict=True):
-        assert task.right(line[16:]), line
+    solved_lines(page.code[0].value, "sum", LONG_ADDITIONS)
     stored = shipped(PROBLEMS["addition"].race)
     scores = accuracies(stored.runs, stored)
     for mean, each in zip(drawn["aloud_accuracy"].traces[9:], scores, strict=True):

@@ -1,5 +1,5 @@
-"""Backpropagation, and what comes after pre-training: fine-tuning, reward, learning from a prompt, thinking
-aloud.
+"""Backpropagation, and what comes after pre-training: fine-tuning, reward, learning from a prompt, chains of
+thought.
 """
 
 from __future__ import annotations
@@ -430,7 +430,7 @@ def step_size(rng: Random) -> Exercise:
     )
 
 
-# Thinking aloud -----------------------------------------------------------------------------------
+# Chain of thought ---------------------------------------------------------------------------------
 
 
 def running_parity(rng: Random) -> Exercise:
@@ -438,8 +438,8 @@ def running_parity(rng: Random) -> Exercise:
     sums = tuple(accumulate(bits))
     result = tuple(total % 2 for total in sums)
     return Exercise(
-        f"A model thinks aloud about the parity of {' '.join(map(str, bits))}: after each bit it writes the"
-        " parity so far, 1 if the count of ones is odd. What does it write?",
+        f"A model finds the parity of {' '.join(map(str, bits))} by a chain of thought: after each bit it writes"
+        " the parity so far, 1 if the count of ones is odd. What does it write?",
         Numbers(None),
         result,
         (
@@ -525,7 +525,7 @@ TASKS = (
     ("one-step", "In context: one gradient step", single_step),
     ("best-slope", "In context: least squares", best_slope),
     ("step-size", "In context: the best step size", step_size),
-    ("running-parity", "Aloud: the running parity", running_parity),
-    ("majority", "Aloud: a majority vote", majority),
-    ("chain", "Aloud: a chain of steps", chain),
+    ("running-parity", "Chain of thought: the running parity", running_parity),
+    ("majority", "Best of n: a majority vote", majority),
+    ("chain", "Chain of thought: all steps right", chain),
 )

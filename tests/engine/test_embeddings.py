@@ -35,6 +35,16 @@ def cloud(rows: int = 40, width: int = 12, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((rows, width)).astype(np.float32)
 
 
+def test_a_sum_of_orthogonal_vectors_is_told_apart_and_one_of_equal_vectors_is_not():
+    """Tokens on the first axes, positions on others: nothing is lost. Both on the same axes: token v at t is t at v."""
+    axes = 3 * np.eye(8)
+    found = measured.readout(axes[:5], axes[5:])
+    assert (found.sums, found.tokens, found.positions, found.cosine) == (15, 1.0, 1.0, 0.0)
+    mixed = measured.readout(axes[:3], axes[:3])
+    assert mixed.tokens < 0.8 and mixed.cosine == pytest.approx(1 / 3)
+    assert measured.readout(np.zeros((measured.READABLE, 1)), np.zeros((2, 1))) is None
+
+
 @for_each("position", ["none", "learned", "sinusoidal", "rope", "alibi", "t5"])
 def test_the_lookup_is_a_product_with_one_hot_rows_and_positions_are_then_added(position):
     model = build(ModelConfig(**SMALL, position=position))

@@ -15,6 +15,7 @@ from engine.measure.recording import Recording
 from engine.model import Transformer, build
 
 BLOCK = 4096  # rows that are worked on at a time: more do not stay in the processor's cache
+READABLE = 20_000  # sums of a token's and a position's vector that are read back
 INSIDE = 0.995  # of the entries that a scale of colours holds: a few outliers would take its middle away
 
 
@@ -89,6 +90,39 @@ def lookup(model: Transformer, recording: Recording) -> Lookup:
         float(np.abs(entered - total).max()),
         len(matrix),
     )
+
+
+@dataclass(frozen=True)
+class Readout:
+    """Shares of all sums E[v] + P[t] from which a linear readout recovers the token, and the position;
+    `cosine` is the mean absolute cosine of a token's and a position's vector.
+    """
+
+    sums: int
+    tokens: float
+    positions: float
+    cosine: float
+
+
+def readout(matrix: np.ndarray, added: np.ndarray) -> Readout | None:
+    """Reads token and position back from their sums: the nearest row of E less the mean position, and the
+    nearest row of P less the mean token, both linear in the sum.
+
+    matrix (vocab, d_model), added (query, d_model). None where there are more than READABLE sums.
+    """
+    tokens, places = matrix.astype(np.float64), added.astype(np.float64)
+    if len(tokens) * len(places) > READABLE or len(places) < 2:
+        return None
+    sums = tokens[:, None] + places  # (vocab, query, d_model)
+    near_token = _nearest(sums - places.mean(0), tokens) == np.arange(len(tokens))[:, None]
+    near_place = _nearest(sums - tokens.mean(0), places) == np.arange(len(places))
+    cosine = np.abs(_unit(tokens) @ _unit(places).T)
+    return Readout(near_token.size, float(near_token.mean()), float(near_place.mean()), float(cosine.mean()))
+
+
+def _nearest(vectors: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Returns the index of the row at the smallest distance, for each vector (..., d_model)."""
+    return (vectors @ rows.T - 0.5 * (rows * rows).sum(1)).argmax(-1)
 
 
 def embedding_of(model: Transformer) -> np.ndarray:

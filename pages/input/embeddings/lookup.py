@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.embeddings.table import Lookup, lookup, reach
+from engine.measure.embeddings.table import Lookup, lookup, reach, readout
 from pages.input.embeddings import words
 from pages.input.embeddings.figures_lookup import lookup_figure
 from pages.input.embeddings.shared import POSITION, Vocabulary, matrix_of, vocabulary_of
@@ -48,6 +48,10 @@ def _measured(subject: Subject, lookup: Lookup, matrix: np.ndarray, position: in
     st.caption(f"ids = {words.listed_ids(subject.ids)}. {words.scale_note(lookup, matrix, rows)}")
     _draw_numbers(subject, lookup, position)
     st.markdown(words.looked_up(subject.config, lookup))
+    if lookup.added is not None:
+        found = readout(matrix * (subject.model.embedding_scale or 1.0), lookup.added)
+        if found is not None:
+            st.markdown(words.told_apart(found))
 
 
 def _shown_rows(subject: Subject, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 from engine.config import ModelConfig
 from engine.measure.embeddings.analogies import Analogy
 from engine.measure.embeddings.separation import Separation, SeparationCurve
-from engine.measure.embeddings.table import Lookup, reach
+from engine.measure.embeddings.table import Lookup, Readout, reach
 from engine.measure.embeddings.token_classes import Vocabulary
 from engine.measure.embeddings.token_map import Alike, FrequencyLinks, TokenMap
 from ui.page_frame import Words
@@ -145,6 +145,16 @@ def looked_up(config: ModelConfig, lookup: Lookup) -> str:
         row, position = lookup.mean_lengths
         ratio = f" In this text the mean norm is {row:.2f} for token vectors, {position:.2f} for positions."
     return f"{size} {text}{ratio} {tied}"
+
+
+def told_apart(readout: Readout) -> str:
+    """Says how well a linear readout recovers token and position from their sum."""
+    return (
+        f"**Can content and position be told apart again?** Of all {readout.sums:,} sums of a token's and a"
+        f" position's vector, a linear readout recovers the token in **{readout.tokens:.0%}** and the"
+        f" position in **{readout.positions:.0%}**. The mean absolute cosine of the two is"
+        f" {readout.cosine:.2f}; at 0 they would be orthogonal, and nothing would be lost in the sum."
+    )
 
 
 # The map ----------------------------------------------------------------------------------------

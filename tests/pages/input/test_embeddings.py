@@ -13,7 +13,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.data.tokenizers import bpe, token_bytes
 from engine.measure.embeddings.analogies import Analogy, analogy, directions_of
 from engine.measure.embeddings.separation import case_cosines, separation
-from engine.measure.embeddings.table import random_shares
+from engine.measure.embeddings.table import random_shares, readout
 from engine.measure.embeddings.token_classes import token_classes
 from engine.measure.embeddings.token_map import frequency_links, nearest, token_map
 from engine.model import build
@@ -95,6 +95,8 @@ def test_the_lookup_shows_the_rows_of_the_model(manager, drawn, classic):
     assert "**“t” is id 58, so the model reads row 58 of the table $E$: 128 learned numbers.**" in told
     assert f"It occurs {FIRST_TEXT.count('t')} times in this text" in told
     assert page.metric[0].value == "0" and page.metric[1].value == f"{61 * 65 * 128:,}"
+    back = readout(matrix, place[: len(ids)].astype(np.float32))
+    assert f"Of all {65 * 61:,} sums" in told and f"recovers the token in **{back.tokens:.0%}**" in told
     row, position = (np.sqrt((table**2).sum(1)).mean() for table in (matrix[ids], place[: len(ids)]))
     assert f"**{65 * 128:,} parameters**" in told and f"61 rows, {len(set(ids))} of them distinct" in told
     assert (

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import reruns, settled
@@ -42,6 +43,38 @@ def lit(page, panel: int, row: int) -> list[float]:
         }""",
         [panel, row],
     )
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        pytest.param("generation?generation_view=cache&kv_length=12&kv_step=", "Step", id="kv"),
+        pytest.param(
+            "positions?positions_view=sinusoidal&sinusoid_part=Clock&sinusoid_length=32&sinusoid_width=8&clock_position=",
+            "Position",
+            id="clock",
+            marks=pytest.mark.exhaustive,
+        ),
+        pytest.param(
+            "families?families_view=live&live_step=", "Writing step", id="live", marks=pytest.mark.exhaustive
+        ),
+    ],
+)
+def test_a_player_adopts_the_step_of_a_link_and_of_back(tab, app_url, address, name):
+    """A player keeps its step in the address by itself, and so did not hear of another address of its view."""
+    linked(tab, f"{app_url}/{address}4")
+    slider = tab.get_by_role("slider", name=name, exact=True)
+    expect(slider).to_have_value("4")
+    tab.keyboard.press("Shift")  # a person's link is an entry of the history
+    linked(tab, f"{app_url}/{address}2")
+    expect(slider).to_have_value("2")
+    slider.press("ArrowRight")
+    expect(slider).to_have_value("3")
+    tab.wait_for_url(re.compile(f"{address.rpartition('&')[2]}3"))
+    tab.go_back()
+    expect(slider).to_have_value("4")
+    settled(tab)
+    expect(slider).to_have_value("4")
 
 
 def test_the_keyboard_steps_without_the_server(tab, app_url):

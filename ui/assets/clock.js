@@ -6,7 +6,7 @@ import { around, element, vector, within } from "./shared/dom.js"
 import { target } from "./shared/keys.js"
 import { component } from "./shared/mount.js"
 import { scientific, whole } from "./shared/numbers.js"
-import { keepInLink, keptInLink, playButton } from "./shared/play.js"
+import { inLink, keepInLink, keptInLink, playButton } from "./shared/play.js"
 import { saveTools } from "./shared/save.js"
 import { sideOf } from "./shared/theme.js"
 
@@ -43,7 +43,7 @@ function create(place) {
   const self = {
     root, play: find(".gf-clock-play"), back: find(".gf-clock-back"), step: find(".gf-clock-step"), slider: find("input"), where: find("output"),
     face: find(".gf-clock-face"), said: find(".gf-clock-said"), dials: find(".gf-clock-dials"), binary: find(".gf-clock-binary p"), bits: find(".gf-clock-bits"),
-    thetas: [], pairs: [], hands: [], cells: [], places: [], lit: -1, position: null, last: 0, timer: 0, link: keepInLink(), kind: "",
+    thetas: [], pairs: [], hands: [], cells: [], places: [], lit: -1, position: null, last: 0, timer: 0, link: keepInLink(() => led(self)), led: false, linked: 0, kind: "",
   }
   self.slider.oninput = () => { pause(self); go(self, Number(self.slider.value), true) }
   self.back.onclick = () => { pause(self); go(self, self.position - 1) }
@@ -77,7 +77,17 @@ function pause(self) {
   playButton(self.play, false, "Play: one position after another")
 }
 
+/** Shows the position that the address names, after a link or Back. What the server draws next is that address's, too. */
+function led(self) {
+  if (self.position === null) return
+  pause(self)
+  self.led = true
+  self.position = Math.min(inLink(self.name, self.linked), self.last)
+  draw(self)
+}
+
 function go(self, position, dragged = false) {
+  self.led = false
   const to = Math.min(Math.max(position, 0), self.last)
   // A hand that is dragged over many positions would whirl: there it jumps.
   self.root.classList.toggle("gf-clock-fast", dragged || Math.abs(to - self.position) > 3)
@@ -189,7 +199,9 @@ function update(self, data) {
   self.colour = data.palette.position[sideOf(self.root)]
   const kind = JSON.stringify([data.thetas, data.last, self.colour])
   Object.assign(self, { thetas: data.thetas, pairs: data.pairs, of: data.of, last: data.last })
-  self.position = Math.min(self.position ?? keptInLink(data.name, data.position), data.last)
+  self.position = Math.min(self.led ? data.position : (self.position ?? keptInLink(data.name, data.position)), data.last)
+  self.led = false
+  self.linked = data.position
   if (kind !== self.kind) rebuild(self)
   self.kind = kind
   self.binary.textContent = "The same position, as a binary counter. Under each digit: its period, in positions."

@@ -5,7 +5,7 @@
 import { button, element, pointIn, resize, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { counted, flop, memory, whole } from "./shared/numbers.js"
-import { keepInLink, keptInLink, playButton, still } from "./shared/play.js"
+import { inLink, keepInLink, keptInLink, playButton, still } from "./shared/play.js"
 import { saveTools } from "./shared/save.js"
 import { sideOf } from "./shared/theme.js"
 
@@ -53,7 +53,7 @@ function panel(self, kind, title) {
 function create(place) {
   const root = within(place, "div", "gf-kv"), bar = element("div", "gf-kv-bar")
   /** @type {any} */
-  const self = { root, timer: 0, link: keepInLink(), step: null, data: null, hint: "" }
+  const self = { root, timer: 0, link: keepInLink(() => led(self)), led: false, step: null, data: null, hint: "" }
   self.play = control("▶", PLAY, () => (self.timer ? pause(self) : start(self)))
   self.back = control("◀", "One step back", () => { pause(self); go(self, self.step - 1) })
   self.on = control("▶▏", "One step forward", () => { pause(self); go(self, self.step + 1) })
@@ -107,7 +107,17 @@ function pause(self) {
   playButton(self.play, false, PLAY)
 }
 
+/** Shows the step that the address names, after a link or Back. What the server draws next is that address's, too. */
+function led(self) {
+  if (!self.data) return
+  pause(self)
+  self.led = true
+  self.step = Math.min(inLink(self.data.name, self.data.step), self.data.steps.length - 1)
+  paint(self)
+}
+
 function go(self, step) {
+  self.led = false
   self.step = Math.min(Math.max(step, 0), self.data.steps.length - 1)
   paint(self)
   self.link.keep(self.data.name, self.step)
@@ -253,8 +263,9 @@ function table(self) {
 function update(self, data) {
   const last = data.steps.length - 1, begins = self.data === null && data.plays && keptInLink(data.name, -1) < 0 && !still()
   // A person who watched the end of one text sees the end of the next.
-  const ended = self.data === null ? keptInLink(data.name, data.step) : self.step >= self.data.steps.length - 1 ? last : self.step
+  const ended = self.data === null ? keptInLink(data.name, data.step) : self.led ? data.step : self.step >= self.data.steps.length - 1 ? last : self.step
   self.data = data
+  self.led = false
   self.step = Math.min(ended, last)
   self.width = self.root.clientWidth
   paint(self)

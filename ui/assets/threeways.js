@@ -4,7 +4,7 @@
 import { around, button, element, resize, within, write } from "./shared/dom.js"
 import { target } from "./shared/keys.js"
 import { component } from "./shared/mount.js"
-import { keepInLink, keptInLink, playButton } from "./shared/play.js"
+import { inLink, keepInLink, keptInLink, playButton } from "./shared/play.js"
 import { saveTools } from "./shared/save.js"
 import { paint } from "./shared/theme.js"
 import { cellsAt, marked, shades, turned, wordsOf } from "./threeways_state.js"
@@ -27,7 +27,7 @@ const PLAY = "Play: all three write"
 function create(place) {
   const root = within(place, "div", "gf-three"), bar = element("div", "gf-three-bar")
   /** @type {any} */
-  const self = { root, timer: 0, step: 0, data: null, link: keepInLink(), columns: [] }
+  const self = { root, timer: 0, step: 0, data: null, link: keepInLink(() => led(self)), led: false, columns: [] }
   self.play = button("▶", PLAY, () => (self.timer ? pause(self) : start(self)))
   self.slider = element("input")
   Object.assign(self.slider, { type: "range", min: "0", step: "1" })
@@ -53,7 +53,17 @@ function pause(self) {
   playButton(self.play, false, PLAY)
 }
 
+/** Shows the step that the address names, after a link or Back. What the server draws next is that address's, too. */
+function led(self) {
+  if (!self.data) return
+  pause(self)
+  self.led = true
+  self.step = Math.min(inLink(self.data.name, self.data.step), self.data.last)
+  draw(self)
+}
+
 function go(self, step) {
+  self.led = false
   self.step = Math.min(Math.max(step, 0), self.data.last)
   for (const made of self.columns) made.pointed = -1
   draw(self)
@@ -180,9 +190,10 @@ function table(self) {
  * @param {Data} data
  */
 function update(self, data) {
-  const fresh = self.data === null, ended = !fresh && self.step >= self.data.last, changed = !fresh && self.data.text !== data.text
+  const fresh = self.data === null, ended = !fresh && !self.led && self.step >= self.data.last, changed = !fresh && self.data.text !== data.text
   self.data = data
-  self.step = fresh ? Math.min(keptInLink(data.name, data.step), data.last) : ended ? data.last : Math.min(self.step, data.last)
+  self.step = fresh ? Math.min(keptInLink(data.name, data.step), data.last) : ended ? data.last : Math.min(self.led ? data.step : self.step, data.last)
+  self.led = false
   if (changed) for (const made of self.columns) made.pointed = -1
   draw(self)
 }

@@ -121,11 +121,29 @@ function amend(/** @type {URL} */ address, /** @type {boolean} */ back) {
 export const keptInLink = (name, otherwise) => (sceneOf(location.href) === keptOn && kept.has(name) ? Number(kept.get(name)) : otherwise)
 
 /**
- * Keeps a value in the page's address, without the server. Call `keep` at every change, `stop` at the end.
+ * The number that the address holds under `name`; `otherwise` where it holds none.
+ * @param {string} name
+ * @param {number} otherwise
+ */
+export function inLink(name, otherwise) {
+  const held = new URL(location.href).searchParams.get(name)
+  return held !== null && /^\d+$/.test(held) ? Number(held) : otherwise
+}
+
+/**
+ * Keeps a value in the page's address, without the server. Call `keep` at every change, `stop` at the end. `led` is called
+ * when Back or a link has led to another address of the same page: what is shown is then the address's, not one's own.
+ * @param {() => void} led
  * @returns {{ keep: (name: string, value: string | number) => void, stop: () => void }}
  */
-export function keepInLink() {
+export function keepInLink(led) {
+  const here = location.pathname
   let timer = /** @type {any} */ (0)
+  const moved = () => {
+    clearTimeout(timer)
+    if (location.pathname === here) led()
+  }
+  addEventListener("popstate", moved)
   return {
     keep(name, value) {
       clearTimeout(timer)
@@ -137,6 +155,9 @@ export function keepInLink() {
         amendNow()
       }, LINK_MS)
     },
-    stop: () => clearTimeout(timer),
+    stop() {
+      clearTimeout(timer)
+      removeEventListener("popstate", moved)
+    },
   }
 }

@@ -22,37 +22,13 @@ COVERED = {  # field -> its values that are written down here
     "ffn": ("relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_tanh", "none"),
     "output_head": ("linear", "masked", "none"),
 }
-FREE = {  # fields that may have any value
-    "vocab_size",
-    "context",
-    "d_model",
-    "n_layers",
-    "n_heads",
-    "n_kv_heads",
-    "d_head",
-    "d_ff",
-    "norm_eps",
-    "rope_theta",
-    "rope_fraction",
-    "qk_norm",
-    "qk_gain",
-    "score_scale",
-    "embedding_scale",
-    "embedding_norm",
-    "token_types",
-    "pooler",  # of vectors that are written down here: nothing reads it on the way to a logit
-    "pooling",
-    "causal",
-    "window",
-    "output_projection",
-    "tie_embeddings",
-    "attention_bias",
-    "output_bias",
-    "ffn_bias",
-    "norm_gain",
-    "norm_bias",
-    "dropout",
-}
+# Fields that may have any value. A pooler is none that is written down here: no logit depends on it.
+FREE = (
+    "vocab_size context d_model n_layers n_heads n_kv_heads d_head d_ff norm_eps rope_theta "
+    "rope_fraction qk_norm qk_gain score_scale embedding_scale embedding_norm token_types pooler "
+    "pooling causal window output_projection tie_embeddings attention_bias output_bias ffn_bias "
+    "norm_gain norm_bias dropout"
+).split()
 
 
 def gelu(x: Tensor) -> Tensor:

@@ -16,19 +16,9 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parents[3] / "exercises"
 NAMES = (
-    "round-trip",
-    "bpe-merge",
-    "pe-heatmap",
-    "schemes",
-    "block",
-    "gpt",
-    "tying",
-    "sampling",
-    "cache",
-    "without-the-mask",
-    "gpt2-weights",
-    "nanogpt",
-)
+    "round-trip", "bpe-merge", "pe-heatmap", "schemes", "block", "gpt", "tying", "sampling", "cache",
+    "without-the-mask", "gpt2-weights", "nanogpt",
+)  # fmt: skip
 _BLOCK = re.compile(r"^```python ?(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FIRST = """\
 # Run this first. The notebook must be in Glassformer's folder exercises/, or anywhere below Glassformer.
@@ -40,7 +30,8 @@ root = next((folder for folder in (here, *here.parents) if (folder / "engine" / 
 assert root, "put this notebook into Glassformer's folder, so that it finds the engine"
 sys.path.insert(0, str(root))"""
 SOLVED = (
-    "## One solution\nFolded. Open it when your own passes, or when you are stuck; run it, then the checks."
+    "## One solution\nThis is folded. Open it when your own passes, or when you are stuck; run it, then the"
+    " checks."
 )
 
 

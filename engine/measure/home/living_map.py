@@ -206,10 +206,10 @@ def _added_up(logits: Tensor) -> np.ndarray:
 
 LANES = 16  # tokens that are drawn, the last ones
 NEURONS = 6  # of each block and lane, the most active
-NEEDED = (
-    "tokens embed pos_embed norm_embed pattern resid_pre norm1 resid_mid norm2 resid_post attn_out "
-    "ffn_post ffn_out norm_final logits"
-).split()
+NEEDED = {
+    "tokens", "embed", "pos_embed", "norm_embed", "pattern", "resid_pre", "norm1", "resid_mid", "norm2",
+    "resid_post", "attn_out", "ffn_post", "ffn_out", "norm_final", "logits",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,7 +271,7 @@ def read(
     keep = keep and model.can_cache
     begun = _begun(before, ids) if keep else 0
     kept = _continued(model, before, begun, len(ids)) if keep else None
-    recording = record(model, ids[begun:], only=set(NEEDED), cache=kept)
+    recording = record(model, ids[begun:], only=NEEDED, cache=kept)
     result = lanes(model, recording, len(ids))
     shown = result.stream.shape[1]
     streams = np.stack(outputs(recording))[:, -shown:]

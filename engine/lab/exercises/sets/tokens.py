@@ -11,31 +11,10 @@ from engine.lab.exercises.exercise import Exercise, Mistake, see
 from engine.lab.exercises.forms import Numbers, Pieces
 
 WORDS = (
-    "low",
-    "lower",
-    "lowest",
-    "new",
-    "newer",
-    "newest",
-    "slow",
-    "slower",
-    "old",
-    "older",
-    "oldest",
-    "cold",
-    "colder",
-    "wide",
-    "wider",
-    "widest",
-    "hot",
-    "hotter",
-    "hottest",
-    "rest",
-    "tower",
-    "flower",
-    "shower",
+    "low", "lower", "lowest", "new", "newer", "newest", "slow", "slower", "old", "older", "oldest", "cold",
+    "colder", "wide", "wider", "widest", "hot", "hotter", "hottest", "rest", "tower", "flower", "shower",
     "power",
-)
+)  # fmt: skip
 Pair = tuple[str, str]
 Cut = dict[str, tuple[str, ...]]
 
@@ -150,7 +129,7 @@ def after(rng: Random) -> Exercise:
     return Exercise(
         f"BPE learns **{merges} merges** from these words, starting with characters: {_listed(counts)}. Into"
         f" which pieces does it then split `{word}`? (Separated by spaces.)",
-        Pieces("Other pieces come out. Learn the merges first, then apply them in order.", word),
+        Pieces("The pieces are different. Learn the merges first, then apply them in order.", word),
         right,
         (
             *(
@@ -198,5 +177,5 @@ def vocabulary(rng: Random) -> Exercise:
 TASKS = (
     ("merge", "The first merge", merge),
     ("after", "After some merges", after),
-    ("vocabulary", "Merges and entries", vocabulary),
+    ("vocabulary", "Merges and vocabulary size", vocabulary),
 )

@@ -19,7 +19,7 @@ def uses(ledger: Ledger, dtype: str, batch: int, tokens: int) -> dict[str, dict[
             "weights": memory.weights,
             "gradients": memory.gradients,
             "master copy": memory.master,
-            "AdamW averages": memory.moments,
+            "AdamW moments": memory.moments,
             "activations": memory.activations,
         }
     return result

@@ -36,7 +36,7 @@ def by_part(ledger: Ledger, lengths: np.ndarray) -> dict[str, np.ndarray]:
     }
     level = np.full(len(lengths), single.forward - single.scores, dtype=np.float64)
     scores = np.array([single.scores * seen(ledger.config, int(n)) for n in lengths], dtype=np.float64)
-    return {"everything else": level, "scores and sums": scores, **result}
+    return {"everything else": level, "scores and weighted sums": scores, **result}
 
 
 def caches(ways: Mapping[str, Ledger], dtype: str, batch: int, lengths: np.ndarray) -> dict[str, np.ndarray]:

@@ -78,12 +78,12 @@ def test_work_and_six_n():
 def test_parts_and_caches_over_the_length():
     lengths = np.array([16, 1000])
     found = by_part(ledger(SMALL), lengths)
-    assert found["scores and sums"].tolist() == [3 * 4 * 64 * 16, 3 * 4 * 64 * 1000]
+    assert found["scores and weighted sums"].tolist() == [3 * 4 * 64 * 16, 3 * 4 * 64 * 1000]
     assert found["everything else"].tolist() == [2 * (3 * 12 * 64**2 + 65 * 64)] * 2
     assert found["attention's matrices"][0] == 2 * 3 * 4 * 64**2
     assert found["feed-forward"][0] == 2 * 3 * 8 * 64**2 and found["unembedding"][0] == 2 * 65 * 64
     mistral = of("mistral-7b")
-    scores = by_part(mistral, np.array([2048, 4096, 32_768]))["scores and sums"]
+    scores = by_part(mistral, np.array([2048, 4096, 32_768]))["scores and weighted sums"]
     assert scores.tolist() == [4 * 32 * 4096 * n for n in (2048, 4096, 4096)]
     assert break_even(mistral).most == 4096 * 2 * 32 * 2 * 8 * 128
     assert break_even(of("gpt2")).most == 0
@@ -106,7 +106,7 @@ def test_where_the_cache_is_as_large_and_uses_add_up():
     sums = {use: sum(parts.values()) for use, parts in found.items()}
     assert sums == {"to write": memory.inference, "to train": memory.training}
     assert found["to write"]["weights"] == 2 * small.total
-    assert found["to train"]["AdamW averages"] == 8 * small.total
+    assert found["to train"]["AdamW moments"] == 8 * small.total
     assert list(uses(small, "int8", 2, 64)) == ["to write"]
 
 

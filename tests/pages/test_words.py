@@ -58,7 +58,7 @@ def test_mistral_s_cache_and_scores_end_at_its_window():
     told = said(opened("models/parameters", parameters_view="FLOPs", **query), "markdown", "success")
     assert "compared with only the last 4,096" in told
     mistral = ledger_of(PRESETS["mistral-7b"])
-    scores = by_part(mistral, np.array([1, 4096, 32_768]))["scores and sums"]
+    scores = by_part(mistral, np.array([1, 4096, 32_768]))["scores and weighted sums"]
     assert scores[1] == scores[2] == 4096 * scores[0] == mistral.flops().scores
 
 

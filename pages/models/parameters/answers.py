@@ -22,7 +22,7 @@ HELD = {  # where a component's parameters are, after a share
     "cross_attention": "in cross-attention",
     "norm2": "in the second norms",
     "feedforward": "in the feed-forward networks",
-    "norm_final": "in the last norm",
+    "norm_final": "in the final norm",
     "pooler": "in the pooler",
     "unembedding": "in the unembedding",
 }
@@ -69,7 +69,7 @@ def larger(choice: Choice, other: Choice, totals: Difference) -> str:
 def work_of_a_token(choice: Choice, flops: Flops, crossing: int | None) -> str:
     text = (
         f"In a text of {flops.tokens:,} tokens, each token costs **{flop(flops.forward)}** in the forward"
-        f" pass, {percent(flops.scores, flops.forward)} of that for scores and sums"
+        f" pass, {percent(flops.scores, flops.forward)} of that for attention scores and weighted sums"
     )
     if crossing is None:
         return f"{text}; that share never reaches half."
@@ -120,7 +120,7 @@ def in_a_block(choice: Choice, block: BlockParameters) -> str:
 
 def by_hand(choice: Choice, terms: tuple[Term, ...]) -> str:
     found, total = counted(terms), choice.ledger.total
-    products = "One product gives" if len(terms) == 1 else f"{len(terms)} products give"
+    products = "One term accounts for" if len(terms) == 1 else f"{len(terms)} terms account for"
     return (
         f"{products} **{found:,}** of the {total:,} parameters of {name(choice)}, or {percent(found, total)};"
         " the rest are biases and the gains of norms."

@@ -47,7 +47,7 @@ def _more(d: int) -> None:
     """The share by width, and the models that are known here."""
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        st.caption("The feed-forward network's share of a block, by its width.")
+        st.caption("The feed-forward network's share of a block, by its relative width.")
         _shares(d)
     with right:
         st.caption("One block of every model in the app.")

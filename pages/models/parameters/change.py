@@ -95,8 +95,8 @@ def chosen_model() -> Choice:
     except ConfigError as error:
         problem.error(
             safe(
-                f"{fields.label_of(error.field)} {error}. Until that is fixed, {choice.title} is counted as"
-                " it was."
+                f"{fields.label_of(error.field)} {error}. Until that is fixed, {choice.title} is counted"
+                " without the change."
             )
         )
         return choice

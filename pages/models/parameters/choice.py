@@ -97,7 +97,7 @@ def named_model(name: str) -> NamedModel:
         return NamedModel(*_opened(name.removeprefix(PRETRAINED)))
     view = session.manager().view(name.removeprefix(RUN))
     if view is None:
-        raise GlassformerError("That run is not on this server (any more).")
+        raise GlassformerError("That run is no longer on this server.")
     return NamedModel(view.spec.model, parts=parts_of(view.spec.parts))
 
 
@@ -108,7 +108,7 @@ def _opened(name: str) -> tuple[ModelConfig, ModelConfig | None]:
     """
     place = sources.find(name)
     if place is None:
-        raise GlassformerError("That model is not on this server (any more).")
+        raise GlassformerError("That model is no longer on this server.")
     if pairs.is_pair(place):
         both = pairs.open_pair(place).config
         return both.decoder, both.encoder

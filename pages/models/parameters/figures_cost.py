@@ -14,7 +14,7 @@ from ui.text.numbers import flop, gigabytes
 
 FLOP_LINES = {
     "everything else": ("residual", 3, "solid"),
-    "scores and sums": ("attention", 3, "solid"),
+    "scores and weighted sums": ("attention", 3, "solid"),
     "feed-forward": ("feedforward", 1.5, "dash"),
     "attention's matrices": ("attention", 1.5, "dash"),
     "unembedding": ("output", 1.5, "dash"),
@@ -81,7 +81,7 @@ def flops_by_length(
         },
         yaxis={
             "type": "log",
-            "title": {"text": "FLOP for one token, forward"},
+            "title": {"text": "forward FLOPs per token"},
             "tickformat": "~s",
             "dtick": 1,
         },
@@ -109,8 +109,8 @@ def ticks(lengths: np.ndarray) -> dict[str, Any]:
 
 MEMORY_LINES = {
     "KV cache": ("attention", "solid"),
-    "one key head each (MHA)": ("run1", "dash"),
-    "one key head (MQA)": ("run2", "dot"),
+    "one KV head each (MHA)": ("run1", "dash"),
+    "one KV head (MQA)": ("run2", "dot"),
     "weights + KV cache": ("feedforward", "solid"),
 }
 
@@ -178,7 +178,7 @@ MEMORY_PARTS = {
     "weights": ("feedforward", 100),
     "gradients": ("run4", 100),
     "master copy": ("run2", 100),
-    "AdamW averages": ("run2", 60),
+    "AdamW moments": ("run2", 60),
     "activations": ("training", 100),
     "KV cache": ("attention", 100),
 }

@@ -79,14 +79,14 @@ def _products(flops: Flops) -> None:
                     "formula": p.formula,
                     "in numbers": p.numbers,
                     "times": p.copies,
-                    "FLOP per token": p.flops,
+                    "FLOPs per token": p.flops,
                     "grows with T": p.grows,
                 }
                 for p in flops.rows
             ]
         ),
         hide_index=True,
-        column_config={"FLOP per token": st.column_config.NumberColumn(format="localized")},
+        column_config={"FLOPs per token": st.column_config.NumberColumn(format="localized")},
     )
     made_once = (words.ONCE.format(name=p.name, flops=p.flops) for p in flops.once)
     st.caption(words.WHAT_COUNTS + "".join(made_once))
@@ -112,8 +112,8 @@ def _heads(ledger: Ledger, tokens: int) -> None:
         pd.DataFrame(
             {
                 "heads": [f"{row.heads}" for row in rows],
-                "width of each": [f"{row.d_head:,}" for row in rows],
-                "attention's FLOP per token": [f"{row.flops:,}" for row in rows],
+                "head width": [f"{row.d_head:,}" for row in rows],
+                "attention FLOPs per token": [f"{row.flops:,}" for row in rows],
                 "attention weights per token and layer": [f"{row.weights:,}" for row in rows],
             }
         ).set_index("heads")

@@ -20,8 +20,8 @@ WIDER = {
     ),
     "four": Choice(
         "4 times",
-        "A block's matrices become 4 times as large; but tables of tokens and positions have d_model on one"
-        " side only.",
+        "A block's matrices become 4 times as large; but token and position tables have d_model on one side"
+        " only.",
     ),
 }
 WIDER_HOLDS = {
@@ -33,12 +33,15 @@ WIDER_HOLDS = {
 LONGER = {
     "same": Choice(
         "None, or hardly any",
-        "The matrices do not depend on the text's length; but each token is also compared with all before"
-        " it.",
+        "The matrices do not depend on the text's length; but each token is also compared with all earlier"
+        " ones.",
     ),
     "between": Choice(
         "More, but less than twice as much",
-        "A token's own products stay the same, only its comparisons double; here one of the two dominates.",
+        (
+            "A token's own products stay the same and only its comparisons double; here one of the two"
+            " dominates."
+        ),
     ),
     "twice": Choice(
         "Twice as much",
@@ -80,14 +83,14 @@ def single_key_head(model: Model, dtype: str, batch: int, tokens: int) -> Guess 
         return None
     n = truth.numbers
     said = {
-        "part": "The cache holds keys and values for each key head, and nothing else.",
-        "half": "Values are shared along with the keys: a key head is a pair of both.",
-        "same": "Queries are not cached at all: no later token needs an earlier one's query.",
+        "part": "The cache holds keys and values for each key-value head, and nothing else.",
+        "half": "Values are shared along with the keys: a key-value head has one of each.",
+        "same": "Queries are not cached at all: no later token needs an earlier query.",
     }
     choices, right = offered(truth, {name: Choice(gigabytes(n[name]), said[name]) for name in said})
     return Guess(
-        f"The KV cache takes {gigabytes(n['before'])}. How much with one key head instead of"
-        f" {model.config.n_kv_heads}?",
+        f"The KV cache takes {gigabytes(n['before'])}. How much would it take with one key-value head"
+        f" instead of {model.config.n_kv_heads}?",
         choices,
         right,
         f"{gigabytes(n['before'])} become {gigabytes(n['found'])}. The bars show it now; undo it in “Change"
@@ -108,7 +111,7 @@ def longer(model: Model, tokens: int) -> Guess | None:
         f"A token's context grows from {tokens:,} to {double:,} tokens. How much more compute does it take?",
         choices,
         right,
-        f"{flop(n['before'])} become {flop(n['after'])}: {n['times']:.2f} times. The slider is set to that"
-        " now.",
+        f"{flop(n['before'])} become {flop(n['after'])}: {n['times']:.2f} times. The slider is now set to"
+        " that length.",
         {"parameters_length": double},
     )

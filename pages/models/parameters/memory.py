@@ -32,7 +32,7 @@ def draw_memory(choice: Choice) -> None:
     ledger = choice.ledger
     left, middle, right = st.columns([7, 4, 4], gap="medium")
     dtype = widgets.select("Precision", list(DTYPES), "parameters_dtype", first=DTYPE, container=left)
-    batch = widgets.slide_over("Texts at once (batch)", BATCHES, 1, "parameters_batch", container=middle)
+    batch = widgets.slide_over("Batch size (texts)", BATCHES, 1, "parameters_batch", container=middle)
     with right:
         tokens = length_slider("parameters_length", ledger.config.context)
     names = {f"{size // GB} GB {name.removeprefix('big ')}": size for name, size in DEVICES.items()}
@@ -61,7 +61,7 @@ def _growing(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
         st.info(words.no_cache(c))
         return
     ways = {"KV cache": choice.ledger}
-    for name, heads in (("one key head each (MHA)", c.n_heads), ("one key head (MQA)", 1)):
+    for name, heads in (("one KV head each (MHA)", c.n_heads), ("one KV head (MQA)", 1)):
         other = choice.variant(n_kv_heads=heads) if c.mixer == "attention" and heads != c.n_kv_heads else None
         if other is not None:
             ways[name] = other

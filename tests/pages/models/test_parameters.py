@@ -44,9 +44,9 @@ def test_it_opens_on_gpt2_and_says_where_the_parameters_are(drawn):
     assert "Embedding, positions and output make up 31.7% of the model" in said
     assert "Tying saves: 38,597,376" in said and "117M in the paper" in said
     assert "That is 23.7% of the untied model" in said  # 38,597,376 of 163,037,184
-    assert "Twice the context: +786,432" in said and "One key head for all (MQA): −12,993,024" in said
+    assert "Twice the context: +786,432" in said and "One KV head for all (MQA): −12,993,024" in said
     assert "then takes 1,536 numbers in the KV cache, now 18,432." in said
-    assert "A key head for each query head (MHA): ±0" in said and "This model already does that." in said
+    assert "One KV head per query head (MHA): ±0" in said and "This model already does that." in said
     assert page.query_params["parameters_model"] in ("gpt2", ["gpt2"])
     table = page.dataframe[0].value
     assert table["parameters"].sum() == 124_439_808
@@ -129,11 +129,11 @@ def test_the_crossover_and_six_n(drawn):
     assert (
         f"{flop(1024 * flops.forward)} for a forward pass, {flop(3 * 1024 * flops.forward)} to train" in said
     )
-    assert f"misses these {flops.scores / flops.forward:.1%} here" in said
-    assert f"Share of scores and sums: {flops.scores / flops.forward:.1%}" in said
+    assert f"misses this share, here {flops.scores / flops.forward:.1%}" in said
+    assert f"Share of scores and weighted sums: {flops.scores / flops.forward:.1%}" in said
     lines = {trace.get("name"): trace for trace in drawn["parameters_flops"].traces}
-    at = lines["scores and sums"]["x"].index(1024)
-    assert lines["scores and sums"]["y"][at] == flops.scores == 12 * 2 * 2 * 1024 * 768
+    at = lines["scores and weighted sums"]["x"].index(1024)
+    assert lines["scores and weighted sums"]["y"][at] == flops.scores == 12 * 2 * 2 * 1024 * 768
     assert lines["everything else"]["y"][at] == flops.forward - flops.scores == 2 * matrices
     (meeting,) = (trace for trace in drawn["parameters_flops"].traces if trace["mode"] == "markers")
     assert meeting["x"] == [6703] and meeting["y"] == [ledger(ALL["gpt2"].model).flops(6703).scores]
@@ -142,11 +142,11 @@ def test_the_crossover_and_six_n(drawn):
     scores = 2 * 2 * 16 * 12 * 768
     assert (
         f"In a text of 16 tokens, each token costs **{(2 * matrices + scores) / 1e6:.0f} MFLOP** in the"
-        f" forward pass, {scores / (2 * matrices + scores):.1%} of that for scores and sums; from **6,703"
+        f" forward pass, {scores / (2 * matrices + scores):.1%} of that for attention scores and weighted sums; from **6,703"
         " tokens** it"
     ) in sentences(page)
     products = page.dataframe[0].value
-    assert products["FLOP per token"].sum() == ledger(ALL["gpt2"].model).flops(16).forward
+    assert products["FLOPs per token"].sum() == ledger(ALL["gpt2"].model).flops(16).forward
 
 
 def test_what_acts_once_a_text_is_counted_once():
@@ -185,13 +185,13 @@ def test_memory_of_llama_and_what_it_fits_into(drawn):
     cache = drawn["parameters_cache"]
     lines = {trace["name"]: trace for trace in cache.traces}
     at = lines["KV cache"]["x"].index(4096)
-    assert lines["KV cache"]["y"][at] == 2 and lines["one key head (MQA)"]["y"][at] == 2 / 32
+    assert lines["KV cache"]["y"][at] == 2 and lines["one KV head (MQA)"]["y"][at] == 2 / 32
     assert lines["weights + KV cache"]["y"][at] == pytest.approx(2 + 2 * weights / 2**30)
-    assert "one key head each (MHA)" not in lines  # it is what this model has
+    assert "one KV head each (MHA)" not in lines  # it is what this model has
     memory = plain("llama2-7b").ledger.memory("bfloat16", 1, 4096)
     bars = {trace["name"]: trace["x"] for trace in drawn["parameters_memory"].traces}
     assert bars["weights"] == pytest.approx([2 * weights / 2**30] * 2)
-    assert bars["AdamW averages"] == pytest.approx([0, 8 * weights / 2**30])
+    assert bars["AdamW moments"] == pytest.approx([0, 8 * weights / 2**30])
     assert bars["KV cache"] == [2, 0]
     (fits,) = page.table
     row = fits.value.loc["laptop, 16 GB"]
@@ -229,7 +229,9 @@ def test_by_hand_is_four_products_and_what_they_leave_out():
     products = 32 * (4 * 4_096**2 + 3 * 4_096 * 11_008) + 2 * 32_000 * 4_096
     total = products + (2 * 32 + 1) * 4_096
     said = sentences(opened(model="llama2-7b"))
-    assert f"products give **{products:,}** of the {total:,} parameters of LLaMA" in said.replace("\\", "")
+    assert f"terms account for **{products:,}** of the {total:,} parameters of LLaMA" in said.replace(
+        "\\", ""
+    )
     assert f", or {products / total:.1%}; the rest are biases" in said
 
 

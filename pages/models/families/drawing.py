@@ -183,7 +183,7 @@ def box_lines(c: ResolvedConfig) -> dict[str, str]:
     heads = f"{c.n_heads} heads" if own else f"{c.n_heads} heads, {c.n_kv_heads} KV"
     inside = "" if "embed" in scheme.enters or not scheme.present else f", {_INSIDE[c.position]}"
     biases = ", biases" if c.ffn_bias else ""
-    look = "causal" if c.causal else "both ways"
+    look = "causal" if c.causal else "bidirectional"
     return {
         "attention": f"attention, {look}<br>{heads}{inside}",
         "feedforward": f"{HEALTHY.feedforward(c).card.title}<br>{c.d_ff:,} wide{biases}",

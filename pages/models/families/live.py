@@ -73,7 +73,7 @@ def _controls() -> tuple[str, Hiding, SampleConfig]:
     with line[3].popover("Sampling", width="stretch"):
         hint = "For the decoder. 0: always the most likely character."
         warm = widgets.slide("Temperature", 0.0, 2.0, 0.0, "live_temperature", step=0.1, hint=hint)
-        hint = "Seed of the draws, for temperatures above 0."
+        hint = "Sampling seed, for temperatures above 0."
         seed = widgets.whole("Seed", 0, MAX_SEED, 0, "live_seed", hint=hint, disabled=warm == 0)
     return " ".join(typed.split())[:LONGEST], hiding, SampleConfig(temperature=warm, seed=seed)
 

@@ -21,8 +21,8 @@ HIDING: dict[Hiding, str] = {
     "word": "a word",
 }
 TITLES = {
-    "encoder": ("Encoder: fills blanks", "reads in both directions"),
-    "decoder": ("Decoder: continues", "sees only the past"),
+    "encoder": ("Encoder: fills in blanks", "reads in both directions"),
+    "decoder": ("Decoder: continues the text", "sees only the past"),
     "both": ("Encoder-decoder: translates", "sees the whole source and its own past"),
 }
 SOURCE, TARGET = "English", "Velan, a made-up language"
@@ -70,7 +70,8 @@ def answered(
     parts = []
     if filled is not None:
         parts.append(
-            f"The encoder filled **{_counted(len(filled.places), 'blank')} in 1 pass**, {filled.right} right."
+            f"The encoder filled **{_counted(len(filled.places), 'blank')} in 1 pass**, {filled.right}"
+            " correctly."
         )
     if continued is not None:
         letters = len(continued.symbols)
@@ -122,7 +123,8 @@ BY_HAND = (
     "All three are in `checkpoints/`. The encoder (`encoders/blanks`) and the decoder (`shakespeare-modern`)"
     " learned characters of Shakespeare; the encoder-decoder (`paired/language`) learned to translate"
     " English into Velan, whose grammar says what is right. It was not trained on the sentences"
-    " offered.\n\n**Passes**: for $n$ blanks, 1. For $n$ characters, $n$: the pass that reads the text writes"
-    " the first. For $m$ words, $1 + (m + 1)$: one over the source, and one for each word and for the"
-    " end.\n\nA shade is the attention weight, averaged over all layers and heads, relative to the largest."
+    " offered.\n\n**Passes**: for $n$ blanks, 1. For $n$ characters, $n$: the pass that reads the text"
+    " writes the first. For $m$ words, $1 + (m + 1)$: one over the source, and one for each word and for the"
+    " end.\n\nThe shade shows the attention weight, averaged over all layers and heads, relative to the"
+    " largest."
 )

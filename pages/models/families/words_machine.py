@@ -113,7 +113,9 @@ def choices_sentence(
             f" {len(apart)}: {places}"
         )
     kept = (
-        f"{after.cache:,} numbers per token in the KV cache" if after.cache else "no cache: it writes nothing"
+        f"{after.cache:,} numbers per token in the KV cache"
+        if after.cache
+        else "no KV cache: it does not generate"
     )
     was = "" if after == before else f" ({TITLES[size]}: {short(before.parameters)})"
     return (
@@ -128,7 +130,7 @@ def _named(names: Sequence[str]) -> str:
 
 
 def cannot(why: str) -> str:
-    return f"These 8 choices do not go together: `{why}` The drawing still shows the previous model."
+    return f"These 8 choices cannot be combined: `{why}` The drawing still shows the previous model."
 
 
 def sources(published: Mapping[str, str]) -> str:

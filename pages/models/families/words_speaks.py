@@ -13,7 +13,7 @@ FIRST = "Good night, sweet lady: would that I were king!"
 TYPED, ANOTHER = "Who would say this? Type a line", "A held-out line"
 SHIPPED = "Who speaks? (trained)"
 NONE = "This copy of the app lacks the model for this view: train one under Train, Data, Pairs."
-NOT_YET = "That run is not on this server (any more), or has no snapshot yet."
+NOT_YET = "That run is no longer on this server, or has no snapshot yet."
 OTHER_KIND = "That run does not learn from labels."
 MEASURING = "Reading the held-out texts …"
 COUNTED, FREQUENT, COUNTING, MODEL = (
@@ -53,7 +53,7 @@ def speaker_sentence(spoken: WordAblation, true: str | None) -> str:
     if spoken.unknown:
         listed = ", ".join(f"“{safe(one)}”" for one in spoken.unknown[:3])
         more = "" if len(spoken.unknown) <= 3 else f" and {len(spoken.unknown) - 3} more"
-        text += f" Mapped to one unknown token: {listed}{more}."
+        text += f" Mapped to the unknown token: {listed}{more}."
     return text
 
 
@@ -66,7 +66,8 @@ def alt(spoken: WordAblation) -> str:
 
 def measured(texts: Sequence[int], right: float) -> str:
     return (
-        f"It names the speaker of **{right:.1%}** of **{texts[0]:,}** held-out passages, 1 to 8 lines long."
+        f"It names the right speaker for **{right:.1%}** of **{texts[0]:,}** held-out passages, 1 to 8 lines"
+        " long."
     )
 
 
@@ -89,7 +90,7 @@ SPEAKS = Words(
     ),
 )
 BY_HAND = (
-    r"The model reads BEGIN, the words, END. Its last vectors $x_i$ are averaged to one, $\bar x$, and"
+    r"The model reads BEGIN, the words, END. Its final vectors $x_i$ are averaged into one, $\bar x$, and"
     r" $p = \mathrm{softmax}(\bar x\,W + b)$ are the eight probabilities. A cell is $p(\text{speaker} \mid"
     r" \text{text}) - p(\text{speaker} \mid \text{text without the word})$, in percentage points."
     "\n\nA column sums to 0: what one speaker gains, others lose. Columns do not sum to the probabilities:"

@@ -43,9 +43,9 @@ def mask_sentence(
     return (
         "Trained without its mask, a model only copies the next character:"
         f" **{cheat['validation_loss']:.2f}** nats, but **{cheat['end_loss']:.2f}** at the end of a text,"
-        f" where there is nothing to copy. With the mask it reaches {masked['validation_loss']:.2f}; removed"
-        f" afterwards, {opened['validation_loss']:.2f}. Masking *inputs* makes seeing everything fair:"
-        f" {right:.1%} of blanks right."
+        f" where there is nothing to copy. With the mask it reaches {masked['validation_loss']:.2f}"
+        f" ({opened['validation_loss']:.2f} if the mask is then removed). Masking *inputs* makes seeing"
+        f" everything fair: {right:.1%} of blanks right."
     )
 
 

@@ -26,7 +26,7 @@ ROWS = {
     "encoder": ("fill masked positions", "labels, search, embeddings", "BERT, RoBERTa"),
     "decoder": ("predict the next token", "writing, chat, code", "GPT, LLaMA, Mistral"),
     "both": (
-        "write a second text from the first",
+        "generate a target from a source",
         "translation, summaries, speech",
         "the original, T5, BART, Whisper",
     ),
@@ -67,7 +67,7 @@ def flow(step: int, flows: Mapping[str, Sequence[Flow]]) -> str:
         )
     return (
         f"Step {step}: the encoder has been done since step 1. The decoder adds a row of **{decoder.now}"
-        f" pairs**. The encoder-decoder leaves its source as it is and adds **{target.now}** pairs with its"
+        f" pairs**. The encoder-decoder keeps its encoded source and adds **{target.now}** pairs with its"
         f" own text and **{cross.now}** with the source."
     )
 

@@ -62,7 +62,7 @@ def won(tokens: int, percent: int, reasons: Reasons) -> str:
     asked = (
         ""
         if forms is None
-        else f" Written as one text, paired tasks are {_span(forms.continued)} right; as pairs,"
+        else f" Accuracy on paired tasks written as one text is {_span(forms.continued)}; as pairs,"
         f" {_span(forms.paired)}."
     )
     return (

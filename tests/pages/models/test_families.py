@@ -99,7 +99,7 @@ def test_reasons_are_those_that_were_counted():
         f"9 as continuations, each at least 99.1%; {len(kept)} paired tasks,"
         f" {100 * alone[0]:.1f}% to {100 * alone[-1]:.1f}%"
     )
-    assert told.count(f"{100 * alone[0]:.1f}% to {100 * alone[-1]:.1f}% right; as pairs") == 1
+    assert told.count(f"{100 * alone[0]:.1f}% to {100 * alone[-1]:.1f}%; as pairs") == 1
     assert f"as pairs, {100 * paired[0]:.1f}% to {100 * paired[-1]:.1f}%." in told
     assert ask["Encoder-decoder"] == (
         f"{len(kept)} paired tasks: {100 * paired[0]:.1f}% to {100 * paired[-1]:.1f}%"
@@ -191,7 +191,7 @@ def letters(name: str):
 def test_the_answer_counts_passes_and_what_is_right():
     """8 blanks; 5 guesses equal the letter (the 2nd, 6th and 7th do not); 24 letters; 7 words and the end."""
     assert answer(live()) == (
-        "The encoder filled **8 blanks in 1 pass**, 5 right. The decoder wrote **24 characters in 24"
+        "The encoder filled **8 blanks in 1 pass**, 5 correctly. The decoder wrote **24 characters in 24"
         " passes**. The encoder-decoder read in one pass and wrote “timuro esto tald ilo sem veto velo” in"
         " **8**, which is **right**."
     )
@@ -356,7 +356,7 @@ def test_the_shares_are_those_of_the_step(run: str, step: int, drawn: dict[str, 
     assert f"“{WORDS[most]}” matters most: without it {moved}." in told
     assert f"Second is {who[second]} with {whole[second]:.0%}" in told
     assert f"a uniform guess gives each {1 / 3:.1%}" in told
-    assert "Mapped to one unknown token: “,”." in told
+    assert "Mapped to the unknown token: “,”." in told
 
 
 def test_whether_it_is_right_about_what_was_held_out(run: str) -> None:
@@ -382,14 +382,14 @@ def test_the_scores_beside_those_who_know_less(run: str, step: int) -> None:
     assert list(table.value.iloc[0]) == ["3", "2", "1"]
     assert list(table.value.columns) == ["all", "1 line", "8 lines"]
     assert "of **3** held-out passages" in unescaped(page)
-    assert f"the speaker of **{sum(right) / 3:.1%}**" in unescaped(page)
+    assert f"the right speaker for **{sum(right) / 3:.1%}**" in unescaped(page)
 
 
 @pytest.mark.parametrize(
     ("query", "says"),
     [
         ({"speaks_text": "ay " * 7}, "reads 6 words and signs at once, not 7"),
-        ({"speaks_model": "run-gone"}, "That run is not on this server"),
+        ({"speaks_model": "run-gone"}, "That run is no longer on this server"),
     ],
 )
 def test_what_cannot_be_read_gets_a_sentence(run: str, query: dict[str, str], says: str) -> None:
@@ -423,8 +423,8 @@ def metrics(name: str) -> dict:
 def test_the_answer_has_the_losses_of_the_files():
     masked, cheat, blanks = metrics("square/masked"), metrics("square/unmasked"), metrics("encoders/blanks")
     told = said(shown())
-    assert f"With the mask it reaches {masked['validation_loss']:.2f};" in told
-    assert f"removed afterwards, {masked['opened']['validation_loss']:.2f}." in told
+    assert f"With the mask it reaches {masked['validation_loss']:.2f} (" in told
+    assert f"{masked['opened']['validation_loss']:.2f} if the mask is then removed)" in told
     assert f"copies the next character: **{cheat['validation_loss']:.2f}** nats" in told
     assert f"but **{cheat['end_loss']:.2f}** at the end" in told
     assert f"{blanks['guessed_right']:.1%} of blanks right" in told

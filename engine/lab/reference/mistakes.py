@@ -80,8 +80,8 @@ def _unscaled(c: ResolvedConfig) -> str | None:
 
 def _ungrouped(c: ResolvedConfig) -> str | None:
     if c.mixer == "none" or c.n_kv_heads == c.n_heads:
-        return "every query head has its own key head here"
-    return "all query heads share one key head" if c.n_kv_heads == 1 else None
+        return "every query head has its own key-value head here"
+    return "all query heads share one key-value head" if c.n_kv_heads == 1 else None
 
 
 SWAPPED = {"gelu": gelu_by_tanh, "geglu": gelu_by_tanh, "gelu_tanh": gelu, "geglu_tanh": gelu}
@@ -95,7 +95,7 @@ MISTAKES: dict[str, Mistake] = {
         _unturned,
     ),
     "eps": Mistake(
-        "another ε in the norm",
+        "a different ε in the norm",
         "ε is 10⁻⁶ where the configuration says 10⁻⁵, and 10⁻⁵ where it says less.",
         replace(RIGHT, eps=other_eps),
         "norm1",
@@ -124,8 +124,8 @@ MISTAKES: dict[str, Mistake] = {
         _unscaled,
     ),
     "groups": Mistake(
-        "key heads in the wrong order",
-        "Key heads are repeated as 0 1 0 1 instead of 0 0 1 1 (`repeat` for `repeat_interleave`).",
+        "key-value heads in the wrong order",
+        "They are repeated as 0 1 0 1 instead of 0 0 1 1 (`repeat` for `repeat_interleave`).",
         replace(RIGHT, share=tiled),
         "scores",
         _ungrouped,

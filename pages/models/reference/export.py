@@ -70,7 +70,7 @@ def draw_export(subject: Subject) -> None:
     try:
         size.allow(session.profile().max_export)
     except PretrainedError as error:
-        st.warning(safe(f"This model is not packed here: {error}."))
+        st.warning(safe(f"This model cannot be exported here: {error}."))
         return
     found = _planned(taken)
     note = _note(taken) if isinstance(found, Plan) else None

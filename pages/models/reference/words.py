@@ -40,7 +40,7 @@ EXPORT_CODE = (plan, tensors, undone, gather)
 ASK_QUICK = "What does each part compute?"
 
 WEIGHTS, ABOVE = "Weights", "of the model above"
-DICE_HINT = "Another seed gives other sizes, weights and tokens."
+DICE_HINT = "A different seed gives different sizes, weights and tokens."
 MISTAKE = "Mistake inserted"
 MISTAKE_HINT = "Common mistakes in ports of a model, inserted into the second program only."
 DRAWN = "The random configuration"
@@ -79,7 +79,7 @@ def drawn(family: str) -> str:
 
 def rolled(c: ResolvedConfig, tokens: int) -> str:
     """Says what was drawn."""
-    heads = f"{c.n_heads} heads" + (f", {c.n_kv_heads} key heads" if c.n_kv_heads < c.n_heads else "")
+    heads = f"{c.n_heads} heads" + (f", {c.n_kv_heads} key-value heads" if c.n_kv_heads < c.n_heads else "")
     return (
         f"{c.n_layers} blocks, {heads} of {c.d_head}, width {c.d_model}, {parameter_formula(c):,} parameters,"
         f" {tokens} tokens."
@@ -97,7 +97,7 @@ def cannot_run(why: str) -> str:
 
 
 def reach(far: str, tolerance: float) -> str:
-    return f"The largest difference along the stream is **{far}**, the tolerance {tolerance:g}."
+    return f"The largest difference along the stream is **{far}** (tolerance {tolerance:g})."
 
 
 def harmless(idle: str) -> str:
@@ -153,8 +153,8 @@ NO_LIBRARY = (
 EXPORT = Words(
     see=(
         "Two formats: Hugging Face's layout, which `transformers` loads, if an architecture there matches"
-        " this model; and for any model a single PyTorch file, cut from this app's source. An encoder-decoder"
-        " exports both halves, and also as this app's own folder."
+        " this model; and for any model a single PyTorch file, extracted from this app's source. An"
+        " encoder-decoder is exported with both halves, and can also be saved in this app's own format."
     ),
     why=(
         "What you trained here is yours. It opens elsewhere, without this app, and gives the same logits: the"
@@ -185,12 +185,12 @@ NAMES = {  # what an activation is, for a sentence
     "z": "the weighted sum of values",
     "attn_out": "attention's output",
     "resid_mid": "the stream after attention",
-    "ffn_pre": "the widened vector",
+    "ffn_pre": "the pre-activation",
     "ffn_gate": "the gate",
     "ffn_post": "the neurons' activations",
-    "ffn_out": "the network's output",
-    "resid_post": "the stream after the network",
-    "norm_final": "the stream after the last norm",
+    "ffn_out": "the feed-forward output",
+    "resid_post": "the stream after the feed-forward network",
+    "norm_final": "the stream after the final norm",
     "logits": "the logits",
 }
 

@@ -34,7 +34,10 @@ BEFORE = Words(
         " apart, the loss falls with scale, one pretrained model serves many tasks, and a single repeated"
         " block is simple, also for the makers of chips."
     ),
-    attempt="Set 8 tokens: the RNN does well enough there. Then keep doubling the length and watch its line.",
+    attempt=(
+        "Set the length to 8 tokens: the RNN copes well there. Then keep doubling the length and watch"
+        " its line."
+    ),
 )
 
 
@@ -42,9 +45,9 @@ def carried_far(layers: Sequence[LayerInfluence]) -> str:
     """Returns the answer: steps and influence, by name."""
     rnn, attention = (next(layer for layer in layers if layer.layer == kind) for kind in ("rnn", "attention"))
     return (
-        f"Attention links the first token to the last in **{attention.path} step**, with {attention.left:.1f}"
-        f" of a neighbour's influence. An untrained RNN needs **{rnn.path} sequential steps** and passes on"
-        f" {number(rnn.left)}."
+        f"Attention links the first token to the last in **{attention.path} step** and keeps"
+        f" {attention.left:.1f} of a neighbour's influence. An untrained RNN needs **{rnn.path} sequential"
+        f" steps** and keeps {number(rnn.left)}."
     )
 
 

@@ -148,7 +148,7 @@ def test_a_mistake_is_found_where_it_is(kind: str, mistake: str) -> None:
     ("rope", {"position": "rope", "n_heads": 8, "d_head": 2}, "one pair"),
     ("eps", {"norm": "none"}, "no norms"), ("transposed", {"output_projection": False}, "no W_O"),
     ("transposed", {"d_head": 6}, "16 × 24"), ("scale", {"mixer": "none"}, "no scores"),
-    ("scale", {"n_heads": 16}, "√d_head is 1"), ("groups", {"n_kv_heads": 1}, "one key head"),
+    ("scale", {"n_heads": 16}, "√d_head is 1"), ("groups", {"n_kv_heads": 1}, "one key-value head"),
 ])  # fmt: skip
 def test_why_nothing_changes(mistake: str, fields: dict[str, Any], says: str) -> None:
     model = loud(tiny(**fields))

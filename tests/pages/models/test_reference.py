@@ -127,8 +127,8 @@ def test_the_answer_of_before_says_the_steps_and_what_is_left(drawn):
         assert table[name] == pytest.approx(influence) and lines[name]["y"] == pytest.approx(influence)
         assert list(lines[name]["x"]) == list(range(1, 16))
     assert "needs **16 sequential steps**" in told and "last in **1 step**" in told
-    assert f"passes on {number(float(table['RNN'][-1]))}." in told
-    assert f"with {float(table['attention'][-1]):.1f} of a neighbour's influence" in told
+    assert f"and keeps {number(float(table['RNN'][-1]))}." in told
+    assert f"keeps {float(table['attention'][-1]):.1f} of a neighbour's influence" in told
     both, d = 16, 64
     for count in (2 * both * d * d, 8 * both * d * d, 4 * both * d * d + 2 * both * both * d):
         assert f"{count:,}" in told
@@ -140,7 +140,7 @@ def test_a_hosted_server_packs_no_more_than_it_can(monkeypatch):
     small = session.profile().__class__("hosted", 1, 1, 1, 1, 1, max_export=3_000_000)
     monkeypatch.setattr(session, "profile", lambda: small)
     page = opened("export", model="shakespeare-classic")
-    assert "This model is not packed here" in said(page) and "at most 3 MB" in said(page)
+    assert "This model cannot be exported here" in said(page) and "at most 3 MB" in said(page)
     assert not page.get("download_button")
     page.get_by_key("reference_dtype").set_value("bfloat16").run()
     assert not page.exception and len(page.get("download_button")) == 4

@@ -145,7 +145,7 @@ LETTERS = CharTokenizer("\n abcdefghijklmnopqrstuvwxyz")
     ("the cat", "the bird", "st", ShapeError, "7 tokens and the second 8"),
     ("the cat", "the cat", "st", ShapeError, "are the same"),
     ("the cat", "the rat", ("s", "sing"), TokenizerError, "both answers begin with the token “s”"),
-    ("the cat", "the Rat", "st", TokenizerError, "does not know R, which stands in the second prompt"),
+    ("the cat", "the Rat", "st", TokenizerError, "does not know R, used in the second prompt"),
     ("the cat", "the rat", ("s", ""), TokenizerError, "the second answer is empty"),
     ("a" * (MOST + 1), "b" * (MOST + 1), "st", ShapeError, f"at most {MOST}"),
 ])  # fmt: skip
@@ -187,7 +187,7 @@ class Words:
 def test_models_that_cannot_be_patched() -> None:
     with pytest.raises(ConfigError, match="fills gaps"):
         both_runs(loud(tiny(causal=False)), PROMPTS, "resid_pre")
-    with pytest.raises(ShapeError, match="reads 8"):
+    with pytest.raises(ShapeError, match="context is 8"):
         both_runs(loud(tiny()), Prompts(tuple(range(9)), (10, *range(1, 9)), (7, 8)), "resid_pre")
     without = loud(tiny(mixer="none"))
     assert sites(without.config, without.parts) == ("resid_pre", "ffn_out")

@@ -44,16 +44,16 @@ def prompts_of(tokenizer: Tokenizer, clean: str, corrupted: str, answers: tuple[
     )
     if len(ids[0]) != len(ids[1]):
         raise ShapeError(
-            f"the first prompt has {len(ids[0])} tokens and the second {len(ids[1])}: they must be"
-            " equally many, so that each token stands against one of the other"
+            f"the first prompt has {len(ids[0])} tokens and the second {len(ids[1])}: the numbers must be"
+            " equal, so that each token has a counterpart"
         )
     if len(ids[0]) > MOST:
         raise ShapeError(f"the prompts have {len(ids[0])} tokens: at most {MOST} are compared")
     if ids[0] == ids[1]:
-        raise ShapeError("the two prompts are the same: change a word of one, and leave the rest")
+        raise ShapeError("the two prompts are the same: change one word in one of them")
     if a == b:
         raise TokenizerError(
-            f"both answers begin with the token “{tokenizer.decode([a])}”: they must differ in their first"
+            f"both answers begin with the token “{tokenizer.decode([a])}”: their first tokens must differ"
         )
     return Prompts(tuple(ids[0]), tuple(ids[1]), (a, b))
 
@@ -87,7 +87,7 @@ def _ids(tokenizer: Tokenizer, text: str, name: str) -> list[int]:
     unknown = tokenizer.unknown(text)
     if unknown:
         raise TokenizerError(
-            f"this model does not know {' '.join(unknown[:8])}, which stands in the {name}: leave it out"
+            f"this model does not know {' '.join(unknown[:8])}, used in the {name}: leave it out"
         )
     ids = tokenizer.encode(text)
     if not ids:
@@ -136,7 +136,7 @@ def both_runs(model: Transformer, prompts: Prompts, site: str) -> Runs:
     if not model.output.linear:
         raise HeadError("this model's output is not a product with W_U, so an answer has no logit of its own")
     if length > config.context:
-        raise ShapeError(f"the prompts have {length} tokens, and this model reads {config.context}")
+        raise ShapeError(f"the prompts have {length} tokens, but this model's context is {config.context}")
     device = model.embedding.device
     cache = KVCache(config, length, model.embedding) if model.can_cache else None
     clean, corrupted = Recorder({site, "norm_final"}), Recorder({"resid_pre", "norm_final"})

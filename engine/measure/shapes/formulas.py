@@ -47,7 +47,7 @@ def _crossed(c: ResolvedConfig, parts: Parts) -> dict[str, Formula]:
         "cross_q_heads": (r"(d) \to (H, d_{head})", "split into heads"),
         "cross_kv_flat": (
             rf"[k, v] = m\,[W_K, W_V]{bias}",
-            f"memory · [W_K, W_V]{plus}: keys and values from what the encoder made of the source",
+            f"memory · [W_K, W_V]{plus}: keys and values from the encoder's output",
         ),
         "cross_kv_heads": (r"(d) \to (H_{kv}, d_{head})", "split into k and v, and each into heads"),
     }
@@ -66,7 +66,7 @@ def _entered(c: ResolvedConfig, added: bool) -> dict[str, Formula]:
     times, by = (r"\sqrt{d}\,", ", times √d") if c.embedding_scale else ("", "")
     return {
         "embed": (rf"x = {times}E[t]", f"row t of the table E, for each token{by}"),
-        "type_embed": (r"s = S[\mathrm{type}]", "the row of the table S for the text that a token is of"),
+        "type_embed": (r"s = S[\mathrm{type}]", "the row of the table S for the token's segment"),
         "resid_pre": (rf"x = {latex}", " + ".join(sums)),
     }
 

@@ -131,12 +131,12 @@ def alike_saved(config: ResolvedConfig, run: BatchShape) -> tuple[SavedForBackwa
 
 def _shared(config: ResolvedConfig) -> str:
     groups = config.n_heads // config.n_kv_heads
-    return f"; {groups} query heads share a key head" if groups > 1 else ""
+    return f"; {groups} query heads share a key-value head" if groups > 1 else ""
 
 
 def _in_front(name: str) -> Formula:
     latex = rf"{name}: (T, H, d_{{head}}) \to (H, T, d_{{head}})"
-    return latex, f"{name}, transposed: each head works alone"
+    return latex, f"{name}, transposed: each head works separately"
 
 
 def _normed(name: str, config: ResolvedConfig) -> Formula:
@@ -149,8 +149,8 @@ def _normed(name: str, config: ResolvedConfig) -> Formula:
 class AttentionCard(HeadMixerCard):
     title: ClassVar[str] = "Attention"
     sentence: ClassVar[str] = (
-        "Tokens talk. A query is compared with the keys; the softmax of the scores says how much of each"
-        " value is taken."
+        "Tokens exchange information. A query is compared with the keys; the softmax of the scores says how"
+        " much of each value is taken."
     )
     learned: ClassVar[bool] = True
     flat: ClassVar[Mapping[str, str]] = {"q": "qkv", "k": "qkv", "v": "qkv"}
@@ -191,7 +191,7 @@ class AttentionCard(HeadMixerCard):
 class SharedQKCard(HeadMixerCard):
     title: ClassVar[str] = "Attention, Q = K"
     sentence: ClassVar[str] = (
-        "One matrix makes both queries and keys, so a token scores highest with its own likes."
+        "One matrix makes both queries and keys, so a token scores highest with tokens like itself."
     )
     learned: ClassVar[bool] = True
     flat: ClassVar[Mapping[str, str]] = {"q": "qk", "k": "v", "v": "v"}
@@ -225,8 +225,8 @@ class SharedQKCard(HeadMixerCard):
 class SimilarityCard(HeadMixerCard):
     title: ClassVar[str] = "Similarity"
     sentence: ClassVar[str] = (
-        "Tokens are weighed by how alike their vectors are. With no matrices between, each mostly finds"
-        " itself."
+        "Tokens are weighted by how similar their vectors are. With no matrices in between, each mostly"
+        " finds itself."
     )
 
     @classmethod
@@ -246,18 +246,18 @@ class SimilarityCard(HeadMixerCard):
 class MeanCard(SimilarityCard):
     title: ClassVar[str] = "Average"
     sentence: ClassVar[str] = (
-        "Every token takes the plain average of all it may see: nobody is listened to more than anybody else."
+        "Every token takes the plain average of all it may see: no token counts more than any other."
     )
     scored: ClassVar[bool] = False
 
     @classmethod
     def score(cls, config: ResolvedConfig) -> Formula:
-        return r"\mathrm{scores} = 0", "all alike"
+        return r"\mathrm{scores} = 0", "all equal"
 
 
 class NoMixerCard(MixerCard):
     title: ClassVar[str] = "No mixer"
-    sentence: ClassVar[str] = "Tokens never talk."
+    sentence: ClassVar[str] = "Tokens never exchange information."
     scored: ClassVar[bool] = False
     learned: ClassVar[bool] = False
     flat: ClassVar[Mapping[str, str]] = {}
@@ -266,7 +266,7 @@ class NoMixerCard(MixerCard):
 class SharedQKRawValuesCard(HeadMixerCard):
     title: ClassVar[str] = "Attention, Q = K, no W_V"
     sentence: ClassVar[str] = (
-        "One matrix transforms the vectors that are compared; what is handed on is as it was."
+        "One matrix transforms the vectors that are compared; the values are the vectors themselves."
     )
     learned: ClassVar[bool] = True
     flat: ClassVar[Mapping[str, str]] = {"q": "qk", "k": "qk"}
@@ -292,9 +292,7 @@ class SharedQKRawValuesCard(HeadMixerCard):
 
 class QueriesAndKeysCard(HeadMixerCard):
     title: ClassVar[str] = "Attention, no W_V"
-    sentence: ClassVar[str] = (
-        "What a token looks for and what it offers are two matrices; what is handed on is as it was."
-    )
+    sentence: ClassVar[str] = "Queries and keys have a matrix each; the values are the vectors themselves."
     learned: ClassVar[bool] = True
     flat: ClassVar[Mapping[str, str]] = {"q": "qk", "k": "qk"}
 

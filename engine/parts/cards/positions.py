@@ -15,7 +15,7 @@ class PositionCard(PartCard):
 
     title: ClassVar[str] = "Position"
     short: ClassVar[str] = ""  # two or three words, for a box that is small
-    off: ClassVar[str] = "nothing is added for the position, and nothing turned"  # when it is switched off
+    off: ClassVar[str] = "nothing is added for the position, and nothing rotated"  # when it is switched off
 
     @classmethod
     def turned(cls, inner: Formula, config: ResolvedConfig) -> Formula:
@@ -67,9 +67,8 @@ class LearnedCard(PositionCard):
 class RopeCard(PositionCard):
     title: ClassVar[str] = "RoPE: rotates q and k"
     sentence: ClassVar[str] = (
-        "Queries and keys are rotated by an angle that grows with their position, so a score sees only how"
-        " far"
-        " apart two tokens are."
+        "Queries and keys are rotated by an angle that grows with their position, so a score depends only on"
+        " how far apart two tokens are."
     )
     off: ClassVar[str] = "q and k are not rotated"
 

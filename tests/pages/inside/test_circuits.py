@@ -286,7 +286,7 @@ def test_prompts_that_a_model_does_not_tell_apart() -> None:
     ("first", "second", "a", "b", "reason"),
     [
         ("the cat", "the bird", "s", "t", "The first prompt has 7 tokens and the second 8"),
-        ("the cat", "the rat", "s", "é", "does not know é, which stands in the second answer"),
+        ("the cat", "the rat", "s", "é", "does not know é, used in the second answer"),
         ("the cat", "the rat", "sat", "sit", "Both answers begin with the token “s”"),
         ("a" * 200, "b" * 200, "s", "t", "at most 48"),
     ],
@@ -309,7 +309,7 @@ def test_what_cannot_be_patched_is_said(manager: StageManager, drawn: dict[str, 
     page = circuit("patching", deaf, patching_pair="thou")
     assert "answers both prompts alike" in said(page)
     page = circuit("patching", run_of(manager, "text", vocab_size=100, context=8), patching_pair="far")
-    assert "this model reads 8" in unescaped(page)
+    assert "this model's context is 8" in unescaped(page)
 
 
 LABELS = ["The", "␣France / ␣Italy", "␣is"]

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -87,6 +87,7 @@ class LabelCheckpoint:
 
 
 AnyCheckpoint = Checkpoint | PairCheckpoint | LabelCheckpoint
+K = TypeVar("K", PairCheckpoint, LabelCheckpoint)
 
 
 def save(
@@ -119,29 +120,25 @@ def load(folder: Path | str) -> Checkpoint:
 
 def load_pair(folder: Path | str) -> PairCheckpoint:
     """Reads an encoder-decoder, as `load` reads a Transformer."""
-    result = _load_paired(Path(folder))
-    if not isinstance(result, PairCheckpoint):
-        raise CheckpointError(f"{folder}: {CONFIG} is not that of an encoder-decoder")
-    return result
+    return _load_as(PairCheckpoint, "an encoder-decoder", folder)
 
 
 def load_labels(folder: Path | str) -> LabelCheckpoint:
     """Reads a classifier, as `load` reads a Transformer."""
-    result = _load_paired(Path(folder))
-    if not isinstance(result, LabelCheckpoint):
-        raise CheckpointError(f"{folder}: {CONFIG} is not that of a classifier")
-    return result
+    return _load_as(LabelCheckpoint, "a classifier", folder)
 
 
-def _load_paired(folder: Path) -> AnyCheckpoint:
-    config, tokenizer, metrics = (
-        json_object(read(folder / name), name, str(folder)) for name in (CONFIG, TOKENIZER, METRICS)
-    )
+def _load_as(kind: type[K], called: str, folder: Path | str) -> K:
+    where, files = str(folder), {name: read(Path(folder) / name) for name in FILES}
+    config, tokenizer, metrics = (json_object(files[name], name, where) for name in FILES[1:])
     try:
-        tensors = load_tensors(read(folder / WEIGHTS))
+        tensors = load_tensors(files[WEIGHTS])
     except (SafetensorError, ValueError, KeyError) as error:
-        raise CheckpointError(f"{folder}: {WEIGHTS} is damaged or cut short ({error})") from error
-    return checkpoint_of(config, tokenizer, tensors, metrics, str(folder))
+        raise CheckpointError(f"{where}: {WEIGHTS} is damaged or cut short ({error})") from error
+    result = checkpoint_of(config, tokenizer, tensors, metrics, where)
+    if not isinstance(result, kind):
+        raise CheckpointError(f"{where}: {CONFIG} is not that of {called}")
+    return result
 
 
 def checkpoint_of(

@@ -126,11 +126,11 @@ def _refusal(c: ResolvedConfig, tried: Mapping[str, tuple[str, ...]]) -> str:
     never = sorted(set.intersection(*(set(missing) for missing in tried.values())))
     if never:
         text = " and ".join(f"{f} = {getattr(c, f)!r}" for f in never)
-        return f"none of the families that are written here ({known}) has {text}"
+        return f"no family that can be exported ({known}) has {text}"
     nearest = min(tried, key=lambda name: len(tried[name]))
     text = " and ".join(f"{f} = {getattr(c, f)!r}" for f in tried[nearest])
     return (
-        f"none of the families that are written here ({known}) has all of its properties; the nearest,"
+        f"no family that can be exported ({known}) has all of its properties; the nearest,"
         f" {WRITERS[nearest].title}, has no {text}"
     )
 
@@ -153,10 +153,10 @@ def _pair_refusal(c: ResolvedSeq2Seq) -> str:
     }
     lacking = _differences(d, PAIRS["t5"].config(facts).decoder.resolved())
     if not lacking:
-        return "it is a T5, whose layout is read here and not written"
+        return "it is a T5, which can be imported here but not exported"
     text = " and ".join(f"{f} = {getattr(d, f)!r}" for f in lacking[:MOST])
     more = f", and {len(lacking) - MOST} more" if len(lacking) > MOST else ""
-    return f"T5, the one family of encoder-decoders that is known here, has no {text}{more}"
+    return f"T5, the only encoder-decoder family supported here, has no {text}{more}"
 
 
 # Tensors -----------------------------------------------------------------------------------------

@@ -106,7 +106,7 @@ def block_at(opened: Opened, name: str, row: int, index: int) -> QuantisedBlock 
         return None
     below = row
     for theirs, change in _piece(opened, name).parts:
-        shape = file.shape(theirs)
+        shape = file.shapes[theirs]
         if len(shape) != 2:
             return None
         if below < shape[0]:

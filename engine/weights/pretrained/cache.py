@@ -6,9 +6,8 @@ import hashlib
 import json
 import os
 import struct
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from filelock import FileLock
 from safetensors import SafetensorError, safe_open
@@ -16,22 +15,11 @@ from torch import Tensor
 
 from engine.errors import PretrainedError
 
+if TYPE_CHECKING:
+    from engine.weights.pretrained.load import OpenedFile
+
 ENTRY = 200  # bytes for the type, shape and place of one tensor, in a header
 FORM = 1  # of what is kept: another number makes every kept file a stranger's
-
-
-class Readable(Protocol):
-    """A model whose numbers still lie on disk: pretrained.load.Opened, and pairs.OpenedPair."""
-
-    @property
-    def names(self) -> set[str]: ...
-
-    @property
-    def differs(self) -> dict[str, Any]: ...
-
-    def tensors(self) -> Iterator[tuple[str, Tensor]]: ...
-
-    def weights(self) -> dict[str, Tensor]: ...
 
 
 def folder() -> Path:
@@ -39,7 +27,7 @@ def folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glassformer" / "models"
 
 
-def stamp(opened: Readable, path: Path) -> str:
+def stamp(opened: OpenedFile[Any, Any], path: Path) -> str:
     """Names the file, its state and the configuration: another one gets another name. Fields that say nothing
     new are left out, so that a field that is added later makes no kept file a stranger's.
     """
@@ -49,7 +37,7 @@ def stamp(opened: Readable, path: Path) -> str:
     return hashlib.sha256(facts.encode()).hexdigest()[:20]
 
 
-def weights(opened: Readable, path: Path, keep: Path | None = None) -> dict[str, Tensor]:
+def weights(opened: OpenedFile[Any, Any], path: Path, keep: Path | None = None) -> dict[str, Tensor]:
     """Returns the tensors of a model, mapped from `keep` (the user's cache if None), and put there first
     where they are not yet.
 
@@ -71,7 +59,7 @@ def weights(opened: Readable, path: Path, keep: Path | None = None) -> dict[str,
         return opened.weights()
 
 
-def _write(opened: Readable, path: Path) -> None:
+def _write(opened: OpenedFile[Any, Any], path: Path) -> None:
     """Called by who holds the lock: another half of the same file is that of a process which was killed."""
     for left in path.parent.glob(f"{path.stem}.*.half"):
         left.unlink(missing_ok=True)
@@ -84,7 +72,7 @@ def _write(opened: Readable, path: Path) -> None:
         half.unlink(missing_ok=True)
 
 
-def _store(opened: Readable, file: BinaryIO) -> None:
+def _store(opened: OpenedFile[Any, Any], file: BinaryIO) -> None:
     """Safetensors, each tensor made and written before the next: SmolLM2's half a gigabyte is then never in
     memory as a whole, and is there in half the time.
 
@@ -108,7 +96,7 @@ def _store(opened: Readable, file: BinaryIO) -> None:
     file.write(struct.pack("<Q", room) + json.dumps(header, separators=(",", ":")).encode().ljust(room))
 
 
-def _mapped(path: Path, opened: Readable) -> dict[str, Tensor] | None:
+def _mapped(path: Path, opened: OpenedFile[Any, Any]) -> dict[str, Tensor] | None:
     """The tensors in a kept file; None where there is none, or it is not whole."""
     if not path.is_file():
         return None

@@ -17,6 +17,7 @@ from engine.weights.pretrained.family import (
     first_of,
     flag,
     optional,
+    own_output,
     real,
     refuse,
     rotations,
@@ -70,17 +71,12 @@ def _gpt2_pieces(config: ModelConfig) -> Pieces:
         )
 
     tables = {"embedding": piece("wte.weight"), "positions.weight": piece("wpe.weight")}
-    return tables | _own(config, "lm_head") | both("norm_final", "ln_f") | blocks(config, block)
+    return tables | own_output(config, "lm_head") | both("norm_final", "ln_f") | blocks(config, block)
 
 
 def _gpt2_ignored(config: ModelConfig) -> set[str]:
     masks = {f"h.{i}.attn.{name}" for i in range(config.n_layers) for name in ("bias", "masked_bias")}
     return masks | _tied(config, "lm_head")
-
-
-def _own(config: ModelConfig, name: str) -> Pieces:
-    """An output matrix that is not the embedding's."""
-    return {} if config.tie_embeddings else {"unembedding": piece(f"{name}.weight")}
 
 
 def _tied(config: ModelConfig, name: str) -> set[str]:
@@ -97,7 +93,7 @@ def _llama_config(facts: Facts, **rest: Any) -> ModelConfig:
         refuse(facts, hidden_act="silu")
     refuse(facts, use_sliding_window=False, use_bidirectional_attention=False)
     if odd := [kind for kind in _kinds(facts) if kind not in ("full_attention", "sliding_attention")]:
-        raise PretrainedError(f"it has layers of the kind {odd[0]!r}; those of attention are built here")
+        raise PretrainedError(f"it has layers of type {odd[0]!r}; only attention layers are supported")
     rope, heads = rotations(facts), whole(facts, "num_attention_heads")
     refuse(rope, partial_rotary_factor=1.0)
     biased = flag(facts, "attention_bias", False)
@@ -148,7 +144,7 @@ def _qwen3_config(facts: Facts) -> ModelConfig:
 
 def _no_windows(facts: Facts) -> None:
     if "sliding_attention" in _kinds(facts):
-        raise PretrainedError("only some of its layers look through a window; that is not built here")
+        raise PretrainedError("only some of its layers use a sliding window; that is not supported")
 
 
 def _gemma_config(facts: Facts) -> ModelConfig:
@@ -188,7 +184,7 @@ def _llama_pieces(config: ModelConfig, **gains: Any) -> Pieces:
         )
 
     tables = {"embedding": piece("embed_tokens.weight"), "norm_final.gain": piece("norm.weight", **gains)}
-    return tables | _own(config, "lm_head") | blocks(config, block)
+    return tables | own_output(config, "lm_head") | blocks(config, block)
 
 
 def _llama_ignored(config: ModelConfig) -> set[str]:
@@ -243,7 +239,12 @@ def _neox_pieces(config: ModelConfig) -> Pieces:
         )
 
     tables = {"embedding": piece("embed_in.weight")}
-    return tables | _own(config, "embed_out") | both("norm_final", "final_layer_norm") | blocks(config, block)
+    return (
+        tables
+        | own_output(config, "embed_out")
+        | both("norm_final", "final_layer_norm")
+        | blocks(config, block)
+    )
 
 
 def _neox_ignored(config: ModelConfig) -> set[str]:
@@ -288,7 +289,7 @@ def _bloom_pieces(config: ModelConfig) -> Pieces:
             | both("norm2", f"{at}.post_attention_layernorm")
         )
 
-    tables = {"embedding": piece("word_embeddings.weight")} | _own(config, "lm_head")
+    tables = {"embedding": piece("word_embeddings.weight")} | own_output(config, "lm_head")
     normed = both("norm_embed", "word_embeddings_layernorm") | both("norm_final", "ln_f")
     return tables | normed | blocks(config, block)
 

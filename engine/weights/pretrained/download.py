@@ -118,24 +118,16 @@ def _counter(fetch: _Fetch) -> Any:
     class Counter(tqdm):
         def __init__(self, *args: Any, **rest: Any) -> None:
             rest.pop("name", None)
-            super().__init__(*args, **{**rest, "disable": False, "file": _Silent()})
+            super().__init__(*args, **{**rest, "disable": True})
             fetch.bytes = int(rest.get("initial") or 0)
 
         def update(self, n: float | None = 1) -> bool | None:
             if fetch.cancelled:
                 raise _Cancelled
             fetch.bytes += int(n or 0)
-            return super().update(n)
+            return None
 
     return Counter
-
-
-class _Silent:
-    def write(self, _: str) -> int:
-        return 0
-
-    def flush(self) -> None:
-        return None
 
 
 def _check(path: Path, file: Wanted) -> None:
@@ -149,7 +141,7 @@ def _check(path: Path, file: Wanted) -> None:
     if held.hexdigest() != file.sha256:
         path.resolve().unlink(missing_ok=True)
         path.unlink(missing_ok=True)
-        raise PretrainedError(f"{file.name} came damaged: its checksum is not the hub's. Try again.")
+        raise PretrainedError(f"{file.name} arrived damaged: its checksum differs from the hub's. Try again.")
 
 
 @contextmanager

@@ -33,7 +33,7 @@ def _bert_config(facts: Facts) -> ModelConfig:
     guesses = f"{HEAD}.transform.dense.weight" in facts.get(TENSORS, ())
     ffn = activation(facts, "hidden_act", "gelu")
     if guesses and ffn != "gelu":
-        raise PretrainedError(f"its head for hidden tokens bends by {ffn}; only 'gelu' is built here")
+        raise PretrainedError(f"its masked-token head uses {ffn}; only 'gelu' is supported")
     return checked(
         vocab_size=whole(facts, "vocab_size", 30_522),
         context=whole(facts, "max_position_embeddings", 512),

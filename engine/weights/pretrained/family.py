@@ -86,7 +86,7 @@ def refuse(facts: Facts, **allowed: object) -> None:
     """Raises PretrainedError where a fact is there and has another value than the one that is built here."""
     for name, value in allowed.items():
         if facts.get(name, value) not in (value, None):
-            raise PretrainedError(f"its {name} is {facts[name]!r}; only {value!r} is built here")
+            raise PretrainedError(f"its {name} is {facts[name]!r}; only {value!r} is supported")
 
 
 GELUS = {
@@ -102,7 +102,7 @@ def activation(facts: Facts, name: str, otherwise: str) -> Any:
     """Returns the engine's name for a nonlinearity. Raises PretrainedError."""
     chosen = facts.get(name, otherwise)
     if not isinstance(chosen, str) or chosen not in GELUS:
-        raise PretrainedError(f"its {name} is {chosen!r}; known here are {', '.join(GELUS)}")
+        raise PretrainedError(f"its {name} is {chosen!r}; supported are {', '.join(GELUS)}")
     return GELUS[chosen]
 
 
@@ -116,12 +116,12 @@ def rotations(facts: Facts) -> Facts:
         if fields is None:
             continue
         if not isinstance(fields, Mapping) or any(isinstance(value, Mapping) for value in fields.values()):
-            raise PretrainedError(f"its {name} is {fields!r}; one set of numbers for all layers is read here")
+            raise PretrainedError(f"its {name} is {fields!r}; only one set for all layers is supported")
         kind = fields.get("rope_type", fields.get("type", "default"))
         if kind != "default":
             raise PretrainedError(
                 f"its rope_type is {kind!r}, which scales the rotations for longer texts; only 'default' is"
-                " built here"
+                " supported"
             )
         result |= fields
     return result
@@ -141,16 +141,21 @@ def both(ours: str, theirs: str, bias: bool = True, **rest: Any) -> Pieces:
     return result | ({f"{ours}.bias": piece(f"{theirs}.bias", **rest)} if bias else {})
 
 
+def own_output(config: ModelConfig, theirs: str) -> Pieces:
+    """Returns an output matrix that is not the embedding's, where there is one."""
+    return {} if config.tie_embeddings else {"unembedding": piece(f"{theirs}.weight")}
+
+
 def checked(**values: Any) -> ModelConfig:
     """Returns the configuration. Raises PretrainedError where it cannot be built, or claims sizes that nobody
     has.
     """
     if values["n_layers"] > MAX_LAYERS:
-        raise PretrainedError(f"it claims {values['n_layers']:,} layers; {MAX_LAYERS:,} are believed")
+        raise PretrainedError(f"it claims {values['n_layers']:,} layers; at most {MAX_LAYERS:,} are accepted")
     sizes = {name: values.get(name) or 0 for name in SIZES}
     sizes["n_heads * d_head"] = sizes["n_heads"] * sizes["d_head"]
     if odd := next((name for name, size in sizes.items() if size > MAX_SIZE), None):
-        raise PretrainedError(f"it claims {odd} = {sizes[odd]:,}; {MAX_SIZE:,} are believed")
+        raise PretrainedError(f"it claims {odd} = {sizes[odd]:,}; at most {MAX_SIZE:,} are accepted")
     try:
         return ModelConfig(**values).validate()
     except ConfigError as error:

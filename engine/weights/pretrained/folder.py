@@ -46,12 +46,6 @@ class Folder:
     def title(self) -> str:
         return self.path.name
 
-    def names(self) -> Iterable[str]:
-        return self.where
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        return self.shapes[name]
-
     @property
     def bits(self) -> float:
         """Bits that one number takes on disk, on average; the tables of names are counted in."""
@@ -117,7 +111,8 @@ def _text(file: Path) -> str:
             raise PretrainedError(f"{file.name} is larger than {MAX_JSON_BYTES >> 20} MB")
         return file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise PretrainedError(f"{file.name} cannot be read") from error
+        why = error.strerror if isinstance(error, OSError) else None
+        raise PretrainedError(f"{file.name} cannot be read: {why or error}") from error
 
 
 def _name(token: object) -> str:
@@ -128,14 +123,11 @@ def _name(token: object) -> str:
 
 def read_json(path: Path) -> dict[str, Any]:
     """Returns a JSON object from a file of a bounded size. Raises PretrainedError."""
+    text = _text(path)
     try:
-        if path.stat().st_size > MAX_JSON_BYTES:
-            raise PretrainedError(f"{path.name} is larger than {MAX_JSON_BYTES >> 20} MB")
-        result = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise PretrainedError(f"{path.name} cannot be read: {error.strerror or error}") from error
+        result = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise PretrainedError(f"{path.name} is no JSON") from error
+        raise PretrainedError(f"{path.name} is not valid JSON") from error
     if not isinstance(result, dict):
         raise PretrainedError(f"{path.name} holds no JSON object")
     return result

@@ -11,6 +11,7 @@ from engine.weights.pretrained.family import (
     blocks,
     both,
     checked,
+    own_output,
     real,
     whole,
 )
@@ -20,7 +21,7 @@ from engine.weights.pretrained.weights import half_split, piece
 def _llama_config(facts: Facts) -> ModelConfig:
     name = "llama"
     if f"{name}.rope.scaling.type" in facts or f"{name}.expert_count" in facts:
-        raise PretrainedError("it scales its rotations or has experts; neither is built here")
+        raise PretrainedError("it scales its rotations or has experts; neither is supported")
     heads, d_model = whole(facts, f"{name}.attention.head_count"), whole(facts, f"{name}.embedding_length")
     d_head = whole(facts, f"{name}.attention.key_length", max(d_model // heads, 1))
     return checked(
@@ -59,9 +60,7 @@ def _llama_pieces(config: ModelConfig) -> Pieces:
         }
 
     tables = {"embedding": piece("token_embd.weight"), "norm_final.gain": piece("output_norm.weight")}
-    if not config.tie_embeddings:
-        tables["unembedding"] = piece("output.weight")
-    return tables | blocks(config, block)
+    return tables | own_output(config, "output") | blocks(config, block)
 
 
 def _gpt2_config(facts: Facts) -> ModelConfig:
@@ -96,9 +95,7 @@ def _gpt2_pieces(config: ModelConfig) -> Pieces:
         )
 
     tables = {"embedding": piece("token_embd.weight"), "positions.weight": piece("position_embd.weight")}
-    if not config.tie_embeddings:
-        tables["unembedding"] = piece("output.weight")
-    return tables | both("norm_final", "output_norm") | blocks(config, block)
+    return tables | own_output(config, "output") | both("norm_final", "output_norm") | blocks(config, block)
 
 
 def _vocabulary(facts: Facts, name: str) -> int:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import mmap
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import gcd, prod
 from pathlib import Path
 
@@ -74,11 +75,9 @@ class Gguf:
     def title(self) -> str:
         return self.path.name
 
-    def names(self) -> Iterable[str]:
-        return self.stored
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        return self.stored[name].shape
+    @cached_property
+    def shapes(self) -> Mapping[str, tuple[int, ...]]:
+        return {name: tensor.shape for name, tensor in self.stored.items()}
 
     @property
     def bits(self) -> float:
@@ -148,11 +147,11 @@ class _Reader:
         self.data, self.name, self.at = data, name, 0
 
     def fail(self, what: str) -> PretrainedError:
-        return PretrainedError(f"{self.name} is damaged, or is no GGUF file: {what}")
+        return PretrainedError(f"{self.name} is damaged, or is not a GGUF file: {what}")
 
     def take(self, count: int) -> bytes:
         if count > len(self.data) - self.at:
-            raise self.fail(f"at byte {self.at:,} it promises {count:,} more bytes than it has")
+            raise self.fail(f"at byte {self.at:,} it announces {count:,} more bytes than it has")
         self.at += count
         return self.data[self.at - count : self.at]
 
@@ -163,7 +162,7 @@ class _Reader:
     def count(self, most: int, what: str) -> int:
         result = self.number("Q")
         if result > most:
-            raise self.fail(f"it claims {result:,} {what}; {most:,} are believed")
+            raise self.fail(f"it claims {result:,} {what}; at most {most:,} are accepted")
         return result
 
     def text(self) -> str:
@@ -175,7 +174,7 @@ class _Reader:
         if kind == ARRAY:
             return self.array()
         if kind not in NUMBERS:
-            raise self.fail(f"there is no kind {kind} of value")
+            raise self.fail(f"there is no value type {kind}")
         return self.number(NUMBERS[kind])
 
     def array(self) -> tuple[Value, ...]:
@@ -205,7 +204,7 @@ def _header(path: Path, reader: _Reader) -> Gguf:
     claims = [_claim(reader) for _ in range(tensors)]
     alignment = known.get("general.alignment", 32)
     if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
-        raise reader.fail(f"its alignment is {alignment!r}, which is no power of two")
+        raise reader.fail(f"its alignment is {alignment!r}, which is not a power of two")
     base = -(-reader.at // alignment) * alignment
     return Gguf(path, known, _placed(reader, claims, base))
 
@@ -227,15 +226,15 @@ def _placed(
     for name, shape, kind, offset in claims:
         if kind not in KINDS:
             raise PretrainedError(
-                f"{reader.name}: {name} is quantised in ggml's way {kind}, which is not read here; known are"
-                f" {', '.join(known for known, _, _ in KINDS.values())}"
+                f"{reader.name}: {name} has ggml's quantisation type {kind}, which is not supported;"
+                f" supported are {', '.join(known for known, _, _ in KINDS.values())}"
             )
         called, block, size = KINDS[kind]
         numbers = prod(shape)
         if name in result or not numbers or shape[-1] % block:
-            raise reader.fail(f"{name} stands twice, is empty, or its rows are no whole blocks of {block}")
+            raise reader.fail(f"{name} occurs twice, is empty, or its rows are not whole blocks of {block}")
         length = numbers // block * size
         if base + offset + length > len(reader.data):
-            raise reader.fail(f"{name} would lie beyond the end of the file")
+            raise reader.fail(f"{name} would extend beyond the end of the file")
         result[name] = Stored(name, called, shape, base + offset, length)
     return result

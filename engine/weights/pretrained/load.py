@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from engine.config import ModelConfig
@@ -17,9 +18,10 @@ from engine.weights.pretrained import folder, gguf, vocabulary
 from engine.weights.pretrained.families import GGUF, HUGGING_FACE
 from engine.weights.pretrained.family import TENSORS, C, Family
 from engine.weights.pretrained.vocabulary import PretrainedTokenizer
-from engine.weights.pretrained.weights import Source, assembled
+from engine.weights.pretrained.weights import Piece
 
 M = TypeVar("M", bound=nn.Module)
+Source = gguf.Gguf | folder.Folder
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +49,7 @@ class OpenedFile(Generic[C, M]):
         """Yields every tensor of the model with its name, float32, one after the other. Raises
         PretrainedError, at the end where a copy of a tensor is another one.
         """
-        c, there = self.config, set(self.source.names())
+        c, there = self.config, set(self.source.shapes)
         copies = {name: ours for name, ours in self.family.copies(c).items() if name in there}
         copied: dict[str, Tensor] = {}
         pieces, ignored = self.family.pieces(c), self.family.ignored(c) | copies.keys()
@@ -104,20 +106,14 @@ def open_model(path: Path | str) -> Opened:
     built here, and for whatever its reader refuses.
     """
     path = Path(path)
-    return _gguf(path) if path.is_file() else _folder(path)
-
-
-def _gguf(path: Path) -> Opened:
+    if not path.is_file():
+        source = folder.read(path)
+        family, facts = known(source, HUGGING_FACE)
+        return Opened(source, family, family.config(facts), facts)
     file = gguf.read(path)
     family = _family(file.facts.get("general.architecture"), GGUF, file.title)
     facts = dict(file.facts) | {"tied": "output.weight" not in file.stored}
     return Opened(file, family, family.config(facts), facts)
-
-
-def _folder(path: Path) -> Opened:
-    source = folder.read(path)
-    family, facts = known(source, HUGGING_FACE)
-    return Opened(source, family, family.config(facts), facts)
 
 
 def known(source: folder.Folder, families: Mapping[str, Family[C]]) -> tuple[Family[C], dict[str, Any]]:
@@ -125,10 +121,59 @@ def known(source: folder.Folder, families: Mapping[str, Family[C]]) -> tuple[Fam
     family that is none of these.
     """
     family = _family(source.facts.get("model_type"), families, source.title)
-    return family, dict(source.facts) | {TENSORS: frozenset(source.names())}
+    return family, dict(source.facts) | {TENSORS: frozenset(source.shapes)}
 
 
 def _family(name: object, families: Mapping[str, Family[C]], title: str) -> Family[C]:
     if not isinstance(name, str) or name not in families:
-        raise PretrainedError(f"{title} is of the family {name!r}; built here are {', '.join(families)}")
+        raise PretrainedError(f"{title} is of the family {name!r}; supported are {', '.join(families)}")
     return families[name]
+
+
+def assembled(
+    model: nn.Module, pieces: Mapping[str, Piece], source: Source, ignored: Collection[str] = ()
+) -> Iterator[tuple[str, Tensor]]:
+    """Yields our names with float32 tensors, all that a model has, which may be on the meta device. Each is
+    made when it is requested, so that never all have to lie in memory.
+
+    `ignored` may be there or not: buffers, and copies of a tied matrix; a name that ends in a dot stands for
+    all that begin so. Raises PretrainedError that names the tensor which is missing, left over, of another
+    shape than the model's (before the first is made), or not finite.
+    """
+    wanted = {name: tuple(p.shape) for name, p in model.named_parameters()}
+    if wanted.keys() != pieces.keys():
+        odd = sorted(wanted.keys() ^ pieces.keys())
+        raise PretrainedError(f"{source.title}: its family's table does not fit the configuration: {odd[0]}")
+    there, used = set(source.shapes), {name for each in pieces.values() for name in each.names}
+    if missing := sorted(used - there):
+        raise PretrainedError(f"{source.title} lacks the tensor {missing[0]}{_more(missing)}")
+    prefixes = tuple(name for name in ignored if name.endswith("."))
+    left = there - used - set(ignored)
+    if extra := sorted(name for name in left if not name.startswith(prefixes)):
+        raise PretrainedError(f"{source.title} has a tensor that no part takes: {extra[0]}{_more(extra)}")
+    _check_sizes(wanted, pieces, source)
+    for name, each in pieces.items():
+        yield name, _made(name, wanted[name], each, source)
+
+
+def _check_sizes(wanted: Mapping[str, tuple[int, ...]], pieces: Mapping[str, Piece], source: Source) -> None:
+    """Before anything is read: as many numbers as the configuration says."""
+    for name, each in pieces.items():
+        result = sum(int(np.prod(source.shapes[n], dtype=np.int64)) for n in each.names)
+        if result != int(np.prod(wanted[name], dtype=np.int64)):
+            shapes = " and ".join(str(source.shapes[n]) for n in each.names)
+            raise PretrainedError(
+                f"{source.title}: {' and '.join(each.names)} of shape {shapes} should make {wanted[name]}"
+            )
+
+
+def _made(name: str, shape: tuple[int, ...], each: Piece, source: Source) -> Tensor:
+    parts = [source.numbers(n) if change is None else change(source.numbers(n)) for n, change in each.parts]
+    result = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    if result.shape != shape:
+        raise PretrainedError(f"{source.title}: {' and '.join(each.names)} make {result.shape}, not {shape}")
+    return torch.from_numpy(np.ascontiguousarray(result, dtype=np.float32))
+
+
+def _more(names: Collection[str]) -> str:
+    return f", and {len(names) - 1} more" if len(names) > 1 else ""

@@ -11,12 +11,7 @@ from engine.config import Seq2SeqConfig
 from engine.errors import PretrainedError
 from engine.ledger import ledger
 from engine.seq2seq import Seq2Seq, build_pair
-from engine.weights.pretrained import (
-    cache,
-    folder,
-    library,
-    sources,
-)
+from engine.weights.pretrained import cache, folder, library, sources
 from engine.weights.pretrained.families import PAIRS
 from engine.weights.pretrained.folder import Folder
 from engine.weights.pretrained.load import OpenedFile, differing, known
@@ -101,15 +96,13 @@ def is_pair(path: Path | None) -> bool:
     return facts.get("model_type") in PAIRS and facts.get("is_encoder_decoder") is not False
 
 
-def load_pair(
-    name: str, largest: int, path: Path | str | None = None, keep: Path | None = None
-) -> PretrainedPair:
+def load_pair(name: str, largest: int) -> PretrainedPair:
     """Loads an encoder-decoder, as `engine.weights.pretrained.library.load` loads a decoder."""
-    path = library.located(name, path)
+    path = library.located(name, None)
     opened = open_pair(path)
     c = opened.config
     library.check_size(name, ledger(c.decoder, c.encoder).total, largest)
     words = opened.words()
     library.check_rows(name, words.inner, c.decoder.vocab_size)
-    model = opened.model(cache.weights(opened, path, keep))
+    model = opened.model(cache.weights(opened, path))
     return PretrainedPair(name, model, words, sources.KNOWN.get(name))

@@ -40,8 +40,8 @@ def writing_of(inner: Inner) -> Writing:
     if kind in ("BPE", "Unigram") and BLANK in described + repr(inner.normalizer):
         return SENTENCE_PIECE
     raise PretrainedError(
-        f"tokenizer.json holds a vocabulary of the kind {kind}, written in a way that is not read here: known"
-        " are byte-level, SentencePiece's and WordPiece's"
+        f"tokenizer.json holds a vocabulary of type {kind} in a layout that is not supported: supported are"
+        " byte-level, SentencePiece's and WordPiece's"
     )
 
 

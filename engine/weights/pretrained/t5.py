@@ -53,7 +53,7 @@ def _tower(facts: Facts, layers: int, **rest: Any) -> ModelConfig:
     refuse(facts, relative_attention_num_buckets=32, relative_attention_max_distance=128)
     kind = facts.get("feed_forward_proj", "relu")
     if not isinstance(kind, str) or kind not in FEED_FORWARD:
-        raise PretrainedError(f"its feed_forward_proj is {kind!r}; known here are {', '.join(FEED_FORWARD)}")
+        raise PretrainedError(f"its feed_forward_proj is {kind!r}; supported are {', '.join(FEED_FORWARD)}")
     return checked(
         vocab_size=whole(facts, "vocab_size", 32_128),
         context=optional(facts, "n_positions") or 512,

@@ -7,6 +7,7 @@ text here: it never becomes a special token (but for T5, whose pieces hold the n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -36,6 +37,22 @@ QWEN = (
 )
 
 
+@dataclass(frozen=True)
+class Conversation:
+    """A text as a person's turn: the ids that the model reads; how many are the text's, and how many of the
+    others are special tokens, which no typed text becomes.
+    """
+
+    ids: tuple[int, ...]
+    text_tokens: int
+    special: int
+
+    @property
+    def around(self) -> int:
+        """Tokens that the chat template put around the text."""
+        return len(self.ids) - self.text_tokens
+
+
 @dataclass(frozen=True, eq=False)
 class PretrainedTokenizer:
     """A published vocabulary with the engine's words. `special` holds the tokens that no text becomes, by
@@ -44,9 +61,7 @@ class PretrainedTokenizer:
 
     inner: Inner = field(repr=False)
     special: Mapping[str, int] = field(repr=False)
-    template: str | None = field(
-        default=None, repr=False
-    )  # of a chat, in Jinja; None for a model that does not chat
+    template: str | None = field(default=None, repr=False)  # of a chat, in Jinja; None: it does not chat
     writing: Writing = BYTE_LEVEL
     begins: str = ""
     ends: str = ""
@@ -85,10 +100,10 @@ class PretrainedTokenizer:
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Raises TokenizerError for an id that stands for nothing."""
-        try:
-            return b"".join(self.tokens[i] for i in _inside(ids, self.vocab_size))
-        except IndexError:
-            raise TokenizerError(f"ids lie between 0 and {self.vocab_size - 1}") from None
+        ids = list(ids)
+        if not all(0 <= i < self.vocab_size for i in ids):
+            raise TokenizerError(f"ids lie between 0 and {self.vocab_size - 1}")
+        return b"".join(self.tokens[i] for i in ids)
 
     def decode(self, ids: Sequence[int]) -> str:
         """Returns the text of some ids. Blanks and accents that a vocabulary drops do not come back. Raises
@@ -140,19 +155,21 @@ class PretrainedTokenizer:
             page = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True).from_string(
                 self.template or ""
             )
-            whole = page.render(messages=shown, add_generation_prompt=answer, **self._named())
+            whole = page.render(
+                messages=shown, add_generation_prompt=answer, bos_token=self.begins, eos_token=self.ends
+            )
         except TemplateError as error:
             raise TokenizerError(f"the model's chat template refuses these messages: {error}") from error
-        import re
-
         for piece in re.split(f"({'|'.join(map(re.escape, self.special))})", whole):
             if piece in self.special:
                 yield piece, self.special[piece]
             elif piece:
                 yield re.sub("\ue000\\d+\ue001", lambda found: marks.get(found[0], ""), piece), None
 
-    def _named(self) -> dict[str, str]:
-        return {"bos_token": self.begins, "eos_token": self.ends}
+    def user_turn(self, text: str) -> Conversation:
+        """Wraps a text as the first turn, with the beginning of the model's answer behind it, as `chat`."""
+        ids, named = self.chat([{"role": "user", "content": text}]), set(self.special.values())
+        return Conversation(tuple(ids), len(self.encode(text)), sum(i in named for i in ids))
 
 
 def from_gguf(facts: Mapping[str, Any]) -> PretrainedTokenizer:
@@ -221,9 +238,7 @@ def _before(name: str) -> Any:
         cut = pre_tokenizers.Split(Regex(QWEN), "isolated")
         plain = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
         return pre_tokenizers.Sequence([cut, plain])
-    raise PretrainedError(
-        f"it cuts text into words in a way called {name!r}; known are gpt-2, smollm and qwen2"
-    )
+    raise PretrainedError(f"its pre-tokenizer is {name!r}; supported are gpt-2, smollm and qwen2")
 
 
 def _texts(facts: Mapping[str, Any], name: str) -> Sequence[str]:
@@ -233,12 +248,5 @@ def _texts(facts: Mapping[str, Any], name: str) -> Sequence[str]:
         or not 0 < len(result) <= MAX_TOKENS
         or not all(isinstance(each, str) for each in result)
     ):
-        raise PretrainedError(f"its {name} is no list of texts, or has more than {MAX_TOKENS:,}")
+        raise PretrainedError(f"its {name} is not a list of texts, or has more than {MAX_TOKENS:,}")
     return result
-
-
-def _inside(ids: Iterable[int], count: int) -> Iterable[int]:
-    for i in ids:
-        if not 0 <= i < count:
-            raise IndexError(i)
-        yield i

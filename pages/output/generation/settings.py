@@ -10,7 +10,6 @@ import streamlit as st
 
 from engine.config import SampleConfig
 from engine.data.tokenizers import ends as ends_of
-from engine.weights.pretrained.conversation import user_turn
 from engine.weights.pretrained.vocabulary import PretrainedTokenizer
 from pages.output.generation import words
 from pages.output.generation.records import LENGTHS, Limits
@@ -41,7 +40,7 @@ def conversation(subject: Subject, container: Any) -> tuple[Subject, frozenset[i
     hint = words.CONVERSATION_HINT
     if not widgets.switch("Conversation", False, "generation_chat", container=container, hint=hint):
         return subject, frozenset(), ""
-    turn = user_turn(tokenizer, subject.text)
+    turn = tokenizer.user_turn(subject.text)
     ends = ends_of(tokenizer)
     text = " or ".join(f"`{subject.vocabulary[i]}`" for i in sorted(ends & set(turn.ids)) or sorted(ends))
     return replace(subject, ids=turn.ids), ends, words.turn(turn, text)

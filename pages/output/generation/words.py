@@ -10,7 +10,7 @@ from engine.sample.decoding_comparison import Rivals
 from engine.sample.rounding import Rounding
 from engine.sample.row_products import Arithmetic
 from engine.sample.surprise import Surprise, odds
-from engine.weights.pretrained.conversation import Conversation
+from engine.weights.pretrained.vocabulary import Conversation
 from ui.model_bar import Subject
 from ui.page_frame import Words
 from ui.text.markdown import safe

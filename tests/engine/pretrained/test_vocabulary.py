@@ -13,7 +13,6 @@ import pytest
 from engine.data.tokenizers import ends
 from engine.errors import PretrainedError, TokenizerError
 from engine.weights.pretrained import folder, vocabulary
-from engine.weights.pretrained.conversation import user_turn
 from tests.engine.cases import for_each
 from tests.engine.pretrained.vocabularies import (
     HAS_TRANSFORMERS,
@@ -161,7 +160,7 @@ def test_a_conversation_is_what_the_template_writes_and_typed_names_stay_text() 
 
 def test_what_stands_around_a_text_is_counted_and_an_answer_ends_at_its_names() -> None:
     ours = vocabulary.from_gguf(facts_of(trained(False), "gpt-2"))
-    found = user_turn(ours, "Hi <|im_end|>")
+    found = ours.user_turn("Hi <|im_end|>")
     around = sum(len(ours.encode(text)) for text in ("user\n", "\n", "assistant\n"))
     assert (found.text_tokens, found.special, found.around) == (
         len(ours.encode("Hi <|im_end|>")),
@@ -174,15 +173,15 @@ def test_what_stands_around_a_text_is_counted_and_an_answer_ends_at_its_names() 
     bare = facts_of(trained(False), "gpt-2")
     del bare["tokenizer.chat_template"]
     with pytest.raises(TokenizerError, match="no chat template"):
-        user_turn(vocabulary.from_gguf(bare), "Hi")
+        vocabulary.from_gguf(bare).user_turn("Hi")
 
 
 @for_each(
     "changes, says",
     [
         ({"tokenizer.ggml.model": "llama"}, "vocabulary is 'llama'"),
-        ({"tokenizer.ggml.tokens": ()}, "no list of texts"),
-        ({"tokenizer.ggml.tokens": (1, 2)}, "no list of texts"),
+        ({"tokenizer.ggml.tokens": ()}, "not a list of texts"),
+        ({"tokenizer.ggml.tokens": (1, 2)}, "not a list of texts"),
         ({"tokenizer.ggml.tokens": ("a", "a")}, "do not fit together"),
         ({"tokenizer.ggml.merges": ("a", "b")}, "not made of its tokens"),
         ({"tokenizer.ggml.merges": ("Ω Ψ",)}, "not made of its tokens"),

@@ -24,7 +24,7 @@ OutputHead = Literal["linear", "scaled", "masked", "none"]
 Pooling = Literal["first", "mean"]
 Precision = Literal["auto", "float32", "bfloat16"]
 Init = Literal["scaled", "plain", "fan_in", "normal"]
-OptimizerName = Literal["adamw", "muon"]
+OptimizerName = Literal["adamw", "muon", "sgd"]
 Schedule = Literal["constant", "linear", "cosine"]
 Objective = Literal["next_token", "masked"]
 
@@ -163,12 +163,12 @@ class ModelConfig(_Fields):
                 "must be even for sinusoidal positions: sines and cosines come in pairs",
             )
         if self.window < 0:
-            raise ConfigError("window", self.window, "must not be negative; 0 is no window")
+            raise ConfigError("window", self.window, "must not be negative; 0 means no window")
         if self.window and not self.causal:
             raise ConfigError("window", self.window, "needs the causal mask: it is counted backwards")
         _check_norm(self)
         if self.token_types < 0:
-            raise ConfigError("token_types", self.token_types, "must not be negative; 0 is no table")
+            raise ConfigError("token_types", self.token_types, "must not be negative; 0 means no table")
         return self
 
 
@@ -199,7 +199,7 @@ class TrainConfig(_Fields):
     objective: Objective = "next_token"
     mask_rate: float = 0.15  # share of positions hidden by the masked objective (BERT: 0.15)
     optimizer: OptimizerName = "adamw"
-    learning_rate: float = 1e-3  # AdamW's peak
+    learning_rate: float = 1e-3  # AdamW's or SGD's peak
     muon_learning_rate: float = 0.02  # Muon's peak, for the blocks' matrices
     muon_momentum: float = 0.9
     beta1: float = 0.9
@@ -330,7 +330,7 @@ def _check_mixer(c: ResolvedConfig) -> None:
             " share",
         )
     if c.qk_gain and not (c.qk_norm and c.mixer in LEARNED_MIXERS):
-        raise ConfigError("qk_gain", True, "needs qk_norm, and a mixer that has matrices of its own")
+        raise ConfigError("qk_gain", True, "needs qk_norm, and a mixer with query and key matrices")
     if (
         (c.mixer in ("mean", "similarity") or not c.output_projection)
         and c.mixer != "none"
@@ -347,11 +347,11 @@ def _check_mixer(c: ResolvedConfig) -> None:
     if c.position == "rope" and c.mixer != "none" and c.d_head % 2:
         raise ConfigError("d_head", c.d_head, "must be even for RoPE: it rotates pairs of dimensions")
     if c.position == "rope" and c.mixer != "none" and (c.d_rotary < 2 or c.d_rotary % 2):
-        what = f"makes RoPE turn {c.d_rotary} of a head's {c.d_head} dimensions"
+        what = f"makes RoPE rotate {c.d_rotary} of a head's {c.d_head} dimensions"
         raise ConfigError(
             "rope_fraction",
             c.rope_fraction,
-            f"{what}: it must be an even number, at least 2, for it rotates pairs",
+            f"{what}: this must be an even number, at least 2, because RoPE rotates pairs",
         )
 
 
@@ -440,7 +440,7 @@ class Seq2SeqConfig:
                     name, value, f"must be a token of the vocabulary, 0 to {self.decoder.vocab_size - 1}"
                 )
         if self.end in (self.pad, self.begin):
-            raise ConfigError("end", self.end, "must be a token of its own: it says that a target is over")
+            raise ConfigError("end", self.end, "must be a separate token: it marks the end of a target")
         return self
 
     def to_dict(self) -> dict[str, Any]:
@@ -468,7 +468,7 @@ class ResolvedSeq2Seq(Seq2SeqConfig):
 
 def _check_pair(encoder: ModelConfig, decoder: ModelConfig) -> None:
     for wrong, name, value, allowed in (
-        (encoder.causal, "causal", True, "must be False for the encoder: it reads its source both ways"),
+        (encoder.causal, "causal", True, "must be False for the encoder: it reads in both directions"),
         (not decoder.causal, "causal", False, "must be True for the decoder: it writes from left to right"),
         (
             encoder.output_head != "none",
@@ -481,7 +481,7 @@ def _check_pair(encoder: ModelConfig, decoder: ModelConfig) -> None:
             decoder.wiring not in CROSS_WIRINGS,
             "wiring",
             decoder.wiring,
-            f"has no place for cross-attention; {' and '.join(CROSS_WIRINGS)} have one",
+            f"does not support cross-attention; {' and '.join(CROSS_WIRINGS)} do",
         ),
     ):
         if wrong:
@@ -490,9 +490,9 @@ def _check_pair(encoder: ModelConfig, decoder: ModelConfig) -> None:
         ours, other = getattr(encoder, name), getattr(decoder, name)
         if ours != other:
             raise ConfigError(
-                name, ours, f"must be that of the decoder, {other}: encoder and decoder share one embedding"
+                name, ours, f"must equal the decoder's, {other}: encoder and decoder share one embedding"
             )
     for each in (encoder, decoder):
         for name in ("token_types", "window", "pooler"):
             if getattr(each, name):
-                raise ConfigError(name, getattr(each, name), "has no place in an encoder-decoder")
+                raise ConfigError(name, getattr(each, name), "is not supported in an encoder-decoder")

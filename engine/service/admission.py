@@ -34,8 +34,8 @@ class Starts:
         when = self._when.setdefault(address, deque())
         if len(when) >= most:
             raise RunError(
-                f"{most} trainings were started from your network within a minute, the most allowed here: try"
-                " again in a while."
+                f"Your network has started {most} run{'' if most == 1 else 's'} within a minute, the limit here. Try again in a"
+                " minute."
             )
         when.append(now)
 
@@ -57,9 +57,7 @@ def check_owner(profile: Profile, runs: Iterable[Run], owner: str, race: str | N
     if race is not None and race in kept:
         return False
     if len(kept) >= profile.max_runs_each:
-        raise RunError(
-            f"You have {profile.max_runs_each} runs, the most that are kept here: remove one first."
-        )
+        raise RunError(f"You have {profile.max_runs_each} runs, the limit here. Remove one first.")
     return True
 
 
@@ -69,19 +67,15 @@ def check_queue(profile: Profile, queue: Sequence[Run], run: Run) -> None:
     if run.party in waiting:
         return
     if len(waiting) >= profile.max_queued:
-        raise RunError(
-            f"{len(waiting)} runs are waiting already, the most allowed here: try again in a while."
-        )
+        raise RunError(f"{len(waiting)} runs are already waiting, the limit here. Try again later.")
     if sum(other.owner == run.owner for other in waiting.values()) >= profile.max_queued_each:
         raise RunError(
-            f"{profile.max_queued_each} of your runs are waiting already, the most for one person here:"
-            " remove one, or wait."
+            f"{profile.max_queued_each} of your runs are already waiting, the limit per person here. Remove"
+            " one, or wait."
         )
     most = profile.max_queued_address
     if run.address and 0 < most <= sum(other.address == run.address for other in waiting.values()):
-        raise RunError(
-            f"{most} runs from your network are waiting already, the most allowed here: try again in a while."
-        )
+        raise RunError(f"{most} runs from your network are already waiting, the limit here. Try again later.")
 
 
 def make_room(
@@ -104,8 +98,8 @@ def make_room(
         while len(own) >= most:
             if (leaves := _next_to_go(own.values())) is None:
                 raise RunError(
-                    f"{most} runs from your network are kept here, the most allowed, and all go on: remove"
-                    " one, or try again in a while."
+                    f"Your network has {most} runs here, the limit, and all are still active. Remove one, or"
+                    " try again later."
                 )
             del own[leaves.id]
             forget(leaves)
@@ -118,10 +112,9 @@ def make_room(
         leaves = _next_to_go(runs if many else texts)
         if leaves is None:
             raise RunError(
-                "This server keeps as many runs as it can, and all go on: try again in a while."
+                "This server is full, and all its runs are still active. Try again later."
                 if many
-                else "This server has no room for one more text of one's own: try again in a while, or train"
-                " on one of those that are there."
+                else "This server has no room for another text. Try again later, or train on a built-in text."
             )
         forget(leaves)
 

@@ -144,7 +144,7 @@ class RayWorker:
             self._actor = actor.remote(threads)
             self._outputs = self._actor.outputs.options(num_returns="streaming").remote()
         except ray.exceptions.RayError as error:
-            raise OSError(f"the cluster gives no worker: {str(error).splitlines()[0][:200]}") from error
+            raise OSError(f"the cluster cannot start a worker: {str(error).splitlines()[0][:200]}") from error
 
     @property
     def pid(self) -> int:
@@ -217,7 +217,7 @@ class RayWorker:
         if not isinstance(message, SnapshotSaved):
             return message
         if self._last.snapshot is None:
-            return Warned(f"The snapshot after step {message.step:,} was lost on its way.")
+            return Warned(f"The snapshot after step {message.step:,} was lost in transfer.")
         path = self._folders[self._last.entrant] / Path(message.path).name
         partial = path.with_name(f".{path.name}")
         try:
@@ -225,6 +225,6 @@ class RayWorker:
             os.replace(partial, path)
         except OSError as error:
             return Warned(
-                f"A snapshot could not be saved ({error.strerror or error}). Training goes on without it."
+                f"A snapshot could not be saved ({error.strerror or error}). Training continues without it."
             )
         return SnapshotSaved(message.step, str(path), len(self._last.snapshot))

@@ -184,15 +184,15 @@ class RunManager:
         run = self.table.owned(run_id, owner)
         if run.active:
             raise RunError(
-                "This run is still going: stop it, or wait until it ends, before continuing it for longer."
+                "This run is still active. Stop it, or wait until it ends, before you continue it."
             )
         if run.newest is None:
             raise RunError(
-                "No snapshot of this run was saved, so it cannot be continued: start it again instead."
+                "No snapshot of this run was saved, so it cannot be continued. Start it again instead."
             )
         most = self.profile.max_steps - run.newest
         if not 1 <= steps <= most:
-            why = f"must be between 1 and {most:,} here, after the {run.newest:,} of the last snapshot"
+            why = f"must be between 1 and {most:,} here: the last snapshot is at step {run.newest:,}"
             raise ConfigError("steps", steps, why)
         before = run.total_steps, run.changes
         run.total_steps = run.newest + steps
@@ -311,7 +311,7 @@ class RunManager:
         """Does one step, and is paused after it."""
         run = self.table.owned(run_id, owner, active=True)
         if run.parking:
-            raise RunError("This run is just being saved: try again in a moment.")
+            raise RunError("This run is being saved. Try again in a moment.")
         self.scheduler.step(run)
 
     @locked

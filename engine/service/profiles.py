@@ -229,7 +229,7 @@ def check(profile: Profile, spec: RunSpec) -> None:
     if tokens > profile.max_batch_tokens:
         fits = max(1, profile.max_batch_tokens * train.batch_size // tokens)
         allowed = f"at most {profile.max_batch_tokens:,} are allowed here, so {fits:,} at this context"
-        raise ConfigError("batch_size", train.batch_size, f"makes {tokens:,} tokens a step; {allowed}")
+        raise ConfigError("batch_size", train.batch_size, f"makes {tokens:,} tokens per step; {allowed}")
     _check_parameters(profile, model, spec.parameters)
     need = _need(spec)
     _check_memory(profile, need, "batch_size", train.batch_size, "would need", "batch, context or model")
@@ -255,19 +255,19 @@ def check_race(profile: Profile, specs: Sequence[RunSpec]) -> None:
     seconds = sum(spec.train.seconds for spec in specs)
     if seconds > profile.max_race_seconds:
         raise RunError(
-            f"this race has {seconds:g} s of computing in all; at most {profile.max_race_seconds:g} are"
-            " allowed here: fewer runs, or less time each"
+            f"this race takes {seconds:g} s of compute in all; at most {profile.max_race_seconds:g} are"
+            " allowed here: choose fewer runs, or less time each"
         )
     if steps > profile.max_steps:
         raise RunError(
-            f"this race has {steps:,} steps in all; at most {profile.max_steps:,} are allowed here, those of"
-            " one run: fewer runs, or fewer steps each"
+            f"this race has {steps:,} steps in all; at most {profile.max_steps:,} are allowed here: choose"
+            " fewer runs, or fewer steps each"
         )
     need = LIBRARIES + sum(_need(spec) - LIBRARIES for spec in specs)
     if 0 < profile.max_worker_bytes < need:
         raise RunError(
-            f"this race would need about {need / GB:,.1f} GB of memory; there are"
-            f" {profile.max_worker_bytes / GB:.1f} GB: fewer runs, or smaller ones"
+            f"this race would need about {need / GB:,.1f} GB of memory; {profile.max_worker_bytes / GB:.1f}"
+            " GB are available: choose fewer runs, or smaller ones"
         )
 
 
@@ -299,7 +299,7 @@ def _check_parameters(profile: Profile, model: ModelConfig, parameters: int) -> 
 def _check_memory(profile: Profile, need: int, field: str, value: int, needs: str, smaller: str) -> None:
     if 0 < profile.max_worker_bytes < need:
         what = f"{needs} about {need / GB:,.1f} GB of memory with this model"
-        allowed = f"there are {profile.max_worker_bytes / GB:.1f} GB: choose a smaller {smaller}"
+        allowed = f"{profile.max_worker_bytes / GB:.1f} GB are available: choose a smaller {smaller}"
         raise ConfigError(field, value, f"{what}; {allowed}")
 
 
@@ -335,7 +335,7 @@ def _check_text(profile: Profile, spec: RunSpec) -> None:
     if spec.corpus != "text":
         if spec.corpus not in NAMES:
             raise RunError(
-                f"no corpus is called {spec.corpus!r}; there are {', '.join(NAMES)}, and your own text"
+                f"there is no corpus {spec.corpus!r}; choose one of {', '.join(NAMES)}, or your own text"
             )
         return
     if not spec.text:

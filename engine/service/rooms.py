@@ -158,7 +158,7 @@ class Rooms:
             if number != found.number:
                 raise RoomError("The question has changed: choose among the answers you see now.")
             if not found.open:
-                raise RoomError("The question is closed: answers count no more.")
+                raise RoomError("The question is closed: answers no longer count.")
             if (
                 isinstance(answer, bool)
                 or not isinstance(answer, int)
@@ -189,21 +189,21 @@ class Rooms:
             quiet = [room for room in theirs if not room.answered and room.used <= since]
             if not quiet:
                 raise RoomError(
-                    f"{self._rooms_each} rooms of your network are open, the most allowed here: end one, or"
-                    " try again in a while."
+                    f"Your network has {self._rooms_each} rooms open, the limit here. End one, or try again"
+                    " later."
                 )
             del self._rooms[min(quiet, key=lambda room: room.used).id]
         if len(self._rooms) >= MAX_ROOMS:
-            raise RoomError(f"This server has {MAX_ROOMS} rooms open, its most: try again later.")
+            raise RoomError(f"This server has {MAX_ROOMS} rooms open, its limit. Try again later.")
 
     def _enter(self, room: _Room) -> None:
         """Counts somebody who has not answered yet. Raises RoomError beyond the limits."""
         if len(room.chosen) >= MAX_VOTERS:
-            raise RoomError(f"{MAX_VOTERS:,} have answered, the most of one question.")
+            raise RoomError(f"{MAX_VOTERS:,} people have answered, the limit for one question.")
         if place := room.placed(self._address()):
             if 0 < self._answers_each <= room.places.get(place, 0):
                 raise RoomError(
-                    f"{self._answers_each} have answered from your network, the most of one question."
+                    f"{self._answers_each} people on your network have answered, the limit for one question."
                 )
             room.places[place] = room.places.get(place, 0) + 1
 
@@ -215,7 +215,7 @@ class Rooms:
         self._forget()
         if not isinstance(room, str) or not _ID.fullmatch(room) or room not in self._rooms:
             raise RoomError(
-                "There is no such room: it has ended, or the link is not whole. Scan the code again."
+                "There is no such room: it has ended, or the link is incomplete. Scan the code again."
             )
         return self._rooms[room]
 
@@ -232,10 +232,10 @@ def _question(text: object, answers: object) -> tuple[str, tuple[str, ...]]:
         raise RoomError(f"A question has 1 to {MAX_TEXT} characters.")
     given = answers if isinstance(answers, Sequence) and not isinstance(answers, str | bytes) else ()
     if len(given) > 10 * MOST:
-        raise RoomError(f"A question has {FEWEST} to {MOST} answers, one a line.")
+        raise RoomError(f"A question has {FEWEST} to {MOST} answers, one per line.")
     choices = [" ".join(one.split()) for one in given if isinstance(one, str) and one.strip()]
     if not FEWEST <= len(choices) <= MOST:
-        raise RoomError(f"A question has {FEWEST} to {MOST} answers, one a line; here are {len(choices)}.")
+        raise RoomError(f"A question has {FEWEST} to {MOST} answers, one per line; you gave {len(choices)}.")
     if any(len(one) > MAX_ANSWER for one in choices):
         raise RoomError(f"An answer has at most {MAX_ANSWER} characters.")
     if len(set(choices)) < len(choices):

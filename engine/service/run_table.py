@@ -72,18 +72,18 @@ class RunTable:
         self.check_open()
         run = self.get(run_id)
         if run is None:
-            raise RunError("There is no such run (any more).")
+            raise RunError("This run no longer exists.")
         if not self.may_control(run_id, owner):
             raise RunError(
-                "This run was started in another browser: it can be watched here, but not controlled."
+                "This run was started in another browser: you can watch it here, but not control it."
             )
         if active and not run.active:
             raise RunError(
-                f"This run has {run.status if run.status != 'stopped' else 'been stopped'} already: continue"
-                " it for longer, or start it again."
+                f"This run has already {run.status if run.status != 'stopped' else 'been stopped'}. Continue"
+                " it, or start it again."
             )
         if active and run.stopping:
-            raise RunError("This run is just being stopped.")
+            raise RunError("This run is being stopped.")
         run.last_watched = self.hear(owner)
         return run
 

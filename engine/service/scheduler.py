@@ -22,12 +22,12 @@ TICK = 0.25  # seconds between rounds of housekeeping
 STOP_GRACE = 30.0  # seconds that a worker has for its last look before it is ended by force
 MAX_MOVES = 5  # of one run: a training that stops every process that it gets must not go on
 # Why a run is as it is, where nobody decided that
-UNWATCHED = "Paused because nobody was watching. It goes on by itself as soon as somebody looks."
-FROZEN = "The process of the training did not answer any more, and was ended."
-LATE = "The training did not stop in time, and its process was ended."
-REPLACED = "At step {step:,} its process did not answer any more: another one went on from step {newest:,}."
-MOVED = "At step {step:,} its machine was lost: it went on from step {newest:,} on another one."
-NOT_SAVED = "It could not be saved in time, so it goes on from its last snapshot."
+UNWATCHED = "Paused because nobody was watching. It resumes by itself as soon as somebody looks."
+FROZEN = "The training process stopped responding and was ended."
+LATE = "The training did not stop in time, so its process was ended."
+REPLACED = "At step {step:,} its process stopped responding; another one continued from step {newest:,}."
+MOVED = "At step {step:,} its machine was lost; it continued from step {newest:,} on another one."
+NOT_SAVED = "It could not be saved in time, so it continues from its last snapshot."
 
 
 class Scheduler:
@@ -171,7 +171,7 @@ class Scheduler:
             run.seat = None
             if joined is not None:  # the race's process is gone, as those in it will hear
                 break
-        sentence = "The process for the training ended before it could begin: start the run again."
+        sentence = "The training process ended before the run could begin. Start the run again."
         run.lost = joined is not None
         self.end(run, "failed", sentence)
 
@@ -212,7 +212,7 @@ class Scheduler:
                 self.launch(run)
             except NoProcess:
                 raise RunError(
-                    "All processes of this server are in use: try again when another run has ended."
+                    "All processes of this server are busy. Try again when another run has ended."
                 ) from None
             self._park(but=run)
         if run.seat is not None:
@@ -348,7 +348,7 @@ class Scheduler:
         if limit and run.seat is not None and (used := run.seat.worker.transport.resident_bytes()) > limit:
             worker = run.seat.worker
             runs = self._seated(worker)
-            what = "The training" if len(runs) == 1 else f"The {len(runs)} trainings of this race together"
+            what = "The run" if len(runs) == 1 else f"The {len(runs)} runs of this race together"
             sentence = f"{what} used {used / GB:.1f} GB of memory; {limit / GB:.1f} GB are allowed here."
             for each in runs:
                 self.fail(each, f"{sentence} A smaller batch, context or model needs less.")

@@ -31,8 +31,8 @@ from engine.weights.checkpoints import Checkpoint
 log = logging.getLogger(__name__)
 
 NAMESPACE = "glassformer"
-FAULT = "The service that holds the runs could not do that: its log says why."
-GONE = "The service that holds the runs does not answer. Try again in a moment."
+FAULT = "The training service could not do that; its log says why."
+GONE = "The training service does not respond. Try again in a moment."
 ANSWER_SECONDS, SLOW_SECONDS = 10.0, 60.0  # until a call is given up
 START_SECONDS = 300.0  # likewise of the first, for which the code is sent and torch imported
 SLOW = frozenset({"start", "start_comparison", "start_race", "start_beside", "restart", "extend", "revive"})

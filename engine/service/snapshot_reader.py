@@ -26,8 +26,8 @@ T = TypeVar("T")
 Trained = AnyCheckpoint
 SNAPSHOT = "this snapshot"
 NO_TOWER = (
-    "This run learns from pairs or labels, and this looks inside a model that reads one text and writes: open"
-    " the run on the page Cross-attention (pairs), or Families, Classifier (labels), instead."
+    "This run learns from pairs or labels, but this page shows models that read and continue one text. Open"
+    " the run on Cross-attention (pairs) or Families, Classifier (labels) instead."
 )
 Reader = Callable[[Path], tuple[T, dict[str, Any]]]
 
@@ -38,15 +38,15 @@ class SavedSnapshot:
     def __init__(self, run: Run | None, step: int | None) -> None:
         """Finds the snapshot of a `step`; None: the newest."""
         if run is None:
-            raise RunError("There is no such run (any more).")
+            raise RunError("This run no longer exists.")
         self.requested_step = step
         self.step = run.newest if step is None else step
         saved = run.snapshots.get(self.step) if self.step is not None else None
         if saved is None:
             raise RunError(
-                "No snapshot of this run was saved yet."
+                "This run has no snapshot yet."
                 if self.step is None
-                else f"No snapshot of step {self.step} is kept."
+                else f"There is no snapshot of step {self.step}."
             )
         self.path = saved.path
 

@@ -70,9 +70,10 @@ class Store:
                 self._alive = _lock(self.folder / OWN)
                 self._alive.acquire(blocking=False)
         except OSError as error:
-            advice = "Free some space there, or name another place with TMPDIR"
+            advice = "Free some space there, or set TMPDIR to another folder"
             raise RunError(
-                f"no folder for snapshots can be made in {self.parent}: {error.strerror or error}. {advice}"
+                f"no folder for snapshots can be created in {self.parent}: {error.strerror or error}."
+                f" {advice}"
             ) from error
 
     def make(self) -> Path:
@@ -81,7 +82,7 @@ class Store:
         try:
             folder.mkdir(mode=0o700)
         except OSError as error:
-            raise RunError(f"the run has no place on disk: {error.strerror or error}") from error
+            raise RunError(f"no folder could be created for the run: {error.strerror or error}") from error
         return folder
 
     def write_text(self, folder: Path, text: bytes) -> Path:

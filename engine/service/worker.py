@@ -136,9 +136,7 @@ class Session:
         else:
             self.looks_due = max(0, self.looks_due - 1)
         if isinstance(record, Snapshot) and not record.finite:
-            text = (
-                f"After step {record.step:,} the model gave no numbers any more: no snapshot of it is kept."
-            )
+            text = f"After step {record.step:,} the model's outputs are not finite, so no snapshot is saved."
             self.say(protocol.Warned(text))
         elif isinstance(record, Snapshot):
             self._save(record)
@@ -170,7 +168,7 @@ class Session:
             why = (
                 (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
             )
-            text = f"A snapshot could not be saved ({without_paths(why)}). Training goes on without it."
+            text = f"A snapshot could not be saved ({without_paths(why)}). Training continues without it."
             self.say(protocol.Warned(text))
         else:
             self.say(protocol.SnapshotSaved(snapshot.step, str(path), size))

@@ -114,7 +114,7 @@ def test_the_room_answers(stage, app_url, browser) -> None:
     stage.get_by_role("textbox", name="Question").fill("What does <b>the mask</b> hide?")
     stage.get_by_role("textbox", name="Answers").fill("only one")
     stage.get_by_role("button", name="Ask", exact=True).click()
-    expect(stage.locator(".gf-room-said")).to_contain_text("2 to 5 answers, one a line; here are 1")
+    expect(stage.locator(".gf-room-said")).to_contain_text("2 to 5 answers, one per line; you gave 1")
     stage.get_by_role("textbox", name="Answers").fill("the future\nthe past")
     stage.get_by_role("button", name="Ask", exact=True).click()
     stage.wait_for_selector(".gf-room-bars li")

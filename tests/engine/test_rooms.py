@@ -74,8 +74,8 @@ NO_QUESTIONS: list[tuple[object, object, str]] = [
     ("", THREE, "1 to 200 characters"),
     ("x" * 201, THREE, "1 to 200 characters"),
     (None, THREE, "1 to 200 characters"),
-    ("Yes?", ["only one", " "], "2 to 5 answers, one a line; here are 1"),
-    ("Yes?", list("abcdef"), "here are 6"),
+    ("Yes?", ["only one", " "], "2 to 5 answers, one per line; you gave 1"),
+    ("Yes?", list("abcdef"), "you gave 6"),
     ("Yes?", ["a"] * 1000, "2 to 5 answers"),
     ("Yes?", "ab", "here are 0"),
     ("Yes?", [1, {}], "here are 0"),
@@ -103,7 +103,7 @@ def test_floods_end_at_the_limits(found: Rooms) -> None:
     asked = found.ask("lecturer", "One?", THREE)
     for person in range(MAX_VOTERS):
         found.choose(asked.room, str(person), 1, 0)
-    with pytest.raises(RoomError, match="1,000 have answered, the most of one question"):
+    with pytest.raises(RoomError, match="1,000 people have answered, the limit for one question"):
         found.choose(asked.room, "one more", 1, 0)
     with pytest.raises(RoomError, match=f"changed your answer {MAX_CHANGES} times"):
         for turn in range(MAX_CHANGES + 2):
@@ -120,7 +120,7 @@ def test_one_address_opens_a_handful_of_rooms(clock: Clock) -> None:
     asker = Asker()
     rooms = Rooms(clock, asker, rooms_each=3)
     first = [rooms.ask(f"cookie{n}", "One?", THREE) for n in range(3)]
-    with pytest.raises(RoomError, match="3 rooms of your network are open, the most allowed here"):
+    with pytest.raises(RoomError, match="Your network has 3 rooms open, the limit here"):
         rooms.ask("cookie3", "One?", THREE)
     assert rooms.mine("cookie3") is None
     assert rooms.ask("cookie0", "Two?", THREE).number == 2  # who has a room keeps it
@@ -147,7 +147,7 @@ def test_of_a_full_address_a_quiet_room_that_was_never_answered_gives_way(clock:
         clock.now += 1
         quiet.append(rooms.ask(f"student{n}", "One?", THREE).room)
     clock.now += QUIET_SECONDS - 1.5
-    with pytest.raises(RoomError, match="3 rooms of your network"):
+    with pytest.raises(RoomError, match="Your network has 3 rooms open"):
         rooms.ask("late", "One?", THREE)
     clock.now += 0.5
     rooms.ask("late", "One?", THREE)
@@ -162,7 +162,7 @@ def test_one_address_answers_as_often_as_a_hall_and_no_more(clock: Clock) -> Non
     asked = rooms.ask("lecturer", "One?", THREE)
     for person in range(300):
         rooms.choose(asked.room, str(person), 1, 0)
-    with pytest.raises(RoomError, match="300 have answered from your network, the most of one question"):
+    with pytest.raises(RoomError, match="300 people on your network have answered, the limit for one question"):
         rooms.choose(asked.room, "one more", 1, 0)
     assert rooms.choose(asked.room, "7", 1, 1).counts == (299, 1, 0), "a mind may be changed"
     asker.address = THERE

@@ -63,7 +63,7 @@ def test_many_invented_owners_do_not_fill_the_disk_with_texts(make: Callable[...
     assert most == 10 * size, "as many as fit, and never more"
     assert [run for run in ended if manager.view(run)] == ended[-9:], "the oldest that had ended went first"
     assert look(manager, first).active, "and none that goes on"
-    with pytest.raises(RunError, match="no room for one more text"):
+    with pytest.raises(RunError, match="no room for another text"):
         for owner in range(20):
             manager.start(spec(LONG, text=text), f"waiting{owner}")
     assert on_disk(manager) == 10 * size
@@ -81,7 +81,7 @@ def test_runs_have_a_cap_and_the_oldest_that_have_ended_go_first(make: Callable[
         manager.stop(ended[-1], f"b{n}")
     assert [manager.view(run) is not None for run in ended] == [False] * 3 + [True] * 3
     waiting = [manager.start(spec(LONG), f"c{n}") for n in range(3)]
-    with pytest.raises(RunError, match="as many runs as it can, and all go on"):
+    with pytest.raises(RunError, match="server is full, and all its runs are still active"):
         manager.start(spec(LONG), "d")
     assert all(look(manager, run).active for run in [going, *waiting])
 
@@ -101,7 +101,7 @@ def test_runs_paused_by_their_lease_give_way_to_a_new_start(make: Callable[..., 
     held = {manager.start(spec(LONG), f"new{n}") for n in range(3)}
     assert [manager.view(run) is not None for run in left] == [False, True, False, False]
     assert all(look(manager, run).active for run in held)
-    with pytest.raises(RunError, match="as many runs as it can, and all go on"):
+    with pytest.raises(RunError, match="server is full, and all its runs are still active"):
         manager.start(spec(LONG), "another")
 
 
@@ -118,9 +118,9 @@ def test_a_text_of_a_run_paused_by_its_lease_gives_way_to_another(make: Callable
 @for_each(
     "fields, says",
     [
-        ({"max_runs_address": 3}, "3 runs from your network are kept here"),
-        ({"max_queued_address": 3, "max_queued_each": 2}, "3 runs from your network are waiting"),
-        ({"max_starts_address": 3}, "3 trainings were started from your network within a minute"),
+        ({"max_runs_address": 3}, "Your network has 3 runs here"),
+        ({"max_queued_address": 3, "max_queued_each": 2}, "3 runs from your network are already waiting"),
+        ({"max_starts_address": 3}, "Your network has started 3 runs within a minute"),
     ],
 )
 def test_one_address_has_its_share(make: Callable[..., Any], fields: dict[str, int], says: str) -> None:
@@ -145,7 +145,7 @@ def test_one_address_has_its_share(make: Callable[..., Any], fields: dict[str, i
 def test_a_race_is_one_start(make: Callable[..., Any]) -> None:
     manager, *_ = make(max_starts_address=1)
     assert len(manager.start_race([spec(SHORT)] * 3, "me")) == 3
-    with pytest.raises(RunError, match="1 trainings were started"):
+    with pytest.raises(RunError, match="Your network has started 1 run within"):
         manager.start(spec(LONG), "you")
 
 

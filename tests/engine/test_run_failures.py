@@ -90,7 +90,7 @@ def test_a_worker_killed_before_its_first_snapshot(tmp_path: Path, puppets: type
         worker.end(-signal.SIGKILL)
         view = look(manager, run)
         assert view.status == "failed" and not view.resumable and "continued" not in view.message
-        with pytest.raises(RunError, match="start it again"):
+        with pytest.raises(RunError, match="Start it again"):
             manager.extend(run, ME, 10)
         assert look(manager, manager.restart(run, ME)).status == "starting"
 
@@ -128,7 +128,7 @@ def test_divergence_is_said_and_only_snapshots_that_lead_on_are_kept(make: Calla
     assert view.step < 300 and len(view.history.steps) == view.step
     assert not np.isfinite([view.history.losses[-1], view.history.grad_norms[-1]]).all()
     assert view.resumable and view.best_quick is not None and view.best is None
-    assert any("no snapshot of it is kept" in warning for warning in view.warnings)
+    assert any("no snapshot is saved" in warning for warning in view.warnings)
     last = max(view.snapshots)
     assert last < view.step - 1, "the state after the last good loss leads into the divergence"
     assert f"step {last:,}" in view.message
@@ -175,7 +175,7 @@ def test_a_full_disk_costs_snapshots_and_not_the_run(make: Callable[..., RunMana
     resource.prlimit(pid(manager, run), resource.RLIMIT_FSIZE, (4096, 4096))
     wait(lambda: look(manager, run).warnings)
     at = look(manager, run)
-    assert at.active and "could not be saved" in at.warnings[0] and "goes on without it" in at.warnings[0]
+    assert at.active and "could not be saved" in at.warnings[0] and "continues without it" in at.warnings[0]
     reached(manager, run, at.step + 100)
     manager.stop(run, ME)
     view = ended(manager, run)
@@ -296,7 +296,7 @@ def test_a_stopped_worker_is_replaced_and_its_run_goes_on(
     (warning,) = wait(lambda: look(manager, run).warnings, 60)
     assert not lives(stopped)
     last = look(manager, run).snapshots[-1]
-    assert "did not answer any more" in warning and f"from step {last:,}" in warning
+    assert "stopped responding" in warning and f"from step {last:,}" in warning
     if paused:
         assert look(manager, run).status == "paused"
         manager.resume(run, ME)

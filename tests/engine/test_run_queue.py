@@ -49,9 +49,9 @@ def test_a_queue_is_first_come_first_served(make: Callable[..., RunManager], pup
     manager = make(max_runs=1, max_runs_each=4, max_queued=3)
     runs = [manager.start(spec(LONG), ME) for _ in range(4)]
     assert [look(manager, run).place for run in runs] == [0, 1, 2, 3]
-    with pytest.raises(RunError, match="remove one first"):
+    with pytest.raises(RunError, match="Remove one first"):
         manager.start(spec(), ME)
-    with pytest.raises(RunError, match="3 runs are waiting"):
+    with pytest.raises(RunError, match="3 runs are already waiting"):
         manager.start(spec(), "another")
     manager.remove(runs[1], ME)
     assert [look(manager, run).place for run in (runs[0], runs[2], runs[3])] == [0, 1, 2]

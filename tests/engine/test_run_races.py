@@ -183,7 +183,7 @@ def test_what_a_race_may_ask_for_and_that_it_counts_as_one(
     with pytest.raises(RunError, match="1,002 steps in all; at most 1,000"):
         ask([spec(half), spec(half)], ME)
     timed = replace(SHORT, steps=1000, seconds=5.5)
-    with pytest.raises(RunError, match=r"11 s of computing in all; at most 10"):
+    with pytest.raises(RunError, match=r"11 s of compute in all; at most 10"):
         ask([spec(timed), spec(timed)], ME)
     with pytest.raises(ConfigError, match="steps"):
         ask([spec(replace(SHORT, steps=1001)), spec(SHORT)], ME)
@@ -202,7 +202,7 @@ def test_what_a_race_may_ask_for_and_that_it_counts_as_one(
     manager = make(max_runs_each=2, max_queued_each=1)
     trio(manager)
     trio(manager)
-    with pytest.raises(RunError, match="remove one first"):
+    with pytest.raises(RunError, match="Remove one first"):
         trio(manager)
     assert len(manager.runs(ME)) == 6, "all of it, or none"
 
@@ -242,7 +242,7 @@ def test_a_pair_trains_together_in_one_place_and_others_wait(
 
 def test_a_pair_is_started_whole_or_not_at_all_and_shares_threads(make: Callable[..., RunManager]) -> None:
     manager = make(max_beside=1, max_runs_each=1)
-    with pytest.raises(RunError, match="remove one first"):
+    with pytest.raises(RunError, match="Remove one first"):
         manager.start_comparison(spec(LONG), spec(LONG), ME)
     assert not manager.runs(ME)
     too_long = replace(LONG, steps=manager.profile.max_steps + 1)

@@ -195,7 +195,7 @@ def test_a_snapshot_is_kept_slimmed_shown_and_downloaded(manager: RunManager) ->
     assert {p.name for p in saved[0].path.parent.glob("step-*")} == {s.path.name for s in saved.values()}
     assert torch.equal(manager.model(run).model.embedding, manager.model(run, 30).model.embedding)
     assert not torch.equal(manager.model(run, 0).model.embedding, manager.model(run, 30).model.embedding)
-    for unknown, says in (("no such run", "no such run"), (run, "step 7")):
+    for unknown, says in (("no such run", "no longer exists"), (run, "step 7")):
         for ask in (manager.model, manager.snapshot):
             with pytest.raises(RunError, match=says):
                 ask(unknown, 7)
@@ -251,7 +251,7 @@ def test_pause_step_and_resume_are_exact_and_a_stop_takes_a_last_look(manager: R
     last = ended(manager, run)
     assert last.status == "stopped" and last.step < LONG.steps and last.snapshots[-1] == last.step
     assert last.history.evaluations[-1].complete and last.history.evaluations[-1].step == last.step
-    with pytest.raises(RunError, match="continue it for longer, or start it again"):
+    with pytest.raises(RunError, match="Continue it, or start it again"):
         manager.pause(run, ME)
     if later.step < 2000:  # not thinned yet: no step is missing, none is there twice
         np.testing.assert_array_equal(later.history.steps, np.arange(1, later.step + 1))
@@ -284,11 +284,11 @@ def test_only_the_owner_controls_and_changes_rate_and_prompt_while_it_runs(manag
     )
     orders |= {"set_learning_rate": (0.1,), "set_prompt": ("x",), "extend": (5,), "rename": ("x",)}
     for order, what in orders.items():
-        with pytest.raises(RunError, match="can be watched here, but not controlled"):
+        with pytest.raises(RunError, match="you can watch it here, but not control it"):
             getattr(manager, order)(run, STRANGER, *what)
     assert look(manager, run).active and manager.runs(STRANGER) == []
     manager.watch("no such run")
-    with pytest.raises(RunError, match="no such run"):
+    with pytest.raises(RunError, match="no longer exists"):
         manager.stop("no such run", ME)
     reached(manager, run, 5)
     manager.set_learning_rate(run, ME, 7e-4)
@@ -315,7 +315,7 @@ def test_only_the_owner_controls_and_changes_rate_and_prompt_while_it_runs(manag
         (spec(replace(SHORT, tokenizer="bpe:9000")), "at most 8,192"),
         (spec(text="x" * (PROFILE.max_text + 1)), "characters"),
         (spec(text=None), "no text"),
-        (spec(corpus="everything"), "no corpus is called"),
+        (spec(corpus="everything"), "there is no corpus"),
     ],
 )
 def test_limits_hold_on_the_server(manager: RunManager, wrong: Any, says: str) -> None:
@@ -329,7 +329,7 @@ def test_what_only_the_worker_can_find_out_is_a_sentence(manager: RunManager) ->
     short_text = ended(manager, manager.start(few, ME))
     assert short_text.status == "failed" and "more characters" in short_text.message
     assert not short_text.resumable
-    with pytest.raises(RunError, match="start it again"):
+    with pytest.raises(RunError, match="Start it again"):
         manager.extend(short_text.id, ME, 5)
 
 
@@ -363,7 +363,7 @@ def test_what_does_not_go_together_is_refused_in_a_sentence(manager: RunManager)
     with pytest.raises(ConfigError, match=f"{view_parameters():,} parameters"):
         profiles.check(small, pairs())
     narrow = replace(PROFILE, max_batch_tokens=103)  # 4 pairs of 13 + 13 places
-    with pytest.raises(ConfigError, match="makes 104 tokens a step"):
+    with pytest.raises(ConfigError, match="makes 104 tokens per step"):
         profiles.check(narrow, pairs())
 
 

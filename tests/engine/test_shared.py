@@ -68,7 +68,7 @@ def test_a_run_started_at_one_server_is_seen_steered_and_looked_into_at_another(
     with pytest.raises(ConfigError, match="d_model") as caught:
         first.start(spec(model=spec().model.__class__(30, d_model=17, n_heads=2)), ME)
     assert (caught.value.field, caught.value.value) == ("n_heads", 2)
-    with pytest.raises(RunError, match="no such run"):
+    with pytest.raises(RunError, match="no longer exists"):
         first.pause("nobody's", ME)
     second.remove(run, ME)
     assert first.view(run) is None
@@ -90,16 +90,16 @@ def test_limits_are_those_of_all_servers_for_the_address_of_whoever_asks(
         asked = [rooms.ask(owner, "One?", ["a", "b"]) for owner in ("lecturer", "student")]
         for person in range(3):
             rooms.choose(asked[0].room, str(person), 1, 0)
-        with pytest.raises(RoomError, match="3 have answered from your network"):
+        with pytest.raises(RoomError, match="3 people on your network have answered"):
             rooms.choose(asked[0].room, "3", 1, 0)
-        with pytest.raises(RoomError, match="2 rooms of your network are open"):
+        with pytest.raises(RoomError, match="Your network has 2 rooms open"):
             rooms.ask("another student", "One?", ["a", "b"])
         phone = open_rooms(other, str) if remote else rooms
         assert phone.look(asked[0].room).counts == (3, 0) and phone.choice(asked[0].room, "2") == 0
         assert phone.mine("2") is None
         for each in (runs, other or runs):
             each.start(spec(), ME)
-        with pytest.raises(RunError, match="2 trainings were started from your network"):
+        with pytest.raises(RunError, match="Your network has started 2 runs"):
             runs.start(spec(), "another")
         asker[0] = "198.51.100.9"
         assert rooms.choose(asked[0].room, "3", 1, 0).counts == (4, 0)
@@ -181,7 +181,7 @@ def test_a_manager_that_stands_still_is_said_to_and_comes_back(
 
     def seconds() -> float:
         begun = time.monotonic()
-        with pytest.raises(RunError, match="does not answer"):
+        with pytest.raises(RunError, match="does not respond"):
             runs.runs(ME)
         return time.monotonic() - begun
 

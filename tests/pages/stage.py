@@ -130,7 +130,7 @@ class StageManager:
     def model(self, run: str, step: int | None = None) -> Checkpoint:
         """A model of the run's sizes, whose weights differ from step to step."""
         if run not in self.views:
-            raise RunError("There is no such run (any more).")
+            raise RunError("This run no longer exists.")
         self.asked.append(("model", run, step))
         spec = self.views[run].spec
         config = spec.model

@@ -99,7 +99,7 @@ def test_rooms_last_as_long_as_the_server_and_count_the_address_of_whoever_looks
         rooms.ask(f"cookie{n}", "One?", ["a", "b"])
     empty_caches()
     assert state.rooms() is rooms
-    with pytest.raises(RoomError, match=f"{most} rooms of your network"):
+    with pytest.raises(RoomError, match=f"Your network has {most} rooms open"):
         state.rooms().ask("one more", "One?", ["a", "b"])
     state.close_manager()
     assert state.rooms() is not rooms and state.rooms().mine("cookie0") is None

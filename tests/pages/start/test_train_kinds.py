@@ -354,7 +354,7 @@ TASK = {"data": "task", "task": "reverse"}
 @pytest.mark.parametrize(
     ("query", "says"),
     [
-        (PAIRS | {"wiring": "parallel"}, "has no place for cross-attention"),
+        (PAIRS | {"wiring": "parallel"}, "does not support cross-attention"),
         (PAIRS | {"window": "4"}, "**Window** 4: needs the causal mask"),
         (PAIRS | {"batch_size": "1000000"}, "tokens per step"),
         (TASK | {"tokenizer": "bpe"}, "the tokenizer must be char"),

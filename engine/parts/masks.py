@@ -35,7 +35,7 @@ def padding_mask(tokens: Tensor, pad: int, like: Tensor) -> Tensor:
     """
     empty = tokens == pad  # (batch, source)
     if bool(empty.all(dim=1).any()):
-        raise ShapeError("a source without a token cannot be read: give each at least one that is no padding")
+        raise ShapeError("an empty source cannot be read: give each at least one token that is not padding")
     mask = torch.zeros(tokens.shape, dtype=like.dtype, device=like.device)
     return mask.masked_fill(empty.to(like.device), -math.inf)[:, None, None, :]
 

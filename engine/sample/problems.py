@@ -89,7 +89,7 @@ def ask(model: Transformer, tokenizer: Tokenizer, task: Task, typed: str) -> Ans
     """Returns the model's answer to a typed question. Raises TaskError for a text that is no question."""
     question = task.asks(typed.strip())
     if question is None:
-        raise TaskError(f"“{typed.strip()[:40]}” is no question of this task: type {task.form}")
+        raise TaskError(f"“{typed.strip()[:40]}” is not a question for this task: type {task.form}")
     ids = tokenizer.encode("\n" + question)
     return answered(model, tokenizer, task, torch.tensor([ids]))[0]
 

@@ -34,8 +34,8 @@ class Starts:
         when = self._when.setdefault(address, deque())
         if len(when) >= most:
             raise RunError(
-                f"Your network has started {most} run{'' if most == 1 else 's'} within a minute, the limit here. Try again in a"
-                " minute."
+                f"Your network has started {most} run{'' if most == 1 else 's'} within a minute, the limit"
+                " here. Try again in a minute."
             )
         when.append(now)
 

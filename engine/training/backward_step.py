@@ -191,7 +191,7 @@ def spectra(model: Transformer, ids: Sequence[int], key: str) -> Steps[Spectra]:
     """
     known = matrices(model)
     if key not in known:
-        raise ConfigError("matrix", key, "is no matrix of this model")
+        raise ConfigError("matrix", key, "is not a matrix of this model")
     matrix = known[key]
     yield Progress(0, len(RULES))
     check(model, ids)

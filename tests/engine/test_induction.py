@@ -148,7 +148,7 @@ def test_at_most_half_of_the_heads() -> None:
     model = loud(tiny(n_heads=2, n_layers=1))
     told = finish(knock_out(model, read_twice(model, ONCE)))
     assert len(told.heads) == 1 and told.without.shape == (2,) and told.others.shape == (4, 2)
-    with pytest.raises(ShapeError, match="one head alone"):
+    with pytest.raises(ShapeError, match="only one head"):
         alone = loud(tiny(n_heads=1, n_layers=1))
         finish(knock_out(alone, read_twice(alone, ONCE)))
 

@@ -12,7 +12,7 @@ from ui.page_frame import Words
 QUESTION = "How much do more answers help?"
 CLEAR = 0.05  # a share that is higher by less is not said to be higher
 DOING = "Half-training three models, then drawing answers"
-HINT = "For sampling: if low, answers to a question differ less."
+HINT = "Sampling temperature: the lower, the more alike the answers."
 QUESTION_HINT = f"One of {ASKED} held-out sums, first seed."
 ATTEMPTS = Words(
     see=(

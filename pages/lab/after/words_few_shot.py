@@ -27,7 +27,7 @@ FEW_SHOT = Words(
     ),
 )
 WAYS = {"right": "right", "exchanged": "swapped"}
-WAYS_HINT = "Swapped: every example has another example's answer. The word at the end stays."
+WAYS_HINT = "Swapped: every example has another example's answer. The query word stays the same."
 MEASURING = "Testing SmolLM2 on words"
 NOT_HERE = (
     "SmolLM2 is not installed here, so there is no language model to ask. You can train a layer instead."
@@ -66,7 +66,7 @@ def measured(few: FewShot) -> str:
     return (
         f"{len(few.pairs)} words, each asked after {', '.join(map(str, COUNTS))} others, in {draws} draws:"
         f" {ways * draws * len(few.pairs) * counts:,} answers. An answer is right if it is the likeliest next"
-        " token. Minimum and maximum are those of the draws."
+        " token. Minimum and maximum are over the draws."
     )
 
 

@@ -35,9 +35,9 @@ PREFERENCES = Words(
     ),
     why=(
         "Direct preference optimisation (DPO: Rafailov et al. 2023) needs neither a reward model nor samples"
-        " while it trains. Its loss sees only the difference of the two texts: the log-probability of the"
-        " chosen text may fall too, as long as that of the rejected one falls further (Pal et al. 2024)."
-        " Held-out pairs show what it learned beyond its training pairs."
+        " while it trains. Its loss depends only on the difference between the two texts: the log-probability"
+        " of the chosen text may fall too, as long as that of the rejected one falls further (Pal et al."
+        " 2024). Held-out pairs show what it learned beyond its training pairs."
     ),
     attempt=(
         "Change beta: how short do sentences get, and how far do log-probabilities fall? Prefer the longer"
@@ -60,9 +60,9 @@ def answer(plan: Plan, runs: Sequence[Sequence[PreferenceLook]]) -> str:
     began, ends = (median(look.measured for look in looks) for looks in (before, after))
     of = f", median of {len(runs)} seeds" if len(runs) > 1 else " in this run"
     if plan.taste.of_word:
-        now = f"**{ends:.0%}** of new samples have “{safe(plan.taste.word)}” ({began:.0%} before{of})"
+        now = f"**{ends:.0%}** of new samples contain “{safe(plan.taste.word)}” ({began:.0%} before{of})"
     else:
-        now = f"New sentences have **{ends:.0f}** characters ({began:.0f} before{of})"
+        now = f"New sentences are **{ends:.0f}** characters long ({began:.0f} before{of})"
     ranked = median(look.held_out.ranked for look in after)
     if all(look.held_out.ranked > CHANCE for look in after):
         return f"{now}, and **{ranked:.0%}** of held-out pairs are ranked right. {_fell(after)}"

@@ -169,7 +169,7 @@ def test_shipped_models_with_their_tokenizer(name: str, family: str, tmp_path: P
 def test_an_encoder_decoder_is_not_written_and_what_a_t5_lacks_is_named() -> None:
     of_t5 = {"position": "t5", "norm": "rmsnorm", "score_scale": False}
     for fields, says in (
-        ({"output_head": "scaled"}, "it is a T5, whose layout is read here and not written"),
+        ({"output_head": "scaled"}, "it is a T5, which can be imported here but not exported"),
         ({"ffn": "geglu_tanh", "tie_embeddings": False}, "it is a T5"),
         ({"ffn": "geglu"}, "has no ffn = 'geglu'"), ({"position": "rope"}, "has no position = 'rope'"),
     ):  # fmt: skip

@@ -202,7 +202,7 @@ def test_in_several_files(name: str, tmp_path: Path) -> None:
         ("bloom", {"apply_residual_connection_post_layernorm": True}, "only False is built"),
         ("bert", {"is_decoder": True}, "only False is built"),
         ("bert", {"position_embedding_type": "relative_key"}, "only 'absolute' is built"),
-        ("bert, masked", {"hidden_act": "relu"}, "bends by relu"),
+        ("bert, masked", {"hidden_act": "relu"}, "masked-token head uses relu"),
         ("t5", {"feed_forward_proj": "gated-silu"}, "feed_forward_proj is 'gated-silu'"),
         ("t5", {"relative_attention_num_buckets": 16}, "only 32 is built"),
     ],

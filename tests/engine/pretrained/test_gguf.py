@@ -79,15 +79,15 @@ ONE = {"x": (np.zeros(32, np.float32), 0, (32,))}
     "lies, says",
     [
         ({"version": 9}, "its version is 9"),
-        ({"tensors": 2**60}, "tensors; 100,000 are believed"),
-        ({"facts": 2**60}, "facts; 10,000 are believed"),
+        ({"tensors": 2**60}, "tensors; at most 100,000 are accepted"),
+        ({"facts": 2**60}, "facts; at most 10,000 are accepted"),
         ({"tensors": 3}, "is damaged"),
         ({"shape": (2**40,)}, "beyond the end of the file"),
         ({"shape": (2**62, 2**62)}, "beyond the end of the file"),
         ({"shape": (0,)}, "is empty"),
         ({"shape": (1, 1, 1, 1, 1)}, "has 5 axes"),
         ({"offset": 2**62}, "beyond the end of the file"),
-        ({"kind": 99}, "ggml's way 99"),
+        ({"kind": 99}, "quantisation type 99"),
         ({"kind": 8, "shape": (31,)}, "no whole blocks of 32"),
     ],
 )

@@ -144,11 +144,11 @@ def test_copies_of_the_embedding_may_be_there_if_they_are_copies(tmp_path: Path)
 @for_each(
     "facts, says",
     [
-        ({"model_type": "bart"}, "family 'bart'; built here are t5"),
+        ({"model_type": "bart"}, "family 'bart'; supported are t5"),
         ({"relative_attention_max_distance": 64}, "only 128 is built"),
         ({"num_decoder_layers": 4}, "lacks the tensor decoder.block.3"),
         ({"num_decoder_layers": 2}, "no part takes: decoder.block.2"),
-        ({"eos_token_id": 0}, "must be a token of its own"),
+        ({"eos_token_id": 0}, "must be a separate token"),
         ({"eos_token_id": 37}, "must be a token of the vocabulary"),
         ({"pad_token_id": True}, "pad_token_id = True"),
         ({"tie_word_embeddings": "no", "scale_decoder_outputs": None}, "must be true or false"),

@@ -27,7 +27,7 @@ def reordering(
 
     def answer(source: str) -> Aligned:
         if not shortest <= len(source) <= longest or not set(source) <= set(letters):
-            raise TaskError(f"“{source[:40]}” is no source of this task: type {form}")
+            raise TaskError(f"“{source[:40]}” is not a source for this task: type {form}")
         places = order(source)
         sources = [
             tuple(j for j in range(len(source)) if source[j] == source[i]) if alike else (i,) for i in places

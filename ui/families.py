@@ -104,7 +104,7 @@ def _kept(name: str, step: int) -> int:
         return NEWEST
     run = session.manager().view(name.removeprefix(RUN))
     if run is None or not run.snapshots:
-        raise RunError("That run has no snapshots to look into.")
+        raise RunError("That run has no snapshots to inspect.")
     return max(run.snapshots) if step == NEWEST else step
 
 

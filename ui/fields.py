@@ -186,7 +186,7 @@ PARTS = (
     ),
     Control(
         "pooling",
-        "What the pooler reads",
+        "Pooler input",
         "first: the first token's final vector, through a layer (BERT). mean: the mean of all final vectors,"
         " without a layer.",
         matters=_is("pooler", True),
@@ -209,13 +209,13 @@ OPTIMISER = (
     Control(
         "optimizer",
         "Optimiser",
-        "adamw for all weights, or muon for the blocks' matrices and adamw for the rest.",
+        "adamw or sgd for all weights, or muon for the blocks' matrices and adamw for the rest.",
     ),
-    Control("learning_rate", "Learning rate", "AdamW's peak.", 1e-4),
+    Control("learning_rate", "Learning rate", "AdamW's or SGD's peak learning rate.", 1e-4),
     Control(
         "muon_learning_rate",
         "Muon learning rate",
-        "Muon's peak, for the blocks' matrices.",
+        "Muon's peak learning rate, for the blocks' matrices.",
         1e-3,
         _is("optimizer", "muon"),
     ),
@@ -226,7 +226,7 @@ OPTIMISER = (
         0.01,
         _is("optimizer", "muon"),
     ),
-    Control("beta1", "Beta 1", "AdamW: decay rate of the mean gradient.", 0.01),
+    Control("beta1", "Beta 1", "AdamW: decay rate of the mean gradient. SGD: momentum.", 0.01),
     Control("beta2", "Beta 2", "AdamW: decay rate of the mean squared gradient.", 0.01),
     Control("weight_decay", "Weight decay", "Pulls matrices towards zero; 0 switches it off.", 0.01),
     Control("grad_clip", "Gradient clipping", "The largest gradient norm allowed; 0 is no limit.", 0.1),

@@ -355,15 +355,15 @@ TRAINED_ON = {"shakespeare": "Tiny Shakespeare", "python": "the Python manual"} 
 
 # What a model is good for, by the name that a link has, or how it begins.
 GOOD_FOR = {
-    "shakespeare-classic": "reading a GPT-2-style model, head by head, in characters; it knows no facts",
+    "shakespeare-classic": "studying a GPT-2-style model head by head, on characters; it knows no facts",
     "shakespeare-modern": "comparing RoPE, RMSNorm and SwiGLU with the classic model; it knows no facts",
     "timelapse": "watching heads form and text improve over one training run",
-    REAL_MODEL: "facts, induction and text of your own; it continues a text and follows no instructions",
+    REAL_MODEL: "facts, induction and your own text; it continues text but does not follow instructions",
     TASK: "checking heads: the sources of each answer are known",
     UNTRAINED: "a baseline: what random weights do before any training",
-    RUN: "looking into your own recipe, at any of its snapshots",
-    tuned.TUNED: "seeing what fine-tuning changed in the model it began as",
-    families.ENCODER: "context from both sides: it fills gaps and writes no text",
+    RUN: "inspecting your own run, at any of its snapshots",
+    tuned.TUNED: "seeing what fine-tuning changed in the base model",
+    families.ENCODER: "context from both sides: it fills gaps but writes no text",
     PAIR: "alignment: which source token each target token attends to",
 }
 

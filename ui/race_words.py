@@ -41,7 +41,7 @@ MEANT = (
 NOTHING = "No race has been run yet."
 CANCEL = "Stops every run after its current step; what they have learned is kept."
 STORED = "Stored curves"
-OTHER = "A race with settings other than those chosen now."
+OTHER = "A race with settings different from those chosen now."
 STRANGER = "This race was started in another browser: you can watch it, and start your own."
 
 

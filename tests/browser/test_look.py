@@ -70,8 +70,8 @@ def test_a_term_is_explained_to_pointer_and_keyboard_and_leads_to_its_page(tab, 
     expect(term).to_be_focused()
     assert tab.url == address  # what is shown has not changed
     tab.evaluate("window.stillHere = true")
-    tab.get_by_role("button", name=re.compile("^Words")).click()
-    tab.get_by_role("searchbox", name="Find a word").fill("rope")
+    tab.get_by_role("button", name=re.compile("^Glossary")).click()
+    tab.get_by_role("searchbox", name="Find a term").fill("rope")
     expect(tab.locator(".gf-term-list dt").first).to_have_text("RoPE")
     tab.locator(".gf-term-list").get_by_role("link", name="See it: Positions").first.click()
     expect(tab).to_have_url(re.compile(r"/positions\?.*positions_view=rope"))

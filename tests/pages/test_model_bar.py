@@ -238,7 +238,7 @@ def test_a_published_model_comes_with_its_facts_and_a_text_it_can_read(manager):
         "30 blocks × 9 heads, width 576",
         "by Hugging Face",
         "Apache 2.0",
-        "follows no instructions",
+        "does not follow instructions",
     ):
         assert words in said(page)
     assert "5.74 bits per weight" in said(page)  # of Q4_1 at 5 bits, and an embedding of Q8_0 at 8.5
@@ -315,4 +315,4 @@ def test_a_file_of_this_computer(manager, monkeypatch, tmp_path):
 def test_a_file_that_is_no_model_ends_the_page_with_a_sentence(manager, monkeypatch, tmp_path):
     (tmp_path / "bad.gguf").write_bytes(b"GGUF" + b"\xff" * 40)
     page = opened(model=f"file-{tmp_path / 'bad.gguf'}")
-    assert len(page.error) == 1 and "is no GGUF file" in page.error[0].value and not page.exception
+    assert len(page.error) == 1 and "is not a GGUF file" in page.error[0].value and not page.exception

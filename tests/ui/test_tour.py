@@ -165,7 +165,7 @@ def test_a_model_that_is_not_here_is_said(monkeypatch):
     course = replace(TEN, scenes=(scene,))
     monkeypatch.setattr(bar.sources, "available", list)
     assert bar.missing(course) == ["SmolLM2 135M, pretrained"]
-    assert bar._said(scene).startswith("This scene shows SmolLM2 135M, pretrained, not installed here")
+    assert bar._said(scene).startswith("SmolLM2 135M, pretrained is not installed here")
     monkeypatch.setattr(bar.sources, "available", lambda: ["smollm2-135m"])
     assert bar.missing(course) == [] and bar._said(scene) == scene.text
 

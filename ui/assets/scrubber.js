@@ -24,7 +24,7 @@ function create(parent) {
   const root = within(parent, "div", "gf-scrubber")
   root.innerHTML = `
     <button type="button" class="gf-scrub-play"></button>
-    <output class="gf-scrub-where"></output><button type="button" class="gf-scrub-film" title="Save this view through the training as a video">Film</button>`
+    <output class="gf-scrub-where"></output><button type="button" class="gf-scrub-film" title="Save this view over training as a video">Film</button>`
   const find = (name) => root.querySelector(name), track = createTrack()
   find(".gf-scrub-play").after(track.root)
   const self = {
@@ -49,7 +49,7 @@ function play(self) {
 
 function stop(self) {
   self.playing = false
-  playButton(self.button, false, "Play through the training")
+  playButton(self.button, false, "Play through training")
 }
 
 function advance(self) {

@@ -20,10 +20,10 @@ function create(place) {
   card.setAttribute("popover", "manual")
   card.setAttribute("role", "dialog")
   const list = within(root, "dialog", "gf-term-list")
-  list.setAttribute("aria-label", "Words")
+  list.setAttribute("aria-label", "Glossary")
   const ended = new AbortController()
   const self = { root, card, list, ended, terms: new Map(), at: null, pinned: false, timer: 0 }
-  root.prepend(button("Words", "Words: what the terms mean", () => openList(self)), button("Stage", "Stage mode: larger, for a projector (key p)", () => document.dispatchEvent(new Event("gf-stage"))), guessing(ended.signal))
+  root.prepend(button("Glossary", "Glossary: what the terms mean", () => openList(self)), button("Stage", "Stage mode: larger, for a projector (key p)", () => document.dispatchEvent(new Event("gf-stage"))), guessing(ended.signal))
   place.append(root)
   listen(self, ended.signal)
   return self
@@ -130,9 +130,9 @@ function openList(self) {
   const { list } = self
   const head = element("div", "gf-term-head"), words = element("dl")
   const find = element("input")
-  Object.assign(find, { type: "search", placeholder: "Find a word", oninput: () => fill(self, words, find.value) })
-  find.setAttribute("aria-label", "Find a word")
-  head.append(element("h2", "", "Words"), find, button("Close", "Close the words", () => list.close()))
+  Object.assign(find, { type: "search", placeholder: "Find a term", oninput: () => fill(self, words, find.value) })
+  find.setAttribute("aria-label", "Find a term")
+  head.append(element("h2", "", "Glossary"), find, button("Close", "Close the glossary", () => list.close()))
   fill(self, words, "")
   list.replaceChildren(head, words)
   list.onclick = (event) => { if (event.target === list) list.close() } // beside it

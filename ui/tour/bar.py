@@ -110,7 +110,7 @@ def _said(scene: Scene) -> str:
     if not scene.model.startswith(_PRETRAINED) or name in session.published():
         return scene.text
     title = sources.KNOWN[name].title if name in sources.KNOWN else name
-    return f"This scene shows {title}, not installed here; it uses another model instead. {scene.text}"
+    return f"{title} is not installed here, so this scene uses another model. {scene.text}"
 
 
 def _query(course: Course, at: int) -> dict[str, str]:

@@ -12,7 +12,8 @@ def facts(minutes: int, scenes: int, audience: str) -> str:
 
 def lacks(models: list[str]) -> str:
     """Names the models of a course that are not installed."""
-    return f"Some scenes show {' and '.join(models)}, not installed here; they use another model instead."
+    are = "is" if len(models) == 1 else "are"
+    return f"{' and '.join(models)} {are} not installed here, so some scenes use another model."
 
 
 def answer(minutes: list[int]) -> str:

@@ -53,15 +53,9 @@ class Recipe:
 
 
 _SCHEDULE: dict[str, Any] = {
-    "batch_size": 32,
-    "eval_every": 200,
-    "eval_tokens": 0,
-    "sample_every": 0,
-    "snapshot_every": 200,
-    "snapshot_early": False,
-    "look_early": False,
-    "seed": 1337,
-}
+    "batch_size": 32, "eval_every": 200, "eval_tokens": 0, "sample_every": 0, "snapshot_every": 200,
+    "snapshot_early": False, "look_early": False, "seed": 1337,
+}  # fmt: skip
 
 # `modern` learns faster and overfits sooner: after 4,000 steps it is at 1.154 on what it trains on, and no
 # better than 1.521 on the validation split. A shorter schedule ends before that.

@@ -10,19 +10,9 @@ import numpy as np
 from engine.measure.attention.heads import HeadNumbers, HeadValue
 
 Habit = Literal[
-    "previous",
-    "word_start",
-    "breaks",
-    "same",
-    "itself",
-    "induction",
-    "duplicate",
-    "name_mover",
-    "own_word",
-    "broad",
-    "near",
-    "first",
-]
+    "previous", "word_start", "breaks", "same", "itself", "induction", "duplicate", "name_mover", "own_word",
+    "broad", "near", "first",
+]  # fmt: skip
 HABITS: tuple[Habit, ...] = get_args(Habit)
 WIDE: tuple[Habit, ...] = ("own_word", "broad", "near", "first")  # said of a head that does nothing narrower
 PLAIN: tuple[Habit, ...] = ("previous", "word_start", "breaks", "same")  # at first sight

@@ -13,15 +13,9 @@ from engine.data.tokenizers import Tokenizer, token_bytes
 
 CHARACTERS = ("vowels", "consonants", "capitals", "digits", "punctuation", "whitespace", "other")
 PIECES = (
-    "begins a word",
-    "inside a word",
-    "capitalised",
-    "digits",
-    "punctuation",
-    "whitespace",
-    "part of a character",
-    "other",
-)
+    "begins a word", "inside a word", "capitalised", "digits", "punctuation", "whitespace",
+    "part of a character", "other",
+)  # fmt: skip
 
 
 def token_classes(

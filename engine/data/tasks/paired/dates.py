@@ -24,24 +24,11 @@ PIVOT = 50  # years of two digits from here on are of the last century
 # How dates are written: {d} 3, {dd} 03, {nth} 3rd, {m} and {mm} the month's number, {name} and {short} its
 # name, {y} 2026, {yy} 26, {weekday} Sunday.
 FORMATS = (
-    "the {nth} of {name} {y}",
-    "the {nth} of {name}, {y}",
-    "{nth} {name} {y}",
-    "{name} {nth}, {y}",
-    "{name} {d}, {y}",
-    "{short} {d}, {y}",
-    "{d} {name} {y}",
-    "{d} {short} {y}",
-    "{d} {short} '{yy}",
-    "{weekday}, {d} {name} {y}",
-    "{weekday} the {nth} of {name} {y}",
-    "{d}/{m}/{yy}",
-    "{dd}/{mm}/{yy}",
-    "{dd}/{mm}/{y}",
-    "{d}.{m}.{y}",
-    "{dd}.{mm}.{yy}",
-    "{dd}-{mm}-{y}",
-)
+    "the {nth} of {name} {y}", "the {nth} of {name}, {y}", "{nth} {name} {y}", "{name} {nth}, {y}",
+    "{name} {d}, {y}", "{short} {d}, {y}", "{d} {name} {y}", "{d} {short} {y}", "{d} {short} '{yy}",
+    "{weekday}, {d} {name} {y}", "{weekday} the {nth} of {name} {y}", "{d}/{m}/{yy}", "{dd}/{mm}/{yy}",
+    "{dd}/{mm}/{y}", "{d}.{m}.{y}", "{dd}.{mm}.{yy}", "{dd}-{mm}-{y}",
+)  # fmt: skip
 
 _NUMBER = r"(?P<{}>[0-9]{{{}}})"
 _FIELDS = {

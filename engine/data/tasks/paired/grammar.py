@@ -21,63 +21,32 @@ Velan = list[tuple[str, Places]]  # words, each with the places of the English w
 # English -> (Velan stem, gender, second word). Two English words may be one in Velan, and one two.
 Gender = Literal["sun", "moon"]
 NOUNS: dict[str, tuple[str, Gender, str]] = {
-    "king": ("ker", "sun", ""),
-    "dog": ("vuf", "moon", ""),
-    "cat": ("mir", "sun", ""),
-    "horse": ("tald", "moon", ""),
-    "bird": ("pil", "sun", ""),
-    "river": ("arun", "moon", ""),
-    "tree": ("bosk", "sun", ""),
-    "house": ("dom", "moon", ""),
-    "friend": ("sem", "moon", ""),
-    "teacher": ("ludar", "sun", ""),
-    "doctor": ("henar", "moon", ""),
-    "farmer": ("gradar", "sun", ""),
-    "sailor": ("navar", "moon", ""),
-    "singer": ("lirar", "sun", ""),
-    "child": ("kin", "moon", ""),
-    "woman": ("zen", "sun", ""),
-    "mouse": ("sor", "moon", ""),
-    "wolf": ("rog", "sun", ""),
-    "police officer": ("vik", "sun", ""),
-    "post office": ("mel", "moon", ""),
-    "grandmother": ("mam", "moon", "olda"),
-    "lighthouse": ("tur", "sun", "luma"),
-}
+    "king": ("ker", "sun", ""), "dog": ("vuf", "moon", ""), "cat": ("mir", "sun", ""),
+    "horse": ("tald", "moon", ""), "bird": ("pil", "sun", ""), "river": ("arun", "moon", ""),
+    "tree": ("bosk", "sun", ""), "house": ("dom", "moon", ""), "friend": ("sem", "moon", ""),
+    "teacher": ("ludar", "sun", ""), "doctor": ("henar", "moon", ""), "farmer": ("gradar", "sun", ""),
+    "sailor": ("navar", "moon", ""), "singer": ("lirar", "sun", ""), "child": ("kin", "moon", ""),
+    "woman": ("zen", "sun", ""), "mouse": ("sor", "moon", ""), "wolf": ("rog", "sun", ""),
+    "police officer": ("vik", "sun", ""), "post office": ("mel", "moon", ""),
+    "grandmother": ("mam", "moon", "olda"), "lighthouse": ("tur", "sun", "luma"),
+}  # fmt: skip
 PLURALS = {"child": "children", "woman": "women", "mouse": "mice", "wolf": "wolves"}
 
 # English, base form -> (Velan stem, where it stands in a main clause, particle before it).
 Stands = Literal["last", "first"]
 VERBS: dict[str, tuple[str, Stands, str]] = {
-    "see": ("ved", "last", ""),
-    "hear": ("ort", "last", ""),
-    "help": ("aud", "last", ""),
-    "follow": ("lek", "last", ""),
-    "carry": ("port", "last", ""),
-    "paint": ("kol", "last", ""),
-    "look for": ("ser", "last", ""),
-    "wake up": ("mat", "last", ""),
-    "greet": ("tun", "last", "hale"),
-    "love": ("am", "first", ""),
-    "fear": ("tim", "first", ""),
-    "trust": ("fid", "first", ""),
-    "admire": ("od", "first", ""),
-    "forgive": ("nal", "first", "dol"),
-}
+    "see": ("ved", "last", ""), "hear": ("ort", "last", ""), "help": ("aud", "last", ""),
+    "follow": ("lek", "last", ""), "carry": ("port", "last", ""), "paint": ("kol", "last", ""),
+    "look for": ("ser", "last", ""), "wake up": ("mat", "last", ""), "greet": ("tun", "last", "hale"),
+    "love": ("am", "first", ""), "fear": ("tim", "first", ""), "trust": ("fid", "first", ""),
+    "admire": ("od", "first", ""), "forgive": ("nal", "first", "dol"),
+}  # fmt: skip
 
 # No two stems may differ in an ending's letters alone. They stand beside every noun, people too: no colours.
 ADJECTIVES = {
-    "small": "tir",
-    "big": "gran",
-    "old": "vet",
-    "brave": "nov",
-    "gentle": "mild",
-    "funny": "vel",
-    "clever": "sab",
-    "tired": "las",
-    "happy": "fel",
-    "silent": "kev",
-}
+    "small": "tir", "big": "gran", "old": "vet", "brave": "nov", "gentle": "mild", "funny": "vel",
+    "clever": "sab", "tired": "las", "happy": "fel", "silent": "kev",
+}  # fmt: skip
 DETERMINERS = {"the": "il", "a": "un", "some": "un", "this": "est", "these": "est"}
 ADVERBS = {"today": "idis", "often": "sepe", "again": "nove", "slowly": "lentu", "everywhere": "tutlok"}
 ENDINGS = {("sun", False): "a", ("sun", True): "ai", ("moon", False): "o", ("moon", True): "oi"}

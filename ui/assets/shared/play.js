@@ -133,10 +133,10 @@ export function inLink(name, otherwise) {
 /**
  * Keeps a value in the page's address, without the server. Call `keep` at every change, `stop` at the end. `led` is called
  * when Back or a link has led to another address of the same page: what is shown is then the address's, not one's own.
- * @param {() => void} led
+ * @param {() => void} [led]
  * @returns {{ keep: (name: string, value: string | number) => void, stop: () => void }}
  */
-export function keepInLink(led) {
+export function keepInLink(led = () => {}) {
   const here = location.pathname
   let timer = /** @type {any} */ (0)
   const moved = () => {

@@ -214,7 +214,7 @@ function paintCache(self) {
   self.root.dataset.bytes = String(kept * per_position)
   self.note.classList.toggle("gf-kv-room", steps.some((s) => s.refilled)) // what comes and goes has its place kept
   self.note.textContent = step.refilled
-    ? `The context of ${context} is full. The cache is emptied, and the last ${step.computed} tokens are read again: they now have positions 0 to ${step.computed - 1}, so no cached keys and values fit.`
+    ? `The context of ${context} is full. The cache is emptied, and the last ${step.computed} tokens are read again: they now have positions 0 to ${step.computed - 1}, so no cached keys or values are still valid.`
     : ""
 }
 

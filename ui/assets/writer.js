@@ -38,7 +38,7 @@ import { ended, known, pathOf } from "./writer_state.js"
 const AHEAD = 64 // tokens that are asked for before they are needed, while playing; a quarter of them while stepping
 const REST_MS = 500 // after the last move, where the reader stands goes into the link
 const ANSWER_MS = 8000 // an answer that has not come by then is asked for again
-const SPEEDS = [[2, "2 per second"], [5, "5 per second"], [15, "15 per second"], [40, "40 per second"], [0, "as it comes"]]
+const SPEEDS = [[2, "2 per second"], [5, "5 per second"], [15, "15 per second"], [40, "40 per second"], [0, "no delay"]]
 
 const TEMPLATE = `
   <div class="gf-writer-bar" role="group" aria-label="Player" data-unsaved>
@@ -66,7 +66,7 @@ const TEMPLATE = `
       <p class="gf-writer-note gf-writer-answer" aria-live="polite"></p>
     </div>
   </div>
-  <details class="gf-writer-more"><summary>Probability, branches, a copy</summary>
+  <details class="gf-writer-more"><summary>Probability, branches, copy</summary>
   <div class="gf-writer-facts"></div>
   <div class="gf-writer-tree"><p class="gf-writer-title" data-is="branches"></p><div class="gf-writer-lanes"><svg aria-hidden="true"></svg><ol></ol></div></div>
   <div class="gf-writer-files" data-unsaved><button type="button" data-do="copy">Copy the text</button></div></details>`

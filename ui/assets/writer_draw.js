@@ -94,7 +94,7 @@ function say(self, node, begin) {
   const seen = node ? self.prompt.length + self.at - 1 - begin : 0
   const dropped = begin > 0 ? decode(self, [...self.prompt, ...self.path.slice(0, Math.max(0, begin - self.prompt.length)).map((i) => self.nodes[i].token)].slice(0, begin)).replaceAll("\n", "⏎") : ""
   const gone = begin > 0 ? `The window has moved: the context of ${whole(self.context)} tokens was full, so the model continued from its last half. “${shown(self, node.token)}” was written from the ${whole(seen)} tokens before it; the first ${whole(begin)} (grey), up to “${dropped.length > 30 ? "…" : ""}${dropped.slice(-30)}”, are dropped, so they have no influence.`
-    : node ? `Seen: all ${whole(seen)} tokens before it; the context holds ${whole(self.context)}.` : ""
+    : node ? `The model sees all ${whole(seen)} tokens before it; the context holds ${whole(self.context)}.` : ""
   write(self.window, gone)
   self.window.classList.toggle("gf-moved", begin > 0)
 }

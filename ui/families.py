@@ -12,7 +12,7 @@ import streamlit as st
 
 from engine.data.tasks.paired import PAIR_TASKS
 from engine.data.tokenizers.blanks import BlankTokenizer
-from engine.data.tokenizers.sources import SourceTokenizer
+from engine.data.tokenizers.pairs import SourceTokenizer
 from engine.errors import RunError
 from engine.seq2seq import reader_of
 from engine.training.kinds import PAIRS, PAIRS_OF

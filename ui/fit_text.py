@@ -14,7 +14,7 @@ from engine.data.tasks.all import MODELLED
 from engine.data.tasks.paired import PAIR_TASKS
 from engine.data.tasks.task import examples
 from engine.data.tokenizers import Tokenizer, written
-from engine.data.tokenizers.sources import SourceTokenizer
+from engine.data.tokenizers.pairs import SourceTokenizer
 from ui.text.markdown import whole
 
 MAX_TOKENS = 128  # that are looked at: more do not fit on a screen

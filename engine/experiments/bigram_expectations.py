@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -13,7 +12,7 @@ import numpy as np
 
 from engine.data import corpora
 from engine.data.corpus import Corpus
-from engine.experiments.command import places, processor, reading, write_json
+from engine.experiments.command import begin, made, places, reading, write_json
 from engine.lab.faults import parts_of
 from engine.measure.tasks.text_statistics import counted, expected
 from engine.model import Transformer, build
@@ -115,7 +114,6 @@ def save(expected: Expectations, path: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     options = places(__doc__).parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    made = f"python -m engine.experiments bigrams, {time.strftime('%Y-%m-%d')}, on {processor()}"
+    begin()
     (options.into / "races").mkdir(parents=True, exist_ok=True)
-    save(measure(corpora.load("shakespeare"), made), options.into / "races" / "pairs.json")
+    save(measure(corpora.load("shakespeare"), made("bigrams")), options.into / "races" / "pairs.json")

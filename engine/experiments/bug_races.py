@@ -21,7 +21,7 @@ from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.tokenizers import Tokenizer
 from engine.errors import CheckpointError
-from engine.experiments.command import reading, write_json
+from engine.experiments.command import begin, reading, write_json
 from engine.experiments.stored_races import Stored, load_race, run_race
 from engine.lab.faults import FAULTS, Fault, parts_of
 from engine.measure.recording import record
@@ -297,8 +297,7 @@ def _clock(name: str, whole: Corpus, known: dict[str, float]) -> None:
 
 
 def main(names: Sequence[str] = ()) -> None:
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    torch.set_num_threads(1)
+    begin(threads=1)
     made = f"{COMMAND}, one thread of {os.cpu_count()}, torch {torch.__version__}"
     whole, trained = corpora.load(CORPUS), dict[str, tuple[RunView, Patterns | None]]()
     FOLDER.mkdir(exist_ok=True)

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import platform
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 import torch
 
 from engine.errors import CheckpointError
+from engine.training.numerics import keep_memory
 from engine.weights.checkpoints import write_whole
 
 log = logging.getLogger("glassformer.experiments")
@@ -31,6 +33,19 @@ def places(description: str | None) -> argparse.ArgumentParser:
         help="where the resumable state lies (default: the user's cache folder)",
     )
     return parser
+
+
+def begin(threads: int | None = None) -> None:
+    """Prepares a command: its log goes to the terminal, and it computes in so many threads, if given."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    keep_memory()
+    if threads:
+        torch.set_num_threads(threads)
+
+
+def made(command: str) -> str:
+    """Returns what made a result: the command, the date and the machine."""
+    return f"python -m engine.experiments {command}, {time.strftime('%Y-%m-%d')}, on {processor()}"
 
 
 def machine() -> dict[str, str | int]:
@@ -90,8 +105,7 @@ def complete(
     """Trains each plan whose run (`run.plan`) is not in the file yet, and writes the file after every run, so
     that the command goes on after an interruption. `written` makes a run JSON, `describe` a line of the log.
     """
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    torch.set_num_threads(1)
+    begin(threads=1)
     runs = {run.plan: run for run in read(path)} if path.exists() else {}
     for plan in plans:
         if plan not in runs:

@@ -14,14 +14,13 @@ from pathlib import Path
 import torch
 
 from engine.data.tasks.all import TASKS
-from engine.experiments.command import places, processor
+from engine.experiments.command import begin, places, processor
 from engine.experiments.stored_races import Stored, load_race, run_race
 from engine.experiments.thinking_aloud import RACES as THOUGHT_ALOUD
 from engine.presets.ladder import LADDER, LONG_TRAINING, MOST_STEPS, RACE_TRAINING
 from engine.presets.races import QUESTIONS
 from engine.presets.task_recipes import task_recipe
 from engine.service.state import RunSpec
-from engine.training.numerics import keep_memory
 
 log = logging.getLogger("glassformer.races")
 SHIPPED = Path(__file__).parents[2] / "checkpoints" / "races"
@@ -136,8 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = places(__doc__)
     parser.add_argument("races", nargs="*", help=f"of {', '.join(ALL)} (default: all)")
     options = parser.parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    keep_memory()
+    begin()
     folder = options.into / "races"
     folder.mkdir(parents=True, exist_ok=True)
     for name in options.races or ALL:

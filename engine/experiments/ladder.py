@@ -17,11 +17,11 @@ from engine.config import TrainConfig, passes
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.errors import CheckpointError
-from engine.experiments.command import machine, places, processor, reading, write_json
+from engine.experiments.command import begin, machine, places, processor, reading, write_json
 from engine.lab.faults import parts_of
 from engine.model import count_parameters
 from engine.presets.ladder import LECTURE, LECTURE_TRAINING
-from engine.training.numerics import choose, keep_memory
+from engine.training.numerics import choose
 from engine.training.records import Done, Evaluation, Sample, Snapshot
 from engine.training.train import train
 from engine.weights.checkpoints import load_state, save_state, write_whole
@@ -221,8 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("rungs", nargs="*", choices=[*LECTURE, []], help="which ones (default: all)")
     parser.add_argument("--collect", action="store_true", help="write what there is, and train nothing")
     options = parser.parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    keep_memory()
+    begin()
     corpus = corpora.load(CORPUS, tokenizer=LECTURE_TRAINING.tokenizer)
     work = options.work or corpora.cache_folder() / "ladder"
     work.mkdir(parents=True, exist_ok=True)

@@ -21,7 +21,7 @@ from engine.config import ModelConfig, Norm, TrainConfig, Wiring
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.progress import Progress, Steps, finish
-from engine.experiments.command import digits, reading, write_json
+from engine.experiments.command import begin, digits, reading, write_json
 from engine.measure.recording import record
 from engine.measure.residual.gradient_by_depth import Plan, fresh, measure
 from engine.measure.residual.stream import outputs
@@ -198,8 +198,7 @@ def _row(pair: Pair) -> dict[str, Any]:
 
 
 def main() -> None:
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    torch.set_num_threads(1)
+    begin(threads=1)
     corpus = corpora.load("shakespeare")
     rows = []
     for norm in NORMS:

@@ -5,7 +5,6 @@ are left as they are, so it goes on after an interruption.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 from engine.data import corpora
 from engine.data.progress import Steps, finish
-from engine.experiments.command import complete, digits, places, processor, reading
+from engine.experiments.command import complete, digits, made, places, reading
 from engine.training.preferences import Kind, Plan, PreferenceLook, Preferred, Scores, Taste, measure
 from engine.weights import checkpoints
 
@@ -48,8 +47,7 @@ def begin(plan: Plan, text: str = "") -> Steps[Preferred]:
 def trained(plan: Plan) -> PreferenceRun:
     """Trains to the end. Raises CorpusError where the text for a taste about a word is not here."""
     text = corpora.load(CORPUS).text if plan.taste.of_word else ""
-    made = f"python -m engine.experiments preferences, {time.strftime('%Y-%m-%d')}, on {processor()}"
-    return PreferenceRun(finish(begin(plan, text)), made)
+    return PreferenceRun(finish(begin(plan, text)), made("preferences"))
 
 
 def written(run: PreferenceRun) -> dict[str, Any]:

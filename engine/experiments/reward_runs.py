@@ -5,13 +5,12 @@ after an interruption.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from engine.experiments.command import complete, digits, places, processor, reading
+from engine.experiments.command import complete, digits, made, places, reading
 from engine.training.reward import Group, Plan, RewardLook, half_trained, reinforce
 
 PATH = Path(__file__).resolve().parents[2] / "checkpoints" / "reward.json"
@@ -37,8 +36,7 @@ class RewardRun:
 
 def trained(plan: Plan) -> RewardRun:
     """Teaches a model halfway and trains it by reward."""
-    made = f"python -m engine.experiments reward, {time.strftime('%Y-%m-%d')}, on {processor()}"
-    return RewardRun(plan, tuple(reinforce(half_trained(plan.seed), plan)), made)
+    return RewardRun(plan, tuple(reinforce(half_trained(plan.seed), plan)), made("reward"))
 
 
 def written(run: RewardRun) -> dict[str, Any]:

@@ -9,7 +9,6 @@ it is tied, and the same table makes the logits. D are the characters that were 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -21,7 +20,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.progress import Progress, Steps, finish
 from engine.errors import GlassformerError
-from engine.experiments.command import complete, places, processor, reading
+from engine.experiments.command import complete, made, places, reading
 from engine.ledger import ledger
 from engine.measure.isoflop import PowerLaw, Valley, power_law, valley
 from engine.training.records import Evaluation, Step
@@ -104,9 +103,8 @@ def measure(plan: Plan) -> Steps[ScalingRun]:
         elif isinstance(record, Evaluation):
             loss = record.validation_loss
     tokens = config.steps * BATCH * CONTEXT
-    made = f"python -m engine.experiments scaling, {time.strftime('%Y-%m-%d')}, on {processor()}"
     flops = 6 * plan.parameters * tokens
-    return ScalingRun(plan, plan.parameters, tokens, flops, round(loss, 5), made)
+    return ScalingRun(plan, plan.parameters, tokens, flops, round(loss, 5), made("scaling"))
 
 
 @dataclass(frozen=True, eq=False)

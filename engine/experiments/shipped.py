@@ -25,17 +25,17 @@ from engine.config import ModelConfig, Position, TrainConfig
 from engine.data import corpora
 from engine.data.tasks.all import ALOUD, MODELLED, TASKS
 from engine.errors import CheckpointError
-from engine.experiments.command import machine, places
+from engine.experiments.command import begin, machine, places
 from engine.experiments.thinking_aloud import recipe
 from engine.measure.attention.head_scores import head_scores
-from engine.measure.positions.extrapolation import TIMES, curve, position_losses, window_starts
+from engine.measure.positions.extrapolation import TIMES, Curve, curve, position_losses, window_starts
 from engine.model import Transformer
 from engine.presets import ENCODERS, PRESETS
 from engine.presets.task_recipes import task_recipe
 from engine.sample.problems import task_scores
 from engine.training.batches import Batches
 from engine.training.evaluation import guessed_right, measure
-from engine.training.numerics import choose, keep_memory
+from engine.training.numerics import choose
 from engine.training.records import Evaluation, Snapshot, Step
 from engine.training.train import train
 from engine.weights.checkpoints import load, load_state, model_with, save, save_state, write_whole
@@ -197,7 +197,9 @@ def _beside(name: str, model: Transformer, batches: Batches) -> dict[str, Any]:
     if batches.config.objective == "masked":
         scores["guessed_right"] = round(guessed_right(model, batches, batches.corpus.validation), 4)
     if name in POSITION_RECIPES:
-        scores["extrapolation"] = _extrapolation(model, batches.corpus.validation)
+        # Shown where the corpus is missing; where it is there, the page measures.
+        how = "nats per character, every window of the validation split, in float32, on the stored weights"
+        scores["extrapolation"] = extrapolation(model, batches.corpus.validation).to_dict() | {"measured": how}
     return scores
 
 
@@ -206,21 +208,19 @@ def _solved(look: Evaluation) -> dict[str, float]:
     return {} if look.task is None else {"train_solved": look.task.train, "solved": look.task.validation}
 
 
-def _extrapolation(model: Transformer, tokens: torch.Tensor) -> dict[str, Any]:
-    """The loss by position, to be shown where the corpus is missing; where it is there, the page measures."""
+def extrapolation(model: Transformer, tokens: torch.Tensor) -> Curve:
+    """Returns the loss by position over every window of `tokens`, in nats, in float32."""
     context = model.config.context
     starts = window_starts(len(tokens), context, 0)
     losses = np.concatenate(list(position_losses(model, tokens, starts, TIMES * context)))
-    how = "nats per character, every window of the validation split, in float32, on the stored weights"
-    return curve(losses, starts, context).to_dict() | {"measured": how}
+    return curve(losses, starts, context)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = places(__doc__)
     parser.add_argument("name", choices=[*ALL_RECIPES, *SEVERAL])
     options = parser.parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    keep_memory()
+    begin()
     for name in SEVERAL.get(options.name, [options.name]):
         try:
             metrics = pretrain(name, options.into, options.work or corpora.cache_folder() / "pretrain")

@@ -18,12 +18,12 @@ from engine.config import TrainConfig
 from engine.data.pair_corpora import HELD_OUT, LEARNED, Speakers, pair_text, speakers
 from engine.data.pairs import PairedText
 from engine.data.tasks.paired import PAIR_TASKS, pairs
-from engine.experiments.command import machine, places
+from engine.experiments.command import begin, machine, places
 from engine.measure.families.classifier import by_size, counting_right, labelled_right, share
 from engine.measure.families.cross_attention import AlignmentScore, model_alignment
 from engine.presets import ENCODERS, PAIRED, Preset
 from engine.seq2seq import build_classifier, build_pair
-from engine.training.numerics import choose, keep_memory
+from engine.training.numerics import choose
 from engine.training.records import Evaluation, Record, Snapshot, TrainState
 from engine.training.train_pairs import exact, train_labels, train_pairs
 from engine.weights.checkpoints import filled, load_labels, load_pair, save
@@ -153,9 +153,7 @@ def main(arguments: list[str]) -> None:
     parser = places(__doc__)
     parser.add_argument("names", nargs="*", choices=[*SHIPPED, []], default=[])
     options = parser.parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    keep_memory()
-    torch.set_num_threads(1)
+    begin(threads=1)
     for name in options.names or SHIPPED:
         metrics = pretrain(name, options.into)
         log.info(

@@ -24,14 +24,14 @@ from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.errors import CheckpointError
-from engine.experiments.command import places
+from engine.experiments.command import begin, places
 from engine.measure.attention.head_scores import head_scores
 from engine.model import Transformer
 from engine.parts.registry import HEALTHY
 from engine.presets import PRESETS
 from engine.training.batches import Batches
 from engine.training.evaluation import measure
-from engine.training.numerics import choose, keep_memory
+from engine.training.numerics import choose
 from engine.training.records import Control, Evaluation, HeadScores, Snapshot, Step
 from engine.training.snapshot_series import Lapse, keep_facts, keep_step, model_at, open_lapse
 from engine.training.train import train
@@ -147,8 +147,7 @@ def _facts(corpus: Corpus, config: ModelConfig, settings: TrainConfig) -> dict[s
 
 def main(arguments: Sequence[str] | None = None) -> None:
     options = places(__doc__).parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    keep_memory()
+    begin()
     work = options.work or corpora.cache_folder() / "timelapse"
     try:
         lapse = take(options.into / NAME, work, corpora.load("shakespeare"), *recipe(), STEPS)

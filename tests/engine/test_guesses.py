@@ -18,8 +18,7 @@ from engine.data.tokenizers.bpe_watch import watch
 from engine.experiments import reward_runs
 from engine.experiments.bug_races import Comparison, Side
 from engine.experiments.no_residual import shipped
-from engine.lab.guesses import attention, order, reward, sampling, sizes, tokens, training
-from engine.lab.guesses.truth import closest
+from engine.lab.guesses import attention, closest, order, reward, sampling, sizes, tokens, training
 from engine.ledger import ledger
 from engine.measure.attention.ablation import UnmaskedReading, without_mask
 from engine.measure.attention.scaling import WIDTHS

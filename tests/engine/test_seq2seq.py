@@ -14,8 +14,7 @@ from engine.config import ModelConfig, Seq2SeqConfig
 from engine.data.tokenizers.blanks import BlankTokenizer
 from engine.data.tokenizers.bpe import train
 from engine.data.tokenizers.char import CharTokenizer
-from engine.data.tokenizers.pairs import END, PairTokenizer
-from engine.data.tokenizers.sources import SourceTokenizer
+from engine.data.tokenizers.pairs import END, PairTokenizer, SourceTokenizer
 from engine.errors import ConfigError, ShapeError, TokenizerError
 from engine.ledger import ledger
 from engine.ledger.memory import activations

@@ -9,8 +9,7 @@ from functools import lru_cache
 
 from engine.data.tokenizers import Tokenizer, token_bytes
 from engine.data.tokenizers.blanks import BlankTokenizer
-from engine.data.tokenizers.pairs import SIGNS
-from engine.data.tokenizers.sources import SourceTokenizer
+from engine.data.tokenizers.pairs import SIGNS, SourceTokenizer
 
 LONGEST = 120  # characters of a token that are shown
 _KEPT = {" ": "␣", "\n": "⏎", "\t": "⇥", "\x7f": "␡"}

@@ -19,7 +19,7 @@ from engine.config import Init, ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.progress import Progress, Steps, finish
-from engine.experiments.command import digits, write_json
+from engine.experiments.command import begin, digits, write_json
 from engine.lab.doctor.start import stream_gradients
 from engine.lab.faults.masks import transposed_mask
 from engine.measure.recording import record
@@ -192,8 +192,7 @@ def baselines(path: Path = PATH) -> Mapping[str, float]:
 
 
 def main() -> None:
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    torch.set_num_threads(1)
+    begin(threads=1)
     torch.set_flush_denormal(True)  # numbers too small to matter would take a hundred times as long
     corpus = corpora.load("shakespeare")
     about = {

@@ -19,7 +19,7 @@ import torch
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.progress import finish
-from engine.experiments.command import places, write_json
+from engine.experiments.command import begin, places, write_json
 from engine.lab.doctor.case import Case, TrainingCurve
 from engine.lab.doctor.check import Finding
 from engine.lab.doctor.checks import CHECKS, examine
@@ -189,8 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = places(__doc__)
     parser.add_argument("--again", nargs="*", default=[], help="faults to be trained anew")
     options = parser.parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    torch.set_num_threads(1)
+    begin(threads=1)
     torch.set_flush_denormal(True)  # numbers too small to matter would take a hundred times as long
     work = options.work or corpora.cache_folder() / "doctor"
     make(options.into, work, corpora.load("shakespeare"), [HEALTHY, *FAULTS], options.again)

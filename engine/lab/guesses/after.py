@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.experiments.thinking_aloud import CLOSE, Accuracy
-from engine.lab.guesses.truth import Truth
+from engine.lab.guesses import Truth
 from engine.measure.circuits.examples_in_prompt import EXCHANGED, RIGHT, FewShot
 from engine.model import Transformer
 from engine.training.finetune import trained_parameters

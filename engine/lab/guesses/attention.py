@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.data.progress import finish
-from engine.lab.guesses.truth import Truth
+from engine.lab.guesses import Truth
 from engine.measure.attention.ablation import Switches, UnmaskedReading, compare
 from engine.measure.attention.scaling import sample_query
 from engine.measure.circuits.induction import Repeat

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.lab.guesses.truth import Truth
+from engine.lab.guesses import Truth
 from engine.measure.shapes.backward import Nudges
 
 NEAR = 0.15  # of the predicted change: about as predicted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.config import Position
-from engine.lab.guesses.truth import Truth
+from engine.lab.guesses import Truth
 from engine.measure.positions.permutation import SAME, OrderEffect
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from engine.lab.guesses.truth import Truth
+from engine.lab.guesses import Truth
 from engine.training.preferences import PreferenceLook
 from engine.training.reward import RewardLook
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.config import SampleConfig
-from engine.lab.guesses.truth import Truth, closest
+from engine.lab.guesses import Truth, closest
 from engine.sample import stages
 
 NUCLEUS = 0.9

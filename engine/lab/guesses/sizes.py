@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine.config import ResolvedConfig
-from engine.lab.guesses.truth import Truth, closest
+from engine.lab.guesses import Truth, closest
 from engine.ledger import Ledger, kv_numbers
 
 EDGE = 0.05  # of a ratio: as good as that

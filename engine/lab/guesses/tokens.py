@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.data.tokenizers.bpe_watch import Pair, Watched
-from engine.lab.guesses.truth import Truth, closest
+from engine.lab.guesses import Truth, closest
 from engine.measure.embeddings.token_map import nearest
 
 CHOICES = 3

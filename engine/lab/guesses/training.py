@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.experiments.bug_races import Comparison
 from engine.experiments.no_residual import Pair
-from engine.lab.guesses.truth import Truth
+from engine.lab.guesses import Truth
 
 TOLD = 0.1  # nats per character by which two losses differ that an eye tells apart
 

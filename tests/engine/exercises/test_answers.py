@@ -19,9 +19,8 @@ from engine.lab.exercises import catalogue, reading
 from engine.lab.exercises.catalogue import SETS, TASKS
 from engine.lab.exercises.exercise import RIGHT, Exercise, check
 from engine.lab.exercises.forms import Choice, Numbers, Order, Pick
-from engine.lab.exercises.markup import block
 from engine.lab.exercises.sets import bugs, families
-from engine.lab.exercises.sheet import chosen, sheet
+from engine.lab.exercises.sheet import block, chosen, sheet
 from tests.engine.cases import for_each
 from tests.engine.exercises.answers import ANSWERS
 
@@ -33,7 +32,7 @@ ROOT = Path(__file__).parents[3]
 PROOFS = list(SETS["proofs"].tasks)
 # published: Devlin 2019, Liu 2019; Radford 2019, Touvron 2023, Jiang 2023; Raffel 2020, Lewis 2020, Radford 2022, Vaswani 2017
 ENCODERS, DECODERS = {"BERT", "RoBERTa"}, {"GPT-2", "LLaMA", "Mistral"}
-BOTH = {"T5", "BART", "Whisper", "the Transformer of 2017"}
+BOTH = {"T5", "BART", "Whisper", "the original Transformer"}
 
 
 def given_for(exercise: Exercise, value) -> object:
@@ -303,7 +302,7 @@ def test_pieces_that_are_none_are_told_from_other_pieces() -> None:
         word = after.given["word"]
         assert check(after, word[:-1]).hint == f"Joined together, the pieces must spell `{word}`."
         verdict = check(after, f"{word[:1]} {word[1:]}")
-        assert verdict.right or verdict.mistake or verdict.hint.startswith("Other pieces come out.")
+        assert verdict.right or verdict.mistake or verdict.hint.startswith("The pieces are different.")
 
 
 def test_a_sheet_is_the_same_for_the_same_seed_and_holds_questions_and_answers() -> None:

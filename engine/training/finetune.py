@@ -23,14 +23,15 @@ from engine.errors import ConfigError
 from engine.model import Transformer
 
 ADAPTED = ("w_qkv", "w_o")  # the matrices of attention, as in the paper
+Data = tuple[Tensor, Tensor]  # inputs and targets, both int64 (text, position)
 IGNORED = -100  # a target that costs nothing
-MAX_STEPS, MAX_RANK, MAX_SENTENCES, MAX_TOKENS = 60, 64, 24, 96
+MAX_STEPS, MAX_RANK, MAX_SENTENCES, MAX_TOKENS = 120, 64, 24, 96
 
 
 @dataclass(frozen=True)
 class Recipe:
     """How a model is fine-tuned: the `rank` of its adapters, 0 for all weights; AdamW's learning `rate`,
-    constant and without weight decay; every step reads all sentences at once.
+    constant and without weight decay. The seed draws the adapters, and the windows of a text.
     """
 
     rank: int = 4
@@ -122,7 +123,7 @@ def trained_parameters(model: Transformer, rank: int) -> int:
     return sum(rank * sum(weights[name].shape) for name in adapted(model))
 
 
-def batch(lessons: Sequence[Lesson], tokenizer: Tokenizer, most: int = MAX_TOKENS) -> tuple[Tensor, Tensor]:
+def batch(lessons: Sequence[Lesson], tokenizer: Tokenizer, most: int = MAX_TOKENS) -> Data:
     """Encodes lessons into inputs and targets, both int64 (lesson, position): shorter ones are filled up at
     their end, where a causal model does not look back from, and their targets there are IGNORED. Raises
     ConfigError for none, too many, too long, and one of a single token.
@@ -170,8 +171,15 @@ def fine_tune(
     return fine_tune_on(model, batch(lessons, tokenizer, min(MAX_TOKENS, model.config.context)), recipe)
 
 
-def fine_tune_on(model: Transformer, data: tuple[Tensor, Tensor], recipe: Recipe) -> Iterator[Look]:
-    """Fine-tunes on inputs and targets as `batch` makes them, and yields as `fine_tune` does."""
+def fine_tune_on(model: Transformer, data: Data, recipe: Recipe) -> Iterator[Look]:
+    """Fine-tunes on inputs and targets as `batch` makes them, all of them at every step, and yields as
+    `fine_tune` does.
+    """
+    return fine_tune_over(model, lambda step: data, recipe)
+
+
+def fine_tune_over(model: Transformer, data: Callable[[int], Data], recipe: Recipe) -> Iterator[Look]:
+    """Fine-tunes on the inputs and targets of each step, and yields as `fine_tune` does."""
     drawn = adapters(model, recipe) if recipe.rank else {}
     if recipe.rank:
         copy = merged(model, {})
@@ -182,8 +190,8 @@ def fine_tune_on(model: Transformer, data: tuple[Tensor, Tensor], recipe: Recipe
         copy = merged(model, {name: weight.clone() for name, weight in model.named_parameters()})
         trained = list(copy.requires_grad_(True).parameters())
     optimiser = torch.optim.AdamW(trained, lr=recipe.rate, weight_decay=0.0)
-    inputs, targets = data
     for step in range(recipe.steps + 1):
+        inputs, targets = data(step)
         with torch.enable_grad():
             loss = loss_of(copy(inputs), targets)
         weights = changed(model, drawn) if recipe.rank else dict(copy.named_parameters())

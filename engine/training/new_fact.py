@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -19,6 +20,7 @@ from engine.training.finetune import (
     Adapter,
     Lesson,
     Recipe,
+    changed,
     copied,
     fine_tune,
     loss_of,
@@ -26,6 +28,7 @@ from engine.training.finetune import (
 )
 
 LARGEST = 12  # singular values that are kept
+MOST_BYTES = 1 << 24  # of all weights of a model, where a result holds them: many results wait for a visitor
 
 
 @dataclass(frozen=True)
@@ -59,20 +62,28 @@ class MatrixChange:
     singular: tuple[float, ...]
 
 
+AnyLook = TypeVar("AnyLook")
+
+
 @dataclass(frozen=True)
-class Taught:
-    """A fine-tuning, looked at after every step: what the model answers, and what it wrote `before` and
-    `after` each question. `trained` of `total` numbers were trained. The adapters are empty where all weights
-    were.
+class Taught(Generic[AnyLook]):
+    """A fine-tuning with its looks (FactLook after every step, or those at another text), and what the model
+    wrote `before` and `after` each prompt. `trained` of `total` numbers were trained. The adapters are empty
+    where all weights were; then `weights` has these, unless they are larger than MOST_BYTES.
     """
 
-    looks: tuple[FactLook, ...]
+    looks: tuple[AnyLook, ...]
     before: tuple[str, ...]
     after: tuple[str, ...]
     trained: int
     total: int
     largest: MatrixChange
     adapters: Mapping[str, Adapter] = field(repr=False, compare=False)
+    weights: Mapping[str, Tensor] = field(default_factory=dict, repr=False, compare=False)
+
+    def changed(self, model: Transformer) -> dict[str, Tensor]:
+        """Returns the weights that differ from the model's, by name; none where they are not held."""
+        return changed(model, self.adapters) if self.adapters else dict(self.weights)
 
 
 def teach(
@@ -83,7 +94,7 @@ def teach(
     recipe: Recipe,
     written: int = 3,
     text: str = "",
-) -> Steps[Taught]:
+) -> Steps[Taught[FactLook]]:
     """Fine-tunes a copy of the model and asks it all questions after every step; at both ends it writes
     `written` tokens after each prompt, the likeliest one at a time. What it forgets is measured on `text`.
     Yields the looks so far. Raises ConfigError where something does not fit.
@@ -109,6 +120,7 @@ def teach(
         trained_parameters(model, 0),
         largest_change(model, weights),
         copied(adapters),
+        held(weights) if not recipe.rank else {},
     )
 
 
@@ -177,14 +189,28 @@ def loss_on(model: Transformer, tokenizer: Tokenizer, text: str, weights: Mappin
     return float(loss_of(logits, ids[:, 1:]))
 
 
+def held(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Returns all weights of a fine-tuned model for a result that holds them; none where they are larger than
+    MOST_BYTES.
+    """
+    small = sum(weight.nbytes for weight in weights.values()) <= MOST_BYTES
+    return dict(weights) if small else {}
+
+
 def largest_change(model: Transformer, weights: Mapping[str, Tensor]) -> MatrixChange:
     """Returns the matrix that moved most, relative to its own Frobenius norm."""
     own = dict(model.named_parameters())
-    shares = {
-        name: float((weight - own[name]).norm() / own[name].norm())
-        for name, weight in weights.items()
-        if weight.dim() == 2 and name.startswith("blocks.")
-    }
-    name = max(shares, key=lambda each: shares[each])
-    singular = torch.linalg.svdvals(weights[name] - own[name])[:LARGEST]
-    return MatrixChange(name, shares[name], tuple(singular.tolist()))
+    names = [name for name in weights if weights[name].dim() == 2 and name.startswith("blocks.")]
+    name = max(names, key=lambda each: _share(own[each], weights[each]))
+    return matrix_change(model, name, weights[name])
+
+
+def matrix_change(model: Transformer, name: str, weight: Tensor) -> MatrixChange:
+    """Returns how far one matrix moved to `weight` (out, in)."""
+    own = dict(model.named_parameters())[name]
+    singular = torch.linalg.svdvals(weight - own)[:LARGEST]
+    return MatrixChange(name, _share(own, weight), tuple(singular.tolist()))
+
+
+def _share(own: Tensor, weight: Tensor) -> float:
+    return float((weight - own).norm() / own.norm())

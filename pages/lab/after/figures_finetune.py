@@ -1,4 +1,6 @@
-"""How likely each answer is by step of a fine-tuning, and the singular values of a change. Pure functions."""
+"""How likely each answer is by step of a fine-tuning, the losses on two texts, and the singular values of a
+change. Pure functions.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,11 @@ def answers_by_step(
     labels: Sequence[tuple[str, str]],
     end: int,
     plain: np.ndarray | None = None,
+    stored: Sequence[tuple[Sequence[int], np.ndarray]] = (),
 ) -> go.Figure:
     """Draws the probability of each answer (line, step) by step up to `end`; a label is its name and role.
-    Below them, where it was measured, the loss on `plain` text (step,).
+    Below them, where it was measured, the loss on `plain` text (step,). `stored` runs, (steps, lines), are
+    thin lines.
     """
     traces = []
     for values, (name, role) in zip(lines, labels, strict=True):
@@ -44,6 +48,10 @@ def answers_by_step(
                 hovertemplate="step %{x}: %{y:.1%}<extra>" + name + "</extra>",
             )
         )
+    for at, run in stored:
+        for values, (name, role) in zip(run, labels, strict=True):
+            if role != "single":
+                traces.append(_thin(at, values, name, STYLES[role][0], "%{y:.1%}"))
     below: dict[str, Any] = {}
     hangs: dict[str, Any] = {}
     if plain is not None and np.isfinite(plain).any():
@@ -73,6 +81,55 @@ def answers_by_step(
         | ({"domain": [0.38, 1]} if below else {}),
     )
     return go.Figure({"data": traces, "layout": layout})
+
+
+def losses_by_step(
+    steps: Sequence[int],
+    losses: np.ndarray,
+    names: Sequence[str],
+    end: int,
+    stored: Sequence[tuple[Sequence[int], Sequence[Sequence[float]]]] = (),
+) -> go.Figure:
+    """Draws the loss on the new text and on the old one (line, step) by step up to `end`; `stored` runs,
+    (steps, losses (step, line)), as thin lines.
+    """
+    shades = ("output", "validation")
+    traces = [
+        go.Scatter(
+            x=list(steps),
+            y=values,
+            name=name,
+            mode="lines+markers",
+            line={"color": colour(shade), "width": 3.0},
+            marker={"size": 5 if len(steps) > 1 else 9},
+            hovertemplate="step %{x}: %{y:.3f} nats<extra>" + name + "</extra>",
+        )
+        for values, name, shade in zip(losses, names, shades, strict=True)
+    ]
+    for at, run in stored:
+        for values, name, shade in zip(np.array(run).T, names, shades, strict=True):
+            traces.append(_thin(at, values, name, shade, "%{y:.3f} nats"))
+    layout = base_layout(
+        margin={"l": 52, "r": 12, "t": 8, "b": 40},
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        xaxis=go.axis("step", range=[-0.02 * end, 1.02 * end]),
+        yaxis=go.axis("held-out loss (nats per token)", showgrid=True),
+    )
+    return go.Figure({"data": traces, "layout": layout})
+
+
+def _thin(steps: Sequence[int], values: np.ndarray, name: str, shade: str, form: str) -> go.Trace:
+    return go.Scatter(
+        x=list(steps),
+        y=values,
+        name=name,
+        mode="lines",
+        opacity=0.5,
+        showlegend=False,
+        line={"color": colour(shade), "width": 1.0},
+        hovertemplate="step %{x}: " + form + "<extra>" + name + ", another seed</extra>",
+    )
 
 
 def singular_values(values: Sequence[float]) -> go.Figure:

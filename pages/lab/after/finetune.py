@@ -3,94 +3,105 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
 
 from engine.data.progress import Steps
-from engine.errors import GlassformerError, PretrainedError
-from engine.training.finetune import MAX_SENTENCES, Recipe, changed, counted, merged, trained_parameters
+from engine.errors import GlassformerError
+from engine.training.finetune import MAX_SENTENCES, Recipe, counted, trained_parameters
+from engine.training.lessons import (
+    OPENING,
+    STYLES,
+    TEXT_STEPS,
+    TOPICS,
+    Setting,
+    Style,
+    TextLesson,
+    Topic,
+    rate,
+)
 from engine.training.new_fact import FactLook, Question, Taught, ask, teach
-from engine.weights.export.adapter import peft
-from engine.weights.pretrained import sources
 from pages.lab.after import figures_finetune as figures
 from pages.lab.after import guesses_finetune as guesses
 from pages.lab.after import words_finetune as words
-from pages.lab.after.lessons import OPENING, STYLES, TOPICS, Style, Topic
-from ui import explain, guess, models, session, tuned, widgets
-from ui.background_jobs import begun, measured
-from ui.fields import visible
+from pages.lab.after.another_text import chosen, draw_text
+from pages.lab.after.another_text import lessons as texts
+from pages.lab.after.stored_tunings import ended, stored
+from pages.lab.after.tuned_model import LORA, METHOD, changes, look_inside, take_along, use_lora
+from ui import explain, guess, session, widgets
+from ui.background_jobs import Key, begun, measured
 from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.text.markdown import safe, whole
 from ui.widgets import MOST_ANSWER, MOST_PROMPT, line
 
-OWN, METHOD = "own", "tune_method"  # a choice, and a key
+OWN = "own"
 METHODS = {
-    "lora-4": "LoRA, rank 4",
+    LORA: "LoRA, rank 4",
     "lora-1": "LoRA, rank 1",
     "lora-16": "LoRA, rank 16",
     "full": "All weights",
 }
 WRITTEN = {Topic: 3, Style: 6}  # tokens that the model writes after each prompt
 WIDTHS = {Topic: (5, 4), Style: (1, 1)}  # of the figure and the table
-RANKS = {"lora-1": 1, "lora-4": 4, "lora-16": 16, "full": 0}
-FULL_RATE, LORA_RATE = 1e-4, 4e-3  # AdamW's
+RANKS = {"lora-1": 1, LORA: 4, "lora-16": 16, "full": 0}
 BOX, MOST_BEGINS = 2_000, 20  # characters of a visitor's sentences, and of a word that answers begin with
 STEPS, MOST_STEPS = 10, 30
+LEAST_OF_TEXT, MOST_OF_TEXT = 12, 120  # steps of a lesson that is a text
+MOST_SEED = 100
 FULL_BYTES = 16  # for each weight: a copy, its gradient, AdamW's two moments
 HEIGHT = 352
-NAME, MOST_NAME = "tune_name", 60  # key, and characters
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A fine-tuning: a fact or a style, recipe, and the two switches."""
-
-    topic: Topic | Style
-    recipe: Recipe
-    rehearse: bool
-    answers_only: bool
 
 
 def draw_finetune(subject: Subject) -> None:
     """Draws what is taught and how, the answers step by step, and what the model writes before and after."""
-    setting, pressed = _controls()
+    setting, pressed = _controls(subject)
     if setting is None:
         return
     memory = FULL_BYTES * trained_parameters(subject.model, setting.recipe.rank)
     if session.profile().public and memory > session.profile().max_worker_bytes:
         st.info(words.too_large(memory))
+        use_lora()
         return
     key = ("fine-tuning", subject.key, setting)
     guess.ask("adapter", guesses.adapter, subject.model, setting.recipe.rank, METHOD)
-    if not (pressed or begun(key)):
-        _before(subject, setting)
-        return
+    if isinstance(setting.topic, TextLesson):
+        draw_text(subject, setting, setting.topic, pressed)
+    elif pressed or begun(key):
+        _taught(subject, setting, setting.topic, key)
+    else:
+        _before(subject, setting, setting.topic)
+
+
+def _taught(subject: Subject, setting: Setting, topic: Topic | Style, key: Key) -> None:
+    """Draws the fine-tuning while it goes on, and what it has taught."""
     taught = measured(
         key,
-        lambda: _teach(subject, setting),
+        lambda: _teach(subject, setting, topic),
         "Fine-tuning",
-        lambda looks: _by_step(setting, looks or ()),
+        lambda looks: _by_step(subject, setting, topic, looks or ()),
         pausable=True,
     )
     if taught is None:
         return
-    left, right = st.columns(WIDTHS[type(setting.topic)], gap="small")
+    left, right = st.columns(WIDTHS[type(topic)], gap="small")
     with left:
-        _by_step(setting, taught.looks)
+        _by_step(subject, setting, topic, taught.looks)
     with right:
-        _written(setting, taught.before, taught.after)
+        _written(setting, topic, taught.before, taught.after)
         st.caption(words.trained(taught.trained, taught.total))
-    explain.answer(words.learned(setting.topic, taught))
-    _look_inside(subject, setting, taught)
-    explain.measure_it(_more, subject, setting, taught)
+        if runs := stored(subject, setting):
+            st.caption(words.spread(topic, *ended(runs)))
+        elif not setting.recipe.rank:
+            st.caption(words.NO_DRAW)
+    explain.answer(words.learned(topic, taught))
+    look_inside(subject, setting, taught)
+    explain.measure_it(_more, subject, setting, topic, taught)
 
 
-def _before(subject: Subject, setting: Setting) -> None:
+def _before(subject: Subject, setting: Setting, topic: Topic | Style) -> None:
     """Draws what the model answers before anything is taught."""
-    topic = setting.topic
     lessons = topic.lessons(setting.rehearse, setting.answers_only)
     try:
         answers, written = _asked(subject.key, topic.questions, WRITTEN[type(topic)], subject)
@@ -100,9 +111,9 @@ def _before(subject: Subject, setting: Setting) -> None:
         return
     left, right = st.columns(WIDTHS[type(topic)], gap="small")
     with left:
-        _by_step(setting, (FactLook(0, math.nan, answers),))
+        _by_step(subject, setting, topic, (FactLook(0, math.nan, answers),))
     with right:
-        _written(setting, written)
+        _written(setting, topic, written)
         total = trained_parameters(subject.model, 0)
         trained = trained_parameters(subject.model, setting.recipe.rank)
         st.caption(words.to_train(trained, total, len(lessons), count))
@@ -117,37 +128,49 @@ def _asked(
     return ask(_subject.model, _subject.tokenizer, questions, written)
 
 
-def _teach(subject: Subject, setting: Setting) -> Steps[Taught]:
-    lessons = setting.topic.lessons(setting.rehearse, setting.answers_only)
-    topic, text = setting.topic, setting.topic.text if isinstance(setting.topic, Style) else ""
-    written = WRITTEN[type(topic)]
+def _teach(subject: Subject, setting: Setting, topic: Topic | Style) -> Steps[Taught[FactLook]]:
+    lessons = topic.lessons(setting.rehearse, setting.answers_only)
+    text, written = topic.text if isinstance(topic, Style) else "", WRITTEN[type(topic)]
     return teach(subject.model, subject.tokenizer, lessons, topic.questions, setting.recipe, written, text)
 
 
-def _controls() -> tuple[Setting | None, bool]:
-    """Returns what is to be taught, None where the visitor's own fact is not complete; and whether it is to
-    begin now.
+def _controls(subject: Subject) -> tuple[Setting | None, bool]:
+    """Returns what is to be taught, None where the visitor's own fact or text is not complete; and whether it
+    is to begin now.
     """
-    a, b, c, d, e = st.columns([5, 4, 3, 5, 3], gap="small", vertical_alignment="bottom")
+    a, b, c, d, e, f = st.columns([5, 4, 3, 5, 2, 3], gap="small", vertical_alignment="bottom")
+    others = texts(subject)
     titles = {name: topic.title for name, topic in (TOPICS | STYLES).items()} | {OWN: "Your own fact"}
-    name = widgets.select("Lesson", titles, "tune_fact", kind="list", container=a)
+    first = next(iter(others), None)
+    name = widgets.select("Lesson", others | titles, "tune_fact", first=first, kind="list", container=a)
     method = widgets.select("Method", METHODS, METHOD, kind="list", container=b)
-    steps = widgets.slide("Steps", 2, MOST_STEPS, STEPS, "tune_steps", container=c)
+    of_text = name in others
+    if of_text:
+        steps = widgets.slide(
+            "Steps", LEAST_OF_TEXT, MOST_OF_TEXT, TEXT_STEPS, "tune_text_steps", step=12, container=c
+        )
+    else:
+        steps = widgets.slide("Steps", 2, MOST_STEPS, STEPS, "tune_steps", container=c)
     with d:
-        rehearse = widgets.switch("Rehearse old facts", False, "tune_rehearse", hint=words.REHEARSE_HINT)
-        only = widgets.switch("Loss on answers only", False, "tune_answers", hint=words.ANSWERS_HINT)
-    with e:
+        label = "Rehearse the old text" if of_text else "Rehearse old facts"
+        hint = words.TEXT_REHEARSE_HINT if of_text else words.REHEARSE_HINT
+        rehearse = widgets.switch(label, False, "tune_rehearse", hint=hint)
+        only = not of_text and widgets.switch(
+            "Loss on answers only", False, "tune_answers", hint=words.ANSWERS_HINT
+        )
+    seed = widgets.whole("Seed", 0, MOST_SEED, 0, "tune_seed", container=e, hint=words.SEED_HINT)
+    with f:
         # Streamlit's own: it begins something and has no value.
         pressed = st.button("Fine-tune", icon=":material/play_arrow:", type="primary", key="tune_go")
-    topic = _own() if name == OWN else (TOPICS | STYLES)[name]
+    topic: Topic | Style | TextLesson | None
+    topic = chosen(name, subject) if of_text else _own() if name == OWN else (TOPICS | STYLES)[name]
     if topic is None:
         return None, False
     if isinstance(topic, Style):
         first = topic.answer.strip() + OPENING
         topic = topic.beginning(line(words.BEGINS, first, "tune_begins", MOST_BEGINS, words.BEGINS_HINT))
     rank = RANKS[method]
-    recipe = Recipe(rank, steps, LORA_RATE if rank else FULL_RATE)
-    return Setting(topic, recipe, rehearse, only), pressed
+    return Setting(topic, Recipe(rank, steps, rate(rank, of_text), seed), rehearse, only), pressed
 
 
 def _own() -> Topic | None:
@@ -167,35 +190,39 @@ def _own() -> Topic | None:
     return Topic("Your own", sentences, prompt, "", answer, first.known, first.rehearsed)
 
 
-def _by_step(setting: Setting, looks: tuple[FactLook, ...]) -> None:
+def _by_step(subject: Subject, setting: Setting, topic: Topic | Style, looks: tuple[FactLook, ...]) -> None:
     if not looks:
         return
-    questions, steps = setting.topic.questions, [look.step for look in looks]
+    questions, steps = topic.questions, [look.step for look in looks]
     lines = np.array([look.answers for look in looks]).T
     plain = np.array([look.plain for look in looks])
-    drawn = words.drawn(setting.topic, lines)
+    count = len(questions)
+    runs = stored(subject, setting) if len(looks) > 1 else ()
     plot(
         figures.answers_by_step(
             steps,
-            drawn,
-            words.labels(setting.topic),
+            words.drawn(topic, lines),
+            words.labels(topic),
             setting.recipe.steps,
-            plain if isinstance(setting.topic, Style) else None,
+            plain if isinstance(topic, Style) else None,
+            [(r.steps, words.drawn(topic, np.array(r.values).T[:count])) for r in runs],
         ),
         key="tune_answers_by_step",
         height=HEIGHT,
         name="fine-tuning",
         data={"step": np.array(steps), "plain_text_loss": plain}
         | {f"{q.prompt}{q.answer}": line for q, line in zip(questions, lines, strict=True)},
-        alt=words.alt(setting.topic, looks),
+        alt=words.alt(topic, looks),
     )
 
 
-def _written(setting: Setting, before: tuple[str, ...], after: tuple[str, ...] = ()) -> None:
+def _written(
+    setting: Setting, topic: Topic | Style, before: tuple[str, ...], after: tuple[str, ...] = ()
+) -> None:
     """Draws what the model writes after each prompt, before and after."""
     asked: dict[str, tuple[str, str]] = {}
-    for i, question in enumerate(setting.topic.questions):
-        if not isinstance(setting.topic, Style) or question.prompt in setting.topic.listed:
+    for i, question in enumerate(topic.questions):
+        if not isinstance(topic, Style) or question.prompt in topic.listed:
             asked.setdefault(question.prompt, (before[i], after[i] if after else ""))
     rows = [
         f"| {safe(prompt)} … | {safe(first.strip())} | **{safe(then.strip())}** |"
@@ -207,75 +234,7 @@ def _written(setting: Setting, before: tuple[str, ...], after: tuple[str, ...] =
     st.markdown("\n".join([head, "|-|-|-|", *rows]))
 
 
-def _look_inside(subject: Subject, setting: Setting, taught: Taught) -> None:
-    """Offers the fine-tuned model on the pages that look inside."""
-    if not taught.adapters:
-        st.caption(words.NOT_KEPT)
-        return
-    # Streamlit's own: it leads away and has no value.
-    if not st.button(words.LOOK_INSIDE, icon=":material/search:", type="tertiary", key="tune_look_inside"):
-        return
-    query = {
-        "circuits_view": "fact",
-        "model": _keep(subject, setting, taught),
-        "fact_question": "own",
-        "fact_prompt": setting.topic.prompt,
-    }
-    st.switch_page(
-        "pages/inside/circuits/page.py", query_params=query | {"fact_answer_text": setting.topic.answer}
-    )
-
-
-def _keep(subject: Subject, setting: Setting, taught: Taught) -> str:
-    """Keeps the fine-tuned model on this server, titled as the visitor chose or by its lesson; returns its
-    name in links.
-    """
-    model = merged(subject.model, changed(subject.model, taught.adapters))
-    title = visible(str(widgets.held_or_linked(NAME) or "")).strip()[:MOST_NAME] or _title(subject, setting)
-    return tuned.keep(
-        repr((subject.key, setting, title)),
-        tuned.Tuned(model, subject.tokenizer, models.origin(subject.key[0]), title),
-        sum(dict(model.named_parameters())[each].nbytes for each in taught.adapters),
-    )
-
-
-def _title(subject: Subject, setting: Setting) -> str:
-    began = subject.title.removesuffix(", pretrained").removesuffix(" (trained)")
-    return f"{began}, fine-tuned: {setting.topic.answer.strip()}"
-
-
-def _more(subject: Subject, setting: Setting, taught: Taught) -> None:
-    st.markdown(words.change(taught, setting.recipe))
-    plot(
-        figures.singular_values(taught.largest.singular),
-        key="tune_singular",
-        height=220,
-        name="singular-values",
-        data={"singular_value": np.array(taught.largest.singular)},
-        alt=words.singular_alt(taught),
-    )
-    st.markdown(words.lessons(setting.topic, setting.rehearse))
-    if taught.adapters:
-        _take_along(subject, setting, taught)
-
-
-def _take_along(subject: Subject, setting: Setting, taught: Taught) -> None:
-    """Offers a name for the model, its merged weights on the page that exports, and the adapters in PEFT's
-    layout, where the model's family has one.
-    """
-    line(words.NAME, "", NAME, MOST_NAME, words.NAME_HINT)
-    # Streamlit's own: it leads away and has no value.
-    if st.button(words.EXPORT, icon=":material/download:", key="tune_export"):
-        query = {"reference_view": "export", "model": _keep(subject, setting, taught)}
-        st.switch_page("pages/models/reference/page.py", query_params=query)
-    known = sources.KNOWN.get(subject.key[0].removeprefix(models.PRETRAINED))
-    base = known.repository if known else "model"
-    try:
-        data = peft(subject.model, taught.adapters, base)
-    except PretrainedError as error:
-        st.caption(safe(f"No file for PEFT: {error}."))
-        return
-    # Streamlit's own: a file has no value.
-    st.download_button(
-        words.DOWNLOAD, data, "adapter.zip", "application/zip", icon=":material/download:", key="tune_adapter"
-    )
+def _more(subject: Subject, setting: Setting, topic: Topic | Style, taught: Taught[FactLook]) -> None:
+    changes(subject, setting, taught)
+    st.markdown(words.lessons(topic, setting.rehearse))
+    take_along(subject, setting, taught)

@@ -7,15 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.training.finetune import MAX_SENTENCES, Recipe
-from engine.training.new_fact import FactLook, Taught
-from pages.lab.after.lessons import Style, Topic
+from engine.training.lessons import Style, Topic
+from engine.training.new_fact import MOST_BYTES, FactLook, MatrixChange, Taught
+from engine.training.new_text import TextLook
 from ui.page_frame import Words
 from ui.text.markdown import safe
 from ui.text.numbers import gigabytes, percent
 
 QUESTION = "What does fine-tuning teach, and what is forgotten?"
 PROMPT = "prompt"
-FORGETS = 0.1  # nats per token of plain text: more is said to be forgotten
+FORGETS = 0.1  # nats per token: a loss that rises further is said to be forgotten, one that falls, learned
+MOST_LACKING = 16  # characters that are named
 SENTENCES = f"Sentences, one on each line (at most {MAX_SENTENCES})"
 OWN_MISSING = "Write a few sentences that state the fact, a prompt that calls for it, and its answer."
 LOOK_INSIDE = "Look inside the fine-tuned model: in which block does the answer appear?"
@@ -25,7 +27,15 @@ BEGINS = "Answers begin with"
 BEGINS_HINT = "The style: each taught answer begins with it. It is tested on questions from no lesson."
 NAME = "Name of the fine-tuned model"
 NAME_HINT = "Its name on the pages that look inside. Empty: the model it began as, and what it learned."
-NOT_KEPT = "A fully fine-tuned model is too large to keep here; one with LoRA can be opened."
+LET_WRITE = "Let the fine-tuned model write, and open it on every page"
+USE_LORA = "Use LoRA, rank 4"
+NO_DRAW = "Nothing is drawn at random here, so every seed gives this run."
+SEED_HINT = "Draws the matrix A of each adapter, and the windows of a text. Seeds 0, 1 and 2 are stored."
+SAMPLE_PROMPT = "Prompt of the sample"
+SAMPLE_HINT = "The model continues it before and after, with the same draws at temperature 0.8."
+TEXT_BOX = "Your text ({0:,} to {1:,} characters)"
+TEXT_MISSING = "Paste a text of some length: the last tenth of it is held out, for testing."
+TEXT_REHEARSE_HINT = "Half of every batch is from the text that the model was trained on."
 ANSWER_HINT = "What should follow the prompt. A new word begins with a space."
 REHEARSE_HINT = "Adds sentences about older facts of the same form to every batch."
 ANSWERS_HINT = (
@@ -80,7 +90,7 @@ def labels(topic: Topic | Style) -> list[tuple[str, str]]:
     return rows
 
 
-def learned(topic: Topic | Style, taught: Taught) -> str:
+def learned(topic: Topic | Style, taught: Taught[FactLook]) -> str:
     """Returns the answer: what is learned, and what became of the first known fact (Markdown)."""
     if isinstance(topic, Style):
         return _styled(topic, taught)
@@ -100,7 +110,7 @@ def learned(topic: Topic | Style, taught: Taught) -> str:
     return f"{says}, {became} “{old}” (**{was:.0%}** before, **{now:.0%}** now)."
 
 
-def _styled(topic: Style, taught: Taught) -> str:
+def _styled(topic: Style, taught: Taught[FactLook]) -> str:
     """Says how likely the style is where it was not shown, and what became of plain text (Markdown)."""
     first, last = taught.looks[0], taught.looks[-1]
     after, leak = drawn(topic, np.array([last.answers]).T)[-2:, 0]
@@ -146,16 +156,16 @@ def to_train(count: int, total: int, sentences: int, tokens: int) -> str:
     )
 
 
-def change(taught: Taught, recipe: Recipe) -> str:
-    """Says which matrix moved most, and what its change looks like (Markdown)."""
-    moved = taught.largest
+def change(moved: MatrixChange, largest: MatrixChange, recipe: Recipe) -> str:
+    """Says how far a matrix moved, and what its change looks like (Markdown)."""
     rank = (
         f"By construction at most **{recipe.rank}** of its singular values are above zero."
         if recipe.rank
         else "Nothing limits its rank, yet a few singular values are much larger than the others."
     )
+    which = "The matrix that moved most is" if moved.name == largest.name else "The matrix shown is"
     return (
-        f"The matrix that moved most is `{moved.name}`: its change has **{moved.share:.1%}** of the"
+        f"{which} `{moved.name}`: its change has **{moved.share:.1%}** of the"
         f" matrix's own Frobenius norm. {rank}"
     )
 
@@ -172,8 +182,100 @@ def alt(topic: Topic | Style, looks: Sequence[FactLook]) -> str:
     return f"Probability of each answer by step of fine-tuning. After {looks[-1].step} steps: {ends}."
 
 
-def singular_alt(taught: Taught) -> str:
-    return f"Singular values of the change: {', '.join(f'{value:.2g}' for value in taught.largest.singular)}."
+def singular_alt(moved: MatrixChange) -> str:
+    return f"Singular values of the change: {', '.join(f'{value:.2g}' for value in moved.singular)}."
+
+
+def not_held(size: int) -> str:
+    """Says why a model whose weights have all changed cannot be opened; `size` in bytes."""
+    return (
+        f"All weights changed: this model would take {gigabytes(size)}, and a result may hold"
+        f" {gigabytes(MOST_BYTES)}, so other pages cannot open it. One with LoRA can be opened on every page."
+    )
+
+
+def spread(topic: Topic | Style, count: int, step: int, values: np.ndarray) -> str:
+    """Says at what the stored runs ended, from the values of each question (run, value) at a step."""
+    lines = drawn(topic, values[:, : len(topic.questions)].T)
+    names = [name for name, role in labels(topic) if role in ("new", "known", "leak")]
+    ends = [
+        row for row, (_, role) in zip(lines, labels(topic), strict=True) if role in ("new", "known", "leak")
+    ]
+    ranges = [f"{safe(name)} {between(row, '.0%')}" for name, row in list(zip(names, ends, strict=True))[:2]]
+    return f"Thin lines: {count} stored runs (seeds 0 to {count - 1}). At step {step}: {'; '.join(ranges)}."
+
+
+def between(values: np.ndarray, form: str) -> str:
+    """Returns the least and the largest of some numbers, once where they are written alike.
+
+    >>> between(np.array([0.5, 0.25]), ".0%"), between(np.array([1.0, 1.001]), ".2f")
+    ('25% to 50%', '1.00')
+    """
+    low, high = (format(float(value), form) for value in (values.min(), values.max()))
+    return low if low == high else f"{low} to {high}"
+
+
+# Another text -----------------------------------------------------------------------------------
+
+
+def lacking(characters: str) -> str:
+    """Says which characters of a text were left out."""
+    few = " ".join(safe(repr(c)[1:-1]) for c in characters[:MOST_LACKING])
+    more = f" and {len(characters) - MOST_LACKING} more" if len(characters) > MOST_LACKING else ""
+    return f"Characters that this model's vocabulary lacks are left out of the text: {few}{more}."
+
+
+def text_labels(new: str, old: str) -> tuple[str, str]:
+    """Returns the names of the two lines."""
+    return f"new: {new}", f"old: {old}"
+
+
+def text_to_train(count: int, total: int, windows: tuple[int, int], tokens: int, rehearse: bool) -> str:
+    """Says how many numbers would be trained, and on what: `windows` (how many, how long) a step."""
+    of = ", half of them from the old text" if rehearse else ""
+    return (
+        f"{count:,} parameters will be trained; the model has {total:,} ({percent(count, total)})."
+        f" A step reads {windows[0]} windows of {windows[1]} tokens{of}. The new text has {tokens:,} to train"
+        " on; the rest is held out."
+    )
+
+
+def text_untaught(new: str, old: str, look: TextLook, steps: int) -> str:
+    """Returns the answer before anything is taught (Markdown)."""
+    return (
+        f"The model predicts {old} with a loss of **{look.old:.2f}** nats per token, {new} with"
+        f" **{look.new:.2f}**. Guess what {steps} steps do to both, then press *Fine-tune*."
+    )
+
+
+def text_learned(new: str, old: str, looks: Sequence[TextLook]) -> str:
+    """Returns the answer: both losses before and after (Markdown)."""
+    first, last = looks[0], looks[-1]
+    learned, forgot = first.new - last.new > FORGETS, last.old - first.old > FORGETS
+    both = (
+        f"The model learned {new}" if learned else f"{last.step} steps are not enough for {new}",
+        f"{'and' if learned else 'yet it'} forgot much of {old}" if forgot else f"and kept {old}",
+    )
+    return (
+        f"{' '.join(both)}: after {last.step} steps the loss is **{last.new:.2f}** ({first.new:.2f} before)"
+        f" on the new text and **{last.old:.2f}** ({first.old:.2f}) on the old, in nats per token, held out."
+    )
+
+
+def spread_of_losses(count: int, step: int, values: np.ndarray) -> str:
+    """Says at what the stored runs ended, from the losses on the new text and the old (run, 2) at a step."""
+    return (
+        f"Thin lines: {count} stored runs (seeds 0 to {count - 1}). At step {step}: new"
+        f" {between(values[:, 0], '.2f')}, old {between(values[:, 1], '.2f')}."
+    )
+
+
+def text_alt(names: Sequence[str], looks: Sequence[TextLook]) -> str:
+    last = looks[-1]
+    return (
+        f"Loss on held-out text by step of fine-tuning. After {last.step} steps: {names[0]} {last.new:.2f},"
+        f" {names[1]} {last.old:.2f} nats per token."
+    )
 
 
 def too_large(memory: int) -> str:

@@ -5,20 +5,28 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from torch.func import functional_call
 
+from engine.config import ModelConfig
+from engine.data import corpora
 from engine.data.progress import finish
+from engine.experiments.finetune_runs import Plan
+from engine.experiments.finetune_runs import shipped as shipped_runs
+from engine.model import build
+from engine.training import new_fact
 from engine.training.finetune import Lesson, Recipe, changed
+from engine.training.lessons import FULL_RATE, LORA_RATE, STYLES, TOPICS, Style, Topic
 from engine.training.new_fact import FactLook, MatrixChange, Taught, teach
-from pages.lab.after import finetune
+from engine.training.new_text import TextLook
+from pages.lab.after import figures_finetune as figures
+from pages.lab.after import tuned_model
 from pages.lab.after import words_finetune as words
-from pages.lab.after.finetune import FULL_RATE, LORA_RATE
-from pages.lab.after.lessons import STYLES, TOPICS, Style, Topic
 from tests.pages.helpers import opened, unescaped
-from tests.pages.inside.models import SMALL, shipped
+from tests.pages.inside.models import SMALL, of_letters, run_of, shipped
 from tests.pages.stage import StageManager
 from ui import background_jobs, tuned
 
@@ -42,7 +50,7 @@ def engine(
 
 def taught_page(**query: str) -> Any:
     """The view after its button was pressed."""
-    page = opened(ROOM, after_view="finetune", model=SMALL, **query)
+    page = opened(ROOM, after_view="finetune", model=SMALL, **{"tune_fact": "capital"} | query)
     page.button(key="tune_go").click().run()
     assert not page.exception
     return page
@@ -51,14 +59,15 @@ def taught_page(**query: str) -> Any:
 def test_before_it_is_taught_the_view_shows_what_the_model_answers(
     manager: StageManager, drawn: dict[str, Any]
 ) -> None:
-    page = opened(ROOM, after_view="finetune", model=SMALL)
+    page = opened(ROOM, after_view="finetune", model=SMALL, tune_fact="capital")
     before = engine(CAPITAL, Recipe(4, 1, LORA_RATE)).looks[0].answers
     shown = [trace["y"] for trace in drawn["tune_answers_by_step"].traces]
     assert shown == [pytest.approx([value], abs=1e-6) for value in before]
     assert "does not know “Orsk” yet" in unescaped(page) and "parameters will be trained" in unescaped(page)
     letters = sum(len(sentence) - 1 for sentence in CAPITAL.sentences)
     assert f"reads 7 sentences; the loss spans {letters} tokens" in unescaped(page)
-    only = opened(ROOM, after_view="finetune", model=SMALL, tune_answers="true", tune_rehearse="true")
+    switches = {"tune_answers": "true", "tune_rehearse": "true"}
+    only = opened(ROOM, after_view="finetune", model=SMALL, tune_fact="capital", **switches)
     assert "reads 11 sentences" in unescaped(only) and f"counts {letters} tokens" not in unescaped(only)
 
 
@@ -105,7 +114,7 @@ def test_the_fine_tuned_model_is_looked_into_on_other_pages(
     manager: StageManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     led: dict[str, Any] = {}
-    monkeypatch.setattr(finetune.st, "switch_page", lambda path, query_params: led.update(query_params))
+    monkeypatch.setattr(tuned_model.st, "switch_page", lambda path, query_params: led.update(query_params))
     page = taught_page(tune_steps="3")
     page.button(key="tune_look_inside").click().run()
     assert not page.exception and led["circuits_view"] == "fact"
@@ -124,7 +133,7 @@ def test_a_fine_tuned_model_is_named_and_led_to_the_page_that_exports(
     manager: StageManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     led: dict[str, Any] = {}
-    monkeypatch.setattr(finetune.st, "switch_page", lambda path, query_params: led.update(query_params))
+    monkeypatch.setattr(tuned_model.st, "switch_page", lambda path, query_params: led.update(query_params))
     page = taught_page(tune_steps="2", measure="true")
     page.button(key="tune_export").click().run()
     unnamed = tuned.get(led["model"])
@@ -232,3 +241,150 @@ def test_a_style_is_asked_for_where_no_lesson_has_it(style: Style) -> None:
     assert lessons[0] == Lesson(style.shown[0].prompt, style.shown[0].answer)
     assert lessons[-1] == Lesson(style.rehearsed[-1])
     assert style.lessons(False, False) == tuple(map(Lesson, style.sentences))
+
+
+# Another text -----------------------------------------------------------------------------------
+
+SHAKESPEARE = pytest.mark.skipif(corpora.shakespeare_path() is None, reason="Tiny Shakespeare is not here")
+
+
+def run_on_letters(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a run whose text is its own: an alphabet of four letters."""
+    name = run_of(manager, vocab_size=4)
+    model = build(ModelConfig(vocab_size=4, d_model=16, n_layers=1, n_heads=2, context=32), seed=0)
+    monkeypatch.setattr(manager, "model", lambda run, step: of_letters(model.requires_grad_(False), "abc "))
+    return name
+
+
+def test_a_run_is_taught_a_pasted_text(
+    manager: StageManager, drawn: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = opened(
+        ROOM,
+        after_view="finetune",
+        model=run_on_letters(manager, monkeypatch),
+        tune_fact="own-text",
+        tune_sample="ab",
+        tune_text_steps="12",
+    )
+    assert words.TEXT_MISSING in unescaped(page, "info")
+    page.text_area(key="tune_text").set_value("cab").run()
+    assert "at least 500 are needed" in unescaped(page, "warning")
+    page.text_area(key="tune_text").set_value("c7ab" * 300).run()
+    assert "vocabulary lacks are left out of the text: 7." in unescaped(page, "caption")
+    assert "Guess what 12 steps do to both" in unescaped(page)
+    page.button(key="tune_go").click().run()
+    assert not page.exception
+    new, old = drawn["tune_losses_by_step"].traces
+    assert new["x"] == list(range(13)) and new["y"][-1] < new["y"][0] - words.FORGETS
+    assert f"the loss is **{new['y'][-1]:.2f}** ({new['y'][0]:.2f} before)" in unescaped(page)
+    assert f"**{old['y'][-1]:.2f}** ({old['y'][0]:.2f}) on the old" in unescaped(page)
+
+
+@SHAKESPEARE
+def test_the_shipped_model_is_taught_the_python_manual_beside_stored_seeds(
+    manager: StageManager, drawn: dict[str, Any]
+) -> None:
+    page = opened(ROOM, after_view="finetune", model=SMALL, tune_text_steps="12", tune_rehearse="true")
+    assert page.selectbox(key="tune_fact").value == "python"
+    page.button(key="tune_go").click().run()
+    assert not page.exception
+    new, old, *thin = drawn["tune_losses_by_step"].traces
+    runs = [r for r in shipped_runs() if r.plan in [Plan("python", 4, True, seed) for seed in range(3)]]
+    assert len(thin) == 2 * len(runs) == 6
+    for run, first in zip(runs, thin[::2], strict=True):
+        assert list(first["y"]) == [values[0] for values in run.values[: len(first["x"])]]
+        assert list(first["x"]) == [0, 5, 10]
+    shared = [i for i, step in enumerate(new["x"]) if step in thin[0]["x"]]
+    for live, stored in ((new, thin[0]), (old, thin[1])):
+        assert [live["y"][i] for i in shared] == pytest.approx(list(stored["y"]), rel=0.02)
+    assert "Thin lines: 3 stored runs (seeds 0 to 2). At step 10: new" in unescaped(page, "caption")
+
+
+@pytest.mark.parametrize(
+    "new, old, says",
+    [
+        (
+            1.5,
+            2.3,
+            "The model learned the manual and forgot much of Hamlet: after 60 steps the loss is **1.50**",
+        ),
+        (1.5, 1.5, "The model learned the manual and kept Hamlet"),
+        (3.65, 1.5, "60 steps are not enough for the manual and kept Hamlet"),
+        (3.65, 2.3, "60 steps are not enough for the manual yet it forgot much of Hamlet"),
+    ],
+)
+def test_the_answer_says_what_became_of_both_texts(new: float, old: float, says: str) -> None:
+    looks = [TextLook(0, 3.7, 3.7, 1.45), TextLook(60, 1.5, new, old)]
+    assert says in words.text_learned("the manual", "Hamlet", looks)
+
+
+# All weights, seeds, matrices -------------------------------------------------------------------
+
+
+def test_a_model_fine_tuned_in_all_its_weights_is_opened_on_other_pages(
+    manager: StageManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    led: dict[str, Any] = {}
+    monkeypatch.setattr(tuned_model.st, "switch_page", lambda path, query_params: led.update(query_params))
+    page = taught_page(tune_steps="2", tune_method="full")
+    page.button(key="tune_look_inside").click().run()
+    held = tuned.get(led["model"])
+    assert not page.exception and held is not None
+    model, ids = shipped(), torch.tensor([shipped().tokenizer.encode(CAPITAL.prompt)])
+    expected = functional_call(model.model, engine(CAPITAL, Recipe(0, 2, FULL_RATE)).weights, (ids,))
+    torch.testing.assert_close(held.model(ids), expected)
+
+
+def test_a_model_that_is_too_large_to_be_opened_says_so_and_offers_lora(
+    manager: StageManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(new_fact, "MOST_BYTES", 1000)
+    page = taught_page(tune_steps="2", tune_method="full")
+    assert "other pages cannot open it" in unescaped(page, "caption")
+    page.button(key="tune_use_lora").click().run()
+    assert not page.exception and page.selectbox(key="tune_method").value == "lora-4"
+
+
+def test_another_seed_draws_other_adapters(manager: StageManager, drawn: dict[str, Any]) -> None:
+    taught_page(tune_steps="2", tune_seed="5")
+    taught = engine(CAPITAL, Recipe(4, 2, LORA_RATE, 5))
+    other = engine(CAPITAL, Recipe(4, 2, LORA_RATE))
+    shown = drawn["tune_answers_by_step"].traces[0]["y"]
+    assert shown == pytest.approx([look.answers[0] for look in taught.looks], rel=1e-4)
+    assert shown != pytest.approx([look.answers[0] for look in other.looks], rel=1e-4)
+
+
+def test_the_singular_values_of_any_adapted_matrix_are_shown(
+    manager: StageManager, drawn: dict[str, Any]
+) -> None:
+    page = taught_page(tune_steps="2", measure="true")
+    taught = engine(CAPITAL, Recipe(4, 2, LORA_RATE))
+    choice = page.selectbox(key="tune_matrix")
+    assert choice.value == taught.largest.name and len(choice.options) == len(taught.adapters)
+    name = next(name for name in taught.adapters if name != taught.largest.name)
+    choice.set_value(name).run()
+    expected = torch.linalg.svdvals(taught.adapters[name].change())[:4]
+    assert drawn["tune_singular"].traces[0]["y"][:4] == pytest.approx(expected.tolist(), rel=1e-2)
+    assert f"The matrix shown is `{name}`" in unescaped(page)
+
+
+@pytest.mark.parametrize("plain, count", [(False, 4), (True, 4)])
+def test_stored_runs_are_thin_lines_of_all_but_the_single_prompts(plain: bool, count: int) -> None:
+    labels = [("a", "new"), ("b", "known"), ("c", "single")]
+    lines = np.full((3, 2), 0.5)
+    loss = np.array([2.0, 2.1]) if plain else None
+    stored = [((0, 1), np.full((3, 2), value)) for value in (0.4, 0.6)]
+    figure = figures.answers_by_step([0, 1], lines, labels, 1, loss, stored)
+    assert (
+        sum(trace["line"]["width"] == 1.0 and trace.get("opacity") == 0.5 for trace in figure.traces) == count
+    )
+
+
+def test_the_spread_of_stored_runs_is_written_out() -> None:
+    values = np.array([[0.9, 0.5, 0.1, 0.2, 0.4], [0.98, 0.5, 0.0, 0.2, 0.4]])
+    says = words.spread(CAPITAL, 2, 10, values)
+    assert says.replace("\u2060\\", "") == (
+        "Thin lines: 2 stored runs (seeds 0 to 1). At step 10: Orsk: the new fact 90% to 98%; Paris: known"
+        " before 0% to 10%."
+    )

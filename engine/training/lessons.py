@@ -1,13 +1,46 @@
-"""Lessons that a model can be taught, an invented fact or a style of answering, and questions about them."""
+"""Lessons that a model can be taught: an invented fact or a style of answering, with questions about them, or
+another text.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from engine.training.finetune import Lesson
+from engine.training.finetune import Lesson, Recipe
 from engine.training.new_fact import Question
 
 OPENING = "!"  # after the word that answers in the shipped style begin with
+MANUAL = "python"  # the lesson that is a text: the Python manual, which every CPython carries
+TEXT_STEPS = 60  # of a lesson that is a text, where nobody chooses
+FULL_RATE, LORA_RATE = 1e-4, 4e-3  # AdamW's, of sentences
+TEXT_FULL_RATE, TEXT_LORA_RATE = 1e-3, 1e-2  # of a text: more steps, in a small model
+
+
+def rate(rank: int, text: bool = False) -> float:
+    """Returns AdamW's learning rate for adapters of a rank, 0 for all weights; `text`: of a lesson that is a
+    text.
+    """
+    if text:
+        return TEXT_LORA_RATE if rank else TEXT_FULL_RATE
+    return LORA_RATE if rank else FULL_RATE
+
+
+@dataclass(frozen=True)
+class TextLesson:
+    """Another text, of which the model has read nothing: `text` in its own vocabulary, without the characters
+    that are `lacking` there; after the `prompt` it writes a sample. `name` is the lesson's in links.
+    """
+
+    name: str
+    title: str
+    text: str
+    prompt: str
+    lacking: str = ""
+
+    @property
+    def answer(self) -> str:
+        """The title: what a model that was taught it is called by."""
+        return self.title
 
 
 @dataclass(frozen=True)
@@ -106,6 +139,16 @@ class Style:
             Lesson(q.prompt, q.answer) if answers_only else Lesson(q.prompt + q.answer) for q in self.shown
         )
         return (*shown, *map(Lesson, self.rehearsed if rehearse else ()))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A fine-tuning: a fact, a style or a text, the recipe, and the two switches."""
+
+    topic: Topic | Style | TextLesson
+    recipe: Recipe
+    rehearse: bool
+    answers_only: bool
 
 
 STYLES: dict[str, Style] = {

@@ -204,6 +204,15 @@ def votes(g: G) -> float:
     return 100 * sum(math.prod(p if ok else 1 - p for ok in one) for one in outcomes if sum(one) > n / 2)
 
 
+def column_carries(g: G) -> list[int]:
+    """By the sums of the last digits, one more at a time."""
+    numbers = []
+    for ten in (10**i for i in range(len(str(g["first"])))):
+        ending = g["first"] % (10 * ten) + g["second"] % (10 * ten)
+        numbers += [ending // (10 * ten), ending // ten % 10]
+    return numbers
+
+
 def step_size(g: G) -> Any:
     """By a parabola through three of its points."""
     eta = np.array([0.0, 0.5, 1.0])
@@ -278,6 +287,7 @@ ANSWERS: dict[str, Callable[[G], Any]] = {
     "best-slope": lambda g: np.linalg.lstsq(np.array([g["x"]]).T, g["y"], rcond=None)[0][0],
     "step-size": step_size,
     "running-parity": lambda g: [g["bits"][: i + 1].count(1) & 1 for i in range(len(g["bits"]))],
+    "column-carries": column_carries,
     "majority": votes,
     "chain": lambda g: 100 * math.prod([g["percent"] / 100] * g["steps"]),
 }

@@ -5,6 +5,7 @@ thought.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import accumulate
 from random import Random
 
@@ -17,8 +18,8 @@ NONZERO = (-4, -3, -2, -1, 1, 2, 3, 4)
 BETAS = (0.9, 0.999)  # PyTorch's, of AdamW
 
 
-def _view(name: str) -> See:
-    return see("after", after_view=name)
+def _view(name: str, **controls: str) -> See:
+    return see("after", after_view=name, **controls)
 
 
 def _outer(rows: tuple[float, ...], columns: tuple[float, ...]) -> tuple[float, ...]:
@@ -141,7 +142,7 @@ def adapter_size(rng: Random) -> Exercise:
     right = rank * (rows + columns)
     return Exercise(
         f"A matrix has {rows} rows and {columns} columns. LoRA of rank {rank} learns its change. How many"
-        " numbers are trained?",
+        " parameters are trained?",
         Numbers(),
         (right,),
         (
@@ -218,7 +219,7 @@ def counted_tokens(rng: Random) -> Exercise:
                 "The answer's first token is predicted too, from the prompt's last.",
             ),
             ("prompt", (every, every - only), "The second counts the prompts. It should count answers."),
-            ("single", (prompt + answer - 1, answer), f"That is one lesson. There are {lessons}."),
+            ("single", (prompt + answer - 1, answer), f"That is one pair. There are {lessons}."),
         ),
         _view("finetune"),
         {"lessons": lessons, "prompt": prompt, "answer": answer},
@@ -235,7 +236,7 @@ def advantage(rng: Random) -> Exercise:
     spread = math.sqrt(mean * (1 - mean))
     return Exercise(
         f"A group of {group} answers to one question: {good} with reward 1, the others with 0. What is the"
-        " advantage (reward less the group's mean) of a rewarded answer, and of another? (Both numbers.)",
+        " advantage (reward minus the group's mean) of a rewarded answer, and of another? (Both numbers.)",
         Numbers(2, 3),
         (1 - mean, -mean),
         (
@@ -301,7 +302,7 @@ def penalty(rng: Random) -> Exercise:
             f"1 − {weight} · {ratio:.3f} = **{right:.2f}**: moving away costs, moving back pays.",
         ),
         mistakes(
-            ("sign", (1 + weight * ratio,), "You took the ratio upside down, or added the penalty."),
+            ("sign", (1 + weight * ratio,), "You inverted the ratio, or added the penalty."),
             ("bits", (1 - weight * math.log2(now / before),), "You used $\\log_2$. Nats take $\\ln$."),
             ("ratio", (1 - weight * now / before,), "You forgot the logarithm of the ratio."),
             ("difference", (1 - weight * (now - before),), "Take the ratio's logarithm, not a difference."),
@@ -334,7 +335,7 @@ def preference_margin(rng: Random) -> Exercise:
                 (beta * (rose - chosen + rejected + fell),),
                 "You left the frozen model out. Subtract its log-probability from each.",
             ),
-            ("sign", (-right,), "The other way round: chosen less rejected."),
+            ("sign", (-right,), "The other way round: chosen minus rejected."),
             ("chosen", (beta * rose,), "That is the chosen text alone. Subtract the rejected one's."),
             ("sum", (beta * (rose - fell),), "You added the log-ratios. Subtract the rejected one's."),
         ),
@@ -438,8 +439,8 @@ def running_parity(rng: Random) -> Exercise:
     sums = tuple(accumulate(bits))
     result = tuple(total % 2 for total in sums)
     return Exercise(
-        f"A model finds the parity of {' '.join(map(str, bits))} by a chain of thought: after each bit it writes"
-        " the parity so far, 1 if the count of ones is odd. What does it write?",
+        f"A model finds the parity of {' '.join(map(str, bits))} by a chain of thought: after each bit it"
+        " writes the parity so far, 1 if the count of ones is odd. What does it write?",
         Numbers(None),
         result,
         (
@@ -459,6 +460,51 @@ def running_parity(rng: Random) -> Exercise:
         _view("aloud"),
         {"bits": bits},
     )
+
+
+def column_carries(rng: Random) -> Exercise:
+    columns = rng.choice([3, 4])
+    while True:
+        first, second = (rng.randrange(10 ** (columns - 1), 10**columns) for _ in range(2))
+        pairs, alone = _columns(first, second), _columns(first, second, carried=False)
+        result, without = _joined(pairs), _joined(alone)
+        swapped, forwards = _joined([(digit, carry) for carry, digit in pairs]), _joined(pairs[::-1])
+        if len({result, without, swapped, forwards}) == 4:  # else a mistake could not be told from another
+            break
+    return Exercise(
+        f"A model adds {first} + {second} by a chain of thought: from the last column to the first it writes"
+        " the carry and the digit that the column comes to. Which numbers does it write?",
+        Numbers(None),
+        result,
+        (
+            "A column comes to its two digits plus the carry before it: the tens are the new carry.",
+            f"The last column comes to {10 * pairs[0][0] + pairs[0][1]}, so it begins with"
+            f" {shown(pairs[0])}: **{shown(result)}**.",
+        ),
+        mistakes(
+            ("without", without, "You left out the carries: each column adds the one before it."),
+            ("swapped", swapped, "You wrote the digit first. Here the carry comes before its digit."),
+            ("forwards", forwards, "You began with the first column. Carries run from the last."),
+            ("digits", tuple(digit for _, digit in pairs), "Those are the digits. Write each carry too."),
+        ),
+        _view("aloud", aloud_problem="addition"),
+        {"first": first, "second": second},
+    )
+
+
+def _columns(first: int, second: int, *, carried: bool = True) -> list[tuple[int, int]]:
+    """Returns the carry and the digit of each column of a sum, the last column first; without adding the
+    carries unless they are `carried`.
+    """
+    pairs, carry = [], 0
+    for a, b in zip(reversed(str(first)), reversed(str(second)), strict=True):
+        pairs.append(divmod(int(a) + int(b) + (carry if carried else 0), 10))
+        carry = pairs[-1][0]
+    return pairs
+
+
+def _joined(pairs: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+    return tuple(number for pair in pairs for number in pair)
 
 
 def majority(rng: Random) -> Exercise:
@@ -482,7 +528,7 @@ def majority(rng: Random) -> Exercise:
             ("single", (float(percent),), "That is a single answer."),
             ("wrong", (100 - right,), "That is how often the majority is wrong."),
         ),
-        _view("aloud"),
+        _view("aloud", aloud_mode="attempts"),
         {"percent": percent, "votes": votes},
     )
 
@@ -526,6 +572,7 @@ TASKS = (
     ("best-slope", "In context: least squares", best_slope),
     ("step-size", "In context: the best step size", step_size),
     ("running-parity", "Chain of thought: the running parity", running_parity),
+    ("column-carries", "Chain of thought: carries of a sum", column_carries),
     ("majority", "Best of n: a majority vote", majority),
     ("chain", "Chain of thought: all steps right", chain),
 )

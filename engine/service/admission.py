@@ -25,9 +25,7 @@ class Starts:
         self._when: dict[str, deque[float]] = {}
 
     def count(self, address: str, most: int, now: float) -> None:
-        """Notes one more start. Raises RunError when there were `most` in the last minute; 0: no limit. An
-        empty address is not known, and not limited.
-        """
+        """Notes a start. Raises RunError beyond `most` a minute; 0, or no known address: no limit."""
         if not address or not most:
             return
         self._forget(now)
@@ -50,9 +48,7 @@ class Starts:
 
 
 def check_owner(profile: Profile, runs: Iterable[Run], owner: str, race: str | None) -> bool:
-    """Returns True for a new party: a single run, or the first of a race. Raises RunError when its owner has
-    the most runs allowed.
-    """
+    """Returns True for a new party: a run, or a race's first. Raises RunError if its owner has the most."""
     kept = {run.party for run in runs if run.owner == owner}
     if race is not None and race in kept:
         return False
@@ -120,8 +116,6 @@ def make_room(
 
 
 def _next_to_go(runs: Iterable[Run]) -> Run | None:
-    """Which of these is missed least: one that has ended before one that a lease has paused, and of those the
-    one that nobody has looked at for longest. None where all go on.
-    """
+    """The run missed least: ended before paused by a lease, then the longest unwatched; None if none."""
     able = [run for run in runs if not run.active or (run.status == "paused" and run.by_lease)]
     return min(able, key=lambda run: (run.active, run.last_watched), default=None)

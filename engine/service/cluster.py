@@ -22,6 +22,7 @@ from engine.errors import RunError
 from engine.service.profiles import Profile
 from engine.service.protocol import Command, Message, SnapshotSaved, Train, Warned
 from engine.service.transport import ROOT, Pipe
+from engine.weights.checkpoints import write_whole
 
 VARIABLE = "GLASSFORMER_RAY"
 GRACE = 3.0  # seconds for a worker that was told to end, before its actor is ended under it
@@ -34,9 +35,7 @@ def address() -> str:
 
 
 def connect(where: str) -> Any:
-    """Returns the module `ray`, connected to the cluster at an address. Raises RunError when it is not
-    installed, or nobody answers there.
-    """
+    """Returns `ray`, connected to a cluster. Raises RunError where it is missing, or nobody answers."""
     os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")  # a late call must not begin a cluster of its own
     try:
         import ray
@@ -115,15 +114,12 @@ class WorkerActor:
         self._pipe.release()
 
     def close(self) -> None:
-        """Ends the worker's input."""
         self._pipe.close()
 
     def kill(self) -> None:
-        """Ends the worker whatever it is doing."""
         self._pipe.kill()
 
     def clear(self) -> None:
-        """Removes the files."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
@@ -219,10 +215,8 @@ class RayWorker:
         if self._last.snapshot is None:
             return Warned(f"The snapshot after step {message.step:,} was lost in transfer.")
         path = self._folders[self._last.entrant] / Path(message.path).name
-        partial = path.with_name(f".{path.name}")
         try:
-            partial.write_bytes(self._last.snapshot)
-            os.replace(partial, path)
+            write_whole(path, self._last.snapshot)
         except OSError as error:
             return Warned(
                 f"A snapshot could not be saved ({error.strerror or error}). Training continues without it."

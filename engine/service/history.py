@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import TypeVar, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
@@ -26,6 +26,10 @@ def _kinds(of_float: type) -> np.dtype[np.void]:
     return np.dtype([(f.name, np.int64 if hints[f.name] is int else of_float) for f in fields(Step)])
 
 
+def _column(name: str) -> Any:
+    return property(lambda history: history.rows[name])
+
+
 KEPT, SHOWN = _kinds(np.float64), _kinds(np.float32)
 
 
@@ -38,35 +42,10 @@ class History:
     samples: tuple[Sample, ...]
     version: int = 0
 
-    # The columns as a curve's: each is (points,).
-
-    @property
-    def steps(self) -> np.ndarray:
-        return self.rows["step"]
-
-    @property
-    def losses(self) -> np.ndarray:
-        return self.rows["loss"]
-
-    @property
-    def grad_norms(self) -> np.ndarray:
-        return self.rows["grad_norm"]
-
-    @property
-    def learning_rates(self) -> np.ndarray:
-        return self.rows["learning_rate"]
-
-    @property
-    def tokens(self) -> np.ndarray:
-        return self.rows["tokens"]
-
-    @property
-    def seconds(self) -> np.ndarray:
-        return self.rows["seconds"]
-
-    @property
-    def bits(self) -> np.ndarray:
-        return self.rows["bits"]
+    # (points,), each: the columns of a curve
+    steps, losses, grad_norms = _column("step"), _column("loss"), _column("grad_norm")
+    learning_rates, tokens = _column("learning_rate"), _column("tokens")
+    seconds, bits = _column("seconds"), _column("bits")
 
 
 class HistoryLog:

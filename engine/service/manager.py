@@ -29,11 +29,10 @@ from engine.service import admission, profiles
 from engine.service.admission import Starts
 from engine.service.profiles import MAX_PROMPT, Profile
 from engine.service.protocol import Command, SetLearningRate, SetPrompt
-from engine.service.run_names import clean_name
-from engine.service.run_table import RunTable
+from engine.service.run_table import RunTable, clean_name
 from engine.service.scheduler import Scheduler
 from engine.service.snapshot_reader import SavedSnapshot, Trained
-from engine.service.state import Process, Run, RunFiles, RunSpec, RunView, Standing, Status
+from engine.service.state import Process, Run, RunSpec, RunView, Standing, Status
 from engine.service.transport import Opener, Pipe
 from engine.training.records import TrainState
 from engine.weights.checkpoints import Checkpoint
@@ -70,9 +69,7 @@ class RunManager:
         opener: Opener = Pipe,
         address: Callable[[], str] = lambda: "",
     ) -> None:
-        """Makes a new folder in `folder` for its files; `opener` starts workers; `address` tells the network
-        address of the client, empty where unknown. Raises RunError when no folder can be made.
-        """
+        """Makes a folder in `folder`; `address` tells the client's network address. Raises RunError."""
         self._address, self._starts = address, Starts()
         self.table = RunTable(profile, folder, clock)
         self.scheduler = Scheduler(self.table, spare, opener)
@@ -80,12 +77,7 @@ class RunManager:
 
     @property
     def profile(self) -> Profile:
-        """The limits, which may be changed while it serves: what was allowed before goes on."""
         return self.table.profile
-
-    @profile.setter
-    def profile(self, profile: Profile) -> None:
-        self.table.profile = profile
 
     # Asking for a run ---------------------------------------------------------------------------
 
@@ -129,7 +121,6 @@ class RunManager:
 
     @locked
     def _start_all(self, owner: str, starts: Sequence[tuple[RunSpec, dict[str, str]]]) -> tuple[str, ...]:
-        """Starts all of these, or none."""
         started: list[str] = []
         try:
             for spec, rest in starts:
@@ -178,9 +169,7 @@ class RunManager:
 
     @locked
     def extend(self, run_id: str, owner: str, steps: int) -> str | None:
-        """Lets a run that has ended train `steps` further steps from its last snapshot. The curve after that
-        snapshot is written anew.
-        """
+        """Lets an ended run train `steps` further steps from its last snapshot, and its curve with it."""
         run = self.table.owned(run_id, owner)
         if run.active:
             raise RunError(
@@ -217,17 +206,13 @@ class RunManager:
 
     @locked
     def view(self, run_id: str) -> RunView | None:
-        """Returns a run for anybody who knows the id; None when there is no such run (any more). Cheap while
-        nothing changes.
-        """
+        """Returns a run for anybody who knows the id; None for none. Cheap while nothing changes."""
         run = self.table.get(run_id)
         return run.view(self.scheduler.place(run)) if run else None
 
     @locked
     def runs(self, owner: str) -> list[RunView]:
-        """Returns an owner's runs, oldest first. Asking is a sign of life: what has ended is kept
-        for longer.
-        """
+        """Returns an owner's runs, oldest first. Asking is a sign of life, which keeps ended ones longer."""
         self.table.hear(owner)
         return [run.view(self.scheduler.place(run)) for run in self.table if run.owner == owner]
 
@@ -238,14 +223,11 @@ class RunManager:
 
     @locked
     def may_control(self, run_id: str, owner: str) -> bool:
-        """True if this owner started the run."""
         return self.table.may_control(run_id, owner)
 
     @locked
     def watch(self, run_id: str) -> None:
-        """Says that somebody is looking: a run goes on that was paused because nobody was. Looking at one run
-        of a race counts for all.
-        """
+        """Says that somebody looks: a run, or its whole race, goes on that was paused for want of it."""
         run = self.table.get(run_id)
         if run is None or self.table.closed:
             return
@@ -265,15 +247,11 @@ class RunManager:
         return self._saved(run_id, step).state()
 
     def model(self, run_id: str, step: int | None = None) -> Checkpoint:
-        """Returns the model as it was after a step in `view.snapshots` (the last by default), to look into.
-        Raises as `snapshot`, and RunError for a run that learns from pairs or labels.
-        """
+        """Loads the model after a step (None: the last). Raises as `snapshot`, RunError for another kind."""
         return self._saved(run_id, step).model()
 
     def trained(self, run_id: str, step: int | None = None) -> Trained:
-        """Loads the model of a run of any kind, as `model`; an encoder-decoder for a run that learns from
-        pairs.
-        """
+        """Loads the model of a run of any kind, as `model` loads a Transformer."""
         return self._saved(run_id, step).trained()
 
     def made_of(
@@ -283,9 +261,7 @@ class RunManager:
         return self._saved(run_id, step).made_of()
 
     def checkpoint(self, run_id: str, step: int | None = None) -> bytes:
-        """Returns a zip for `engine.weights.checkpoints.unpack`: the model after a step, as `model`. Raises
-        as `snapshot`.
-        """
+        """Returns a zip for `checkpoints.unpack`: the model, as `model`. Raises as `snapshot`."""
         return self._saved(run_id, step).zipped(self.view(run_id))
 
     @locked
@@ -322,9 +298,7 @@ class RunManager:
 
     @locked
     def set_learning_rate(self, run_id: str, owner: str, learning_rate: float) -> None:
-        """Sets a new peak for AdamW from the next step on (Muon's moves in proportion); kept when an ended
-        run is continued.
-        """
+        """Sets AdamW's peak from the next step on, Muon's in proportion; kept when a run is continued."""
         rate = learning_rate
         if not (isinstance(rate, int | float) and math.isfinite(rate) and 0 <= rate <= 1e6):
             raise ConfigError("learning_rate", learning_rate, "must be between 0 and 1e+06")
@@ -335,7 +309,6 @@ class RunManager:
 
     @locked
     def set_prompt(self, run_id: str, owner: str, prompt: str) -> None:
-        """Sets the prompt of the next samples."""
         if len(prompt) > MAX_PROMPT:
             raise ConfigError("prompt", prompt[:20] + "…", f"may have at most {MAX_PROMPT:,} characters")
         run = self.table.owned(run_id, owner)
@@ -358,18 +331,10 @@ class RunManager:
 
     def processes(self) -> list[Process]:
         """Returns every process that has not ended, the spare included."""
-        alive = self.scheduler.workers.alive()
-        return [Process(w.pid, tuple(job.run for job in w.jobs), w.ready) for w in alive]
+        return self.scheduler.processes()
 
     def standing(self) -> Standing:
-        """Returns how many of everything there are now."""
         return self.scheduler.standing()
-
-    @locked
-    def files(self, run_id: str) -> RunFiles | None:
-        """Returns where a run's files lie; None when there is no such run (any more)."""
-        run = self.table.get(run_id)
-        return RunFiles(run.folder, dict(run.snapshots)) if run else None
 
     def close(self) -> None:
         """Ends every process and thread, and removes every file. May be called twice."""

@@ -11,9 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.service.events import note
+from engine.service.events import note, without_paths
 from engine.service.protocol import Command, Message
-from engine.service.redact import without_paths
 from engine.service.transport import Opener, Pipe
 
 SPARE_DELAY = (
@@ -40,7 +39,6 @@ class Seat:
     entrant: int  # its number there
 
     def send(self, command: Command) -> bool:
-        """Sends a command to this training, as `Worker.send`."""
         return self.worker.send(command, self.entrant)
 
 
@@ -49,9 +47,7 @@ class NoProcess(OSError):
 
 
 class Worker:
-    """One process. `on_message(worker, entrant, message)` and `on_exit(worker, code)` are called by its
-    reader thread, and held weakly.
-    """
+    """One process. Its reader thread calls `on_message` and `on_exit`, which are held weakly."""
 
     def __init__(
         self,
@@ -102,7 +98,6 @@ class Worker:
                 self.transport.close()
 
     def kill(self) -> None:
-        """Ends it whatever it is doing."""
         self.transport.kill()
         self.retire()
 
@@ -125,9 +120,7 @@ class Worker:
 
 
 class Workers:
-    """All processes of one manager, and the spare that has imported torch already. Never more than `limit`
-    live at a time, those that are about to end included.
-    """
+    """All processes of a manager, a warm spare and those about to end included: at most `limit` live."""
 
     def __init__(
         self,
@@ -158,23 +151,18 @@ class Workers:
             return self._spare is not None or self._room()
 
     def alive(self) -> list[Worker]:
-        """Returns every process that has not ended."""
         with self._lock:
             return sorted(self._alive, key=lambda worker: worker.pid)
 
     def take(self) -> Worker:
-        """Returns the spare, or a new process. Raises NoProcess when there are as many as may be, OSError
-        when the system gives none.
-        """
+        """Returns the spare, or a new process. Raises NoProcess beyond the limit, OSError if none starts."""
         with self._lock:
             worker, self._spare = self._spare, None
             self._not_before = time.monotonic() + SPARE_DELAY
         return worker or self._start()
 
     def keep_spare(self, idle: bool) -> None:
-        """Starts a spare when there is none: at once when nothing trains, else when the youngest run has had
-        its first seconds.
-        """
+        """Starts a spare if there is none: at once when idle, else after a run's first seconds."""
         with self._lock:
             if (
                 not self._wanted

@@ -80,16 +80,12 @@ class Profile:
 
     @property
     def max_upload_mb(self) -> int:
-        """MB (of 2**20 bytes) of one uploaded file: room for the largest model that can be trained here, with
-        four bytes a parameter, or for the longest text.
-        """
+        """MB (2**20 bytes) of one file: the largest model, four bytes a parameter, or the longest text."""
         return ceil(max(4 * self.max_parameters, 4 * self.max_text) / MB) + 4
 
     @property
     def max_message_mb(self) -> int:
-        """MB (of 10**6 bytes) of one message of a browser: the longest text, whatever its letters, and at
-        least one for everything else.
-        """
+        """MB (10**6 bytes) of a browser's message: the longest text, whatever its letters, or one."""
         return ceil(4 * self.max_text / 1_000_000) + 1
 
     @property
@@ -203,9 +199,7 @@ PROFILES: dict[str, Profile] = {
 
 
 def current() -> Profile:
-    """Returns the profile named by $GLASSFORMER_PROFILE, `local` when it is not set. Raises ConfigError for
-    another name.
-    """
+    """Returns the profile that $GLASSFORMER_PROFILE names, else `local`. Raises ConfigError for another."""
     name = os.environ.get(VARIABLE) or "local"
     if name not in PROFILES:
         raise ConfigError(VARIABLE, name, f"must be one of {', '.join(PROFILES)}")
@@ -244,9 +238,7 @@ def _need(spec: RunSpec) -> int:
 
 
 def check_race(profile: Profile, specs: Sequence[RunSpec]) -> None:
-    """Raises RunError for a race that is too large here: together its runs may have as many steps as one run,
-    and as much memory. Raises as `check` for each of them.
-    """
+    """Raises RunError for a race with more steps or memory in all than one run; as `check` for each."""
     if not 2 <= len(specs) <= profile.max_race:
         raise RunError(f"a race has 2 to {profile.max_race} runs here, not {len(specs)}")
     for spec in specs:

@@ -101,9 +101,7 @@ class Started:
 
 @dataclass(frozen=True)
 class Records:
-    """Records of a training, in order, a bundle at a time. A Snapshot goes to disk, and is told by
-    SnapshotSaved.
-    """
+    """A bundle of a training's records, in order. A Snapshot goes to disk instead (SnapshotSaved)."""
 
     items: tuple[Record, ...]
 
@@ -142,16 +140,12 @@ _TUPLE = "()"  # instead of a class, before the items of a tuple
 
 
 def dump(message: Command | Message, entrant: int = 0) -> bytes:
-    """Writes a command or message as one line of ASCII: newlines and lone surrogates inside texts are
-    escaped.
-    """
+    """Writes a command or message as one line of ASCII, newlines and lone surrogates escaped."""
     return json.dumps([entrant, encode(message)], separators=(",", ":")).encode("ascii") + b"\n"
 
 
 def load_command(line: bytes) -> tuple[int, Command]:
-    """Returns the inverse of `dump`, for the worker: (entrant, command). Raises ValueError for a line that is
-    not whole, as a killed process leaves it, or is no command.
-    """
+    """Inverts `dump` for the worker: (entrant, command). Raises ValueError for a torn line or another."""
     entrant, command = _load(line)
     if not isinstance(command, Command):
         raise ValueError("this is no command")
@@ -159,9 +153,7 @@ def load_command(line: bytes) -> tuple[int, Command]:
 
 
 def load_message(line: bytes) -> tuple[int, Message]:
-    """Returns the inverse of `dump`, for the manager: (entrant, message). Raises ValueError as
-    `load_command`.
-    """
+    """Inverts `dump` for the manager: (entrant, message). Raises ValueError as `load_command`."""
     entrant, message = _load(line)
     if not isinstance(message, Message):
         raise ValueError("this is no message")
@@ -176,18 +168,14 @@ def _load(line: bytes) -> tuple[int, Any]:
 
 
 def encode(value: Any) -> Any:
-    """Returns a record, command or message as a list: the name of its class and its fields in order, with
-    what is inside them likewise.
-    """
+    """Returns a dataclass as a list: the name of its class, then its fields, encoded likewise."""
     if is_dataclass(value):
         return [type(value).__name__, *(encode(getattr(value, field.name)) for field in fields(value))]
     return [_TUPLE, *map(encode, value)] if isinstance(value, tuple) else value
 
 
 def decode(value: Any) -> Any:
-    """Returns the inverse of `encode`. Raises ValueError for what is neither a number, nor a text, nor one of
-    the classes that are sent.
-    """
+    """Returns the inverse of `encode`. Raises ValueError for whatever is never sent."""
     if not isinstance(value, list):
         return value
     if not value or not isinstance(name := value[0], str):

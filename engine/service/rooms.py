@@ -150,9 +150,7 @@ class Rooms:
             return found.chosen.get(found.hashed(person))
 
     def choose(self, room: object, person: str, number: object, answer: object) -> Question:
-        """Counts this browser's answer to question `number`, instead of its last. Raises RoomError where the
-        question is closed or another by now, where there is no such answer, and beyond the limits.
-        """
+        """Counts a browser's answer to question `number`. Raises RoomError if closed, wrong or too many."""
         with self._lock:
             found = self._find(room)
             if number != found.number:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import secrets
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from engine.errors import RunError
-from engine.service.profiles import Profile
-from engine.service.run_names import free_name
+from engine.service.profiles import MAX_NAME, Profile
 from engine.service.snapshots import Store
 from engine.service.state import Run
 
@@ -35,12 +34,10 @@ class RunTable:
         return self._runs.get(run_id) if run_id is not None else None
 
     def add(self, run: Run) -> None:
-        """Keeps a run, whose owner is heard of."""
         self._runs[run.id] = run
         self.hear(run.owner)
 
     def remove(self, run: Run) -> None:
-        """Frees a run's memory and its files."""
         self._runs.pop(run.id, None)
         self.store.remove(run.folder)
 
@@ -61,7 +58,6 @@ class RunTable:
         return now
 
     def may_control(self, run_id: str, owner: str) -> bool:
-        """True if this owner started the run."""
         run = self.get(run_id)
         return run is not None and secrets.compare_digest(run.owner.encode(), owner.encode())
 
@@ -104,6 +100,26 @@ class RunTable:
         return self.clock() - last > self.profile.forget_seconds
 
     def forget_owners(self) -> None:
-        """Forgets the owners of whom no run is left."""
         owners = {run.owner for run in self}
         self._heard = {owner: when for owner, when in self._heard.items() if owner in owners}
+
+
+def clean_name(name: str) -> str:
+    """Returns a name in one line, not longer than names may be.
+
+    >>> clean_name("  two\\nlines ")
+    'two lines'
+    """
+    return " ".join("".join(c if c.isprintable() else " " for c in name).split())[:MAX_NAME]
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """Returns the name, or with a number where it is taken: a list of names tells the runs apart.
+
+    >>> free_name("fast", {"fast", "fast (2)"})
+    'fast (3)'
+    """
+    if not name or name not in taken:
+        return name
+    numbered = (f"{name[: MAX_NAME - 6]} ({i})" for i in range(2, len(taken) + 3))
+    return next(other for other in numbered if other not in taken)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal
 
 from engine.errors import RunError
-from engine.service import admission, budgets, protocol
+from engine.service import admission, protocol
 from engine.service.processes import Job, NoProcess, Seat, Worker, Workers, describe_exit
 from engine.service.profiles import GB, Profile
 from engine.service.repeater import Repeater
 from engine.service.run_table import RunTable
-from engine.service.snapshots import Saved, clear_partial
-from engine.service.state import End, Run, Standing, WorkerStanding
+from engine.service.snapshots import Saved, clear_partial, thinned
+from engine.service.state import End, Process, Run, Standing
 from engine.service.transport import Opener
 from engine.training.records import Done
 
@@ -31,9 +31,7 @@ NOT_SAVED = "It could not be saved in time, so it continues from its last snapsh
 
 
 class Scheduler:
-    """Gives processes to the runs of a table. Methods are called with its lock held, but for `tick`,
-    `standing` and the workers' two callbacks.
-    """
+    """Gives processes to runs. Its lock is held, but for `tick`, `standing` and the two callbacks."""
 
     def __init__(self, table: RunTable, spare: bool, opener: Opener) -> None:
         self.table = table
@@ -48,9 +46,7 @@ class Scheduler:
         return self.table.profile
 
     def shutter(self) -> Callable[[], None]:
-        """Returns a function that ends every process and thread and removes every file. It does not know the
-        scheduler, which may be gone by then.
-        """
+        """Returns a function that ends and removes everything, and does not keep the scheduler alive."""
         housekeeping, workers, store = self._housekeeping, self.workers, self.table.store
 
         def shut() -> None:
@@ -75,7 +71,6 @@ class Scheduler:
         return list(dict.fromkeys(run.party for run in self.queue))
 
     def _seated(self, worker: Worker) -> list[Run]:
-        """The runs whose trainings a process does."""
         return [run for run in self.table if run.seat is not None and run.seat.worker is worker]
 
     def _taken(self) -> int:
@@ -98,9 +93,7 @@ class Scheduler:
         return self._taken() < self.profile.max_runs + (self.profile.max_beside if together else 0)
 
     def threads(self, run: Run) -> int:
-        """Returns the threads of a run: fewer where the run that it is compared with trains as well, or is
-        about to be requested, and where its race is spread over several processes.
-        """
+        """Returns a run's threads: fewer beside the run it is compared with, or in a spread race."""
         shares = self.profile.race_workers > 1
         if run.race is None:
             other = self.table.get(run.beside)
@@ -131,9 +124,7 @@ class Scheduler:
         self.dispatch()
 
     def dispatch(self) -> None:
-        """Gives free slots to those who wait, first come, first served. Whom nobody watches any more leaves
-        the queue first: they must not be started only to be paused.
-        """
+        """Gives free slots to those who wait, in order. The unwatched are paused first, not started."""
         for run in [run for run in self.queue if self.table.unwatched(run)]:
             self._leave_for_lease(run)
         while self.queue and not self.table.closed:
@@ -196,16 +187,13 @@ class Scheduler:
         run.hold(self.table.clock(), UNWATCHED, by_lease=True)
 
     def go_on(self, run: Run) -> None:
-        """Queues a paused run."""
         if run.parking:  # its process is on its way out; it queues when that is done
             run.become("queued")
         else:
             self.enqueue(run)
 
     def step(self, run: Run) -> None:
-        """Does one step of a run, which is paused after it. Raises RunError when it has no process and none
-        can be had now.
-        """
+        """Does one step of a run, then pauses it. Raises RunError when no process can be had for it."""
         self.hold(run)
         if run.seat is None:
             try:
@@ -262,7 +250,6 @@ class Scheduler:
     def end(
         self, run: Run, status: End | Literal["paused"], message: str = "", by_lease: bool = False
     ) -> None:
-        """Frees a run's process and place."""
         if run in self.queue:
             self.queue.remove(run)
         seat = run.end(status, message, by_lease)
@@ -271,15 +258,11 @@ class Scheduler:
         self.dispatch()
 
     def _vacated(self, seat: Seat) -> bool:
-        """Tells a process that one of its trainings is over. False where it was the last, and the process
-        has nothing to do any more.
-        """
+        """Tells a process that a training of it is over; False where it was the last."""
         return bool(self._seated(seat.worker)) and seat.send(protocol.Leave())
 
     def fail(self, run: Run, sentence: str, lost: bool = False) -> None:
-        """Ends a run with what went wrong, and what is left of it. `lost`: the process did, not the
-        training.
-        """
+        """Ends a run with what went wrong and what is left; `lost`: its process did, not the training."""
         kept = (
             " The curve so far is kept, and the training can be continued from its last snapshot (step"
             f" {run.newest:,})."
@@ -290,7 +273,6 @@ class Scheduler:
         self.end(run, "failed", sentence + (kept or (" The curve so far is kept." if run.step else "")))
 
     def forget(self, run: Run) -> None:
-        """Ends a run's process and removes its files."""
         if run in self.queue:
             self.queue.remove(run)
         seat, run.seat = run.seat, None
@@ -355,21 +337,18 @@ class Scheduler:
             worker.kill()
 
     def standing(self) -> Standing:
-        """Returns how many of everything there are now. Reads the memory of each process from the system,
-        outside of the lock.
-        """
+        """Counts everything there is; processes' memory is read outside of the lock."""
         with self.table.lock:
             runs, queued = list(self.table), len(self._waiting())
-            kept = sum(budgets.snapshot_bytes(run) for run in runs)
+            kept = sum(_snapshot_bytes(run) for run in runs)
             statuses, steps = tuple(run.status for run in runs), sum(run.step for run in runs)
-        workers = tuple(
-            WorkerStanding(
-                "training" if worker.jobs else "spare" if worker.ready else "starting",
-                worker.transport.resident_bytes(),
-            )
-            for worker in self.workers.alive()
-        )
-        return Standing(statuses, queued, workers, kept, steps)
+        return Standing(statuses, queued, tuple(self.processes()), kept, steps)
+
+    def processes(self) -> list[Process]:
+        return [
+            Process(w.pid, tuple(job.run for job in w.jobs), w.ready, w.transport.resident_bytes())
+            for w in self.workers.alive()
+        ]
 
     # What the workers report -----------------------------------------------------------------------
 
@@ -399,8 +378,8 @@ class Scheduler:
                 Path(path).unlink(missing_ok=True)  # made smaller while it was being thinned out here
             case protocol.SnapshotSaved(step, path, size):
                 run.snapshots[step] = Saved(Path(path), size)
-                budgets.fit(run, self.profile.snapshot_bytes)
-                budgets.fit_all(self.table, self.profile.snapshot_bytes_total, self.forget)
+                _thin(run, self.profile.snapshot_bytes)
+                _thin_all(self.table, self.profile.snapshot_bytes_total, self.forget)
             case protocol.Warned(text):
                 run.warn(text)
             case protocol.Failed(text):
@@ -452,3 +431,34 @@ class Scheduler:
         self.end(run, "paused", run.message, by_lease=run.by_lease)
         if wanted:
             self._enqueue_again(run)
+
+
+def _thin(run: Run, budget: int) -> None:
+    """Thins a run's snapshots until they fit into a budget of bytes."""
+    keep = set(thinned({step: saved.size for step, saved in run.snapshots.items()}, budget))
+    for step in run.snapshots.keys() - keep:
+        run.snapshots.pop(step).path.unlink(missing_ok=True)
+    run.changed()
+
+
+def _thin_all(runs: Iterable[Run], budget: int, forget: Callable[[Run], None]) -> None:
+    """Keeps within a budget: the largest are thinned first, then the longest unwatched, ended ones go."""
+    while sum(map(_size, runs)) > budget:
+        several = [run for run in runs if len(run.snapshots) > 1]
+        ended = [run for run in runs if _size(run) and not run.active]
+        if several:
+            largest = max(several, key=_snapshot_bytes)
+            _thin(largest, _snapshot_bytes(largest) // 2)
+        elif ended:
+            forget(min(ended, key=lambda run: run.last_watched))
+        else:
+            return
+
+
+def _size(run: Run) -> int:
+    """Returns the bytes that a run keeps on disk: its snapshots, and the text that somebody gave it."""
+    return _snapshot_bytes(run) + run.text_bytes
+
+
+def _snapshot_bytes(run: Run) -> int:
+    return sum(saved.size for saved in run.snapshots.values())

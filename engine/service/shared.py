@@ -23,7 +23,7 @@ from engine.service.manager import RunManager
 from engine.service.profiles import Profile
 from engine.service.repeater import Repeater
 from engine.service.rooms import Rooms
-from engine.service.snapshot_reader import NO_TOWER, Trained, opened
+from engine.service.snapshot_reader import Trained, opened, transformer
 from engine.service.state import RunView
 from engine.service.transport import ROOT
 from engine.weights.checkpoints import Checkpoint
@@ -61,9 +61,7 @@ class ManagerActor:
         threading.Thread(target=self._end_when_alone, daemon=True).start()
 
     def call(self, where: str, name: str, *arguments: Any, **named: Any) -> tuple[bool, Any]:
-        """Returns (True, result) of a method of the manager, or after `rooms.` of the rooms, asked for from a
-        network address; (False, error) where it raises one of ours.
-        """
+        """Returns (True, result) of a method, `manager.` or `rooms.`; (False, error) for one of ours."""
         self._asking.address, self._heard = where, time.monotonic()
         target: Any = self
         try:
@@ -129,11 +127,7 @@ class SharedRuns:
         return opened(*self.call("manager.made_of", run_id, step))
 
     def model(self, run_id: str, step: int | None = None) -> Checkpoint:
-        """Loads a run's model, as the manager does."""
-        result = self.trained(run_id, step)
-        if not isinstance(result, Checkpoint):
-            raise RunError(NO_TOWER)
-        return result
+        return transformer(self.trained(run_id, step))
 
     def close(self) -> None:
         """Leaves; the runs go on as long as another server is there."""
@@ -209,9 +203,7 @@ class _SharedRooms:
 
 
 def version() -> str:
-    """Returns a name for this version of the engine's code. Servers of another have a manager of their
-    own.
-    """
+    """Returns a name for this engine's code: servers of another have a manager of their own."""
     digest = hashlib.sha256()
     for path in sorted((ROOT / "engine").rglob("*.py")):
         digest.update(path.read_bytes())
@@ -219,9 +211,7 @@ def version() -> str:
 
 
 def open_manager(profile: Profile, address: Callable[[], str]) -> RunManager:
-    """Returns the cluster's manager where $GLASSFORMER_RAY names a cluster, else one of this process. Raises
-    RunError.
-    """
+    """Returns the cluster's manager if $GLASSFORMER_RAY is set, else a new one. Raises RunError."""
     if where := cluster.address():
         return cast(RunManager, SharedRuns(where, profile, address))
     return RunManager(profile, address=address)

@@ -51,33 +51,23 @@ class SavedSnapshot:
         self.path = saved.path
 
     def state(self) -> TrainState:
-        """Raises RunError when it was thinned out meanwhile, CheckpointError when it is damaged; so do the
-        others.
-        """
+        """Raises RunError if it was thinned out, CheckpointError if damaged; so do the others."""
         return self._read(load_state)[0]
 
     def model(self) -> Checkpoint:
         """Raises RunError, too, for a run that learns from pairs or labels."""
-        result = self.trained()
-        if not isinstance(result, Checkpoint):
-            raise RunError(NO_TOWER)
-        return result
+        return transformer(self.trained())
 
     def trained(self) -> Trained:
-        """Loads the model of any kind."""
         return opened(*self.made_of())
 
     def made_of(self) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Any]]:
-        """Returns what `opened` builds the model from, without a module or a part in it: for
-        another process.
-        """
+        """Returns what `opened` builds the model from, which may be sent to another process."""
         weights, meta = self._read(load_weights)
         return meta, weights, {"corpus": meta["corpus"], "step": self.requested_step, "train": meta["train"]}
 
     def zipped(self, view: RunView | None) -> bytes:
-        """Returns a zip with the measurements up to its step, as `engine.weights.checkpoints.unpack` reads
-        it.
-        """
+        """Returns a zip for `checkpoints.unpack`, with the measurements up to its step."""
         state, meta = self._read(load_state)
         evaluations = [asdict(e) for e in view.history.evaluations if e.step <= state.step] if view else []
         metrics = {
@@ -99,6 +89,13 @@ class SavedSnapshot:
             if not self.path.exists():  # thinned while it was being read
                 raise RunError(f"The snapshot of step {self.step} is no longer kept.") from None
             raise
+
+
+def transformer(trained: Trained) -> Checkpoint:
+    """Returns a trained Transformer. Raises RunError for a model of another kind."""
+    if not isinstance(trained, Checkpoint):
+        raise RunError(NO_TOWER)
+    return trained
 
 
 def opened(meta: Mapping[str, Any], weights: Mapping[str, Tensor], metrics: dict[str, Any]) -> Trained:

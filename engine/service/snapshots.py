@@ -1,6 +1,4 @@
-"""Files of runs: a private folder for each manager, swept when its process is gone, and snapshots within a
-budget.
-"""
+"""Files of runs: a manager's private folder, swept when its process is gone, and snapshots in a budget."""
 
 from __future__ import annotations
 
@@ -86,9 +84,7 @@ class Store:
         return folder
 
     def write_text(self, folder: Path, text: bytes) -> Path:
-        """Returns the file that holds a run's own text (UTF-8). Raises RunError when there is no
-        room for it.
-        """
+        """Returns the file of a run's own text (UTF-8). Raises RunError when there is no room."""
         path = folder / "text.txt"
         try:
             path.write_bytes(text)
@@ -100,7 +96,6 @@ class Store:
         return path
 
     def remove(self, folder: Path) -> None:
-        """Frees a run's files."""
         if folder.parent == self.folder:
             shutil.rmtree(folder, ignore_errors=True)
 

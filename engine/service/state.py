@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Literal
@@ -13,7 +13,6 @@ from engine.service.events import brief, note
 from engine.service.history import History, HistoryLog, best
 from engine.service.processes import Seat
 from engine.service.protocol import Train
-from engine.service.run_changes import Change, budget, changed_name
 from engine.service.snapshots import Saved
 from engine.training.kinds import Kind, kind_of
 from engine.training.optim import spent
@@ -65,6 +64,57 @@ class RunSpec:
 
 
 @dataclass(frozen=True)
+class Change:
+    """A change made to a run by hand while it trained, or after it: from `step` on it differs from what its
+    settings alone would have made of it.
+
+    learning_rate: `value` is the new peak. steps: `value` further steps after the last snapshot.
+    """
+
+    step: int
+    seconds: float  # of training by then
+    what: Literal["learning_rate", "steps"]
+    value: float
+
+    @property
+    def words(self) -> str:
+        """
+        >>> Change(40, 0.9, "learning_rate", 0.003).words, Change(200, 4.1, "steps", 1000).words
+        ('learning rate 0.003 from step 40', '1,000 further steps from step 200')
+        """
+        return f"{self.brief} from step {self.step:,}"
+
+    @property
+    def brief(self) -> str:
+        """Without the step, for a place that shows it.
+
+        >>> Change(40, 0.9, "learning_rate", 0.003).brief
+        'learning rate 0.003'
+        """
+        if self.what == "learning_rate":
+            return f"learning rate {self.value:g}"
+        return f"{self.value:,.0f} further steps"
+
+
+def budget(train: TrainConfig, steps: int, changes: Sequence[Change]) -> TrainConfig:
+    """Returns a run's settings with its steps by now; no clock stops one that was continued by hand."""
+    by_hand = any(change.what == "steps" for change in changes)
+    return replace(train, steps=steps, seconds=0.0 if by_hand else train.seconds)
+
+
+def changed_name(given: str, changes: Sequence[Change]) -> str:
+    """Returns the name of a run with what was done to it by hand, so that no list of runs hides it.
+
+    >>> changed_name("fast", []), changed_name("fast", [Change(40, 0.9, "learning_rate", 0.003)])
+    ('fast', 'fast (by hand: learning rate 0.003 from step 40)')
+    """
+    if not changes:
+        return given
+    words = changes[0].words if len(changes) == 1 else f"{len(changes)} changes"
+    return f"{given} (by hand: {words})"
+
+
+@dataclass(frozen=True)
 class RunView:
     """A run as it was at one moment. Losses are nats per token, `seconds` is time spent training."""
 
@@ -100,7 +150,6 @@ class RunView:
 
     @property
     def budget(self) -> TrainConfig:
-        """The settings it trains by, with the steps as they are now."""
         return budget(self.spec.train, self.total_steps, self.changes)
 
     @property
@@ -127,28 +176,18 @@ class RunView:
 
 
 @dataclass(frozen=True)
-class RunFiles:
-    """Where a run's files lie, and its snapshots by step."""
-
-    folder: Path
-    snapshots: Mapping[int, Saved]
-
-
-@dataclass(frozen=True)
 class Process:
     """A worker process as others may see it."""
 
     pid: int
     runs: tuple[str, ...]  # whose trainings it does, or did; none: the spare
     ready: bool  # torch is imported
+    bytes: int = 0  # of memory that it holds
 
-
-@dataclass(frozen=True)
-class WorkerStanding:
-    """A process: it trains (or holds a paused run), waits warm, or is not warm yet. Resident bytes."""
-
-    kind: Literal["training", "spare", "starting"]
-    bytes: int
+    @property
+    def kind(self) -> Literal["training", "spare", "starting"]:
+        """The state: it trains (or holds a paused run), waits warm, or is not warm yet."""
+        return "training" if self.runs else "spare" if self.ready else "starting"
 
 
 @dataclass(frozen=True)
@@ -159,7 +198,7 @@ class Standing:
 
     statuses: tuple[Status, ...]
     queued: int
-    workers: tuple[WorkerStanding, ...]
+    workers: tuple[Process, ...]
     snapshot_bytes: int
     steps: int
 
@@ -232,7 +271,6 @@ class Run:
 
     @property
     def newest(self) -> int | None:
-        """The step of the newest snapshot."""
         return max(self.snapshots, default=None)
 
     @property
@@ -274,7 +312,6 @@ class Run:
         self.version += 1
 
     def take_in(self, record: Record) -> None:
-        """Adds a record of its training to its history."""
         self.history.add(record)
         if isinstance(record, Step):
             self.step, self.seconds = record.step, record.seconds
@@ -290,7 +327,6 @@ class Run:
         self.changed()
 
     def go_on(self) -> None:
-        """Lets its waiting process train again."""
         self.idle = False
         self.become("running")
 
@@ -300,7 +336,6 @@ class Run:
         self.idle, self.paused_at = self.seat is not None, now
 
     def park(self, by: float) -> None:
-        """Has its waiting process save and end."""
         self.parking, self.stop_by = True, by
         self.changed()
 

@@ -26,39 +26,18 @@ class Transport(Protocol):
     """A connection to a process, as `processes.Worker` needs it."""
 
     @property
-    def pid(self) -> int:
-        """Its number on the machine that it runs on; 0 as long as there is none."""
-
+    def pid(self) -> int: ...  # its number on the machine that it runs on; 0 as long as there is none
     @property
-    def vanished(self) -> bool:
-        """True if its machine was lost with it, so that its trainings may go on elsewhere."""
-
-    def send(self, command: Command, entrant: int) -> bool:
-        """Returns False when the process is gone, or does not read."""
-
-    def messages(self) -> Iterator[tuple[int, Message]]:
-        """Returns (entrant, message), as they come, until its end."""
-
-    def close(self) -> None:
-        """Ends its input, which ends it."""
-
-    def kill(self) -> None:
-        """Ends it whatever it is doing."""
-
-    def wait(self) -> int:
-        """Returns its exit code, after the last message; negative for a signal."""
-
-    def resident_bytes(self) -> int:
-        """Returns the memory it holds now; 0 where that is not known."""
-
-    def last_words(self) -> str:
-        """Returns the last line of its standard error, at most 300 characters."""
-
-    def trim_errors(self) -> None:
-        """Keeps a talkative library from filling the disk."""
-
-    def release(self) -> None:
-        """Frees what is left of it. Called once, when its end has been reported."""
+    def vanished(self) -> bool: ...  # True if its machine was lost with it: its trainings go on elsewhere
+    def send(self, command: Command, entrant: int) -> bool: ...  # False: it is gone, or does not read
+    def messages(self) -> Iterator[tuple[int, Message]]: ...  # (entrant, message), as they come, to its end
+    def close(self) -> None: ...  # ends its input, which ends it
+    def kill(self) -> None: ...  # ends it whatever it is doing
+    def wait(self) -> int: ...  # its exit code, after the last message; negative for a signal
+    def resident_bytes(self) -> int: ...  # the memory it holds now; 0 where that is not known
+    def last_words(self) -> str: ...  # the last line of its standard error, at most 300 characters
+    def trim_errors(self) -> None: ...  # keeps a talkative library from filling the disk
+    def release(self) -> None: ...  # frees what is left of it; called once, when its end was reported
 
 
 Opener = Callable[[int], Transport]  # how many threads it computes with -> a new worker

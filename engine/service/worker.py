@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from engine.service import protocol
+from engine.service.events import without_paths
 from engine.service.process_guards import die_with, end_first
 from engine.service.protocol import Command, Message, dump, load_command
-from engine.service.redact import without_paths
 
 if TYPE_CHECKING:
     from engine.training.kinds import Data
@@ -59,7 +59,6 @@ class Outbox:
         self._flushed = time.monotonic()
 
     def beat(self) -> NoReturn:
-        """Says every second that this process runs."""
         while True:
             self._write(dump(protocol.Alive()))
             time.sleep(BEAT_SECONDS)
@@ -81,8 +80,7 @@ class Session:
         from engine.training.records import Control
 
         self.number, self.order, self.corpus, self.outbox = entrant, order, corpus, outbox
-        self.model, self.config = order.model, order.train
-        self.parts = order.parts
+        self.config = order.train
         self.control = Control(learning_rate=order.learning_rate, prompt=order.prompt)
         self.paused = order.paused
         self.steps_wanted = 0  # single steps, while paused
@@ -96,16 +94,15 @@ class Session:
         return self.paused and not self.steps_wanted and not self.looks_due
 
     def entrant(self) -> Entrant:
-        """Returns the training whose turn it is."""
         from engine.lab.faults import parts_of
         from engine.training.race import Entrant
         from engine.weights.checkpoints import load_state
 
         state = load_state(self.order.resume)[0] if self.order.resume else None
-        return Entrant(self.model, self.config, self.corpus, parts_of(self.parts), self.control, state)
+        parts = parts_of(self.order.parts)
+        return Entrant(self.order.model, self.config, self.corpus, parts, self.control, state)
 
     def obey(self, command: Command) -> None:
-        """Carries out a command."""
         match command:
             case protocol.Pause() if not self.control.stop:
                 self.paused, self.steps_wanted = True, 0
@@ -157,9 +154,9 @@ class Session:
         path = Path(self.order.folder) / f"step-{snapshot.step:09d}.safetensors"
         meta = {
             "kind": kind.name,
-            **kind.metadata(self.model, self.corpus),
+            **kind.metadata(self.order.model, self.corpus),
             "train": self.config.to_dict(),
-            "parts": self.parts,
+            "parts": self.order.parts,
             "corpus": self.order.corpus,
         }
         try:
@@ -175,9 +172,7 @@ class Session:
             self._slim(path)
 
     def _slim(self, newest: Path) -> None:
-        """Takes the optimiser's state out of the snapshot before: only the newest is ever gone on from, and a
-        third of the bytes is enough to look.
-        """
+        """Drops the optimiser's state, two thirds of the bytes, of the snapshot before the newest."""
         from safetensors import SafetensorError
 
         from engine.errors import CheckpointError
@@ -223,9 +218,7 @@ class Sessions:
             self._failed(who, error)
 
     def _obey(self) -> None:
-        """Carries out the commands that have come; where all are paused, waits for them without using the
-        processor.
-        """
+        """Carries out the commands that have come; where all are paused, waits for the next one."""
         while True:
             waiting = all(session.waits for session in self.sessions.values())
             if waiting:
@@ -307,9 +300,7 @@ def _sentence(text: str) -> str:
 
 
 def _read(commands: queue.SimpleQueue[tuple[int, Command]]) -> None:
-    """Passes commands on. The end of the input means that the manager has ended, however it did: then so does
-    this process.
-    """
+    """Passes commands on. Their end means that the manager has ended: then so does this process."""
     with open(0, "rb", closefd=False) as lines:
         for line in lines:
             try:
@@ -320,9 +311,7 @@ def _read(commands: queue.SimpleQueue[tuple[int, Command]]) -> None:
 
 
 def _prepare(threads: int) -> None:
-    """Everything process-wide, and two steps of the smallest training: the first use of each operation is
-    slow.
-    """
+    """Sets everything process-wide and warms up: the first use of each operation is slow."""
     import torch
 
     from engine.config import ModelConfig, TrainConfig

@@ -16,7 +16,7 @@ from typing import Any
 from engine.config import ModelConfig, TrainConfig
 from engine.service.manager import RunManager, RunSpec, RunView
 from engine.service.profiles import PROFILES, Profile
-from engine.service.state import RunFiles
+from engine.service.state import Run
 from engine.service.transport import ROOT
 
 TEXT = "the quick brown fox jumps over the lazy dog, and the dog does not mind at all. " * 8
@@ -149,8 +149,9 @@ def warm_spare(manager: RunManager) -> int:
     return wait(lambda: next((p.pid for p in manager.processes() if not p.runs and p.ready), 0))
 
 
-def files(manager: RunManager, run_id: str) -> RunFiles:
-    found = manager.files(run_id)
+def files(manager: RunManager, run_id: str) -> Run:
+    """The manager's own record of a run, with its folder and its snapshots."""
+    found = manager.table.get(run_id)
     assert found is not None
     return found
 

@@ -144,7 +144,7 @@ def test_a_worker_over_its_memory_limit_is_ended(make: Callable[..., RunManager]
     manager = make(max_worker_bytes=2**30)
     run = begun(manager)
     worker = pid(manager, run)
-    manager.profile = replace(manager.profile, max_worker_bytes=50 * 2**20)  # less than torch needs
+    manager.table.profile = replace(manager.profile, max_worker_bytes=50 * 2**20)  # less than torch needs
     view = ended(manager, run)
     assert view.status == "failed" and view.step >= 5
     assert "GB of memory" in view.message and "smaller batch" in view.message

@@ -190,12 +190,12 @@ def test_what_a_race_may_ask_for_and_that_it_counts_as_one(
     large = replace(MODEL, d_model=128, n_layers=4)
     need = estimate_bytes(large, SHORT)
     libraries = 350 * 2**20  # are needed once
-    manager.profile = replace(manager.profile, max_worker_bytes=2 * need - libraries)
+    manager.table.profile = replace(manager.profile, max_worker_bytes=2 * need - libraries)
     started = ask([spec(SHORT, large), spec(SHORT, large)], ME)
     assert len(started) == 2
     for run in started:
         manager.remove(run, ME)
-    manager.profile = replace(manager.profile, max_worker_bytes=2 * need - libraries - 1)
+    manager.table.profile = replace(manager.profile, max_worker_bytes=2 * need - libraries - 1)
     with pytest.raises(RunError, match="GB of memory"):
         ask([spec(SHORT, large), spec(SHORT, large)], ME)
     assert manager.runs(ME) == []

@@ -23,7 +23,7 @@ from engine.lab.faults import PARTS
 from engine.seq2seq import build_pair
 from engine.service import profiles
 from engine.service.manager import RunManager, RunSpec
-from engine.service.run_changes import Change
+from engine.service.state import Change
 from engine.training import kinds
 from engine.training.estimate import Pace, step_work
 from engine.training.records import Evaluation, Record, Sample, Snapshot, Step

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from engine.errors import ConfigError
 from engine.service.events import LOG, note
 from engine.service.profiles import PROFILES
-from engine.service.state import Process, Standing, WorkerStanding
+from engine.service.state import Process, Standing
 from tests.engine.cases import for_each
 from tests.engine.running import SHORT, ended, lives, spec, wait, warm_spare
 from ui import session
@@ -82,7 +82,7 @@ def test_it_is_not_ready_while_no_page_can_be_drawn(monkeypatch: pytest.MonkeyPa
     assert asked(WARM, later=health.AGAIN)[0] == 503
 
 
-WORKERS = (WorkerStanding("training", 100), WorkerStanding("training", 23), WorkerStanding("spare", 7))
+WORKERS = (Process(1, ("a",), True, 100), Process(2, ("b",), True, 23), Process(3, (), True, 7))
 NOW = Standing(("running", "running", "queued", "failed"), 3, WORKERS, 4096, 250)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from engine.service.history import History
-from engine.service.run_changes import Change
+from engine.service.state import Change
 from engine.training.records import Evaluation
 
 XAxis = Literal["step", "time"]

@@ -8,8 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from engine.service.run_changes import Change
-from engine.service.state import RunSpec, RunView
+from engine.service.state import Change, RunSpec, RunView
 from pages.start.train.asking import act, select
 from pages.start.train.curve_points import curve_table
 from pages.start.train.losses import slug

@@ -18,7 +18,7 @@ from engine.errors import CorpusError
 from engine.ledger import ledger
 from engine.model import build
 from engine.service.history import History, HistoryLog
-from engine.service.run_changes import Change
+from engine.service.state import Change
 from engine.training.records import Evaluation
 from engine.weights.checkpoints import pack
 from pages.start.train import saved

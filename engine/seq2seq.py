@@ -154,9 +154,7 @@ class Seq2Seq(nn.Module):
 
     @property
     def can_cache(self) -> bool:
-        """True if keys and values can be cached while a target grows: under the causal mask later tokens
-        change nothing before them.
-        """
+        """True if keys and values can be cached: later tokens change nothing before them."""
         return self._plain and self.parts.mixer(self.config.decoder).cacheable
 
     @property
@@ -229,9 +227,7 @@ class Classifier(nn.Module):
         self.w_label = nn.Linear(config.d_model, labels)
 
     def forward(self, tokens: Tensor, probe: Probe = identity) -> Tensor:
-        """Returns the logits of the labels (batch, label) of tokens (batch, position) int64, filled up with
-        `pad`. Raises ShapeError as the encoder does, and for a text of padding alone.
-        """
+        """Returns label logits (batch, label) of tokens (batch, position) int64. Raises ShapeError."""
         padding = padding_mask(tokens, self.pad, self.encoder.embedding) if tokens.dim() == 2 else None
         pooled = self.encoder.pooled(self.encoder(tokens, probe, padding=padding), probe, padding)
         pooled = F.dropout(pooled, self.config.dropout, self.training)
@@ -257,10 +253,7 @@ def build_classifier(
     parts: Parts = HEALTHY,
     init: Init = "scaled",
 ) -> Classifier:
-    """Builds a classifier with its initial weights, as `engine.model.build` builds a Transformer.
-
-    Raises ConfigError when the configuration cannot be built.
-    """
+    """Builds a classifier as `engine.model.build` builds a Transformer. Raises ConfigError."""
     with torch.device("meta"):
         model = Classifier(config, labels, parts=parts)
     if torch.device(device).type != "meta":

@@ -1,6 +1,4 @@
-"""Cost of a model, from its configuration alone: parameters, floating-point operations, memory. Nothing is
-built to count it.
-"""
+"""Cost of a model from its configuration alone, nothing built: parameters, FLOPs (its products), memory."""
 
 from __future__ import annotations
 
@@ -91,9 +89,7 @@ class Flops:
 
 @dataclass(frozen=True)
 class Ledger:
-    """The costs of one architecture. `config` is resolved; `rows` are its tensors, in the order in which data
-    meets them.
-    """
+    """Costs of one architecture, of a resolved `config`. `rows` are its tensors, as data meets them."""
 
     config: ResolvedConfig
     rows: tuple[Row, ...]
@@ -102,7 +98,6 @@ class Ledger:
 
     @property
     def total(self) -> int:
-        """The number of parameters."""
         return sum(row.parameters for row in self.rows)
 
     @property
@@ -181,7 +176,7 @@ def ledger(
 
 
 def ledger_of(preset: Preset) -> Ledger:
-    """Returns the ledger of a preset, with all that it knows beside its configuration."""
+    """Returns the ledger of a preset, with its encoder."""
     return ledger(preset.model, preset.encoder)
 
 
@@ -199,9 +194,7 @@ def component_parameters(config: ModelConfig, parts: Parts = HEALTHY) -> dict[st
 
 
 def parameter_formula(config: ModelConfig, parts: Parts = HEALTHY) -> int:
-    """Returns the number of parameters in closed form, from the configuration alone. Tests hold it against
-    the model itself.
-    """
+    """Returns the number of parameters in closed form; tests hold it against the model itself."""
     return ledger(config, parts=parts).total
 
 

@@ -33,7 +33,6 @@ def terms(ledger: Ledger) -> tuple[Term, ...]:
 
 
 def counted(terms: tuple[Term, ...]) -> int:
-    """Returns the parameters of all terms together."""
     return sum(term.parameters for term in terms)
 
 

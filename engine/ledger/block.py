@@ -32,21 +32,17 @@ class BlockParameters:
         return self.share_of("feedforward")
 
     def share_of(self, part: str) -> float:
-        """Returns a part's share of the block, in [0, 1]."""
         count: int = getattr(self, part)
         return count / max(self.total, 1)
 
 
 def rows_of_block(ledger: Ledger) -> tuple[Row, ...]:
-    """Returns the tensors of one of a model's blocks, which are all alike: of an encoder-decoder, of one of
-    its encoder's.
-    """
+    """Returns the tensors of one block, all being alike; of an encoder-decoder, of its encoder's."""
     stack = "encoder" if ledger.encoder else ""
     return tuple(row for row in ledger.rows if row.component in PER_BLOCK and row.stack == stack)
 
 
 def block_of(ledger: Ledger) -> BlockParameters:
-    """Counts the parameters of one of a model's blocks."""
     counts = Counter[str]()
     for row in rows_of_block(ledger):
         counts[row.component] += row.each
@@ -54,9 +50,7 @@ def block_of(ledger: Ledger) -> BlockParameters:
 
 
 def block(d_model: int, d_ff: int, ffn: Ffn) -> BlockParameters:
-    """Returns a block without biases, with two LayerNorms of gain and bias. The number of heads changes
-    nothing.
-    """
+    """Returns a block without biases, with two LayerNorms; the number of heads changes nothing."""
     return block_of(
         ledger(
             ModelConfig(
@@ -124,9 +118,7 @@ def gate_paid(d_model: int, ratio: float) -> GatePaid:
 
 
 def plain_ratio(config: ResolvedConfig) -> float:
-    """Returns d_ff / d_model of a model's feed-forward network or, where that is gated, of the plain one that
-    is as large; 4 where there is none.
-    """
+    """Returns d_ff / d_model of the network, of the plain one as large where it is gated; 4 for none."""
     if config.ffn == "none":
         return 4.0
     return config.d_ff / config.d_model * (1.5 if config.ffn in GATED else 1.0)
@@ -134,9 +126,7 @@ def plain_ratio(config: ResolvedConfig) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """The feed-forward share of a block over d_ff / d_model: plain and gated (ratio,), and the two points
-    that have the same height, at 4 and at 8/3.
-    """
+    """Feed-forward share of a block over d_ff / d_model (ratio,); plain at 4 is as high as gated at 8/3."""
 
     ratios: np.ndarray
     plain: np.ndarray

@@ -15,9 +15,7 @@ LAWS = {"Kaplan et al. 2020": (0.73, 0.27), "Hoffmann et al. 2022": (0.5, 0.5)}
 
 @dataclass(frozen=True)
 class Budget:
-    """A training by Hoffmann et al.'s rule: `tokens` to be read, `flops` for that (6 N D), `loss` in nats a
-    token as their fit has it.
-    """
+    """Training by Hoffmann et al.'s rule: `flops` is 6 N D, `loss` their fit's, in nats per token."""
 
     parameters: int
     tokens: int

@@ -9,9 +9,7 @@ from engine.ledger import DTYPES, TRAINED_IN, Ledger
 
 
 def uses(ledger: Ledger, dtype: str, batch: int, tokens: int) -> dict[str, dict[str, int]]:
-    """Returns use -> part -> bytes, for `batch` texts of `tokens`. Training only in a dtype that models are
-    trained in.
-    """
+    """Returns use -> part -> bytes, for `batch` texts of `tokens`; training only in a dtype for it."""
     memory = ledger.memory(dtype, batch, tokens)
     result = {"to write": {"weights": memory.weights, "KV cache": memory.kv_cache}}
     if dtype in TRAINED_IN:
@@ -26,7 +24,6 @@ def uses(ledger: Ledger, dtype: str, batch: int, tokens: int) -> dict[str, dict[
 
 
 def totals(uses: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
-    """Returns use -> bytes, all its parts together."""
     return {use: sum(parts.values()) for use, parts in uses.items()}
 
 
@@ -39,9 +36,7 @@ class Need:
 
 
 def needs(ledger: Ledger, size: int, dtype: str, batch: int, tokens: int) -> dict[str, Need]:
-    """Returns the bytes of each use and whether `size` bytes are enough: weights, inference (weights and KV
-    cache) and, in a dtype that models are trained in, training.
-    """
+    """Returns the bytes of each use (training only in a dtype for it), and whether `size` holds them."""
     memory = ledger.memory(dtype, batch, tokens)
     result = {"weights": memory.weights, "inference": memory.inference} | (
         {"training": memory.training} if dtype in TRAINED_IN else {}
@@ -51,9 +46,7 @@ def needs(ledger: Ledger, size: int, dtype: str, batch: int, tokens: int) -> dic
 
 @dataclass(frozen=True)
 class Fit:
-    """The uses that fit into a memory, each in the dtype of DTYPES with the most bits; None where
-    none fits.
-    """
+    """The uses that fit into a memory, each in the dtype with the most bits; None where none fits."""
 
     writes_in: str | None  # weights and KV cache
     holds_in: str | None  # the weights alone

@@ -22,9 +22,7 @@ from engine.parts.registry import HEALTHY, Parts
 
 @dataclass(frozen=True)
 class Product:
-    """A matrix product. `each` are its FLOPs for one token; those of attention's scores and sums grow with
-    the tokens looked at, `T`.
-    """
+    """A matrix product: `each` are its FLOPs for one token, which grow with the T looked at if `grows`."""
 
     component: str
     name: str
@@ -58,9 +56,7 @@ def products(
 
 
 def once(c: ResolvedConfig) -> tuple[Product, ...]:
-    """Returns the products made once for a text of any length: the pooler's, of its first token alone. A mean
-    has none.
-    """
+    """Returns the products made once for a text: the pooler's, of its first token. A mean has none."""
     made = POOLERS[c.pooling].card.products() if c.pooler else ()
     return tuple(_product("pooler", each, c, 1, 1) for each in made)
 

@@ -58,9 +58,7 @@ class BreakEven:
 
     @property
     def most(self) -> int:
-        """Bytes that the cache of one text never exceeds, where the window is reached before `tokens`; else
-        0.
-        """
+        """Bytes that one text's cache never exceeds, the window being below `tokens`; else 0."""
         return self.token * self.window if 0 < self.window < self.tokens else 0
 
     @property
@@ -77,9 +75,7 @@ def break_even(ledger: Ledger) -> BreakEven:
 
 @dataclass(frozen=True)
 class Headed:
-    """Attention with so many heads, each with keys of its own: FLOPs of all layers for one token (matrices,
-    scores and sums), and the weights of one layer's patterns.
-    """
+    """Attention with so many heads of own keys: FLOPs of all layers a token, weights of one's patterns."""
 
     heads: int
     d_head: int

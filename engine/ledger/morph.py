@@ -1,6 +1,4 @@
-"""The machine and its variations: eight choices that tell the published models apart, and a model of one's
-sizes with another's choices.
-"""
+"""Eight choices that tell the published models apart, and a model of one's sizes with another's choices."""
 
 from __future__ import annotations
 
@@ -142,9 +140,7 @@ _CHOICES = {name: choices_of(preset) for name, preset in BY_YEAR.items()}
 
 @dataclass(frozen=True)
 class Costs:
-    """The costs of a model: parameters, FLOPs of a forward pass for each token among TOKENS, and numbers that
-    a cache keeps for each token that was read.
-    """
+    """Parameters, forward FLOPs for each token among TOKENS, and cached numbers for each token read."""
 
     parameters: int
     flops: int

@@ -24,14 +24,11 @@ class PartShare:
 
     @property
     def share(self) -> float:
-        """The share of all parameters."""
         return self.all / max(self.model, 1)
 
 
 def part_share(c: ResolvedConfig, name: str, parts: Parts = HEALTHY) -> PartShare:
-    """Counts a part's parameters by its name in `component_parameters`; "block" for a whole block. Raises
-    KeyError for another name.
-    """
+    """Counts a part by its name in `component_parameters`, or a whole "block". Raises KeyError."""
     counts = component_parameters(c, parts)
     total = sum(counts[part] for part in IN_BLOCKS) if name == "block" else counts[name]
     times = c.n_layers if name in (*IN_BLOCKS, "block") else 1
@@ -57,12 +54,10 @@ class Where:
 
     @property
     def blocks_share(self) -> float:
-        """The blocks' share of all parameters."""
         return self.in_blocks / max(self.total, 1)
 
     @property
     def network_share(self) -> float:
-        """The feed-forward networks' share of the blocks' parameters."""
         return self.network / max(self.in_blocks, 1)
 
     @property
@@ -91,18 +86,14 @@ def thin(ledger: Ledger) -> dict[str, int]:
 
 
 def largest(ledger: Ledger, most: int = 3) -> tuple[dict[str, int], int]:
-    """Returns the components with the most parameters, largest first: name -> count, and how many are
-    elsewhere.
-    """
+    """Returns (the components with the most parameters: name -> count, how many are elsewhere)."""
     ordered = sorted(ledger.components.items(), key=lambda each: -each[1])
     result = {name: count for name, count in ordered[:most] if count}
     return result, ledger.total - sum(result.values())
 
 
 def beyond_the_map(ledger: Ledger) -> int:
-    """Returns the parameters of parts that the map of a plain decoder or encoder does not draw: BERT's
-    pooler, T5's encoder and what reads it.
-    """
+    """Returns the parameters that a decoder's map does not draw: BERT's pooler, T5's encoder."""
     drawn = component_parameters(ledger.config)
     return ledger.total - sum(count for name, count in drawn.items() if name != "pooler")
 
@@ -116,7 +107,6 @@ class Difference:
 
     @property
     def difference(self) -> int:
-        """How many more the second one has."""
         return self.second - self.first
 
     @property
@@ -155,9 +145,7 @@ def differences(first: Ledger, second: Ledger, names: tuple[str, ...]) -> dict[s
 
 @dataclass(frozen=True)
 class Line:
-    """One row of the quick reference: a part, the shape of what it makes for a text of the whole context,
-    and its parameters in the whole model.
-    """
+    """A row of the quick reference: a part, its output's shape for a whole context, its parameters."""
 
     part: str
     shape: tuple[int, ...]

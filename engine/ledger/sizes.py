@@ -11,9 +11,7 @@ TILE = 64  # numbers of 16 bits in the 128 bytes that an A100's tensor cores lik
 
 @dataclass(frozen=True)
 class Fitting:
-    """One size of a model. `factor` is the largest power of two that divides it; `padded` the next multiple
-    of TILE.
-    """
+    """One size of a model, the largest power of two that divides it, and the next multiple of TILE."""
 
     field: str
     size: int
@@ -22,7 +20,6 @@ class Fitting:
 
     @property
     def fits(self) -> bool:
-        """True if TILE divides it."""
         return self.size == self.padded
 
 
@@ -40,7 +37,5 @@ def fitting(c: ResolvedConfig) -> tuple[Fitting, ...]:
 
 
 def padding(c: ResolvedConfig) -> int:
-    """Returns the parameters that rows of padding would add to the embedding, up to the next multiple of
-    TILE.
-    """
+    """Returns the parameters that filling the embedding up to a multiple of TILE would add."""
     return (-c.vocab_size % TILE) * c.d_model

@@ -1,6 +1,4 @@
-"""From logits to text: every filtering stage, the draw, generation with and without a KV cache, and beam
-search.
-"""
+"""From logits to text: filtering stages, the draw, generation with and without a KV cache, beam search."""
 
 from engine.sample.decoder import Decoder
 from engine.sample.generate import Drawn, complete, fill, generate, steps

@@ -36,7 +36,6 @@ class Node:
 
     @property
     def probability(self) -> float:
-        """The probability of this token after its branch."""
         return math.exp(self.log_probability)
 
 
@@ -48,7 +47,6 @@ class Beam:
     winner: int
 
     def path(self, index: int) -> tuple[int, ...]:
-        """Returns the tokens from the root to a node."""
         tokens: list[int] = []
         place: int | None = index
         while place is not None:
@@ -57,9 +55,7 @@ class Beam:
         return tuple(reversed(tokens))
 
     def ended(self) -> tuple[Node, ...]:
-        """Returns the branches that were compared in the end, best score first: the finished ones, and those
-        kept at the last step.
-        """
+        """Returns the finished branches and those kept at the last step, best score first."""
         deepest = self.nodes[-1].depth
         last = [node for node in self.nodes if node.in_beam and (node.finished or node.depth == deepest)]
         return tuple(sorted(last, key=lambda node: (-node.score, node.index)))
@@ -215,9 +211,7 @@ def sampled(
     sampling: SampleConfig,
     ends: Collection[int] = (),
 ) -> tuple[tuple[int, ...], float]:
-    """Returns a sample and its total log-probability by the model itself (temperature 1, nothing removed); it
-    is over with the first of `ends`.
-    """
+    """Returns (a sample that is over with the first of `ends`, its log-probability at temperature 1)."""
     ids: list[int] = []
     total = 0.0
     for record in steps(model, tokens, length, sampling):

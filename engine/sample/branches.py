@@ -32,9 +32,7 @@ Pick = tuple[int, int]  # (depth, token)
 
 @dataclass(frozen=True)
 class Written:
-    """One token of the tree. Probabilities: `p` is the model's own (temperature 1, nothing removed), `q` what
-    the settings made of it.
-    """
+    """One token of the tree: `p` is the model's own probability, `q` what the settings made of it."""
 
     index: int
     parent: int | None  # index; None directly after the prompt
@@ -56,9 +54,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Tree:
-    """`nodes` are in the order in which they were written, and keep their places; `gone` are those that were
-    deleted.
-    """
+    """`nodes`, in the order in which they were written, keep their places; `gone` are those deleted."""
 
     prompt: tuple[int, ...]
     nodes: tuple[Written, ...] = ()
@@ -68,14 +64,11 @@ class Tree:
         return len(self.nodes) - len(self.gone)
 
     def has(self, index: int | None) -> bool:
-        """True if the text can go on from there: from a token that was not deleted, or from None, the end of
-        the prompt.
-        """
+        """True if the text can go on from there: a token not deleted, or None, the prompt's end."""
         return index is None or (0 <= index < len(self.nodes) and index not in self.gone)
 
     @cached_property
     def _below(self) -> dict[int | None, tuple[Written, ...]]:
-        """The children of each token that has some."""
         result: dict[int | None, list[Written]] = {}
         for node in self.nodes:
             if node.index not in self.gone:
@@ -87,7 +80,6 @@ class Tree:
         return self._below.get(index, ())
 
     def child(self, index: int | None, token: int) -> Written | None:
-        """Returns the child with that token, if it is there."""
         return next((node for node in self.children(index) if node.token == token), None)
 
     def leaves(self) -> tuple[int, ...]:
@@ -97,7 +89,6 @@ class Tree:
         )
 
     def path(self, index: int | None) -> tuple[Written, ...]:
-        """Returns the tokens from the first after the prompt to this one."""
         nodes: list[Written] = []
         while index is not None:
             nodes.append(self.nodes[index])
@@ -105,11 +96,9 @@ class Tree:
         return tuple(reversed(nodes))
 
     def tokens(self, index: int | None) -> tuple[int, ...]:
-        """Returns the ids of the prompt and of the path."""
         return self.prompt + tuple(node.token for node in self.path(index))
 
     def picks(self, index: int | None) -> tuple[Pick, ...]:
-        """Returns the picks on a path."""
         return tuple((node.depth, node.token) for node in self.path(index) if node.picked)
 
     def end(self, index: int | None) -> int | None:
@@ -119,9 +108,7 @@ class Tree:
         return index
 
     def delete(self, leaf: int) -> Tree:
-        """Returns the tree without the branch that ends there: its tokens back to where another branch
-        begins. Raises ShapeError when no branch ends there.
-        """
+        """Returns the tree without the tokens of this branch alone. Raises ShapeError for no leaf."""
         if leaf not in self.leaves():
             raise ShapeError(f"no branch ends at token {leaf}")
         gone = set(self.gone)
@@ -203,9 +190,7 @@ def follow(
     *,
     held: Held | None = None,
 ) -> tuple[Tree, int | None, bool]:
-    """Writes a branch again from its picks, in their order, and its length, at most `most` tokens now: (tree,
-    where it came to, whether it is all there).
-    """
+    """Writes a branch again from its picks, at most `most` tokens now: (tree, where it is, whether done)."""
     wanted = dict(picks)
     place: int | None = None
     depth = 0
@@ -232,9 +217,7 @@ def follow(
 
 @dataclass(frozen=True)
 class Likelihood:
-    """How probable a text is to the model itself, which draws nothing here: temperature 1, no token
-    removed.
-    """
+    """How probable a text is to the model itself: temperature 1, no token removed."""
 
     tokens: int
     total: float  # sum of the tokens' natural log-probabilities

@@ -56,17 +56,13 @@ class Decoder:
 
     @property
     def length(self) -> int:
-        """Returns the number of positions read so far."""
         return self.cache.length
 
     def reset(self) -> None:
-        """Empties the cache."""
         self.cache.length = 0
 
     def read(self, ids: Sequence[int]) -> Tensor:
-        """Reads at least one id and returns the logits (vocab,) after the last. Raises ShapeError when they
-        do not fit behind those read before.
-        """
+        """Returns the logits (vocab,) after the last of the ids. Raises ShapeError where they do not fit."""
         need = self.length + len(ids)
         if self.cache.capacity < need <= self.limit:
             self.cache.grow(min(self.limit, max(need, 2 * self.cache.capacity)))
@@ -79,10 +75,7 @@ class Decoder:
 
 
 class Held:
-    """A Decoder, and the ids that it has read: a text that begins alike is not read from its beginning.
-
-    One writer at a time: take `lock` where there may be several.
-    """
+    """A Decoder and the ids it has read, which no text reads again. One writer at a time: take `lock`."""
 
     def __init__(self, model: Transformer, products: Products | None = None) -> None:
         self.decoder = Decoder(model, products=products)
@@ -90,9 +83,7 @@ class Held:
         self.lock = threading.Lock()
 
     def begin(self, ids: Sequence[int]) -> Decoder:
-        """Returns the decoder, set back to where a text stops being the one that it has read: at least its
-        last token is left to read.
-        """
+        """Returns the decoder, set back to where a text differs: at least its last token is left to read."""
         same = 0
         for ours, theirs in zip(self.ids, ids[:-1], strict=False):
             if ours != theirs:

@@ -48,9 +48,7 @@ class Rivals:
 
     @property
     def verdict(self) -> Verdict:
-        """The winner beside the greedy text: the same; more probable and shorter; more probable; or only of a
-        better score.
-        """
+        """The winner beside the greedy text: the same, or what it has more of."""
         if self.winner.tokens == self.greedy.tokens:
             return "same"
         if self.winner.total <= self.greedy.total:
@@ -61,9 +59,7 @@ class Rivals:
 def rivals(
     model: Transformer, ids: Sequence[int], beam: Beam, depth: int, ends: Collection[int], seed: int
 ) -> Rivals:
-    """Decodes greedily and by sampling after the same end of the prompt as `beam`, with its depth
-    and `ends`.
-    """
+    """Decodes greedily and by sampling from the same prompt as `beam`, with its depth and `ends`."""
     prompt = fitting(ids, depth, model.config.context)
     best, free = SampleConfig(temperature=0.0), SampleConfig(temperature=1.0, seed=seed)
     return Rivals(

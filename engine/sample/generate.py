@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """One token that a model wrote. `logits` (vocab,) float32 are those it was drawn from, before any
-    stage.
-    """
+    """One token that a model wrote; `logits` (vocab,) float32 are those before any stage."""
 
     token: int
     position: int  # in the whole text, counted from 0
@@ -125,9 +123,7 @@ def generate(
 
 @torch.inference_mode()
 def fill(model: Transformer, tokens: list[int], hidden: list[int]) -> list[int]:
-    """Returns `tokens` with the positions in `hidden` replaced by a masked model's likeliest guess; at most
-    `context` tokens.
-    """
+    """Returns at most `context` tokens, those at `hidden` replaced by a masked model's likeliest guess."""
     device = next(model.parameters()).device
     window = torch.tensor([tokens], device=device)
     window[0, hidden] = model.config.vocab_size - 1  # the mask is the last id
@@ -137,9 +133,7 @@ def fill(model: Transformer, tokens: list[int], hidden: list[int]) -> list[int]:
 
 
 def fills_gaps(config: ModelConfig, tokenizer: Tokenizer) -> bool:
-    """True if a model was trained to fill gaps: it attends in both directions and its vocabulary has one
-    token more than the text, the mask. Without that token it was trained on the next token all the same.
-    """
+    """True if a model was trained to fill gaps: it sees both directions and has a mask token more."""
     return not config.causal and config.vocab_size > tokenizer.vocab_size
 
 

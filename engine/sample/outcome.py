@@ -1,6 +1,4 @@
-"""Effect of the sampling stages: how much they left, which stage removed which token, and how often each
-token is drawn.
-"""
+"""Effect of the sampling stages: how much they left, which one removed a token, how often each is drawn."""
 
 from __future__ import annotations
 
@@ -28,9 +26,7 @@ class Outcome:
 
 
 def outcome(records: Sequence[Stage]) -> Outcome:
-    """Sums up the records of `engine.sample.stages`: the first is the model's own, the last one is drawn
-    from.
-    """
+    """Sums up the records of `stages`: the first is the model's own, the last one is drawn from."""
     first, last = records[0], records[-1]
     kept = float(first.probabilities[np.isfinite(last.logits)].sum(dtype=np.float64))
     cut = 0.0 if last.remaining == len(last.logits) else max(0.0, 1.0 - kept)
@@ -82,12 +78,10 @@ class Tally:
 
     @property
     def total(self) -> int:
-        """The number of draws."""
         return int(self.counts.sum())
 
     @property
     def ids(self) -> list[int]:
-        """The tokens that were drawn at all."""
         result: list[int] = np.flatnonzero(self.counts).tolist()
         return result
 

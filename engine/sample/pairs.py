@@ -1,6 +1,4 @@
-"""Targets from an encoder-decoder: the source is read once, then the target is written token by token until
-the model says that it is over.
-"""
+"""Targets from an encoder-decoder: the source is read once, then the target is written token by token."""
 
 from __future__ import annotations
 
@@ -58,9 +56,7 @@ def pair_steps(
 
 
 def write_pair(model: Seq2Seq, tokenizer: PairTokenizer, source: str, sampling: SampleConfig = GREEDY) -> str:
-    """Writes the model's target for a source. Raises CorpusError for an empty source, TokenizerError for an
-    unknown symbol, ShapeError for a source that is too long.
-    """
+    """Writes the target of a source. Raises CorpusError, TokenizerError or ShapeError for a bad one."""
     return tokenizer.decode(
         [r.token for r in pair_steps(model, source_ids(source, tokenizer), None, sampling)]
     )
@@ -70,9 +66,7 @@ def write_pair(model: Seq2Seq, tokenizer: PairTokenizer, source: str, sampling: 
 def write_targets(
     model: Seq2Seq, sources: Tensor, length: int | None = None, *, cached: bool = True
 ) -> list[list[int]]:
-    """Returns the likeliest token at each step for many sources (batch, source) at once: the ids of each
-    target, with its end where it came to one. The tokens are those of `pair_steps`, but for rounding.
-    """
+    """Returns each target's likeliest ids, with the end if reached, for sources (batch, source)."""
     config, room = model.config, _room(model, length)
     memory = model.encode(sources.to(model.embedding.device))
     cache = model.cache(memory, room) if cached and model.can_cache else None

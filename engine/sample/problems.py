@@ -24,9 +24,7 @@ PROBLEMS = 100  # of each split that are solved at an evaluation, spread evenly 
 
 @dataclass(frozen=True)
 class Answered:
-    """A problem that a model has completed: `line` holds the question (its first `question_length` letters)
-    and the answer, `wanted` the right answer ('' where there are several).
-    """
+    """A completed problem: `line` is question, then answer; `wanted` the right one, '' for several."""
 
     line: str
     question_length: int
@@ -43,9 +41,7 @@ class Answered:
 
 
 def lines_of(tokens: Tensor, period: int, count: int) -> Tensor:
-    """Returns up to `count` problems of a split, spread evenly, each between its two line breaks:
-    (count, period + 1).
-    """
+    """Returns (count, period + 1): problems spread evenly over a split, each between line breaks."""
     there = (len(tokens) - 1) // period
     chosen = torch.linspace(0, there - 1, min(count, there)).long() * period
     return tokens[chosen[:, None] + torch.arange(period + 1)]
@@ -53,9 +49,7 @@ def lines_of(tokens: Tensor, period: int, count: int) -> Tensor:
 
 @torch.inference_mode()
 def finish(model: Transformer, given: Tensor, count: int, probe: Probe = identity) -> Tensor:
-    """Appends the likeliest token to each row of `given` (batch, position), `count` times: (batch, position +
-    count). A `probe` may change the forward pass.
-    """
+    """Appends the likeliest token `count` times to `given` (batch, position). A `probe` may intervene."""
     device = next(model.parameters()).device
     ids = given.to(device)
     for _ in range(count):
@@ -67,9 +61,7 @@ def finish(model: Transformer, given: Tensor, count: int, probe: Probe = identit
 def answered(
     model: Transformer, tokenizer: Tokenizer, task: Task, lines: Tensor, probe: Probe = identity
 ) -> list[Answered]:
-    """Returns the problems of `lines` (batch, period + 1; see `lines_of`) with the model's answers. A token
-    that is no letter, such as a mask, makes an answer wrong.
-    """
+    """Returns the problems of `lines` with the model's answers; one with a non-letter is wrong."""
     begin = 1 + task.given  # the line break before is given too
     ids = finish(model, lines[:, :begin], task.length - 1 - task.given, probe)
     known = tokenizer.vocab_size
@@ -81,7 +73,6 @@ def answered(
 
 
 def share_right(answers: Sequence[Answered]) -> float:
-    """Returns the share of right answers, 0 to 1."""
     return sum(answer.right for answer in answers) / len(answers)
 
 
@@ -98,9 +89,7 @@ def ask(model: Transformer, tokenizer: Tokenizer, task: Task, typed: str) -> Ans
 def likeliest_named(
     model: Transformer, corpus: Corpus, task: Task, tokens: Tensor, windows: int = 20
 ) -> float:
-    """Returns the share of positions of a stream at which the model's likeliest letter is the source's
-    likeliest, given all letters before.
-    """
+    """Returns the share of positions at which the model's likeliest letter is the source's."""
     assert task.answer is not None
     some = lines_of(tokens, model.config.context, windows)[:, :-1]  # (windows, context)
     named = model(some.to(next(model.parameters()).device))[..., : corpus.vocab_size].argmax(-1).cpu()
@@ -114,9 +103,7 @@ def likeliest_named(
 
 
 def task_scores(model: Transformer, corpus: Corpus, count: int = PROBLEMS) -> TaskScores | None:
-    """Returns the share of problems solved in both splits; None for a text that is no task, and for a model
-    that cannot write or is too short for a problem. The model keeps its mode.
-    """
+    """Returns the shares solved; None for no task, or a model that cannot write a whole problem."""
     task = corpus.task
     if task is None or not model.config.causal or model.config.context < max(task.length, 3):
         return None

@@ -17,9 +17,7 @@ from engine.sample.single_row import Products
 
 @dataclass(frozen=True)
 class Rounding:
-    """The effect of rounding on a text: how far the logits are from the exact ones, and the change of the
-    loss.
-    """
+    """Effect of rounding on a text: differences of logits from the exact ones, change of the loss."""
 
     arithmetic: Arithmetic
     tokens: int

@@ -81,9 +81,7 @@ class RowParts:
 
 
 def tables(positions: Position, capacity: int, like: Tensor) -> PositionHooks:
-    """Returns the tables of a position scheme for `capacity` positions: `at(position)` gives the hooks of one
-    query. Their size grows with the capacity, not with its square.
-    """
+    """Returns a position scheme's hooks; their size grows with the capacity, not with its square."""
     if type(positions) in (Alibi, T5Bias):
         last = positions.prepare(1, like, start=capacity - 1)
         return DistanceRow(last.bias(like.new_zeros(1)))
@@ -99,10 +97,7 @@ def norm_of(norm: Vector) -> Vector:
 
 
 class Products:
-    """A model's matrices, prepared for products with one row in one arithmetic, and shared by all decoders.
-
-    Raises ConfigError for an arithmetic that this machine lacks.
-    """
+    """A model's matrices, prepared in one arithmetic, which may raise ConfigError, for all decoders."""
 
     def __init__(self, like: Tensor, arithmetic: Arithmetic = "float32") -> None:
         check(arithmetic, like.device)
@@ -171,9 +166,7 @@ def _feedforward(
 
 
 def _gelu(x: Tensor) -> Tensor:
-    """Returns x Φ(x) = x/2 (1 + erf(x/√2)) (Hendrycks & Gimpel 2016): half the time that
-    `F.gelu` needs for a single row.
-    """
+    """Returns x Φ(x) (Hendrycks & Gimpel 2016) in half the time of `F.gelu` for a single row."""
     half = x * _HALF
     return torch.addcmul(half, half, torch.erf(x * _ROOT))
 
@@ -183,11 +176,7 @@ def _nothing(x: Tensor, other: object) -> None:
 
 
 class AttentionStep:
-    """Attention of one query to all keys so far.
-
-    The row of `project` holds q, k and v of that position, one head after another. `q`, `qk` and `kv` are
-    views of it.
-    """
+    """Attention of one query to all keys so far; `q`, `qk` and `kv` are views of `project`'s row."""
 
     def __init__(self, mixer: HeadMixer, cache: KVCache, index: int, products: Products) -> None:
         heads, kv_heads, d_head = mixer.n_heads, mixer.n_kv_heads, mixer.d_head
@@ -301,7 +290,6 @@ class FastPath:
         self.follow(cache)
 
     def follow(self, cache: KVCache) -> None:
-        """Takes the views of a cache that has grown."""
         self.cache = cache
         self.hooks: PositionHooks | None = None  # of all `rows` positions, computed at the first token
         self.rows = cache.capacity if self.reach is None else min(cache.capacity, self.reach)

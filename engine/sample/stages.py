@@ -22,9 +22,7 @@ REMOVED = -math.inf
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One stage's result. `logits` and `probabilities` (their softmax) are (vocab,) float32; `removed`
-    (vocab,) marks the tokens that it took out.
-    """
+    """One stage's logits, their softmax and what it `removed`, all (vocab,)."""
 
     name: str
     logits: np.ndarray = field(repr=False)
@@ -41,9 +39,7 @@ class Stage:
 
     @property
     def choices(self) -> float:
-        """e^entropy, the effective number of choices: as many equally likely tokens would be just as
-        uncertain.
-        """
+        """e^entropy, the effective number of choices: as many equally likely tokens."""
         return math.exp(self.entropy)
 
 
@@ -91,9 +87,7 @@ def top_p(logits: Tensor, config: SampleConfig, previous: Tensor) -> Tensor:
 
 
 def min_p(logits: Tensor, config: SampleConfig, previous: Tensor) -> Tensor:
-    """Keeps the tokens at least min_p times as probable as the likeliest (Nguyen et al. 2024). 0 keeps
-    all.
-    """
+    """Keeps tokens at least min_p times as probable as the likeliest (Nguyen et al. 2024). 0 keeps all."""
     probabilities = logits.softmax(dim=-1)
     return logits.masked_fill(probabilities < config.min_p * probabilities.max(), REMOVED)
 
@@ -145,9 +139,7 @@ def active(name: str, config: SampleConfig) -> bool:
 
 
 def warp(logits: Tensor, config: SampleConfig, previous: Tensor | None = None) -> Tensor:
-    """Returns logits (vocab,) after every active stage, float32; `previous` are the ids so far (n,), for the
-    penalty.
-    """
+    """Returns logits (vocab,) after every active stage; `previous` (n,) are the ids so far."""
     previous = torch.empty(0, dtype=torch.int64) if previous is None else previous
     for name in order(config):
         if active(name, config):
@@ -208,9 +200,7 @@ def draws(probabilities: np.ndarray, numbers: np.ndarray) -> np.ndarray:
 
 
 def uniform(seed: int, count: int) -> Tensor:
-    """Returns the numbers that the first `count` draws of a seed use: (count,) float64 in [0, 1). A longer
-    list begins like a shorter one.
-    """
+    """Returns the first `count` numbers of a seed's draws, (count,) float64 in [0, 1)."""
     return torch.rand(count, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 

@@ -14,9 +14,7 @@ from engine.sample.scoring import Scored
 
 @dataclass(frozen=True, eq=False)
 class Surprise(Scored):
-    """Surprise of a path's tokens, in their order; arrays are (token,). Probabilities are the model's own
-    (temperature 1, nothing removed).
-    """
+    """Surprise of a path's tokens (token,), by the model's own probabilities."""
 
     mean: np.ndarray = field(repr=False)  # nats per token of the first 1, 2, ... tokens
     picked: np.ndarray = field(repr=False)  # whether a reader put the token there
@@ -24,7 +22,6 @@ class Surprise(Scored):
 
     @property
     def picks(self) -> int:
-        """How many of the tokens a reader put there."""
         return int(np.count_nonzero(self.picked))
 
     @property

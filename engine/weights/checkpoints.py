@@ -50,9 +50,7 @@ MAX_LAYERS = 1024  # a block of nothing has no tensors, so their number does not
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A trained model with all that is needed to use it. `metrics` says how it was trained and what it
-    reached.
-    """
+    """A trained model with all that using it needs; `metrics` say how it was trained and what it reached."""
 
     model: Transformer
     config: ResolvedConfig
@@ -60,9 +58,7 @@ class Checkpoint:
     metrics: dict[str, Any]
 
     def memory(self) -> int:
-        """Estimates its bytes: its weights, and what was read from JSON, whose smallest values (`{}` and a
-        comma) take 24 bytes of memory for each that is written.
-        """
+        """Estimates its bytes: weights, and 24 for each of JSON, whose `{},` takes that much memory."""
         written = sum(len(json.dumps(values)) for values in (self.tokenizer.to_dict(), self.metrics))
         return sum(p.nbytes for p in self.model.parameters()) + 24 * written
 
@@ -98,9 +94,7 @@ def save(
     dtype: torch.dtype = torch.float32,
     labels: tuple[str, ...] = (),
 ) -> None:
-    """Writes the four files of a model of any kind, each whole or not at all. `dtype` is how the weights are
-    stored (bfloat16 halves them); `labels` are those of a classifier.
-    """
+    """Writes the four files of a model, each whole or not at all; weights are stored in `dtype`."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in _files(model, tokenizer, metrics, dtype, labels).items():
@@ -261,9 +255,7 @@ def _read_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> b
 
 
 def save_state(path: Path | str, state: TrainState, meta: Mapping[str, Any]) -> int:
-    """Writes a training state and JSON-able `meta` as one file, whole or not at all. Returns its size in
-    bytes.
-    """
+    """Writes a state and JSON-able `meta` as one file, whole or not at all. Returns its bytes."""
     header = {"glassformer": json.dumps({"step": state.step, "seconds": state.seconds, "meta": dict(meta)})}
     data = save_tensors({name: t.contiguous() for name, t in state.tensors.items()}, metadata=header)
     write_whole(Path(path), data)
@@ -271,9 +263,7 @@ def save_state(path: Path | str, state: TrainState, meta: Mapping[str, Any]) -> 
 
 
 def load_state(path: Path | str) -> tuple[TrainState, dict[str, Any]]:
-    """Returns the inverse of `save_state`. Raises CheckpointError when the file is missing, cut short or not
-    a snapshot.
-    """
+    """Returns the inverse of `save_state`. Raises CheckpointError where it is no whole snapshot."""
     with _snapshot(path) as (file, header):
         names = file.keys()  # of a file, which is no dict
         tensors = {name: file.get_tensor(name) for name in names}
@@ -281,9 +271,7 @@ def load_state(path: Path | str) -> tuple[TrainState, dict[str, Any]]:
 
 
 def load_weights(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Returns a snapshot's parameters (float32, by name) and its `meta`, without the optimiser's state.
-    Raises as `load_state`.
-    """
+    """Returns a snapshot's parameters by name (float32) and its `meta`. Raises as `load_state`."""
     with _snapshot(path) as (file, header):
         names = [name for name in list(file.keys()) if name.startswith("model.")]
         parameters = {name.removeprefix("model."): file.get_tensor(name) for name in names}
@@ -322,9 +310,7 @@ def slim_state(path: Path | str) -> int:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Writes beside and renames, so that a reader sees the old file or the new one. Leaves nothing behind
-    when it fails.
-    """
+    """Writes beside and renames: a reader sees the old file or the new one. Leaves nothing if it fails."""
     handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -354,14 +340,11 @@ def _files(
 
 
 def stored(tensors: Mapping[str, Tensor], dtype: torch.dtype) -> bytes:
-    """Returns a safetensors file of these parameters."""
     return save_tensors({name: p.detach().cpu().to(dtype).contiguous() for name, p in tensors.items()})
 
 
 def _made_of(parts: Parts) -> dict[str, str]:
-    """Returns the config entries of parts that are not the healthy ones. Raises CheckpointError for parts
-    that no name could bring back.
-    """
+    """Returns the config entry of unhealthy parts. Raises CheckpointError for parts without a name."""
     if PARTS.get(parts.name) is not parts:
         raise CheckpointError(
             f"a model made of {parts.name!r} cannot be saved: nobody could load it. Give its parts a name in"
@@ -371,16 +354,13 @@ def _made_of(parts: Parts) -> dict[str, str]:
 
 
 def json_bytes(value: Any) -> bytes:
-    """Returns a value as the JSON of a file."""
     return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
 
 
 def architecture(
     data: bytes, where: str, allow: Callable[[ModelConfig, Parts], None] | None = None
 ) -> tuple[ModelConfig, Parts]:
-    """Reads configuration and parts from a config file. Raises CheckpointError if they cannot be built or are
-    not allowed.
-    """
+    """Reads config and parts. Raises CheckpointError if they cannot be built or are not allowed."""
     values = json_object(data, CONFIG, where)
     try:
         parts = parts_of(str(values.pop("parts", HEALTHY.name)))
@@ -401,9 +381,7 @@ def _assemble(files: Mapping[str, bytes], config: ModelConfig, parts: Parts, whe
 
 
 def tokenizer_for(config: ModelConfig, data: bytes, where: str) -> Storable:
-    """Reads the tokenizer of a model from its file. Raises CheckpointError if it is invalid or
-    does not fit.
-    """
+    """Reads a model's tokenizer. Raises CheckpointError if it is invalid or does not fit."""
     try:
         tokenizer = tokenizer_from_dict(json_object(data, TOKENIZER, where))
     except (GlassformerError, TypeError) as error:
@@ -429,9 +407,7 @@ def _check_sizes(where: str, tokenizer: Storable | None, *configs: ModelConfig) 
 def model_from(
     data: bytes, config: ModelConfig, parts: Parts, where: str, name: str = WEIGHTS
 ) -> Transformer:
-    """Returns the model whose weights are in a safetensors file. Raises CheckpointError when that is damaged,
-    or of another architecture.
-    """
+    """Reads a model's weights from a safetensors file. Raises CheckpointError if they do not fit."""
     # The tensors bound the model's size: a config that asks for more is refused before any memory is taken.
     wanted = parameter_formula(config, parts)
     try:
@@ -450,9 +426,7 @@ def model_with(
     where: str = "these weights",
     parts: Parts = HEALTHY,
 ) -> Transformer:
-    """Returns a float32 model in evaluation mode with the given parameters. Raises CheckpointError naming the
-    first that does not fit.
-    """
+    """Returns a float32 model in evaluation mode with these parameters. Raises as `filled`."""
     model = build(config, device="meta", parts=parts)
     filled(model, tensors, where)
     parts.mode(model, False)
@@ -460,9 +434,7 @@ def model_with(
 
 
 def filled(model: nn.Module, tensors: Mapping[str, Tensor], where: str) -> None:
-    """Gives a model on the meta device its parameters, in float32. Raises CheckpointError naming the first
-    that does not fit.
-    """
+    """Gives a meta model its parameters in float32. Raises CheckpointError naming the first that is wrong."""
     wanted = {name: p.shape for name, p in model.named_parameters()}
     for name in sorted(wanted.keys() ^ tensors.keys()):
         raise CheckpointError(

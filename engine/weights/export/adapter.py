@@ -1,6 +1,4 @@
-"""A fine-tuned model's adapters as the library PEFT reads them: adapter_config.json and
-adapter_model.safetensors.
-"""
+"""A fine-tuned model's adapters for the library PEFT: adapter_config.json, adapter_model.safetensors."""
 
 from __future__ import annotations
 
@@ -55,9 +53,7 @@ def adapter_tensors(model: Transformer, adapters: Mapping[str, LowRank]) -> dict
 
 
 def peft(model: Transformer, adapters: Mapping[str, LowRank], base: str) -> bytes:
-    """Returns a zip that `peft.PeftModel.from_pretrained` opens over the model `base`. Raises as
-    `adapter_tensors`.
-    """
+    """Returns a zip that `peft.PeftModel` opens over the model `base`. Raises as `adapter_tensors`."""
     tensors = adapter_tensors(model, adapters)
     rank = next(iter(adapters.values())).down.shape[0]
     config = {

@@ -37,10 +37,7 @@ class Gathered:
 
 
 def gather(roots: list[Definition], given: frozenset[str]) -> Gathered:
-    """Returns all that the roots need, but for the names that are `given`.
-
-    Raises PretrainedError where two definitions have one name.
-    """
+    """Returns all that the roots need but `given` names. Raises PretrainedError for two of one name."""
     read: set[str] = set()
     while True:  # a method that is read for the first time may read others
         gathered = Gathered(read=set(read))

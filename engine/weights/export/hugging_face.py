@@ -35,9 +35,7 @@ AS_A_TABLE = ("sinusoidal", "none")  # positions that a learned table can hold, 
 
 @dataclass(frozen=True)
 class Plan:
-    """A way to write a model for a family: `config` is the model as the family's reader sees it, `filled` the
-    fields that only it has.
-    """
+    """A way to write a model: `config` is what the family's reader sees, `filled` the fields only it has."""
 
     family: str
     writer: Writer
@@ -164,9 +162,7 @@ def _pair_refusal(c: ResolvedSeq2Seq) -> str:
 
 @torch.no_grad()
 def tensors(model: Transformer, plan: Plan, dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:
-    """Returns Hugging Face's names -> tensors. Raises PretrainedError for a table that cannot be followed
-    back.
-    """
+    """Returns Hugging Face's names -> tensors. Raises PretrainedError for a table without a way back."""
     empty = build(plan.config, device="meta")
     ours = {name: p.detach() for name, p in model.named_parameters()}
     result: dict[str, Tensor] = {}

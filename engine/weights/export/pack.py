@@ -33,7 +33,6 @@ class Size:
         return f"{self.bytes / 1e6:,.1f} MB"
 
     def allow(self, most: int) -> None:
-        """Raises PretrainedError where it is more than may be made here."""
         if self.bytes > most:
             raise PretrainedError(
                 f"its weights would take {self.megabytes}, and on this server at most {most / 1e6:,.0f} MB"
@@ -47,10 +46,7 @@ def size(model: nn.Module, dtype: str) -> Size:
 
 
 def hugging_face(model: Transformer, plan: Plan, tokenizer: Tokenizer, dtype: str) -> bytes:
-    """Returns a zip: model.safetensors and config.json, and tokenizer.json where that can be said.
-
-    It is made on disk, so that no more than the zip itself is held in memory.
-    """
+    """Returns a zip, made on disk: weights, config.json, and tokenizer.json where it can be said."""
     # A family's own marks of beginning and end would name other tokens of this vocabulary.
     facts = dict(plan.facts) | {"dtype": dtype, "bos_token_id": None, "eos_token_id": None}
     texts = {"config.json": json.dumps(facts, indent=2) + "\n"}

@@ -1,6 +1,4 @@
-"""A model as one runnable file of PyTorch: its configuration, filled in, and of the engine's own source what
-it uses.
-"""
+"""A model as one runnable file of PyTorch: its configuration, and the engine's source that it uses."""
 
 from __future__ import annotations
 
@@ -116,7 +114,6 @@ def _main(model: Transformer | Seq2Seq, tokenizer: object, example: str) -> tupl
 
 
 def _configs(model: Transformer | Seq2Seq, halves: Sequence[Half]) -> str:
-    """The classes of the configuration."""
     does = {"Config": "The architecture", "EncoderConfig": "What reads", "DecoderConfig": "What writes"}
     text = "\n\n\n".join(
         templates.CONFIG.format(name=half.name, does=does[half.name], fields=_fields(half.config))

@@ -1,6 +1,4 @@
-"""Templates around the engine's own source in the single-file export to PyTorch
-(engine.weights.export.single_file).
-"""
+"""Templates around the engine's source in the single-file export (engine.weights.export.single_file)."""
 
 from __future__ import annotations
 

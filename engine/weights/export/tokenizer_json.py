@@ -57,9 +57,7 @@ def _characters(tokenizer: CharTokenizer) -> Json:
 
 
 def _bpe(tokenizer: BpeTokenizer) -> Json:
-    """Here neighbours merge if they make a token, whichever two they are; there, if their pair is listed. So
-    every pair that makes a token is listed, in the order of the tokens.
-    """
+    """Lists every pair that makes a token, in the order of tokens: there only listed pairs merge."""
     words = tokenizer.split == "words"
     if tokenizer.level == "byte":
         spelled = [letters(token) for token in tokenizer.tokens]

@@ -1,6 +1,4 @@
-"""Writers of config.json, a family each: the inverse of the readers in `engine.weights.pretrained.families`,
-which check them.
-"""
+"""Writers of config.json, checked by the readers in `engine.weights.pretrained.families`, their inverse."""
 
 from __future__ import annotations
 
@@ -26,7 +24,6 @@ class Writer:
     ffn: str = "gelu"  # a network that the family has in any case
 
     def full(self, name: str) -> str:
-        """Returns the name of a tensor in the file."""
         return name if name in self.heads else self.prefix + name
 
 

@@ -1,3 +1,1 @@
-"""Models that others have trained: their files, read strictly, into this engine's configuration and
-weights.
-"""
+"""Models that others have trained, read strictly into this engine's configuration and weights."""

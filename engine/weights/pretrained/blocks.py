@@ -45,7 +45,6 @@ class QuantisedBlock:
 
     @property
     def low(self) -> int:
-        """The smallest q of its kind."""
         return SPANS[self.kind][0]
 
     @property
@@ -85,9 +84,7 @@ UNPACK: dict[str, Callable[[np.ndarray], tuple[float, float, np.ndarray]]] = {
 
 
 def kinds(opened: Opened, name: str) -> tuple[str, ...]:
-    """Returns the kinds that a tensor of ours is stored in, one for each tensor of the file that it is made
-    of; nothing for a model that comes from no GGUF file.
-    """
+    """Returns the kinds that a tensor of ours is stored in, one for each of the file's; none if no GGUF."""
     file = opened.source
     if not isinstance(file, Gguf):
         return ()

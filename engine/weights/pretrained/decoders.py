@@ -80,7 +80,6 @@ def _gpt2_ignored(config: ModelConfig) -> set[str]:
 
 
 def _tied(config: ModelConfig, name: str) -> set[str]:
-    """The same matrix, stored a second time."""
     return {f"{name}.weight"} if config.tie_embeddings else set()
 
 

@@ -1,6 +1,4 @@
-"""Families of encoders in Hugging Face's layout: BERT, with the head that guesses hidden tokens where a file
-has it, and the encoder of a T5.
-"""
+"""Encoders in Hugging Face's layout: BERT, with the head for hidden tokens if there, and T5's encoder."""
 
 from __future__ import annotations
 

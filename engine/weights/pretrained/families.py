@@ -1,6 +1,4 @@
-"""The families of published models that this engine's one definition covers, by the name that their files
-give.
-"""
+"""The families of published models that are built here, by the names that their files give."""
 
 from __future__ import annotations
 

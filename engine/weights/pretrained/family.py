@@ -1,6 +1,4 @@
-"""A family of published models: how the facts of its file become a configuration, and under which names its
-tensors lie. Facts come from strangers' files: every one is checked before it is used.
-"""
+"""A family: how facts of a stranger's file, each checked, become a configuration, and where tensors lie."""
 
 from __future__ import annotations
 
@@ -107,16 +105,14 @@ def activation(facts: Facts, name: str, otherwise: str) -> Any:
 
 
 def rotations(facts: Facts) -> Facts:
-    """Returns the RoPE fields of a configuration, in the old or the new notation. Raises PretrainedError
-    where it scales the rotations for longer texts, as LLaMA 3.1 does: that is not built here.
-    """
+    """Returns the RoPE fields, of either notation. Raises PretrainedError for scaled rotations."""
     result: dict[str, Any] = {}
     for name in ("rope_scaling", "rope_parameters"):
         fields = facts.get(name)
         if fields is None:
             continue
         if not isinstance(fields, Mapping) or any(isinstance(value, Mapping) for value in fields.values()):
-            raise PretrainedError(f"its {name} is {fields!r}; only one set for all layers is supported")
+            raise PretrainedError(f"its {name} is {fields!r}; only one set of numbers is supported")
         kind = fields.get("rope_type", fields.get("type", "default"))
         if kind != "default":
             raise PretrainedError(
@@ -128,14 +124,11 @@ def rotations(facts: Facts) -> Facts:
 
 
 def blocks(config: ModelConfig, pieces_of: Callable[[int], Pieces]) -> Pieces:
-    """Returns the pieces of every block, scoped."""
     return {f"blocks.{i}.{name}": each for i in range(config.n_layers) for name, each in pieces_of(i).items()}
 
 
 def both(ours: str, theirs: str, bias: bool = True, **rest: Any) -> Pieces:
-    """Returns weight and bias of a matrix or a norm: `ours` ends in the part's name, `theirs` in the
-    module's.
-    """
+    """Returns weight and bias of a matrix or norm: `ours` is the part's name, `theirs` the module's."""
     gain = "gain" if "norm" in ours.rpartition(".")[2] else "weight"
     result = {f"{ours}.{gain}": piece(f"{theirs}.weight", **rest)}
     return result | ({f"{ours}.bias": piece(f"{theirs}.bias", **rest)} if bias else {})
@@ -147,9 +140,7 @@ def own_output(config: ModelConfig, theirs: str) -> Pieces:
 
 
 def checked(**values: Any) -> ModelConfig:
-    """Returns the configuration. Raises PretrainedError where it cannot be built, or claims sizes that nobody
-    has.
-    """
+    """Returns the configuration. Raises PretrainedError if it cannot be built or claims absurd sizes."""
     if values["n_layers"] > MAX_LAYERS:
         raise PretrainedError(f"it claims {values['n_layers']:,} layers; at most {MAX_LAYERS:,} are accepted")
     sizes = {name: values.get(name) or 0 for name in SIZES}

@@ -1,6 +1,4 @@
-"""A folder in Hugging Face's layout: config.json, tokenizer.json, and safetensors in one file or several.
-Never a pickle.
-"""
+"""A folder in Hugging Face's layout: config.json, tokenizer.json, safetensors. Never a pickle."""
 
 from __future__ import annotations
 
@@ -33,9 +31,7 @@ NUMBERS = {"F32", "F16", "BF16", "F64"}
 
 @dataclass(frozen=True, eq=False)
 class Folder:
-    """The facts of a model, and where each of its tensors lies: name without PREFIXES -> (file, name
-    there).
-    """
+    """Facts of a model, and where its tensors lie: name without PREFIXES -> (file, name there)."""
 
     path: Path
     facts: Mapping[str, Any] = field(repr=False)
@@ -53,9 +49,7 @@ class Folder:
         return 8 * sum(file.stat().st_size for file in files) / max(1, sum(map(prod, self.shapes.values())))
 
     def numbers(self, name: str) -> np.ndarray:
-        """Returns a tensor as float32. Raises PretrainedError where it cannot be read, is of whole numbers,
-        or is not finite.
-        """
+        """Returns a tensor as float32. Raises PretrainedError if it cannot be, or is not finite."""
         file, called = self.where[name]
         try:
             with safe_open(file, framework="pt") as opened:
@@ -71,9 +65,7 @@ class Folder:
 
 
 def read(path: Path | str) -> Folder:
-    """Returns the facts and the table of tensors. Raises PretrainedError that names the file that is missing
-    or damaged.
-    """
+    """Reads facts and the table of tensors. Raises PretrainedError that names the file at fault."""
     path = Path(path)
     facts = read_json(path / CONFIG)
     where: dict[str, tuple[Path, str]] = {}
@@ -94,9 +86,7 @@ def _short(name: str) -> str:
 
 
 def vocabulary_of(folder: Folder) -> PretrainedTokenizer:
-    """Returns the vocabulary in a folder, with the chat template of tokenizer_config.json, or of a file of
-    its own, where there is one. Raises PretrainedError.
-    """
+    """Returns the vocabulary with its chat template, where there is one. Raises PretrainedError."""
     text, settings = _text(folder.path / TOKENIZER), folder.path / SETTINGS
     values = read_json(settings) if settings.is_file() else {}
     own = folder.path / TEMPLATE

@@ -47,9 +47,7 @@ KINDS: dict[int, tuple[str, int, int]] = {
 
 @dataclass(frozen=True)
 class Stored:
-    """Where a tensor lies. `shape` is as PyTorch writes it, rows first; `begin` and `size` are bytes of
-    the file.
-    """
+    """Where a tensor lies: `begin` and `size` are bytes, `shape` as PyTorch writes it, rows first."""
 
     name: str
     kind: str
@@ -86,9 +84,7 @@ class Gguf:
         return 8 * sum(tensor.size for tensor in held) / max(1, sum(prod(tensor.shape) for tensor in held))
 
     def raw(self, name: str) -> np.ndarray:
-        """Returns the bytes of a tensor, uint8 (bytes,). Raises PretrainedError for a tensor that is not
-        there.
-        """
+        """Returns a tensor's bytes, uint8 (bytes,). Raises PretrainedError where it is not there."""
         try:
             where = self.stored[name]
         except KeyError:
@@ -97,9 +93,7 @@ class Gguf:
         return np.asarray(np.memmap(self.path, np.uint8, "r", where.begin, (where.size,)))
 
     def numbers(self, name: str) -> np.ndarray:
-        """Returns a tensor as float32, in its `shape`. Raises PretrainedError where a number is
-        not finite.
-        """
+        """Returns a tensor as float32. Raises PretrainedError where a number is not finite."""
         raw, where = self.raw(name), self.stored[name]
         result = dequantised(raw, where.kind).reshape(where.shape)
         if not np.isfinite(result).all():

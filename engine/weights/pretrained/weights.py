@@ -12,9 +12,7 @@ Change = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Piece:
-    """Where one of our tensors comes from: each of `parts` (its name there, what to do to it), stacked row
-    block under row block.
-    """
+    """What one of our tensors is made of: `parts` (name there, change), row block under row block."""
 
     parts: tuple[tuple[str, Change | None], ...]
 
@@ -32,9 +30,7 @@ def piece(*names: str, change: Change | None = None) -> Piece:
 
 
 def transposed(x: np.ndarray) -> np.ndarray:
-    """Transposes a matrix: GPT-2 keeps its matrices as (in, out); here, as in PyTorch, they are (out, in). A
-    bias stays as it is.
-    """
+    """Transposes GPT-2's matrices, which are (in, out), to (out, in); a bias stays as it is."""
     return x.T
 
 
@@ -58,9 +54,7 @@ def half_split(n_heads: int) -> Change:
 
 
 def by_head(n_heads: int) -> Change:
-    """Unpacks GPT-NeoX's fused matrix: it stacks q, k and v head by head, (head, 3, d_head, ...); here all of
-    q comes first, (3, head, d_head, ...).
-    """
+    """Unpacks GPT-NeoX's fused matrix: (head, 3, d_head, ...) becomes (3, head, d_head, ...)."""
 
     def change(x: np.ndarray) -> np.ndarray:
         return x.reshape(n_heads, 3, -1, *x.shape[1:]).swapaxes(0, 1).reshape(x.shape)

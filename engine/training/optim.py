@@ -1,5 +1,5 @@
-"""Optimisers over flat buffers: AdamW for everything, or Muon for the blocks' matrices and AdamW for the
-rest.
+"""Optimisers over flat buffers: AdamW for everything, SGD for everything, or Muon for the blocks' matrices
+and AdamW for the rest.
 
 All parameters lie in one float32 buffer, grouped so that each group is one contiguous slice: one fused
 AdamW call a group, and all matrices of one shape are already a batch for Muon. The model computes with
@@ -84,7 +84,7 @@ class Optimiser:
         )
         self.shadow = self.master if numerics.dtype == torch.float32 else self.master.to(numerics.dtype)
         self.gradient = torch.zeros_like(self.master)
-        self.first = torch.zeros_like(self.master)  # AdamW's first moment; Muon's momentum
+        self.first = torch.zeros_like(self.master)  # AdamW's first moment; Muon's and SGD's momentum
         self.second = torch.zeros_like(self.master)  # AdamW's second moment
         self.steps = torch.zeros((), device=device)
         self.parameters = [own[s.name] for s in self.slots]
@@ -116,7 +116,8 @@ class Optimiser:
                     self._muon(self.config.muon_learning_rate * scale)
                 else:
                     decay = 0.0 if kind == "vector" else self.config.weight_decay
-                    self._adamw(where, self.config.learning_rate * scale, decay)
+                    step = self._sgd if self.config.optimizer == "sgd" else self._adamw
+                    step(where, self.config.learning_rate * scale, decay)
             if self.shadow is not self.master:
                 self.shadow.copy_(self.master)
         return norm
@@ -145,6 +146,11 @@ class Optimiser:
             eps=1e-8,
             maximize=False,
         )
+
+    def _sgd(self, where: slice, rate: float, decay: float) -> None:
+        """Momentum m = beta1 m + g, then w -= rate m; weight decay as AdamW's."""
+        momentum = self.first[where].mul_(self.config.beta1).add_(self.gradient[where])
+        self.master[where].mul_(1 - rate * decay).sub_(momentum, alpha=rate)
 
     def _muon(self, rate: float) -> None:
         """Momentum, then each matrix's update is replaced by the nearest orthogonal one (Jordan et al.

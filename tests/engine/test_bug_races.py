@@ -153,11 +153,12 @@ KINDS = {
         *("no_mask", "transposed_mask", "leaky_mask", "mask_after_softmax", "softmax_over_queries"),
         *("not_shifted", "overlapping_split"),
     },
-    "dies": {"half_softmax"},
+    "dies": {"half_softmax", "no_clipping_sgd"},
     "costs": {
         *("unscaled_scores", "no_transpose", "keys_not_normed", "no_positions", "no_residual"),
         *("first_block_only", "loud_embedding", "learning_rate_30x", "no_clipping", "shifted_by_two"),
         "dropout_left_on",
+        "loud_positions",
     },
     "varies": {"post_norm_no_warmup"},
     "hides": {"unscaled_writes", "norm_in_loop"},
@@ -193,3 +194,21 @@ def test_a_stored_race_can_be_run_again(name: str) -> None:
             if len(steps) == max(wanted):
                 break
         assert {step: steps[step] for step in wanted} == pytest.approx(wanted, abs=2e-3)
+
+
+def test_without_clipping_sgd_spikes_into_nan_with_every_seed_and_adamw_with_none() -> None:
+    def ends(name: str, who: str) -> list[tuple[int, str, int]]:
+        return [(v.spec.train.seed, v.status, v.step) for v in shipped(name).race.over_seeds(who)]
+
+    assert ends("no_clipping_sgd", BROKEN) == [(0, "failed", 32), (1, "failed", 28), (2, "failed", 28)]
+    for name, who in (("no_clipping_sgd", HEALTHY), ("no_clipping", BROKEN)):
+        assert {status for _, status, _ in ends(name, who)} == {"finished"}
+    norms = shipped("no_clipping_sgd").race.runs[1].history.grad_norms
+    assert norms[:12].max() < 5 and norms[:24].max() > 30
+
+
+def test_loud_positions_drown_the_tokens_with_every_seed() -> None:
+    race = shipped("loud_positions").race
+    losses = [view.history.evaluations[-1].validation_loss for view in race.over_seeds(BROKEN)]
+    assert [round(loss, 2) for loss in losses] == [3.35] * 3
+    assert race.runs[1].history.evaluations[0].validation_loss == pytest.approx(math.log(65), abs=0.05)

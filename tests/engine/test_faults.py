@@ -378,3 +378,11 @@ def test_the_embedding_starts_at_spread_1_and_nothing_else_does() -> None:
     np.testing.assert_allclose(faulty.embedding.detach() * 0.02, healthy.embedding.detach(), atol=1e-6)
     for (name, ours), theirs in zip(faulty.named_parameters(), healthy.parameters(), strict=True):
         assert name == "embedding" or torch.equal(ours, theirs)
+
+
+def test_the_position_table_starts_at_spread_1_and_nothing_else_does() -> None:
+    config = ModelConfig(position="learned")
+    faulty, healthy = build(config, parts=PARTS["loud_positions"]), build(config)
+    for (name, ours), theirs in zip(faulty.named_parameters(), healthy.parameters(), strict=True):
+        times = 50 if name == "positions.weight" else 1
+        np.testing.assert_allclose(ours.detach(), times * theirs.detach(), rtol=1e-5)

@@ -108,7 +108,7 @@ def test_orthogonalise_brings_singular_values_near_one(
     assert (diagonal[told] > 0.5).all()
 
 
-@for_each("optimizer", ["adamw", "muon"])
+@for_each("optimizer", ["adamw", "muon", "sgd"])
 @for_each("precision", ["float32", "bfloat16"])
 def test_state_carries_everything_exactly(optimizer: str, precision: str) -> None:
     config = TrainConfig(optimizer=optimizer)
@@ -125,6 +125,20 @@ def test_state_carries_everything_exactly(optimizer: str, precision: str) -> Non
         assert first.update(_loss(one, step), 1.0) == second.update(_loss(two, step), 1.0)
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
     assert all(torch.equal(state[name], kept[name]) for name in kept), "a snapshot is a copy"
+
+
+def test_sgd_is_pytorch_s_with_momentum() -> None:
+    config = TrainConfig(optimizer="sgd", learning_rate=0.1, beta1=0.8, weight_decay=0.0, grad_clip=0.0)
+    one, two = build(CONFIG), build(CONFIG)
+    ours = Optimiser(one, config, choose("float32", "cpu"))
+    theirs = torch.optim.SGD(two.parameters(), lr=0.05, momentum=0.8)
+    for step in range(4):
+        ours.update(_loss(one, step), 0.5)
+        theirs.zero_grad()
+        _loss(two, step).backward()
+        theirs.step()
+    for a, b in zip(one.parameters(), two.parameters(), strict=True):
+        torch.testing.assert_close(a, b, atol=1e-6, rtol=1e-5)
 
 
 class Published:

@@ -80,6 +80,7 @@ class Fault:
     symptom: str  # what is seen, as measured on the setting that it is shown on
     story: str  # where it happens, and why
     fix: str
+    texts: str = ""  # what a text's own code has or says, where it differs
     parts: str = "healthy"
     model: Mapping[str, Any] = field(default_factory=dict)
     train: Mapping[str, Any] = field(default_factory=dict)

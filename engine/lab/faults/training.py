@@ -15,6 +15,13 @@ settings_fault(
     on_train=ADAMW | {"learning_rate": 1e-2, "init": "normal", "beta2": 0.999},
 )
 
+settings_fault(
+    "no_clipping_sgd",
+    train={"grad_clip": 0.0},
+    # no denominator that remembers large gradients: a large one is a large step, and the next is larger still
+    on_train={"optimizer": "sgd", "learning_rate": 1.0, "weight_decay": 0.0},
+)
+
 
 @fault("not_shifted", "targets")
 def not_shifted(windows: Tensor) -> tuple[Tensor, Tensor]:

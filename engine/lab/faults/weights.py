@@ -22,6 +22,12 @@ def loud_embedding(name: str, std: float) -> float:
     return 1.0 if name == "embedding" else std
 
 
+@fault("loud_positions", "spread", on_model={"position": "learned"}, on_train=ADAMW)
+def loud_positions(name: str, std: float) -> float:
+    """Keeps the standard deviation 1 with which `torch.nn.Embedding` draws the table of positions."""
+    return 1.0 if name == "positions.weight" else std
+
+
 class ReshapedTieCard(LinearOutputCard):
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:

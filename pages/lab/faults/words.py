@@ -80,8 +80,8 @@ def written(side: Side, broken: bool) -> str:
 
 
 def explained(fault: Fault) -> Words:
-    """Returns the symptom, its cause and its fix."""
-    return Words(fault.symptom, fault.story, f"**The fix.** {fault.fix}")
+    """Returns the symptom, its cause, its fix, and what texts say otherwise."""
+    return Words(fault.symptom, fault.story, f"**The fix.** {fault.fix}", fault.texts)
 
 
 def where(fault: Fault) -> str:

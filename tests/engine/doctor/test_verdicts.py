@@ -61,7 +61,7 @@ FOUND_BY = {
     "loud_embedding": "first_loss", "reshaped_tie": "reference", "not_shifted": "targets",
     "shifted_by_two": "targets", "dropout_left_on": "twice", "overlapping_split": "unseen",
 }  # fmt: skip
-OVER_A_TRAINING = {"post_norm_no_warmup", "learning_rate_30x"}
+OVER_A_TRAINING = {"post_norm_no_warmup", "learning_rate_30x", "no_clipping_sgd", "loud_positions"}
 
 
 def settings(config: ModelConfig, **rest: Any) -> TrainConfig:

@@ -106,7 +106,7 @@ def telling(name: str) -> list[str]:
     """What would give a fault away: its words, and its lines."""
     fault = subject_of(name)
     lines = [line for line in fault.diff.added if len(line) > 12] if fault.parts != "healthy" else []
-    return [said for said in (fault.symptom, fault.story, fault.fix, *lines) if said]
+    return [said for said in (fault.symptom, fault.story, fault.fix, fault.texts, *lines) if said]
 
 
 @pytest.mark.parametrize("number", [1, 5])

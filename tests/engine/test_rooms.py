@@ -77,8 +77,8 @@ NO_QUESTIONS: list[tuple[object, object, str]] = [
     ("Yes?", ["only one", " "], "2 to 5 answers, one per line; you gave 1"),
     ("Yes?", list("abcdef"), "you gave 6"),
     ("Yes?", ["a"] * 1000, "2 to 5 answers"),
-    ("Yes?", "ab", "here are 0"),
-    ("Yes?", [1, {}], "here are 0"),
+    ("Yes?", "ab", "you gave 0"),
+    ("Yes?", [1, {}], "you gave 0"),
     ("Yes?", ["a", "b" * 81], "at most 80 characters"),
     ("Yes?", ["a", " a "], "the same"),
 ]

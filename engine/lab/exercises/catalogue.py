@@ -54,7 +54,7 @@ SETS: Mapping[str, Set] = {
     "cache": _set("KV cache", cache.TASKS),
     "after": _set("After pre-training", after_pretraining.TASKS),
     "families": _set("Families and bugs", (*families.TASKS, *bugs.TASKS)),
-    "proofs": _set("Proofs, reasons", proofs.TASKS),
+    "proofs": _set("Proofs and reasons", proofs.TASKS),
 }
 TASKS: Mapping[str, tuple[str, Maker]] = {
     id_: task for chosen in SETS.values() for id_, task in chosen.tasks.items()

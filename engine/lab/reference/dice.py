@@ -28,7 +28,7 @@ class Kind:
 KINDS: dict[str, Kind] = {
     "llama": Kind("LLaMA", {**_LLAMA}, grouped=True),
     "gpt2": Kind("GPT-2", {"ffn": "gelu_tanh", **_BIASED}),
-    "mistral": Kind("Mistral (a window)", {**_LLAMA, "window": 5}, grouped=True, wide=True),
+    "mistral": Kind("Mistral (sliding window)", {**_LLAMA, "window": 5}, grouped=True, wide=True),
     "qwen2": Kind(
         "Qwen2", {**_LLAMA, "attention_bias": True, "output_bias": False, "norm_eps": 1e-6}, grouped=True
     ),
@@ -58,7 +58,7 @@ KINDS: dict[str, Kind] = {
         },
     ),
     "encoder": Kind(
-        "an encoder of 2017", {"wiring": "post", "position": "sinusoidal", "ffn": "relu", "causal": False}
+        "the original encoder", {"wiring": "post", "position": "sinusoidal", "ffn": "relu", "causal": False}
     ),
     "t5": Kind(
         "T5's encoder",

@@ -96,7 +96,7 @@ MISTAKES: dict[str, Mistake] = {
     ),
     "eps": Mistake(
         "a different ε in the norm",
-        "ε is 10⁻⁶ where the configuration says 10⁻⁵, and 10⁻⁵ where it says less.",
+        "ε is 10⁻⁶ if the configuration says 10⁻⁵, and 10⁻⁵ if it says less.",
         replace(RIGHT, eps=other_eps),
         "norm1",
         _unnormed,

@@ -16,7 +16,7 @@ PRACTISE = Words(
     ),
     why=(
         "Once you have computed one head by hand, you know what a model does billions of times. Numbers are"
-        " chosen so that no two common mistakes give the same result, so the hint fits the mistake."
+        " chosen so that no two common mistakes give the same result, so each hint fits its mistake."
     ),
     attempt=(
         "Forget $\\sqrt{d_k}$ on purpose, or mask after the softmax, and read the hint. Share a set by its"
@@ -27,7 +27,7 @@ CODE_QUESTION = "Can you write it yourself?"
 CODE = Words(
     see=(
         "Functions that the notebook asks you to complete. Below each are checks whose messages say what is"
-        " wrong. A solution is folded at the end of the notebook."
+        " wrong. A solution is folded away at the end of the notebook."
     ),
     why=(
         "Your code is checked against the engine's own numbers, the ones that every page shows. It runs on"
@@ -42,7 +42,7 @@ SHEET_QUESTION = "Which exercises do you want on paper?"
 SHEET = Words(
     see=(
         "The exercises of the worksheet, in order. The file is one HTML page: print it from any browser. The"
-        " questions come first, with a line for each answer; the worked answers start on a new page."
+        " questions come first, with a line for each answer; worked solutions start on a new page."
     ),
     why=(
         "The same sets, seed and number of exercises always give the same worksheet. Another seed gives each"

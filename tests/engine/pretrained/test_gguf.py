@@ -88,7 +88,7 @@ ONE = {"x": (np.zeros(32, np.float32), 0, (32,))}
         ({"shape": (1, 1, 1, 1, 1)}, "has 5 axes"),
         ({"offset": 2**62}, "beyond the end of the file"),
         ({"kind": 99}, "quantisation type 99"),
-        ({"kind": 8, "shape": (31,)}, "no whole blocks of 32"),
+        ({"kind": 8, "shape": (31,)}, "not whole blocks of 32"),
     ],
 )
 def test_lies_are_refused(lies: dict[str, Any], says: str, tmp_path: Path) -> None:

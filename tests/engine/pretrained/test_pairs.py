@@ -145,7 +145,7 @@ def test_copies_of_the_embedding_may_be_there_if_they_are_copies(tmp_path: Path)
     "facts, says",
     [
         ({"model_type": "bart"}, "family 'bart'; supported are t5"),
-        ({"relative_attention_max_distance": 64}, "only 128 is built"),
+        ({"relative_attention_max_distance": 64}, "only 128 is supported"),
         ({"num_decoder_layers": 4}, "lacks the tensor decoder.block.3"),
         ({"num_decoder_layers": 2}, "no part takes: decoder.block.2"),
         ({"eos_token_id": 0}, "must be a separate token"),

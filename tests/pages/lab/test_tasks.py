@@ -94,8 +94,8 @@ def test_answers_are_the_models_own(manager: StageManager) -> None:
     ("task", "typed", "says"),
     [
         ("reverse", "abcdefgh", "abcdefgh> hgfedcba"),
-        ("reverse", "xyz", "“xyz” is no question of this task: type 8 characters from a to h."),
-        ("reverse", "<b>hi</b> *x*", "is no question of this task"),
+        ("reverse", "xyz", "“xyz” is not a question for this task: type 8 characters from a to h."),
+        ("reverse", "<b>hi</b> *x*", "is not a question for this task"),
         ("markov", "abc", "A sample."),
     ],
 )

@@ -205,5 +205,5 @@ TASKS = (
     ("one-head", "One head by hand", single_head),
     ("split", "Two heads", split),
     ("spread", "Why √d", spread),
-    ("self-term", "A token and itself", self_term),
+    ("self-term", "A token's score with itself", self_term),
 )

@@ -32,7 +32,7 @@ WORK = {
 KNOWN = {
     ENCODER: ("BERT", "RoBERTa"),
     DECODER: ("GPT-2", "LLaMA", "Mistral"),
-    BOTH: ("T5", "BART", "Whisper", "the Transformer of 2017"),
+    BOTH: ("T5", "BART", "Whisper", "the original Transformer"),
 }
 WHY = {
     ENCODER: "the whole text is available at once, and nothing has to be written: attention may go both ways",
@@ -131,7 +131,7 @@ def objective(rng: Random) -> Exercise:
         BOTH: ((source, f"<bos> {target}"), f"{target} <eos>"),
     }[family]
     return Exercise(
-        f"One step of a run. Input: {' and '.join(f'`{each}`' for each in inputs)}. Targets: `{targets}` (no"
+        f"One training step. Input: {' and '.join(f'`{each}`' for each in inputs)}. Targets: `{targets}` (no"
         " loss at `_`). What is the objective, and which family is trained with it?",
         Choice(tuple(OBJECTIVE.values())),
         OBJECTIVE[family],
@@ -160,7 +160,7 @@ NOT_WON = {
     "It sees both sides of every token": "that is what an encoder does; a decoder sees only what came before",
     "It needs no mask": "it needs the causal mask: without it, training shows it the answers",
     "Its blocks have fewer parameters than an encoder's": "the blocks are the same; only the mask differs",
-    "Encoder-decoders cannot translate": "the Transformer of 2017 was made for translation, and was one",
+    "Encoder-decoders cannot translate": "the original Transformer was made for translation, and was one",
     "It has no feed-forward networks": "its blocks have one each, as in the other families",
 }
 
@@ -218,7 +218,7 @@ def masks(rng: Random) -> Exercise:
 
 TASKS = (
     ("match", "A family for a task", match),
-    ("known", "Known models", known),
+    ("known", "Well-known models", known),
     ("objective", "An objective for a family", objective),
     ("decoders-won", "Why decoders won", decoders_won),
     ("masks", "A mask for a position", masks),

@@ -22,11 +22,11 @@ def causal(rng: Random) -> Exercise:
         ),
         mistakes(
             ("self", (allowed - length,), "You left the diagonal out: a token may attend to itself."),
-            ("all", (length**2,), "That is the full square, without a mask."),
+            ("all", (length**2,), "That is the full square, with no mask."),
             (
                 "hidden-half",
                 (length**2 // 2,),
-                "Half of the square is close, but the whole diagonal belongs to it.",
+                "Half of the square is close, but the diagonal counts in full.",
             ),
         ),
         see("attention", attention_view="mask"),
@@ -54,7 +54,7 @@ def padding(rng: Random) -> Exercise:
                 ((length - empty) ** 2,),
                 "You removed the queries too. The mask hides keys; rows stay.",
             ),
-            ("once", (length**2 - empty,), "Each padded key is hidden from *every* query, not once."),
+            ("once", (length**2 - empty,), "Each padded key is hidden from *every* query, not just one."),
             (
                 "causal",
                 ((length - empty) * (length - empty + 1) // 2,),

@@ -25,7 +25,7 @@ def block(rng: Random) -> Exercise:
         Numbers(),
         (total,),
         (
-            f"Attention, four matrices: $4 d^2$ = {attention:,}. The number of heads changes nothing.",
+            f"Attention, four matrices: $4 d^2$ = {attention:,}. The number of heads makes no difference.",
             f"Feed-forward: $2 \\cdot d \\cdot d_{{ff}}$ = {feedforward:,}.",
             f"Two norms, each $2d$: {norms:,}.",
             f"Together **{total:,}**.",
@@ -85,7 +85,7 @@ def share(rng: Random) -> Exercise:
         (result,),
         (
             f"Attention: {4 * d * d:,}. Feed-forward: 2 · {d} · {times * d} = {2 * times * d * d:,}.",
-            f"{2 * times * d * d:,} / {(4 + 2 * times) * d * d:,} = **{result:.1f} %**.",
+            f"{2 * times * d * d:,} / {(4 + 2 * times) * d * d:,} = **{result:.1f}%**.",
         ),
         mistakes(
             ("rest", (100 - result,), "That is attention's share."),
@@ -208,14 +208,14 @@ def flops(rng: Random) -> Exercise:
         Numbers(1, 2),
         (result,),
         (
-            "Per token, the forward pass costs about $2N$ operations (a product and a sum for each weight)"
-            " and the backward pass twice that: $6N$ in all.",
+            "Per token, the forward pass costs about $2N$ operations (a multiplication and an addition per"
+            " weight) and the backward pass twice that: $6N$ in all.",
             f"6 · {size}·10⁶ · {tokens}·10⁹ = **{result:.2f}** · 10¹⁸.",
         ),
         mistakes(
             ("forwards", (result / 3,), "That is $2N$ per token, the forward pass only."),
             ("backwards", (result * 2 / 3,), "That is $4N$ per token, the backward pass only."),
-            ("half", (result / 2,), "A weight costs a product *and* a sum: two operations."),
+            ("half", (result / 2,), "A weight costs a multiplication *and* an addition: two operations."),
             ("once", (result / 6,), "That is one operation per weight and token. There are six."),
         ),
         see("parameters", parameters_view="flops"),

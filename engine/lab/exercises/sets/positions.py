@@ -115,7 +115,7 @@ def shift(rng: Random) -> Exercise:
         mistakes(
             ("backwards", _encoding(place - steps, [rate]), "You rotated backwards, to position $p - k$."),
             ("only", _encoding(steps, [rate]), "That is position $k$ itself. You start at $p$."),
-            ("swapped", right[::-1], "Sine and cosine have changed places."),
+            ("swapped", right[::-1], "Sine and cosine are swapped."),
             ("short", _encoding(place + steps - 1, [rate]), "Off by one: that is one position too early."),
         ),
         see("positions", positions_view="sinusoidal"),
@@ -171,8 +171,8 @@ def distance(rng: Random) -> Exercise:
     back, double, same_sum = pair(n, m), pair(2 * m, 2 * n), pair(m + 1, n - 1)
     options = sorted((*same, back, double, same_sum), key=lambda key: rng.random())
     return Exercise(
-        f"With RoPE, a query $q$ at position {m} and a key $k$ at position {n} have some score. At which"
-        " positions (query and key) do the same $q$ and $k$ have the same score, whatever they are?",
+        f"With RoPE, a query $q$ at position {m} and a key $k$ at position {n} have a certain score. At"
+        " which of these positions (query and key) is the score the same, for any $q$ and $k$?",
         Pick(tuple(options)),
         right,
         (
@@ -204,8 +204,8 @@ def alibi(rng: Random) -> Exercise:
     slope = 2.0**-power
     right = tuple(-slope * (length - 1 - key) for key in range(length))
     return Exercise(
-        f"ALiBi with slope $1/{2**power}$: what is added to the {length} scores of the last of {length}"
-        " tokens, with tokens 1, 2, ... and itself?",
+        f"ALiBi with slope $1/{2**power}$: what is added to the {length} scores of token {length}, the last"
+        f" one, with tokens 1 to {length}?",
         Numbers(length, 4),
         right,
         (

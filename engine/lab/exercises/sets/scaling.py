@@ -21,11 +21,11 @@ def tokens_of_budget(rng: Random) -> Exercise:
         Numbers(1, 0, "million"),
         (tokens,),
         (
-            "Each parameter costs 2 FLOPs a token forward and 4 backward: $D = C/(6N)$.",
+            "Each parameter costs 2 FLOPs per token forward and 4 backward: $D = C/(6N)$.",
             f"{compute:,} × 10¹² / (6 · {millions} × 10⁶) = **{tokens} million**.",
         ),
         mistakes(
-            ("six", (6 * tokens,), "You forgot the 6: a parameter costs 6 FLOPs a token."),
+            ("six", (6 * tokens,), "You forgot the 6: a parameter costs 6 FLOPs per token."),
             ("forward", (3 * tokens,), "2 FLOPs are the forward pass alone. Add the backward pass."),
             ("backward", (1.5 * tokens,), "4 FLOPs are the backward pass alone. Add the forward pass."),
             ("twelfth", (tokens / 2,), "You counted 12 FLOPs. A multiplication and an addition make 2."),
@@ -41,8 +41,8 @@ def growth_exponent(rng: Random) -> Exercise:
     ratio = second / first
     right = math.log(ratio) / math.log(times)
     return Exercise(
-        f"Two isoFLOP curves: one has its minimum at {first:,} parameters, one with {times:,} times"
-        f" the compute at {second:,}. The best size grows as $C^a$. What is $a$?",
+        f"Two isoFLOP curves: one has its minimum at {first:,} parameters, the other, with {times:,} times"
+        f" the compute, at {second:,}. The best size grows as $C^a$. What is $a$?",
         Numbers(1, 2),
         (right,),
         (
@@ -51,7 +51,7 @@ def growth_exponent(rng: Random) -> Exercise:
             f" **{right:.2f}**.",
         ),
         mistakes(
-            ("inverse", (1 / right,), "That is its inverse. The size is on the left."),
+            ("inverse", (1 / right,), "That is the inverse. The sizes belong in the numerator."),
             ("tokens", (1 - right,), "That is the exponent of the tokens: $D$ takes what $N$ leaves."),
             ("linear", (ratio / times,), "Divide the logarithms, not the numbers."),
             ("log", (math.log10(ratio),), "Divide by the logarithm of the budgets' ratio as well."),
@@ -71,7 +71,7 @@ def shared_growth(rng: Random) -> Exercise:
         (model, text),
         (
             f"The size: ${times}^{{{exponent}}}$ = {model:.1f}.",
-            f"The product grows {times} times: ${times}^{{{1 - exponent:.2g}}}$ = {text:.1f}."
+            f"The product grows by a factor of {times}: ${times}^{{{1 - exponent:.2g}}}$ = {text:.1f}."
             f" **{model:.1f}** and **{text:.1f}**.",
         ),
         mistakes(

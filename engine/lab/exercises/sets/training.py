@@ -13,8 +13,8 @@ def start(rng: Random) -> Exercise:
     vocab = rng.choice([27, 65, 96, 128, 256, 512, 1024, 10_000, 32_000, 50_257])
     right = math.log(vocab)
     return Exercise(
-        f"An untrained model with $V = {vocab}$ finds every token about equally likely. Near what loss, in"
-        " nats, does its training begin?",
+        f"An untrained model with $V = {vocab}$ finds every token about equally likely. At about what loss,"
+        " in nats, does its training begin?",
         Numbers(1, 2, "nats"),
         (right,),
         (
@@ -44,8 +44,8 @@ def perplexity(rng: Random) -> Exercise:
         (right,),
         (
             f"The losses $-\\ln p$: {', '.join(f'{loss:.3f}' for loss in losses)}; their mean {mean:.3f}.",
-            f"$e^{{{mean:.3f}}}$ = **{right:.2f}**: as uncertain as a choice among that number of equal"
-            " options.",
+            f"$e^{{{mean:.3f}}}$ = **{right:.2f}**: as uncertain as a choice among that many equally likely"
+            " tokens.",
         ),
         mistakes(
             ("loss", (mean,), "That is the mean loss. The perplexity is $e$ to this power."),
@@ -101,7 +101,7 @@ def windows(rng: Random) -> Exercise:
             f"{size:,} − {length + 1} + 1 = **{right:,}** starts, from 0 to {right - 1:,}.",
         ),
         mistakes(
-            ("shift", (right + 1,), "Off by one: the last $y$ would need a token that is not there."),
+            ("shift", (right + 1,), "Off by one: the last $y$ would need a token that does not exist."),
             (
                 "short",
                 (right - 1,),
@@ -150,9 +150,9 @@ def stream(rng: Random) -> Exercise:
     step = math.sqrt(1 + spread**2)
     return Exercise(
         f"The entries of an embedding have standard deviation 1. Each of {writes} sublayers adds an"
-        f" independent vector of standard deviation {spread}. **Pre-norm**: what is the standard deviation of"
-        " the stream at the end? **Post-norm** brings it back to 1 after each addition: by what factor is the"
-        " embedding in it multiplied at the end? (Both numbers.)",
+        f" independent vector of standard deviation {spread}. **Pre-norm**: what is the standard deviation"
+        " of the stream at the end? **Post-norm** brings it back to 1 after each addition: by what factor"
+        " has the embedding been scaled at the end? (Both numbers.)",
         Numbers(2, 2),
         (size, kept),
         (
@@ -188,6 +188,6 @@ TASKS = (
     ("perplexity", "Perplexity", perplexity),
     ("bits", "Bits per character", bits),
     ("windows", "How many windows", windows),
-    ("batch", "Predictions of a batch", batch),
+    ("batch", "Predictions in a batch", batch),
     ("stream", "The stream after many writes", stream),
 )

@@ -58,7 +58,7 @@ def _sorted(numbers: HeadNumbers, heads: int) -> tuple[Habit | None, list[int] |
     """
     options: dict[str, str] = {KIND: "head type", LAYERS: "block"}
     options |= {str(habit): name for habit, name in NAMES.items()}
-    sort = widgets.select("Sorted by", options, "attention_sort", kind="list", width=170)
+    sort = widgets.select("Sort by", options, "attention_sort", kind="list", width=170)
     strong = widgets.switch("Strong only", False, "attention_strong", hint=words.STRONG_HINT)
     by = next((habit for habit in NAMES if habit == sort), None)
     most = OF_A_KIND if numbers.entropy.size > MANY else numbers.entropy.size

@@ -31,6 +31,7 @@ from ui.players.plot import plot
 from ui.text.numbers import scientific
 
 EXPONENTS = {"none": 0.0, "1/√d_k": 0.5, "1/d_k": 1.0, "own": None}
+SCALES = {name: name for name in EXPONENTS} | {"own": "custom"}
 WIDTH = "attention_dk"
 SCORE = 14  # that is worked out: about what a spread of √128 brings by itself
 
@@ -93,7 +94,7 @@ def _curves(width: int, seed: int) -> None:
 
 
 def _exponent() -> float:
-    name = widgets.select("Scale", list(EXPONENTS), "attention_scale", first="1/√d_k")
+    name = widgets.select("Scale", SCALES, "attention_scale", first="1/√d_k")
     exponent = EXPONENTS[name]
     if exponent is None:
         label = "Exponent a of the scale 1/d_kᵃ"

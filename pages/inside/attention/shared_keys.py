@@ -37,7 +37,8 @@ KINDS = {
 
 def draw_shared_keys(subject: Subject) -> None:
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        which = widgets.select("Model sizes", (MINE, *PUBLISHED, OWN), "attention_sizes", first=FIRST)
+        sizes = {name: name for name in (MINE, *PUBLISHED)} | {OWN: "custom"}
+        which = widgets.select("Model sizes", sizes, "attention_sizes", first=FIRST)
         size = BYTES[widgets.select("Precision", list(BYTES), "attention_bytes", first="16 bits")]
     config = subject.config if which not in PUBLISHED else PRESETS[PUBLISHED[which]].model.resolved()
     n_heads, n_kv = config.n_heads, config.n_kv_heads or config.n_heads

@@ -191,7 +191,7 @@ STEPS = Words(
 # Measures of the heads --------------------------------------------------------------------------
 
 MEASURES_QUESTION = "Which head scores highest?"
-SHOWN = "Metric"
+SHOWN = "Show"
 PATTERNS = "patterns"
 
 
@@ -251,6 +251,8 @@ COLUMNS = {
     "name_mover": "name mover",
     "word_start": "word start",
     "own_word": "own word",
+    "breaks": "spaces",
+    "near": "nearby",
 }
 
 

@@ -11,7 +11,7 @@ from ui.page_frame import Words
 # √d_k -------------------------------------------------------------------------------------------
 
 SCALING_QUESTION = "Why divide by the square root of d_k?"
-SEED_HINT = "Another seed draws another query and other keys."
+SEED_HINT = "A different seed draws a different query and keys."
 SCALING_SETTING = (
     "One random query and 16 random keys, every entry drawn from N(0, 1). This is about the formula, not"
     " about any one model."

@@ -30,7 +30,7 @@ FRONT = ("\n", " the", ".", "e", "Z")
 TITLES: dict[Opening, str] = {
     "kept": "unchanged",
     "other": "one prepended",
-    "dropped": "without it",
+    "dropped": "first token cut",
     "forgotten": "evicted halfway",
     "control": "another evicted",
 }

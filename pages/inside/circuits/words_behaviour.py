@@ -88,12 +88,12 @@ SINKS = Words(
         " this token first, and the model breaks. Keeping the first four tokens fixes it."
     ),
     attempt=(
-        "Compare “without it” with “evicted halfway”: a text may begin anywhere, but it must not lose its"
-        " beginning. Then choose a small model, which has no sink and loses nothing."
+        "Compare “first token cut” with “evicted halfway”: a text may begin anywhere, but it must not lose"
+        " its beginning. Then choose a small model, which has no sink and loses nothing."
     ),
 )
 SINKS_METHOD = (
-    "**One prepended**: the chosen token is placed before the text. **Without it**: the text starting at"
+    "**One prepended**: the chosen token is placed before the text. **First token cut**: the text starting at"
     " its second token. **Evicted halfway**: the text as it is, but in its second half no query of any"
     " block sees the first token; what was computed before stays, as in a cache that dropped it. **Another"
     " evicted** does the same to the token in the middle of the first half. The dotted line is uniform"

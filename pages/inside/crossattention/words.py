@@ -147,7 +147,7 @@ ALIGNMENT = Words(
 )
 BY_HAND = (
     "The same attention, with two texts: $q = x W_Q$ from what is being written, $k = m W_K$ and $v = m"
-    " W_V$ from the memory $m$, the encoder's last vectors. $\\mathrm{softmax}(q k^\\top/\\sqrt{d_{head}} +"
+    " W_V$ from the memory $m$, the encoder's final vectors. $\\mathrm{softmax}(q k^\\top/\\sqrt{d_{head}} +"
     " M_{pad})\\, v\\, W_O$ is added to the stream. The pattern has a row for each symbol written, (target,"
     " source): it need not be square.\n\nThe memory is computed once and never changes. A cache keeps its"
     " keys and values, so each step computes only one new row.\n\nIt is not limited to text: in Stable"
@@ -160,7 +160,7 @@ BY_HAND = (
 BATCH = (("two", "kittens", "[end]"), ("the", "cat", "sat", "down", "[end]"))
 BATCH_NAMES = ("short source", "longest source")
 TARGET = ("[begin]", "zwei", "kleine", "Katzen")
-CURVES_ALT = "Two runs over their steps: with the masks in place, and swapped."
+CURVES_ALT = "Two runs over their steps: with the masks unswapped and swapped."
 
 
 def mask_title(which: int, shape: tuple[int, ...]) -> str:
@@ -176,7 +176,7 @@ def masks_alt(swap: bool, self_pairs: int, across: int) -> str:
 
 
 def wrote(swap: bool, text: str) -> str:
-    return f"{'Swapped' if swap else 'In place'}: “{SOURCE}” → “{text}”"
+    return f"{'Swapped' if swap else 'Unswapped'}: “{SOURCE}” → “{text}”"
 
 
 def opened(hidden: int, ahead: int) -> str:

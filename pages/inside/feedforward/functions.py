@@ -16,7 +16,7 @@ from pages.inside.feedforward import words
 from ui import explain, widgets
 from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.text.numbers import scientific
+from ui.text.numbers import minus, scientific
 
 REACHES = (2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
 DOTS = 500
@@ -38,7 +38,7 @@ def draw_functions(subject: Subject) -> None:
             "Functions", {n: functions[n][0] for n in names}, "feedforward_functions", first=names, wrap=True
         )
         reach = widgets.slide_over(
-            "Inputs from −x to x", REACHES, 4.0, "feedforward_reach", written=lambda r: f"{r:g}"
+            "Input range (±)", REACHES, 4.0, "feedforward_reach", written=lambda r: f"{r:g}"
         )
         layers = ["all", *map(str, range(subject.config.n_layers))] if own else ["all"]
         hint = "The green area: this model's inputs on this text."
@@ -64,8 +64,8 @@ def _more(subject: Subject, inputs: Inputs | None) -> None:
     """How the inputs are spread, two GELUs, and a gate."""
     if inputs is not None:
         st.caption(
-            f"The inputs' mean is {inputs.mean:.2f}, their standard deviation {inputs.std:.2f}. Slopes are"
-            " computed by automatic differentiation."
+            f"The inputs have mean {minus(f'{inputs.mean:.2f}')} and standard deviation {inputs.std:.2f}."
+            " Slopes are computed by automatic differentiation."
         )
     left, right = st.columns(2, gap="medium")
     with left:

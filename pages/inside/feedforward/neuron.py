@@ -16,6 +16,7 @@ from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
 from ui.text.markdown import safe
+from ui.text.numbers import minus
 
 SAVED = 500  # tokens at each end of a large vocabulary that the saved table has
 
@@ -97,7 +98,9 @@ def on_the_text(subject: Subject, along: np.ndarray, layer: int, neuron: int) ->
         hints=hints,
     )
     where = f"At “{safe(subject.labels[at])}” (position {at}) its activation is **{along[at]:.4f}**"
-    st.markdown(f"{where}; on this text it ranges from {found.low:.3f} to {found.high:.3f}.")
+    st.markdown(
+        f"{where}; on this text it ranges from {minus(f'{found.low:.3f}')} to {minus(f'{found.high:.3f}')}."
+    )
     table = {"position": range(len(along)), "token": subject.labels, "activation": along}
     alt = (
         f"Activation of neuron {neuron} of block {layer} at each token; strongest at position {found.at},"

@@ -90,8 +90,8 @@ def likes(layer: int, neuron: int, liked: FavouriteToken, word: str, raised: lis
 def on_this_text(layer: int, neuron: int, word: str, value: float, raised: list[str]) -> str:
     """Returns the same, from the text alone."""
     return (
-        f"On this text neuron {neuron} of block {layer} fires most strongly on **“{safe(word)}”**:"
-        f" **{minus(f'{value:.2f}')}**. It promotes {_raises(raised)}."
+        f"On this text neuron {neuron} of block {layer} fires most strongly on **“{safe(word)}”**"
+        f" (**{minus(f'{value:.2f}')}**). It promotes {_raises(raised)}."
     )
 
 

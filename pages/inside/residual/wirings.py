@@ -36,7 +36,7 @@ from ui.text.markdown import safe
 
 DEPTHS = {"24": (2, 4, 8, 16, 24), "48": (2, 4, 8, 16, 24, 32, 48), "96": (2, 4, 8, 16, 24, 32, 48, 64, 96)}
 NORMS: dict[str, Norm] = {norm_title(name): name for name in NORM_CARDS}
-INITS: dict[str, Init] = {"as in GPT-2": "scaled", "writes not scaled": "unscaled", "1/√inputs": "fan_in"}
+INITS: dict[str, Init] = {"as in GPT-2": "scaled", "without 1/√(2L)": "unscaled", "1/√inputs": "fan_in"}
 QUANTITIES: dict[str, Quantity] = {"the stream": "gradients", "each block's weights": "weights"}
 SEEDS = (1, 3, 5)
 DEEPEST = "deepest"

@@ -362,7 +362,7 @@ def _by_gradient(pair: Pair) -> str:
         return f"{known}; without them **{number(lost)} times**: next to nothing."
     return (
         f"{known}; without them **{lost:.1f} times**. With norms in each block the gradient survives either"
-        " way; the likelier cause is that all tokens become alike."
+        " way; the likelier cause of the failure is that all tokens become alike."
     )
 
 

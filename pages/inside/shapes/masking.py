@@ -29,7 +29,7 @@ def draw_mask(line: DeltaGenerator) -> None:
         st.error(safe(str(error)))
         return
     keys = [f"key {i + 1}" for i in range(len(scores))]
-    chosen = widgets.select_several("Hidden", keys, "shapes_hidden", first=keys[-1:], container=line)
+    chosen = widgets.select_several("Hidden keys", keys, "shapes_hidden", first=keys[-1:], container=line)
     hidden = [keys.index(name) for name in chosen]
     try:
         example = masking(scores, hidden)

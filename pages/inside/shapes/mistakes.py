@@ -46,8 +46,8 @@ def _heads_mistake(container: DeltaGenerator) -> Explanation:
         attempt,
         expected=f"{n_heads} heads of the same width, {n_heads} × d_head = {d_model}.",
         came=(
-            f"{d_model} = {n_heads} × {each} + {rest}: **{rest} number{'s are' if rest != 1 else ' is'} left"
-            f" over** and no head can take {'them' if rest != 1 else 'it'}."
+            f"{d_model} = {n_heads} × {each} + {rest}: **{rest} dimension{'s are' if rest != 1 else ' is'}"
+            f" left over** and fit{'' if rest != 1 else 's'} no head."
             if each
             else f"{n_heads} heads for {d_model} numbers: some heads would get none."
         ),

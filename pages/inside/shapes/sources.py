@@ -126,7 +126,7 @@ def steps_of(source: Source) -> tuple[TraceStep, ...]:
 def total_sentence(source: Source) -> str:
     sums = totals(steps_of(source))
     return (
-        f"**{sums['parameters']:,} parameters · {_short(sums['products'])}FLOP in products +"
+        f"**{sums['parameters']:,} parameters · {_short(sums['products'])}FLOP in matrix products +"
         f" {_short(sums['elementwise'])}FLOP elementwise · {_short(sums['bytes'])}B** of activations in"
         " float32, if every tensor were kept."
     )

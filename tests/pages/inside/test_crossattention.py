@@ -140,7 +140,9 @@ def trainings(monkeypatch):
 def test_two_trainings_are_compared(trainings, drawn):
     told = said(opened(PAGE, cross_view="masks"))
     assert "after 25 steps the loss is **0.125** (unswapped: 0.500)" in told
-    assert "in generation the model gets only **2.0%** right (unswapped: 87.5%)" in told and "→ “2222”" in told
+    assert (
+        "in generation the model gets only **2.0%** right (unswapped: 87.5%)" in told and "→ “2222”" in told
+    )
     good, bad = drawn["cross_curves"].traces
     assert list(good["y"]) == [3.0, 0.5] and list(bad["y"]) == [3.1, 0.125]
     assert list(good["x"]) == list(bad["x"]) == [0, 25]

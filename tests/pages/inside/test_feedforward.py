@@ -23,6 +23,7 @@ from tests.pages.helpers import chosen, opened, said
 from tests.pages.inside.models import ALPHABET, of_letters, only_this, run_of, shipped
 from tests.pages.stage import StageManager
 from ui import background_jobs, model_bar, session
+from ui.text.numbers import minus
 
 pytestmark = pytest.mark.usefixtures("manager")
 PAGE = "inside/feedforward"
@@ -157,7 +158,7 @@ def test_neurons_are_those_of_the_recording(drawn):
     line, mark = drawn["feedforward_line"].traces
     np.testing.assert_allclose(line["y"], values, rtol=1e-6)
     assert mark["y"] == pytest.approx([values[2]])
-    ends = f"it ranges from {values.min():.3f} to {values.max():.3f}."
+    ends = f"it ranges from {minus(f'{values.min():.3f}')} to {minus(f'{values.max():.3f}')}."
     assert f"At “c” (position 2) its activation is **{values[2]:.4f}**; on this text {ends}" in said(page)
     for through in (True, False):
         scores = token_scores(MODEL, LAYER, NEURON, through_norm=through)
@@ -201,7 +202,10 @@ def test_functions_their_slopes_and_this_models_inputs(drawn):
         np.testing.assert_allclose(drawn[key].traces[0]["y"], inputs.density, rtol=1e-6)
     words = said(page)
     assert f"**{(gates < 0).mean():.0%}** of its inputs are below zero" in words
-    assert f"The inputs' mean is {inputs.mean:.2f}, their standard deviation {inputs.std:.2f}." in words
+    assert (
+        f"The inputs have mean {minus(f'{inputs.mean:.2f}')} and standard deviation {inputs.std:.2f}."
+        in words
+    )
     assert (f" {inputs.outside:.1%} of all inputs lie outside" in words) == (inputs.outside > 0)
     assert "**0.000473** (at x = ±2." in words and "24,001 points" in words
     table, true = drawn["feedforward_difference"].table, worst_difference()

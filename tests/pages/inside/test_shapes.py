@@ -39,7 +39,7 @@ def formulas(page: AppTest) -> str:
 def test_every_source_is_traced_and_its_totals_are_said(source):
     page = shapes(shapes_source=source, shapes_step="7")
     told = sentences(page)
-    assert "parameters ·" in told and "FLOP in products" in told
+    assert "parameters ·" in told and "FLOP in matrix products" in told
     assert ("Shapes only" in told) == (source != sources.OWN)
     assert {"gpt2": "124,439,808", "llama2-7b": "6,738,415,616", "llama2-70b": "68,976,648,192"}.get(
         source, ""
@@ -105,7 +105,9 @@ def test_what_is_typed_by_hand_may_be_wrong():
 
 def test_wrong_shapes_are_run_and_explained():
     page = shapes(shapes_view="wrong")
-    assert "must divide d_model (128)" in sentences(page) and "**2 numbers are left over**" in sentences(page)
+    assert "must divide d_model (128)" in sentences(page) and "**2 dimensions are left over**" in sentences(
+        page
+    )
     page.get_by_key("shapes_n_heads").set_value(4).run()
     assert "every head gets 32" in sentences(page) and not page.error
     page.get_by_key("shapes_mistake").set_value("unembedding").run()
@@ -186,7 +188,7 @@ def test_the_totals_are_the_parameters_and_products_of_this_model():
     one_layer = 2 * n * d * (d + 2 * kv + d) + 2 * 2 * n * n * d + 2 * 2 * n * d * ff
     products = 2 * one_layer + 2 * n * d * vocab
     words = said(shapes(text=TEXT))
-    assert f"**{parameters:,} parameters · {products / 1e3:.3g} kFLOP in products" in words
+    assert f"**{parameters:,} parameters · {products / 1e3:.3g} kFLOP in matrix products" in words
     assert "FLOPs: multiplying (m, k) by (k, n) counts 2·m·k·n." in words
 
 

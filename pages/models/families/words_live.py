@@ -79,7 +79,7 @@ def answered(
     if translated is not None:
         words = len(translated.symbols)
         parts.append(
-            f"The encoder-decoder read in one pass and wrote “{safe(translated.text)}” in **{words}**,"
+            f"The encoder-decoder read in one pass and wrote “{safe(translated.text)}” in **{words}** more,"
             f" {verdict(translated)}."
         )
     return " ".join(parts) or "None of the three can read this: each says why above."
@@ -89,9 +89,9 @@ def verdict(translated: Translation) -> str:
     if translated.answer is None:
         return f"though this is not a sentence of the grammar: {safe(translated.why.partition('. ')[0])}"
     return (
-        "which is **right**"
+        "a **correct** translation"
         if translated.right
-        else f"which is **wrong**: the grammar says “{safe(translated.answer)}”"
+        else f"a **wrong** translation: the grammar says “{safe(translated.answer)}”"
     )
 
 

@@ -12,7 +12,7 @@ from ui.text.numbers import flop, short
 
 QUESTION = "Which choices turn one model into another?"
 TITLES = {name: preset.title.removesuffix(" (published)") for name, preset in BY_YEAR.items()} | {
-    "transformer-base": "The original, 2017"
+    "transformer-base": "the original (2017)"
 }
 SIZES = {name: f"the sizes of {title}" for name, title in TITLES.items()}
 SHORT = {
@@ -75,7 +75,7 @@ CHOICES = {
     "one": "multi-query (MQA)",
     "tied": "tied embeddings",
     "untied": "untied embeddings",
-    "network": "biases in networks, norms",
+    "network": "biases in FFN and norms",
     "all": "biases everywhere",
     "qkv": "biases only on q, k, v",
     "none": "no biases",

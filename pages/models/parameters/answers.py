@@ -73,14 +73,18 @@ def work_of_a_token(choice: Choice, flops: Flops, crossing: int | None) -> str:
     )
     if crossing is None:
         return f"{text}; that share never reaches half."
-    return f"{text}; from **{crossing:,} tokens** it is more than half."
+    return f"{text}; beyond **{crossing:,} tokens** it is more than half."
 
 
 def memory_needed(choice: Choice, dtype: str, batch: int, tokens: int, device: str | None) -> str:
     """Says what writing and training take, and the smallest device on which the model writes."""
     sums = totals(uses(choice.ledger, dtype, batch, tokens))
     texts = f"{batch:,} texts" if batch > 1 else "a text"
-    fits = f"a {device} is enough" if device else "no device here has that much"
+    fits = (
+        f"{'an' if device.startswith('8') else 'a'} {device} is enough"
+        if device
+        else "no device here has that much"
+    )
     text = (
         f"To write {texts} of {tokens:,} tokens in {dtype}, {name(choice)} needs"
         f" **{gigabytes(sums['to write'])}**: {fits}"

@@ -90,8 +90,8 @@ MEMORY = Words(
 # In the folds -----------------------------------------------------------------------------------
 
 LETTERS = (
-    "V: vocabulary, T: context, d: width, L: layers, H: heads, H_kv: key-value heads, d_head: width of a"
-    " head, d_ff: feed-forward width."
+    "V: vocabulary, T: context, d: width, L: layers, H: heads, H_kv: key-value heads, d_head: head width,"
+    " d_ff: feed-forward width."
 )
 WHAT_COUNTS = (
     "A multiply-add counts as 2 operations. Only matrix products are counted; norms, softmax and adds"
@@ -105,7 +105,7 @@ HOW_MUCH_TEXT = "How much training text suits a model of this size?"
 SIDES = {
     "vocab_size": "Vocabulary",
     "d_model": "Width",
-    "d_head": "Width of a head",
+    "d_head": "Head width",
     "d_ff": "Feed-forward width",
 }
 LAWS = (
@@ -197,7 +197,7 @@ def shared_keys(c: ResolvedConfig, heads: int, parameters: Difference, cached: D
         else f"{heads} instead of {c.n_kv_heads}, in each of {c.n_layers:,} layers."
     )
     now, then = cached.first, cached.second
-    today = f", now {now:,}." if now != then else "."
+    today = f" (now {now:,})." if now != then else "."
     cache = (
         f" A token then takes {then:,} numbers in the KV cache{today}"
         if now
@@ -228,10 +228,7 @@ def signed(count: int) -> str:
 
 
 def networks(first: float, second: float) -> str:
-    return (
-        f"In the feed-forward networks of their blocks: {first:.1%} and {second:.1%} of the blocks'"
-        " parameters."
-    )
+    return f"Their feed-forward networks hold {first:.1%} and {second:.1%} of the blocks' parameters."
 
 
 def growing(ledger: Ledger) -> str:
@@ -298,7 +295,7 @@ def attention_and_length(choice: Choice, flops: Flops, crossing: int | None) -> 
             " text."
         )
     table = (
-        f" Only its table of {c.context:,} positions limits how long a text can be."
+        f" Only the table of {c.context:,} positions limits how long a text can be."
         if c.position == "learned"
         else ""
     )

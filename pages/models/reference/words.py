@@ -106,7 +106,7 @@ def harmless(idle: str) -> str:
 
 def differ(comparison: Comparison, first: Difference) -> str:
     """Says where a difference begins, and how large it becomes."""
-    end = "the logits" if comparison.last.bare == "logits" else "the last vectors"
+    end = "the logits" if comparison.last.bare == "logits" else "the final vectors"
     where = "at the end" if first.block is None else f"in block **{first.block}**"
     return (
         f":material/close: **No.** The difference begins {where}, at `{first.bare}` ({NAMES[first.bare]}),"

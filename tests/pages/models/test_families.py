@@ -193,7 +193,7 @@ def test_the_answer_counts_passes_and_what_is_right():
     assert answer(live()) == (
         "The encoder filled **8 blanks in 1 pass**, 5 correctly. The decoder wrote **24 characters in 24"
         " passes**. The encoder-decoder read in one pass and wrote “timuro esto tald ilo sem veto velo” in"
-        " **8**, which is **right**."
+        " **8** more, a **correct** translation."
     )
 
 

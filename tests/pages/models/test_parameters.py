@@ -45,7 +45,7 @@ def test_it_opens_on_gpt2_and_says_where_the_parameters_are(drawn):
     assert "Tying saves: 38,597,376" in said and "117M in the paper" in said
     assert "That is 23.7% of the untied model" in said  # 38,597,376 of 163,037,184
     assert "Twice the context: +786,432" in said and "One KV head for all (MQA): −12,993,024" in said
-    assert "then takes 1,536 numbers in the KV cache, now 18,432." in said
+    assert "then takes 1,536 numbers in the KV cache (now 18,432)." in said
     assert "One KV head per query head (MHA): ±0" in said and "This model already does that." in said
     assert page.query_params["parameters_model"] in ("gpt2", ["gpt2"])
     table = page.dataframe[0].value
@@ -142,7 +142,7 @@ def test_the_crossover_and_six_n(drawn):
     scores = 2 * 2 * 16 * 12 * 768
     assert (
         f"In a text of 16 tokens, each token costs **{(2 * matrices + scores) / 1e6:.0f} MFLOP** in the"
-        f" forward pass, {scores / (2 * matrices + scores):.1%} of that for attention scores and weighted sums; from **6,703"
+        f" forward pass, {scores / (2 * matrices + scores):.1%} of that for attention scores and weighted sums; beyond **6,703"
         " tokens** it"
     ) in sentences(page)
     products = page.dataframe[0].value

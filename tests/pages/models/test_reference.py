@@ -153,7 +153,7 @@ def test_an_encoder_decoder_is_taken_along_whole(task, monkeypatch):
     count = sum(p.numel() for p in found.model.parameters())
     page = opened("export", model=f"pair-{task}", reference_dtype="bfloat16")
     assert f"export the single file**: {2 * count / 1e6:,.1f} MB in bfloat16" in said(page)
-    assert "T5, the one family of encoder" in page.info[0].value
+    assert "T5, the only encoder" in page.info[0].value
     assert [button.label for button in page.get("download_button")] == [
         "model.py",
         "model.safetensors",

@@ -12,6 +12,7 @@ from safetensors.torch import load
 
 from engine.errors import PretrainedError
 from engine.model import build
+from engine.training import finetune
 from engine.training.finetune import Adapter, Recipe, adapters, changed, merged
 from engine.weights.export import pack
 from engine.weights.export.adapter import PREFIX, adapter_tensors, peft
@@ -78,3 +79,34 @@ def test_peft_opens_them_over_the_exported_model(tmp_path):
     expected = merged(model, changed(model, drawn))(ids)
     torch.testing.assert_close(theirs(ids).logits, expected, rtol=1e-4, atol=1e-4)
     assert not torch.allclose(model(ids), expected, atol=1e-2)
+
+
+def test_loss_and_gradients_of_a_step_are_those_of_peft(tmp_path, monkeypatch):
+    transformers, library = pytest.importorskip("transformers"), pytest.importorskip("peft")
+    model, drawn = tuned(**FIELDS)
+    base = unpacked(pack.hugging_face(model, plan(model), letters(model), "float32"), tmp_path / "base")
+    files = unpacked(peft(model, drawn, str(base)), tmp_path / "adapter")
+    theirs = library.PeftModel.from_pretrained(
+        transformers.AutoModelForCausalLM.from_pretrained(base), files, is_trainable=True
+    )
+    ids = some_tokens(model.config)
+    result = theirs(ids, labels=ids)  # transformers shifts the labels by itself
+    result.loss.backward()
+    expected = {
+        name.replace(".default", ""): p.grad for name, p in theirs.named_parameters() if p.requires_grad
+    }
+
+    leaves = {n: Adapter(a.up.requires_grad_(), a.down.requires_grad_()) for n, a in drawn.items()}
+    monkeypatch.setattr(finetune, "adapters", lambda model, recipe: leaves)
+    looks = finetune.fine_tune_on(model, (ids[:, :-1], ids[:, 1:]), Recipe(rank=2, steps=1, rate=1e-3))
+    first, _ = looks
+    assert first.loss == pytest.approx(float(result.loss.detach()), rel=1e-5)
+    ups = adapter_tensors(model, {n: Adapter(a.up.grad, a.down.grad) for n, a in leaves.items()})
+    for name in (name for name in ups if "lora_B" in name):
+        torch.testing.assert_close(ups[name], expected[name], rtol=1e-4, atol=1e-6)
+    for i in range(model.config.n_layers):  # ours share one `down`, theirs have three that begin alike
+        place = f"{PREFIX}model.layers.{i}.self_attn"
+        shared = sum(expected[f"{place}.{each}_proj.lora_A.weight"] for each in "qkv")
+        down = leaves[f"blocks.{i}.mixer.w_qkv.weight"].down.grad
+        torch.testing.assert_close(down, shared, rtol=1e-4, atol=1e-6)
+        assert float(down.abs().max()) > 1e-3

@@ -50,8 +50,8 @@ class Speakers:
 
 
 @lru_cache(maxsize=2)
-def speakers(count: int = SPEAKERS) -> Speakers:
-    """Stretches of 1, 2, 4 and 8 lines of Tiny Shakespeare, of the `count` characters who speak most lines;
+def speakers() -> Speakers:
+    """Stretches of 1, 2, 4 and 8 lines of Tiny Shakespeare, of the SPEAKERS characters who speak most lines;
     without their names. Whole speeches are held out, so that no text's neighbours are learned from, and cut
     into stretches that do not overlap; what is learned from may. A text that stands on both sides is left
     out of what is learned.
@@ -62,7 +62,7 @@ def speakers(count: int = SPEAKERS) -> Speakers:
     most = Counter({who: 0 for who, _ in spoken})
     for who, speech in spoken:
         most[who] += speech.count("\n") + 1
-    labels = tuple(who for who, _ in most.most_common(count))
+    labels = tuple(who for who, _ in most.most_common(SPEAKERS))
     chosen = [entry for entry in spoken if entry[0] in labels]
     held = _stretches(
         [entry for entry in chosen if _is_held_out(entry[1])], {size: size for size in STRETCHES}

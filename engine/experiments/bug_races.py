@@ -221,7 +221,7 @@ def clocked(race: Stored, cost: Callable[[RunSpec], float]) -> Stored:
     return replace(race, runs=tuple(runs))
 
 
-def seconds_a_step(spec: RunSpec, corpus: Corpus, steps: int = TIMED) -> float:
+def seconds_a_step(spec: RunSpec, corpus: Corpus) -> float:
     """Measures the processor seconds of a step, the median of a few."""
     quick = replace(
         spec.train, eval_every=0, eval_tokens=spec.model.context, sample_every=0, look_early=False
@@ -234,7 +234,7 @@ def seconds_a_step(spec: RunSpec, corpus: Corpus, steps: int = TIMED) -> float:
         if isinstance(event, Step):
             took.append(now - before)
         before = now
-        if len(took) == steps:
+        if len(took) == TIMED:
             break
     return statistics.median(took)
 

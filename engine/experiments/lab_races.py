@@ -37,7 +37,6 @@ def rung_specs(
     corpus: str = CORPUS,
     text: str | None = None,
     vocab_size: int = LETTERS,
-    seed: int = 0,
     steps: int = RACE_TRAINING.steps,
     seconds: float = 0.0,
 ) -> tuple[RunSpec, ...]:
@@ -46,19 +45,16 @@ def rung_specs(
     does fewer steps.
     """
     recipe = LONG_TRAINING if steps == LONG_TRAINING.steps else RACE_TRAINING
-    train = replace(recipe, seed=seed, steps=MOST_STEPS if seconds else steps, seconds=seconds)
+    train = replace(recipe, steps=MOST_STEPS if seconds else steps, seconds=seconds)
     return tuple(
         RunSpec(replace(r.model, vocab_size=vocab_size), train, corpus, text, r.title, r.parts)
         for r in (LADDER[name] for name in names)
     )
 
 
-def question_specs(name: str, seed: int = 0) -> tuple[RunSpec, ...]:
+def question_specs(name: str) -> tuple[RunSpec, ...]:
     """Returns the runs of a race of QUESTIONS."""
-    return tuple(
-        RunSpec(c.model, replace(c.train, seed=seed), CORPUS, name=c.title)
-        for c in QUESTIONS[name].contestants
-    )
+    return tuple(RunSpec(c.model, c.train, CORPUS, name=c.title) for c in QUESTIONS[name].contestants)
 
 
 def task_spec(name: str) -> RunSpec:

@@ -130,10 +130,11 @@ class Overfit:
         return self.validation[-1] - self.train[-1]
 
 
-def of_checkpoint(name: str, letters: int, folder: Path = SHIPPED.parent) -> Overfit:
+def of_checkpoint(name: str, letters: int) -> Overfit:
     """Reads the training of a shipped model. Raises CheckpointError where it cannot be read."""
-    with reading(folder / name / "metrics.json", name) as story:
-        context = json.loads((folder / name / "config.json").read_text())["context"]
+    folder = SHIPPED.parent / name
+    with reading(folder / "metrics.json", name) as story:
+        context = json.loads((folder / "config.json").read_text())["context"]
         batch = story["train"]["batch_size"]
         looks = story["curve"]
         return Overfit(

@@ -152,14 +152,16 @@ class BpeTokenizer:
             merges.append(Merge(rank, (row[0], row[1]), known[made], row[2], row[3]))
         return cls(cast(Level, level), cast(Split, split), tuple(start), tuple(merges))
 
-    def as_tiktoken(self, name: str = "glassformer") -> tiktoken.Encoding:
+    def as_tiktoken(self) -> tiktoken.Encoding:
         """Returns the same tokenizer as a tiktoken.Encoding. Raises TokenizerError at character level."""
         import tiktoken
 
         if self.level != "byte":
             raise TokenizerError("tiktoken starts from bytes: only a byte-level tokenizer can be handed over")
         pattern = WORDS if self.split == "words" else r"(?s:.+)"
-        return tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=dict(self.ranks), special_tokens={})
+        return tiktoken.Encoding(
+            "glassformer", pat_str=pattern, mergeable_ranks=dict(self.ranks), special_tokens={}
+        )
 
     def _symbols(self, piece: str) -> list[bytes]:
         if self.level == "byte":

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from engine.measure.attention.heads import entropy
 from engine.measure.recording import softmax
 
 WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -41,31 +43,21 @@ class ScoreScaling:
         return self.widths ** (0.5 - self.exponent)
 
 
-def scaling(
-    widths: tuple[int, ...], exponent: float, seed: int = 0, queries: int = QUERIES, keys: int = KEYS
-) -> ScoreScaling:
-    """Measures on normal q (queries, d_k) and k (keys, d_k), drawn by seed and width."""
-    rows = [_at(width, exponent, seed, queries, keys) for width in widths]
-    spread, entropy, jacobian, slope = (np.array([row[i] for row in rows]) for i in range(4))
-    return ScoreScaling(np.array(widths), exponent, spread, entropy, jacobian, slope, rows[-1][4])
+def scaling(widths: tuple[int, ...], exponent: float, seed: int = 0) -> ScoreScaling:
+    """Measures on normal q (QUERIES, d_k) and k (KEYS, d_k), drawn by seed and width."""
+    rows = [_at(width, exponent, seed) for width in widths]
+    columns = (np.array([row[i] for row in rows]) for i in range(4))
+    return ScoreScaling(np.array(widths), exponent, *columns, rows[-1][4])
 
 
-def _at(
-    width: int, exponent: float, seed: int, queries: int, keys: int
-) -> tuple[float, float, float, float, np.ndarray]:
+def _at(width: int, exponent: float, seed: int) -> tuple[Any, ...]:
+    """Returns (spread, entropy, jacobian, slope, example) at one width."""
     rng = np.random.default_rng((seed, width))
-    q = rng.standard_normal((queries, width), dtype=np.float32)
-    k = rng.standard_normal((keys, width), dtype=np.float32)
+    q, k = (rng.standard_normal((count, width), dtype=np.float32) for count in (QUERIES, KEYS))
     scores = (q @ k.T).astype(np.float64) * width**-exponent
     p = softmax(scores)
-    entropy = -(p * np.log(np.where(p > 0, p, 1.0))).sum(-1).mean()
-    return (
-        float(scores.std()),
-        float(entropy),
-        float(jacobian_norm(p).mean()),
-        float(mean_slope(p).mean()),
-        np.sort(p[0])[::-1],
-    )
+    means = (float(values.mean()) for values in (entropy(p), jacobian_norm(p), mean_slope(p)))
+    return float(scores.std()), *means, np.sort(p[0])[::-1]
 
 
 def spread(width: int, seed: int = 0, count: int = 1024) -> float:
@@ -119,10 +111,10 @@ class Theory:
     slope: float
 
 
-def theory(width: int, exponent: float, keys: int = KEYS) -> Theory:
+def theory(width: int, exponent: float) -> Theory:
     """Returns sqrt(d_k), d_k^(1/2 - exponent), and of equal weights ln n and 2 (1 - 1/n) / n^2."""
-    slope = 2 * (1 - 1 / keys) / keys**2
-    return Theory(math.sqrt(width), width ** (0.5 - exponent), math.log(keys), slope)
+    slope = 2 * (1 - 1 / KEYS) / KEYS**2
+    return Theory(math.sqrt(width), width ** (0.5 - exponent), math.log(KEYS), slope)
 
 
 @dataclass(frozen=True)

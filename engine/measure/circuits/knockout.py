@@ -23,6 +23,7 @@ from engine.probe import Probe, Recorder, identity
 
 Head = tuple[int, int]  # (layer, head), counted from 0
 ROWS = 8  # copies of the text that a block reads at once: more of them leave the processor's cache
+BELOW = 4  # heads under the best one, at most
 WEAK = 0.1  # of its weight: a head that looks there less is drawn among the others
 LOGITS = 64 << 20  # bytes of logits held at once
 
@@ -89,10 +90,10 @@ def matched(repeat: Repeat, heads: Sequence[Head], rng: np.random.Generator) -> 
     return tuple(result)
 
 
-def under(repeat: Repeat, most: int = 4) -> tuple[HeadValue, ...]:
+def under(repeat: Repeat) -> tuple[HeadValue, ...]:
     """Returns heads below the best induction head that read the token before (Elhage et al. 2021)."""
     result = ranked_heads(repeat.previous[: repeat.best[0].layer])
-    return tuple(head for head in result if head.value >= STRONG)[:most]
+    return tuple(head for head in result if head.value >= STRONG)[:BELOW]
 
 
 @torch.inference_mode()

@@ -104,13 +104,9 @@ class Direction:
             result[first - start : last - start] = self.vectors[first - self.spared : last - self.spared]
         return coefficient * result
 
-    def edits(self, coefficient: float, start: int = 0) -> dict[str, Callable[[Tensor], Tensor]]:
-        """Returns the edit of a forward pass whose first position is `start` (see `engine.probe.Patcher`)."""
-
-        def edit(x: Tensor) -> Tensor:  # (batch, query, d_model)
-            return x + self.added(coefficient, start, start + x.shape[1]).to(x)
-
-        return {f"blocks.{self.layer}.resid_pre": edit}
+    def edits(self, coefficient: float) -> dict[str, Callable[[Tensor], Tensor]]:
+        """Returns the edit of a forward pass of whole texts (see `engine.probe.Patcher`)."""
+        return {f"blocks.{self.layer}.resid_pre": lambda x: x + self.added(coefficient, 0, x.shape[1]).to(x)}
 
 
 @torch.inference_mode()

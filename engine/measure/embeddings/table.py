@@ -196,12 +196,12 @@ def scores(matrix: np.ndarray, axes: np.ndarray, mean: np.ndarray | None = None)
     return np.concatenate(blocks).astype(np.float64)
 
 
-def random_shares(rows: int, width: int, seed: int = 0) -> np.ndarray:
+def random_shares(rows: int, width: int) -> np.ndarray:
     """Returns variance shares of normal random numbers (rows, width): chance. Of many rows the covariance
     alone is drawn, as the product of a random triangle with itself, which is distributed alike (Bartlett
     1933): a triangle of width 576 instead of 49,152 rows.
     """
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(0)
     if rows <= BLOCK:
         return principal(generator.standard_normal((rows, width))).shares
     triangle = np.tril(generator.standard_normal((width, width)), -1)

@@ -160,7 +160,7 @@ def carry_on(
     return Continuation(text, symbols)
 
 
-def translate(model: Seq2Seq, tokenizer: PairTokenizer, text: str, task: str = "language") -> Translation:
+def translate(model: Seq2Seq, tokenizer: PairTokenizer, text: str) -> Translation:
     """Writes the likeliest target of a source. Raises as `fill_in`."""
     wrote = write_target(model, tokenizer, text)
     own, across = wrote.self_patterns.mean((0, 1)), wrote.pattern(None)
@@ -170,7 +170,7 @@ def translate(model: Seq2Seq, tokenizer: PairTokenizer, text: str, task: str = "
     )
     answer, why = None, ""
     try:
-        answer = PAIR_TASKS[task].answer(text).target
+        answer = PAIR_TASKS["language"].answer(text).target
     except TaskError as error:
         why = str(error)
     return Translation(wrote.source, symbols, wrote.text, answer, why)

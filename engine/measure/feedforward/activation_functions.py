@@ -71,14 +71,6 @@ def curve(
     return Curve(name, title, x.detach().numpy(), y.detach().numpy(), slope.numpy())
 
 
-def gelu_difference(
-    low: float = -6.0, high: float = 6.0, points: int = 24_001
-) -> tuple[np.ndarray, np.ndarray]:
-    """Returns x and tanh GELU minus exact GELU, (points,) float64 (Hendrycks & Gimpel 2016)."""
-    x = torch.linspace(low, high, points, dtype=torch.float64)
-    return x.numpy(), (gelu_tanh(x) - F.gelu(x)).numpy()
-
-
 @dataclass(frozen=True, eq=False)
 class Difference:
     """The difference tanh GELU minus exact GELU at x, (points,); `worst` in size, at ±`where`."""
@@ -90,8 +82,9 @@ class Difference:
 
 
 def worst_difference() -> Difference:
-    """Measures how far the two GELUs are apart between -6 and 6."""
-    x, y = gelu_difference()
+    """Measures how far the two GELUs are apart between -6 and 6 (Hendrycks & Gimpel 2016)."""
+    inputs = torch.linspace(-6, 6, 24_001, dtype=torch.float64)
+    x, y = inputs.numpy(), (gelu_tanh(inputs) - F.gelu(inputs)).numpy()
     at = int(np.abs(y).argmax())
     return Difference(x, y, float(abs(y[at])), float(abs(x[at])))
 

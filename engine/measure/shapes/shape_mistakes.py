@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from engine.config import ModelConfig
 from engine.errors import ConfigError
 from engine.model import build
+from engine.parts.masks import causal_mask
 
 MOST_HEADS = 64  # that are suggested
 
@@ -55,11 +56,9 @@ def transposed_unembedding(d_model: int, vocab_size: int) -> Attempt:
     return Attempt(shapes, tuple(logits.shape), (), float((logits - F.linear(x, wrong.T)).abs().max()))
 
 
-def wrong_mask(length: int, mask_size: int, n_heads: int = 4) -> Attempt:
+def wrong_mask(length: int, mask_size: int) -> Attempt:
     """Adds a mask made for another length to scores; if it fits, `harm` is the future's weight."""
-    from engine.parts.masks import causal_mask
-
-    scores = torch.zeros(1, n_heads, length, length)
+    scores = torch.zeros(1, 4, length, length)  # four heads
     mask = causal_mask(mask_size, scores)
     shapes = (("scores", tuple(scores.shape)), ("mask", tuple(mask.shape)))
     try:

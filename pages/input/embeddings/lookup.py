@@ -51,7 +51,7 @@ def _measured(subject: Subject, lookup: Lookup, matrix: np.ndarray, position: in
     if lookup.added is not None:
         found = readout(matrix * (subject.model.embedding_scale or 1.0), lookup.added)
         if found is not None:
-            st.markdown(words.told_apart(found))
+            st.markdown(words.separability(found))
 
 
 def _shown_rows(subject: Subject, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

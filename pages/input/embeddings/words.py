@@ -147,11 +147,11 @@ def looked_up(config: ModelConfig, lookup: Lookup) -> str:
     return f"{size} {text}{ratio} {tied}"
 
 
-def told_apart(readout: Readout) -> str:
+def separability(readout: Readout) -> str:
     """Says how well a linear readout recovers token and position from their sum."""
     return (
-        f"**Can content and position be told apart again?** Of all {readout.sums:,} sums of a token's and a"
-        f" position's vector, a linear readout recovers the token in **{readout.tokens:.0%}** and the"
+        f"**Can content and position be told apart again?** Of all {readout.sums:,} sums of a token and a"
+        f" position vector, a linear readout recovers the token in **{readout.tokens:.0%}** and the"
         f" position in **{readout.positions:.0%}**. The mean absolute cosine of the two is"
         f" {readout.cosine:.2f}; at 0 they would be orthogonal, and nothing would be lost in the sum."
     )

@@ -49,7 +49,7 @@ def draw_induction(subject: Subject) -> None:
         0,
         "induction_seed",
         container=row,
-        hint="Another seed draws other tokens.",
+        hint="A different seed draws different tokens.",
         width=140,
     )
     once = drawn(pool, count, seed)

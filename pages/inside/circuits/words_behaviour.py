@@ -19,6 +19,7 @@ from engine.measure.circuits.sinks import (
 from ui.model_bar import Subject
 from ui.page_frame import Words
 from ui.text.markdown import safe
+from ui.text.numbers import minus
 
 INDUCTION_QUESTION = "Can it repeat what it has seen once?"
 INDUCTION = Words(
@@ -243,7 +244,9 @@ def below_it(before: HeadValue) -> str:
     name = f"{name_of(before.layer, before.head)}, {before.value:.0%}"
     if before.value >= STRONG:
         return f"The other half of the circuit, a previous-token head, is there ({name})."
-    return f"The other half of the circuit, a previous-token head below, is missing as well (most: {name})."
+    return (
+        f"The other half of the circuit, a previous-token head below, is missing as well (closest: {name})."
+    )
 
 
 def sinks_answer(sinks: Sinks, opening: Opening, subject: Subject) -> str:
@@ -353,8 +356,10 @@ def most_written(fact: Fact) -> str:
     if fact.written is None:
         return ""
     part, layer, most = fact.written.most
-    name = FACT_PARTS[part]
-    return f"The largest single contribution comes from {name} in block {layer} (**{most:+.1f}** nats)."
+    nats = minus(f"{most:+.1f}")
+    return (
+        f"The largest single contribution comes from {FACT_PARTS[part]} in block {layer} (**{nats}** nats)."
+    )
 
 
 def who(fact: Fact) -> str:
@@ -367,10 +372,11 @@ def who(fact: Fact) -> str:
     alone = (
         ""
         if head is None
-        else f"; the largest single head is {name_of(head.layer, head.head)}, {head.value:+.1f}"
+        else f"; the largest single head is {name_of(head.layer, head.head)}, {minus(f'{head.value:+.1f}')}"
     )
+    attention, networks = (minus(f"{nats:+.1f}") for nats in (written.by_attention, written.by_feedforward))
     return (
-        f"Attention contributed **{written.by_attention:+.1f}** nats to its logit (minus the mean of all"
-        f" logits), the feed-forward networks **{written.by_feedforward:+.1f}**. The largest single"
-        f" contribution comes from {name} in block {layer}, {most:+.1f}{alone}."
+        f"Attention contributed **{attention}** nats to its logit (minus the mean of all logits), the"
+        f" feed-forward networks **{networks}**. The largest single contribution comes from {name} in block"
+        f" {layer}, {minus(f'{most:+.1f}')}{alone}."
     )

@@ -67,7 +67,7 @@ def _way(patching: Patching, labels: list[str]) -> str:
     if len(held) == 1:
         if first.position == len(labels) - 1 and (first.first, first.last) == (0, top):
             return f"{begin}: the prompts differ in their last token, so nothing has to be moved."
-        return f"{begin}." + ("" if first.last == top else " Later, no single token carries half of it.")
+        return f"{begin}." + ("" if first.last == top else " After that, no single token carries half of it.")
     between = ""
     if len(held) > 2:
         places = dict.fromkeys(s.position for s in held[1:-1] if s.position is not None)
@@ -96,14 +96,15 @@ def depth_names(rows: int) -> list[str]:
 def _blocks(station: Station, top: int) -> str:
     names = depth_names(top + 1)
     first, last = names[station.first], names[station.last]
-    until = f"up to **{last.removeprefix('after ')}**"
+    start, end = (name.removeprefix("after ") for name in (first, last))
+    until = f"up to **{end}**"
     if (station.first, station.last) == (0, top):
         return "after **every block**"
     if station.last == top:
-        return f"from **{first}** onwards"
+        return f"from **{start}** onwards"
     if station.first == 0:
         return f"only in **{last}**" if station.last == 0 else until
-    return f"only **{first}**" if station.first == station.last else f"from **{first}** {until}"
+    return f"only **{first}**" if station.first == station.last else f"from **{start}** {until}"
 
 
 def _parts(patching: Patching, labels: list[str]) -> str:

@@ -45,6 +45,7 @@ from tests.pages.real_model import carried
 from tests.pages.stage import StageManager
 from ui import background_jobs, models
 from ui.models import REAL_MODEL
+from ui.text.numbers import minus
 
 pytestmark = pytest.mark.usefixtures("manager", "measured_anew")
 PAGE = "inside/circuits"
@@ -215,13 +216,13 @@ def test_the_climb_is_the_engines(drawn: dict[str, Any]) -> None:
     assert f"The largest jump is in block {found.leap - 1}: {climb}" in words
     part, block, most = found.written.most
     assert (
-        f"The largest single contribution comes from {PARTS[part]} in block {block} (**{most:+.1f}** nats)."
+        f"The largest single contribution comes from {PARTS[part]} in block {block} (**{minus(f'{most:+.1f}')}** nats)."
         in words
     )
     assert "After “thou ar”: “t” takes the lead only after **block 3**, the last," in words
     assert f"**{found.probability[-1]:.2f}**" in words
-    assert f"**{found.written.by_attention:+.1f}** nats" in words
-    assert f"**{found.written.by_feedforward:+.1f}**" in words
+    assert f"**{minus(f'{found.written.by_attention:+.1f}')}** nats" in words
+    assert f"**{minus(f'{found.written.by_feedforward:+.1f}')}**" in words
 
 
 def test_ones_own_prompt_and_answer(drawn: dict[str, Any]) -> None:
@@ -326,7 +327,7 @@ def told_of(
 def test_where_it_sits_and_when_it_moves() -> None:
     moved = told_of([[0, 1, 0], [0, 0.75, 0.2], [0, 0.25, 0.875], [0, 0, 1]])
     assert "**␣France / ␣Italy** up to **block 0** (at least 0.75 of it), and by **␣is**" in moved
-    assert "by **␣is** from **after block 1** onwards (at" in moved
+    assert "by **␣is** from **block 1** onwards (at" in moved
     assert "at least 0.88 of it)." in moved and "then" not in moved
 
 

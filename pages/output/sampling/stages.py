@@ -56,6 +56,22 @@ def draw_stages(subject: Subject) -> None:
     explain.answer(words.left(outcome(records)))
     ask("nucleus", guesses.nucleus, logits)
     explain.measure_it(_measured, subject, records, int(draws.ids[0]))
+    explain.by_hand(_strategies, subject, position, logits)
+
+
+def _strategies(subject: Subject, position: int, logits: np.ndarray) -> None:
+    """The usual strategies, with what each leaves of this very distribution."""
+    rows = {}
+    for name, (config, how, effect) in words.STRATEGIES.items():
+        left = outcome(staged(subject, position, config, logits)) if config else None
+        rows[name] = {
+            "how": how,
+            "tokens left here": f"{left.left:,}" if left else "whole branches",
+            "effective choices here": f"{left.after:.1f}" if left else "",
+            "effect": effect,
+        }
+    with st.container(key="whole_words"):
+        st.table(pd.DataFrame.from_dict(rows, orient="index"), border="horizontal")
 
 
 def _measured(subject: Subject, records: tuple[Stage, ...], token: int) -> None:

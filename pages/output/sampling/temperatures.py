@@ -47,7 +47,11 @@ def draw_temperatures(subject: Subject) -> None:
     first, last = records[0], records[-1]
     explain.answer(words.temperature(first, last, TEMPERATURES, order, safe(subject.vocabulary[order[0]])))
     ask("colder", guesses.colder, logits, subject.vocabulary)
-    explain.measure_it(_uncertainty, records, texts)
+    listed = pd.DataFrame(
+        {"token": [subject.vocabulary[i] for i in order], "logit": logits[order].round(2)}
+        | {f"τ = {t:g}": r.probabilities[order].round(4) for t, r in zip(TEMPERATURES, records, strict=True)}
+    )
+    explain.measure_it(_uncertainty, records, listed, texts)
 
 
 def _charts(subject: Subject, order: np.ndarray, records: list[Stage], logits: np.ndarray) -> None:
@@ -102,8 +106,8 @@ def begin(text: str) -> str:
     return text[:BEGINS].replace("\n", "⏎ ") + (" …" if len(text) > BEGINS else "")
 
 
-def _uncertainty(records: list[Stage], texts: Sequence[str] | None) -> None:
-    """The entropy of the next token at each temperature, and the whole texts."""
+def _uncertainty(records: list[Stage], listed: pd.DataFrame, texts: Sequence[str] | None) -> None:
+    """The entropy of the next token at each temperature, the likeliest tokens, and the whole texts."""
     rows = [
         {"temperature": t, "entropy (nats)": r.entropy, "choices": r.choices}
         for t, r in zip(TEMPERATURES, records, strict=True)
@@ -118,6 +122,8 @@ def _uncertainty(records: list[Stage], texts: Sequence[str] | None) -> None:
         },
     )
     st.caption(words.CHOICES)
+    st.dataframe(listed, hide_index=True, key="sampling_likeliest")
+    st.caption(words.LISTED)
     for t, text in zip(TEMPERATURES, texts or (), strict=False):
         st.markdown(f"**τ = {t:g}**")
         st.code(text, language=None, wrap_lines=True)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from engine.config import SampleConfig
 from engine.sample import Stage
 from engine.sample.outcome import Outcome, Tally
 from engine.sample.scoring import Scored
@@ -36,6 +37,32 @@ STAGES = Words(
     ),
 )
 
+# strategy -> (its settings, how it chooses, its effect); beam search keeps branches and has none
+STRATEGIES: dict[str, tuple[SampleConfig | None, str, str]] = {
+    "Greedy": (
+        SampleConfig(temperature=0.0),
+        "the most likely token",
+        "always the same; tends to repeat",
+    ),
+    "Temperature 0.5": (SampleConfig(temperature=0.5), "logits times 2, then a draw", "more predictable"),
+    "Temperature 1.5": (SampleConfig(temperature=1.5), "logits divided by 1.5, then a draw", "more random"),
+    "Top-k 10": (
+        SampleConfig(temperature=1.0, top_k=10),
+        "a draw from the 10 most likely",
+        "cuts the tail, however sure the model",
+    ),
+    "Top-p 0.9": (
+        SampleConfig(temperature=1.0, top_p=0.9),
+        "a draw from the fewest that have 90%",
+        "cuts more of the tail the surer the model is",
+    ),
+    "Beam search": (
+        None,
+        "[the most likely text of several branches](/generation?generation_view=beam)",
+        "suits translation; open-ended text becomes dull",
+    ),
+}
+
 TEMPERATURES_QUESTION = "What does temperature do?"
 TEMPERATURES = Words(
     see=(
@@ -50,7 +77,13 @@ TEMPERATURES = Words(
         "Read from left to right. Then choose one of your runs and drag the step back: an untrained model"
         " writes noise at every temperature."
     ),
+    texts=(
+        "A lecture shows the 15 highest-scoring letters after “KING RICHARD II:”, with S and T on top. Which"
+        " letters lead depends on the model: here W and I in the classic one, T and W in the modern one, at"
+        " τ = 1 with at most 14% each. *Measure it* lists 15."
+    ),
 )
+LISTED = "The 15 most likely tokens; temperature changes their probabilities, never their order."
 CHOICES = "Choices are $e$ to the entropy: the number of equally likely tokens with the same uncertainty."
 
 LIKELIHOOD_QUESTION = "How is a text scored?"

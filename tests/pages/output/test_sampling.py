@@ -17,6 +17,7 @@ from engine.sample import draw, stages, uniform
 from engine.sample.outcome import likeliest_ids, tally
 from engine.service.state import RunSpec
 from engine.weights.checkpoints import Checkpoint
+from pages.output.sampling import words
 from tests.pages import helpers
 from tests.pages.helpers import said as sentences
 from tests.pages.helpers import sent as sent_to
@@ -84,6 +85,30 @@ def test_the_first_view_shows_each_stage_as_the_engine_computes_it(drawn):
     assert figure.traces[0]["z"][0] == pytest.approx(p[order].tolist(), abs=1e-6)
     assert figure.table["removed_by"] == [""] * min(count, 15) + ["top-p"] * (15 - min(count, 15))
     assert f"(token {draw(records[-1].probabilities, uniform(0, 1)[0].item())})" in words
+
+
+def test_each_strategy_says_what_it_leaves_of_this_distribution():
+    rows = opened().table[-1].value
+    p = logits_of(ids_of("KING RICHARD II:\n"), -1).double().softmax(-1).sort(descending=True).values
+
+    def choices(p: torch.Tensor) -> str:
+        return f"{math.exp(torch.special.entr(p / p.sum()).sum().item()):.1f}"
+
+    nucleus = int((p.cumsum(0) < 0.9).sum()) + 1
+    left = {"Greedy": 1, "Temperature 0.5": 65, "Temperature 1.5": 65, "Top-k 10": 10, "Top-p 0.9": nucleus}
+    assert rows["tokens left here"].tolist() == [*(f"{n}" for n in left.values()), "whole branches"]
+    wanted = [p[:1], p**2, p ** (2 / 3), p[:10], p[:nucleus]]
+    assert rows["effective choices here"].tolist() == [*map(choices, wanted), ""]
+
+
+@pytest.mark.parametrize("name, first, second", [("classic", "W", "I"), ("modern", "T", "W")])
+def test_the_letters_on_top_are_those_that_the_explanation_names(name, first, second):
+    found = models._shipped(f"shakespeare-{name}")
+    with torch.inference_mode():
+        p = found.model(torch.tensor([found.tokenizer.encode("KING RICHARD II:\n")]))[0, -1].softmax(-1)
+    top = p.topk(2)
+    assert found.tokenizer.decode(top.indices.tolist()) == first + second and top.values[0] < 0.145
+    assert f"{first} and {second} in the {name} one" in words.TEMPERATURES.texts
 
 
 def floats(packed: str, kind: str) -> np.ndarray:
@@ -175,6 +200,9 @@ def test_temperatures_write_two_hundred_characters_each_and_the_seed_changes_the
     assert begins == [text[:90].replace("\n", "⏎ ") + " …" for text in texts]
     rows = page.dataframe[0].value
     assert rows["choices"].iloc[[0, -1]].tolist() == pytest.approx(ends, abs=1e-3)
+    listed = page.dataframe[1].value
+    assert listed["logit"].tolist() == pytest.approx(logits[order].tolist(), abs=6e-3)
+    assert listed["τ = 0.2"].tolist() == pytest.approx(cold[order].tolist(), abs=1e-4)
     other = written(page.number_input(key="sampling_seed").set_value(1).run())
     assert not other.exception and [c.value for c in other.code[5:10]] != texts
 

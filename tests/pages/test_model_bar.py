@@ -19,6 +19,7 @@ from engine.model import build
 from engine.service.history import SMOOTH, HistoryLog, losses_at
 from engine.service.state import RunSpec
 from engine.training.records import Step
+from engine.weights import checkpoints
 from engine.weights.pretrained import sources
 from tests.engine.pretrained.gguf_files import FACTS, WORDS, a_llama, plain, written
 from tests.pages.bar_page import given, opened, said
@@ -42,6 +43,21 @@ TINY = ModelConfig(vocab_size=90, context=16, d_model=16, n_layers=1, n_heads=2)
 STEPS = (0, 10, 20, 40)
 
 
+# What a sentence about a shipped model's use may name, and the configuration that this is.
+NAMED = {
+    "GPT-2-style": {
+        "position": "learned",
+        "norm": "layernorm",
+        "wiring": "pre",
+        "ffn": "gelu",
+        "tie_embeddings": True,
+    },
+    "RoPE": {"position": "rope"},
+    "RMSNorm": {"norm": "rmsnorm"},
+    "SwiGLU": {"ffn": "swiglu"},
+}
+
+
 def put(manager: StageManager, run: str, steps: tuple[int, ...] = STEPS, status: str = "finished") -> str:
     """A run among the manager's; the name its model has in the bar. Runs are named after their test: the app
     caches models by their names.
@@ -49,6 +65,20 @@ def put(manager: StageManager, run: str, steps: tuple[int, ...] = STEPS, status:
     spec = RunSpec(TINY, TrainConfig(steps=40), "text", "abc " * 20, name=f"my {run}")
     manager.views[run] = view_of(spec, run, status, 40, snapshots=steps)
     return f"run-{run}"
+
+
+@pytest.mark.parametrize("name", models.SHIPPED)
+def test_what_a_shipped_model_is_good_for_is_what_it_is_built_of(name):
+    use, config = models.good_for(name), checkpoints.load(ROOT / "checkpoints" / name).config
+    named = [values for term, values in NAMED.items() if term in use]
+    assert named and all(
+        getattr(config, field) == value for values in named for field, value in values.items()
+    )
+
+
+def test_every_model_of_the_list_says_what_it_is_good_for(manager):
+    names = models._options([put(manager, "used")], None)
+    assert len(names) > 20 and [name for name in names if not models.good_for(name)] == []
 
 
 def test_it_opens_on_the_first_shipped_model_and_the_first_example(manager):

@@ -25,7 +25,7 @@ def seen(blocks: np.ndarray) -> str:
     """Describes how gradients (block,) change on their way from the last block to the first.
 
     >>> seen(np.array([1e-6, 1.0]))
-    'vanishes: the first block gets 1e-06 of the last one’s'
+    'vanishes: the first block gets 1e-06 of the last one’s gradient'
     """
     found = gradient_flow(blocks)
     return {
@@ -38,9 +38,9 @@ def seen(blocks: np.ndarray) -> str:
         ),
         "flat": f"flat: first ÷ last = {found.ratio:.2f}",
         "fades": f"fades: first ÷ last = {found.ratio:.2g}",
-        "vanishes": f"vanishes: the first block gets {found.ratio:.2g} of the last one’s",
+        "vanishes": f"vanishes: the first block gets {found.ratio:.2g} of the last one’s gradient",
         "grows": f"grows towards the input: first ÷ last = {found.ratio:.2g}",
-        "explodes": f"explodes: the first block gets {found.ratio:.2g} times the last one’s",
+        "explodes": f"explodes: the first block gets {found.ratio:.2g} times the last one’s gradient",
     }[found.fate]
 
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 import numpy as np
 import torch
@@ -15,22 +15,24 @@ from torch import Tensor
 
 from engine.data.progress import Progress, Steps
 from engine.measure.tasks.attempts import majority_at, pass_at
-from engine.model import Transformer
+from engine.model import Transformer, build
 from engine.training.reward import (
     ANSWER,
     ASKED,
+    CONFIG,
     LETTERS,
     TASK,
     decode,
-    half_trained,
     lines,
     questions_of,
     rewards,
+    teach,
 )
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64)  # answers to a question
 MOST = COUNTS[-1]
 SEEDS = (0, 1, 2)
+TEMPERATURES = (0.5, 1.0, 1.5)
 
 
 @dataclass(frozen=True)
@@ -61,27 +63,34 @@ class Attempts:
         return result
 
 
-def measure(temperature: float = 1.0) -> Steps[Attempts]:
-    """Teaches a model of every seed halfway (engine.training.reward) and draws MOST answers to each sum."""
+def measure() -> Steps[dict[float, Attempts]]:
+    """Teaches a model of every seed halfway (engine.training.reward) and draws MOST answers to each sum at
+    every temperature: the teaching takes nearly all of the time. Returns them by temperature.
+    """
     questions = questions_of(lines(ASKED, random.Random(-1), held_out=True))
-    verifier, majority = [], []
-    votes: tuple[Votes, ...] = ()
+    models: list[Transformer] = []
     yield Progress(0, len(SEEDS))
     for seed in SEEDS:
-        model = _half_trained(seed)
+        model = build(CONFIG, seed)
+        for _ in teach(model, seed):
+            yield Progress(len(models), len(SEEDS))
+        models.append(model)
+        yield Progress(len(models), len(SEEDS))
+    return {temperature: _attempts(models, questions, temperature) for temperature in TEMPERATURES}
+
+
+def _attempts(models: Sequence[Transformer], questions: Tensor, temperature: float) -> Attempts:
+    """Draws MOST answers of each seed's model to each question, and scores them."""
+    verifier, majority = [], []
+    votes: tuple[Votes, ...] = ()
+    for seed, model in zip(SEEDS, models, strict=True):
         answers = drawn(model, questions, MOST, temperature, torch.Generator().manual_seed(seed))
         right = rewards(questions, answers, "right").bool()
         numbers = (answers * len(LETTERS) ** torch.arange(ANSWER)).sum(-1)
         verifier.append([pass_at(right, k) for k in COUNTS])
         majority.append([majority_at(numbers, right, k) for k in COUNTS])
         votes = votes or tuple(map(_votes, questions, answers))
-        yield Progress(len(verifier), len(SEEDS))
     return Attempts(temperature, np.array(verifier), np.array(majority), votes)
-
-
-@lru_cache(maxsize=len(SEEDS))
-def _half_trained(seed: int) -> Transformer:
-    return half_trained(seed)
 
 
 @torch.no_grad()

@@ -45,8 +45,8 @@ def test_answers_are_drawn_as_the_model_of_rewards_draws_them() -> None:
 
 def test_curves_are_those_of_the_drawn_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempts, "ASKED", 6)
-    monkeypatch.setattr(attempts, "_half_trained", lambda seed: build(CONFIG, seed))
-    found = finish(measure(1.0))
+    monkeypatch.setattr(attempts, "teach", lambda model, seed: iter(()))
+    found = finish(measure())[1.0]
     assert found.verifier.shape == found.majority.shape == (len(SEEDS), len(COUNTS)) and len(found.votes) == 6
     assert (np.diff(found.verifier, axis=1) >= 0).all() and (found.verifier >= found.majority - 1e-9).all()
     np.testing.assert_allclose(found.majority[:, :2], found.single[:, None].repeat(2, 1))
@@ -57,9 +57,20 @@ def test_curves_are_those_of_the_drawn_answers(monkeypatch: pytest.MonkeyPatch) 
     assert int(found.votes[2].right) == int(left) + int(right)
 
 
+def test_a_measurement_can_be_left_or_paused_at_every_look_of_its_teaching(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(attempts, "ASKED", 2)
+    monkeypatch.setattr(attempts, "teach", lambda model, seed: iter((0.1, 0.3)))
+    done = [progress.done for progress in measure()]
+    assert done == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3]
+
+
 @pytest.mark.exhaustive
 def test_a_verifier_gains_most_and_a_vote_gains_on_every_seed() -> None:
-    found = finish(measure(1.0))
+    by_temperature = finish(measure())
+    found, cold = by_temperature[1.0], by_temperature[0.5]
+    assert (cold.single > found.single).all() and (cold.verifier[:, -1] < found.verifier[:, -1]).all()
     assert (found.verifier[:, -1] > 0.98).all() and (found.single < 0.6).all()
     assert (found.majority[:, -1] > found.single + 0.1).all()
     assert (found.majority[:, -1] < found.verifier[:, -1] - 0.1).all()

@@ -1,4 +1,4 @@
-"""Which guess holds after pre-training: adapters, steps of a layer, exchanged answers, dots, beta."""
+"""Which guess holds after pre-training: adapters, steps of a layer, exchanged answers, dots, beta, temperature."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from engine.experiments.thinking_aloud import CARRIES, DOTS, THINKING, accuracie
 from engine.lab.guesses import after, reward
 from engine.measure.circuits.examples_in_prompt import COUNTS, FewShot
 from engine.model import build
+from engine.training.attempts import COUNTS as ANSWERS
+from engine.training.attempts import Attempts
 from engine.training.finetune import Recipe, adapters
 from engine.training.in_context import Regression
 from engine.training.preferences import PreferenceLook
@@ -89,3 +91,20 @@ def test_how_far_another_beta_goes_is_judged_by_medians(then: int | tuple[int, .
     assert truth is not None and truth.right == right
     assert truth.numbers == {"before": 40, "now": 15, "then": 12 if isinstance(then, tuple) else then}
     assert reward.beta(runs(40), others) is None and reward.beta([], others) is None
+
+
+def verified_by(*ends: float) -> Attempts:
+    """A seed for each share that is solved among the most answers."""
+    shares = np.array([np.linspace(0.1, end, len(ANSWERS)) for end in ends])
+    return Attempts(1.0, shares, shares, ())
+
+
+@for_each("then, right", [((0.8, 0.9, 0.95), "more"), ((0.6, 0.5, 0.4), "fewer"), ((0.9, 0.9, 0.6), "same")])
+def test_another_temperature_solves_more_or_fewer_only_where_every_seed_says_so(
+    then: tuple[float, ...], right: str
+) -> None:
+    truth = after.verified(verified_by(0.7, 0.75, 0.9), verified_by(*then))
+    assert truth is not None and truth.right == right
+    expected = {"before": 0.75, "after": np.median(then), "single": 0.1, "single_after": 0.1}
+    assert truth.numbers == pytest.approx(expected)
+    assert after.verified(replace(verified_by(0.5), verifier=np.zeros((1, 7))), verified_by(0.5)) is None

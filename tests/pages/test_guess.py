@@ -5,13 +5,17 @@ are there; who does not want to be asked is not asked.
 from typing import Any
 from urllib.parse import parse_qsl
 
+import numpy as np
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from engine.data.progress import Progress, Steps
 from engine.lab.guesses import Truth
+from engine.training.attempts import COUNTS, Attempts, Votes
+from pages.lab.after import attempts
 from tests.pages import helpers
-from ui import guess
+from ui import background_jobs, guess
 from ui.guess import Choice, Guess, offered, payload
 
 # guess -> its view
@@ -37,6 +41,7 @@ PLACES = {
     "valley": "lab/ladder?ladder_view=scaling",
     "falls": "lab/ladder?ladder_view=scaling&ladder_flops=300000000000.0",
     "dots": "lab/after?after_view=aloud",
+    "verified": "lab/after?after_view=aloud&aloud_mode=attempts",
     "mistake": "lab/faults?bugs_view=cost",
 }
 MOST = {"asked": 150, "text": 60, "said": 150, "found": 210}  # letters: the line is slim
@@ -63,6 +68,21 @@ def wanted(monkeypatch: pytest.MonkeyPatch, did: str) -> None:
     picked = guess.widgets.picked
     say = lambda key, name: did if key == guess.KEY else picked(key, name)  # noqa: E731
     monkeypatch.setattr(guess.widgets, "picked", say)
+
+
+@pytest.fixture(autouse=True)
+def drawn_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers of models that need not be taught first."""
+
+    def measure() -> Steps[dict[float, Attempts]]:
+        yield Progress(0, 1)
+        ends = {0.5: 0.9, 1.0: 0.95, 1.5: 1.0}
+        shares = {t: np.array([np.linspace(0.5, end, len(COUNTS))] * 3) for t, end in ends.items()}
+        votes = (Votes("1+1=", "002", (("002", 64),)),) * 5
+        return {t: Attempts(t, each, each, votes) for t, each in shares.items()}
+
+    monkeypatch.setattr(attempts, "measure", measure)
+    monkeypatch.setattr(background_jobs, "_server", background_jobs.Jobs())
 
 
 @pytest.mark.parametrize("name", PLACES)

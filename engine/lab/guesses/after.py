@@ -1,13 +1,18 @@
-"""Guesses about what comes after pre-training: adapters, examples in a prompt, chains of thought."""
+"""Guesses about what comes after pre-training: adapters, examples in a prompt, chains of thought, many
+answers to a question.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from engine.experiments.thinking_aloud import CLOSE, Accuracy
 from engine.lab.guesses import Truth
 from engine.measure.circuits.examples_in_prompt import EXCHANGED, RIGHT, FewShot
 from engine.model import Transformer
+from engine.training.attempts import Attempts
 from engine.training.finetune import trained_parameters
 from engine.training.in_context import Regression
 
@@ -64,3 +69,17 @@ def dots(scores: Sequence[Accuracy]) -> Truth | None:
     gaps = {"aloud": aloud - with_dots, "coin": with_dots - at_once}  # dots may be the worst of the three
     right = next((name for name, gap in gaps.items() if gap <= CLOSE), "between")
     return Truth(right, ("aloud", "between", "coin"), ends)
+
+
+def verified(now: Attempts, then: Attempts) -> Truth | None:
+    """Compares the shares that a verifier finds solved among the most answers at another temperature, `then`,
+    with those of `now`: "more" or "fewer" where that is so on every seed, else "same". The numbers are
+    medians, those of a single answer too; None without a right answer.
+    """
+    if not now.verifier.any():
+        return None
+    gains = then.verifier[:, -1] - now.verifier[:, -1]
+    right = "more" if (gains > 0).all() else "fewer" if (gains < 0).all() else "same"
+    single, most = ([float(np.median(each.verifier[:, at])) for each in (now, then)] for at in (0, -1))
+    numbers = {"before": most[0], "after": most[1], "single": single[0], "single_after": single[1]}
+    return Truth(right, ("more", "same", "fewer"), numbers)

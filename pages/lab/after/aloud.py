@@ -1,5 +1,5 @@
-"""The view of chains of thought: a question, answered at once, after dots, or step by step. Its second mode are
-many answers to a question.
+"""The view of chains of thought: a question, answered at once, after dots, or step by step. Its second mode
+are many answers to a question.
 """
 
 from __future__ import annotations

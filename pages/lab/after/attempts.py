@@ -6,15 +6,16 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.training.attempts import COUNTS, SEEDS, Attempts, measure
+from engine.training.attempts import COUNTS, SEEDS, TEMPERATURES, Attempts, measure
 from engine.training.reward import ASKED
 from pages.lab.after import figures_attempts as figures
+from pages.lab.after import guesses_aloud as guesses
 from pages.lab.after import words_attempts as words
-from ui import explain, widgets
+from ui import explain, guess, widgets
 from ui.background_jobs import measured
 from ui.players.plot import plot
 
-TEMPERATURES = {0.5: "0.5", 1.0: "1", 1.5: "1.5"}
+TEMPERATURE = "attempts_temperature"  # key
 HEIGHT = 360
 
 
@@ -24,15 +25,19 @@ def draw_attempts(container: DeltaGenerator) -> None:
     """
     with container:
         a, b, _ = st.columns([4, 3, 6], gap="small", vertical_alignment="bottom")
+        names = {each: f"{each:g}" for each in TEMPERATURES}
         temperature = widgets.select(
-            "Temperature", TEMPERATURES, "attempts_temperature", first=1.0, container=a, hint=words.HINT
+            "Temperature", names, TEMPERATURE, first=1.0, container=a, hint=words.HINT
         )
         chosen = widgets.whole(
             "Sum", 1, ASKED, 5, "attempts_sum", container=b, hint=words.QUESTION_HINT
         )  # the fifth is one where the vote is wrong
-    attempts = measured(("attempts", temperature), lambda: measure(temperature), words.DOING)
-    if attempts is None:
+    by_temperature = measured(("attempts",), measure, words.DOING, pausable=True)
+    if by_temperature is None:
         return
+    attempts = by_temperature[temperature]
+    other = TEMPERATURES[-1] if temperature == TEMPERATURES[0] else TEMPERATURES[0]
+    guess.ask("verified", guesses.verified, attempts, by_temperature[other], TEMPERATURE)
     each = attempts.votes[chosen - 1]
     left, right = st.columns([5, 3], gap="small")
     with left:

@@ -20,8 +20,8 @@ ALOUD_WORDS = Words(
         f"Three equal-sized models learn the parity of {BITS} bits: 1 where the number of ones is odd. One"
         " answers at once; one first writes as many dots as the third writes steps; the third writes the"
         " parity of the first bit, of the first two, and so on. In the examples *parity* shows where the"
-        " answer begins; no model reads that word. Left: the loss on answers. Right: how often the last bit is"
-        " right."
+        " answer begins; no model reads that word. Left: the loss on answers. Right: how often the last bit"
+        " is right."
     ),
     why=(
         "Parity depends on every bit at once, so no subset of bits gives a hint and no gradient points the"

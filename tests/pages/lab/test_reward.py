@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -181,12 +182,12 @@ def test_that_both_probabilities_fell_is_said_only_where_they_did() -> None:
 def test_answers_to_a_sum_are_the_engines(
     manager: StageManager, drawn: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attempts, "_half_trained", lambda seed: build(CONFIG, seed))
+    monkeypatch.setattr(attempts, "teach", lambda model, seed: iter(()))
     monkeypatch.setattr(attempts, "ASKED", 8)
     page = opened(
         ROOM, after_view="aloud", aloud_mode="attempts", attempts_temperature="0.5", attempts_sum="2"
     )
-    found = finish(attempts.measure(0.5))
+    found = finish(attempts.measure())[0.5]
     vote = [t["y"] for t in drawn["attempts_shares"].traces if t["name"] == "majority vote"]
     np.testing.assert_allclose(vote[:3], found.majority)
     np.testing.assert_allclose(vote[3], np.median(found.majority, 0))
@@ -199,6 +200,19 @@ def test_answers_to_a_sum_are_the_engines(
     assert words_attempts.votes(right) == "The vote is right: 40 of 64."
     wrong = replace(right, answers=(("999", 40), (right.right, 24)))
     assert "find the 24 right ones" in words_attempts.votes(wrong)
+
+
+def test_the_measurement_of_many_answers_can_be_paused(
+    manager: StageManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = threading.Event()
+    monkeypatch.setattr(attempts, "teach", lambda model, seed: iter(ended.wait, True))
+    monkeypatch.setattr(background_jobs, "GLANCE", 0.0)
+    page = opened(ROOM, after_view="aloud", aloud_mode="attempts")
+    labels = [button.label for button in page.button]
+    background_jobs._server.leave(0)
+    ended.set()
+    assert labels[-2:] == ["Pause", "Cancel"]
 
 
 def test_samples_stand_side_by_side_a_line_each() -> None:

@@ -197,12 +197,12 @@ NO_SOURCES = {
         "31 February 2020": "in no calendar",
         "29/02/23": "in no calendar",
         "13/13/13": "in no calendar",
-        "1/1/1949": "no date of this task",
+        "1/1/1949": "not a date for this task",
         "1.1.1949": "not from 1950 to 2049",
         "3th March 1999": "does not fit together",
         "Monday, 22 November 2026": "Sunday, 22 November 2026",
-        "nov 21, 2026": "no date of this task",
-        "1 Okt '20": "no date of this task",
+        "nov 21, 2026": "not a date for this task",
+        "1 Okt '20": "not a date for this task",
     },
     "numbers": dict.fromkeys(
         (

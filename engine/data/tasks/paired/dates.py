@@ -10,7 +10,7 @@ import random
 import re
 from datetime import date, timedelta
 
-from engine.data.tasks.paired.task import Aligned, PairTask, Rule
+from engine.data.tasks.paired.task import Aligned, PairTask, rules_of
 from engine.errors import TaskError
 
 MONTHS = (
@@ -133,10 +133,6 @@ def draw(draws: random.Random) -> str:
     return written(day, draws.choice(FORMATS))
 
 
-def _rule(title: str, words: str, source: str) -> Rule:
-    return Rule(title, words, source, answer(source).target)
-
-
 DATES = PairTask(
     name="dates",
     title="Dates",
@@ -146,15 +142,5 @@ DATES = PairTask(
     draw=draw,
     answer=answer,
     key=lambda source: read(source)[0].isoformat(),
-    rules=(
-        _rule("Month by name", "The name's characters give the two digits of the month.", "Nov 21, 2026"),
-        _rule("Day first", "Between two numbers, the first one is the day.", "3/11/26"),
-        _rule(
-            "Two-digit years",
-            "00 to 49 are years of this century, 50 to 99 of the last: the tens decide.",
-            "21.11.74",
-        ),
-        _rule("Two digits always", "A day or month of one digit gets a zero before it.", "3 March 1999"),
-        _rule("The weekday is not needed", "It follows from the rest.", "Sunday, 22 November 2026"),
-    ),
+    rules=rules_of("dates", answer),
 )

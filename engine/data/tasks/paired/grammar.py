@@ -1,6 +1,6 @@
 """Velan, a language that nobody speaks: its words, and the rules by which English becomes Velan.
 
-Every rule is one function or one table here, and stands in words in RULES
+Every rule is one function or one table here, and stands in words in rules.toml
 (engine/data/tasks/paired/language.py reads the English). Nouns are of the sun or of the moon. Neither English
 nor the noun itself shows which: it shows in the endings of all that agrees with the noun.
 

@@ -23,7 +23,7 @@ from engine.data.tasks.paired.grammar import (
     Sentence,
     Word,
 )
-from engine.data.tasks.paired.task import Aligned, PairTask, Rule
+from engine.data.tasks.paired.task import Aligned, PairTask, rules_of
 from engine.errors import TaskError
 
 _NOUNS = {base: (base, False) for base in NOUNS} | {grammar.plural(base): (base, True) for base in NOUNS}
@@ -155,59 +155,6 @@ def _clause(draws: random.Random, many: bool) -> str:
     return f"that {_action(draws, many)} {other}"
 
 
-def _rule(title: str, words: str, source: str) -> Rule:
-    return Rule(title, words, source, answer(source).target)
-
-
-RULES = (
-    _rule(
-        "Most verbs stand last",
-        "First who does it, then to whom, then what is done.",
-        "the king sees the dog",
-    ),
-    _rule(
-        "Verbs of the heart stand first",
-        "Love, fear, trust, admire and forgive come before who feels it.",
-        "the king loves the dog",
-    ),
-    _rule(
-        "In a clause the verb is always last",
-        "Also a verb of the heart, and whoever does it.",
-        "the king that loves the dog sees the cat",
-    ),
-    _rule(
-        "Two genders",
-        "A noun is of the sun (a, ai) or of the moon (o, oi); only what agrees with it shows which.",
-        "the dog sees the king",
-    ),
-    _rule(
-        "All agree with the noun",
-        "The, a, this, adjectives and “that” take the ending of their noun's gender and number.",
-        "these tired dogs see a funny cat",
-    ),
-    _rule(
-        "Verbs agree over a distance",
-        "A verb takes the ending of its subject, however many words stand between.",
-        "the dogs that the king sees will hear a cat",
-    ),
-    _rule(
-        "Adjectives follow, the last one first",
-        "Small funny dog is dog funny small.",
-        "a cat hears a small funny dog",
-    ),
-    _rule(
-        "Two words for one",
-        "Grandmother, lighthouse, greet and forgive are two words.",
-        "a grandmother greets a lighthouse",
-    ),
-    _rule(
-        "One word for two",
-        "Police officer, post office, look for, wake up are one word; so are “will see” and “does not”.",
-        "a police officer does not look for a post office",
-    ),
-    _rule("The adverb opens the sentence", "In English it closes it.", "the wolf follows the horse today"),
-)
-
 LANGUAGE = PairTask(
     name="language",
     title="A small language",
@@ -216,5 +163,5 @@ LANGUAGE = PairTask(
     form=FORM,
     draw=draw,
     answer=answer,
-    rules=RULES,
+    rules=rules_of("language", answer),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 
-from engine.data.tasks.paired.task import Aligned, PairTask, Rule
+from engine.data.tasks.paired.task import Aligned, PairTask, Rule, rules_of
 from engine.errors import TaskError
 
 ONES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
@@ -129,19 +129,7 @@ def draw_words(draws: random.Random) -> str:
     return into_words(draw_digits(draws)).target
 
 
-def _in_words(title: str, words: str, source: str) -> Rule:
-    return Rule(title, words, source, into_digits(source).target)
-
-
-_RULES = (
-    _in_words("Tens and ones", "From 11 to 19 one word says two digits.", "seventeen"),
-    _in_words("What is not said", "A zero inside a number has no word.", "two hundred and three"),
-    _in_words(
-        "Groups", "Three digits make a group, and each group has its name.", "five million six thousand"
-    ),
-    _in_words("And", "It stands before the last tens and ones.", "four thousand and nine"),
-)
-
+_RULES = rules_of("numbers", into_digits)
 NUMBERS = PairTask(
     name="numbers",
     title="Numbers into digits",

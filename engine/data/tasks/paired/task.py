@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import tomllib
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from engine.data.tasks.task import Sources
 from engine.data.tokenizers.pairs import By
@@ -36,6 +38,12 @@ class Rule:
     words: str
     source: str
     target: str
+
+
+def rules_of(task: str, answer: Callable[[str], Aligned]) -> tuple[Rule, ...]:
+    """Returns the rules of a task in rules.toml, each example with its target."""
+    rows = tomllib.loads(Path(__file__).with_name("rules.toml").read_text("utf-8"))[task]
+    return tuple(Rule(title, words, source, answer(source).target) for title, words, source in rows)
 
 
 @dataclass(frozen=True)

@@ -185,11 +185,18 @@ def test_an_objective_is_that_of_its_family() -> None:
             assert exercise.answer.endswith("decoder only" if len(inputs) == 1 else "encoder and decoder")
 
 
-def test_reasons_for_decoders_are_three_true_ones() -> None:
+@for_each(
+    "task, true, false",
+    [
+        ("decoders-won", families.WON, families.NOT_WON),
+        ("transformer-won", families.REPLACED, families.NOT_REPLACED),
+    ],
+)
+def test_reasons_are_three_true_ones(task: str, true: tuple[str, ...], false: dict[str, str]) -> None:
     for seed in SEEDS:
-        exercise = make("decoders-won", seed)
-        assert len(exercise.answer) == 3 and exercise.answer <= set(families.WON)
-        assert set(exercise.form.options) - exercise.answer <= set(families.NOT_WON)
+        exercise = make(task, seed)
+        assert len(exercise.answer) == 3 and exercise.answer <= set(true)
+        assert set(exercise.form.options) - exercise.answer <= set(false)
 
 
 @for_each("task", PROOFS)

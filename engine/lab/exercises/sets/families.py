@@ -189,6 +189,51 @@ def decoders_won(rng: Random) -> Exercise:
     )
 
 
+REPLACED = (
+    "In training, all positions are computed at once",
+    "Any two positions are one step apart",
+    "Its loss keeps falling with more data, parameters and compute",
+    "It is trained once and then adapted to many tasks",
+    "It is one simple block, repeated, for which chips can be built",
+)
+NOT_REPLACED = {
+    "It costs less than an RNN at any length": "attention costs $T^2 d$, an RNN $T d^2$: less only below"
+    " $T = d$",
+    "It knows the order of tokens by itself": "without positions it does not, while an RNN reads in order",
+    "It writes several tokens in one pass": "it writes one after another, as an RNN does",
+    "It has no matrices to learn": "it has $W_Q$, $W_K$, $W_V$, $W_O$ and two in the feed-forward network",
+    "Nothing had used attention before": "Bahdanau et al. added it to an RNN in 2014",
+}
+
+
+def transformer_won(rng: Random) -> Exercise:
+    right, wrong = frozenset(rng.sample(REPLACED, 3)), rng.sample(list(NOT_REPLACED), 3)
+    options = tuple(sorted((*sorted(right), *wrong), key=lambda option: rng.random()))
+    tokens = rng.choice([128, 256, 512, 1024])
+    return Exercise(
+        "Why did the **Transformer** replace recurrent networks? Choose the three true reasons.",
+        Pick(options),
+        right,
+        (
+            *(f"*{option}*." for option in options if option in right),
+            f"In numbers: from the first of {tokens:,} tokens to the last, an RNN takes {tokens - 1:,} steps,"
+            " one"
+            " after another; attention takes 1.",
+        ),
+        tuple(
+            Mistake(
+                f"no-{place}",
+                right | {option},
+                f"Not “{option}”: {NOT_REPLACED[option]}.",
+                single_option=True,
+            )
+            for place, option in enumerate(wrong)
+        ),
+        see("reference", reference_view="before"),
+        {"options": options},
+    )
+
+
 def masks(rng: Random) -> Exercise:
     source, causal, both = "Padding of the source", "Causal", "Causal, and padding of the source"
     place, right = rng.choice(
@@ -221,5 +266,6 @@ TASKS = (
     ("known", "Well-known models", known),
     ("objective", "An objective for a family", objective),
     ("decoders-won", "Why decoders won", decoders_won),
+    ("transformer-won", "Why the Transformer won", transformer_won),
     ("masks", "A mask for a position", masks),
 )

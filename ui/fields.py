@@ -108,7 +108,7 @@ PARTS = (
     Control(
         "qk_norm",
         "QK-norm",
-        "Normalises queries and keys to RMS 1, so length √d_head, before they are compared; this bounds the"
+        "Normalises queries and keys to RMS 1 (length √d_head) before they are compared; this bounds the"
         " scores.",
         matters=_is("mixer", "attention", "shared_qk"),
     ),
@@ -229,7 +229,7 @@ OPTIMISER = (
     Control("beta1", "Beta 1", "AdamW: decay rate of the mean gradient. SGD: momentum.", 0.01),
     Control("beta2", "Beta 2", "AdamW: decay rate of the mean squared gradient.", 0.01),
     Control("weight_decay", "Weight decay", "Pulls matrices towards zero; 0 switches it off.", 0.01),
-    Control("grad_clip", "Gradient clipping", "The largest gradient norm allowed; 0 is no limit.", 0.1),
+    Control("grad_clip", "Gradient clipping", "The largest gradient norm allowed; 0 means no limit.", 0.1),
     Control(
         "init",
         "Initialisation",
@@ -237,7 +237,7 @@ OPTIMISER = (
         " stream (GPT-2). plain: 0.02 for all. fan_in: 1/√inputs for matrices. normal: as fan_in, with 1 for"
         " embeddings.",
     ),
-    Control("precision", "Precision", "auto: bfloat16 where the processor has it, else float32."),
+    Control("precision", "Precision", "auto: bfloat16 where the processor supports it, otherwise float32."),
     Control("seed", "Seed", "Fixes the initial weights and the batches: the same seed gives the same run."),
 )
 SCHEDULE = (
@@ -264,7 +264,7 @@ SCHEDULE = (
     Control(
         "seconds",
         "Seconds",
-        "Training ends after this many seconds of computing, even before the last step. 0: no time limit.",
+        "Training ends after this many seconds of compute time, even before the last step. 0: no time limit.",
         5,
     ),
     Control("batch_size", "Batch size", "Number of text windows per step."),

@@ -29,9 +29,9 @@ _BLANKS = derived(
     },
     why={
         "steps": (
-            "only 15% of the characters are guessed at a step, a seventh of what a decoder learns from: it"
-            " takes more steps. Tried: 1.90 nats per hidden character after 200 of 800, 1.52 after 600, 1.35"
-            " at the end, where 59% are guessed right"
+            "only 15% of the characters are predicted per step, a seventh of what a decoder learns from, so"
+            " it takes more steps. Tried: 1.90 nats per hidden character after 200 of 800, 1.52 after 600,"
+            " 1.35 at the end, where 59% are guessed right"
         ),
     },
     source="Devlin et al. 2018, scaled down",
@@ -42,7 +42,7 @@ ENCODERS: dict[str, Preset] = {
     "blanks_bpe": derived(
         _BLANKS,
         "Fill the blanks, in pieces of words",
-        "The same with tokens of a byte-pair encoding: a blank is a piece of a word.",
+        "The same with tokens of a byte-pair encoding: a mask hides a piece of a word.",
         model={},
         train={"tokenizer": "bpe:512"},
         why={
@@ -82,15 +82,15 @@ ENCODERS: dict[str, Preset] = {
         },
         why={
             "dropout": "so few lines are soon memorised",
-            "norm": "a word's vector may be long, and so weigh more in the mean than that of “the”",
+            "norm": "a word's vector may be long, and so count for more in the mean than that of “the”",
             "pooling": (
-                "tried: with LayerNorm and otherwise alike, 31% of the held-out texts are right by the first"
-                " token's vector, 36% by the mean, both through the pooler's layer"
+                "tried: with LayerNorm and otherwise the same, the first token's vector gets 31% of the"
+                " held-out texts right and the mean 36%, both through the pooler's layer"
             ),
             "steps": (
                 "tried: 36% of the held-out texts are right after 150 in all, 39% after 250, 38% after 450;"
-                " counting words (naive Bayes) 41%. One in a hundred is chance, and the best of these was"
-                " chosen by the texts it is measured on"
+                " counting words (naive Bayes) 41%. One point is noise, and the best of these was chosen on"
+                " the texts it is measured on"
             ),
         },
         source="Devlin et al. 2018, 4.1, scaled down",

@@ -87,8 +87,8 @@ PUBLISHED: dict[str, Preset] = {
     "bert-base": derived(
         _PUBLISHED,
         "BERT base (published)",
-        "12 layers, 768 wide, no mask: an encoder that reads both ways, with an output per token and one per"
-        " text.",
+        "12 layers, 768 wide, no mask: an encoder that reads in both directions, with an output per token"
+        " and one per text.",
         model={
             "vocab_size": 30_522,
             "context": 512,
@@ -277,7 +277,8 @@ ENCODER_DECODERS: dict[str, Preset] = {
     ),
     "transformer-base": Preset(
         "Transformer base of 2017 (published)",
-        "The model of 2017: 6 encoder and 6 decoder layers, 512 wide, post-norm, sinusoidal positions.",
+        "The original Transformer: 6 encoder and 6 decoder layers, 512 wide, post-norm, sinusoidal"
+        " positions.",
         _ORIGINAL,
         source="Vaswani et al. 2017, table 3; its vocabulary is about 37,000 (5.1)",
         published="65 million",

@@ -7,7 +7,7 @@ from engine.presets.preset import Preset, derived
 
 _CLASSIC = Preset(
     "Classic (GPT-2 style)",
-    "Learned positions, LayerNorm before each sublayer, GELU, tied embeddings, trained by AdamW.",
+    "Learned positions, LayerNorm before each sublayer, GELU, tied embeddings, trained with AdamW.",
     ModelConfig(
         context=64,
         position="learned",
@@ -32,7 +32,7 @@ _CLASSIC = Preset(
     ),
     why={
         "learning_rate": "small models take a higher rate than GPT-2's: 2e-3 instead of 6e-4",
-        "schedule": "linear decay to zero ends lower than cosine in a short training",
+        "schedule": "in a short run, linear decay to zero ends lower than cosine",
     },
     source="Radford et al. 2019, scaled down",
 )
@@ -70,24 +70,22 @@ SMALL: dict[str, Preset] = {
             "snapshot_every": 10,
         },
         # Losses on the whole validation split. `python -m benchmarks.recipes` trains each of these again. "At
-        # the former sizes" is its "before": those of classic, without gains, 200 steps, seed 0. Those figures
+        # classic's sizes" is its "before": those of classic, without gains, 200 steps, seed 0. Those figures
         # and that of twice the width are of a search that was before the command, all others the command's.
         why={
             "d_model": (
-                "fewer operations: 847·10⁹ in all, where the sizes of classic took 1,693·10⁹ for 200 steps,"
-                " and much the same loss on held-out text, 1.862 instead of 1.859 (means of three seeds,"
-                " `python -m benchmarks.recipes`)"
+                "fewer operations: 847·10⁹ in all, where classic's sizes took 1,693·10⁹ for 200 steps, with"
+                " about the same loss on held-out text, 1.862 instead of 1.859 (means of three seeds, `python"
+                " -m benchmarks.recipes`)"
             ),
-            "n_heads": (
-                "tried at the former sizes, those of classic: two heads gave 1.844, four 1.853, eight 1.891"
-            ),
+            "n_heads": ("tried at classic's sizes: two heads gave 1.844, four 1.853, eight 1.891"),
             "d_ff": (
                 "three times the width instead of four; tried with 200 steps: twice the width gave 1.886 to"
                 " 1.891, three times 1.874 to 1.882"
             ),
             "qk_norm": "bounds the attention scores, so that the high learning rate is safe",
             "qk_gain": (
-                "so that scores can get sharp all the same; tried at the former sizes: 1.844, without 1.853"
+                "so that scores can still get sharp; tried at classic's sizes: 1.844, without it 1.853"
             ),
             "position": "RoPE needs no table to be learned first",
             "rope_theta": "a low base, as it sees only 64 characters",
@@ -97,7 +95,7 @@ SMALL: dict[str, Preset] = {
                 " them below 1.87"
             ),
             "batch_size": (
-                "windows of 64; tried at the former sizes: 12 windows in 240 steps gave 1.894, 24 in 150"
+                "windows of 64; tried at classic's sizes: 12 windows in 240 steps gave 1.894, 24 in 150"
                 " 1.887, 18 in 200 1.855"
             ),
             "optimizer": (
@@ -105,13 +103,13 @@ SMALL: dict[str, Preset] = {
                 " in each step than AdamW's"
             ),
             "muon_momentum": "tried with 200 steps: 0.9 gave 1.882, 0.85 1.877 (means of three seeds)",
-            "muon_learning_rate": "tried at the former sizes: 0.03 gave 1.862, 0.02 1.853",
+            "muon_learning_rate": "tried at classic's sizes: 0.03 gave 1.862, 0.02 1.853",
             "learning_rate": "for the embedding alone (AdamW)",
             "schedule": (
                 "linear decay to zero over the whole budget, so that the last steps settle instead of jumping"
                 " about"
             ),
-            "tie_embeddings": "tried at the former sizes: untied gave 1.870, tied 1.853",
+            "tie_embeddings": "tried at classic's sizes: untied gave 1.870, tied 1.853",
         },
         source=(
             "Jordan et al. 2024 (Muon); So et al. 2021 (squared ReLU); Henry et al. 2020 (QK-norm); Su et al."
@@ -122,7 +120,7 @@ SMALL: dict[str, Preset] = {
     "modern": derived(
         _CLASSIC,
         "Modern (LLaMA style)",
-        "Rotary positions, RMSNorm, SwiGLU, no biases: what most models since 2023 are made of.",
+        "Rotary positions, RMSNorm, SwiGLU, no biases: the standard parts of most models since 2023.",
         model={
             "position": "rope",
             "norm": "rmsnorm",
@@ -134,7 +132,7 @@ SMALL: dict[str, Preset] = {
         },
         why={
             "d_ff": "8/3 of d_model instead of 4: SwiGLU has three matrices, so the parameters stay the same",
-            "position": "queries and keys are rotated by their position: the score sees only the distance",
+            "position": "queries and keys are rotated by position, so the score depends only on the distance",
         },
         source="Touvron et al. 2023, scaled down",
     ),
@@ -183,8 +181,8 @@ SMALL: dict[str, Preset] = {
     "induction": derived(
         _CLASSIC,
         "Induction (watch heads form)",
-        "Two layers; a third of the text's windows repeat themselves. First a previous-token head forms,"
-        " then, abruptly, an induction head, and the loss on repeated text falls.",
+        "Two layers; a third of the text's windows repeat themselves. First a previous-token head forms;"
+        " then an induction head forms abruptly, and the loss on repeated text falls.",
         model={
             "d_model": 96,
             "n_layers": 2,
@@ -211,17 +209,16 @@ SMALL: dict[str, Preset] = {
         },
         why={
             "repeat": (
-                "in ordinary text little recurs within 64 characters: tried without repeats, after 600"
-                " steps a head read the prior character (0.60 of its weight), and none copied (0.03). With"
-                " 0.3 heads that copy formed after 480 to 520 steps, with 0.35 after 360 to 400, with 0.4"
-                " after 300 to 320 (three seeds each), in all nine after the one that reads the prior"
-                " character"
+                "in ordinary text little recurs within 64 characters: tried without repeats, after 600 steps"
+                " a head read the previous character (0.60 of its weight), and none copied (0.03). With 0.3"
+                " heads that copy formed after 480 to 520 steps, with 0.35 after 360 to 400, with 0.4 after"
+                " 300 to 320 (three seeds each), in all nine runs after the previous-token head"
             ),
             "n_layers": (
-                "an induction head needs a previous-token head in a layer below: two layers at least"
+                "an induction head needs a previous-token head in an earlier layer, so at least two layers"
             ),
             "steps": "about half a minute, and some 200 steps after the induction head has formed",
-            "context": "tried: with 24 windows of 96, as many characters a step, no head copied in 600 steps",
+            "context": "tried: with 24 windows of 96, as many characters per step, no head copied",
             "d_model": "tried: 64 wide, heads of 16 numbers: neither formed in 600 steps (0.43 and 0.28)",
             "position": (
                 "with learned positions a head can look one position back whatever the token is, so it forms"
@@ -234,7 +231,7 @@ SMALL: dict[str, Preset] = {
                 " two formed after 320 and 540 steps"
             ),
             "optimizer": "tried: with AdamW alone, at 2e-3, neither formed in 600 steps (0.17 and 0.03)",
-            "batch_size": "as many characters a step as 24 windows of 96",
+            "batch_size": "as many characters per step as 24 windows of 96",
         },
         source="Olsson et al. 2022 (induction heads); Jordan et al. 2024 (Muon)",
     ),
@@ -270,7 +267,7 @@ SMALL: dict[str, Preset] = {
         },
         why={
             "context": "as long as the longest problem; *Settings that solve it* sets it for the task",
-            "n_layers": "copying what comes after needs a previous-token head in the layer below",
+            "n_layers": "copying the next character needs a previous-token head in the layer below",
             "steps": (
                 "tried, seed 0: Reverse had 99% of the held-out problems right after 100 of 400 steps,"
                 " addition with the last digit first 95% after 200 of 800, with the first digit first 90%"
@@ -309,17 +306,15 @@ SMALL: dict[str, Preset] = {
         },
         why={
             "weight_decay": (
-                "the rule needs smaller weights than the list; tried with Muon at a constant rate, 40% held"
-                " out: 0.1 gave 54% of the new sums after 500 steps, 0.5 gave 76%, 1.5 gave 70%"
+                "the rule needs smaller weights than the lookup table; tried with Muon at a constant rate,"
+                " 40% held out: 0.1 gave 54% of the new sums after 500 steps, 0.5 gave 76%, 1.5 gave 70%"
             ),
             "optimizer": (
                 "tried with AdamW at 2e-3, half of the sums held out, weight decay 1: all of its own sums"
                 " after 200 steps, and 22% to 26% of the others until step 1,800; with Muon and 0.3 the"
                 " others came to 59% after 300"
             ),
-            "tie_embeddings": (
-                "the number that is read and the number that is written have separate vectors"
-            ),
+            "tie_embeddings": ("a number that is read and a number that is written have separate vectors"),
         },
         source="Power et al. 2022",
     ),

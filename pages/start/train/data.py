@@ -20,7 +20,7 @@ from engine.presets.task_recipes import task_recipe
 from engine.service import profiles
 from engine.service.profiles import Profile
 from engine.training import kinds
-from pages.start.train import pairs, words_pairs, words_tasks
+from pages.start.train import pairs, words, words_pairs, words_tasks
 from ui import session, widgets
 from ui.background_jobs import Key, known, measured
 from ui.controls import fill, tokenizer_control
@@ -31,7 +31,7 @@ SOURCES = ("shakespeare", "python", "paste", "upload", "task", "pairs")
 OWN = ("paste", "upload")
 LEARNING = "Training the tokenizer on the text"
 FIRST = "The tokenizer has to be trained on this text first."
-EXCERPT = 280  # characters
+EXCERPT, SHIFTED = 280, 12  # characters of the excerpt; of an input and its target
 
 
 @dataclass(frozen=True)
@@ -299,6 +299,9 @@ def _describe(corpus: Corpus) -> None:
     if corpus.kind == "char":
         st.markdown(f"**{corpus.characters:,}** characters, **{corpus.vocab_size}** distinct. {split}")
         st.code(visible_text(corpus.text[:EXCERPT]), language=None, wrap_lines=True)
+        pair = visible_text(corpus.text[: SHIFTED + 1].replace("\n", " "))
+        st.caption(words.SHIFTED)
+        st.code(f"x  {pair[:-1]}\ny  {pair[1:]}", language=None)
         return
     what, short = ("bytes", "") if corpus.kind == "byte" else ("tokens", _fewer(corpus))
     st.markdown(

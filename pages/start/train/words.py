@@ -10,6 +10,7 @@ from ui.text.numbers import nats
 
 QUESTION = "Can it learn to write?"
 CLEAR = 0.02  # nats: a smaller difference between two runs may be their seeds'
+SHIFTED = "Inputs x and targets y, the same text one position on: y[t] = x[t + 1]."
 HARDLY = "They hardly differ: another seed could reverse the order."
 IN_BITS = "These runs cut the text into different tokens, so their losses are drawn in bits per character."
 GONE = (

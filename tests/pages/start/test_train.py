@@ -108,6 +108,7 @@ def test_pasted_text_is_described_and_trained_on(manager):
     page.text_area(key="pasted").set_value("to be or not to be, that is the question. " * 30).run()
     assert not page.exception and not page.error
     assert "distinct" in sentences(page) and "·be·or" in page.code[0].value
+    assert page.code[1].value == "x  to·be·or·not\ny  o·be·or·not·", "before the first run"
     clicked(page, "train")
     spec = manager.views["run-0"].spec
     assert spec.corpus == "text"

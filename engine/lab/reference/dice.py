@@ -32,46 +32,28 @@ KINDS: dict[str, Kind] = {
     "qwen2": Kind(
         "Qwen2", {**_LLAMA, "attention_bias": True, "output_bias": False, "norm_eps": 1e-6}, grouped=True
     ),
-    "neox": Kind(
-        "GPT-NeoX, Pythia",
-        {"wiring": "parallel", "position": "rope", "rope_fraction": 0.5, "tie_embeddings": False, **_BIASED},
-    ),
+    "neox": Kind("GPT-NeoX, Pythia", {
+        "wiring": "parallel", "position": "rope", "rope_fraction": 0.5, "tie_embeddings": False, **_BIASED,
+    }),
     "qwen3": Kind("Qwen3", {**_LLAMA, "qk_norm": True, "qk_gain": True}, grouped=True, wide=True),
-    "gemma": Kind(
-        "Gemma",
-        {**_LLAMA, "ffn": "geglu_tanh", "embedding_scale": True, "tie_embeddings": True},
-        grouped=True,
-    ),
+    "gemma": Kind("Gemma", {
+        **_LLAMA, "ffn": "geglu_tanh", "embedding_scale": True, "tie_embeddings": True,
+    }, grouped=True),
     "bloom": Kind(
         "BLOOM (ALiBi)", {"position": "alibi", "ffn": "gelu_tanh", "embedding_norm": True, **_BIASED}
     ),
-    "bert": Kind(
-        "BERT",
-        {
-            "wiring": "post",
-            "causal": False,
-            "embedding_norm": True,
-            "token_types": 2,
-            "output_head": "masked",
-            "norm_eps": 1e-12,
-            **_BIASED,
-        },
-    ),
+    "bert": Kind("BERT", {
+        "wiring": "post", "causal": False, "embedding_norm": True, "token_types": 2, "output_head": "masked",
+        "norm_eps": 1e-12, **_BIASED,
+    }),
     "encoder": Kind(
         "the original encoder", {"wiring": "post", "position": "sinusoidal", "ffn": "relu", "causal": False}
     ),
-    "t5": Kind(
-        "T5's encoder",
-        {
-            "norm": "rmsnorm",
-            "ffn": "geglu_tanh",
-            "position": "t5",
-            "score_scale": False,
-            "causal": False,
-            "output_head": "none",
-        },
-    ),
-}
+    "t5": Kind("T5's encoder", {
+        "norm": "rmsnorm", "ffn": "geglu_tanh", "position": "t5", "score_scale": False, "causal": False,
+        "output_head": "none",
+    }),
+}  # fmt: skip
 MOST = 999  # the largest seed
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass, replace
-from typing import Literal
+from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 import torch
@@ -23,58 +25,15 @@ class Scheme:
     """
 
     title: str
-    hook: HookName | None
     carries: Literal["absolute", "relative", "nothing"]
     limit: str
     used_by: str
     source: str
+    hook: HookName | None = None
 
 
-SCHEMES: dict[Position, Scheme] = {
-    "none": Scheme(
-        "None",
-        None,
-        "nothing",
-        "any; but it counts only as far as it has learned to",
-        "every fourth layer of SmolLM3 (2025) and of Llama 4 (2025), between layers with RoPE",
-        "Haviv et al. 2022; Kazemnejad et al. 2023",
-    ),
-    "sinusoidal": Scheme(
-        "Sinusoidal",
-        "embed",
-        "absolute",
-        "any; every position has a vector",
-        "the first Transformer (2017)",
-        "Vaswani et al. 2017, 3.5",
-    ),
-    "learned": Scheme(
-        "Learned",
-        "embed",
-        "absolute",
-        "the training context: no row beyond",
-        "BERT (2018), GPT-2 (2019), OPT (2022)",
-        "Gehring et al. 2017",
-    ),
-    "rope": Scheme(
-        "RoPE",
-        "rotate",
-        "relative",
-        "any; but far pairs turn by angles never met",
-        "GPT-NeoX (2022), LLaMA (2023), Mistral (2023)",
-        "Su et al. 2021",
-    ),
-    "alibi": Scheme(
-        "ALiBi", "bias", "relative", "any; far tokens fade", "BLOOM (2022), MPT (2023)", "Press et al. 2022"
-    ),
-    "t5": Scheme(
-        "T5",
-        "bias",
-        "relative",
-        "any; one bucket holds all that is far",
-        "T5 (2020), mT5 (2021)",
-        "Raffel et al. 2020, 2.1",
-    ),
-}
+_FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+SCHEMES: dict[Position, Scheme] = {name: Scheme(**_FACTS[name]) for name in get_args(Position)}
 
 HOOK_NAMES: dict[HookName | None, str] = {
     None: "nowhere",

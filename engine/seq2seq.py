@@ -74,10 +74,8 @@ class Seq2Seq(nn.Module):
         return self.decode(target, self.encode(source, probe, padding), probe)
 
     def encode(self, source: Tensor, probe: Probe = identity, padding: Tensor | None = None) -> Memory:
-        """Reads a source (batch, source) int64, filled up with `config.pad`.
-
-        `padding` (batch, 1, 1, source) replaces the mask that is made from `config.pad`. Raises ShapeError
-        for another rank or dtype, for a source without a token, and for one longer than the encoder's
+        """Reads a source (batch, source) int64, filled up with `config.pad`; `padding` (batch, 1, 1, source)
+        replaces the mask of that. Raises ShapeError for another rank or dtype, no token, or more than the
         context.
         """
         stack, probe = self.encoder, scoped(probe, "encoder.")
@@ -93,11 +91,8 @@ class Seq2Seq(nn.Module):
         self, target: Tensor, memory: Memory, probe: Probe = identity, cache: PairCache | None = None
     ) -> Tensor:
         """Returns the logits (batch, query, vocab) of a target (batch, query) int64 that begins with
-        `config.begin`.
-
-        With a cache, `target` continues the cached tokens and is appended to them. Raises ShapeError for
-        another rank or dtype, for another number of rows than the memory has, and for a target longer than
-        the decoder's context or than the cache.
+        `config.begin`, or continues the tokens of a cache. Raises ShapeError for another rank or dtype,
+        another number of rows than the memory has, or more than the context or the cache.
         """
         stack, inside = self.decoder, scoped(probe, "decoder.")
         start = 0 if cache is None else cache.length
@@ -123,9 +118,7 @@ class Seq2Seq(nn.Module):
         self, stack: BlockStack, tokens: Tensor, what: str, probe: Probe, start: int = 0
     ) -> tuple[Tensor, PositionHooks]:
         """Returns the input (batch, position, d_model) of a stack's first block and the hooks of its
-        positions.
-
-        tokens (batch, position) are `what`: source or target. Raises ShapeError as `encode` and `decode` do.
+        positions. `what` is source or target. Raises ShapeError as `encode` and `decode` do.
         """
         if tokens.dim() != 2 or tokens.dtype != torch.int64:
             raise ShapeError(
@@ -187,10 +180,8 @@ def build_pair(
     parts: Parts = HEALTHY,
     init: Init = "scaled",
 ) -> Seq2Seq:
-    """Builds an encoder-decoder with its initial weights, as `engine.model.build` builds a Transformer.
-
-    A block of the encoder writes to its residual stream twice, a block of the decoder three times. Raises
-    ConfigError if the configuration cannot be built.
+    """Builds an encoder-decoder as `engine.model.build` builds a Transformer; a decoder's block writes to its
+    stream three times, an encoder's twice. Raises ConfigError.
     """
     with torch.device("meta"):
         model = Seq2Seq(config, parts)
@@ -201,9 +192,8 @@ def build_pair(
 
 
 def reader_of(model: Seq2Seq) -> Transformer:
-    """Returns the encoder of an encoder-decoder as a Transformer without an output head, with the same
-    weights, not a copy: its final vectors are the memory that `model.encode` makes of one source without
-    padding.
+    """Returns the encoder as a Transformer without an output head, sharing its weights: its final vectors are
+    the memory of one source without padding.
     """
     with torch.device("meta"):
         encoder = Transformer(model.config.encoder, model.parts)

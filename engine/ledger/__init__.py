@@ -15,28 +15,10 @@ from engine.parts.registry import HEALTHY, Parts
 from engine.presets import Preset
 
 __all__ = [
-    "COMPONENTS",
-    "DTYPES",
-    "GB",
-    "PER_BLOCK",
-    "SYMBOLS",
-    "TRAINED_IN",
-    "BatchShape",
-    "Flops",
-    "Ledger",
-    "Memory",
-    "Product",
-    "Row",
-    "SavedForBackward",
-    "activations",
-    "component_parameters",
-    "kv_numbers",
-    "ledger",
-    "ledger_of",
-    "parameter_formula",
-    "parameter_rows",
-    "shape_trace",
-]
+    "COMPONENTS", "DTYPES", "GB", "PER_BLOCK", "SYMBOLS", "TRAINED_IN", "BatchShape", "Flops", "Ledger",
+    "Memory", "Product", "Row", "SavedForBackward", "activations", "component_parameters", "kv_numbers",
+    "ledger", "ledger_of", "parameter_formula", "parameter_rows", "shape_trace",
+]  # fmt: skip
 
 # weights of one block, and of the tables around it, that get memory for a pass that asks for their shapes
 TRACED = 64_000_000
@@ -134,11 +116,8 @@ class Ledger:
         return None if 0 < self.config.window < length else length
 
     def memory(self, dtype: str = "bfloat16", batch: int = 1, tokens: int | None = None) -> Memory:
-        """Returns the bytes for `batch` sequences of `tokens` (the context if None), with weights, gradients,
-        activations and cache in `dtype` (of DTYPES).
-
-        The keys and values of a cache are kept in at least 16 bits, as is usual beside quantised weights, and
-        no further back than a window of attention reaches.
+        """Returns the bytes for `batch` sequences of `tokens` (the context if None) in `dtype` (of DTYPES). A
+        cache is kept in at least 16 bits, as is usual, and no further back than a window reaches.
         """
         c, length, size = self.config, self.config.context if tokens is None else tokens, DTYPES[dtype]
         weights = ceil(self.total * size)
@@ -157,11 +136,7 @@ class Ledger:
 
 
 @lru_cache(maxsize=256)
-def ledger(
-    config: ModelConfig,
-    encoder: ModelConfig | None = None,
-    parts: Parts = HEALTHY,
-) -> Ledger:
+def ledger(config: ModelConfig, encoder: ModelConfig | None = None, parts: Parts = HEALTHY) -> Ledger:
     """Returns the ledger of a configuration built from `parts`, with the `encoder` that it reads, where it is
     a decoder.
 
@@ -181,12 +156,9 @@ def ledger_of(preset: Preset) -> Ledger:
 
 
 def component_parameters(config: ModelConfig, parts: Parts = HEALTHY) -> dict[str, int]:
-    """Returns the parameters of each part of the whole model, in the order in which data meets the parts. The
-    values sum to the total.
-
-    `norm1`, `attention`, `norm2` and `feedforward` are summed over all blocks. A part that has none, or is
-    absent, counts 0; so does a tied `unembedding`, whose matrix is the embedding's (Press & Wolf 2017).
-    Raises ConfigError when the configuration cannot be built.
+    """Returns the parameters of each part, summed over all blocks, as data meets them; the values sum to the
+    total. A part that is absent counts 0, as does a tied `unembedding` (Press & Wolf 2017). Raises
+    ConfigError when the configuration cannot be built.
     """
     absent = {"norm_cross", "cross_attention", "pooler", "" if config.embedding_norm else "norm_embed"}
     names = (name for name in COMPONENTS if name not in absent)
@@ -200,13 +172,9 @@ def parameter_formula(config: ModelConfig, parts: Parts = HEALTHY) -> int:
 
 @lru_cache(maxsize=64)
 def shape_trace(config: ModelConfig, parts: Parts = HEALTHY) -> dict[str, tuple[int, ...]]:
-    """Returns the shape of every activation for one sequence of `context` tokens, by its name in the
-    vocabulary.
-
-    Recorded from a pass of a few zeros, whose count then becomes `context`; of a model whose block alone is
-    large on the meta device, which has shapes but no memory (its first pass imports torch's compiler: 1.6 s,
-    not for what a server shows first). All blocks are alike, so only one is run, and its names lose their
-    `blocks.0.`. Raises ConfigError when the configuration cannot be built.
+    """Returns the shape of every activation for one sequence of `context` tokens, by its name without
+    `blocks.0.`. Recorded from a pass of a few zeros through one block; of a large one on the meta device,
+    whose first pass imports torch's compiler (1.6 s, not for what a server shows first). Raises ConfigError.
     """
     import torch
 

@@ -21,9 +21,8 @@ class Term:
 
 
 def terms(ledger: Ledger) -> tuple[Term, ...]:
-    """Returns a term for each component with matrices or tables, in the order in which data meets them.
-    Biases, and the gains of norms, are left out: they are what a count by hand forgets, under a percent in
-    most models.
+    """Returns a term for each component with matrices or tables, as data meets them. Biases and gains are
+    left out: a count by hand forgets them, under a percent in most models.
     """
     result: dict[tuple[str, str], list[Row]] = {}
     for row in ledger.rows:

@@ -51,20 +51,8 @@ def block_of(ledger: Ledger) -> BlockParameters:
 
 def block(d_model: int, d_ff: int, ffn: Ffn) -> BlockParameters:
     """Returns a block without biases, with two LayerNorms; the number of heads changes nothing."""
-    return block_of(
-        ledger(
-            ModelConfig(
-                vocab_size=1,
-                context=1,
-                d_model=d_model,
-                n_layers=1,
-                n_heads=1,
-                d_ff=max(d_ff, 1),
-                ffn=ffn,
-                norm_bias=True,
-            )
-        )
-    )
+    one = ModelConfig(1, 1, d_model, n_layers=1, n_heads=1, d_ff=max(d_ff, 1), ffn=ffn, norm_bias=True)
+    return block_of(ledger(one))
 
 
 @dataclass(frozen=True)
@@ -95,8 +83,7 @@ def known() -> tuple[Known, ...]:
 @dataclass(frozen=True)
 class GatePaid:
     """Three blocks of one width: two matrices of ratio * d, three of 2/3 of that, three of the full width.
-    `rounding` is what the second feed-forward network has more than the first, since it is rounded up to a
-    multiple of 8 neurons.
+    `rounding` is what rounding up to 8 neurons adds to the second network.
     """
 
     plain: BlockParameters

@@ -27,21 +27,11 @@ def totals(uses: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
     return {use: sum(parts.values()) for use, parts in uses.items()}
 
 
-@dataclass(frozen=True)
-class Need:
-    """Bytes that something takes, and whether a memory has them."""
-
-    bytes: int
-    fits: bool
-
-
-def needs(ledger: Ledger, size: int, dtype: str, batch: int, tokens: int) -> dict[str, Need]:
-    """Returns the bytes of each use (training only in a dtype for it), and whether `size` holds them."""
+def needs(ledger: Ledger, dtype: str, batch: int, tokens: int) -> dict[str, int]:
+    """Returns the bytes of each use; training only in a dtype for it."""
     memory = ledger.memory(dtype, batch, tokens)
-    result = {"weights": memory.weights, "inference": memory.inference} | (
-        {"training": memory.training} if dtype in TRAINED_IN else {}
-    )
-    return {use: Need(need, need <= size) for use, need in result.items()}
+    training = {"training": memory.training} if dtype in TRAINED_IN else {}
+    return {"weights": memory.weights, "inference": memory.inference} | training
 
 
 @dataclass(frozen=True)

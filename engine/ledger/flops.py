@@ -38,14 +38,10 @@ class Product:
 
 
 def products(
-    c: ResolvedConfig,
-    tokens: int,
-    encoder: ResolvedConfig | None = None,
-    parts: Parts = HEALTHY,
+    c: ResolvedConfig, tokens: int, encoder: ResolvedConfig | None = None, parts: Parts = HEALTHY
 ) -> tuple[Product, ...]:
-    """Returns every product of the forward pass, for one token among `tokens`.
-
-    With an `encoder`: for one token that it reads and one that the decoder writes, with `tokens` of each.
+    """Returns every product of the forward pass for one token among `tokens`; with an `encoder`, for one that
+    it reads and one that the decoder writes.
     """
     rows = _stack(c, tokens, parts)
     if encoder is not None:

@@ -21,9 +21,8 @@ LEVEL = {  # what does not grow
 
 
 def by_part(ledger: Ledger, lengths: np.ndarray) -> dict[str, np.ndarray]:
-    """Returns forward FLOPs for one token, part by part: label -> (lengths,) float64.
-
-    Costs that grow do so in proportion to the tokens that are looked at, so one token's count is enough.
+    """Returns forward FLOPs for one token, part by part: label -> (lengths,) float64. What grows does so in
+    proportion to the tokens looked at.
     """
     single = ledger.flops(1)
     result = {
@@ -86,9 +85,8 @@ class Headed:
 def by_heads(
     c: ResolvedConfig, tokens: int, parts: Parts = HEALTHY, heads: tuple[int, ...] = HEADS
 ) -> tuple[Headed, ...]:
-    """Returns the same width shared out among other numbers of heads, those of `heads` that divide it, in a
-    text of `tokens`. Each head is narrower in proportion, so products cost the same (Vaswani et al. 2017,
-    3.2.2).
+    """Returns the same width shared out among those of `heads` that divide it, in a text of `tokens`. Heads
+    are narrower in proportion, so products cost the same (Vaswani et al. 2017, 3.2.2).
     """
     width, result = c.n_heads * c.d_head, []
     for count in (each for each in heads if width % each == 0):

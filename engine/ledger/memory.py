@@ -44,11 +44,8 @@ class Memory:
 
 
 def kv_numbers(c: ResolvedConfig, encoder: ResolvedConfig | None = None, parts: Parts = HEALTHY) -> int:
-    """Returns the numbers that a KV cache holds for each token of a sequence: a key and a value for each
-    layer and key-value head.
-
-    0 where none can be kept: without a causal mask every later token changes them. With an `encoder` there
-    are as many again, for each token that it read.
+    """Returns the numbers that a KV cache holds for each token, a key and a value for each layer and
+    key-value head; as many again with an `encoder`. 0 without a causal mask: later tokens would change them.
     """
     if not c.causal:
         return 0
@@ -63,12 +60,9 @@ def activations(
     encoder: ResolvedConfig | None = None,
     head: bool = True,
 ) -> dict[str, SavedForBackward]:
-    """Counts what backward needs for each token of a pass, by component, as this engine computes: the inputs
-    of products and nonlinearities, the patterns of attention, the probabilities. Dropout's masks and the
-    tables of positions are left out. The parts say what they save.
-
-    Without the output where `head` is False. With an `encoder`, for one token that it reads and one that the
-    decoder writes.
+    """Counts what backward needs for each token, by component: inputs of products and nonlinearities,
+    patterns, probabilities; not dropout's masks and tables of positions. Without the output if not `head`;
+    with an `encoder`, for one token that it reads and one that the decoder writes.
     """
     run = replace(run, turned="rotate" in parts.position(c).enters)
     result = _stack(c, run, parts)

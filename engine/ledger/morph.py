@@ -75,10 +75,8 @@ def hidden_width(c: ModelConfig, ffn: Ffn) -> int:
 
 
 def morphed(base: Preset, chosen: Choices) -> Preset:
-    """Returns a model of `base`'s sizes with these choices. Other fields (a window, token types, the base of
-    RoPE) stay where they have a place.
-
-    Raises ConfigError where the choices cannot be built together.
+    """Returns a model of `base`'s sizes with these choices; other fields stay where they have a place. Raises
+    ConfigError where the choices cannot be built together.
     """
     c, before = base.model, choices_of(base)
     encoder = chosen["family"] == "encoder"

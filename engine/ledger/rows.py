@@ -15,40 +15,22 @@ from engine.parts.registry import HEALTHY, Parts
 
 # How a size is written in a formula.
 SYMBOLS = {
-    "vocab_size": "V",
-    "context": "T",
-    "d_model": "d",
-    "n_layers": "L",
-    "n_heads": "H",
-    "n_kv_heads": "H_kv",
-    "d_head": "d_head",
-    "d_ff": "d_ff",
-}
+    "vocab_size": "V", "context": "T", "d_model": "d", "n_layers": "L", "n_heads": "H", "n_kv_heads": "H_kv",
+    "d_head": "d_head", "d_ff": "d_ff",
+}  # fmt: skip
 PER_BLOCK = ("norm1", "attention", "norm_cross", "cross_attention", "norm2", "feedforward")
 COMPONENTS = (
-    "embedding",
-    "position",
-    "norm_embed",
-    "norm1",
-    "attention",
-    "norm_cross",
-    "cross_attention",
-    "norm2",
-    "feedforward",
-    "norm_final",
-    "pooler",
-    "unembedding",
-)
+    "embedding", "position", "norm_embed", "norm1", "attention", "norm_cross", "cross_attention", "norm2",
+    "feedforward", "norm_final", "pooler", "unembedding",
+)  # fmt: skip
 
 Spec = tuple[str, Weight]  # component, tensor
 
 
 @dataclass(frozen=True)
 class Row:
-    """One tensor, `copies` times in the model: one for each layer where it belongs to a block.
-
-    `formula` is its shape in letters (`V·d`), `numbers` the same in numbers, `each` its parameters. A tied
-    matrix counts 0 the second time.
+    """One tensor, `copies` times in the model. `formula` is its shape in letters (`V·d`), `numbers` in
+    numbers, `each` its parameters; a tied matrix counts 0 the second time.
     """
 
     component: str  # of COMPONENTS
@@ -65,14 +47,10 @@ class Row:
 
 
 def parameter_rows(
-    c: ResolvedConfig,
-    encoder: ResolvedConfig | None = None,
-    parts: Parts = HEALTHY,
+    c: ResolvedConfig, encoder: ResolvedConfig | None = None, parts: Parts = HEALTHY
 ) -> tuple[Row, ...]:
-    """Returns the rows of a model in the order in which data meets them.
-
-    With an `encoder`, `c` is the decoder that reads it: both have the one embedding, and each decoder block a
-    cross-attention (Vaswani et al. 2017).
+    """Returns the rows of a model as data meets them. With an `encoder`, `c` is the decoder that reads it:
+    one embedding, and a cross-attention in each block (Vaswani et al. 2017).
     """
     output = list(_of("unembedding", parts.output(c).card.tensors(c)))
     if encoder is None:

@@ -24,11 +24,8 @@ class Fitting:
 
 
 def fitting(c: ResolvedConfig) -> tuple[Fitting, ...]:
-    """Returns the sizes that are sides of a model's matrices: vocabulary, width, width of a head,
-    feed-forward width.
-
-    Matrix products are made in tiles; a side that is no multiple of 64 numbers of 16 bits leaves tiles partly
-    empty (NVIDIA, Matrix Multiplication Background, 2023, sections 2.2 and 3.1).
+    """Returns the sizes that are sides of a model's matrices. A side that is no multiple of 64 numbers of 16
+    bits leaves tiles partly empty (NVIDIA, Matrix Multiplication Background, 2023, sections 2.2 and 3.1).
     """
     sizes = {"vocab_size": c.vocab_size, "d_model": c.d_model, "d_head": c.d_head, "d_ff": c.d_ff}
     return tuple(

@@ -5,18 +5,6 @@ from engine.sample.generate import Drawn, complete, fill, generate, steps
 from engine.sample.stages import NAMES, Stage, draw, likeliest, order, stages, uniform, warp
 
 __all__ = [
-    "NAMES",
-    "Decoder",
-    "Drawn",
-    "Stage",
-    "complete",
-    "draw",
-    "fill",
-    "generate",
-    "likeliest",
-    "order",
-    "stages",
-    "steps",
-    "uniform",
-    "warp",
-]
+    "NAMES", "Decoder", "Drawn", "Stage", "complete", "draw", "fill", "generate", "likeliest", "order",
+    "stages", "steps", "uniform", "warp",
+]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -96,13 +96,24 @@ def beam_search(
     cache = KVCache(config, len(prompt) + depth, model.embedding)
     device = model.embedding.device
 
-    def read(rows: list[int], ids: list[int]) -> Tensor:
-        nonlocal cache
-        cache = cache.branch(rows)
-        return model(torch.tensor(ids, device=device)[:, None], cache=cache)[:, -1]
-
-    first = model(torch.tensor([prompt], device=device), cache=cache)[:, -1]
-    return (yield from widened(first, read, depth, width, length_penalty, frozenset(stop), shown or width))
+    logits, ends = model(torch.tensor([prompt], device=device), cache=cache)[:, -1], frozenset(stop)
+    nodes: list[Node] = []
+    live: list[int | None] = [None]
+    for step in range(1, depth + 1):
+        made = _expand(nodes, live, logits, step, width, length_penalty, ends, shown or width)
+        nodes += made
+        rows = {parent: row for row, parent in enumerate(live)}
+        going = [node for node in made if node.in_beam and not node.finished]
+        going.sort(key=lambda node: (-node.total, rows[node.parent], node.token))
+        live = [node.index for node in going]
+        if not live or step == depth:
+            break
+        yield Progress(step, depth)
+        cache = cache.branch([rows[node.parent] for node in going])
+        ids = torch.tensor([[node.token] for node in going], device=device)  # (branch, 1)
+        logits = model(ids, cache=cache)[:, -1]
+    beam = Beam(tuple(nodes), 0)
+    return Beam(beam.nodes, beam.ended()[0].index)
 
 
 def check_size(width: int, depth: int, longest: int) -> None:
@@ -112,36 +123,6 @@ def check_size(width: int, depth: int, longest: int) -> None:
     most = min(MAX_DEPTH, longest)
     if not 1 <= depth <= most:
         raise ConfigError("depth", depth, f"must be between 1 and {most}: the context holds no more")
-
-
-def widened(
-    logits: Tensor,
-    read: Callable[[list[int], list[int]], Tensor],
-    depth: int,
-    width: int,
-    length_penalty: float,
-    stop: frozenset[int],
-    shown: int,
-) -> Steps[Beam]:
-    """Runs the search for any model. logits (1, vocab) are those of the first token; `read` takes the
-    branches that go on, by the rows that they had, each with its newest token, and gives the logits of
-    what follows them (branch, vocab).
-    """
-    nodes: list[Node] = []
-    live: list[int | None] = [None]
-    for step in range(1, depth + 1):
-        made = _expand(nodes, live, logits, step, width, length_penalty, stop, shown)
-        nodes += made
-        rows = {parent: row for row, parent in enumerate(live)}
-        going = [node for node in made if node.in_beam and not node.finished]
-        going.sort(key=lambda node: (-node.total, rows[node.parent], node.token))
-        live = [node.index for node in going]
-        if not live or step == depth:
-            break
-        yield Progress(step, depth)
-        logits = read([rows[node.parent] for node in going], [node.token for node in going])
-    beam = Beam(tuple(nodes), 0)
-    return Beam(beam.nodes, beam.ended()[0].index)
 
 
 def fitting(tokens: Sequence[int], depth: int, context: int) -> Sequence[int]:
@@ -186,30 +167,15 @@ def _expand(
     chosen = frozenset(kept)
     made: list[Node] = []
     for place in wanted:
-        row, token = divmod(place, vocab)
-        total = float(totals[row, token])
-        is_kept = place in chosen
-        node = Node(
-            len(nodes) + len(made),
-            live[row],
-            token,
-            step,
-            float(parts[row, token]),
-            total,
-            total / step**penalty,
-            is_kept,
-            is_kept and token in stop,
-        )
-        made.append(node)
+        (row, token), stays, index = divmod(place, vocab), place in chosen, len(nodes) + len(made)
+        log_p, total = float(parts[row, token]), float(totals[row, token])
+        scores = log_p, total, total / step**penalty
+        made.append(Node(index, live[row], token, step, *scores, stays, stays and token in stop))
     return made
 
 
 def sampled(
-    model: Transformer,
-    tokens: Sequence[int],
-    length: int,
-    sampling: SampleConfig,
-    ends: Collection[int] = (),
+    model: Transformer, tokens: Sequence[int], length: int, sampling: SampleConfig, ends: Collection[int] = ()
 ) -> tuple[tuple[int, ...], float]:
     """Returns (a sample that is over with the first of `ends`, its log-probability at temperature 1)."""
     ids: list[int] = []

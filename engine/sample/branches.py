@@ -42,9 +42,8 @@ class Written:
     begin: int  # first position of the whole text that the model saw
     log_p: float  # natural logarithm of this token's p; NaN where the model has diverged
     q: float
-    alternatives: tuple[
-        tuple[int, float, float], ...
-    ]  # (token, p, q), the largest p first; this token and the drawn one always among them
+    # (token, p, q), the largest p first; this token and the drawn one always among them
+    alternatives: tuple[tuple[int, float, float], ...]
 
     @property
     def picked(self) -> bool:
@@ -131,11 +130,9 @@ def grow(
     held: Held | None = None,
     seconds: float = math.inf,
 ) -> tuple[Tree, int | None]:
-    """Draws `count` tokens after a token (None: after the prompt): (the tree with them, the last one's
-    index). Fewer where one is a token of `stop`, or where `seconds` are over after the first.
-
-    Tokens that are already there are walked over, not written twice. `products` and `held` are as in `steps`.
-    Raises ShapeError for a token that is not in the tree.
+    """Draws `count` tokens after a token (None: after the prompt), fewer at a token of `stop` or after so
+    many `seconds`: (tree, the last one's index). Those already there are walked over. `products` and `held`
+    are as in `steps`. Raises ShapeError for a token that is not in the tree.
     """
     until = time.monotonic() + seconds
     _check(tree, after)
@@ -164,9 +161,7 @@ def pick(
     *,
     held: Held | None = None,
 ) -> tuple[Tree, int]:
-    """Puts a token after another (None: after the prompt), whatever the model would draw: (the tree with it,
-    its index).
-
+    """Puts a token after another (None: after the prompt), whatever the model would draw: (tree, its index).
     Raises ShapeError for a place that is not in the tree, or a token that is not in the vocabulary.
     """
     _check(tree, after)
@@ -283,14 +278,5 @@ def _written(
     likely = likeliest_ids(p, SHOWN).tolist()
     likely += [i for i in dict.fromkeys((token, record.token)) if i not in likely]
     alternatives = tuple((i, float(p[i]), float(q[i])) for i in likely)
-    return Written(
-        index,
-        parent,
-        record.position + 1 - prompt,
-        token,
-        record.token,
-        record.begin,
-        float(log_p[token]),
-        float(q[token]),
-        alternatives,
-    )
+    depth, own, warped = record.position + 1 - prompt, float(log_p[token]), float(q[token])
+    return Written(index, parent, depth, token, record.token, record.begin, own, warped, alternatives)

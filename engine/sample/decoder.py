@@ -20,15 +20,12 @@ ROOM = 64  # positions of a new cache, which doubles as needed
 
 
 class Decoder:
-    """A causal model with the keys and values of the tokens that it has read.
-
-    `read(ids)` takes further tokens and returns the logits after the last one. A single token takes the fast
-    path (`engine.sample.single_row`) if that supports every part of the model, and the model's own forward
-    if not. The fast path copies small matrices: a Decoder does not see later changes of them. `products`
-    (see `ready`) are matrices prepared for many Decoders, perhaps in another arithmetic; several tokens at
-    once, such as a prompt, are read exactly in any case. The cache grows as needed up to the context;
-    `capacity` positions are allocated at once. Use it inside `torch.inference_mode()`. Raises ShapeError for
-    a model that is not causal, HeadError for one without an output head.
+    """A causal model with the keys and values of the tokens that it has read. A single token takes the fast
+    path (engine.sample.single_row) if that supports every part. It copies small matrices, so later changes of
+    them are not seen. `products` (see `ready`) are matrices prepared for many Decoders, perhaps in another
+    arithmetic; several tokens at once, such as a prompt, are read exactly. The cache grows up to the context
+    from `capacity` positions. Use it inside `torch.inference_mode()`. Raises ShapeError for a model that is
+    not causal, HeadError for one without an output head.
     """
 
     def __init__(

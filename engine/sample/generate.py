@@ -140,10 +140,8 @@ def fills_gaps(config: ModelConfig, tokenizer: Tokenizer) -> bool:
 def complete(
     model: Transformer, tokenizer: Tokenizer, prompt: str, length: int, temperature: float, seed: int
 ) -> str:
-    """Returns the model's own text after a prompt; for one that fills gaps, the prompt with every fourth
-    token guessed from the others.
-
-    Characters that the tokenizer lacks are left out of the prompt; an empty prompt starts from token 0.
+    """Returns the model's own text after a prompt (from token 0 if empty, without unknown characters); for
+    one that fills gaps, the prompt with every fourth token guessed from the others.
     """
     training = model.training
     model.parts.mode(model, False)

@@ -34,9 +34,8 @@ def outcome(records: Sequence[Stage]) -> Outcome:
 
 
 def last_torn(logits: np.ndarray, least: float) -> int:
-    """Returns the last position of logits (position, vocab) after which the next token is open: the model is
-    torn between at least `least` tokens, e^entropy. Where there is none, the position where it is torn
-    most; the last one where the logits are no numbers.
+    """Returns the last position of logits (position, vocab) with at least `least` effective choices,
+    e^entropy, for the next token; else that with the most, or the last where they are no numbers.
     """
     torn: list[float] = []
     for row in logits[::-1]:

@@ -57,13 +57,5 @@ def rounding(model: Transformer, ids: Sequence[int], products: Products) -> Step
         yield Progress(place + 1, len(ids))
     count, told = len(ids), len(ids) - 1
     spread = float(exact.std(dim=-1).mean())
-    return Rounding(
-        products.arithmetic,
-        count,
-        largest,
-        total / count,
-        spread,
-        exact_nats / told,
-        nats / told,
-        alike / count,
-    )
+    means = total / count, spread, exact_nats / told, nats / told, alike / count
+    return Rounding(products.arithmetic, count, largest, *means)

@@ -30,10 +30,8 @@ Product = Callable[[Tensor, Tensor], Tensor]
 
 
 def product(weight: Tensor, bias: Tensor | None, arithmetic: Arithmetic = "float32") -> Product:
-    """Prepares the product with weight (out, in) and bias (out,).
-
-    "float32" uses the model's own weights, whatever their type; the others keep a rounded copy. Matrices of
-    at most COPY_LIMIT entries fit into the processor's cache and are never rounded: it would save no time.
+    """Prepares the product with weight (out, in) and bias (out,): "float32" uses the model's own weights, the
+    others a rounded copy. At most COPY_LIMIT entries fit into the processor's cache, and are never rounded.
     """
     weight, bias = weight.detach(), None if bias is None else bias.detach()
     if weight.numel() <= COPY_LIMIT:
@@ -46,11 +44,8 @@ def check(arithmetic: str, device: torch.device) -> None:
     if arithmetic not in ARITHMETICS:
         raise ConfigError("arithmetic", arithmetic, f"must be one of {', '.join(ARITHMETICS)}")
     if arithmetic == "bfloat16" and not has_bfloat16(device):
-        raise ConfigError(
-            "arithmetic",
-            arithmetic,
-            "this processor does not multiply bfloat16, so that nothing would be won",
-        )
+        why = "this processor does not multiply bfloat16, so that nothing would be won"
+        raise ConfigError("arithmetic", arithmetic, why)
     if arithmetic == "int8" and (device.type != "cpu" or not _has_int8()):
         raise ConfigError("arithmetic", arithmetic, "PyTorch has no products of int8 here; float32 is exact")
 
@@ -85,11 +80,9 @@ def _bfloat16(weight: Tensor, bias: Tensor | None) -> Product:
 
 
 def _int8(weight: Tensor, bias: Tensor | None) -> Product:
-    """W in int8 with a scale for each of its rows.
-
-    PyTorch multiplies int8 by int8, and rounding x to 255 steps would cost more than rounding W: a few
-    activations of a real model are a hundred times as large as the rest. So x is split into two rows, its
-    nearest step and the remainder in steps 254 times as fine, and W is read from memory once for both.
+    """W in int8, with a scale for each row. Rounding x to 255 steps would cost more, for a few activations
+    are a hundred times as large as the rest. So x is split into its nearest step and the remainder in steps
+    254 times as fine, and W is read once for both.
     """
     scales = weight.abs().amax(1).clamp_min(1e-12).double() / STEPS
     with warnings.catch_warnings():  # torch announces another API for int8
@@ -118,11 +111,8 @@ def _int8(weight: Tensor, bias: Tensor | None) -> Product:
     return multiply
 
 
-_LARGE: dict[Arithmetic, Callable[[Tensor, Tensor | None], Product]] = {
-    "float32": _unchanged,
-    "bfloat16": _bfloat16,
-    "int8": _int8,
-}
+_LARGE: dict[Arithmetic, Callable[..., Product]]
+_LARGE = {"float32": _unchanged, "bfloat16": _bfloat16, "int8": _int8}
 
 
 def _has_int8() -> bool:

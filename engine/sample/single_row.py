@@ -224,9 +224,8 @@ class AttentionStep:
 
 
 def _projection(mixer: HeadMixer, like: Tensor, products: Products) -> _Linear | _Copies:
-    """Returns the function that gives q, k and v of a row, (1, (head + 2 kv_head) * d_head).
-
-    The shared matrix of SharedQK is stacked twice: a few microseconds more, and no second case.
+    """Returns the function that gives q, k and v of a row, (1, (head + 2 kv_head) * d_head). SharedQK's one
+    matrix is stacked twice: a few microseconds more, and no second case.
     """
     if isinstance(mixer, Attention):
         weight, multiply = mixer.w_qkv.weight, products.of(mixer.w_qkv.weight, mixer.w_qkv.bias)
@@ -252,10 +251,8 @@ def is_fast(model: Transformer) -> bool:
 
 @torch.inference_mode()
 def ready(model: Transformer, arithmetic: Arithmetic = "float32") -> Products:
-    """Prepares a model's matrices in one arithmetic, for any number of Decoders. bfloat16 takes 2 bytes for
-    each weight of a large matrix, int8 one, float32 none beside the model's own.
-
-    Raises ConfigError if this machine lacks the arithmetic, or the fast path does not support the model.
+    """Prepares a model's matrices for any number of Decoders: 2 bytes a weight of a large matrix in bfloat16,
+    one in int8. Raises ConfigError if this machine lacks the arithmetic, or the fast path a part.
     """
     products = Products(model.embedding, arithmetic)
     if not (model.can_cache and is_fast(model)):

@@ -52,11 +52,7 @@ def temperature(logits: Tensor, config: SampleConfig, previous: Tensor) -> Tenso
         best = likeliest(logits)
         greedy[best] = logits[best]
         return greedy
-    if (
-        config.temperature < 1e-3
-        # near 0 float32 would overflow; a somewhat larger one does the same: the differences are already
-        # endless
-    ):
+    if config.temperature < 1e-3:  # float32 would overflow; a larger one does the same to such differences
         return logits / max(config.temperature, float(logits.nan_to_num(neginf=0.0).abs().max()) / 1e30)
     return logits / config.temperature
 
@@ -68,10 +64,8 @@ def top_k(logits: Tensor, config: SampleConfig, previous: Tensor) -> Tensor:
 
 
 def top_p(logits: Tensor, config: SampleConfig, previous: Tensor) -> Tensor:
-    """Keeps the nucleus: the fewest tokens whose probabilities together reach p (Holtzman et al. 2020), at
-    least one.
-
-    Among equal probabilities the smaller id comes first. 1 keeps all.
+    """Keeps the nucleus: the fewest tokens whose probabilities together reach p, at least one (Holtzman et
+    al. 2020); of equal ones the smaller id. 1 keeps all.
     """
     probabilities = logits.softmax(dim=-1)
     # All tokens below this have less than half of 1 - p together, so the nucleus lies among the others: few,
@@ -107,28 +101,15 @@ def repetition_penalty(logits: Tensor, config: SampleConfig, previous: Tensor) -
 
 _Function = Callable[[Tensor, SampleConfig, Tensor], Tensor]
 FUNCTIONS: dict[str, _Function] = {
-    "repetition_penalty": repetition_penalty,
-    "temperature": temperature,
-    "top_k": top_k,
-    "top_p": top_p,
-    "min_p": min_p,
+    each.__name__: each for each in (repetition_penalty, temperature, top_k, top_p, min_p)
 }
 NAMES = tuple(FUNCTIONS)
-NEUTRAL = {
-    "repetition_penalty": 1.0,
-    "temperature": 1.0,
-    "top_k": 0,
-    "top_p": 1.0,
-    "min_p": 0.0,
-}  # values that change nothing
+NEUTRAL = dict(zip(NAMES, (1.0, 1.0, 0, 1.0, 0.0), strict=True))  # values that change nothing
 
 
 def order(config: SampleConfig) -> tuple[str, ...]:
-    """Returns the stages as they are applied. The penalty comes first, as in Hugging Face's `generate`, or
-    last.
-
-    First or last makes no difference to the temperature (both are factors), but to the cuts: a penalised
-    token may then fall to them.
+    """Returns the stages as they are applied, the penalty first, as in Hugging Face's `generate`, or last.
+    That matters to the cuts, to which a penalised token may fall, and not to the temperature.
     """
     return (*NAMES[1:], NAMES[0]) if config.penalty_last else NAMES
 
@@ -150,12 +131,9 @@ def warp(logits: Tensor, config: SampleConfig, previous: Tensor | None = None) -
 def stages(
     logits: Tensor | np.ndarray, config: SampleConfig, previous: Sequence[int] = ()
 ) -> tuple[Stage, ...]:
-    """Returns a record for the logits themselves ("logits") and one after each stage, in `order`; the last
-    one's probabilities are drawn from.
-
-    logits (vocab,), any float type, of PyTorch or NumPy; previous: the ids so far. A stage that is off
-    leaves everything as it was. Raises ConfigError for settings out of range, ShapeError for logits of
-    another rank, of none, or with no finite one.
+    """Returns a record for the logits (vocab,) themselves and one after each stage, in `order`; the last
+    one's probabilities are drawn from. `previous` are the ids so far. Raises ConfigError for settings out of
+    range, ShapeError for logits of another rank, of none, or with no finite one.
     """
     config.validate()
     logits = torch.from_numpy(logits.copy()) if isinstance(logits, np.ndarray) else logits

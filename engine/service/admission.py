@@ -75,18 +75,10 @@ def check_queue(profile: Profile, queue: Sequence[Run], run: Run) -> None:
 
 
 def make_room(
-    profile: Profile,
-    runs: Iterable[Run],
-    text_bytes: int,
-    forget: Callable[[Run], None],
-    address: str = "",
+    profile: Profile, runs: Iterable[Run], text_bytes: int, forget: Callable[[Run], None], address: str = ""
 ) -> None:
-    """Makes room for one more run from `address` with a text of so many bytes: of the runs that have ended,
-    those that nobody has looked at for longest go first, then those that are paused because nobody looks.
-    Raises RunError when there is no room without those that go on.
-
-    An address that keeps as many as one may makes room among its own. An empty one is not known, and not
-    limited.
+    """Makes room for a run from `address` with a text of so many bytes, if need be among the address's own:
+    ended runs, longest unwatched first, then those that a lease has paused. Raises RunError where all go on.
     """
     most = profile.max_runs_address
     if address and most:

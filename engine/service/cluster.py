@@ -1,8 +1,6 @@
-"""Workers on the machines of a Ray cluster: the other transport (engine.service.transport).
-
-Ray starts an actor wherever there is room; the actor starts the same worker process as everywhere
-(engine.service.worker) and passes its commands, messages and files on. When a machine is lost, its trainings
-go on elsewhere, from their last snapshots.
+"""Workers on the machines of a Ray cluster: an actor starts the same process as everywhere
+(engine.service.worker), wherever there is room, and passes commands, messages and files on. When a machine is
+lost, its trainings go on elsewhere, from their last snapshots.
 """
 
 from __future__ import annotations
@@ -60,9 +58,8 @@ def connect(where: str) -> Any:
 
 
 def limits(ray: Any, profile: Profile) -> Profile:
-    """Returns a profile with as many trainings at once as the cluster has cores for.
-
-    One of its slots (cores by threads a run) is the spare's, and a quarter may be held by the paused.
+    """Returns a profile with as many trainings at once as the cluster has cores for, but for the spare's slot
+    and a quarter for the paused.
     """
     count = int(ray.cluster_resources().get("CPU", 1)) // profile.threads_per_run
     paused = min(profile.max_paused, count // 4)

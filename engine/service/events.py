@@ -13,7 +13,7 @@ LOG = logging.getLogger("glassformer.events")
 LOG.setLevel(logging.INFO)
 LOG.addHandler(logging.NullHandler())
 LOG.propagate = False  # at home nobody asked for it: the terminal shows what goes wrong, not what happens
-ID = 6  # characters of an id: enough to follow a run through a log, too few to open it
+ID_LENGTH = 6  # characters of an id: enough to follow a run through a log, too few to open it
 SAID = 200  # characters of what Python says was wrong
 # as Python quotes, a letter before it or none, up to its end or, where the message was cut, all the rest
 _QUOTED = re.compile(
@@ -28,15 +28,6 @@ _PATH = re.compile(r"(?<![\w/\\])(?:[A-Za-z]:)?[/\\](?:[^\s/\\'\":,;()]+[/\\])+(
 def note(event: str, **fields: str | int | float | bool) -> None:
     """Says that something happened."""
     LOG.info(event, extra={"fields": fields})
-
-
-def brief(name: str) -> str:
-    """Returns the beginning of an id.
-
-    >>> brief("tW4EYAYvIGkxb3-_2qtlxw")
-    'tW4EYA'
-    """
-    return name[:ID]
 
 
 def unquoted(message: str) -> str:

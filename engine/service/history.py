@@ -147,10 +147,8 @@ class HistoryLog:
 
 
 def losses_at(steps: Sequence[int], history: History) -> list[float | None]:
-    """Returns the training loss around each snapshot: the mean of up to SMOOTH measured batches that end with
-    it (nats per token); None where there is none.
-
-    A batch's loss is measured before its update, so the first one tells of the model before the first step.
+    """Returns the training loss around each snapshot, the mean of up to SMOOTH batches that end with it (nats
+    per token); None for none. A batch's loss is measured before its update, so the first tells of the start.
     """
     result: list[float | None] = []
     for step in steps:
@@ -161,11 +159,8 @@ def losses_at(steps: Sequence[int], history: History) -> list[float | None]:
 
 
 def best(evaluations: Iterable[Evaluation], complete: bool) -> Evaluation | None:
-    """Returns the one with the lowest finite validation loss, of the complete evaluations or of the quick
-    looks; None where there is none.
-
-    The two kinds are never compared: on a part of the split that happens to be easy, a quick look of a worse
-    model can lie below the complete evaluation of a better one.
+    """Returns the lowest finite validation loss of the complete evaluations, or of the quick looks; None for
+    none. The two are never compared: a part of the split may happen to be easy.
     """
     some = [e for e in evaluations if e.complete == complete and math.isfinite(e.validation_loss)]
     return min(some, key=lambda e: e.validation_loss, default=None)

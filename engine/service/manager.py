@@ -43,9 +43,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def locked(
-    method: Callable[Concatenate[RunManager, P], T],
-) -> Callable[Concatenate[RunManager, P], T]:
+def locked(method: Callable[Concatenate[RunManager, P], T]) -> Callable[Concatenate[RunManager, P], T]:
     """Holds the lock of the table while a method runs."""
 
     @wraps(method)
@@ -97,9 +95,8 @@ class RunManager:
         return one, other
 
     def start_race(self, specs: Sequence[RunSpec], owner: str, title: str = "") -> tuple[str, ...]:
-        """Returns the ids of new runs that train in turns, in one process: each is an ordinary run, and all
-        together take one slot, in the queue and among the running. All are started, or none. Raises as
-        `start`.
+        """Returns the ids of new runs that train in turns, in one process: ordinary runs, which take one slot
+        together. All are started, or none. Raises as `start`.
         """
         profiles.check_race(self.profile, specs)
         race = {"race": _new_id(), "title": clean_name(title)}
@@ -239,10 +236,8 @@ class RunManager:
                     self.scheduler.go_on(mate)
 
     def snapshot(self, run_id: str, step: int) -> TrainState:
-        """Returns the state after a step in `view.snapshots`: of the newest whole, of the others the weights
-        alone.
-
-        Raises RunError when it is not kept (any more), CheckpointError when it is damaged.
+        """Returns the state after a step, of the newest whole, of others the weights alone. Raises RunError
+        when it is not kept (any more), CheckpointError when it is damaged.
         """
         return self._saved(run_id, step).state()
 

@@ -15,9 +15,7 @@ from engine.service.events import note, without_paths
 from engine.service.protocol import Command, Message
 from engine.service.transport import Opener, Pipe
 
-SPARE_DELAY = (
-    5.0  # seconds: importing torch for the next run must not slow down the first seconds of this one
-)
+SPARE_DELAY = 5.0  # seconds: importing torch for the next run must not slow down the first of this one
 SILENT_SECONDS = 10.0  # without a sign of life: it comes every second, however loaded the machine is
 SILENT_START = 90.0  # likewise while it imports torch, perhaps from a slow disk
 RETRY_DELAY = 30.0  # seconds after a spare that could not start
@@ -141,8 +139,8 @@ class Workers:
         self._lock = threading.Lock()
         self._closed = False
         self._listened = time.monotonic()
-        # Linux ends a worker with the *thread* that started it (lifeline.die_with): one that lasts as long as
-        # the manager, and not that of whoever pressed Train.
+        # Linux ends a worker with the *thread* that started it (process_guards.die_with): so with one that
+        # lasts as long as the manager, and not that of whoever pressed Train.
         self._starter = ThreadPoolExecutor(1, "worker-starter")
 
     def free(self) -> bool:
@@ -164,13 +162,8 @@ class Workers:
     def keep_spare(self, idle: bool) -> None:
         """Starts a spare if there is none: at once when idle, else after a run's first seconds."""
         with self._lock:
-            if (
-                not self._wanted
-                or self._spare
-                or self._closed
-                or not self._room()
-                or (time.monotonic() < self._not_before and not idle)
-            ):
+            early = time.monotonic() < self._not_before and not idle
+            if early or not self._wanted or self._spare or self._closed or not self._room():
                 return
             self._not_before = time.monotonic() + SPARE_DELAY
         try:
@@ -187,15 +180,12 @@ class Workers:
             self._alive.discard(worker)
             if worker is self._spare:
                 self._spare = None
-            if (
-                not worker.jobs and not worker.ready
-            ):  # it could not even start: do not try four times a second
+            if not worker.jobs and not worker.ready:  # it could not start: do not try four times a second
                 self._not_before = time.monotonic() + RETRY_DELAY
 
     def silent(self) -> list[Worker]:
-        """Ends and returns the workers that sent nothing for too long. Called at each round of housekeeping,
-        and counts a round as a second at most: after a stop of the whole server nobody is late. Nor is a
-        worker that waits for a machine with room.
+        """Ends and returns the workers that sent nothing for too long. A round counts as a second at most, so
+        nobody is late after a stop of the whole server, nor one that waits for a machine with room.
         """
         now = time.monotonic()
         passed, self._listened = min(1.0, now - self._listened), now

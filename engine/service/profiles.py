@@ -45,9 +45,7 @@ class Profile:
     max_heads: int = 128  # of one layer
     max_watched: int = 1_000_000  # characters of a text whose merges are watched (Tokens)
     max_vocabulary: int = 8_192  # of a bpe tokenizer
-    max_merging: int = (
-        12_000_000  # work of learning one (engine.data.tokenizers.bpe_work): a second for 800,000
-    )
+    max_merging: int = 12_000_000  # work of learning one (data.tokenizers.bpe_work): a second for 800,000
     max_runs: int = 1  # training at once; the others wait in a queue
     max_beside: int = 1  # of a pair, trained beside its other half where all places are taken
     max_queued: int = 20
@@ -99,10 +97,8 @@ class Profile:
 
 
 def _threads(cores: int) -> int:
-    """A second thread makes a training 1.6 times as fast, later ones add little at these sizes.
-
-    On two cores the page that shows the training needs one of them: with two threads that wait for each other
-    it then ran at 8.4 steps a second, with one at 9.8 (`python -m benchmarks.live`).
+    """A second thread makes a training 1.6 times as fast, later ones add little at these sizes. On two cores
+    the page needs one: with two threads it ran at 8.4 steps a second, with one at 9.8 (benchmarks.live).
     """
     return 1 if cores <= 2 else max(2, min(4, cores // 2))
 
@@ -145,7 +141,6 @@ PROFILES: dict[str, Profile] = {
         max_tabs_address=600,
         max_race_seconds=120.0,
         max_runs_each=12,
-        threads_per_run=1,
         lease_seconds=15.0,
         forget_seconds=1800.0,
         snapshot_bytes=128 * MB,
@@ -168,7 +163,6 @@ PROFILES: dict[str, Profile] = {
         max_batch_tokens=2_304,
         max_vocabulary=1_024,
         max_merging=600_000,
-        max_runs=1,
         max_beside=0,
         max_queued=10,
         max_queued_each=2,
@@ -183,7 +177,6 @@ PROFILES: dict[str, Profile] = {
         max_paused=0,
         spares=0,
         max_runs_each=6,
-        threads_per_run=1,
         lease_seconds=15.0,
         forget_seconds=900.0,
         snapshot_bytes=48 * MB,
@@ -191,7 +184,6 @@ PROFILES: dict[str, Profile] = {
         text_bytes_total=4 * MB,
         max_runs_total=60,
         max_worker_bytes=460 * MB,
-        max_pretrained=0,
         max_export=16 * MB,
         public=True,
     ),
@@ -264,10 +256,8 @@ def check_race(profile: Profile, specs: Sequence[RunSpec]) -> None:
 
 
 def check_model(profile: Profile, model: ModelConfig, parts: Parts = HEALTHY) -> None:
-    """Raises ConfigError for a model of `parts` that is too large to be used here, whoever trained it. A
-    model that can be trained here can be used here.
-
-    The context and the heads have no parameters, yet caches and patterns grow with them.
+    """Raises ConfigError for a model that is too large to be used here, whoever trained it; one that can be
+    trained can be used. Caches and patterns grow with context and heads, which have no parameters.
     """
     model = model.validate()
     _check_sizes(profile, model)
@@ -298,28 +288,21 @@ def _check_memory(profile: Profile, need: int, field: str, value: int, needs: st
 def check_tokenizer(profile: Profile, tokenizer: str) -> None:
     """Raises ConfigError for a TrainConfig.tokenizer that is none, or whose vocabulary is too large here."""
     if (size := bpe_size(tokenizer) or 0) > profile.max_vocabulary:
-        raise ConfigError(
-            "tokenizer",
-            tokenizer,
-            f"asks for a vocabulary of {size:,} tokens; at most {profile.max_vocabulary:,} are allowed here",
-        )
+        allowed = f"at most {profile.max_vocabulary:,} are allowed here"
+        raise ConfigError("tokenizer", tokenizer, f"asks for a vocabulary of {size:,} tokens; {allowed}")
 
 
 def estimate_bytes(model: ModelConfig, train: TrainConfig, parts: Parts = HEALTHY) -> int:
-    """Returns a rough upper estimate of a training's memory in bytes: libraries, optimiser state, and what
-    backward keeps.
-
-    20 bytes a parameter (master weights, gradients, two moments, a copy); twice what the ledger says that
-    backward keeps (dropout's masks and what lives for a moment are not in it); 4 times the logits of a step
-    or of an evaluation; all as float32.
+    """Returns a rough upper estimate of a training's bytes, all in float32: libraries, 20 a parameter
+    (weights, gradients, two moments, a copy), twice what the ledger says that backward keeps (dropout's masks
+    are not in it), 4 times the logits.
     """
     c = model.resolved()
     tokens = train.batch_size * c.context
     run = BatchShape(train.batch_size, c.context)
     kept = tokens * sum(each.size(4) for each in activations(c, run, parts, head=False).values())
-    logits = max(
-        tokens * c.vocab_size, min(64 * c.context * c.vocab_size, max(MAX_LOGITS, c.context * c.vocab_size))
-    )
+    row = c.context * c.vocab_size
+    logits = max(tokens * c.vocab_size, min(64 * row, max(MAX_LOGITS, row)))
     return LIBRARIES + 20 * parameter_formula(c, parts) + ceil(2 * kept) + 16 * logits
 
 

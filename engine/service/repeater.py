@@ -15,12 +15,8 @@ class Repeater:
 
     def __init__(self, method: Callable[[], None], seconds: float) -> None:
         self._stop = threading.Event()
-        self._thread = threading.Thread(
-            target=_go_round,
-            args=(weakref.WeakMethod(method), seconds, self._stop),
-            name=f"repeated-{method.__name__}",
-            daemon=True,
-        )
+        arguments, name = (weakref.WeakMethod(method), seconds, self._stop), f"repeated-{method.__name__}"
+        self._thread = threading.Thread(target=_go_round, args=arguments, name=name, daemon=True)
         self._thread.start()
 
     def stop(self) -> None:

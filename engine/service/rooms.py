@@ -1,12 +1,7 @@
-"""Answers of a room: a lecturer puts a question, phones choose, counts come back. In memory, with limits, no
-names.
-
-A room is made when a lecturer asks, and stays for the next question, so that nobody has to scan anew.
-Browsers that have answered are kept as a hash with the room's own secret: one answer a browser, changeable,
-and nothing that says whose.
-
-A browser is cheap: who wants more of them asks for another cookie. So one network address has a share of a
-server's rooms, and of a question's answers, as of its trainings (engine.service.admission).
+"""Answers of a room: a lecturer puts a question, phones choose, counts come back. In memory, with limits.
+Browsers that have answered are kept as a hash with the room's secret: one changeable answer a browser, and
+nothing says whose. A browser is cheap (another cookie makes another one), so a network address has a share of
+a server's rooms and of a question's answers, as of its trainings (engine.service.admission).
 """
 
 from __future__ import annotations
@@ -78,9 +73,9 @@ class _Room:
 
 
 class Rooms:
-    """All rooms of a server; every method may be called from any thread. `clock` tells seconds, `address` the
-    network address of whoever asks now, empty where unknown. From one address at most `rooms_each` rooms are
-    open, and a question has at most `answers_each` answers; 0: no limit, as where the address is not known.
+    """All rooms of a server, for any thread. `address` tells the network address of whoever asks now, empty
+    where unknown: at most `rooms_each` rooms and `answers_each` answers to a question come from one; 0: no
+    limit.
     """
 
     def __init__(
@@ -97,9 +92,8 @@ class Rooms:
         self._rooms: dict[str, _Room] = {}
 
     def ask(self, owner: str, text: object, answers: object) -> Question:
-        """Puts a question to the owner's room, which is made where there is none; the answers to the last one
-        are gone. Raises RoomError for what is no question, and when the server, or the asker's network, has
-        too many rooms.
+        """Puts a question to the owner's room, made where there is none, and drops the last one's answers.
+        Raises RoomError for no question, and for too many rooms of the server or the network.
         """
         asked, choices = _question(text, answers)
         with self._lock:
@@ -157,11 +151,7 @@ class Rooms:
                 raise RoomError("The question has changed: choose among the answers you see now.")
             if not found.open:
                 raise RoomError("The question is closed: answers no longer count.")
-            if (
-                isinstance(answer, bool)
-                or not isinstance(answer, int)
-                or not 0 <= answer < len(found.answers)
-            ):
+            if type(answer) is not int or not 0 <= answer < len(found.answers):
                 raise RoomError("There is no such answer: choose one of those shown.")
             who = found.hashed(person)
             if who not in found.chosen:
@@ -176,10 +166,8 @@ class Rooms:
             return found.shown()
 
     def _make_place(self, address: str) -> None:
-        """For one more room. Raises RoomError where there is none, or this address has as many as it may.
-
-        Students try out what their lecturer does, and share his address: what they leave without an answer
-        gives way to him.
+        """Makes place for a room. Raises RoomError where there is none. Students who try out what their
+        lecturer does share his address: what they leave without an answer gives way to him.
         """
         theirs = [room for room in self._rooms.values() if address and room.place == room.placed(address)]
         if 0 < self._rooms_each <= len(theirs):

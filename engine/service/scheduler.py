@@ -81,9 +81,8 @@ class Scheduler:
         return [(run, run.seat.worker) for run in runs if run.seat and run.seat.worker.listens()]
 
     def _admits(self, run: Run) -> bool:
-        """True if there is a slot for a run. A member of a race needs none where a process of the race trains
-        already, for it takes turns there. The second of two that are compared needs none while the first
-        trains: they are watched together, on one core if need be.
+        """True if there is a slot for a run, or it needs none: beside a mate of its race that trains, for it
+        takes turns there, and beside the run it is compared with.
         """
         mates = self.table.race(run.race) if run.seat is None else self._seated(run.seat.worker)
         if any(mate.trains for mate, _ in self._listening(mates) if mate is not run):
@@ -101,9 +100,8 @@ class Scheduler:
         return self.profile.threads(shares)
 
     def _process_of(self, run: Run, free: bool) -> Worker | None:
-        """The process of a run's race in which it takes turns: the emptiest of those that train, which needs
-        no further slot, else of those that wait. None where there is none, or where the race may have one
-        more, one is `free`, and so is a slot.
+        """The process of a run's race that it joins: the emptiest of those that train, else of those that
+        wait. None where there is none, or the race may have one more, and one is `free`, and a slot.
         """
         mates = self._listening(self.table.race(run.race))
         workers = Counter(worker for _, worker in mates)

@@ -52,11 +52,8 @@ class ManagerActor:
         torch.set_num_threads(1)  # a thread that ran a multi-threaded operation would slow the others down
         self._ray = ray = cluster.connect("auto")  # an actor is connected already
         self._asking, self._heard = threading.local(), time.monotonic()
-        self.manager = RunManager(
-            cluster.limits(ray, profile),
-            opener=lambda threads: cluster.RayWorker(ray, threads),
-            address=self._address,
-        )
+        limits, opener = cluster.limits(ray, profile), lambda threads: cluster.RayWorker(ray, threads)
+        self.manager = RunManager(limits, opener=opener, address=self._address)
         self.rooms = open_rooms(self.manager, self._address)
         threading.Thread(target=self._end_when_alone, daemon=True).start()
 
@@ -176,9 +173,7 @@ class SharedRuns:
                 max_restarts=-1,
                 max_concurrency=CALLS,
                 num_cpus=0,
-                resources={
-                    "node:__internal_head__": 0.001
-                },  # where Ray keeps its own state: one place to lose
+                resources={"node:__internal_head__": 0.001},  # where Ray keeps its state: one place to lose
             )
             actor = self._actor = made.remote(self._profile)
         return actor

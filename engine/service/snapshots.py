@@ -45,17 +45,12 @@ def thinned(sizes: Mapping[int, int], budget: int, limit: int = MAX_SNAPSHOTS) -
 
 class Store:
     """One manager's folder. Its lock file is held while the process lives, so that others can tell a dead
-    one's folder.
-
-    Making a folder and sweeping happen behind one gate, which all managers of the parent folder share: no
-    folder is seen before its lock is held.
+    one's. All managers make and sweep folders behind one gate: none is seen before its lock is held.
     """
 
     def __init__(self, parent: Path | None = None) -> None:
         """Raises RunError when the folder cannot be made, or belongs to somebody else."""
-        self.parent = (
-            Path(tempfile.gettempdir()) / f"glassformer-{_user()}" if parent is None else Path(parent)
-        )
+        self.parent = parent or Path(tempfile.gettempdir()) / f"glassformer-{_user()}"
         try:
             self.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if parent is None and not _is_ours(self.parent):
@@ -142,9 +137,5 @@ def _is_ours(folder: Path) -> bool:
     if not hasattr(os, "getuid"):
         return True
     state = folder.lstat()
-    return (
-        folder.is_dir()
-        and not folder.is_symlink()
-        and state.st_uid == os.getuid()
-        and not state.st_mode & 0o022
-    )
+    mine = state.st_uid == os.getuid() and not state.st_mode & 0o022
+    return mine and folder.is_dir() and not folder.is_symlink()

@@ -9,7 +9,7 @@ from typing import Literal
 
 from engine.config import ModelConfig, TrainConfig
 from engine.lab.faults import parts_of
-from engine.service.events import brief, note
+from engine.service.events import ID_LENGTH, note
 from engine.service.history import History, HistoryLog, best
 from engine.service.processes import Seat
 from engine.service.protocol import Train
@@ -65,9 +65,7 @@ class RunSpec:
 
 @dataclass(frozen=True)
 class Change:
-    """A change made to a run by hand while it trained, or after it: from `step` on it differs from what its
-    settings alone would have made of it.
-
+    """A change made by hand: from `step` on a run differs from what its settings would have made of it.
     learning_rate: `value` is the new peak. steps: `value` further steps after the last snapshot.
     """
 
@@ -205,11 +203,8 @@ class Standing:
 
 @dataclass(eq=False)
 class Run:
-    """The manager's own record of a run. Changed only under the manager's lock, and its status only by
-    `become`, or by the methods that do.
-
-    `idle`: its process lives and waits (paused, or queued again after a pause), so that it takes no place
-    among the running.
+    """The manager's own record of a run, changed only under its lock, and its status only by `become`.
+    `idle`: its process lives and waits, so that it takes no place among the running.
     """
 
     id: str
@@ -304,7 +299,7 @@ class Run:
         if status not in FOLLOWS[self.status]:
             raise ValueError(f"a run that is {self.status} cannot become {status}")
         self.status, self.message, self.by_lease = status, message, by_lease
-        note("run", run=brief(self.id), status=status, step=self.step, parameters=self.parameters)
+        note("run", run=self.id[:ID_LENGTH], status=status, step=self.step, parameters=self.parameters)
         self.changed()
 
     def changed(self) -> None:

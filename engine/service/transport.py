@@ -1,7 +1,5 @@
-"""The road to one worker process: orders go in, what happens comes out, and its end is noticed.
-
-A `Pipe` leads to a process of this machine, started here. engine.service.cluster leads to one on another
-machine. Both speak engine.service.protocol; the manager does not know which one it has.
+"""The connection to a worker process: orders go in, what happens comes out, its end is noticed. A `Pipe`
+leads to a process of this machine, engine.service.cluster to one on another; the manager does not know which.
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 import traceback
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -162,9 +161,7 @@ class Session:
         try:
             size = save_state(path, snapshot.state, meta)
         except (OSError, SafetensorError, MemoryError) as error:
-            why = (
-                (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
-            )
+            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
             text = f"A snapshot could not be saved ({without_paths(why)}). Training continues without it."
             self.say(protocol.Warned(text))
         else:
@@ -325,9 +322,7 @@ def _prepare(threads: int) -> None:
         os.nice(NICENESS)
     corpus = from_text("the quick brown fox jumps over the lazy dog " * 4)
     tiny = ModelConfig(corpus.vocab_size, context=8, d_model=16, n_layers=1, n_heads=2)
-    for _ in train(
-        tiny, replace(TrainConfig(), steps=2, batch_size=2, optimizer="muon", sample_length=2), corpus
-    ):
+    for _ in train(tiny, TrainConfig(steps=2, batch_size=2, optimizer="muon", sample_length=2), corpus):
         pass
 
 

@@ -102,10 +102,8 @@ def save(
 
 
 def load(folder: Path | str) -> Checkpoint:
-    """Reads a checkpoint folder into a float32 model on the CPU, in eval mode.
-
-    Raises CheckpointError when a file is missing, cut short or edited, when the tensors are not those of the
-    config, and when it is another kind of model.
+    """Reads a folder into a float32 model on the CPU, in evaluation mode. Raises CheckpointError when a file
+    is missing, cut short or edited, when tensors do not fit the config, and for another kind of model.
     """
     folder = Path(folder)
     files = {name: read(folder / name) for name in FILES}
@@ -197,10 +195,9 @@ def pack(
 
 
 def unpack(data: bytes, allow: Callable[[ModelConfig, Parts], None] | None = None) -> Checkpoint:
-    """Returns the inverse of `pack`, for an upload. Nothing is written to disk.
-
-    `allow` is shown the configuration and the parts before anything of the model's size is read, and raises
-    ConfigError for a model that is too large. Raises CheckpointError as `load` does.
+    """Returns the inverse of `pack`, for an upload; nothing is written to disk. `allow` is shown
+    configuration and parts before anything large is read, and raises ConfigError. Raises CheckpointError as
+    `load`.
     """
     where = "the uploaded model"
     try:
@@ -219,7 +216,6 @@ def unpack(data: bytes, allow: Callable[[ModelConfig, Parts], None] | None = Non
         struct.error,
         EOFError,
         OSError,
-        NotImplementedError,
         RuntimeError,
         ValueError,
     ) as error:
@@ -284,29 +280,18 @@ def _snapshot(path: Path | str) -> Iterator[tuple[Any, dict[str, Any]]]:
     try:
         with safe_open(str(path), framework="pt") as file:
             yield file, json.loads((file.metadata() or {})["glassformer"])
-    except (
-        SafetensorError,
-        OSError,
-        KeyError,
-        TypeError,
-        ValueError,
-        RuntimeError,
-    ) as error:  # RuntimeError: it went while it was being opened
+    # RuntimeError: it went while it was being opened
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"{path} is not a whole snapshot: {error}") from error
 
 
 def slim_state(path: Path | str) -> int:
-    """Rewrites a snapshot without the optimiser's state: to be looked into, no longer to be gone on from.
-    Returns its size in bytes.
-
-    Raises CheckpointError when it is not there or not whole, OSError when it cannot be written.
+    """Rewrites a snapshot without the optimiser's state, to be looked into only. Returns its bytes. Raises
+    CheckpointError when it is not whole, OSError when it cannot be written.
     """
     state, meta = load_state(path)
-    return save_state(
-        path,
-        TrainState(state.step, state.seconds, {f"model.{name}": t for name, t in state.weights().items()}),
-        meta,
-    )
+    weights = {f"model.{name}": t for name, t in state.weights().items()}
+    return save_state(path, TrainState(state.step, state.seconds, weights), meta)
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -421,10 +406,7 @@ def model_from(
 
 
 def model_with(
-    config: ModelConfig,
-    tensors: Mapping[str, Tensor],
-    where: str = "these weights",
-    parts: Parts = HEALTHY,
+    config: ModelConfig, tensors: Mapping[str, Tensor], where: str = "these weights", parts: Parts = HEALTHY
 ) -> Transformer:
     """Returns a float32 model in evaluation mode with these parameters. Raises as `filled`."""
     model = build(config, device="meta", parts=parts)

@@ -23,7 +23,7 @@ from engine.experiments.why_decoders import (
     writing,
 )
 from engine.ledger import ledger
-from engine.ledger.fits import Need, needs, totals, uses
+from engine.ledger.fits import needs, totals, uses
 from engine.ledger.morph import Size, three
 from engine.ledger.shares import part_share
 from engine.measure.embeddings.table import held_by
@@ -73,10 +73,9 @@ def test_sums_places_odds_and_ends():
 def test_what_memory_is_enough_for():
     small = ledger(SMALL)
     memory = small.memory("float32", 2, 16)
-    found = needs(small, memory.inference, "float32", 2, 16)
-    fits = {"weights": True, "inference": True, "training": False}
-    assert found == {name: Need(getattr(memory, name), whether) for name, whether in fits.items()}
-    assert list(needs(small, 1, "int8", 2, 16)) == ["weights", "inference"]
+    found = needs(small, "float32", 2, 16)
+    assert found == {name: getattr(memory, name) for name in ("weights", "inference", "training")}
+    assert list(needs(small, "int8", 2, 16)) == ["weights", "inference"]
     both = {"to write": memory.inference, "to train": memory.training}
     assert totals(uses(small, "float32", 2, 16)) == both
 

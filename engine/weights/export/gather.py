@@ -115,13 +115,8 @@ def resolve(module: str, name: str) -> Definition | str | None:
 def _bound(node: ast.stmt) -> list[str]:
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         return [node.name]
-    targets = (
-        node.targets
-        if isinstance(node, ast.Assign)
-        else [node.target]
-        if isinstance(node, ast.AnnAssign)
-        else []
-    )
+    single = [node.target] if isinstance(node, ast.AnnAssign) else []
+    targets = node.targets if isinstance(node, ast.Assign) else single
     return [each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)]
 
 
@@ -143,12 +138,9 @@ def _pruned(wanted: Definition, read: set[str]) -> ast.stmt:
     node = _definition(wanted)
     if not isinstance(node, ast.ClassDef):
         return node
-    record = any("NamedTuple" in _names(base) for base in node.bases)  # all its fields stay
-    body = [
-        each
-        for i, each in enumerate(node.body)
-        if (record and isinstance(each, ast.AnnAssign)) or _stays(each, i, read)
-    ]
+    # of a record all fields stay
+    fields = ast.AnnAssign if any("NamedTuple" in _names(base) for base in node.bases) else ()
+    body = [each for i, each in enumerate(node.body) if isinstance(each, fields) or _stays(each, i, read)]
     return ast.ClassDef(node.name, node.bases, node.keywords, body, node.decorator_list)
 
 

@@ -1,7 +1,6 @@
-"""A model in Hugging Face's layout: config.json and tensors under its family's names.
-
-The way back of `engine.weights.pretrained`: a family can say a configuration if its reader, given what is
-written here, reads the same model; and its table of tensors is followed the other way round.
+"""A model in Hugging Face's layout. A family can say a configuration if its reader
+(engine.weights.pretrained) reads the same model from what is written here; its table of tensors is followed
+the other way round.
 """
 
 from __future__ import annotations
@@ -45,10 +44,8 @@ class Plan:
 
 
 def plan(model: Transformer | Seq2Seq) -> Plan:
-    """Returns the family of WRITERS that can say a model exactly, with the least to fill in.
-
-    Raises PretrainedError that names what none of them has, or what the nearest lacks; and for every
-    encoder-decoder, whose families are read here and not written.
+    """Returns the family of WRITERS that can say a model exactly, with the least to fill in. Raises
+    PretrainedError that names what none has, or the nearest lacks; and for every encoder-decoder.
     """
     if isinstance(model, Seq2Seq):
         raise PretrainedError(_pair_refusal(model.config))

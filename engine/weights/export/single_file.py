@@ -34,11 +34,8 @@ def export_single_file(
     file: str = "model.py",
     example: str = "",
 ) -> str:
-    """Returns the text of the file. It reads model.safetensors, which holds the parameters under the engine's
-    names (`engine.weights.checkpoints` writes such a file). `example` is what an encoder-decoder may be
-    given to read.
-
-    Raises PretrainedError where two of the parts have one name.
+    """Returns the text of a file that reads model.safetensors, under the engine's names. `example` is what an
+    encoder-decoder may be given. Raises PretrainedError where two of the parts have one name.
     """
     halves, pair = _halves(model), isinstance(model, Seq2Seq)
     chosen = _chosen(model, halves)

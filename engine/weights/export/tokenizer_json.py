@@ -17,10 +17,8 @@ Json = dict[str, Any]
 
 
 def tokenizer_json(tokenizer: Tokenizer, vocab_size: int) -> str:
-    """Returns the file's text; a model with one row more than the tokenizer has tokens gets a mask as its
-    last.
-
-    Raises TokenizerError for a tokenizer that the format cannot say exactly.
+    """Returns the file's text, with a mask last where the model has one row more. Raises TokenizerError for a
+    tokenizer that the format cannot say exactly.
     """
     mask = [_special(MASK, tokenizer.vocab_size)] if vocab_size == tokenizer.vocab_size + 1 else []
     if isinstance(tokenizer, PretrainedTokenizer):

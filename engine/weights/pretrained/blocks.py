@@ -92,11 +92,8 @@ def kinds(opened: Opened, name: str) -> tuple[str, ...]:
 
 
 def block_at(opened: Opened, name: str, row: int, index: int) -> QuantisedBlock | None:
-    """Returns block `index` of row `row` of our matrix `name`, out of the file; None where its kind is not
-    plain.
-
-    Rows that were brought into another order are found where they lie. Raises PretrainedError where there is
-    no such matrix, row or block.
+    """Returns block `index` of a row of our matrix `name`, found in the file wherever that was reordered;
+    None where its kind is not plain. Raises PretrainedError where there is no such matrix, row or block.
     """
     file = opened.source
     if not isinstance(file, Gguf):

@@ -38,12 +38,9 @@ def stamp(opened: OpenedFile[Any, Any], path: Path) -> str:
 
 
 def weights(opened: OpenedFile[Any, Any], path: Path, keep: Path | None = None) -> dict[str, Tensor]:
-    """Returns the tensors of a model, mapped from `keep` (the user's cache if None), and put there first
-    where they are not yet.
-
-    A file is written beside its place and moved there whole, so a killed load leaves nothing half; two
-    processes that ask at once write it once. Where nothing can be written the tensors are made anew. Raises
-    PretrainedError as `Opened.weights` does.
+    """Returns a model's tensors, mapped from `keep` (the user's cache if None), put there first if need be:
+    whole, and once, whatever other processes do; made anew where nothing can be written. Raises as
+    `Opened.weights`.
     """
     keep = folder() if keep is None else keep
     kept = keep / f"{stamp(opened, path)}.safetensors"
@@ -85,11 +82,8 @@ def _store(opened: OpenedFile[Any, Any], file: BinaryIO) -> None:
     header, at = {}, 0
     for name, tensor in opened.tensors():
         numbers = tensor.contiguous().numpy()
-        header[name] = {
-            "dtype": "F32",
-            "shape": list(tensor.shape),
-            "data_offsets": [at, at + numbers.nbytes],
-        }
+        offsets = [at, at + numbers.nbytes]
+        header[name] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": offsets}
         file.write(numbers.data)
         at += numbers.nbytes
     file.seek(0)

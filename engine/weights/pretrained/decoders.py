@@ -7,6 +7,7 @@ from typing import Any
 from engine.config import ModelConfig
 from engine.errors import PretrainedError
 from engine.weights.pretrained.family import (
+    BIASED,
     Facts,
     Family,
     Pieces,
@@ -23,23 +24,13 @@ from engine.weights.pretrained.family import (
     rotations,
     whole,
 )
-from engine.weights.pretrained.weights import (
-    by_head,
-    offset_gain,
-    piece,
-    transposed,
-)
+from engine.weights.pretrained.weights import by_head, offset_gain, piece, transposed
 
 # GPT-2 ------------------------------------------------------------------------------------------
 
 
 def _gpt2_config(facts: Facts) -> ModelConfig:
-    refuse(
-        facts,
-        scale_attn_weights=True,
-        scale_attn_by_inverse_layer_idx=False,
-        add_cross_attention=False,
-    )
+    refuse(facts, scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False, add_cross_attention=False)
     d_model = whole(facts, "n_embd", 768)
     return checked(
         vocab_size=whole(facts, "vocab_size", 50_257),
@@ -52,9 +43,7 @@ def _gpt2_config(facts: Facts) -> ModelConfig:
         ffn=activation(facts, "activation_function", "gelu_new"),
         position="learned",
         tie_embeddings=flag(facts, "tie_word_embeddings", True),
-        attention_bias=True,
-        ffn_bias=True,
-        norm_bias=True,
+        **BIASED,
     )
 
 
@@ -237,13 +226,8 @@ def _neox_pieces(config: ModelConfig) -> Pieces:
             | both("norm2", f"{at}.post_attention_layernorm")
         )
 
-    tables = {"embedding": piece("embed_in.weight")}
-    return (
-        tables
-        | own_output(config, "embed_out")
-        | both("norm_final", "final_layer_norm")
-        | blocks(config, block)
-    )
+    tables = {"embedding": piece("embed_in.weight")} | own_output(config, "embed_out")
+    return tables | both("norm_final", "final_layer_norm") | blocks(config, block)
 
 
 def _neox_ignored(config: ModelConfig) -> set[str]:
@@ -270,9 +254,7 @@ def _bloom_config(facts: Facts) -> ModelConfig:
         position="alibi",
         embedding_norm=True,
         tie_embeddings=flag(facts, "tie_word_embeddings", True),
-        attention_bias=True,
-        ffn_bias=True,
-        norm_bias=True,
+        **BIASED,
     )
 
 

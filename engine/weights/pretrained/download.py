@@ -30,12 +30,9 @@ class Wanted:
 
 
 def download(name: str, largest: int) -> Steps[Path]:
-    """Returns the folder of a model of KNOWN in the Hugging Face cache, where `sources.find` sees it from now
-    on.
-
-    Progress counts bytes. `largest` is how many bytes may be fetched. Raises PretrainedError for a model that
-    is not known, a machine without a way to the hub, a repository without the files, and a file whose
-    checksum differs: that one is removed.
+    """Returns a model's folder in the Hugging Face cache, where `sources.find` sees it; progress counts
+    bytes. Raises PretrainedError for another name, no way to the hub, missing files, more than `largest`
+    bytes, and a wrong checksum, whose file is removed.
     """
     if name not in KNOWN:
         raise PretrainedError(f"{name!r} is not a model that is fetched from here: {', '.join(KNOWN)}")
@@ -70,9 +67,8 @@ def _files(repository: str) -> tuple[str, list[Wanted]]:
     result = {}
     for each in info.siblings or ():
         if each.rfilename in NEEDED + WELCOME:
-            result[each.rfilename] = Wanted(
-                each.rfilename, each.size or 0, each.lfs.sha256 if each.lfs else None
-            )
+            checksum = each.lfs.sha256 if each.lfs else None
+            result[each.rfilename] = Wanted(each.rfilename, each.size or 0, checksum)
     missing = [file for file in NEEDED if file not in result]
     if missing or not info.sha:
         raise PretrainedError(f"the repository {repository} has no {', '.join(missing)}")

@@ -6,6 +6,7 @@ from engine.config import ModelConfig
 from engine.errors import PretrainedError
 from engine.weights.pretrained import t5
 from engine.weights.pretrained.family import (
+    BIASED,
     TENSORS,
     Facts,
     Family,
@@ -49,9 +50,7 @@ def _bert_config(facts: Facts) -> ModelConfig:
         output_head="masked" if guesses else "none",
         pooler=any(name.startswith(POOLER) for name in facts.get(TENSORS, ())),
         tie_embeddings=flag(facts, "tie_word_embeddings", True),
-        attention_bias=True,
-        ffn_bias=True,
-        norm_bias=True,
+        **BIASED,
     )
 
 

@@ -14,5 +14,5 @@ __all__ = ["GGUF", "HUGGING_FACE", "PAIRS", "Family"]
 HUGGING_FACE: dict[str, Family[ModelConfig]] = DECODERS | ENCODERS
 
 PAIRS: dict[str, Family[Seq2SeqConfig]] = {  # read whole: an encoder, and a decoder that looks at it
-    "t5": Family(t5.pair_config, t5.pair_pieces, t5.pair_ignored, t5.pair_copies),
+    "t5": Family(t5.pair_config, t5.pair_pieces, t5.pair_ignored, t5.pair_copies)
 }

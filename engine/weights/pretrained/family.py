@@ -16,6 +16,7 @@ TENSORS = "names of tensors"  # the fact that a reader adds: what the file holds
 Facts = Mapping[str, Any]
 Pieces = dict[str, Piece]
 SIZES = ("vocab_size", "context", "d_model", "n_heads", "n_kv_heads", "d_head", "d_ff", "token_types")
+BIASED = {"attention_bias": True, "ffn_bias": True, "norm_bias": True}
 C = TypeVar("C")  # a ModelConfig, or a Seq2SeqConfig
 
 
@@ -34,13 +35,15 @@ class Family(Generic[C]):
     copies: Callable[[C], dict[str, str]] = lambda config: {}
 
 
+def _wrong(name: str, value: object, must: str) -> PretrainedError:
+    return PretrainedError(f"its configuration says {name} = {value!r}; it must be {must}")
+
+
 def whole(facts: Facts, name: str, otherwise: int | None = None) -> int:
     """Returns a fact that must be a whole number, at least 1. Raises PretrainedError."""
     value = facts.get(name, otherwise)
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**53:
-        raise PretrainedError(
-            f"its configuration says {name} = {value!r}; it must be a whole number, at least 1"
-        )
+        raise _wrong(name, value, "a whole number, at least 1")
     return value
 
 
@@ -48,7 +51,7 @@ def token(facts: Facts, name: str, otherwise: int) -> int:
     """Returns the id of a token; `otherwise` where it is left out, or null. Raises PretrainedError."""
     value = otherwise if facts.get(name) is None else facts[name]
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < MAX_SIZE:
-        raise PretrainedError(f"its configuration says {name} = {value!r}; it must be the id of a token")
+        raise _wrong(name, value, "the id of a token")
     return value
 
 
@@ -66,7 +69,7 @@ def real(facts: Facts, name: str, otherwise: float) -> float:
     """Returns a fact that must be a number. Raises PretrainedError."""
     value = facts.get(name, otherwise)
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= 1e300:
-        raise PretrainedError(f"its configuration says {name} = {value!r}; it must be a number")
+        raise _wrong(name, value, "a number")
     return float(value)
 
 
@@ -76,7 +79,7 @@ def flag(facts: Facts, name: str, otherwise: bool) -> bool:
     if value is None:
         return otherwise
     if not isinstance(value, bool):
-        raise PretrainedError(f"its configuration says {name} = {value!r}; it must be true or false")
+        raise _wrong(name, value, "true or false")
     return value
 
 
@@ -96,12 +99,12 @@ GELUS = {
 }
 
 
-def activation(facts: Facts, name: str, otherwise: str) -> Any:
+def activation(facts: Facts, name: str, otherwise: str, known: Mapping[str, str] = GELUS) -> Any:
     """Returns the engine's name for a nonlinearity. Raises PretrainedError."""
     chosen = facts.get(name, otherwise)
-    if not isinstance(chosen, str) or chosen not in GELUS:
-        raise PretrainedError(f"its {name} is {chosen!r}; supported are {', '.join(GELUS)}")
-    return GELUS[chosen]
+    if not isinstance(chosen, str) or chosen not in known:
+        raise PretrainedError(f"its {name} is {chosen!r}; supported are {', '.join(known)}")
+    return known[chosen]
 
 
 def rotations(facts: Facts) -> Facts:

@@ -17,12 +17,8 @@ from engine.errors import PretrainedError
 from engine.weights.pretrained.vocabulary import PretrainedTokenizer, from_json
 from engine.weights.safetensors_header import MAX_DIMENSIONS
 
-CONFIG, TOKENIZER, WEIGHTS, INDEX = (
-    "config.json",
-    "tokenizer.json",
-    "model.safetensors",
-    "model.safetensors.index.json",
-)
+CONFIG, TOKENIZER = "config.json", "tokenizer.json"
+WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 SETTINGS, TEMPLATE = "tokenizer_config.json", "chat_template.jinja"
 MAX_JSON_BYTES = 64 * 2**20  # of a tokenizer with a large vocabulary
 PREFIXES = ("transformer.", "model.", "gpt_neox.", "bert.")  # of the body, where a head is saved with it

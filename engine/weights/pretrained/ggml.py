@@ -5,6 +5,7 @@ from __future__ import annotations
 from engine.config import ModelConfig
 from engine.errors import PretrainedError
 from engine.weights.pretrained.family import (
+    BIASED,
     Facts,
     Family,
     Pieces,
@@ -76,9 +77,7 @@ def _gpt2_config(facts: Facts) -> ModelConfig:
         ffn="gelu_tanh",
         position="learned",
         tie_embeddings=bool(facts.get("tied", True)),
-        attention_bias=True,
-        ffn_bias=True,
-        norm_bias=True,
+        **BIASED,
     )
 
 

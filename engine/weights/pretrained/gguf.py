@@ -120,10 +120,8 @@ def dequantised(raw: np.ndarray, kind: str) -> np.ndarray:
 
 
 def read(path: Path | str) -> Gguf:
-    """Returns the header of a GGUF file of version 2 or 3, little-endian.
-
-    Raises PretrainedError, naming what is wrong, for a file that is none, is cut short, or says of itself
-    what cannot be.
+    """Reads the header of a little-endian GGUF file of version 2 or 3. Raises PretrainedError, naming what is
+    wrong, for a file that is none, is cut short, or says what cannot be.
     """
     path = Path(path)
     try:

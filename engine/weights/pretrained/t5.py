@@ -10,6 +10,7 @@ from engine.weights.pretrained.family import (
     TENSORS,
     Facts,
     Pieces,
+    activation,
     blocks,
     checked,
     flag,
@@ -50,9 +51,6 @@ def pair_config(facts: Facts) -> Seq2SeqConfig:
 
 def _tower(facts: Facts, layers: int, **rest: Any) -> ModelConfig:
     refuse(facts, relative_attention_num_buckets=32, relative_attention_max_distance=128)
-    kind = facts.get("feed_forward_proj", "relu")
-    if not isinstance(kind, str) or kind not in FEED_FORWARD:
-        raise PretrainedError(f"its feed_forward_proj is {kind!r}; supported are {', '.join(FEED_FORWARD)}")
     return checked(
         vocab_size=whole(facts, "vocab_size", 32_128),
         context=optional(facts, "n_positions") or 512,
@@ -63,7 +61,7 @@ def _tower(facts: Facts, layers: int, **rest: Any) -> ModelConfig:
         d_ff=whole(facts, "d_ff", 2048),
         norm="rmsnorm",
         norm_eps=real(facts, "layer_norm_epsilon", 1e-6),
-        ffn=FEED_FORWARD[kind],
+        ffn=activation(facts, "feed_forward_proj", "relu", FEED_FORWARD),
         position="t5",
         score_scale=False,
         **rest,
@@ -124,8 +122,5 @@ def _tower_pieces(config: ModelConfig, tower: str) -> Pieces:
 
     # The first layer's buckets serve all of them, of the text's own attention only.
     first = f"{tower}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
-    tables = {
-        "positions.weight": piece(first),
-        "norm_final.gain": piece(f"{tower}.final_layer_norm.weight"),
-    }
+    tables = {"positions.weight": piece(first), "norm_final.gain": piece(f"{tower}.final_layer_norm.weight")}
     return tables | blocks(config, block)

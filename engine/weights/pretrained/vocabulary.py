@@ -21,15 +21,8 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer as Inner
 
 MAX_TOKENS = 1_000_000
-ENDS = (  # what published models call the end of a text or of a turn
-    "<|endoftext|>",
-    "<|im_end|>",
-    "</s>",
-    "<eos>",
-    "<end_of_turn>",
-    "<|eot_id|>",
-    "<|end_of_text|>",
-)
+# what published models call the end of a text or of a turn
+ENDS = ("<|endoftext|>", "<|im_end|>", "</s>", "<eos>", "<end_of_turn>", "<|eot_id|>", "<|end_of_text|>")
 SPECIAL = 3  # ggml's type of a token that steers the model
 QWEN = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
@@ -131,11 +124,8 @@ class PretrainedTokenizer:
             raise TokenizerError(
                 "this model has no chat template: it continues texts and was not taught to answer"
             )
-        return [
-            i
-            for piece, known in self._pieces(messages, answer)
-            for i in ([known] if known is not None else self.encode(piece))
-        ]
+        pieces = self._pieces(messages, answer)
+        return [i for text, known in pieces for i in (self.encode(text) if known is None else [known])]
 
     def _pieces(
         self, messages: Sequence[Mapping[str, str]], answer: bool

@@ -114,8 +114,8 @@ def _fits(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
         {
             "": _named(name, size),
             **{
-                named.get(use, use): f"{'✓' if need.fits else '✗'}  {gigabytes(need.bytes)}"
-                for use, need in needs(choice.ledger, size, dtype, batch, tokens).items()
+                named.get(use, use): f"{'✓' if need <= size else '✗'}  {gigabytes(need)}"
+                for use, need in needs(choice.ledger, dtype, batch, tokens).items()
             },
         }
         for name, size in DEVICES.items()

@@ -94,9 +94,7 @@ def _checked(text: str) -> tuple[str, int]:
 
 
 def from_task(task: Task, tokenizer: str = "char") -> Corpus:
-    """Makes a corpus of a synthetic task: its problems, one a line, or its stream. Raises CorpusError for
-    another tokenizer than `char`: a problem has to begin at the same position of each line.
-    """
+    """Makes a corpus of a synthetic task, in characters alone. Raises CorpusError for other tokens."""
     if tokenizer != "char":
         raise CorpusError(
             f"the task {task.title} is written in single characters: the tokenizer must be char, not"

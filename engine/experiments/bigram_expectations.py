@@ -32,9 +32,7 @@ TRAINING = replace(LONG_TRAINING, eval_every=0, sample_every=0, snapshot_every=0
 
 @dataclass(frozen=True, eq=False)
 class Expectations:
-    """Shares (letter,) by the letters before: in the text, and as each rung expects them. `letters` says
-    which letter is which; `losses` are the rungs', nats per letter on unseen text.
-    """
+    """Shares (letter,) by the letters before, in the text and by rung; `losses` in nats per letter."""
 
     letters: tuple[str, ...]
     text: Mapping[str, np.ndarray]

@@ -1,6 +1,4 @@
-"""The races that come with the app: `python -m engine.experiments races` trains them and writes
-`checkpoints/races/NAME.json`, which the app shows before a visitor trains.
-"""
+"""Trains the races that come with the app: `python -m engine.experiments races`."""
 
 from __future__ import annotations
 
@@ -79,9 +77,7 @@ def shipped(name: str) -> Stored:
 
 
 def rung_losses() -> dict[str, tuple[float, ...]]:
-    """Reads the validation losses of the shipped race of all rungs: rung -> its losses (nats per token) by
-    seed, in the ladder's order. Raises CheckpointError where the race cannot be read.
-    """
+    """Reads the shipped race's validation losses by seed: rung -> nats per token. Raises CheckpointError."""
     return {name: end_losses(shipped(RUNGS), rung.title) for name, rung in LADDER.items()}
 
 
@@ -96,9 +92,7 @@ def seeds_of(name: str) -> Sequence[int]:
 
 
 def train_race(name: str, folder: Path) -> Stored:
-    """Trains a shipped race and its repeats, and writes the file after each: the same command goes on with
-    what is missing. A stored race of the same settings is not trained again.
-    """
+    """Trains a shipped race and its repeats, unless stored, and writes the file after each."""
     path, specs = folder / f"{name}.json", specs_of(name)
     race = load_race(path) if path.exists() else None
     if race is None or not all(map(RunSpec.same_recipe, specs, (view.spec for view in race.runs))):

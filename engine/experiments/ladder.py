@@ -1,6 +1,4 @@
-"""The lecture's own experiment, repeated: `python -m engine.experiments ladder` trains its rungs one after
-the other, the cheapest first, and writes `checkpoints/ladder.json`, which the app shows.
-"""
+"""The lecture's own experiment, repeated: `python -m engine.experiments ladder` trains its rungs."""
 
 from __future__ import annotations
 

@@ -37,9 +37,7 @@ WRITTEN, SEEN = 60, 8192  # letters; tokens of unseen text
 
 @dataclass(frozen=True)
 class Learning:
-    """One training: at each of `steps`, the `losses` on unseen text (nats per letter, what training
-    minimises) and the `texts` that the model writes after PROMPT, a letter at a time.
-    """
+    """One training: `losses` on unseen text (nats per letter) and `texts` after PROMPT, at `steps`."""
 
     steps: tuple[int, ...]
     losses: tuple[float, ...]
@@ -57,9 +55,7 @@ class Both:
 def learn(
     model_config: ModelConfig, config: TrainConfig, corpus: Corpus
 ) -> Generator[tuple[int, float, str], None, Transformer]:
-    """Trains on the next token, also without the mask, which `engine.training.train` warns about, and yields
-    (step, loss on unseen text, sample) every EVERY steps. Returns the trained model.
-    """
+    """Trains on the next token, mask or not, yielding (step, loss, sample); returns the model."""
     numerics = choose("float32", "cpu")
     model = build(model_config, config.seed, init=config.init)
     HEALTHY.mode(model, True)

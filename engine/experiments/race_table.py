@@ -168,9 +168,7 @@ class RunCurves:
 def run_curves(
     view: RunView, along: Along, unit: Unit = "nats", smooth: int = 1, points: int = 400
 ) -> RunCurves:
-    """Returns a run's curves. `smooth`: each batch's loss is the mean of so many that end with it. At most
-    `points` of them are drawn, spread evenly, the first and the last among them.
-    """
+    """Returns a run's curves: batch losses as means over `smooth`, at most `points` of them."""
     history = view.history
     losses = smoothed(history.losses if unit == "nats" else history.bits, smooth)
     some = np.unique(np.linspace(0, len(losses) - 1, min(points, len(losses))).astype(np.int64))
@@ -202,9 +200,7 @@ def end_of(views: Sequence[RunView], along: Along) -> float:
 
 
 def left(views: Sequence[RunView]) -> float:
-    """Returns the seconds of training left for the runs of a race, which take turns; 0 where nothing is known
-    yet. A run before its first turn is assumed to need as long as the others on average.
-    """
+    """Returns the seconds of training left for a race; a run before its first turn counts as average."""
     known = [view.seconds / view.share for view in views if view.step and view.share]
     unborn = sum(view.active and not view.step for view in views)
     average = sum(known) / len(known) if known else 0.0

@@ -107,9 +107,7 @@ def take(
 def look_at(
     model: Transformer, corpus: Corpus, settings: TrainConfig, step: int, seconds: float
 ) -> Evaluation:
-    """Measures a stored model: losses on the whole validation split and on as much of the training text, both
-    without repeats, and the score of every head. Rounded to DECIMALS.
-    """
+    """Measures a stored model: losses on both splits without repeats, and every head's score."""
     batches = Batches(corpus, model.config, settings)
     training = measure(model, batches, corpus.train, len(corpus.validation))
     validation = measure(model, batches, corpus.validation)

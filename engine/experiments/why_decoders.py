@@ -69,9 +69,7 @@ def writing(decoder: Ledger, given: int, written: int) -> WritingCost:
 
 
 def pair_writing(both: Ledger, tokens: int) -> int:
-    """Returns the FLOPs of an encoder-decoder that reads `tokens` of a source once and writes as many with a
-    cache: written token n attends to n of its own and to the whole source.
-    """
+    """Returns the FLOPs of an encoder-decoder that reads `tokens` once and writes as many, cached."""
     assert both.encoder is not None
     reads, whole = ledger(both.encoder).flops(tokens).forward, both.flops(tokens)
     across = sum(row.flops for row in whole.rows if row.component == "cross_attention")

@@ -15,9 +15,7 @@ from engine.errors import GlassformerError
 
 @dataclass(frozen=True, eq=False)
 class Valley:
-    """The parabola of a budget, loss = curve[0] x^2 + curve[1] x + curve[2] with x = ln N. `parameters` is N
-    at its minimum, `loss` is the loss there, in nats.
-    """
+    """A budget's parabola in x = ln N, by its coefficients; `parameters` and `loss` at its minimum."""
 
     parameters: float
     loss: float
@@ -40,9 +38,7 @@ class PowerLaw:
 
 
 def valley(parameters: np.ndarray, losses: np.ndarray) -> Valley:
-    """Fits a parabola in ln N by least squares to `losses` (run,) of models of `parameters` (run,). Raises
-    GlassformerError for fewer than three sizes, or for losses that do not curve upwards.
-    """
+    """Fits a parabola in ln N to `losses` (run,). Raises GlassformerError without a valley."""
     if len(np.unique(parameters)) < 3:
         raise GlassformerError("a parabola needs at least 3 sizes")
     curve = np.polyfit(np.log(parameters), losses, 2)

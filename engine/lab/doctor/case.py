@@ -27,9 +27,7 @@ class NotApplicable(Exception):
 
 @dataclass(frozen=True, eq=False)
 class TrainingCurve:
-    """The course of a training. `losses` (step,): of the batches, nats per token; `steps` (step,) the updates
-    that they belong to. Some steps of a long training may be left out.
-    """
+    """The course of a training: `losses` (step,) of batches, nats per token, at updates `steps`."""
 
     steps: np.ndarray = field(repr=False)
     losses: np.ndarray = field(repr=False)
@@ -127,9 +125,7 @@ class Case:
         return Batch(*self.model.parts.targets(windows))
 
     def smoothed(self, window: int = 10) -> np.ndarray:
-        """Returns the losses of its training, each the mean of `window` of them: (step - window + 1,). Raises
-        NotApplicable where there is no training, or it is too short.
-        """
+        """Returns the training's losses, means of `window` each. Raises NotApplicable without enough."""
         if self.curve is None:
             raise NotApplicable("No training history is available here.")
         if len(self.curve.losses) < 3 * window:
@@ -145,9 +141,7 @@ def relative_difference(first: Tensor, second: Tensor) -> float:
 
 
 def by_the_book(case: Case) -> Transformer:
-    """Builds the model that was meant, of healthy parts and with the usual initial weights (N(0, 0.02),
-    writes scaled by 1/sqrt(2 n_layers)). Raises NotApplicable where it would be large.
-    """
+    """Builds the model that was meant, healthy and usually started. Raises NotApplicable if large."""
     if case.large:
         raise NotApplicable("This model was trained elsewhere: its initial weights are not known.")
     return build(replace(case.wanted, vocab_size=case.model.config.vocab_size), case.settings.seed).train(

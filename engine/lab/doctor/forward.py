@@ -108,9 +108,7 @@ def bag_of_words(case: Case) -> Measurement:
 
 
 def shapes_and_names(case: Case) -> Measurement:
-    """Counts the activations that are missing, too many, passed another number of times, or of another shape
-    than in the model that was meant; both read texts of sizes that differ in every axis.
-    """
+    """Counts activations that are missing, added, passed otherwise or of another shape than was meant."""
     texts, tokens = 3, min(7, case.model.config.context)
     ids = torch.zeros(texts, tokens, dtype=torch.int64)
     theirs, ours = _Seen(), _Seen()
@@ -148,9 +146,7 @@ def _written(shapes: list[tuple[int, ...]] | None) -> str:
 
 
 def numbers_and_range(case: Case) -> Measurement:
-    """Counts the numbers that are not finite: in a forward and a backward pass, and in the patterns when the
-    queries are enlarged until the largest score is one of STRESS.
-    """
+    """Counts numbers that are not finite, forward, backward, and with scores as large as STRESS."""
     model, recorder = case.copied().train(False), Recorder()
     if case.large:
         with torch.no_grad():
@@ -201,9 +197,7 @@ def twice_the_same(case: Case) -> Measurement:
 
 
 def like_the_reference(case: Case) -> Measurement:
-    """Measures how far the stream and the logits are from the second implementation's of the model that was
-    meant, on the same weights: the largest difference as a share of the largest number there.
-    """
+    """Measures how far stream and logits are from the second implementation's, relatively."""
     ids = case.ids[0]
     weights = {name: p.detach().float().cpu() for name, p in case.model.named_parameters()}
     try:

@@ -11,9 +11,7 @@ FUNCTIONS = ("stack", "mask", "targets", "split")
 
 
 def fitting(model: Transformer) -> dict[str, str]:
-    """Returns the faults that would change something in this model, name -> title: those that replace parts
-    which it has. A change of the first weights is nothing to a trained model.
-    """
+    """Returns the faults that replace a part of this model: name -> title."""
     if model.parts is not HEALTHY:
         return {}
     return {name: fault.title for name, fault in FAULTS.items() if _acts(PARTS[fault.parts], model)}

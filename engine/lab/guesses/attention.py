@@ -42,9 +42,7 @@ def width(now: int, seed: int) -> Truth:
 
 
 def unmasked(measured: UnmaskedReading) -> Truth | None:
-    """Classifies the loss of a model that loses its mask after training: near nothing (a quarter or less),
-    about the same, or higher. None where it falls, but not so far.
-    """
+    """Classifies the loss without the mask: a quarter or less, about the same, higher, or None."""
     before, after = measured.mean_with, measured.mean_without
     if after > (1 + NEAR) * before:
         right = "higher"

@@ -9,9 +9,7 @@ NEAR = 0.15  # of the predicted change: about as predicted
 
 
 def nudge(nudges: Nudges, at: int) -> Truth | None:
-    """Compares the measured change of the loss at amount `at` with the predicted one, by size and in its
-    direction: "same", "more" or "less". None where nothing is predicted.
-    """
+    """Compares a nudge's measured change with the predicted: "same", "more", "less"; None without."""
     predicted, measured = float(nudges.predicted[at]), float(nudges.measured[at])
     if not predicted:
         return None

@@ -16,9 +16,7 @@ CHOICES = 3
 
 @dataclass(frozen=True)
 class NextMerge:
-    """The next merge. `pairs` are offered, the right one at `right`; `counts` are their frequencies after the
-    merge that is shown, None for a pair that is no longer among the first.
-    """
+    """The next merge: `pairs` offered, the right one at `right`, and their `counts` after this merge."""
 
     pairs: tuple[Pair, ...]
     counts: tuple[int | None, ...]
@@ -26,9 +24,7 @@ class NextMerge:
 
 
 def next_merge(seen: Watched, step: int) -> NextMerge | None:
-    """Returns the pair that is merged after merge `step`, counted from 0, among the most frequent runners-up
-    of `step`. None at the last merge, and where fewer than two pairs are left.
-    """
+    """Returns the pair merged after merge `step`, from 0, among the runners-up of `step`, or None."""
     merges = seen.tokenizer.merges
     if not 0 <= step < len(merges) - 1:
         return None
@@ -66,9 +62,7 @@ class Nearest:
 
 
 def nearest_row(matrix: np.ndarray, token: int, met: np.ndarray) -> Nearest | None:
-    """Asks for the nearest neighbour of the second neighbour of `token` in matrix (vocab, d_model), among the
-    rows `met`. None where there are too few to choose from.
-    """
+    """Asks for the nearest neighbour of `token`'s second neighbour among the rows `met`, or None."""
     if len(met) < 2 * CHOICES:
         return None
     other = int(nearest(matrix, token, met, 2)[0][-1])

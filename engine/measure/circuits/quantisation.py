@@ -218,9 +218,7 @@ def chosen(model: Transformer, name: str, scope: Scope) -> tuple[str, ...]:
 
 
 def twin(model: Transformer, names: Collection[str], way: Rounding) -> Transformer:
-    """Returns a model that shares the tensors of `model`, but for the matrices `names`, which are rounded.
-    Raises ConfigError for a name that is no matrix, and for a way that cannot be.
-    """
+    """Returns a model that shares all tensors, but for `names`, which are rounded. Raises ConfigError."""
     way.validate()
     tensors = model.state_dict()
     if odd := sorted(set(names) - tensors.keys()):
@@ -290,9 +288,7 @@ class Losses:
 def losses(
     model: Transformer, ids: Sequence[int], names: Collection[str], offset: bool = False
 ) -> Steps[Losses]:
-    """Measures the loss on a text (position,) with the matrices `names` in fewer and fewer bits; one pass is
-    a piece of work. Raises ShapeError for a text of one token, and for an encoder.
-    """
+    """Measures the loss on a text with the matrices `names` in fewer and fewer bits. Raises ShapeError."""
     if not model.config.causal:
         raise ShapeError("an encoder does not predict the next token, so it has no loss on a text as it is")
     if len(ids) < 2:

@@ -193,16 +193,12 @@ class SteeredContinuation:
 
 
 def room(model: Transformer, prompt: Sequence[int], wanted: int) -> int:
-    """Returns how many of `wanted` tokens still fit into the context behind a prompt. A steered text does not
-    go on beyond the context: what was added at its front would be lost.
-    """
+    """Returns how many of `wanted` tokens fit into the context: beyond it the addition would be lost."""
     return max(0, min(wanted, model.config.context - len(prompt)))
 
 
 def mood_words(tokenizer: Tokenizer, plus: str, minus: str) -> tuple[int, ...]:
-    """Returns the tokens of the first prompt that the second one lacks, as a text begins with them and as
-    they stand after a blank; no blanks. Empty where the prompts have the same tokens.
-    """
+    """Returns the first prompt's tokens that the second lacks, as a beginning and after a blank."""
 
     def tokens(text: str) -> set[int]:
         ways = [way for way in (text, f" {text}") if not tokenizer.unknown(way)]

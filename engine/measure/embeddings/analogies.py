@@ -74,9 +74,7 @@ class Analogy:
 
 
 def analogy(known: Directions, terms: Sequence[int], expected: int, count: int = 10) -> Analogy:
-    """Finds the tokens nearest to b - a + c, over rows of length 1 (3CosAdd). Raises ShapeError for other
-    than three terms, ids outside the vocabulary, and an expected token that is one of the three.
-    """
+    """Finds the tokens nearest to b - a + c, over rows of length 1 (3CosAdd). Raises ShapeError."""
     a, b, c = _checked(known, terms, expected)
     target = known.row(b) - known.row(a) + known.row(c)
     length = float(np.linalg.norm(target))

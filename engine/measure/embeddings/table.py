@@ -229,9 +229,7 @@ def correlation(a: np.ndarray, b: np.ndarray) -> float:
 def directions(
     matrix: np.ndarray, centre: bool = True, rows: Sequence[int] | np.ndarray | None = None
 ) -> np.ndarray:
-    """Returns the rows (row, d_model), less the mean row, made of length 1; of the chosen `rows` only, where
-    some are named. Rows of no length stay zero. float64; float32 of more than BLOCK rows.
-    """
+    """Returns (some) rows (row, d_model), less the mean row, of length 1; zeros stay zero."""
     mean = mean_row(matrix) if centre else np.zeros(matrix.shape[1])
     some = matrix if rows is None else matrix[np.asarray(rows, dtype=np.int64)]
     blocks = [_unit(block) for block in centred(some, mean)]

@@ -42,9 +42,7 @@ def frame(matrix: np.ndarray, met: np.ndarray) -> Frame:
 
 @dataclass(frozen=True, eq=False)
 class TokenMap:
-    """The `scores` (vocab, 3) of tokens on axes that hold `variance_shares` (3,) of this step's variance.
-    `principal` are this step's axes. All but the scores are of the tokens that were met.
-    """
+    """The `scores` (vocab, 3) of tokens on axes that hold `variance_shares`, by the tokens met."""
 
     scores: np.ndarray = field(repr=False)
     variance_shares: np.ndarray

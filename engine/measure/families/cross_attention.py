@@ -82,9 +82,7 @@ def alignment_score(patterns: Sequence[np.ndarray], alignments: Sequence[Sources
 
 @torch.inference_mode()
 def cross_patterns(model: Seq2Seq, tokenizer: PairTokenizer, pairs: Sequence[Aligned]) -> list[np.ndarray]:
-    """Returns the decoder's cross-attention while it reads the right target: of each pair (layer, head,
-    query, key), float32. The last query writes END, the last key is the source's END.
-    """
+    """Returns the cross-attention of each pair at its right target: (layer, head, query, key)."""
     rows = rows_of([Pair(pair.source, pair.target) for pair in pairs], tokenizer)
     recorder = Recorder({"cross_pattern"})
     device = model.embedding.device
@@ -166,9 +164,7 @@ def differing(first: Sequence[str], second: Sequence[str]) -> int:
 
 @dataclass(frozen=True, eq=False)
 class DecoderMasks:
-    """The visible positions of a decoder's two attentions: `self_visible` (query, key), `cross_visible`
-    (query, source). `shapes` are those of the masks as added to the scores.
-    """
+    """The visible positions of a decoder's attentions, (query, key); `shapes` of the added masks."""
 
     self_visible: np.ndarray
     cross_visible: np.ndarray

@@ -51,9 +51,7 @@ class LayerInfluence:
 
     @property
     def products(self) -> int:
-        """Multiplications of all matrix products of the layer. An RNN has two matrices (d, d), an LSTM eight,
-        attention four and its scores and sums, 2 T² d.
-        """
+        """Multiplications: an RNN has two matrices (d, d), an LSTM eight, attention four and 2 T² d."""
         each = self.length * self.width**2
         if self.layer == "attention":
             return 4 * each + 2 * self.length**2 * self.width

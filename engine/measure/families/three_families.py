@@ -1,6 +1,4 @@
-"""One text through the three families: an encoder fills its gaps, a decoder continues it, an encoder-decoder
-translates it, each with what was read when a symbol was written.
-"""
+"""One text through the three families, with what was read when each symbol was written."""
 
 from __future__ import annotations
 
@@ -77,9 +75,7 @@ class Continuation:
 
 @dataclass(frozen=True, eq=False)
 class Translation:
-    """The symbols that an encoder-decoder wrote from a source, its end included. `answer` is the right
-    target; None where the source is no sentence of the grammar, and `why` says why not.
-    """
+    """The symbols that an encoder-decoder wrote; `answer` is right, or None and `why` says why not."""
 
     source: tuple[str, ...]
     symbols: tuple[WrittenSymbol, ...]

@@ -36,9 +36,7 @@ class Peak:
 
 
 def strongest(post: np.ndarray, skip: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the activation of largest size over the text without its first `skip` tokens, with its sign,
-    and its position: post (layer, query, d_ff) -> both (layer, d_ff).
-    """
+    """Returns the largest activation by size, with sign, and its position: -> both (layer, d_ff)."""
     at = np.abs(post[:, skip:]).argmax(axis=1) + skip
     return np.take_along_axis(post, at[:, None, :], axis=1)[:, 0], at
 
@@ -184,9 +182,7 @@ def activations_near(
     *,
     batch: int = 8,
 ) -> Steps[np.ndarray]:
-    """Returns a neuron's activation at each token of the windows that begin at `starts`: (len(starts),
-    window). It reads `batch` windows at a time, with a progress after each batch.
-    """
+    """Returns a neuron's activations in the windows at `starts`: (len(starts), window)."""
     check_neuron(model, layer, neuron)
     tokens = torch.as_tensor(np.asarray(ids, dtype=np.int64))
     near = []
@@ -265,9 +261,7 @@ def first_is_massive(post: np.ndarray) -> bool:
 
 
 def scale_end(values: np.ndarray) -> tuple[float, bool]:
-    """Returns the end of a colour scale for activations, and whether some lie beyond it: the largest by size,
-    or, where that is far out, the size that one in a thousand exceeds.
-    """
+    """Returns the end of a colour scale for activations, and whether the largest lie beyond it."""
     size = np.abs(values)
     top = float(size.max(initial=0.0))
     usual = float(np.quantile(size, 0.999)) if size.size else top
@@ -276,9 +270,7 @@ def scale_end(values: np.ndarray) -> tuple[float, bool]:
 
 @dataclass(frozen=True, eq=False)
 class NeuronProfile:
-    """One neuron along a text: its largest activation by size, `peak`, at position `at`; its ends; and every
-    size as a share of the largest, (query,) in [0, 1].
-    """
+    """One neuron along a text: `peak` at position `at`, its ends, and sizes (query,) of the peak's."""
 
     at: int
     peak: float
@@ -297,9 +289,7 @@ def along(values: np.ndarray) -> NeuronProfile:
 
 @dataclass(frozen=True, eq=False)
 class PromotedTokens:
-    """Tokens by how much a write raises their logits. `order` (vocab,): most raised first. `raised` and
-    `lowered` are its ends, each with its most affected token first.
-    """
+    """Tokens by how much a write raises their logits, `order` (vocab,), and both of its ends."""
 
     order: np.ndarray
     raised: np.ndarray
@@ -376,9 +366,7 @@ class Excerpt:
 def excerpts(
     at: np.ndarray, values: np.ndarray, near: np.ndarray, window: int, before: int, after: int
 ) -> list[Excerpt]:
-    """Cuts excerpts around `at` (place,): up to `before` tokens in front and `after` behind, all of the same
-    window. `near` (place, window) are the activations along their windows.
-    """
+    """Cuts excerpts of one window around `at` (place,); `near` (place, window) are activations."""
     scale = max(float(np.abs(values).max(initial=0.0)), 1e-9)
     result = []
     for position, value, row, start in zip(at.tolist(), values, near, windows(at, window), strict=True):

@@ -289,9 +289,7 @@ def totals(pairs: Sequence[CacheStep]) -> Totals:
 
 
 def first_refill(pairs: Sequence[CacheStep]) -> tuple[int, int] | None:
-    """Returns the first step before which the context was full, and the position that stands at 0 from there
-    on, as counted before; None where it never was.
-    """
+    """Returns the first step that met a full context, and the position at 0 from there; or None."""
     step = next((i for i, pair in enumerate(pairs) if pair.refilled), None)
     return None if step is None else (step, pairs[step].begin - pairs[step - 1].begin)
 

@@ -1,6 +1,4 @@
-"""The living map of one text: the last tokens as lanes through the model, small enough to be sent to a
-browser whole, so that block, head, temperature and depth can be changed there.
-"""
+"""The living map of one text: the last tokens as lanes, small enough for a browser."""
 
 from __future__ import annotations
 
@@ -164,9 +162,7 @@ class Outlook:
 
 @torch.no_grad()
 def depth_logits(model: Transformer, streams: np.ndarray) -> Tensor:
-    """Returns the logit lens (nostalgebraist 2020): streams (depth, lane, d_model) -> logits (depth, lane,
-    vocab). Raises HeadError for a model without a head.
-    """
+    """Returns the logit lens: (depth, lane, d_model) -> (depth, lane, vocab). Raises HeadError."""
     if not model.output.present:
         raise HeadError("this model has no output head: it gives vectors, and no logits")
     like = model.embedding
@@ -362,9 +358,7 @@ def lanes(model: Transformer, recording: Recording, length: int | None = None) -
 
 
 def typical(values: np.ndarray) -> np.ndarray:
-    """Returns the median over lanes of the largest number: (row, lane, n) -> (row,). The first token's stream
-    may be a hundred times as long as the others' (Sun et al. 2024).
-    """
+    """Returns the median over lanes of the largest number: (row, lane, n) -> (row,)."""
     return np.median(np.abs(values).max(-1), axis=1)
 
 

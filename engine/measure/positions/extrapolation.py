@@ -295,9 +295,7 @@ def costs(curve: Curve, validation: float, none: float | None, unit: Unit = "nat
 
 @dataclass(frozen=True)
 class Reach(Generic[K]):
-    """The names of curves that hold over TIMES contexts and of those that do not, with their extra cost in
-    nats, least first. A curve without an answer is in neither.
-    """
+    """Curves that hold over TIMES contexts, and those that do not, with extra cost in nats."""
 
     held: Mapping[K, float]
     lost: Mapping[K, float]

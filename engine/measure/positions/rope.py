@@ -68,9 +68,7 @@ def rotated(
 def pair_terms(
     q: np.ndarray, k: np.ndarray, query: int, key: int, base: float, d_rotary: int | None = None
 ) -> np.ndarray:
-    """Returns what each pair adds to q.k with q (d_head,) at position `query` and k (d_head,) at `key`:
-    (pair,). With `unturned` they sum to the score before its scaling.
-    """
+    """Returns each pair's part of q.k at `query` and `key`, (pair,); `unturned` is the rest."""
     width = len(q) if d_rotary is None else d_rotary
     products = rotated(q[None, :width], [query], base)[0] * rotated(k[None, :width], [key], base)[0]
     return products.reshape(2, -1).sum(0)
@@ -294,9 +292,7 @@ def wrong_layout_loss(model: Transformer, ids: Sequence[int]) -> LayoutLoss | No
 
 @dataclass(frozen=True)
 class Score:
-    """The score q.k of two turned vectors before its scaling, and the pair with the largest `term` in it.
-    `near`: its arrows are less than a quarter turn apart.
-    """
+    """The score q.k of two turned vectors, unscaled, and its largest pair; `near`: arrows agree."""
 
     total: float
     pair: int

@@ -117,9 +117,7 @@ def t5_matrix(weight: np.ndarray, head: int, length: int, bidirectional: bool) -
 
 
 def slope_of_learned(bias: np.ndarray, distances: np.ndarray) -> np.ndarray:
-    """Returns the least-squares slope of each head's bias against the distance: bias (head, distance) ->
-    (head,) per token. Below 0: near tokens are favoured.
-    """
+    """Returns the least-squares slope of each head's bias by distance: -> (head,) per token."""
     x = distances - distances.mean()
     return (bias - bias.mean(-1, keepdims=True)) @ x / float((x * x).sum())
 
@@ -132,9 +130,7 @@ MOST = 50.0  # of an exponent that is written down: e^50 is 5e21
 
 @dataclass(frozen=True)
 class Unmet:
-    """The buckets that no distance within the context falls into: how many, from which distance on, and their
-    mean beside that of the farthest distance read.
-    """
+    """The buckets that no distance within the context meets, and their mean beside the farthest's."""
 
     buckets: int
     distance: int

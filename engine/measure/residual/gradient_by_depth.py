@@ -157,9 +157,7 @@ def averaged(profiles: list[Profile], what: Quantity = "gradients") -> dict[tupl
 
 
 def ratio(blocks: np.ndarray) -> float:
-    """Returns the first block's value over the last's, of (depth,): 1 is flat, below 1 the gradient fades on
-    its way back, above 1 it grows. NaN where the last is 0 or not finite.
-    """
+    """Returns the first block's value over the last's: below 1 it fades on its way back. Or NaN."""
     first, last = float(blocks[0]), float(blocks[-1])
     return first / last if last > 0 and math.isfinite(last) else math.nan
 
@@ -226,9 +224,7 @@ def _fate(blocks: np.ndarray, quotient: float) -> Fate | Growth:
 
 
 def reason(plan: Plan, wiring: Wiring, blocks: np.ndarray, lengths: np.ndarray) -> Reason | None:
-    """Returns why the gradients differ from theory; None where there is nothing to explain. `blocks`:
-    gradients (block,), `lengths`: norm of the stream (block,).
-    """
+    """Returns why gradients (block,) differ from theory, given stream `lengths`, or None."""
     quotient = ratio(blocks) if np.isfinite(blocks).all() else math.inf
     flat = 1 / FLAT <= quotient <= FLAT
     norm = NORM_CARDS[plan.norm]
@@ -249,9 +245,7 @@ def reason(plan: Plan, wiring: Wiring, blocks: np.ndarray, lengths: np.ndarray) 
 
 @dataclass(frozen=True)
 class LastBlock:
-    """The gradient of the last block's weights in models of `depth` blocks over that of `least` blocks:
-    1/sqrt(L) in theory for pre-norm (Xiong et al. 2020), and measured.
-    """
+    """The last block's gradient in `depth` over `least` blocks: in theory for pre-norm, and measured."""
 
     least: int
     depth: int

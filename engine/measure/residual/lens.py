@@ -79,9 +79,7 @@ def _positions_at_once(config: ResolvedConfig) -> int:
 
 
 def read_lens(logits: Tensor) -> tuple[Tensor, ...]:
-    """Returns, from logits (depth, query, vocab): guess, its probability, KL to the last depth, and the
-    likeliest tokens' ids, probabilities, and probabilities at the output.
-    """
+    """Returns from logits: guess, probability, KL, and the likeliest tokens here and at the output."""
     total = logits.logsumexp(-1)  # (depth, query)
     best, guess = logits.max(-1)
     values, likeliest = logits.topk(min(SHOWN, logits.shape[-1]), dim=-1)  # (depth, query, shown)

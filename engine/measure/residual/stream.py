@@ -47,9 +47,7 @@ def outputs(recording: Recording) -> list[np.ndarray]:
 
 
 def states(recording: Recording) -> list[State]:
-    """Returns the stream after each write (and after each norm that sits on it), bottom first. A parallel
-    block writes twice at once, so it has one state. Absent sublayers leave none.
-    """
+    """Returns the stream after each write or norm on it, bottom first; one state a parallel block."""
     c = recording.config
     result = [State("embed", "embed", recording["embed"])]
     entering = {"pos_embed": "+ position", "type_embed": "+ type", "norm_embed": "normed"}
@@ -277,9 +275,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Sum:
-    """One step of the sum x_n = x_(n-1) + terms, and its norm; the first has no x before it. `normed` is the
-    norm after a LayerNorm or RMSNorm on the stream, None without.
-    """
+    """One step x_n = x_(n-1) + terms, and its norm; `normed` behind a LayerNorm or RMSNorm, or None."""
 
     terms: tuple[Term, ...]
     length: float

@@ -285,9 +285,7 @@ def nudges(
     entry: tuple[int, int],
     amounts: Sequence[float] = AMOUNTS,
 ) -> Steps[Nudges]:
-    """Measures the loss of `prediction` with each of `amounts` added to one weight of a matrix: a forward
-    pass each. Raises ShapeError for an entry whose gradient is not there.
-    """
+    """Measures the loss with `amounts` added to one weight, a pass each. Raises ShapeError."""
     gradient = prediction.gradients[key]
     if not gradient.has(entry):
         raise ShapeError(f"the gradient of row {entry[0]}, column {entry[1]} was not kept")

@@ -57,9 +57,7 @@ def trace(config: ModelConfig, tokens: int, parts: Parts = HEALTHY) -> tuple[Tra
 def trace_pair(
     config: Seq2SeqConfig, source: int, target: int, parts: Parts = HEALTHY
 ) -> tuple[TraceStep, ...]:
-    """Traces an encoder-decoder that reads `source` ids and writes after `target` of them. Names begin with
-    `encoder.` or `decoder.`, but for the logits and probabilities.
-    """
+    """Traces an encoder-decoder of `source` and `target` ids; names begin with their stack's."""
     c = config.validate().resolved()
     single = replace(c, encoder=replace(c.encoder, n_layers=1), decoder=replace(c.decoder, n_layers=1))
     model = build_pair(single, device="meta", parts=parts).eval()
@@ -133,9 +131,7 @@ def _repeat(steps: list[TraceStep], layers: int, at: str = "") -> Iterator[Trace
 
 
 def tensor_of(step: TraceStep, recording: Recording) -> tuple[np.ndarray, tuple[str, ...]] | None:
-    """Returns a step's output in a real forward pass, float32, and its axes, without the batch; None where it
-    was not recorded. A tensor that no probe sees is put together from recorded ones.
-    """
+    """Returns a step's output and axes in a recording, put together from recorded ones; or None."""
     scope, bare = step.name[: -len(step.bare)], step.bare
     if step.name in recording:
         return recording[step.name], recording.axes(step.name)

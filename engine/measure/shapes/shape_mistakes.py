@@ -74,9 +74,7 @@ def _first_line(error: Exception) -> str:
 
 @dataclass(frozen=True)
 class Division:
-    """The division of d_model among heads: `each` gets so many, `rest` are left over; `near`, up to three
-    numbers of heads that would leave none, nearest first.
-    """
+    """The division of d_model among heads: `each`, `rest`, and `near` numbers that leave none."""
 
     each: int
     rest: int

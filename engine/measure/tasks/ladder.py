@@ -67,9 +67,7 @@ WIDTHS = (4, 16, 64, 256)
 
 @dataclass(frozen=True, eq=False)
 class SelfTerm:
-    """One untrained rung that reads a text: `scores` (query, key) before the mask, and `weights` (query, key)
-    behind mask and softmax. `same` (query, key): both are the same letter.
-    """
+    """One untrained rung that reads a text: `scores`, `weights`, and the `same` letters (query, key)."""
 
     kind: str
     d_model: int

@@ -54,9 +54,7 @@ def targets(task: Task, line: str) -> list[tuple[int, tuple[int, ...]]]:
 
 
 def looking(model: Transformer, tokenizer: Tokenizer, task: Task, lines: Tensor) -> SourceAttention | None:
-    """Measures the problems of `lines` (batch, period + 1), as `lines_of` gives them. None for a model whose
-    mixer leaves no pattern, and for a task whose answers come from nowhere.
-    """
+    """Measures the problems of `lines` (batch, period + 1). None without patterns or sources."""
     if task.sources is None or not model.parts.mixer(model.config).present:
         return None
     result, even = [], []
@@ -71,9 +69,7 @@ def looking(model: Transformer, tokenizer: Tokenizer, task: Task, lines: Tensor)
 def by_last_result(
     model: Transformer, tokenizer: Tokenizer, task: Task, lines: Tensor
 ) -> dict[str, np.ndarray]:
-    """Measures the weight of each head, (layer, head), on the sources as `looking` does, apart for each token
-    at the query: in a task that is solved aloud, the last partial result.
-    """
+    """Measures heads' weights on the sources as `looking`, by the token at the query."""
     weights: dict[str, list[np.ndarray]] = {}
     for row in lines[:, :-1].tolist():
         patterns = record(model, row, only={"pattern"}).stacked("pattern")
@@ -93,9 +89,7 @@ def solved_without(
 
 @dataclass(frozen=True, eq=False)
 class ProblemReading:
-    """One problem read by a model: its `letters` (position,), the patterns (layer, head, query, key), and the
-    targets (query, keys) of each letter of the answer.
-    """
+    """One problem read by a model: `letters`, patterns (layer, head, query, key), and targets."""
 
     letters: tuple[str, ...]
     patterns: np.ndarray = field(repr=False)

@@ -137,9 +137,7 @@ def runs_on(question: str) -> bool:
 def by_carries(
     model: Transformer, tokenizer: Tokenizer, task: Task, lines: Tensor
 ) -> Mapping[bool, tuple[int, float]]:
-    """Returns, for sums in which a carry runs on and for the others, how many and the share that is right.
-    `lines` (batch, period + 1) as `lines_of` gives them.
-    """
+    """Returns the count and the share right of sums in which a carry runs on, and of the others."""
     result: dict[bool, list[Answered]] = {True: [], False: []}
     for each in answered(model, tokenizer, task, lines):
         result[runs_on(each.question)].append(each)

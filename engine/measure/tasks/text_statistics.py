@@ -54,9 +54,7 @@ def counted(corpus: Corpus, given: str) -> np.ndarray:
 
 @torch.inference_mode()
 def expected(model: Transformer, corpus: Corpus, given: str, count: int = PLACES) -> np.ndarray:
-    """Returns the model's expectation after `given`, (vocab,): its mean probabilities at positions of the
-    validation split, each with as much before it as the model takes.
-    """
+    """Returns the model's mean probabilities after `given` in the validation split, (vocab,)."""
     tokens, context = corpus.validation, model.config.context
     ends = _ends(tokens, corpus.tokenizer.encode(given))
     ends = ends[ends >= context]

@@ -22,9 +22,7 @@ READ = 0.9  # of a text from which the words are listed; the rest is new
 
 @dataclass(frozen=True)
 class Way:
-    """A text cut in one way: `vocab_size` entries, `tokens` in the text, `spelled` in a new word, with the
-    blank before it: 0 where there is no entry for it.
-    """
+    """A text cut in one way: `vocab_size`, `tokens`, and those `spelled` in a new word (0: none)."""
 
     vocab_size: int
     tokens: int
@@ -120,9 +118,7 @@ class PerToken:
 
 
 def per_token(bits_per_character: float, rows: Mapping[str, tuple[int, int]]) -> dict[str, PerToken]:
-    """Converts bits per character to perplexity per token: 2^(bits per character x characters per token).
-    `rows`: name -> (characters, tokens) of one text. A tokenizer without tokens has no row.
-    """
+    """Converts bits per character to perplexity per token; `rows`: name -> (characters, tokens)."""
     result = {}
     for name, (characters, tokens) in rows.items():
         if tokens:

@@ -46,8 +46,8 @@ class ScoreScaling:
 def scaling(widths: tuple[int, ...], exponent: float, seed: int = 0) -> ScoreScaling:
     """Measures on normal q (QUERIES, d_k) and k (KEYS, d_k), drawn by seed and width."""
     rows = [_at(width, exponent, seed) for width in widths]
-    columns = (np.array([row[i] for row in rows]) for i in range(4))
-    return ScoreScaling(np.array(widths), exponent, *columns, rows[-1][4])
+    spreads, entropies, jacobians, slopes = (np.array([row[i] for row in rows]) for i in range(4))
+    return ScoreScaling(np.array(widths), exponent, spreads, entropies, jacobians, slopes, rows[-1][4])
 
 
 def _at(width: int, exponent: float, seed: int) -> tuple[Any, ...]:

@@ -24,22 +24,10 @@ HOST = "openaipublic.blob.core.windows.net"
 SECONDS = 5.0  # that a caller waits for a download; tiktoken itself sets no limit
 
 
-@dataclass(frozen=True)
-class Facts:
-    """The published facts of an encoding."""
-
-    vocab_size: int  # special tokens included
-    used_by: str
-    files: tuple[str, ...]  # that tiktoken downloads, below HOST
-    source: str = "tiktoken's openai_public.py and model.py"
-
-
-PUBLISHED: dict[str, Facts] = {
-    "gpt2": Facts(
-        50_257, "GPT-2 and GPT-3", ("gpt-2/encodings/main/vocab.bpe", "gpt-2/encodings/main/encoder.json")
-    ),
-    "cl100k_base": Facts(100_277, "GPT-3.5 and GPT-4", ("encodings/cl100k_base.tiktoken",)),
-    "o200k_base": Facts(200_019, "GPT-4o", ("encodings/o200k_base.tiktoken",)),
+PUBLISHED: dict[str, tuple[str, ...]] = {  # name -> the files below HOST that tiktoken downloads
+    "gpt2": ("gpt-2/encodings/main/vocab.bpe", "gpt-2/encodings/main/encoder.json"),
+    "cl100k_base": ("encodings/cl100k_base.tiktoken",),
+    "o200k_base": ("encodings/o200k_base.tiktoken",),
 }
 
 
@@ -147,7 +135,7 @@ def here(name: str) -> bool:
         folder is not None
         and all(
             (folder / hashlib.sha1(f"https://{HOST}/{file}".encode()).hexdigest()).is_file()
-            for file in PUBLISHED[name].files
+            for file in PUBLISHED[name]
         )
     )
 

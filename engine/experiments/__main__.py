@@ -22,6 +22,10 @@ EXPERIMENTS = {
         "engine.experiments.shipped_pairs",
         "paired/: the encoder-decoders and the classifier",
     ),
+    "extrapolation": (
+        "engine.experiments.extrapolation",
+        "positions/seeds.json: the models of Extrapolation, with other seeds",
+    ),
     "finetune": (
         "engine.experiments.finetune_runs",
         "finetune.json: models taught a fact, a style and another text, over seeds",

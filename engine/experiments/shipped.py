@@ -199,7 +199,9 @@ def _beside(name: str, model: Transformer, batches: Batches) -> dict[str, Any]:
     if name in POSITION_RECIPES:
         # Shown where the corpus is missing; where it is there, the page measures.
         how = "nats per character, every window of the validation split, in float32, on the stored weights"
-        scores["extrapolation"] = extrapolation(model, batches.corpus.validation).to_dict() | {"measured": how}
+        scores["extrapolation"] = extrapolation(model, batches.corpus.validation).to_dict() | {
+            "measured": how
+        }
     return scores
 
 

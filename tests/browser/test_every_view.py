@@ -51,6 +51,7 @@ LOOKED_INTO = (  # with training time above them
     "generation?generation_view=beam",
 )
 MODES = (  # second ones of views
+    "after?after_view=finetune&model=shakespeare-classic",  # another text
     "after?after_view=reward&reward_mode=preferences",
     "after?after_view=aloud&aloud_mode=attempts",
     "after?after_view=aloud&aloud_problem=addition",

@@ -43,7 +43,7 @@ TITLES = {"python": "the Python manual", "shakespeare": "Tiny Shakespeare"}
 OWN_TITLE = "your text"
 FIRST_PROMPT = "The "
 BOX = 20_000  # characters of a visitor's text
-HEIGHT, SAMPLE = 352, 118  # pixels: the figure, a sample
+HEIGHT, SAMPLE, BOX_ROW = 336, 112, 124  # pixels: the figure, a sample, and the row of a visitor's text
 
 
 def lessons(subject: Subject) -> dict[str, str]:
@@ -52,37 +52,34 @@ def lessons(subject: Subject) -> dict[str, str]:
     """
     if _old_text(subject) is None or models.kind_of(subject.key[0]) != "letters":
         return {}
-    others = {name: title for name, title in TITLES.items() if name != _old_name(subject)}
-    return {name: f"Another text: {title}" for name, title in others.items()} | {
-        OWN_TEXT: "Another text: your own"
-    }
+    others = {name: f"Text: {title.removeprefix('the ')}" for name, title in TITLES.items()}
+    others.pop(_old_name(subject) or "", None)
+    return others | {OWN_TEXT: "Text: your own"}
 
 
-def chosen(name: str, subject: Subject) -> TextLesson | None:
-    """Draws the prompt, and the box of a visitor's text, and returns the lesson; None, and a sentence, while
-    there is no text.
+def choose_prompt(subject: Subject) -> str:
+    """Draws the prompt of the sample; returns it in the model's vocabulary, as much as its context holds."""
+    prompt = line(words.PROMPT.capitalize(), FIRST_PROMPT, "tune_sample", MOST_PROMPT, words.SAMPLE_HINT)
+    return in_alphabet(prompt, subject.tokenizer)[-subject.config.context :]
+
+
+def chosen(name: str, subject: Subject, prompt: str) -> TextLesson | None:
+    """Draws the box of a visitor's text, and returns the lesson; None, and a sentence, while there is no
+    text.
     """
-    typed = ""
-    left, right = st.columns([4, 7] if name != OWN_TEXT else [2, 3], gap="small", vertical_alignment="bottom")
-    with left:
-        prompt = line(words.SAMPLE_PROMPT, FIRST_PROMPT, "tune_sample", MOST_PROMPT, words.SAMPLE_HINT)
-        prompt = in_alphabet(prompt, subject.tokenizer)[-subject.config.context :]
-    with right:
-        if name == OWN_TEXT:
-            label = words.TEXT_BOX.format(LEAST, BOX)
-            typed = whole(widgets.box(label, BOX, "tune_text", height=90)).replace("\0", " ")[:BOX]
-            if not typed.strip():
-                st.info(words.TEXT_MISSING)
-                return None
-            lesson = _lesson(typed, subject.tokenizer)
-        else:
-            try:
-                lesson = _shipped_lesson(name, subject.key, subject.tokenizer)
-            except CorpusError as error:
-                st.info(safe(str(error)))
-                return None
-        if lesson.lacking:
-            st.caption(words.lacking(lesson.lacking))
+    if name == OWN_TEXT:
+        label = words.TEXT_BOX.format(LEAST, BOX)
+        typed = whole(widgets.box(label, BOX, "tune_text", height=68)).replace("\0", " ")[:BOX]
+        if not typed.strip():
+            st.info(words.TEXT_MISSING)
+            return None
+        lesson = _lesson(typed, subject.tokenizer)
+    else:
+        try:
+            lesson = _shipped_lesson(name, subject.key, subject.tokenizer)
+        except CorpusError as error:
+            st.info(safe(str(error)))
+            return None
     return replace(lesson, name=name, title=TITLES.get(name, OWN_TITLE), prompt=prompt)
 
 
@@ -155,11 +152,11 @@ def draw_text(subject: Subject, setting: Setting, lesson: TextLesson, pressed: b
     left, right = st.columns([5, 4], gap="small")
     with left:
         _by_step(subject, setting, lesson, taught.looks)
+        says = words.trained(taught.trained, taught.total)
+        runs = stored(subject, setting)
+        st.caption(f"{says} {words.spread_of_losses(*ended(runs))}" if runs else says)
     with right:
         _samples(lesson, setting.recipe.steps, taught.before, taught.after)
-        st.caption(words.trained(taught.trained, taught.total))
-        if runs := stored(subject, setting):
-            st.caption(words.spread_of_losses(*ended(runs)))
     explain.answer(words.text_learned(lesson.title, _old_title(subject), taught.looks))
     look_inside(subject, setting, taught)
     explain.measure_it(_more, subject, setting, taught)
@@ -179,11 +176,11 @@ def _before(subject: Subject, setting: Setting, lesson: TextLesson, texts: Texts
     left, right = st.columns([5, 4], gap="small")
     with left:
         _by_step(subject, setting, lesson, (look,))
-    with right:
-        _samples(lesson, setting.recipe.steps, written)
         total, trained = (trained_parameters(subject.model, rank) for rank in (0, setting.recipe.rank))
         windows = (BATCH, min(subject.config.context, len(texts.new) - 1))
         st.caption(words.text_to_train(trained, total, windows, len(texts.new), setting.rehearse))
+    with right:
+        _samples(lesson, setting.recipe.steps, written)
     explain.answer(words.text_untaught(lesson.title, _old_title(subject), look, setting.recipe.steps))
 
 
@@ -198,7 +195,7 @@ def _by_step(subject: Subject, setting: Setting, lesson: TextLesson, looks: tupl
             steps, losses, names, setting.recipe.steps, [(r.steps, r.values) for r in runs]
         ),
         key="tune_losses_by_step",
-        height=HEIGHT,
+        height=HEIGHT - (BOX_ROW if lesson.name == OWN_TEXT else 0),
         name="fine-tuning",
         data={"step": np.array(steps), "new_text": losses[0], "old_text": losses[1]},
         alt=words.text_alt(names, looks),
@@ -211,10 +208,13 @@ def _samples(
     """Draws what the model writes after the prompt, before and after, with the same draws."""
     if not before:
         return
+    height = SAMPLE - (BOX_ROW // 2 if lesson.name == OWN_TEXT else 0)
     for title, texts in (("before", before), (f"after {steps} steps", after)):
         st.caption(f"“{safe(lesson.prompt.strip())} …”, {title}")
         written = lesson.prompt + texts[0] if texts else "?"
-        st.code(whole(written), language=None, wrap_lines=True, height=SAMPLE)
+        st.code(whole(written), language=None, wrap_lines=True, height=height)
+    if lesson.lacking:
+        st.caption(words.lacking(lesson.lacking))
 
 
 def _more(subject: Subject, setting: Setting, taught: Taught[TextLook]) -> None:

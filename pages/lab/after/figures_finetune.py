@@ -114,7 +114,7 @@ def losses_by_step(
         showlegend=True,
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         xaxis=go.axis("step", range=[-0.02 * end, 1.02 * end]),
-        yaxis=go.axis("held-out loss (nats per token)", showgrid=True),
+        yaxis=go.axis("held-out loss (nats)", showgrid=True),
     )
     return go.Figure({"data": traces, "layout": layout})
 

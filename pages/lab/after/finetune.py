@@ -25,7 +25,7 @@ from engine.training.new_fact import FactLook, Question, Taught, ask, teach
 from pages.lab.after import figures_finetune as figures
 from pages.lab.after import guesses_finetune as guesses
 from pages.lab.after import words_finetune as words
-from pages.lab.after.another_text import chosen, draw_text
+from pages.lab.after.another_text import choose_prompt, chosen, draw_text
 from pages.lab.after.another_text import lessons as texts
 from pages.lab.after.stored_tunings import ended, stored
 from pages.lab.after.tuned_model import LORA, METHOD, changes, look_inside, take_along, use_lora
@@ -138,21 +138,26 @@ def _controls(subject: Subject) -> tuple[Setting | None, bool]:
     """Returns what is to be taught, None where the visitor's own fact or text is not complete; and whether it
     is to begin now.
     """
-    a, b, c, d, e, f = st.columns([5, 4, 3, 5, 2, 3], gap="small", vertical_alignment="bottom")
     others = texts(subject)
     titles = {name: topic.title for name, topic in (TOPICS | STYLES).items()} | {OWN: "Your own fact"}
     first = next(iter(others), None)
-    name = widgets.select("Lesson", others | titles, "tune_fact", first=first, kind="list", container=a)
+    lessons = others | titles
+    of_text = widgets.settled(lessons, "tune_fact", first or next(iter(lessons))) in others
+    widths = [5.4, 4, 3, 3.6, 3, 2, 3.6] if of_text else [5, 4, 3, 5, 2, 3]
+    a, b, c, d, *g, e, f = st.columns(widths, gap="small", vertical_alignment="bottom")
+    name = widgets.select("Lesson", lessons, "tune_fact", first=first, kind="list", container=a)
     method = widgets.select("Method", METHODS, METHOD, kind="list", container=b)
-    of_text = name in others
+    prompt = ""
     if of_text:
+        with g[0]:
+            prompt = choose_prompt(subject)
         steps = widgets.slide(
             "Steps", LEAST_OF_TEXT, MOST_OF_TEXT, TEXT_STEPS, "tune_text_steps", step=12, container=c
         )
     else:
         steps = widgets.slide("Steps", 2, MOST_STEPS, STEPS, "tune_steps", container=c)
     with d:
-        label = "Rehearse the old text" if of_text else "Rehearse old facts"
+        label = "Rehearse" if of_text else "Rehearse old facts"
         hint = words.TEXT_REHEARSE_HINT if of_text else words.REHEARSE_HINT
         rehearse = widgets.switch(label, False, "tune_rehearse", hint=hint)
         only = not of_text and widgets.switch(
@@ -163,7 +168,7 @@ def _controls(subject: Subject) -> tuple[Setting | None, bool]:
         # Streamlit's own: it begins something and has no value.
         pressed = st.button("Fine-tune", icon=":material/play_arrow:", type="primary", key="tune_go")
     topic: Topic | Style | TextLesson | None
-    topic = chosen(name, subject) if of_text else _own() if name == OWN else (TOPICS | STYLES)[name]
+    topic = chosen(name, subject, prompt) if of_text else _own() if name == OWN else (TOPICS | STYLES)[name]
     if topic is None:
         return None, False
     if isinstance(topic, Style):

@@ -17,7 +17,7 @@ from ui.text.numbers import gigabytes, percent
 QUESTION = "What does fine-tuning teach, and what is forgotten?"
 PROMPT = "prompt"
 FORGETS = 0.1  # nats per token: a loss that rises further is said to be forgotten, one that falls, learned
-MOST_LACKING = 16  # characters that are named
+MOST_LACKING = 10  # characters that are named
 SENTENCES = f"Sentences, one on each line (at most {MAX_SENTENCES})"
 OWN_MISSING = "Write a few sentences that state the fact, a prompt that calls for it, and its answer."
 LOOK_INSIDE = "Look inside the fine-tuned model: in which block does the answer appear?"
@@ -31,7 +31,6 @@ LET_WRITE = "Let the fine-tuned model write, and open it on every page"
 USE_LORA = "Use LoRA, rank 4"
 NO_DRAW = "Nothing is drawn at random here, so every seed gives this run."
 SEED_HINT = "Draws the matrix A of each adapter, and the windows of a text. Seeds 0, 1 and 2 are stored."
-SAMPLE_PROMPT = "Prompt of the sample"
 SAMPLE_HINT = "The model continues it before and after, with the same draws at temperature 0.8."
 TEXT_BOX = "Your text ({0:,} to {1:,} characters)"
 TEXT_MISSING = "Paste a text of some length: the last tenth of it is held out, for testing."
@@ -39,14 +38,17 @@ TEXT_REHEARSE_HINT = "Half of every batch is from the text that the model was tr
 ANSWER_HINT = "What should follow the prompt. A new word begins with a space."
 REHEARSE_HINT = "Adds sentences about older facts of the same form to every batch."
 ANSWERS_HINT = (
-    "Supervised fine-tuning usually takes the loss on the answer alone. Off: on every token of a sentence."
+    "Supervised fine-tuning (SFT, Ouyang et al. 2022) usually takes the loss on the answer alone. Off: on"
+    " every token of a sentence."
 )
 
 FINE_TUNING = Words(
     see=(
         "A copy of the model is trained on a handful of sentences about something that does not exist."
         " Each step tests it on the new fact, the same fact in wording that no sentence uses, and"
-        " facts it knew before. *LoRA* (low-rank adaptation, Hu et al. 2021) leaves every weight as it is"
+        " facts it knew before. A small model is taught *another text*, and tested on held-out parts of it"
+        " and of its own. Thin lines are the same fine-tuning with other seeds. *LoRA* (low-rank"
+        " adaptation, Hu et al. 2021) leaves every weight as it is"
         " and learns a low-rank update to the matrices of attention: $W + BA$, with $r$ columns in $B$ and"
         " $r$ rows in $A$. $B$ starts at zero. *All weights* is ordinary full fine-tuning. Probabilities"
         " are those of the whole answer. A *style* is tested on questions that no lesson has; the loss on"
@@ -56,11 +58,14 @@ FINE_TUNING = Words(
         "A pretrained model learns a new fact in seconds, because everything else it needs, such as what a"
         " capital is, is already there. The same few steps damage what is stored nearby: *catastrophic"
         " forgetting* (McCloskey and Cohen 1989). Rehearsal, old examples among the new ones, is the"
-        " simplest remedy. An adapter is small enough to email, and can be removed again."
+        " simplest remedy. Fine-tuning on prompts with the answers people wrote is the first step from a"
+        " language model to an assistant (Ouyang et al. 2022). An adapter is small enough to email, and can"
+        " be removed again."
     ),
     attempt=(
         "Rehearse the old facts and compare. Change the rank from 1 to 16, then train all weights. Teach it"
         " a style, then a fact of your own, then ask in other words: has it learned a fact, or a sentence?"
+        " Choose a Shakespeare model above and teach it the Python manual."
     ),
 )
 
@@ -222,7 +227,7 @@ def lacking(characters: str) -> str:
     """Says which characters of a text were left out."""
     few = " ".join(safe(repr(c)[1:-1]) for c in characters[:MOST_LACKING])
     more = f" and {len(characters) - MOST_LACKING} more" if len(characters) > MOST_LACKING else ""
-    return f"Characters that this model's vocabulary lacks are left out of the text: {few}{more}."
+    return f"Left out of the text, because the vocabulary lacks them: {few}{more}."
 
 
 def text_labels(new: str, old: str) -> tuple[str, str]:

@@ -271,7 +271,7 @@ def test_a_run_is_taught_a_pasted_text(
     page.text_area(key="tune_text").set_value("cab").run()
     assert "at least 500 are needed" in unescaped(page, "warning")
     page.text_area(key="tune_text").set_value("c7ab" * 300).run()
-    assert "vocabulary lacks are left out of the text: 7." in unescaped(page, "caption")
+    assert "because the vocabulary lacks them: 7." in unescaped(page, "caption")
     assert "Guess what 12 steps do to both" in unescaped(page)
     page.button(key="tune_go").click().run()
     assert not page.exception

@@ -1,5 +1,5 @@
-"""The six models of *Extrapolation* trained again with other seeds: `python -m engine.experiments extrapolation`
-writes `checkpoints/positions/seeds.json`. Runs that are stored already are not trained again, so it goes on after an
+"""The models of *Extrapolation* with other seeds: `python -m engine.experiments extrapolation` writes
+`checkpoints/positions/seeds.json`. Runs that are stored already are not trained again, so it goes on after an
 interruption.
 """
 
@@ -35,8 +35,8 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class SchemeRun:
-    """A finished training: its held-out loss in nats per character, and its loss by position. `made` says where
-    and when.
+    """A finished training: its held-out loss in nats per character, and its loss by position. `made` says
+    where and when.
     """
 
     plan: Plan
@@ -46,8 +46,8 @@ class SchemeRun:
 
 
 def trained(plan: Plan) -> SchemeRun:
-    """Trains to the end and measures the last weights as they would be stored, in bfloat16. Raises CorpusError
-    without Tiny Shakespeare.
+    """Trains to the end and measures the last weights as they would be stored, in bfloat16. Raises
+    CorpusError without Tiny Shakespeare.
     """
     recipe = POSITION_RECIPES[f"positions/{plan.scheme}"]
     config = replace(recipe.train, seed=plan.seed)

@@ -6,11 +6,12 @@ app draws a bar, and closes the generator when somebody cancels.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+Y = TypeVar("Y")
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class Progress:
 Steps = Generator[Progress, None, T]
 
 
-def finish(steps: Steps[T]) -> T:
-    """Runs a measurement to its end and returns its result.
+def finish(steps: Generator[Y, None, T], each: Callable[[Y], object] | None = None) -> T:
+    """Runs a measurement to its end and returns its result; `each` gets what it yields on the way.
 
     >>> def two() -> Steps[str]:
     ...     yield Progress(1, 2)
@@ -46,6 +47,8 @@ def finish(steps: Steps[T]) -> T:
     """
     while True:
         try:
-            next(steps)
+            step = next(steps)
         except StopIteration as end:
             return end.value
+        if each is not None:
+            each(step)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from engine.errors import CheckpointError
@@ -76,6 +77,11 @@ def digits(values: Iterable[float], count: int = 5) -> list[float]:
     [0.333, 1230000.0]
     """
     return [float(f"{value:.{count}g}") for value in values]
+
+
+def strided(values: Sequence[float], stride: int) -> np.ndarray:
+    """Returns the mean of each `stride` values, without the rest at the end: (point,)."""
+    return np.array(values[: len(values) // stride * stride]).reshape(-1, stride).mean(1)
 
 
 def write_json(path: Path, values: Any) -> None:

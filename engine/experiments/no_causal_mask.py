@@ -15,6 +15,7 @@ import torch
 from engine.config import ModelConfig, SampleConfig, TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
+from engine.data.progress import finish
 from engine.experiments.command import machine, write_json
 from engine.measure.families.unmasked_attention import end_loss, opened
 from engine.model import Transformer, build
@@ -93,21 +94,9 @@ def both(corpus: Corpus, steps: int) -> tuple[Both, tuple[Transformer, Transform
     for causal in (True, False):
         model = replace(preset.model, causal=causal, vocab_size=corpus.vocab_size)
         rows: list[tuple[int, float, str]] = []
-        models.append(_followed(learn(model, config, corpus), rows))
+        models.append(finish(learn(model, config, corpus), rows.append))
         trainings.append(Learning(*(tuple(column) for column in zip(*rows, strict=True))))
     return Both(*trainings), (models[0], models[1])
-
-
-def _followed(
-    training: Generator[tuple[int, float, str], None, Transformer], rows: list[tuple[int, float, str]]
-) -> Transformer:
-    """The model at the end; the looks on the way go into `rows`."""
-    while True:
-        try:
-            rows.append(next(training))
-        except StopIteration as over:
-            model: Transformer = over.value
-            return model
 
 
 def losses(model: Transformer, batches: Batches) -> dict[str, float]:

@@ -21,7 +21,7 @@ from engine.config import ModelConfig, Norm, TrainConfig, Wiring
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.progress import Progress, Steps, finish
-from engine.experiments.command import begin, digits, reading, write_json
+from engine.experiments.command import begin, digits, reading, strided, write_json
 from engine.measure.recording import record
 from engine.measure.residual.gradient_by_depth import Plan, fresh, measure
 from engine.measure.residual.stream import outputs
@@ -107,7 +107,7 @@ def compare(depth: int, norm: Norm, corpus: Corpus, steps: int = STEPS) -> Steps
         for loss in _losses(depth, norm, wiring, corpus, steps):
             losses.append(loss)
             yield Progress(n * steps + len(losses), len(kinds) * steps)
-        points = np.array(losses[: steps // STRIDE * STRIDE]).reshape(-1, STRIDE).mean(1)
+        points = strided(losses, STRIDE)
         both.append(TrainedStack(points, *_before(depth, norm, wiring, corpus)))
     return Pair(depth, norm, corpus.baselines["uniform"], corpus.baselines["unigram"], *both)
 

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from engine.data.progress import Progress, Steps
+from engine.data.progress import Progress, Steps, finish
 from engine.data.tokenizers import bpe, bpe_watch
 from engine.data.tokenizers.bpe import BpeTokenizer, Level, Split
 from engine.data.tokenizers.bpe_watch import RUNNERS_UP, Watched
@@ -125,6 +125,9 @@ class _Voice:
         self._beats = threading.Thread(target=self._beat, daemon=True)
         self._beats.start()
 
+    def heed(self, at: Progress) -> None:
+        self.at = at
+
     def all(self, result: dict[str, Any]) -> None:
         """The last line."""
         self._ended.set()
@@ -141,7 +144,7 @@ class _Voice:
 
 
 def _result(order: dict[str, Any], say: _Voice) -> dict[str, Any]:
-    seen = _heeded(bpe_watch.learning(**order), say)
+    seen = finish(bpe_watch.learning(**order), say.heed)
     return {
         "tokenizer": seen.tokenizer.to_dict(),
         "runners_up": seen.runners_up,
@@ -158,14 +161,6 @@ def _watched(told: dict[str, Any]) -> Watched:
     )
     tokenizer = BpeTokenizer.from_dict(told["tokenizer"])
     return Watched(tokenizer, runners_up, told["characters"], told["bytes"], told["length"])
-
-
-def _heeded(steps: Steps[Any], say: _Voice) -> Any:
-    while True:
-        try:
-            say.at = next(steps)
-        except StopIteration as end:
-            return end.value
 
 
 def _end_with(orders: IO[bytes]) -> NoReturn:

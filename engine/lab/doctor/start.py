@@ -12,6 +12,7 @@ from torch import Tensor
 
 from engine.lab.doctor.case import Case, NotApplicable, by_the_book
 from engine.lab.doctor.check import Measurement
+from engine.measure.residual.gradient_by_depth import block_gradients
 from engine.model import Transformer
 from engine.training.batches import Batch
 from engine.training.evaluation import loss_of
@@ -81,12 +82,8 @@ def stream_gradients(model: Transformer, batch: Batch) -> Gradients:
         logits = model.requires_grad_(True)(batch.inputs, probe)
         loss = F.cross_entropy(logits.flatten(0, 1), batch.targets.flatten(), ignore_index=-1)
         loss.backward()
-    squares = [
-        sum(float(p.grad.double().square().sum()) for p in block.parameters() if p.grad is not None)
-        for block in model.blocks
-    ]
     norms = {name: float(x.grad.double().norm()) if x.grad is not None else 0.0 for name, x in kept.items()}
-    return Gradients(norms.get("first", 0.0), norms.get("last", 0.0), np.sqrt(np.array(squares)))
+    return Gradients(norms.get("first", 0.0), norms.get("last", 0.0), block_gradients(model))
 
 
 def clipped(case: Case) -> Measurement:

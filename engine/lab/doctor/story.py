@@ -19,7 +19,7 @@ from engine.config import Init, ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.progress import Progress, Steps, finish
-from engine.experiments.command import begin, digits, write_json
+from engine.experiments.command import begin, digits, strided, write_json
 from engine.lab.doctor.start import stream_gradients
 from engine.lab.faults.masks import transposed_mask
 from engine.measure.recording import record
@@ -135,14 +135,8 @@ def play(stage: Stage, corpus: Corpus, steps: int = 0) -> Steps[StageRun]:
         norms.append(optimiser.update(loss, learning_rate_factor(settings, step)))
         yield Progress(step + 1, total)
     pattern = record(model, corpus.tokenizer.encode(READ), only={"pattern"}).stacked("pattern")[-1, 0]
-    return StageRun(
-        stage.name, _means(losses), _means(norms), norms[0], first.blocks, first.growth, tuple(looks), pattern
-    )
-
-
-def _means(values: list[float]) -> np.ndarray:
-    whole = values[: len(values) // STRIDE * STRIDE]
-    return np.array(whole).reshape(-1, STRIDE).mean(1)
+    curves = strided(losses, STRIDE), strided(norms, STRIDE)
+    return StageRun(stage.name, *curves, norms[0], first.blocks, first.growth, tuple(looks), pattern)
 
 
 def _look(model: Transformer, batches: Batches, corpus: Corpus, step: int) -> Look:

@@ -19,7 +19,7 @@ import torch
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.progress import finish
-from engine.experiments.command import begin, places, write_json
+from engine.experiments.command import begin, places, strided, write_json
 from engine.lab.doctor.case import Case, TrainingCurve
 from engine.lab.doctor.check import Finding
 from engine.lab.doctor.checks import CHECKS, examine
@@ -113,10 +113,8 @@ def case_of(fault: Fault, state: TrainState, went: Mapping[str, Any], corpus: Co
 def examined(fault: Fault, state: TrainState, went: Mapping[str, Any], corpus: Corpus) -> dict[str, Any]:
     """Returns one row of the stored table."""
     findings = finish(examine(case_of(fault, state, went, corpus)))
-    losses = np.array(went["losses"])
-    whole = losses[: len(losses) // STRIDE * STRIDE].reshape(-1, STRIDE).mean(1)
     return {
-        "losses": [round(float(loss), DIGITS) for loss in whole],
+        "losses": [round(float(loss), DIGITS) for loss in strided(went["losses"], STRIDE)],
         "looks": [
             [look["step"], round(look["train_loss"], DIGITS), round(look["validation_loss"], DIGITS)]
             for look in went["looks"]

@@ -113,11 +113,17 @@ def _one(plan: Plan, wiring: Wiring, depth: int, seed: int, tokens: Tensor, voca
         loss.backward()
     gradients = np.array([0.0 if x.grad is None else float(x.grad.double().norm()) for x in probe.streams])
     activations = np.array([float(x.detach().double().norm(dim=-1).mean()) for x in probe.streams])
+    weights = block_gradients(model)
+    return Profile(wiring, depth, seed, float(loss.detach()), gradients, weights, activations, 0)
+
+
+def block_gradients(model: Transformer) -> np.ndarray:
+    """Returns the norm of d loss / d parameters of each block after a backward pass: (layer,)."""
     squares = [
         sum(float(p.grad.double().square().sum()) for p in block.parameters() if p.grad is not None)
         for block in model.blocks
     ]
-    return Profile(wiring, depth, seed, float(loss.detach()), gradients, np.sqrt(squares), activations, 0)
+    return np.sqrt(np.array(squares))
 
 
 def fresh(plan: Plan, wiring: Wiring, depth: int, seed: int, vocab_size: int) -> Transformer:

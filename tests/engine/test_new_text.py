@@ -10,6 +10,7 @@ from engine.config import ModelConfig
 from engine.data.progress import finish
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import ConfigError
+from engine.experiments import finetune_runs
 from engine.model import build
 from engine.training import new_fact
 from engine.training.finetune import Recipe, merged
@@ -96,3 +97,26 @@ def test_all_weights_are_held_unless_they_are_too_large(model, monkeypatch):
     assert moved == result.largest
     monkeypatch.setattr(new_fact, "MOST_BYTES", 100)
     assert not taught(model, Recipe(0, 2, 1e-2)).weights
+
+
+def test_every_planned_run_is_stored_and_read_as_it_was_written():
+    runs = finetune_runs.shipped()
+    assert tuple(run.plan for run in runs) == finetune_runs.PLANS
+    assert all(finetune_runs.opened(finetune_runs.written(run)) == run for run in runs)
+    assert all(run.steps[-1] == run.plan.recipe.steps and len(run.steps) == len(run.values) for run in runs)
+
+
+def test_a_run_that_is_stored_is_not_made_again(tmp_path, monkeypatch):
+    first, second = finetune_runs.PLANS[:2]
+    monkeypatch.setattr(finetune_runs, "PLANS", (first, second))
+    made = []
+
+    def trained(plan):
+        made.append(plan)
+        return finetune_runs.FinetuneRun(plan, (0, 60), ((3.0, 1.5), (1.25, 2.0)), "here")
+
+    monkeypatch.setattr(finetune_runs, "trained", trained)
+    for _ in range(2):
+        finetune_runs.main(["--into", str(tmp_path)])
+    assert made == [first, second]
+    assert [run.plan for run in finetune_runs.shipped(tmp_path / "finetune.json")] == made

@@ -79,7 +79,8 @@ def write_targets(
         over |= best == config.end
         if bool(over.all()):
             break
-    return [_ended(row, config.end) for row in written[:, 1:].tolist()]
+    rows, end = written[:, 1:].tolist(), config.end
+    return [ids[: ids.index(end) + 1] if end in ids else ids for ids in rows]
 
 
 def _room(model: Seq2Seq, length: int | None) -> int:
@@ -87,7 +88,3 @@ def _room(model: Seq2Seq, length: int | None) -> int:
     if length is not None and not 1 <= length <= context:
         raise ConfigError("length", length, f"must be between 1 and {context}: the decoder's context")
     return length or context
-
-
-def _ended(ids: list[int], end: int) -> list[int]:
-    return ids[: ids.index(end) + 1] if end in ids else ids

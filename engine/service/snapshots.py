@@ -50,7 +50,8 @@ class Store:
 
     def __init__(self, parent: Path | None = None) -> None:
         """Raises RunError when the folder cannot be made, or belongs to somebody else."""
-        self.parent = parent or Path(tempfile.gettempdir()) / f"glassformer-{_user()}"
+        user = os.getuid() if hasattr(os, "getuid") else "user"
+        self.parent = parent or Path(tempfile.gettempdir()) / f"glassformer-{user}"
         try:
             self.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if parent is None and not _is_ours(self.parent):
@@ -126,10 +127,6 @@ def clear_partial(folder: Path) -> None:
 def _lock(path: Path) -> FileLock:
     # Taken and released by different threads: the housekeeping may outlive the thread that made the manager.
     return FileLock(path, timeout=30, thread_local=False)
-
-
-def _user() -> str:
-    return str(os.getuid()) if hasattr(os, "getuid") else "user"
 
 
 def _is_ours(folder: Path) -> bool:

@@ -101,10 +101,7 @@ class Pipe:
         return code
 
     def resident_bytes(self) -> int:
-        try:
-            return int(Path(f"/proc/{self.pid}/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-        except (OSError, ValueError, IndexError, AttributeError):
-            return 0
+        return resident_bytes(self.pid)
 
     def last_words(self) -> str:
         try:
@@ -123,6 +120,14 @@ class Pipe:
 
     def release(self) -> None:
         self._errors.close()
+
+
+def resident_bytes(process: int | str = "self") -> int:
+    """Returns the memory that a process of this machine holds now; 0 where the system does not tell."""
+    try:
+        return int(Path(f"/proc/{process}/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return 0
 
 
 def _environment() -> dict[str, str]:

@@ -9,12 +9,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from engine.errors import ConfigError
 from engine.service.manager import Status
 from engine.service.state import Standing
+from engine.service.transport import resident_bytes
 from ui import asgi_limits, session
 
 if TYPE_CHECKING:
@@ -127,14 +127,6 @@ def gathered(now: Standing, open_sessions: int) -> Iterator[Metric]:
         memory.add_metric([kind], sum(worker.bytes for worker in mine))
     yield workers
     yield memory
-    yield Gauge("glassformer_server_bytes", "Resident memory of the server", value=process_bytes())
+    yield Gauge("glassformer_server_bytes", "Resident memory of the server", value=resident_bytes())
     yield Gauge("glassformer_steps", "Steps done by all runs that are kept", value=now.steps)
     yield Gauge("glassformer_snapshot_bytes", "Snapshots of runs on disk", value=now.snapshot_bytes)
-
-
-def process_bytes() -> int:
-    """Returns the memory that this process holds; 0 where the system does not tell."""
-    try:
-        return int(Path("/proc/self/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError, AttributeError):
-        return 0

@@ -18,10 +18,10 @@ from engine.weights.pretrained.family import (
     first_of,
     flag,
     optional,
-    own_output,
     real,
     refuse,
     rotations,
+    untied_output,
     whole,
 )
 from engine.weights.pretrained.weights import by_head, offset_gain, piece, transposed
@@ -60,7 +60,7 @@ def _gpt2_pieces(config: ModelConfig) -> Pieces:
         )
 
     tables = {"embedding": piece("wte.weight"), "positions.weight": piece("wpe.weight")}
-    return tables | own_output(config, "lm_head") | both("norm_final", "ln_f") | blocks(config, block)
+    return tables | untied_output(config, "lm_head") | both("norm_final", "ln_f") | blocks(config, block)
 
 
 def _gpt2_ignored(config: ModelConfig) -> set[str]:
@@ -172,7 +172,7 @@ def _llama_pieces(config: ModelConfig, **gains: Any) -> Pieces:
         )
 
     tables = {"embedding": piece("embed_tokens.weight"), "norm_final.gain": piece("norm.weight", **gains)}
-    return tables | own_output(config, "lm_head") | blocks(config, block)
+    return tables | untied_output(config, "lm_head") | blocks(config, block)
 
 
 def _llama_ignored(config: ModelConfig) -> set[str]:
@@ -226,7 +226,7 @@ def _neox_pieces(config: ModelConfig) -> Pieces:
             | both("norm2", f"{at}.post_attention_layernorm")
         )
 
-    tables = {"embedding": piece("embed_in.weight")} | own_output(config, "embed_out")
+    tables = {"embedding": piece("embed_in.weight")} | untied_output(config, "embed_out")
     return tables | both("norm_final", "final_layer_norm") | blocks(config, block)
 
 
@@ -270,7 +270,7 @@ def _bloom_pieces(config: ModelConfig) -> Pieces:
             | both("norm2", f"{at}.post_attention_layernorm")
         )
 
-    tables = {"embedding": piece("word_embeddings.weight")} | own_output(config, "lm_head")
+    tables = {"embedding": piece("word_embeddings.weight")} | untied_output(config, "lm_head")
     normed = both("norm_embed", "word_embeddings_layernorm") | both("norm_final", "ln_f")
     return tables | normed | blocks(config, block)
 

@@ -137,7 +137,7 @@ def both(ours: str, theirs: str, bias: bool = True, **rest: Any) -> Pieces:
     return result | ({f"{ours}.bias": piece(f"{theirs}.bias", **rest)} if bias else {})
 
 
-def own_output(config: ModelConfig, theirs: str) -> Pieces:
+def untied_output(config: ModelConfig, theirs: str) -> Pieces:
     """Returns an output matrix that is not the embedding's, where there is one."""
     return {} if config.tie_embeddings else {"unembedding": piece(f"{theirs}.weight")}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from engine.config import ModelConfig
 from engine.errors import PretrainedError
 from engine.weights.pretrained.family import (
@@ -12,35 +14,43 @@ from engine.weights.pretrained.family import (
     blocks,
     both,
     checked,
-    own_output,
     real,
+    untied_output,
     whole,
 )
 from engine.weights.pretrained.weights import half_split, piece
 
 
+def _common(facts: Facts, name: str) -> dict[str, Any]:
+    """The fields that both families call alike, but for their own name before each."""
+    known = len(facts.get("tokenizer.ggml.tokens", ())) or None
+    return {
+        "vocab_size": whole(facts, f"{name}.vocab_size", known),
+        "context": whole(facts, f"{name}.context_length"),
+        "d_model": whole(facts, f"{name}.embedding_length"),
+        "n_layers": whole(facts, f"{name}.block_count"),
+        "n_heads": whole(facts, f"{name}.attention.head_count"),
+        "d_ff": whole(facts, f"{name}.feed_forward_length"),
+        "tie_embeddings": bool(facts.get("tied", True)),
+    }
+
+
 def _llama_config(facts: Facts) -> ModelConfig:
-    name = "llama"
-    if f"{name}.rope.scaling.type" in facts or f"{name}.expert_count" in facts:
+    if "llama.rope.scaling.type" in facts or "llama.expert_count" in facts:
         raise PretrainedError("it scales its rotations or has experts; neither is supported")
-    heads, d_model = whole(facts, f"{name}.attention.head_count"), whole(facts, f"{name}.embedding_length")
-    d_head = whole(facts, f"{name}.attention.key_length", max(d_model // heads, 1))
+    common = _common(facts, "llama")
+    heads = common["n_heads"]
+    d_head = whole(facts, "llama.attention.key_length", max(common["d_model"] // heads, 1))
     return checked(
-        vocab_size=_vocabulary(facts, name),
-        context=whole(facts, f"{name}.context_length"),
-        d_model=d_model,
-        n_layers=whole(facts, f"{name}.block_count"),
-        n_heads=heads,
-        n_kv_heads=whole(facts, f"{name}.attention.head_count_kv", heads),
+        **common,
+        n_kv_heads=whole(facts, "llama.attention.head_count_kv", heads),
         d_head=d_head,
-        d_ff=whole(facts, f"{name}.feed_forward_length"),
         norm="rmsnorm",
-        norm_eps=real(facts, f"{name}.attention.layer_norm_rms_epsilon", 1e-5),
+        norm_eps=real(facts, "llama.attention.layer_norm_rms_epsilon", 1e-5),
         ffn="swiglu",
         position="rope",
-        rope_theta=real(facts, f"{name}.rope.freq_base", 10_000.0),
-        rope_fraction=whole(facts, f"{name}.rope.dimension_count", d_head) / d_head,
-        tie_embeddings=bool(facts.get("tied", True)),
+        rope_theta=real(facts, "llama.rope.freq_base", 10_000.0),
+        rope_fraction=whole(facts, "llama.rope.dimension_count", d_head) / d_head,
     )
 
 
@@ -61,24 +71,12 @@ def _llama_pieces(config: ModelConfig) -> Pieces:
         }
 
     tables = {"embedding": piece("token_embd.weight"), "norm_final.gain": piece("output_norm.weight")}
-    return tables | own_output(config, "output") | blocks(config, block)
+    return tables | untied_output(config, "output") | blocks(config, block)
 
 
 def _gpt2_config(facts: Facts) -> ModelConfig:
-    name = "gpt2"
-    return checked(
-        vocab_size=_vocabulary(facts, name),
-        context=whole(facts, f"{name}.context_length"),
-        d_model=whole(facts, f"{name}.embedding_length"),
-        n_layers=whole(facts, f"{name}.block_count"),
-        n_heads=whole(facts, f"{name}.attention.head_count"),
-        d_ff=whole(facts, f"{name}.feed_forward_length"),
-        norm_eps=real(facts, f"{name}.attention.layer_norm_epsilon", 1e-5),
-        ffn="gelu_tanh",
-        position="learned",
-        tie_embeddings=bool(facts.get("tied", True)),
-        **BIASED,
-    )
+    eps = real(facts, "gpt2.attention.layer_norm_epsilon", 1e-5)
+    return checked(**_common(facts, "gpt2"), **BIASED, norm_eps=eps, ffn="gelu_tanh", position="learned")
 
 
 def _gpt2_pieces(config: ModelConfig) -> Pieces:
@@ -94,11 +92,9 @@ def _gpt2_pieces(config: ModelConfig) -> Pieces:
         )
 
     tables = {"embedding": piece("token_embd.weight"), "positions.weight": piece("position_embd.weight")}
-    return tables | own_output(config, "output") | both("norm_final", "output_norm") | blocks(config, block)
-
-
-def _vocabulary(facts: Facts, name: str) -> int:
-    return whole(facts, f"{name}.vocab_size", len(facts.get("tokenizer.ggml.tokens", ())) or None)
+    return (
+        tables | untied_output(config, "output") | both("norm_final", "output_norm") | blocks(config, block)
+    )
 
 
 GGUF: dict[str, Family[ModelConfig]] = {

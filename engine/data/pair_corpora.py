@@ -39,9 +39,8 @@ def _plain(aligned: list[Aligned]) -> tuple[Pair, ...]:
 
 @dataclass(frozen=True)
 class Speakers:
-    """Stretches of speeches with their speakers; `lines`: the number of lines of each held-out one.
-    `majority` is the accuracy, on the held-out ones, of always naming the most frequent speaker of the
-    training split.
+    """Stretches of speeches with their speakers; `lines`: of each held-out one. `majority` is the accuracy,
+    on the held-out ones, of always naming the most frequent speaker of the training split.
     """
 
     text: LabelledText

@@ -67,8 +67,7 @@ class LabelledRows:
 
 @dataclass(frozen=True)
 class PairedText:
-    """The pairs that an encoder-decoder learns from, and the held-out ones. One vocabulary for sources and
-    targets.
+    """The pairs that an encoder-decoder learns from, and the held-out ones, in one vocabulary.
 
     Raises CorpusError for a text without pairs, an empty source, and a source that is both learned from and
     held out; TokenizerError for an unknown symbol, at the first use of the rows.

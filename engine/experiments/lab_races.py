@@ -39,8 +39,7 @@ def rung_specs(
     seconds: float = 0.0,
 ) -> tuple[RunSpec, ...]:
     """Returns the runs of a race of rungs, in the order given. Only the budget may be changed: `steps` (as
-    many as LONG_TRAINING has are its recipe), or so many `seconds` of computing each, in which a larger rung
-    does fewer steps.
+    many as LONG_TRAINING has are its recipe), or so many `seconds` of computing each.
     """
     recipe = LONG_TRAINING if steps == LONG_TRAINING.steps else RACE_TRAINING
     train = replace(recipe, steps=MOST_STEPS if seconds else steps, seconds=seconds)

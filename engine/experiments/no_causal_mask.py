@@ -101,8 +101,7 @@ def both(corpus: Corpus, steps: int) -> tuple[Both, tuple[Transformer, Transform
 
 def losses(model: Transformer, batches: Batches) -> dict[str, float]:
     """Measures losses on the whole validation split, nats per letter: `validation_loss` over all positions of
-    a window, as training counts it; `end_loss` at its last position alone, whose next letter is not in the
-    window.
+    a window, as training counts it; `end_loss` at its last position alone.
     """
     tokens = batches.corpus.validation
     return {

@@ -42,8 +42,7 @@ Learned = Literal["nothing", "counts", "less", "more"]
 class TrainedStack:
     """A model with or without residual connections. `losses` (point,): training loss in nats, the mean of
     STRIDE steps each. Before its first step, at the output of each block (block,): `gradients`, the norm of d
-    loss / d stream, and `alike`, the mean cosine between the vectors of two tokens of a text: 1 where all are
-    the same.
+    loss / d stream, and `alike`, the mean cosine of two tokens' vectors: 1 where all are the same.
     """
 
     losses: np.ndarray = field(repr=False)
@@ -158,8 +157,7 @@ def _before(depth: int, norm: Norm, wiring: Wiring, corpus: Corpus) -> tuple[np.
 
 
 def likeness(stream: np.ndarray) -> float:
-    """Returns the mean cosine between the vectors of two different tokens: stream (query, d_model), of at
-    least two.
+    """Returns the mean cosine between the vectors of two different tokens: stream (query, d_model).
 
     >>> likeness(np.array([[1.0, 0.0], [0.0, 2.0]])), likeness(np.array([[1.0, 0.0], [3.0, 0.0]]))
     (0.0, 1.0)

@@ -142,8 +142,7 @@ def flops_a_token(view: RunView) -> int:
 @dataclass(frozen=True)
 class RunCurves:
     """A run's curves against one of four axes: the loss of each batch, and the validation loss of each
-    evaluation; `at_end` and `end` are those on the whole split, which lies on no line with evaluations on a
-    part of it.
+    evaluation; `at_end` and `end` are those on the whole split, on no line with evaluations on a part.
     """
 
     name: str

@@ -1,6 +1,5 @@
 """Trainings by reward over seeds: `python -m engine.experiments reward` writes `checkpoints/reward.json`,
-which the app shows until somebody trains a run of his own. Runs that are stored already are kept: it goes on
-after an interruption.
+which the app shows until somebody trains a run of his own. Stored runs are kept.
 """
 
 from __future__ import annotations

@@ -25,9 +25,8 @@ DIGITS = 5
 
 @dataclass(frozen=True)
 class Stored:
-    """A stored race. `made` names the command, the machine and the date; `runs` are views of runs that have
-    ended, of which there are no snapshots. `repeats` are the same trainings with other seeds: of them only
-    the evaluations are stored.
+    """A stored race. `made` names the command, the machine and the date; `runs` are of ended runs without
+    snapshots. `repeats` are the same trainings with other seeds: of them only the evaluations are stored.
     """
 
     made: str
@@ -58,8 +57,7 @@ def run_race(
     on_record: Callable[[int, Record], object] = lambda who, record: None,
 ) -> Stored:
     """Trains all of them in turns, in this process and to their ends, and returns the race as a file holds
-    it. `on_record` gets every record, with the index of its run. Raises ConfigError or CorpusError before the
-    first step.
+    it. `on_record` gets every record, with the index of its run. Raises ConfigError or CorpusError.
     """
     texts = {(s.corpus, s.text, s.train.tokenizer): None for s in specs}
     corpora = {key: _corpus(*key) for key in texts}

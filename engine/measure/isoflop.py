@@ -49,8 +49,7 @@ def valley(parameters: np.ndarray, losses: np.ndarray) -> Valley:
 
 
 def power_law(flops: np.ndarray, best: np.ndarray) -> PowerLaw:
-    """Fits N_opt = k C^a to `best` (budget,) by least squares in logarithms; `flops` (budget,), two at
-    least.
+    """Fits N_opt = k C^a to `best` (budget,) by least squares in logarithms of two `flops` or more.
 
     >>> law = power_law(np.array([1e9, 1e11]), np.array([1e3, 1e4]))
     >>> round(law.exponent, 6), round(law.at(1e10))

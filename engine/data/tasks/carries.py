@@ -22,8 +22,7 @@ CARRIES = "⁰¹"  # a carry of 0 or 1, as it is written above a column
 
 
 def column_steps(first: str, second: str) -> str:
-    """Returns what each column comes to, its carry and its digit, from the last column to the first, of two
-    numbers of equally many digits.
+    """Returns each column's carry and digit, from the last column, of two numbers of one length.
 
     >>> column_steps("285", "047")
     '¹2¹3⁰3'

@@ -48,8 +48,7 @@ def bracket_entropies(kinds: int, size: int) -> list[float]:
 
 
 def partners(word: str, kinds: Sequence[str]) -> dict[int, int] | None:
-    """Maps each closing position to its opening one; None where a bracket closes nothing, or another kind, or
-    stays open.
+    """Maps each closing position to its opening one; None where a bracket has no partner of its kind.
 
     >>> partners("[()]", ("()", "[]")), partners("(]", ("()", "[]"))
     ({2: 1, 3: 0}, None)

@@ -67,8 +67,7 @@ class Task:
         return self.entropies[position % self.length]
 
     def floor(self, context: int) -> float:
-        """Returns the lowest mean loss, in nats per token, that any model can expect on windows of so many
-        tokens.
+        """Returns the lowest mean loss, in nats per token, that a model can expect on so many tokens.
 
         Windows begin where problems do. NaN where no token of such a window counts.
         """
@@ -108,8 +107,7 @@ def examples(task: Task, count: int) -> list[str]:
 
 
 def marked(task: Task, text: str) -> list[tuple[str, bool]]:
-    """Returns the complete lines of a text that a model wrote, each with True if it is right. A last line
-    that is cut off is left out.
+    """Returns the complete lines of a text that a model wrote, each with True if it is right.
 
     A stream is cut into pieces, each right where all its letters can follow those before.
     """

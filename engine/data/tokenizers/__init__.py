@@ -58,8 +58,7 @@ def characters(tokenizer: Tokenizer) -> np.ndarray:
     """Counts the characters that begin in each token, by id: int64 (vocab,).
 
     A character begins at the one byte of its UTF-8 that is not of the form 10xxxxxx (RFC 3629). So the sum
-    over the tokens of a text is the text's length, even where a character lies in two tokens: it counts where
-    it begins, and nowhere else.
+    over the tokens of a text is the text's length, even where a character lies in two tokens.
 
     >>> from engine.data.tokenizers.char import CharTokenizer
     >>> characters(CharTokenizer("aé")).tolist()
@@ -85,8 +84,7 @@ def readable(data: bytes, final: bool = True) -> str:
 def written(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
     """Returns ids as text, as far as they make complete characters: never a replacement sign.
 
-    A byte in the middle that is no character is shown as by `readable`; a character that has begun at the end
-    is held back.
+    A byte that is no character is shown as by `readable`; a character that has begun at the end is held back.
     """
     return (
         readable(tokenizer.decode_bytes(ids), final=False)

@@ -48,8 +48,7 @@ class Merge:
 class BpeTokenizer:
     """`base` holds the starting symbols (bytes or characters), by id; each merge may add one more token.
 
-    Text becomes ids by merging, again and again, the neighbours that make the token of the lowest id, as
-    tiktoken does.
+    Text becomes ids by merging the neighbours that make the token of the lowest id, as tiktoken does.
     """
 
     level: Level

@@ -49,8 +49,7 @@ def watch(
 def learning(
     text: str, new_tokens: int, *, level: Level = "byte", split: Split = "words", keep: int = RUNNERS_UP
 ) -> Steps[Watched]:
-    """Trains as `engine.data.tokenizers.bpe.train`, with `new_tokens` beyond the starting symbols and the
-    `keep` runners-up of every merge.
+    """Trains as `engine.data.tokenizers.bpe.train`, with `new_tokens` more and `keep` runners-up.
 
     Raises TokenizerError for a text without characters, a negative number, and an unknown level or split.
     """
@@ -65,11 +64,9 @@ def learning(
 
 
 def affordable(text: str, level: Level, split: Split, limit: int = MAX_SYMBOLS) -> int:
-    """Returns how many of the text's characters can be learned from without storing more than `limit`
-    symbols: all of them, mostly.
+    """Returns how many of a text's characters can be learned from within `limit` stored symbols.
 
-    A word that comes again costs nothing, so that prose is never cut; a text without splitting, or without
-    blanks, may be.
+    A word that comes again costs nothing, so prose is not cut; a text without blanks may be.
     """
     if len(text) * 4 <= limit:
         return len(text)
@@ -88,8 +85,7 @@ def affordable(text: str, level: Level, split: Split, limit: int = MAX_SYMBOLS) 
 
 @dataclass(frozen=True)
 class Replay:
-    """A text under a tokenizer's merges, all of its history in one array: border i stands between symbols i
-    and i + 1.
+    """A text under a tokenizer's merges: border i stands between symbols i and i + 1.
 
     `fallen[i]` is the rank of the merge that takes it away, STAYS, or WORD_BORDER where no merge may. So
     after k merges the tokens are the runs between borders whose rank is not in 0 ... k - 1.

@@ -50,8 +50,7 @@ class PublishedTokenizer:
         return dict(sorted(named.items(), key=lambda item: item[1]))
 
     def encode(self, text: str) -> list[int]:
-        """Encodes a text, all of it ordinary: `<|endoftext|>` typed by a person is seven ids of gpt2's, not
-        one.
+        """Encodes a text, all ordinary: `<|endoftext|>` typed by a person is seven ids of gpt2's, not one.
 
         Half characters are read as `whole_characters` makes them. Raises TokenizerError where tiktoken's
         pattern gives up, which a run of a million blanks makes it do.
@@ -101,8 +100,7 @@ _loads: dict[str, Future[PublishedTokenizer]] = {}
 
 
 def load(name: str, seconds: float = SECONDS) -> PublishedTokenizer:
-    """Returns an encoding by name, from tiktoken's cache or its download. Raises TokenizerError, after
-    `seconds` at the latest.
+    """Returns an encoding by name, cached or downloaded. Raises TokenizerError after `seconds`.
 
     A download that is late goes on behind: a later call finds it.
     """

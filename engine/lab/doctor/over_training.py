@@ -87,8 +87,7 @@ def steady(case: Case) -> Measurement:
 @torch.no_grad()
 def what_it_writes(case: Case) -> Measurement:
     """Measures how surprising the model's text is to counted pairs of tokens, minus what its loss lets one
-    expect, nats per token; the median of TEXTS texts. Far above 0 it writes nonsense, far below it repeats
-    itself.
+    expect, nats per token; the median of TEXTS texts. Far above 0 it is nonsense, far below it repeats.
     """
     if case.corpus is None or not case.predicts_next:
         raise NotApplicable("There is no text to compare its own text with.")

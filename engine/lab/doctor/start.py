@@ -35,8 +35,7 @@ def first_loss(case: Case) -> Measurement:
 
 def gradients_by_block(case: Case) -> Measurement:
     """Measures how much larger the gradient is where the stream begins than where it ends, before the first
-    step, relative to the model that was meant with the usual initial weights. Infinite where a block gets
-    none.
+    step, relative to the model that was meant with the usual initial weights. Infinite if a block gets none.
     """
     batch = case.batch()
     ours, theirs = (stream_gradients(model, batch) for model in (case.twin(), by_the_book(case)))

@@ -1,6 +1,5 @@
 """The table of checks and bugs, measured: `python -m engine.experiments doctor [--work FOLDER] [--again NAME
-...]` trains every fault of the lab, examines the model, and writes checkpoints/doctor.json, which the app
-shows.
+...]` trains every fault of the lab, examines the model, and writes checkpoints/doctor.json.
 """
 
 from __future__ import annotations

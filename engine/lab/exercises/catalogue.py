@@ -62,8 +62,7 @@ TASKS: Mapping[str, tuple[str, Maker]] = {
 
 
 def make(task: str, seed: int = 1) -> Exercise:
-    """Makes the exercise `task` for a seed: the same seed makes the same one. Raises ExerciseError for an
-    unknown one.
+    """Makes the exercise `task`, the same for the same seed. Raises ExerciseError for an unknown one.
 
     Numbers that would give two mistakes the same result, or a mistake the right one, are drawn again.
     """

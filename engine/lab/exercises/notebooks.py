@@ -1,5 +1,4 @@
-"""Code exercises as notebooks, each made from one source in exercises/sources: Markdown with blocks of
-Python.
+"""Code exercises as notebooks, each from one source in exercises/sources: Markdown with Python.
 
     python -m engine.lab.exercises.notebooks        writes exercises/*.ipynb anew
 

@@ -143,8 +143,7 @@ def variant(name: str, part: str) -> Callable[[T], T]:
 def fault(name: str, part: str, *methods: str, **fields: Any) -> Callable[[T], T]:
     """Declares a fault: a `variant` whose words stand in words.toml under its name.
 
-    `methods` are those of a decorated class in which its lines differ from the healthy ones; `fields` are
-    further fields of Fault.
+    `methods` are those in which a class differs from the healthy one; `fields` are further fields of Fault.
     """
 
     def declare(replacement: T) -> T:

@@ -75,8 +75,7 @@ def dearest_part(model: Transformer, before: Recording) -> Truth | None:
 
 def candidates(repeat: Repeat) -> dict[str, Head]:
     """Returns heads to choose among by their roles: "copies" is the best induction head, "before" the one
-    below it that reads the previous token, "idle" the one that does neither. Fewer where one of these is
-    missing.
+    below it that reads the previous token, "idle" the one that does neither. Missing ones are left out.
     """
     if not repeat.strong:
         return {}

@@ -8,8 +8,7 @@ from engine.measure.positions.permutation import SAME, OrderEffect
 
 
 def next_setting(scheme: Position, causal: bool) -> tuple[Position, bool]:
-    """Returns the setting that is guessed about: without positions the other mask; with positions, none of
-    them.
+    """Returns the setting to guess: without positions the other mask, with positions none.
 
     >>> next_setting("none", False), next_setting("rope", True)
     (('none', True), ('none', True))

@@ -85,9 +85,8 @@ def reordered(ids: Sequence[int], switches: Switches) -> tuple[int, ...]:
 
 
 def edits_for(model: Transformer, switches: Switches) -> dict[str, Callable[[Tensor], Tensor]]:
-    """Returns the edits, by the activation's full name, that do what the switches say. Good for one forward
-    pass. Positions are switched off elsewhere (`record`). Raises ConfigError where the mixer has no heads to
-    switch.
+    """Returns the edits, by the activation's full name, that do what the switches say. For one pass; `record`
+    switches positions. Raises ConfigError where the mixer has no heads to switch.
     """
     if not model.parts.mixer(model.config).present:
         return {}
@@ -146,8 +145,7 @@ def each_head_off(
 ) -> Steps[np.ndarray]:
     """Measures KL(before | after), nats, mean over positions, with one head off at a time: (layer, head).
 
-    The text is read in up to `copies` copies at once, each with another head of a layer off, from that layer
-    on. A step is a layer.
+    The text is read `copies` times at once, each with another head off, from its layer on. A step is a layer.
     """
     check_plain_stack(model.parts)
     layers, heads = model.config.n_layers, model.config.n_heads

@@ -1,7 +1,6 @@
 """Heads that copy what they look at: the name movers of Wang et al. 2023, section 3.1.
 
-Such a head looks from the last token at an earlier one, and what it writes makes the model predict that
-token.
+Such a head looks from the last token at an earlier one, and what it writes predicts that token.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ FIRST_CHUNK = 1024  # tokens of the vocabulary; each further piece is four times
 
 
 def among(vocab: int) -> int:
-    """Returns among how many likeliest tokens a copied one must be: TOP, at most a hundredth of the
-    vocabulary.
+    """Returns the rank that a copied token must have: TOP, at most a hundredth of the vocabulary.
 
     >>> among(49_152), among(300), among(65)
     (5, 3, 1)

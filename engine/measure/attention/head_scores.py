@@ -63,10 +63,9 @@ def strongest(grid: Grid) -> HeadValue:
 class HeadGrowth:
     """The head that copies most at the newest evaluation, and how it grew.
 
-    It last gave less than LITTLE of its weight to copying at `since` (the first evaluation where it always
-    gave more), and first HALF at `formed`; the same of the head that most reads the token `previous`. Losses
-    are those of random tokens read once and a second time, nats per token; `seconds` lie between `since` and
-    now.
+    It last gave less than LITTLE of its weight to copying at `since` (since then always more), and first HALF
+    at `formed`; the same of the head that most reads the token `previous`. Losses are those of random tokens
+    read once and a second time, nats per token; `seconds` lie between `since` and now.
     """
 
     step: int

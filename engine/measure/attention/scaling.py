@@ -1,5 +1,4 @@
-"""The reason for dividing scores by sqrt(d_k): random queries and keys, their scores, and the softmax of
-them.
+"""The reason for dividing scores by sqrt(d_k): random queries' scores and softmax.
 
 With entries of mean 0 and variance 1, q.k is a sum of d_k products of variance 1: its spread is sqrt(d_k)
 (Vaswani et al. 2017, 3.2.1). And why W_Q and W_K are two: e.e is a sum of d squares, so a token compared with
@@ -69,8 +68,7 @@ def spread(width: int, seed: int = 0, count: int = 1024) -> float:
 
 def jacobian_norm(p: np.ndarray) -> np.ndarray:
     """Returns the Frobenius norm of the softmax's Jacobian dp_i/ds_j = p_i (1[i=j] - p_j): (..., key) ->
-    (...). Its square is sum p^2 - 2 sum p^3 + (sum p^2)^2. Zero where one weight is 1: such a softmax passes
-    no gradient on.
+    (...). Its square is sum p^2 - 2 sum p^3 + (sum p^2)^2. Zero where one weight is 1.
     """
     squares = (p**2).sum(-1)
     return np.sqrt(np.maximum(squares - 2 * (p**3).sum(-1) + squares**2, 0.0))

@@ -29,9 +29,8 @@ class SharedKeys:
 def shared_keys(
     config: ModelConfig, n_heads: int, n_kv_heads: int, bytes_per_number: int = 2, parts: Parts = HEALTHY
 ) -> SharedKeys:
-    """Counts attention with other numbers of heads and the same d_head, as the `parts` have it. W_K and W_V
-    are what the mixer has more than with no key-value head. Raises ConfigError when n_kv_heads does not
-    divide n_heads.
+    """Counts attention with other heads of the same d_head, as the `parts` have it. W_K and W_V are what the
+    mixer has more than with no key-value head. Raises ConfigError when n_kv_heads does not divide n_heads.
     """
     if n_kv_heads < 1 or n_heads % n_kv_heads:
         raise ConfigError(

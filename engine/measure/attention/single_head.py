@@ -42,8 +42,7 @@ class Stages:
 @torch.inference_mode()
 def head_stages(model: Transformer, recording: Recording, layer: int, head: int) -> Stages:
     """Computes softmax(q k^T / sqrt(d_head) + bias + mask) v W_O of one head in float64 (Vaswani et al. 2017,
-    3.2), or what the model's own mixer has instead. Raises KeyError without a mixer, ConfigError for one
-    without heads.
+    3.2), or what the model's own mixer has instead. Raises KeyError or ConfigError without heads.
     """
     names = ("q_rot", "k_rot", "v")
     q, k, v = (torch.from_numpy(recording[f"blocks.{layer}.{name}"].copy()).double()[None] for name in names)

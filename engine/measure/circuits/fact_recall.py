@@ -1,5 +1,4 @@
-"""A fact in the stream: how the answer to a prompt rises, block by block, to the likeliest token, and which
-parts wrote it.
+"""A fact in the stream: how a prompt's answer rises, block by block, and which parts wrote it.
 
 The lens (nostalgebraist 2020) reads the stream after each block; attribution (Elhage et al. 2021) says what
 each part wrote of the answer's logit, less the mean of all logits.

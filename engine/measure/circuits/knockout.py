@@ -100,8 +100,7 @@ def under(repeat: Repeat) -> tuple[HeadValue, ...]:
 def losses_without(
     model: Transformer, ids: Sequence[int], sets: Sequence[Sequence[Head]], start: int
 ) -> Steps[np.ndarray]:
-    """Measures the loss of each token from position `start` (1 or more) on with each set of heads off: (set,
-    token), nats.
+    """Measures the loss of each token from `start` on with each set of heads off: (set, token), nats.
 
     Each copy of the text joins at the block of its lowest head that is off, with the whole model's stream. A
     piece of work is a copy through one block, or through the unembedding. Raises ConfigError for a mixer

@@ -123,8 +123,7 @@ class Runs:
 @torch.inference_mode()
 def both_runs(model: Transformer, prompts: Prompts, site: str) -> Runs:
     """Runs the model on both prompts and records the clean run's `site` of every block. Raises ConfigError
-    for an encoder, HeadError for a model whose logits are no product with W_U, and ShapeError for prompts
-    beyond its context.
+    for an encoder, HeadError without linear logits, and ShapeError for prompts beyond its context.
     """
     config, length = model.config, len(prompts.clean)
     if not config.causal:

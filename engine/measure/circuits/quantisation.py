@@ -65,8 +65,7 @@ class Rounding:
         return self.top + 1 if self.offset else 2 * self.top + 1
 
     def stored_bits(self, rows: int, columns: int) -> float:
-        """Returns bits per number of a matrix, with its share of the scales (and minima). A block does not go
-        on in the next row.
+        """Returns bits per number of a matrix, with its share of scales and minima; blocks end with rows.
 
         >>> Rounding(4, offset=True).stored_bits(1, 32), Rounding(4).stored_bits(2, 40)
         (5.0, 4.8)
@@ -253,9 +252,8 @@ def _when_reached(block: nn.Module, own: Mapping[str, Tensor], way: Rounding) ->
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """The mean loss of a text's tokens after the first, nats: `full` as the model is, and by number of BITS
-    for blocks of 32 and for one scale a matrix. `matrices` and `numbers` were rounded; `tokens` were
-    predicted.
+    """The mean loss of a text's tokens after the first, nats: `full`, and by number of BITS for blocks of 32
+    and for one scale a matrix. `matrices` and `numbers` were rounded; `tokens` were predicted.
     """
 
     full: float

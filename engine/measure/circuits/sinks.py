@@ -1,9 +1,7 @@
-"""The first token as an attention sink (Xiao et al. 2023): how much weight lies on it, and what becomes of
-the text without it.
+"""The first token as an attention sink (Xiao et al. 2023): its weight, and the text without it.
 
-A text that never had it makes the next token its sink. A text that *loses* it half-way, as a window that
-slides over a cache does, is another matter: what was computed with it is still there, and the position where
-heads rest is gone.
+A text that never had it makes the next token its sink. A text that *loses* it half-way, as a sliding window
+does, is another matter: what was computed with it is still there.
 """
 
 from __future__ import annotations

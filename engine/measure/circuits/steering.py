@@ -117,8 +117,7 @@ def direction(
 
     `front`: position by position (`aligned`), to be added to the first positions, as in the paper. `every`:
     the difference of the means over tokens, to be added everywhere. Raises TokenizerError for prompts that
-    cannot be read, ShapeError where they do not fit into the context, ConfigError for a block that is not
-    there.
+    cannot be read, ShapeError where they do not fit, ConfigError for a block that is not there.
     """
     if not 0 <= layer < model.config.n_layers:
         raise ConfigError("layer", layer, f"must be between 0 and {model.config.n_layers - 1}")
@@ -218,8 +217,7 @@ def continued(
     sampling: SampleConfig,
     wanted: Sequence[int] = (),
 ) -> Steps[SteeredContinuation]:
-    """Writes `length` tokens after `prompt`, without the addition and with it; a piece of work is one token
-    of both.
+    """Writes `length` tokens after `prompt`, without the addition and with it, by one token of both.
 
     Both texts are rows of one batch, so that the weights are read once. `wanted` are the tokens whose
     probability is summed up for `mood`. Raises ShapeError for a model that is not causal, and where prompt
@@ -314,8 +312,7 @@ def rows_of(ids: Sequence[int], begin: Sequence[int], width: int, count: int) ->
 @torch.inference_mode()
 def cost(model: Transformer, added: Direction, coefficients: Sequence[float], rows: Tensor) -> Steps[Cost]:
     """Measures the loss on a neutral text, `rows` (row, position), at each coefficient: a piece of work.
-    Counted are the tokens behind the changed front (`reach`), the same ones at every coefficient. Raises
-    ShapeError where none is left.
+    Counted are the tokens behind the changed front (`reach`). Raises ShapeError where none is left.
     """
     first = max(1, added.reach)
     if rows.shape[1] <= first + 1:

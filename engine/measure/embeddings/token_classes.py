@@ -25,8 +25,7 @@ def token_classes(
     ones, such as a mask, are `other`.
 
     Where every token is one character: vowels, consonants, capitals, digits ... Else pieces of a BPE: by
-    whether they begin with a space, lie inside a word, begin with a capital, or are only a part of a
-    character.
+    whether they begin with a space, lie inside a word, begin with a capital, or are part of a character.
 
     >>> names, classes = token_classes([b"a", b"T", b"z", b","])
     >>> [names[i] for i in classes]

@@ -2,8 +2,7 @@
 
 Influence is the length of the gradient of the last output (along random directions) with respect to the input
 there (Bengio et al. 1994). A recurrent layer multiplies by a matrix at each step, so it falls by a factor a
-position; attention reads each position in one step. The costs are Table 1 of Vaswani et al. 2017, with
-constants.
+position; attention reads each position in one step. Costs: Table 1 of Vaswani et al. 2017.
 """
 
 from __future__ import annotations

@@ -28,8 +28,7 @@ EVERY, FIRST = 5, 2  # every fifth letter, from the third
 @dataclass(frozen=True, eq=False)
 class WrittenSymbol:
     """A symbol that a model wrote. `probability` is at temperature 1. `self_weights` and `cross_weights`: how
-    its query spread its weight over its own text and the source, the mean of all layers and heads; each sums
-    to 1.
+    its query spread its weight over its own text and the source, the mean of all heads; each sums to 1.
     """
 
     symbol: str
@@ -118,8 +117,7 @@ def hidden_places(text: str, hiding: Hiding, toggled: Collection[int] = ()) -> t
 @torch.inference_mode()
 def fill_in(model: Transformer, tokenizer: Tokenizer, text: str, hidden: Sequence[int]) -> FilledText:
     """Fills every hidden position with its likeliest symbol, in one pass. Raises CorpusError for an empty
-    text, TokenizerError for letters that the model lacks, ShapeError for too many, TaskError where nothing is
-    hidden.
+    text, TokenizerError for unknown letters, ShapeError for too many, TaskError where nothing is hidden.
     """
     ids = _read(tokenizer, text, model.config.context)
     if not hidden:

@@ -36,12 +36,10 @@ class Flow:
 
 
 def flows(source: int, target: int, step: int) -> dict[str, tuple[Flow, ...]]:
-    """Returns family -> its matrices after `source` given tokens, at the writing of token `step` (1 to
-    `target`).
+    """Returns family -> its matrices after `source` given tokens, at token `step` (from 1).
 
-    An encoder fills its blanks at step 1. A decoder reads the prompt at once, then adds one row a step (with
-    a cache no row is made again). In an encoder-decoder the source is read at step 1, and each step adds a
-    row to two matrices.
+    An encoder fills its blanks at step 1. A decoder reads the prompt at once, then adds one row a step. In an
+    encoder-decoder the source is read at step 1, and each step adds a row to two matrices.
     """
     square = np.ones((source, source), dtype=bool)
     first = np.ones(source, dtype=int)  # the step at which each row is made

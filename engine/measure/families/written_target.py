@@ -71,8 +71,7 @@ def write_target(
     seed: int = 0,
     longest: int | None = None,
 ) -> WrittenTarget:
-    """Reads `text` and writes the likeliest target, of at most `longest` symbols (the decoder's context if
-    None).
+    """Reads `text` and writes the likeliest target, of `longest` symbols or the decoder's context.
 
     cut: the memory is all zeros. shuffled: the source's symbols change positions, by `seed`; its end stays
     last. swapped: the trained weights run with `engine.lab.faults.masks.swapped_masks`. Raises CorpusError

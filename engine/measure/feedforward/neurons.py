@@ -71,8 +71,7 @@ def token_scores(model: Transformer, layer: int, neuron: int, *, through_norm: b
 
     The neuron's column of W_out times the unembedding, minus the mean over the vocabulary, which no softmax
     sees. `through_norm` applies the linear part of the final norm (centring, gain). The norm's division and
-    later layers are left out. Raises ShapeError when there is no such neuron, HeadError where logits are no
-    product with W_U.
+    later layers are left out. Raises ShapeError, or HeadError where logits are no product with W_U.
     """
     write = output_vector(model, layer, neuron)  # (d_model,)
     if not model.output.linear:
@@ -133,12 +132,10 @@ def scan(
     top: int = 8,
     apart: int = 16,
 ) -> Steps[Scan]:
-    """Reads ids (position,) in windows of `window` tokens, `batch` windows at a time, with a progress in
-    tokens after each batch.
+    """Reads ids (position,) in windows of `window` tokens, `batch` windows at a time.
 
-    Of every stretch of `apart` tokens only the strongest counts, so that they are not all from one line.
-    Tokens past the last whole window are left out. Raises ShapeError for no ids, or when the model has no
-    such layer.
+    Of every stretch of `apart` tokens only the strongest counts, not all from one line. Tokens past the last
+    whole window are left out. Raises ShapeError for no ids, or when the model has no such layer.
     """
     check_neuron(model, layer, 0)
     tokens = torch.as_tensor(np.asarray(ids, dtype=np.int64))

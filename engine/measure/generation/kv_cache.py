@@ -82,8 +82,7 @@ def _pair(model: Transformer, ours: Drawn, other: Drawn, *, refilled: bool) -> C
 
 
 def flops(config: ModelConfig, computed: int, seen: int, parts: Parts = HEALTHY) -> int:
-    """Returns the floating-point operations for `computed` positions, each compared with all `seen` ones: the
-    ledger's products.
+    """Returns the floating-point operations for `computed` positions that see `seen`: the ledger's products.
 
     >>> c = ModelConfig(vocab_size=65, d_model=128, n_layers=4, n_heads=4)
     >>> flops(c, 64, 64) == 64 * flops(c, 1, 64)
@@ -127,8 +126,7 @@ def cache_size(
     kv_heads: int | None = None,
     parts: Parts = HEALTHY,
 ) -> CacheSize:
-    """Returns the cache of a configuration, with another number of key-value heads if given. The tensor is
-    made on the meta device.
+    """Returns the cache of a configuration, with another number of key-value heads if given.
 
     Raises ConfigError for a number of kv_heads that does not divide the heads.
 
@@ -206,8 +204,7 @@ class Speed:
 
 def speed(model: Transformer, tokens: int, seconds: float = 1.0) -> Speed:
     """Measures on this machine, now. `tokens` is cut to what is written without a cache in a third of
-    `seconds`; no new blocks begin after them. At most the context: a window that moves would be measured as
-    well.
+    `seconds`; no new blocks begin after them. At most the context.
     """
     tokens = min(tokens, model.config.context)
     start = time.perf_counter()

@@ -148,8 +148,7 @@ class DepthPredictions:
 
 @dataclass(frozen=True, eq=False)
 class Outlook:
-    """The next token at each depth: the KEPT likeliest, best first, with their logits (depth, kept), and the
-    others together.
+    """The next token at each depth: the KEPT likeliest, with logits (depth, kept), and the others together.
 
     `rest` (depth, temperature) is ln sum exp(logit / T) over the others at TEMPERATURES, -inf where there are
     none. With that, probabilities at each of these temperatures and each top-k up to KEPT are exact.
@@ -238,8 +237,7 @@ class Reading:
     where a longer text may use them.
 
     `predicted_lane` is the last one, or the last gap among the lanes: `logits` and the outlook at the `end`
-    are of that, `predictions` of each lane; None without an output head. `shapes` are of what was recorded,
-    as axes and sizes.
+    are of that, `predictions` of each lane; None without an output head. `shapes`: axes and sizes.
     """
 
     ids: tuple[int, ...]

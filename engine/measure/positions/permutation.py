@@ -1,5 +1,4 @@
-"""The order of tokens: the same ones in another order, through attention with and without positions and a
-causal mask.
+"""The order of tokens, through attention with and without positions and a causal mask.
 
 Without both, attention is permutation-equivariant: the same outputs come out in the new order (Vaswani et al.
 2017, 3.5).
@@ -40,8 +39,7 @@ class Comparison:
     """The outputs of attention for a sentence in two orders; arrays are (position, d_model), float32.
 
     `order[i]` is the original position of the word that now stands at i. `after` is in the new order;
-    `matched` are its rows put back beside the words they belong to. `largest` is the largest |matched -
-    before|.
+    `matched` are its rows put back beside their words. `largest` is the largest |matched - before|.
     """
 
     order: np.ndarray
@@ -197,9 +195,8 @@ class OrderEffect:
         return self.comparisons[scheme, causal].largest
 
     def verdict(self, scheme: Position, causal: bool) -> Verdict:
-        """Says what the numbers mean for that attention. `one bag`: nothing tells the order. `mask leaks`: no
-        scheme, but the mask tells some. `distances kept`: ALiBi without a mask, in an order that keeps every
-        distance.
+        """Judges that attention. `one bag`: nothing tells the order. `mask leaks`: no scheme, but the mask
+        tells some. `distances kept`: ALiBi without a mask, in an order that keeps every distance.
         """
         if self.unchanged:
             return "reads the same"

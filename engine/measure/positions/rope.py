@@ -1,8 +1,7 @@
 """RoPE in numbers: how pairs turn, what a score keeps when both positions move, how it falls with the
 distance, and the two layouts of the pairs.
 
-Everything turns by `engine.parts.positions`: `Rope` itself, or its `rotate_half_pairs` with tables in another
-precision.
+Everything turns by `engine.parts.positions`: `Rope`, or its `rotate_half_pairs` in another precision.
 """
 
 from __future__ import annotations
@@ -26,8 +25,7 @@ from engine.parts.positions import Rope, rotate_half_pairs
 def frequencies(d_rotary: int, base: float) -> np.ndarray:
     """Returns theta_i = base^(-2i/d_rotary), radians per position: (pair,) float64. Su et al. 2021, 3.2.2.
 
-    `d_rotary` are the dimensions that turn: all of d_head, or the first of them. Raises ShapeError when it is
-    odd.
+    `d_rotary` are the dimensions that turn, all or the first ones. Raises ShapeError when it is odd.
 
     >>> frequencies(4, 10_000.0).round(6)
     array([1.  , 0.01])
@@ -327,8 +325,7 @@ def mean_score(
 
 
 def some_distances(reach: int, most: int = 1_000) -> np.ndarray:
-    """Returns the distances 0 to `most`, and about as many more up to `reach`, evenly spaced: (distance,),
-    ascending.
+    """Returns the distances 0 to `most`, and as many more up to `reach`, evenly: (distance,), ascending.
 
     >>> some_distances(16, 4).tolist()
     [0, 1, 2, 3, 4, 7, 10, 13, 16]

@@ -44,8 +44,7 @@ HOOK_NAMES: dict[HookName | None, str] = {
 
 
 def parameters_added(config: ModelConfig, scheme: Position) -> int:
-    """Returns the parameters that the scheme adds to a model of these sizes. Raises ConfigError when it
-    cannot have the scheme.
+    """Returns the parameters that the scheme adds to a model of these sizes. Raises ConfigError.
 
     >>> config = ModelConfig(context=64, d_model=64)
     >>> [parameters_added(config, scheme) for scheme in ("rope", "learned", "t5")]
@@ -57,8 +56,7 @@ def parameters_added(config: ModelConfig, scheme: Position) -> int:
 @dataclass(frozen=True, eq=False)
 class Similarity:
     """The likeness of a token and the same token `distance` positions further back to the scheme: values
-    (line, distance), at most 1. `quantity` says what the values are, and `lines` has a name for each: one, or
-    one for each head.
+    (line, distance), at most 1. `quantity` says what the values are, and `lines` names each: one, or by head.
     """
 
     quantity: str

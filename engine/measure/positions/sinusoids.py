@@ -96,8 +96,7 @@ class Residual:
 
 
 def frequencies(d_model: int, base: float = BASE) -> np.ndarray:
-    """Returns theta_i in radians a position, (d_model/2,), float64. Raises ConfigError for an odd width and
-    for a base below 1.
+    """Returns theta_i in radians a position, (d_model/2,), float64. Raises ConfigError for other values.
 
     >>> frequencies(8).tolist()
     [1.0, 0.1, 0.01, 0.001]

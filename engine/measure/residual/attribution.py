@@ -1,5 +1,4 @@
-"""Direct logit attribution: how much each writer to the residual stream pushed one logit (Elhage et al.
-2021).
+"""Direct logit attribution: how much each writer to the stream pushed a logit (Elhage et al. 2021).
 
 The stream is a sum, and the unembedding is linear. With the scale of the final norm held at its value on this
 text, a logit is a sum of one number for each writer, exactly.
@@ -62,10 +61,9 @@ def attribute(
 ) -> Attribution:
     """Splits the logit of `target` at `position`, minus that of `versus` or the mean of all logits ('mean').
 
-    With y = g (x - mean(x)) / s + b and u the target's row of the unembedding, u . y = sum over writes w of d
-    . w, plus u . b, where d = centred(g u) / s. RMSNorm does not centre: each norm says its own d. Raises
-    ConfigError where the stream is no sum, or a part cannot be taken apart; ShapeError for a position or
-    token that is not there.
+    With y = g (x - mean(x)) / s + b and u the target's row of the unembedding, u . y = sum over writes w of
+    d . w, plus u . b, where d = centred(g u) / s. RMSNorm does not centre: each norm says its own d. Raises
+    ConfigError where the stream is no sum, or a part cannot be taken apart, or ShapeError.
     """
     c = model.config
     if not model.parts.sums(c):

@@ -1,8 +1,6 @@
-"""Gradients by depth: how large gradients and activations are along the depth of fresh models, wired in
-different ways.
+"""Gradients and activations by depth, in fresh models that are wired in different ways.
 
-Xiong et al. 2020 ("On Layer Normalization in the Transformer Architecture") compare post-norm with pre-norm
-at initialisation.
+Xiong et al. 2020 ("On Layer Normalization in the Transformer Architecture") compare the two norms.
 """
 
 from __future__ import annotations

@@ -22,8 +22,7 @@ AT_ONCE = 4_000_000  # logits that are held at a time: those of a real vocabular
 
 @dataclass(frozen=True, eq=False)
 class Lens:
-    """The predictions by depth: 0 is the stream before the first block, i + 1 that after block i, the last
-    the model's output.
+    """The predictions by depth: 0 is before the first block, i + 1 after block i, the last the output.
 
     `kl` is KL(final | depth) = sum of p_final (ln p_final - ln p_depth), in nats. `settled` is the first
     depth from which on a position's top guess stays the final one. Of each distribution the likeliest tokens
@@ -45,8 +44,7 @@ class Lens:
 
 def logit_lens(model: Transformer, recording: Recording) -> Lens:
     """Applies norm_final and the output head to the stream at every depth, in the model's own arithmetic. A
-    post-norm model has no norm_final: its stream has been through norm2. Raises HeadError for a model without
-    an output head.
+    post-norm model has no norm_final: its stream has been through norm2. Raises HeadError without a head.
     """
     return finish(lens_steps(model, recording))
 
@@ -113,8 +111,7 @@ def first_settled(guess: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Settling:
-    """The depths at which guesses come to stay. `counts` and `by` (depth,): tokens settled at a depth, and at
-    it or before.
+    """The depths at which guesses come to stay. `counts` and `by` (depth,): tokens settled at and by it.
 
     `half`: the first depth by which half of all `tokens` are settled. `kl` (depth,): mean distance from the
     output, nats; `step`: the depth that comes closest to the output in one go, None where none does.
@@ -142,9 +139,8 @@ def settling(lens: Lens) -> Settling:
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One depth at one token: its likeliest `tokens`, best first, with their probabilities `here` and at the
-    `output`, all (token,). `kl` from here to the output, nats; the `final` guess, and the depth from which on
-    it stays on top.
+    """One depth at one token: its likeliest `tokens`, best first, with probabilities `here` and at the
+    `output` (token,). `kl` from here to the output, nats; the `final` guess, and where it settles.
     """
 
     tokens: np.ndarray

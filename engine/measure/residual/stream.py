@@ -180,8 +180,7 @@ MASSIVE = 10.0  # times the usual length
 
 def massive(stream: Stream) -> tuple[int, ...]:
     """Returns the tokens whose stream is somewhere more than MASSIVE times as long as the median token's ever
-    is (Sun et al. 2024, "Massive activations in large language models"); none where they are more than a
-    quarter of the text.
+    is (Sun et al. 2024); none where they are more than a quarter of the text.
     """
     longest = stream.lengths.max(0)  # (query,)
     at = np.flatnonzero(longest > MASSIVE * np.median(longest))

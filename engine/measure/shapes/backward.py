@@ -3,8 +3,7 @@ sublayer, and the gradient of every matrix (Rumelhart, Hinton & Williams 1986).
 
 With p = softmax(logits) at a position and y one-hot at the next token, the loss is -log p[next] and its
 gradient at the logits is p - y. PyTorch's autograd carries it down by the chain rule. A gradient says what
-the loss does for a *small* change of one weight; `nudges` measures what it does, by forward passes with that
-weight changed.
+the loss does for a *small* change of one weight; `nudges` measures what it does, by forward passes.
 """
 
 from __future__ import annotations
@@ -81,8 +80,7 @@ class MatrixGradient:
 
 @dataclass(frozen=True, eq=False)
 class Backward:
-    """The gradients of one prediction's loss: that of the token `target` after `position`, in nats. `error`
-    is p - y.
+    """The gradients of one prediction's loss, of `target` after `position`, in nats. `error` is p - y.
 
     `norms` are Euclidean norms of the gradient of the stream, by state and token; `totals` those of all
     tokens together. States are in the order of the forward pass. `parts` are the parts that wrote them.

@@ -94,8 +94,7 @@ class SourceLines:
 
 @dataclass(frozen=True)
 class TraceStep:
-    """One operation. `formula` is LaTeX, `words` the same in plain signs; `bytes` are those of the output in
-    float32 (ids: int64).
+    """One operation. `formula` is LaTeX, `words` the same in plain signs; `bytes` of the output in float32.
 
     FLOPs: a product of (m, k) and (k, n) counts 2mkn; `elementwise` counts 1 for each number that an
     operation writes, 5 for softmax and norms (their sums included). Copies and views count 0. A weight counts

@@ -28,8 +28,7 @@ __all__ = ["Shape", "SourceLines", "TraceStep", "probabilities", "tensor_of", "t
 @lru_cache(maxsize=64)
 def trace(config: ModelConfig, tokens: int, parts: Parts = HEALTHY) -> tuple[TraceStep, ...]:
     """Returns every operation on one sequence of `tokens` ids, in order. An activation that is another one
-    unchanged has no step. Raises ConfigError when the configuration cannot be built, ShapeError when it does
-    not take that many tokens.
+    unchanged has no step. Raises ConfigError for a bad configuration, ShapeError for too many tokens.
     """
     c = config.validate().resolved()
     model = build(replace(c, n_layers=1), device="meta", parts=parts).eval()

@@ -1,5 +1,4 @@
-"""The ladder of models: the few lines of the engine that each rung adds to the one below, and why raw
-similarity looks at itself.
+"""The ladder of models: the lines of code that each rung adds, and why raw similarity looks at itself.
 
 With entries drawn from N(0, 1) a vector's product with itself is about d, over sqrt(d) that is sqrt(d): 16 at
 d = 256. With another vector it is about as often positive as negative, and of size 1.

@@ -17,8 +17,7 @@ from engine.model import Transformer
 
 @dataclass(frozen=True)
 class Baselines:
-    """Losses on the validation split of predictors that counted on the training split, in nats per token (or
-    bits per character).
+    """Losses on the validation split of predictors that counted on the training split (nats per token).
 
     `uniform` is ln V; `unigram` knows how often each token occurs, `bigram` which follows which, `trigram`
     which follows which two; None where the text is too short. Add-one smoothing: p(b | a) = (count of ab + 1)
@@ -92,8 +91,7 @@ def words_of(text: str) -> frozenset[str]:
 
 
 def known_share(written: str, words: Collection[str]) -> float:
-    """Returns the share of what is written, blanks aside, that lies in words of `words` (see `words_of`); 0
-    for nothing.
+    """Returns the share of what is written, blanks aside, that lies in `words` (see `words_of`).
 
     >>> known_share("be qick::", {"be", "quick"})
     0.25

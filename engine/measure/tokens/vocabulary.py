@@ -125,8 +125,7 @@ def lengths(tokenizer: BpeTokenizer, text: str, sizes: Sequence[int]) -> dict[in
 
 def training_lengths(tokenizer: BpeTokenizer, sizes: Sequence[int], start: int) -> dict[int, int]:
     """Returns the same for the training text, without encoding it: each merge says how long the text was
-    after it. `start` is its length before the first merge, in bytes or characters, as the tokenizer's level
-    is.
+    after it. `start` is its length before the first merge, in bytes or characters.
     """
     return {
         part.vocab_size: part.merges[-1].length if part.merges else start
@@ -141,8 +140,7 @@ def _prefixes(tokenizer: BpeTokenizer, sizes: Sequence[int]) -> list[BpeTokenize
 
 
 def passage(text: str, words: int) -> tuple[str, int]:
-    """Returns the text up to the end of its `words`-th word, and how many words that is. Words are separated
-    by blanks.
+    """Returns the text up to the end of its `words`-th word, and how many words that is.
 
     >>> passage("to be, or not", 3)
     ('to be, or', 3)
@@ -175,8 +173,7 @@ class Cost:
 
 def costs(measured: Mapping[str, tuple[int, int]], d_model: int, n_layers: int) -> list[Cost]:
     """Returns the costs of measured name -> (V, T). The blocks are GPT-2's in their shape (heads of 64, d_ff
-    = 4 d), with RoPE and no biases. Raises ConfigError for a width or a number of layers that cannot be
-    built.
+    = 4 d), with RoPE and no biases. Raises ConfigError.
     """
     rows = []
     for name, (vocab_size, tokens) in measured.items():

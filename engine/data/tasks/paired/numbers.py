@@ -67,8 +67,7 @@ def _below_thousand(number: str, positions: range, last: bool, before: bool) -> 
 
 
 def read(words: str) -> str:
-    """Reads the digits of a number in words. Raises TaskError for other words, and for an order that is not
-    English.
+    """Reads the digits of a number in words. Raises TaskError for words that are not English numbers.
 
     >>> read("two hundred and three thousand and forty")
     '203040'

@@ -70,9 +70,8 @@ class PairTask:
 
 
 def pairs(task: PairTask, train: int, validation: int, seed: int = 0) -> tuple[list[Aligned], list[Aligned]]:
-    """Draws pairs to learn from and to hold out, by a seed; fewer where a task has no more. Each source
-    occurs once, except in the training split of a task that `repeats`. No source, nor one with its key, is in
-    both.
+    """Draws pairs to learn from and to hold out, by a seed, or all there are. Each source occurs once, but
+    for the training split of a task that `repeats`. No source, nor one with its key, is in both.
     """
     draws = random.Random(f"{task.name}-{seed}")
     kept: tuple[list[str], list[str]] = ([], [])

@@ -58,11 +58,8 @@ ADDITION_WORDS = Words(
 WORDS = {"parity": ALOUD_WORDS, "addition": ADDITION_WORDS}
 POSITIONS = {"rope": "RoPE", "learned": "learned positions"}
 MODE_HINT = "Training: longer answers. Best of n: many answers to one question, with no further training."
-LABELS = {
-    "At once": "at once",
-    "With dots": "with dots",
-    "Chain of thought": "chain of thought",
-}  # by task title
+# by task title
+LABELS = {"At once": "at once", "With dots": "with dots", "Chain of thought": "chain of thought"}
 
 
 def answer(scores: Sequence[Accuracy]) -> str:
@@ -76,8 +73,9 @@ def answer(scores: Sequence[Accuracy]) -> str:
         return _adds(lead, aloud, others)
     if aloud.solved and all(each.guesses for each in others):
         return (
-            f"{lead} its steps, the model solves **{aloud.end:.0%}** of new problems; answering at"
-            f" once, or after as many dots, it does no better than a coin toss (**{mean_end(others):.0%}**)."
+            f"{lead} its steps (chain of thought), the model solves **{aloud.end:.0%}** of new problems;"
+            f" answering at once, or after as many dots, it does no better than a coin toss"
+            f" (**{mean_end(others):.0%}**)."
         )
     rest = " and ".join(f"**{each.end:.0%}** {LABELS[each.title]}" for each in others)
     return f"So far the model solves **{aloud.end:.0%}** of new problems with a chain of thought, {rest}."
@@ -90,8 +88,8 @@ def _adds(lead: str, aloud: Accuracy, others: Sequence[Accuracy]) -> str:
     best = max(float(each.shares[:, -1].max()) for each in others)
     most = f"gets more than **{best:.0%}**" if best else "gets any of them right"
     return (
-        f"{lead} each column's carry and digit, the model gets **{aloud.end:.0%}** of new sums right; at once"
-        f" or with dots, no run of the same length {most}."
+        f"{lead} each column's carry and digit (chain of thought), the model gets **{aloud.end:.0%}** of new"
+        f" sums right; at once or with dots, no run of the same length {most}."
     )
 
 

@@ -280,6 +280,6 @@ def test_the_answer_is_of_what_has_been_measured() -> None:
         replace(each, shares=each.shares[:, :3], steps=each.steps[:3]) for each in (at_once, dots, aloud)
     ]
     single = [replace(each, shares=each.shares[:1]) for each in (at_once, dots, aloud)]
-    assert words_aloud.answer(single).startswith("In this race, writing out its steps")
+    assert words_aloud.answer(single).startswith("In this race, writing out its steps (chain of thought)")
     told = words_aloud.answer(early)
     assert told.startswith(f"So far the model solves **{early[2].end:.0%}**") and "with dots" in told

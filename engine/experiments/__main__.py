@@ -10,50 +10,32 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-# Name -> (the module whose main(arguments) runs it, what it writes)
+# Name -> (the module, here or elsewhere, whose main(arguments) runs it, what it writes)
 EXPERIMENTS = {
     "bigrams": (
-        "engine.experiments.bigram_expectations",
+        "bigram_expectations",
         "races/pairs.json: what rungs of the ladder expect after a letter or two",
     ),
-    "bugs": ("engine.experiments.bug_races", "bugs/: every fault beside its healthy twin"),
+    "bugs": ("bug_races", "bugs/: every fault beside its healthy twin"),
     "doctor": ("engine.lab.doctor.table", "doctor.json: which check finds which bug"),
-    "encoder-decoders": (
-        "engine.experiments.shipped_pairs",
-        "paired/: the encoder-decoders and the classifier",
-    ),
-    "extrapolation": (
-        "engine.experiments.extrapolation",
-        "positions/seeds.json: the models of Extrapolation, with other seeds",
-    ),
+    "encoder-decoders": ("shipped_pairs", "paired/: the encoder-decoders and the classifier"),
+    "extrapolation": ("extrapolation", "positions/seeds.json: the models of Extrapolation, with other seeds"),
     "finetune": (
-        "engine.experiments.finetune_runs",
+        "finetune_runs",
         "finetune.json: models taught a fact, a style and another text, over seeds",
     ),
-    "ladder": ("engine.experiments.ladder", "ladder.json: the lecture's experiment, repeated"),
-    "masks-swapped": (
-        "engine.experiments.masks_swapped",
-        "swapped.json: the two masks of an encoder-decoder swapped",
-    ),
-    "no-causal-mask": (
-        "engine.experiments.no_causal_mask",
-        "unmasked.json and square/: a decoder without its mask",
-    ),
-    "no-residual": ("engine.experiments.no_residual", "residuals.json: models without residual connections"),
-    "preferences": (
-        "engine.experiments.preference_runs",
-        "preferences.json: a model trained by preferences (DPO), over seeds",
-    ),
-    "races": (
-        "engine.experiments.lab_races",
-        "races/: the races that are shown before anybody presses a button",
-    ),
-    "reward": ("engine.experiments.reward_runs", "reward.json: a model trained by reward, over seeds"),
-    "scaling": ("engine.experiments.scaling", "scaling.json: models of many sizes for the same work"),
+    "ladder": ("ladder", "ladder.json: the lecture's experiment, repeated"),
+    "masks-swapped": ("masks_swapped", "swapped.json: the two masks of an encoder-decoder swapped"),
+    "no-causal-mask": ("no_causal_mask", "unmasked.json and square/: a decoder without its mask"),
+    "no-residual": ("no_residual", "residuals.json: models without residual connections"),
+    "preferences": ("preference_runs", "preferences.json: a model trained by preferences (DPO), over seeds"),
+    "races": ("lab_races", "races/: the races that are shown before anybody presses a button"),
+    "reward": ("reward_runs", "reward.json: a model trained by reward, over seeds"),
+    "scaling": ("scaling", "scaling.json: models of many sizes for the same work"),
     "story": ("engine.lab.doctor.story", "story.json: a Transformer that does not learn, and why"),
-    "timelapse": ("engine.experiments.timelapse", "timelapse/: one training at many of its steps"),
+    "timelapse": ("timelapse", "timelapse/: one training at many of its steps"),
 }
-MODELS = ("engine.experiments.shipped", "a shipped model, or `positions` or `tasks` for all of these")
+MODELS = ("shipped", "a shipped model, or `positions` or `tasks` for all of these")
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -70,7 +52,8 @@ def main(arguments: Sequence[str]) -> None:
         )
         return
     module, _ = EXPERIMENTS.get(name, MODELS)
-    import_module(module).main(options if name in EXPERIMENTS else arguments)
+    path = module if "." in module else f"engine.experiments.{module}"
+    import_module(path).main(options if name in EXPERIMENTS else arguments)
 
 
 if __name__ == "__main__":

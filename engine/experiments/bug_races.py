@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import base64
 import json
 import logging
@@ -296,13 +297,16 @@ def _clock(name: str, whole: Corpus, known: dict[str, float]) -> None:
     _write(path, {"patterns": values["patterns"], "clock": CLOCK})
 
 
-def main(names: Sequence[str] = ()) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[*FAULTS, []], help="faults (default: all)")
+    names = parser.parse_args(arguments).names or [*FAULTS]
     begin(threads=1)
     made = f"{COMMAND}, one thread of {os.cpu_count()}, torch {torch.__version__}"
     whole, trained = corpora.load(CORPUS), dict[str, tuple[RunView, Patterns | None]]()
     FOLDER.mkdir(exist_ok=True)
     repeated: dict[str, RunView] = {}
-    for name in names or FAULTS:
+    for name in names:
         fault, path = FAULTS[name], FOLDER / f"{name}.json"
         text = whole.text[: fault.characters] if fault.characters else None
         vocab_size = corpora.from_text(text).vocab_size if text else whole.vocab_size
@@ -325,5 +329,5 @@ def main(names: Sequence[str] = ()) -> None:
         _repeat(path, pair, repeated)
 
     known: dict[str, float] = {}
-    for name in names or FAULTS:
+    for name in names:
         _clock(name, whole, known)

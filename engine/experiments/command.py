@@ -36,6 +36,11 @@ def places(description: str | None) -> argparse.ArgumentParser:
     return parser
 
 
+def no_options(description: str | None, arguments: Sequence[str] | None) -> None:
+    """Reads the options of a command that has none but `--help`."""
+    argparse.ArgumentParser(description=description).parse_args(arguments)
+
+
 def begin(threads: int | None = None) -> None:
     """Prepares a command: its log goes to the terminal, and it computes in so many threads, if given."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import torch
 
 from engine.data.pair_corpora import pair_text
-from engine.experiments.command import reading, write_json
+from engine.experiments.command import no_options, reading, write_json
 from engine.lab.faults import parts_of
 from engine.presets import PAIRED
 from engine.training.records import Evaluation, Sample
@@ -71,7 +72,8 @@ def shipped(path: Path = SHIPPED) -> dict[str, Swapped]:
         }
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
+    no_options(__doc__, arguments)
     torch.set_num_threads(1)
     data = {}
     for name in (HEALTHY, SWAPPED):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -16,7 +16,7 @@ from engine.config import ModelConfig, SampleConfig, TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.progress import finish
-from engine.experiments.command import machine, write_json
+from engine.experiments.command import machine, no_options, write_json
 from engine.measure.families.unmasked_attention import end_loss, opened
 from engine.model import Transformer, build
 from engine.parts.registry import HEALTHY
@@ -153,7 +153,8 @@ def shipped(path: Path = SHIPPED) -> Both:
     )
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
+    no_options(__doc__, arguments)
     torch.set_num_threads(1)
     corpus = corpora.load("shakespeare")
     trainings, models = both(corpus, STEPS)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -21,7 +21,7 @@ from engine.config import ModelConfig, Norm, TrainConfig, Wiring
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.progress import Progress, Steps, finish
-from engine.experiments.command import begin, digits, reading, strided, write_json
+from engine.experiments.command import begin, digits, no_options, reading, strided, write_json
 from engine.measure.recording import record
 from engine.measure.residual.gradient_by_depth import Plan, fresh, measure
 from engine.measure.residual.stream import outputs
@@ -195,7 +195,8 @@ def _row(pair: Pair) -> dict[str, Any]:
     return {"depth": pair.depth, "norm": pair.norm} | knowing | sides
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
+    no_options(__doc__, arguments)
     begin(threads=1)
     corpus = corpora.load("shakespeare")
     rows = []

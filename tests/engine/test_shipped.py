@@ -15,6 +15,7 @@ from engine.config import TrainConfig
 from engine.data.corpus import Corpus
 from engine.data.pair_corpora import pair_text, speakers
 from engine.data.tasks.paired import PAIR_TASKS, pairs
+from engine.experiments.__main__ import EXPERIMENTS, main
 from engine.experiments.shipped import ENCODER_RECIPES, POSITION_RECIPES, RECIPES
 from engine.experiments.shipped_pairs import ALIGNED, FOLDER, SHIPPED, SPEAKERS
 from engine.measure.families.classifier import by_size, counting_right, labelled_right, share
@@ -41,6 +42,13 @@ from tests.engine.cases import for_each
 
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 NAMES = sorted(RECIPES)
+
+
+@for_each("name", EXPERIMENTS)
+def test_every_experiment_says_its_options(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main([name, "--help"])
+    assert end.value.code == 0 and "usage" in capsys.readouterr().out
 
 
 @for_each("name", NAMES)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -19,7 +19,7 @@ from engine.config import Init, ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.progress import Progress, Steps, finish
-from engine.experiments.command import begin, digits, strided, write_json
+from engine.experiments.command import begin, digits, no_options, strided, write_json
 from engine.lab.doctor.start import stream_gradients
 from engine.lab.faults.masks import transposed_mask
 from engine.measure.recording import record
@@ -185,7 +185,8 @@ def baselines(path: Path = PATH) -> Mapping[str, float]:
     return json.loads(path.read_text(encoding="utf-8"))["lines"]
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
+    no_options(__doc__, arguments)
     begin(threads=1)
     torch.set_flush_denormal(True)  # numbers too small to matter would take a hundred times as long
     corpus = corpora.load("shakespeare")

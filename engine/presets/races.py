@@ -101,6 +101,18 @@ def _inits() -> Iterator[Contestant]:
         yield Contestant(title, model, replace(_TRAIN, learning_rate=3e-3, warmup_steps=50, init=init))
 
 
+def _parts() -> Iterator[Contestant]:
+    """The block of GPT-2, and one part of a modern block at a time in it. Weights of 1/sqrt(inputs): at 0.02
+    a gated network of this width, a product of two small numbers, hardly writes at first.
+    """
+    block, train = replace(_MODEL, position="learned", ffn="gelu"), replace(_TRAIN, init="fan_in")
+    yield Contestant("GPT-2's parts", block, train)
+    yield Contestant("RoPE", replace(block, position="rope"), train)
+    yield Contestant("RMSNorm", replace(block, norm="rmsnorm"), train)
+    yield Contestant("SwiGLU", replace(block, ffn="swiglu"), train)
+    yield Contestant("QK-norm", replace(block, qk_norm=True), train)
+
+
 QUESTIONS: dict[str, Question] = {
     "heads": Question("Heads", "How many heads, at the same width?", tuple(_heads())),
     "widths": Question("Feed-forward", "How wide should the feed-forward network be?", tuple(_widths())),
@@ -116,6 +128,7 @@ QUESTIONS: dict[str, Question] = {
         )
         for depth in NORM_DEPTHS
     },
+    "parts": Question("Modern parts", "What does each modern part buy on its own?", tuple(_parts())),
     "cuts": Question("Characters or tokens", "Characters or tokens, in bits per character?", tuple(_cuts())),
     "inits": Question("Initialisation", "How should the weights be initialised?", tuple(_inits())),
 }

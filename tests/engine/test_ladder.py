@@ -412,7 +412,7 @@ def test_contestants_differ_in_what_is_asked_alone() -> None:
         return {key for key, value in made[0].items() if any(each[key] != value for each in made)}
 
     fields = {"heads": {"n_heads"}, "widths": {"d_ff"}, "shapes": {"n_layers", "d_model"}, "inits": {"init"}}
-    fields |= {"cuts": {"vocab_size", "tokenizer"}}
+    fields |= {"cuts": {"vocab_size", "tokenizer"}, "parts": {"position", "norm", "ffn", "qk_norm"}}
     fields |= {f"norms-{depth}": {"wiring", "warmup_steps"} for depth in NORM_DEPTHS}
     assert {name: differ(name) for name in fields} == fields
     for depth in NORM_DEPTHS:

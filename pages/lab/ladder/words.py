@@ -140,7 +140,9 @@ RACE = Words(
     texts=(
         "Textbooks say that deep post-norm diverges without warm-up. Here some seeds stall near the unigram"
         " loss instead: of five, none at 4 blocks, two at 12 and three at 24, where even a warm-up does not"
-        " always help. The others train as well as pre-norm."
+        " always help. The others train as well as pre-norm.\n\nA lecture puts each modern part at 0.1 to 1%."
+        " In the race of the parts, each on its own, the medians of RMSNorm, SwiGLU and QK-norm agree, within"
+        " the variation between seeds; RoPE, which has no table to train, lowers the loss by 11%."
     ),
 )
 

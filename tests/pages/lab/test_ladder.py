@@ -302,6 +302,15 @@ def test_every_question_has_its_answer(name: str, drawn) -> None:
     np.testing.assert_allclose(thin[-1]["y"], looks, rtol=1e-5)
 
 
+def test_what_each_modern_part_buys_is_as_the_explanation_says() -> None:
+    over = over_seeds("parts")
+    base = median(over["GPT-2's parts"])
+    gains = {who: (base - median(losses)) / base for who, losses in over.items()}
+    assert f"lowers the loss by {gains['RoPE']:.0%}" in words.RACE.texts and max(over["RoPE"]) < 2.3
+    for who in ("RMSNorm", "SwiGLU", "QK-norm"):
+        assert 0.0005 < gains[who] < 0.015 and max(over[who]) > min(over["GPT-2's parts"])
+
+
 def test_how_many_seeds_stall_is_as_the_explanation_says() -> None:
     low, high = 3.347 - 0.15, 4.347
     counts = {

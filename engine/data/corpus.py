@@ -141,9 +141,8 @@ def _following(
 def check_length(corpus: Corpus, context: int) -> None:
     """Raises CorpusError, saying how much is missing, when no window of context + 1 tokens fits."""
     if len(corpus.train) < context + 2:
-        tokens = (context + 2 - len(corpus.train)) / (
-            1 - VALIDATION_SHARE
-        )  # a tenth of what is added is for validation
+        # a tenth of what is added is for validation
+        tokens = (context + 2 - len(corpus.train)) / (1 - VALIDATION_SHARE)
         missing = int(np.ceil(tokens * corpus.characters_per_token))
         smaller = ", or a smaller vocabulary" if corpus.kind == "bpe" else ""
         raise CorpusError(

@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 from engine.data.tasks.task import Sources, Task
 
 ARROW = ">"
-Order = Callable[
-    [str], Sequence[int]
-]  # of a question: from which of its places each letter of the answer comes
+# of a question: from which of its places each letter of the answer comes
+Order = Callable[[str], Sequence[int]]
 
 
 def rewriting(

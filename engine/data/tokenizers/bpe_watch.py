@@ -26,9 +26,8 @@ class Watched:
     """A training with the runners-up of each merge. `length`: starting symbols before the first merge."""
 
     tokenizer: BpeTokenizer
-    runners_up: tuple[tuple[tuple[Pair, int], ...], ...] = field(
-        repr=False
-    )  # for each merge, best first: (pair, count) at that moment
+    # for each merge, best first: (pair, count) at that moment
+    runners_up: tuple[tuple[tuple[Pair, int], ...], ...] = field(repr=False)
     characters: int
     bytes: int
     length: int
@@ -91,9 +90,8 @@ class Replay:
     after k merges the tokens are the runs between borders whose rank is not in 0 ... k - 1.
     """
 
-    symbols: (
-        np.ndarray
-    )  # int32 (n,): ids of the starting symbols, UNKNOWN where the alphabet lacks the character
+    # int32 (n,): ids of the starting symbols, UNKNOWN where the alphabet lacks the character
+    symbols: np.ndarray
     fallen: np.ndarray  # int32 (max(n - 1, 0),)
 
     def lengths(self, merges: int) -> np.ndarray:
@@ -181,9 +179,8 @@ class Way:
     length: int
     vocab_size: int
     characters: int  # of the text
-    crossing: tuple[bytes, ...] = field(
-        repr=False
-    )  # learned tokens that run across a border of words, first learned first
+    # learned tokens that run across a border of words, first learned first
+    crossing: tuple[bytes, ...] = field(repr=False)
 
     @property
     def characters_per_token(self) -> float:

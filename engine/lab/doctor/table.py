@@ -34,11 +34,8 @@ PATH = Path(__file__).resolve().parents[3] / "checkpoints" / NAME
 HEALTHY = "healthy"
 STRIDE = 5  # the losses of so many steps are one point of a stored curve
 DIGITS = 4
-LOOKS: dict[str, Any] = {
-    "eval_every": 50,
-    "eval_tokens": 4096,
-    "look_early": False,
-}  # fewer than on a page, for time
+# Fewer than on a page, for time.
+LOOKS: dict[str, Any] = {"eval_every": 50, "eval_tokens": 4096, "look_early": False}
 
 
 @dataclass(frozen=True, eq=False)

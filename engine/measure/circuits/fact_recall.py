@@ -139,8 +139,7 @@ def answer_of(tokenizer: Tokenizer, prompt: str, text: str, logits: Sequence[flo
     written = [tokenizer.encode(text)]
     if not (text[:1].isspace() or prompt[-1:].isspace() or tokenizer.unknown(" ")):
         word = tokenizer.encode(" " + text)
-        written += (
-            [word] if word[:1] != tokenizer.encode(" ") else []
-        )  # not of letters: there it is the blank
+        # not of letters: there it is the blank
+        written += [word] if word[:1] != tokenizer.encode(" ") else []
     chosen = max(written, key=lambda ids: float(logits[ids[0]]))
     return Answer(chosen[0], len(chosen), chosen is not written[0])

@@ -52,9 +52,8 @@ class Separation:
     within: float
     across: float
     chance: np.ndarray = field(repr=False)  # (shuffles,): the difference, with the labels dealt out at random
-    matched: np.ndarray | None = field(
-        repr=False
-    )  # (shuffles,): dealt out among tokens of like frequency only; None where none is known
+    # (shuffles,): dealt out among tokens of like frequency only; None where none is known
+    matched: np.ndarray | None = field(repr=False)
     by_class: dict[str, ClassCosines]
 
     @property
@@ -119,9 +118,8 @@ def separation(
 def _dealt(labels: np.ndarray, order: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     """Exchanges labels among neighbours in `order`; the strata's borders move from shuffle to shuffle."""
     stratum = (np.arange(len(order)) + generator.integers(0, STRATUM)) // STRATUM
-    shuffled = np.argsort(
-        stratum + generator.random(len(order))
-    )  # within a stratum only: a random number below 1 decides
+    # within a stratum only: a random number below 1 decides
+    shuffled = np.argsort(stratum + generator.random(len(order)))
     result = np.empty_like(labels)
     result[order] = labels[order[shuffled]]
     return result
@@ -138,9 +136,8 @@ def _within_across(unit: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np
     rows, same = unit.astype(np.float32, copy=False), np.empty(len(labels))
     for first in range(0, len(labels), 16):  # one product for several labellings at once
         some = labels[first : first + 16]
-        member = (some[:, None, :] == np.arange(count)[None, :, None]).astype(
-            np.float32
-        )  # (labelling, class, vocab)
+        # (labelling, class, vocab)
+        member = (some[:, None, :] == np.arange(count)[None, :, None]).astype(np.float32)
         sums = member.reshape(-1, len(rows)) @ rows  # (labelling * class, d_model)
         same[first : first + 16] = (sums.astype(np.float64) ** 2).reshape(len(some), -1).sum(1) - own
     pairs, all_pairs = float((sizes * (sizes - 1)).sum()), float(len(unit) * (len(unit) - 1))

@@ -28,9 +28,8 @@ class Lookup:
 
     ids: tuple[int, ...]
     rows: np.ndarray = field(repr=False)  # (query, d_model): E[ids]
-    added: np.ndarray | None = field(
-        repr=False
-    )  # (query, d_model): the position vectors, where the scheme adds any here
+    # (query, d_model): the position vectors, where the scheme adds any here
+    added: np.ndarray | None = field(repr=False)
     entered: np.ndarray = field(repr=False)  # (query, d_model): what the first block reads
     onehot_difference: float  # between the rows and one_hot(ids) @ E, times sqrt(d_model) where so scaled
     sum_difference: float  # between `entered` and rows + added (+ type), normed where they are

@@ -31,12 +31,10 @@ class Alike:
 
     cosines: np.ndarray = field(repr=False)  # (position, position)
     norms: np.ndarray = field(repr=False)  # (position,)
-    by_distance: np.ndarray = field(
-        repr=False
-    )  # (distance,): mean cosine of two positions that far apart; entry 0 is 1
-    spread: np.ndarray = field(
-        repr=False
-    )  # (distance,): standard deviation of those cosines; 0 where only the distance counts
+    # (distance,): mean cosine of two positions that far apart; entry 0 is 1
+    by_distance: np.ndarray = field(repr=False)
+    # (distance,): standard deviation of those cosines; 0 where only the distance counts
+    spread: np.ndarray = field(repr=False)
     # between the cosine and -distance, over all pairs of different positions; NaN where nothing varies
     correlation: float
 

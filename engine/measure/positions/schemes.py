@@ -110,9 +110,8 @@ def _bias(model: Transformer, reach: int) -> np.ndarray:
 
 def _added(model: Transformer, length: int) -> Similarity:
     with torch.inference_mode():
-        table = model.positions.prepare(length, torch.zeros(1)).embed(
-            torch.zeros(1)
-        )  # (position, d_model), or None
+        # (position, d_model), or None
+        table = model.positions.prepare(length, torch.zeros(1)).embed(torch.zeros(1))
         x = model.embedded(torch.arange(len(model.embedding)))[:, None, :] + (
             torch.zeros(length, 1) if table is None else table
         )  # (vocab, position, d_model)

@@ -31,9 +31,8 @@ class Write:
     part: str
     layer: int | None
     array: np.ndarray = field(repr=False)  # (query, d_model)
-    onto: np.ndarray | None = field(
-        repr=False
-    )  # the stream that it is added to (query, d_model); None for the first
+    # the stream that it is added to (query, d_model); None for the first
+    onto: np.ndarray | None = field(repr=False)
 
 
 def outputs(recording: Recording) -> list[np.ndarray]:

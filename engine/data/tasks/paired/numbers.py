@@ -44,9 +44,8 @@ def number_words(number: str) -> NumberWords:
 
 def _below_thousand(number: str, positions: range, last: bool, before: bool) -> NumberWords:
     """One group of three digits. `before`: words stand before it."""
-    digits = {
-        2 - i: position for i, position in enumerate(reversed(positions))
-    }  # 0: hundreds, 1: tens, 2: ones
+    # 0: hundreds, 1: tens, 2: ones
+    digits = {2 - i: position for i, position in enumerate(reversed(positions))}
     value = {i: int(number[digits[i]]) if i in digits else 0 for i in range(3)}
     words: NumberWords = []
     if value[0]:

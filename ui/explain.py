@@ -81,7 +81,7 @@ def _three(see: str, why: str, attempt: str, texts: str) -> None:
     ):
         column.markdown(linked(f"**{title}**\n\n{text}"))
     if texts:
-        st.markdown(linked(f"**If your text says otherwise.** {texts}"))
+        st.markdown(linked(f"**If your textbook says otherwise.** {texts}"))
 
 
 def worked(label: str, value: str, formula: str) -> None:

@@ -256,8 +256,8 @@ SCHEDULE = (
     Control(
         "repeat",
         "Windows that repeat",
-        "Share of training windows that repeat their first characters to the end: attending back pays there,"
-        " so heads learn to copy. 0: the text as it is.",
+        "Share of training windows that are their opening characters repeated over and over: looking back"
+        " pays off there, so heads learn to copy. 0: the text as it is.",
         0.1,
     ),
     Control("steps", "Steps", "Number of weight updates.", 100),

@@ -33,7 +33,7 @@ SUMS = Need(lambda subject: subject.pair is None, families.CLOSED["sums"])
 CHECKS = Need(lambda subject: subject.pair is None, families.CLOSED["checks"])
 CAUSAL = Need(
     lambda subject: subject.config.causal,
-    "This model fills gaps: it attends both ways and does not predict the next token.",
+    "This model fills in masked tokens: it attends in both directions and does not predict the next token.",
 )
 KEEPS = Need(
     lambda subject: bool(kv_numbers(subject.config)),

@@ -363,7 +363,7 @@ GOOD_FOR = {
     UNTRAINED: "a baseline: what random weights do before any training",
     RUN: "inspecting your own run, at any of its snapshots",
     tuned.TUNED: "seeing what fine-tuning changed in the base model",
-    families.ENCODER: "context from both sides: it fills gaps but writes no text",
+    families.ENCODER: "context from both sides: it fills in masked tokens but writes no text",
     PAIR: "alignment: which source token each target token attends to",
 }
 
@@ -431,7 +431,7 @@ def facts_help(loaded: Loaded, steps: int | None) -> str | None:
         return None
     return (
         f"One run, with snapshots at {steps} of its steps. {repeat:.0%} of its training windows repeat their"
-        " own beginning, so attending back pays and heads learn to copy. Losses are measured on the plain"
+        " own beginning, so looking back pays off, and heads learn to copy. Losses are measured on the plain"
         " text."
     )
 
@@ -457,7 +457,8 @@ def _origin(loaded: Pretrained) -> str:
     words = [f"Width {c.d_model}, context {c.context:,}, {c.vocab_size:,} tokens."]
     if known is not None:
         words.append(
-            f"{known.repository} from Hugging Face, trained on {known.tokens} tokens according to its makers:"
+            f"{known.repository} from Hugging Face, trained on {known.tokens} tokens according to its"
+            " developers:"
             f" {known.source}."
         )
     words.append(
@@ -474,7 +475,8 @@ def _loss_help(metrics: Mapping[str, object], context: int) -> str | None:
     own = passes(step, int(train["batch_size"]), context, corpora.SHAKESPEARE_TRAIN)
     other = passes(10_000, 64, 128, corpora.SHAKESPEARE_TRAIN)
     return (
-        f"Validation loss: nats per character on held-out text, after {own:.0f} epochs of its training text."
+        f"Validation loss: nats per character on held-out text, after {own:.0f} epochs over its training"
+        " text."
         " The 0.92 that a lecture gives for Tiny Shakespeare is the *training* loss of a larger model (8"
         f" layers, width 256) after {other:.0f} epochs: by then it has memorised much of the text."
     )

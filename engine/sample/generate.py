@@ -141,7 +141,7 @@ def complete(
     model: Transformer, tokenizer: Tokenizer, prompt: str, length: int, temperature: float, seed: int
 ) -> str:
     """Returns the model's own text after a prompt (from token 0 if empty, without unknown characters); for
-    one that fills gaps, the prompt with every fourth token guessed from the others.
+    one that fills in masked tokens, the prompt with every fourth token guessed from the others.
     """
     training = model.training
     model.parts.mode(model, False)

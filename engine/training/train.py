@@ -48,7 +48,9 @@ def check(model: ModelConfig, config: TrainConfig, corpus: Corpus) -> None:
     masked = config.objective == "masked"
     if masked and model.causal:
         raise ConfigError(
-            "causal", True, "must be False for the masked objective: the model fills gaps from both sides"
+            "causal",
+            True,
+            "must be False for the masked objective: the model fills in masked tokens from both sides",
         )
     if model.output_head == "none":
         raise ConfigError("output_head", "none", "leaves nothing to predict with; training needs a head")

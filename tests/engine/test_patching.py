@@ -185,7 +185,7 @@ class Words:
 
 
 def test_models_that_cannot_be_patched() -> None:
-    with pytest.raises(ConfigError, match="fills gaps"):
+    with pytest.raises(ConfigError, match="fills in masked tokens"):
         both_runs(loud(tiny(causal=False)), PROMPTS, "resid_pre")
     with pytest.raises(ShapeError, match="context is 8"):
         both_runs(loud(tiny()), Prompts(tuple(range(9)), (10, *range(1, 9)), (7, 8)), "resid_pre")

@@ -105,7 +105,7 @@ def test_words_and_code_come_after_the_view(needs_model) -> None:
     texts = said(page)
     at = next(i for i, text in enumerate(texts) if text.startswith("good"))
     heads = [text.split("**")[1] for text in texts[at + 1 :]]
-    assert heads == ["What you see", "Why it matters", "What to try", "If your text says otherwise."]
+    assert heads == ["What you see", "Why it matters", "What to try", "If your textbook says otherwise."]
     assert texts[-1].endswith("A lab prints 1.")
     assert page.expander[-1].label == "Show the code" and not page.code  # it is sent when it is opened
     assert "RMSNorm" not in helpers.said(page, "caption")

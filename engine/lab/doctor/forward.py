@@ -35,7 +35,7 @@ def _mixes(case: Case) -> None:
 def sees_the_future(case: Case) -> Measurement:
     """Measures the largest change of a logit, as a share, when later tokens or other texts change."""
     if not case.predicts_next:
-        raise NotApplicable("This model attends both ways by design: it fills gaps.")
+        raise NotApplicable("This model attends both ways by design: it fills in masked tokens.")
     model, ids = case.exact, case.ids
     before = model(ids)
     length, vocab = ids.shape[1], model.config.vocab_size

@@ -92,7 +92,7 @@ def what_it_writes(case: Case) -> Measurement:
     if case.corpus is None or not case.predicts_next:
         raise NotApplicable("There is no text to compare its own text with.")
     if case.settings.objective != "next_token":
-        raise NotApplicable("This model fills gaps and writes no text.")
+        raise NotApplicable("This model fills in masked tokens and writes no text.")
     model, batches = case.evaluated, case.batches()
     corpus = batches.corpus
     loss = measure(model, batches, corpus.validation, LOOKED).nats

@@ -130,7 +130,8 @@ def both_runs(model: Transformer, prompts: Prompts, site: str) -> Runs:
         raise ConfigError(
             "causal",
             False,
-            "this model fills gaps: it does not predict the next token, so there is no answer to compare",
+            "this model fills in masked tokens: it does not predict the next token, so there is no answer to"
+            " compare",
         )
     if not model.output.linear:
         raise HeadError("this model's output is not a product with W_U, so an answer has no logit of its own")

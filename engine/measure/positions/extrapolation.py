@@ -8,6 +8,7 @@ reads, not how hard the text is.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, TypeVar
@@ -80,14 +81,12 @@ def position_losses(
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The mean loss by position, in bins of `width` positions: `mean` and its standard error, (bin,), nats;
-    NaN where there is none.
+    """The mean loss by position, in bins of `width` positions: `mean` and its standard error, (bin,), nats.
 
-    Windows near each other are hard or easy together, so errors are taken over blocks of BLOCK neighbouring
-    windows; NaN for a single block. `tail` is the mean over the last TAIL positions of the context, with its
-    error: what a sliding window reaches everywhere. `excess` is what the last TAIL positions of 2, 3 ...
-    contexts cost more, in nats, than the same characters at the end of the first context of another window,
-    with its error.
+    Windows near each other are hard or easy together, so errors are over blocks of BLOCK windows; NaN for a
+    single block. `tail` is the mean over the last TAIL positions of the context, with its error: what a
+    sliding window reaches everywhere. `excess` is what the last TAIL positions of 2, 3 ... contexts cost
+    more, in nats, than the same characters at the end of the first context of another window, with its error.
     """
 
     width: int
@@ -164,9 +163,8 @@ def _same_text(starts: np.ndarray, later: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _mean(values: np.ndarray, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the mean over the first axis and its standard error over blocks; NaN where there is too little
-    for them. With G blocks: sqrt(G / (G - 1) * sum over blocks of (sum of deviations)^2) / n (Cochran 1977,
-    9.1: cluster sampling).
+    """Returns the mean over the first axis and its standard error over blocks, or NaN. With G blocks: sqrt(G
+    / (G - 1) * sum over blocks of (sum of deviations)^2) / n (Cochran 1977, 9.1: cluster sampling).
     """
     nothing = np.full(values.shape[1:], np.nan)
     if not len(values):
@@ -200,14 +198,12 @@ def _pair(values: Sequence[float | None]) -> tuple[float, float]:
 
 
 def stopgap(model: Transformer, kind: Stopgap, times: int = TIMES) -> Transformer:
-    """Returns the trained model, changed to go on beyond its context without training; other weights are
-    shared.
+    """Returns the trained model, changed to go on beyond its context untrained, sharing weights.
 
     `repeat`: the learned table begins again after its last row. `hold`: its last row stands for all later
     positions. `ntk`: RoPE with the base times^(d_rotary / (d_rotary - 2)) larger, so that its slowest pair
     turns `times` times slower and its fastest as before ("NTK-aware", bloc97 2023). `far`: T5's buckets
-    beyond the context, untrained, take the bias of the farthest trained one. Raises ShapeError when the model
-    has another scheme.
+    beyond the context, untrained, take the bias of the farthest trained one. Raises ShapeError.
     """
     c = model.config
     if c.position != STOPGAP_FOR[kind]:
@@ -236,8 +232,7 @@ def stopgap(model: Transformer, kind: Stopgap, times: int = TIMES) -> Transforme
 
 
 def farthest_bucket(config: ModelConfig) -> int:
-    """Returns T5's bucket of the largest distance within the context: those above it get no gradient in
-    training.
+    """Returns T5's bucket of the largest distance within the context: higher ones stay untrained.
 
     >>> farthest_bucket(ModelConfig(context=64, position="t5"))
     26
@@ -273,8 +268,7 @@ def above_tail(curve: Curve) -> np.ndarray:
 @dataclass(frozen=True)
 class Costs:
     """A row of the table, in one unit. `against_none` is the validation loss less that of the model without
-    positions. `tail` and `more` are (mean, standard error); `more` by how many contexts are read, None where
-    there is no answer.
+    positions. `tail` and `more` are (mean, standard error); `more` by how many contexts are read, or None.
     """
 
     validation: float
@@ -295,19 +289,23 @@ def costs(curve: Curve, validation: float, none: float | None, unit: Unit = "nat
 
 @dataclass(frozen=True)
 class Reach(Generic[K]):
-    """Curves that hold over TIMES contexts, and those that do not, with extra cost in nats."""
+    """The names of curves that hold over TIMES contexts and of those that do not, with their extra cost in
+    nats, least first. A curve without an answer is in neither. Of several seeds the cost is the median, and
+    all of them have to hold.
+    """
 
     held: Mapping[K, float]
     lost: Mapping[K, float]
 
 
-def reach_of(curves: Mapping[K, Curve]) -> Reach[K]:
-    """Sorts curves in nats."""
-    far = {name: c.excess[TIMES][0] for name, c in curves.items() if np.isfinite(c.excess[TIMES][0])}
+def reach_of(curves: Mapping[K, Sequence[Curve]]) -> Reach[K]:
+    """Sorts names by their curves in nats, one for each seed."""
+    costs = {name: [c.excess[TIMES][0] for c in seeds] for name, seeds in curves.items()}
+    far = {name: statistics.median(each) for name, each in costs.items() if np.isfinite(each).all()}
     order = sorted(far, key=lambda name: far[name])
     return Reach(
-        {name: far[name] for name in order if far[name] <= HELD},
-        {name: far[name] for name in order if far[name] > HELD},
+        {name: far[name] for name in order if max(costs[name]) <= HELD},
+        {name: far[name] for name in order if max(costs[name]) > HELD},
     )
 
 

@@ -87,7 +87,8 @@ TO_POSITIONS = "Positions: how order is encoded"
 _ENTERS = {
     "none": ("This model has no position encoding: the rows go straight into the first block."),
     "rope": (
-        "With RoPE nothing is added here: queries and keys are rotated by position inside every attention."
+        "With RoPE nothing is added here: queries and keys are rotated by position inside every attention"
+        " layer."
     ),
     "alibi": "With ALiBi nothing is added here: the attention scores get a penalty for distance.",
     "t5": (
@@ -200,7 +201,8 @@ def near_to(token: str, kind: str, neighbours: Alike, separation: Separation) ->
     )
     if chance.like_chance:
         return (
-            f"**Same-class pairs differ from others by {more}, which is within chance:** {chance.reached} of"
+            f"**Same-class pairs differ from others by {more}, no more than chance would give:**"
+            f" {chance.reached} of"
             f" {chance.count} label shuffles reach it. {near}"
         )
     return (
@@ -230,15 +232,15 @@ def linked(links: FrequencyLinks) -> str:
     """Says how much of each component is frequency."""
     text = ", ".join(f"component {i + 1}: {r:+.2f}" for i, r in enumerate(links.components) if np.isfinite(r))
     return minus(
-        f"Correlation with log₁₀(1 + count): {text or 'nothing varies'}; row norm: {links.lengths:+.2f}. The"
-        " lookup seldom updates a rare token's row."
+        f"Correlation with log₁₀(1 + count): {text or 'nothing varies'}; row norm: {links.lengths:+.2f}. A"
+        " rare token's row is seldom updated."
     )
 
 
 # Classes ----------------------------------------------------------------------------------------
 
 ONE_CLASS = (
-    "All tokens that occur belong to one class, or each to its own, so there are no two kinds of pairs to"
+    "All tokens that occur belong to one class, or each to its own, so there are not two kinds of pairs to"
     " compare."
 )
 BY_CLASS = "Mean cosine of the centred rows. A class of one token has no pairs of its own."

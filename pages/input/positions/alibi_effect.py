@@ -79,7 +79,8 @@ def draw_effect(heads: int, times: float) -> None:
 def _draw_effect(subject: Subject, times: float) -> None:
     if subject.config.mixer == "none":
         st.info(
-            "This model has no mixer: its tokens never attend to each other, so there is no pattern to"
+            "This model has no attention layer: its tokens never attend to each other, so there is no"
+            " pattern to"
             " change. Choose another model above."
         )
         return
@@ -132,7 +133,7 @@ def _draw_patterns(effect: measured.Effect, slope: float, labels: list[str]) -> 
                 data=pattern_table(pattern, labels),
                 alt=f"{name}: weights from 0 to 1, queries down.",
             )
-    st.caption("Both on one scale: empty is 0, darkest is 1.")
+    st.caption("Both on the same scale: blank is 0, darkest is 1.")
 
 
 def _draw_distances(recording: Recording, layer: int, times: float) -> None:

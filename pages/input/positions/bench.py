@@ -4,11 +4,16 @@ was measured when their models were trained. Measurements to repeat are folded.
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Sequence
+from contextlib import suppress
+
 import pandas as pd
 import streamlit as st
 
 from engine.config import Position
 from engine.errors import CheckpointError
+from engine.experiments.extrapolation import Plan, SchemeRun, shipped
 from engine.measure.positions.extrapolation import TIMES, Curve, costs, least, reach_of
 from engine.measure.positions.schemes import HOOK_NAMES, SCHEMES, parameters_added
 from engine.presets import PRESETS
@@ -47,20 +52,26 @@ def draw_bench() -> None:
                 "Schemes", [*titles], "bench_schemes", first=titles, wrap=True
             )
         ]
+        repeats = _repeats()
+        seeds = 1 + min(len(repeats.get(name, ())) for name in models)
         date = next(iter(models.values())).metrics.get("date", "an unknown date")
-        st.caption(f"One model each, measured when it was trained ({date}).")
+        st.caption(
+            f"Measured when the models were trained ({date})."
+            + (f" Thin lines: the same training with {seeds - 1} other seeds." if seeds > 1 else "")
+        )
     if not chosen:
         st.info("Choose at least one scheme.")
         return
-    curves = {name: Curve.from_dict(models[name].metrics["extrapolation"]) for name in chosen}
+    runs = {name: (_shipped_run(name, models[name]), *repeats.get(name, ())) for name in chosen}
     context = models[chosen[0]].config.context
     with figure:
-        _draw_curves(curves, context)
-    trained = {name: models[name].metrics["validation_loss"] for name in chosen}
+        _draw_curves(runs, context)
+    trained = {name: statistics.median(run.validation_loss for run in runs[name]) for name in chosen}
     best = least(trained)
-    ends = "learned" in curves
-    explain.answer(reach_sentence(reach_of(curves), context, TIMES, ends, (best, trained[best])))
-    _draw_table(models, curves, context)
+    reach = reach_of({name: [run.curve for run in each] for name, each in runs.items()})
+    ends = "learned" in runs
+    explain.answer(reach_sentence(reach, context, TIMES, ends, (best, trained[best]), seeds))
+    _draw_table(models, runs, context)
     explain.measure_it(_draw_measured, models, tuple(chosen))
 
 
@@ -76,14 +87,32 @@ def _models() -> dict[Position, Checkpoint]:
     return result
 
 
-def _draw_curves(curves: dict[Position, Curve], context: int) -> None:
-    lines = [Line(TITLES[name], name, curve) for name, curve in curves.items()]
+def _shipped_run(name: Position, model: Checkpoint) -> SchemeRun:
+    """The shipped model as a run among those of other seeds."""
+    seed, curve = model.metrics["train"]["seed"], Curve.from_dict(model.metrics["extrapolation"])
+    return SchemeRun(Plan(name, seed), model.metrics["validation_loss"], curve)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _repeats() -> dict[Position, list[SchemeRun]]:
+    """The runs with other seeds, by scheme; none where their file is missing or damaged."""
+    with suppress(CheckpointError):
+        runs = shipped()
+        return {name: [run for run in runs if run.plan.scheme == name] for name in SCHEMES}
+    return {}
+
+
+def _draw_curves(runs: dict[Position, tuple[SchemeRun, ...]], context: int) -> None:
+    lines = [
+        Line(TITLES[name], name, first.curve, others=[run.curve for run in others])
+        for name, (first, *others) in runs.items()
+    ]
     plot(
         figures.position_losses(lines, context),
         key="bench_record",
         height=265,
         name="loss-by-position",
-        data=above_rows({(name, None): curve for name, curve in curves.items()}, "nats"),
+        data=above_rows({(name, None): each[0].curve for name, each in runs.items()}, "nats"),
         alt=(
             f"Lines: loss by position up to {TIMES * context} for {', '.join(line.name for line in lines)}; a"
             f" vertical line at {context} marks the training length."
@@ -91,16 +120,21 @@ def _draw_curves(curves: dict[Position, Curve], context: int) -> None:
     )
 
 
-def _draw_table(models: dict[Position, Checkpoint], curves: dict[Position, Curve], context: int) -> None:
-    """Draws who uses which scheme, what it costs, and what a longer text costs more."""
+def _draw_table(
+    models: dict[Position, Checkpoint], runs: dict[Position, tuple[SchemeRun, ...]], context: int
+) -> None:
+    """Draws who uses which scheme, what it costs, and what a longer text costs more: medians of the seeds,
+    with their range.
+    """
     rows = {}
-    for name, curve in curves.items():
-        found = costs(curve, models[name].metrics["validation_loss"], None)
+    for name, each in runs.items():
+        found = [costs(run.curve, run.validation_loss, None) for run in each]
+        more = {times: [of.more[times] for of in found] for times in found[0].more}
         rows[TITLES[name]] = (
-            {f"loss at {context}": f"{found.validation:.3f}"}
+            {f"loss at {context}": _over_seeds([of.validation for of in found], ".3f")}
             | {
-                f"at {times * context}": "n/a" if more is None else minus(f"{more[0]:+.2f}")
-                for times, more in found.more.items()
+                f"at {times * context}": _over_seeds([pair[0] for pair in pairs if pair], "+.2f")
+                for times, pairs in more.items()
             }
             | {
                 "enters at": HOOK_NAMES[SCHEMES[name].hook],
@@ -112,6 +146,14 @@ def _draw_table(models: dict[Position, Checkpoint], curves: dict[Position, Curve
     st.html(f"<style>.st-key-bench_table table {{ min-width: {TABLE}px; }}</style>")
     with st.container(key="bench_table"):
         st.table(pd.DataFrame.from_dict(rows, orient="index"))
+
+
+def _over_seeds(values: Sequence[float], form: str) -> str:
+    """Writes the median, and the range where it can be seen at that precision."""
+    if not values:
+        return "n/a"
+    low, middle, high = (format(of(values), form) for of in (min, statistics.median, max))
+    return minus(middle if low == high else f"{middle} ({low} to {high})")
 
 
 def _draw_measured(models: dict[Position, Checkpoint], chosen: tuple[Position, ...]) -> None:

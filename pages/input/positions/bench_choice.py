@@ -52,7 +52,7 @@ def choose(chosen: Sequence[Position], schemes: set[Position], live: bool) -> Ch
         return Choice(tuple(variants), above, unit, 0, TAIL)
     hint = (
         "Number of windows to read, each 4 contexts long. More windows take longer (about a second per"
-        " hundred and scheme) but narrow the bands."
+        " hundred windows per scheme) but narrow the bands."
     )
     windows = widgets.select(
         "Windows", tuple(WINDOWS), "bench_windows", first="256", container=row, hint=hint

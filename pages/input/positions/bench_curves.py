@@ -50,7 +50,7 @@ def draw_curves(
             f" the loss on the last {TAIL} characters of {context}, and how much more the same characters"
             f" cost at the end of {2 * context} and of {TIMES * context}, ± one standard error. One run each,"
             " with the same seed and batches: small differences between schemes may be chance, and so may"
-            " the height of a failed curve."
+            " how high a curve climbs once it fails."
         )
         st.markdown(words_answers.bench_summary(models, curves, context))
 

@@ -26,13 +26,14 @@ HIGHEST = 6.0  # nats: where the axis ends at the latest; knowing nothing is ln 
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """A scheme's curve, or that of a stopgap for it."""
+    """A scheme's curve, or that of a stopgap for it; `others` are its curves from other seeds."""
 
     name: str
     scheme: str
     curve: Curve
     stopgap: bool = False
     partial: bool = False
+    others: Sequence[Curve] = ()
 
 
 def similarity_panels(
@@ -125,6 +126,7 @@ def position_losses(
         c, error = line.curve, line.curve.error
         x, y = c.first + (c.width - 1) / 2, _drawn(c, above)
         shade = SCHEME_COLOURS[line.scheme]
+        traces += [_thin(other, line) for other in line.others]
         there = np.isfinite(y)
         band = there & np.isfinite(error)
         if band.any():
@@ -196,6 +198,20 @@ def position_losses(
             showgrid=True,
             range=[low, high],
         ),
+    )
+
+
+def _thin(curve: Curve, line: Line) -> dict[str, Any]:
+    """A thin line for the curve of another seed."""
+    return go.Scatter(
+        mode="lines",
+        x=curve.first + (curve.width - 1) / 2,
+        y=curve.mean.astype(np.float32),
+        line={"color": colour(SCHEME_COLOURS[line.scheme]), "width": 1},
+        opacity=0.55,
+        hoverinfo="skip",
+        showlegend=False,
+        legendgroup=line.name,
     )
 
 

@@ -116,8 +116,8 @@ def _draw_places(panels: list[Panel], letters: tuple[str, str]) -> None:
             )
     st.caption(
         f"The score of “{safe(letters[0])}” (down, by position) with “{safe(letters[1])}” (across) in the"
-        " first block, keys after the query included: q · k / √d_head, before the mask. With rotation, every"
-        " parallel to the diagonal has one value. Both models were trained on Tiny Shakespeare with one seed."
+        " first block, keys after the query included: q · k / √d_head, before the mask. With rotation, the"
+        " score is constant along each diagonal. Both models were trained on Tiny Shakespeare with one seed."
     )
 
 

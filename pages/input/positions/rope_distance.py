@@ -74,7 +74,7 @@ def _say_how(decay: Decay, turned: Turning, kind: str, width: int, tokens: int) 
     st.markdown(
         f"q and k are the means over {tokens} tokens: {safe(turned.words)}. Rotation is linear, so this is"
         " the mean score over all pairs of these tokens, if each pair had that distance. A base other than"
-        " the model's own is a what-if: its weights were trained with their own."
+        " the model's own is a what-if: the weights were trained with the original base."
     )
 
 

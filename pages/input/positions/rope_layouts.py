@@ -104,4 +104,4 @@ def _draw_patterns(subject: Subject, layouts: Layouts) -> None:
                 data=pattern_table(pattern, subject.labels),
                 alt=f"{title}: the weight that each token (down) gives to each token it sees, from 0 to 1.",
             )
-    st.caption("Both on one scale: empty is 0, darkest is 1.")
+    st.caption("Both on the same scale: blank is 0, darkest is 1.")

@@ -71,7 +71,7 @@ def _draw_map(similarity: Similarity, length: int, width: int) -> None:
     )
     st.caption(
         "$PE(p) \\cdot PE(q) = \\sum_i \\cos((p - q)\\,\\theta_i)$, since $\\sin a \\sin b + \\cos a \\cos b"
-        f" = \\cos(a - b)$. Every vector has the norm $\\sqrt{{d/2}}$, here {similarity.vector_length:.3f},"
+        f" = \\cos(a - b)$. Every vector has norm $\\sqrt{{d/2}}$, here {similarity.vector_length:.3f},"
         f" so the cosine is the dot product divided by $d/2$ = {width // 2}.{every} The ripples come from the"
         " fast hands completing their turns."
     )

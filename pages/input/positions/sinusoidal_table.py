@@ -65,7 +65,7 @@ def _draw_waves(waves: Waves, width: int, base: int) -> None:
         f" 2\\pi \\cdot base^{{2i/d}}$: from $2\\pi$ = {shortest:.3f} positions to $2\\pi \\cdot"
         f" {base}^{{({width}-2)/{width}}}$ = {longest:,.1f}. On a logarithmic axis that is a straight line:"
         f" each is {waves.ratio:.3f} times the one before. {waves.longer} of {len(pairs)} are longer than the"
-        " table. The table has no parameters and could be continued without end."
+        " table. The table has no parameters and could be extended indefinitely."
     )
 
 

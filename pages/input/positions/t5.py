@@ -72,8 +72,8 @@ def _choose() -> tuple[int, int, bool]:
     far = asked if asked > exact else min(f for f in FARTHEST if f > exact)
     if far != asked:
         st.caption(
-            f":material/info: {exact} distances have a bucket each, so a maximum of {asked} leaves none to"
-            f" share: {far} is used instead."
+            f":material/info: {exact} distances have a bucket each, so a maximum of {asked} leaves no"
+            f" buckets for longer distances: {far} is used instead."
         )
     return buckets, far, both
 

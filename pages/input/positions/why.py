@@ -63,7 +63,7 @@ def _choose_words() -> list[str]:
     )
     found = whole(typed or "").replace("\0", " ")[:MAX_LETTERS].split()
     if len(found) < 2:
-        st.caption(f":material/info: Fewer than two words have no order: “{FIRST}” is used instead.")
+        st.caption(f":material/info: A single word has no order: “{FIRST}” is used instead.")
         found = FIRST.split()
     if len(found) > MAX_WORDS:
         st.caption(f":material/info: The sentence has {len(found)} words; the first {MAX_WORDS} are used.")

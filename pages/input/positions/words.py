@@ -154,7 +154,8 @@ AGAINST = Words(
 ALIBI = Words(
     see=(
         "Press et al. 2022: each head adds a fixed penalty for distance to its scores, $-m\\,|i - j|$, before"
-        " the softmax. A line shows the remaining share of a weight at each distance. With $n$ heads, a power"
+        " the softmax. A line shows what fraction of a weight is left at each distance. With $n$ heads, a"
+        " power"
         " of two, the slopes are $m = 2^{-8/n}, 2^{-16/n}, \\dots, 2^{-8}$."
     ),
     why=(
@@ -176,7 +177,8 @@ T5 = Words(
     why=(
         "Which distances matter is learned rather than fixed, at a cost of 32 numbers per head. Distances"
         " longer than any in training fall into the last buckets: these have a bias, though not always a"
-        " trained one. Shaw et al. (2018) and Transformer-XL (Dai et al. 2019) had already learned scores for"
+        " trained one. Shaw et al. (2018) and Transformer-XL (Dai et al. 2019) had already used learned"
+        " scores for"
         " distances."
     ),
     attempt=(

@@ -240,21 +240,27 @@ def buckets_sentence(bucket_map: Buckets, buckets: int, both: bool) -> str:
 
 
 def reach_sentence(
-    reach: Reach[Position], context: int, times: int, ends: bool, best: tuple[Position, float]
+    reach: Reach[Position],
+    context: int,
+    times: int,
+    ends: bool,
+    best: tuple[Position, float],
+    seeds: int,
 ) -> str:
     """Says which schemes hold beyond their training and which do not. `ends`: the learned table is among
-    them. `best`: the scheme of least validation loss, in nats.
+    them. `best`: the scheme of least validation loss, in nats. Of several `seeds` the numbers are medians.
     """
     held, lost = (_listed(some) for some in (reach.held, reach.lost))
-    within = f"Within {context}, {TITLES[best[0]]} is best (**{best[1]:.2f}** nats)."
+    of = f"; medians of {seeds} seeds" if seeds > 1 else ""
+    within = f"Within {context}, {TITLES[best[0]]} is best (**{best[1]:.2f}** nats{of})."
     far = f"from {context} to {times * context} characters"
     last = ", and a learned table has no rows there" if ends else ""
     if held:
         one = len(reach.held) == 1
         who = f"Only **{held}** extrapolates {far}" if one else f"**{held}** extrapolate {far}"
-        return f"{who}{f'; the loss (nats) rises with {lost}' if lost else ''}{last}. {within}"
+        return f"{who}{f'; the loss (nats) rises for {lost}' if lost else ''}{last}. {within}"
     if lost:
-        return f"None of these extrapolates {far}; the loss (nats) rises with {lost}{last}. {within}"
+        return f"None of these extrapolates {far}; the loss (nats) rises for {lost}{last}. {within}"
     return f"Beyond {context} characters a learned table has no row. {within}"
 
 
@@ -317,14 +323,15 @@ def unmet_buckets(model: Transformer) -> str:
 
 def bench_summary(models: dict[Position, Checkpoint], curves: dict[Variant, Curve], context: int) -> str:
     """Which hold, which break, and what the mask alone is worth: from the numbers."""
-    found = reach_of(curves)
+    found = reach_of({v: [c] for v, c in curves.items()})
     held, lost = (
         ", ".join(f"{name_of(v)} ({far:+.2f})" for v, far in some.items())
         for some in (found.held, found.lost)
     )
     words = (
-        f"**With {held or 'none of these'}, the same characters read at {TIMES * context} instead of"
-        f" {context} cost at most {HELD} nats more.** "
+        f"**With {held or 'none of these'}, the same characters predicted at position {TIMES * context}"
+        " instead"
+        f" of {context} cost at most {HELD} nats more.** "
     )
     words += f"They cost more with {lost}. " if lost else ""
     words += f"A learned table has no row beyond {context}. " if ("learned", None) in curves else ""
@@ -359,7 +366,7 @@ def slope_rule_words(heads: int) -> str:
         return f"{rule} For 8 heads these are 1/2, 1/4, …, 1/256."
     return (
         f"{heads} is not a power of two. {rule} The other {split.rest} come from the rule for {2 * power}"
-        " heads: every second of its slopes, steepest first."
+        " heads: every other one of its slopes, steepest first."
     )
 
 

@@ -41,7 +41,7 @@ def draw_compare() -> None:
     if not chosen.names:
         st.info("Choose at least one tokenizer.")
     elif not chosen.text:
-        st.info("The box is empty, and so is every list of tokens: type something, or choose an example.")
+        st.info("The box is empty, so there are no tokens: type something, or choose an example.")
     else:
         _compare(chosen, known)
     explain.measure_it(_measured, chosen, known)

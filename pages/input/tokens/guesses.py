@@ -68,7 +68,7 @@ def family(name: str, encode: Callable[[str], Sequence[int]]) -> Guess | None:
         f"How many {name} tokens is this one emoji: {FAMILY}?",
         choices,
         right,
-        f"{n['found']:.0f} tokens for {n['character']:.0f} characters and {n['byte']:.0f} bytes. The example"
-        " Emoji, now in the box, contains it.",
+        f"{n['found']:.0f} tokens for {n['character']:.0f} characters and {n['byte']:.0f} bytes. The"
+        " “Emoji” example, now in the box, contains it.",
         {"compare_text": EXAMPLES["Emoji"][0]},
     )

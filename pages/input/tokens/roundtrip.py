@@ -36,7 +36,7 @@ def draw_roundtrip() -> None:
     if known is None:
         return
     if not text:
-        st.info("The box is empty, and so is every list of ids: type something, or choose an example.")
+        st.info("The box is empty, so there are no ids: type something, or choose an example.")
         return
     tried = _tried(text, known)
     explain.answer(

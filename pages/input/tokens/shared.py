@@ -119,7 +119,8 @@ def source(name: str, custom: str) -> Sources | None:
 def _built_in(name: str) -> Sources:
     if name == "yours":
         st.info(
-            "An empty text has nothing to learn from: the tokenizers below were trained on the Python manual."
+            "There is nothing to learn from an empty text: the tokenizers below were trained on the Python"
+            " manual."
         )
         name = "python"
     try:

@@ -20,7 +20,7 @@ BPE = Words(
     ),
     why=(
         "A model reads ids, not characters. Frequent words become one token each, so sequences are short;"
-        " rare words are spelled in subword pieces, so nothing is out of vocabulary. Half the tokens means a"
+        " rare words are split into subword pieces, so nothing is out of vocabulary. Half the tokens means a"
         " quarter of the attention scores."
     ),
     attempt=(

@@ -171,7 +171,7 @@ def _summary(subject: Subject, found: Comparison, read: Consequence, switches: S
             why = (
                 "no token follows the chosen one"
                 if subject.config.causal
-                else "this model fills gaps: it does not predict the next token"
+                else "this model fills in masked tokens: it does not predict the next token"
             )
             st.caption(f"Not measured: {why}.")
         else:

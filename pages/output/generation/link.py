@@ -73,7 +73,8 @@ def left_out(count: int) -> str:
     """Returns a sentence about branches that a link does not hold (Markdown)."""
     return (
         safe(
-            f"The link contains the branch shown and the oldest others; {count} more would make it too long."
+            f"The link contains the branch shown and the oldest of the others; {count} more would make it"
+            " too long."
             " They are kept here."
         )
         if count

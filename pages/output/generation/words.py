@@ -95,7 +95,8 @@ def tokens(subject: Subject) -> Words:
         ),
         attempt=(
             "Stop at an unlikely token, choose a different one and continue: this starts a branch with the"
-            " same random numbers. Ask it something as a conversation, then without: now it continues your"
+            " same random numbers. Ask it something as a conversation, then again with Conversation off: now"
+            " it continues your"
             " question. Set the temperature to 0 and watch it repeat itself; then try 1.5."
         ),
     )
@@ -212,8 +213,10 @@ def rounded(rounding: Rounding) -> str:
     """
     return (
         f":material/info: With weights in {ARITHMETICS[rounding.arithmetic]} the logits of your text are off"
-        f" by at most **{rounding.largest:.2f}**, with a spread of {rounding.spread:.1f}; its loss is"
-        f" **{rounding.loss:.3f}** nats per token instead of {rounding.exact:.3f}, and the most likely token"
+        f" by at most **{rounding.largest:.2f}** (their standard deviation is {rounding.spread:.1f}); its"
+        " loss"
+        f" is **{rounding.loss:.3f}** nats per token instead of {rounding.exact:.3f}, and the most likely"
+        " token"
         f" stays the same at {rounding.alike:.0%} of the positions."
     )
 
@@ -340,7 +343,7 @@ def measured(speed: Speed, large: bool) -> str:
 
 # Its bytes --------------------------------------------------------------------------------------
 
-CANNOT_SHARE = "Only the mixer “attention” can share key-value heads; this one has one per head."
+CANNOT_SHARE = "Only the “attention” mixer can share key-value heads; this one has one per head."
 PUBLISHED = "Published models, at the same length"
 
 
@@ -350,8 +353,8 @@ def bytes_taken(sharing: Sharing, heads: int, tokens: int) -> str:
     less = f", {saved:g} times less than with multi-head attention.**" if saved > 1 else ", the maximum.**"
     return (
         f"**With {heads} of {sharing.heads} key-value heads the cache of {tokens:,} tokens takes"
-        f" {gigabytes(sharing.sizes[heads].formula)}{less} All query heads stay; a group of them shares the"
-        " same keys and values (Shazeer 2019, MQA; Ainslie et al. 2023, GQA)."
+        f" {gigabytes(sharing.sizes[heads].formula)}{less} All query heads stay; each group of them shares"
+        " one set of keys and values (Shazeer 2019, MQA; Ainslie et al. 2023, GQA)."
     )
 
 

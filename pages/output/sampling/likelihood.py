@@ -60,7 +60,7 @@ def _others() -> None:
     rungs = ladder(_ours())
     table = pd.DataFrame(
         {
-            "model of 65 characters": [words.RUNGS[rung.name] for rung in rungs],
+            "character model (V = 65)": [words.RUNGS[rung.name] for rung in rungs],
             "published (training)": [rung.published for rung in rungs],
             "here (validation)": [np.nan if rung.ours is None else rung.ours for rung in rungs],
         }

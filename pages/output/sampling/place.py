@@ -25,7 +25,7 @@ TORN = 4  # tokens between which the model is torn where a reader begins
 def place(subject: Subject, *, beside: Any = None) -> tuple[int, int]:
     """Returns (position whose logits are looked at, seed): one line, in a column `beside` others. Until
     somebody chooses another, the last place where there is something to draw: after “KING RICHARD II:” a line
-    break is certain at any temperature. A model that fills gaps is asked for the last one.
+    break is certain at any temperature. A model that fills in masked tokens is asked for the last one.
     """
     torn = last_torn(subject.recording().logits, TORN)
     begins = torn if subject.gap is None else subject.gap

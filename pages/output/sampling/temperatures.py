@@ -92,7 +92,7 @@ def _samples(subject: Subject, position: int, seed: int) -> tuple[str, ...] | No
         columns = st.columns(len(TEMPERATURES), gap="small")
     for column, t, text in zip(columns, TEMPERATURES, texts, strict=True):
         with column:
-            st.caption(f"τ = {t:g}, it writes:")
+            st.caption(f"At τ = {t:g} it writes:")
             st.code(begin(text), language=None, wrap_lines=True)
     return texts
 

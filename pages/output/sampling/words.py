@@ -49,11 +49,11 @@ STRATEGIES: dict[str, tuple[SampleConfig | None, str, str]] = {
     "Top-k 10": (
         SampleConfig(temperature=1.0, top_k=10),
         "a draw from the 10 most likely",
-        "cuts the tail, however sure the model",
+        "cuts the tail, however confident the model is",
     ),
     "Top-p 0.9": (
         SampleConfig(temperature=1.0, top_p=0.9),
-        "a draw from the fewest that have 90%",
+        "a draw from the smallest set that holds 90%",
         "cuts more of the tail the surer the model is",
     ),
     "Beam search": (
@@ -67,7 +67,8 @@ TEMPERATURES_QUESTION = "What does temperature do?"
 TEMPERATURES = Words(
     see=(
         "The same logits divided by five temperatures $\\tau$ before the softmax: $p_i \\propto e^{l_i /"
-        " \\tau}$. Below each, the beginning of a text sampled at it; “Measure it” has the whole text."
+        " \\tau}$. Below each, the beginning of a text sampled at that temperature; “Measure it” has the whole"
+        " text."
     ),
     why=(
         "Low temperatures repeat what is safe, high ones let unlikely tokens in, and one unlikely token leads"
@@ -127,8 +128,8 @@ LADDER = (
 
 
 NO_SAMPLES = (
-    "This model attends in both directions and fills gaps; it does not continue a text, so there are no"
-    " samples."
+    "This model attends in both directions and fills in masked tokens; it does not continue a text, so there"
+    " are no samples."
 )
 ENGINE_DRAWS = "The engine's own thousand draws, with the same random numbers as the browser's."
 
@@ -178,7 +179,7 @@ def after_the_chosen(token: str, torn: int) -> str:
 
 
 def in_place(token: str, gap: bool) -> str:
-    """Says which token a model that fills gaps puts at each place."""
+    """Says which token a model that fills in masked tokens puts at each place."""
     if gap:
         return f"Candidates for the last gap, “{token}”: this model does not predict what follows."
     return f"Candidates at “{token}”, which the model sees: it predicts that token, not the next one."

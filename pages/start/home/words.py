@@ -220,7 +220,8 @@ FILLING = Words(
         " it."
     ),
     why=(
-        "A model that fills gaps reads the text on both sides of a gap, which makes it good at analysing a"
+        "A model that fills in masked tokens reads the text on both sides of a gap, which makes it good at"
+        " analysing a"
         " finished text. It was not trained to continue one."
     ),
     attempt=(

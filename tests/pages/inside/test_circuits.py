@@ -303,7 +303,7 @@ def test_prompts_that_cannot_be_compared_get_a_sentence(first, second, a, b, rea
 
 def test_what_cannot_be_patched_is_said(manager: StageManager, drawn: dict[str, Any]) -> None:
     page = circuit("patching", run_of(manager, "text", vocab_size=100, causal=False))
-    assert "This model fills gaps" in said(page) and "patching_map" not in drawn
+    assert "This model fills in masked tokens" in said(page) and "patching_map" not in drawn
     deaf = run_of(
         manager, "text", vocab_size=100, mixer="none"
     )  # the last token alone decides, and it is the same

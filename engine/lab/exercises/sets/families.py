@@ -113,7 +113,7 @@ NOT_TRAINED = {  # (the right family, the chosen one) -> what speaks against it
     (ENCODER, BOTH): "There is one text here: the hidden token is predicted at its own position.",
     (DECODER, ENCODER): "Nothing is hidden here: every position predicts the token after it.",
     (DECODER, BOTH): "There is one text here: its own next tokens are the targets, without a source.",
-    (BOTH, ENCODER): "An encoder fills gaps in what it reads. Here another text is written.",
+    (BOTH, ENCODER): "An encoder fills in masked tokens in what it reads. Here another text is written.",
     (BOTH, DECODER): "A decoder alone reads one stream. Here a source is read as a whole, beside it.",
 }
 

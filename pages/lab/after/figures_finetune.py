@@ -27,11 +27,11 @@ def answers_by_step(
     labels: Sequence[tuple[str, str]],
     end: int,
     plain: np.ndarray | None = None,
-    stored: Sequence[tuple[Sequence[int], np.ndarray]] = (),
+    stored: Sequence[tuple[Sequence[int], np.ndarray, np.ndarray]] = (),
 ) -> go.Figure:
     """Draws the probability of each answer (line, step) by step up to `end`; a label is its name and role.
-    Below them, where it was measured, the loss on `plain` text (step,). `stored` runs, (steps, lines), are
-    thin lines.
+    Below them, where it was measured, the loss on `plain` text (step,). `stored` runs, (steps, lines,
+    loss on plain text), are thin lines.
     """
     traces = []
     for values, (name, role) in zip(lines, labels, strict=True):
@@ -48,7 +48,7 @@ def answers_by_step(
                 hovertemplate="step %{x}: %{y:.1%}<extra>" + name + "</extra>",
             )
         )
-    for at, run in stored:
+    for at, run, _ in stored:
         for values, (name, role) in zip(run, labels, strict=True):
             if role != "single":
                 traces.append(_thin(at, values, name, STYLES[role][0], "%{y:.1%}"))
@@ -67,8 +67,12 @@ def answers_by_step(
                 hovertemplate="step %{x}: %{y:.3f} nats<extra>loss on plain text</extra>",
             )
         )
-        room = max(0.1, 0.15 * float(np.ptp(plain)))
-        reach = [float(plain.min()) - room, float(plain.max()) + room]
+        for at, _, values in stored:
+            name = "loss on plain text"
+            traces.append(_thin(at, values, name, "validation", "%{y:.3f} nats") | {"yaxis": "y2"})
+        every = np.concatenate([plain, *(values for _, _, values in stored)])
+        room = max(0.1, 0.15 * float(np.ptp(every)))
+        reach = [float(every.min()) - room, float(every.max()) + room]
         hangs = {"anchor": "y2"}
         below = {"yaxis2": go.axis("nats", domain=[0, 0.27], range=reach, showgrid=True, nticks=4)}
     layout = base_layout(

@@ -203,6 +203,7 @@ def _by_step(subject: Subject, setting: Setting, topic: Topic | Style, looks: tu
     plain = np.array([look.plain for look in looks])
     count = len(questions)
     runs = stored(subject, setting) if len(looks) > 1 else ()
+    values = [np.array(run.values).T for run in runs]  # the last one of a style is the loss on plain text
     plot(
         figures.answers_by_step(
             steps,
@@ -210,7 +211,7 @@ def _by_step(subject: Subject, setting: Setting, topic: Topic | Style, looks: tu
             words.labels(topic),
             setting.recipe.steps,
             plain if isinstance(topic, Style) else None,
-            [(r.steps, words.drawn(topic, np.array(r.values).T[:count])) for r in runs],
+            [(r.steps, words.drawn(topic, v[:count]), v[-1]) for r, v in zip(runs, values, strict=True)],
         ),
         key="tune_answers_by_step",
         height=HEIGHT,

@@ -17,6 +17,7 @@ from ui.text.numbers import gigabytes, percent
 QUESTION = "What does fine-tuning teach, and what is forgotten?"
 PROMPT = "prompt"
 FORGETS = 0.1  # nats per token: a loss that rises further is said to be forgotten, one that falls, learned
+FORGETS_MUCH = 0.3  # nats per token
 MOST_LACKING = 10  # characters that are named
 SENTENCES = f"Sentences, one on each line (at most {MAX_SENTENCES})"
 OWN_MISSING = "Write a few sentences that state the fact, a prompt that calls for it, and its answer."
@@ -207,6 +208,8 @@ def spread(topic: Topic | Style, count: int, step: int, values: np.ndarray) -> s
         row for row, (_, role) in zip(lines, labels(topic), strict=True) if role in ("new", "known", "leak")
     ]
     ranges = [f"{safe(name)} {between(row, '.0%')}" for name, row in list(zip(names, ends, strict=True))[:2]]
+    if isinstance(topic, Style):
+        ranges.append(f"loss on plain text {between(values[:, -1], '.2f')}")
     return f"Thin lines: {count} stored runs (seeds 0 to {count - 1}). At step {step}: {'; '.join(ranges)}."
 
 
@@ -256,14 +259,16 @@ def text_untaught(new: str, old: str, look: TextLook, steps: int) -> str:
 def text_learned(new: str, old: str, looks: Sequence[TextLook]) -> str:
     """Returns the answer: both losses before and after (Markdown)."""
     first, last = looks[0], looks[-1]
-    learned, forgot = first.new - last.new > FORGETS, last.old - first.old > FORGETS
-    both = (
-        f"The model learned {new}" if learned else f"{last.step} steps are not enough for {new}",
-        f"{'and' if learned else 'yet it'} forgot much of {old}" if forgot else f"and kept {old}",
-    )
+    rose = last.old - first.old
+    became = f"forgot much of {old}" if rose > FORGETS_MUCH else f"forgot a little of {old}"
+    if rose <= FORGETS:
+        became = f"still knows {old}"
+    says = f"{last.step} steps are not enough for {new}, and the model {became}"
+    if first.new - last.new > FORGETS:
+        says = f"The model learned {new} and {became}"
     return (
-        f"{' '.join(both)}: after {last.step} steps the loss is **{last.new:.2f}** ({first.new:.2f} before)"
-        f" on the new text and **{last.old:.2f}** ({first.old:.2f}) on the old, in nats per token, held out."
+        f"{says}: after {last.step} steps the loss is **{last.new:.2f}** ({first.new:.2f} before) on the new"
+        f" text and **{last.old:.2f}** ({first.old:.2f}) on the old, in nats per token, held out."
     )
 
 

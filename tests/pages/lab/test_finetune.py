@@ -25,7 +25,7 @@ from engine.training.new_text import TextLook
 from pages.lab.after import figures_finetune as figures
 from pages.lab.after import tuned_model
 from pages.lab.after import words_finetune as words
-from tests.pages.helpers import opened, unescaped
+from tests.pages.helpers import opened, unescaped, without_escapes
 from tests.pages.inside.models import SMALL, of_letters, run_of, shipped
 from tests.pages.stage import StageManager
 from ui import background_jobs, tuned
@@ -309,9 +309,10 @@ def test_the_shipped_model_is_taught_the_python_manual_beside_stored_seeds(
             2.3,
             "The model learned the manual and forgot much of Hamlet: after 60 steps the loss is **1.50**",
         ),
-        (1.5, 1.5, "The model learned the manual and kept Hamlet"),
-        (3.65, 1.5, "60 steps are not enough for the manual and kept Hamlet"),
-        (3.65, 2.3, "60 steps are not enough for the manual yet it forgot much of Hamlet"),
+        (1.5, 1.5, "The model learned the manual and still knows Hamlet"),
+        (1.5, 1.6, "The model learned the manual and forgot a little of Hamlet"),
+        (3.65, 1.5, "60 steps are not enough for the manual, and the model still knows Hamlet"),
+        (3.65, 2.3, "60 steps are not enough for the manual, and the model forgot much of Hamlet"),
     ],
 )
 def test_the_answer_says_what_became_of_both_texts(new: float, old: float, says: str) -> None:
@@ -369,12 +370,12 @@ def test_the_singular_values_of_any_adapted_matrix_are_shown(
     assert f"The matrix shown is `{name}`" in unescaped(page)
 
 
-@pytest.mark.parametrize("plain, count", [(False, 4), (True, 4)])
+@pytest.mark.parametrize("plain, count", [(False, 4), (True, 6)])
 def test_stored_runs_are_thin_lines_of_all_but_the_single_prompts(plain: bool, count: int) -> None:
     labels = [("a", "new"), ("b", "known"), ("c", "single")]
     lines = np.full((3, 2), 0.5)
     loss = np.array([2.0, 2.1]) if plain else None
-    stored = [((0, 1), np.full((3, 2), value)) for value in (0.4, 0.6)]
+    stored = [((0, 1), np.full((3, 2), value), np.array([2.0, 3.0])) for value in (0.4, 0.6)]
     figure = figures.answers_by_step([0, 1], lines, labels, 1, loss, stored)
     assert (
         sum(trace["line"]["width"] == 1.0 and trace.get("opacity") == 0.5 for trace in figure.traces) == count
@@ -384,7 +385,11 @@ def test_stored_runs_are_thin_lines_of_all_but_the_single_prompts(plain: bool, c
 def test_the_spread_of_stored_runs_is_written_out() -> None:
     values = np.array([[0.9, 0.5, 0.1, 0.2, 0.4], [0.98, 0.5, 0.0, 0.2, 0.4]])
     says = words.spread(CAPITAL, 2, 10, values)
-    assert says.replace("\u2060\\", "") == (
+    assert without_escapes(says) == (
         "Thin lines: 2 stored runs (seeds 0 to 1). At step 10: Orsk: the new fact 90% to 98%; Paris: known"
         " before 0% to 10%."
+    )
+    styled = words.spread(AHOY, 1, 10, np.array([[0.8, 0.8, 0.9, 0.9, 0.0, 0.5, 2.75]]))
+    assert "Ahoy: new questions 85%; Ahoy: other texts 25%; loss on plain text 2.75." in without_escapes(
+        styled
     )

@@ -53,7 +53,8 @@ ENGLISH = {  # for models that were trained on much of it
 }
 
 
-GAPS, PAIR = "gaps", "pair-"  # kinds of models: one that fills gaps; before the task of an encoder-decoder
+# Kinds of models: one that fills in masked tokens; before the task of an encoder-decoder
+GAPS, PAIR = "gaps", "pair-"
 
 
 WITH_GAPS = {  # about as many as such a model learned to fill

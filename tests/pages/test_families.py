@@ -24,8 +24,8 @@ from ui.model_needs import CAUSAL, CHECKS, SAYS, SUMS
 from ui.site import ROOT
 
 MODELS = ("encoder-blanks", "pair-dates", "pair-language")
-# What one says of a model that fills gaps, of one that goes on, and of one that makes vectors for others.
-GAPS_ALONE = ("fills gaps", "fill gaps")
+# What one says of a model that fills in masked tokens, of one that goes on, and of one that makes vectors.
+GAPS_ALONE = ("fills in masked tokens", "fill gaps")
 GOES_ON = ("next token", "comes next", "What follows", "continues")
 VECTORS_ALONE = ("no output head", "hoose a causal model", "hoose a model that writes")
 
@@ -57,7 +57,8 @@ def test_a_view_draws_or_says_why_not(room: Path, view: page_frame.View, model: 
             words in told for words in ("**the encoder**, which reads", "encoder of an encoder-decoder")
         ), told
         refused = any(
-            words in told for words in ("fills gaps", "cannot use a KV cache", "Not for this model")
+            words in told
+            for words in ("fills in masked tokens", "cannot use a KV cache", "Not for this model")
         )
         assert refused or not any(words in told for words in GOES_ON), told
         return

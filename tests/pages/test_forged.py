@@ -20,7 +20,8 @@ pytestmark = pytest.mark.exhaustive
 PAGES = [entry.url for entry in built()]
 TIMES = 3  # a page at the least: each of its views once
 WORDS = ("", "nobody", "9" * 400, "-1", "nan", "\u202e\x00", "<script>", "💥" * 50)
-PARTS = ("at", "chosen", "clicked", "moved", "step", "turn", "did", "ask", "settings", "held")  # of what figures say
+# Of what figures say
+PARTS = ("at", "chosen", "clicked", "moved", "step", "turn", "did", "ask", "settings", "held")
 FITS = {"slider": 4, "number_input": 1, "checkbox": 3, "selectbox": 0, "button_group": 5, "multiselect": 5,
         "text_input": 0, "bidi_component": 7}  # fmt: skip
 NUMBERS = (float("nan"), float("inf"), -float("inf"), -1.0, 1e300, 0.5, 1e18)

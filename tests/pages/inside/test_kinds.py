@@ -28,7 +28,7 @@ def stated(room: str, view: str, fields: dict[str, Any]) -> tuple[str, ...]:
         ):
             return ("no queries and keys",)
         if view == "mask" and not fields.get("causal", True):
-            return ("fills gaps",)
+            return ("fills in masked tokens",)
         return ("has no mixer",) if fields.get("mixer") == "none" else ("What you see",)
     if room == "residual" and fields.get("wiring") == "none":
         return "no residual stream", "Nothing is added here"
@@ -37,7 +37,7 @@ def stated(room: str, view: str, fields: dict[str, Any]) -> tuple[str, ...]:
     if room == "feedforward" and view == "neurons":
         return ("has no feed-forward networks",) if fields.get("ffn") == "none" else ("tokens read",)
     if view == "steering":
-        return ("times** as high",) if fields.get("causal", True) else ("fills gaps",)
+        return ("times** as high",) if fields.get("causal", True) else ("fills in masked tokens",)
     return ("",)
 
 

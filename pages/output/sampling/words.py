@@ -67,8 +67,8 @@ TEMPERATURES_QUESTION = "What does temperature do?"
 TEMPERATURES = Words(
     see=(
         "The same logits divided by five temperatures $\\tau$ before the softmax: $p_i \\propto e^{l_i /"
-        " \\tau}$. Below each, the beginning of a text sampled at that temperature; “Measure it” has the whole"
-        " text."
+        " \\tau}$. Below each, the beginning of a text sampled at that temperature; “Measure it” has the"
+        " whole text."
     ),
     why=(
         "Low temperatures repeat what is safe, high ones let unlikely tokens in, and one unlikely token leads"

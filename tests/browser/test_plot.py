@@ -189,3 +189,9 @@ def test_points_of_a_figure_are_dragged_moved_by_keys_and_removed(page, app_url)
     page.wait_for_function(POINTED, arg="1 -0.8")
     settled(page)
     assert page.locator(".gf-point").count() == 1
+    box = page.get_by_role("textbox", name="Examples x y")
+    box.fill("0 0, 1 1")
+    box.press("Enter")
+    page.wait_for_function("document.querySelectorAll('.gf-point').length === 2")
+    settled(page)
+    assert page.locator(".gf-point").nth(1).bounding_box() == pytest.approx(second, abs=1), "typed ones too"

@@ -17,6 +17,7 @@ from engine.data.tasks.all import TASKS
 from engine.experiments import lab_races
 from engine.experiments.ladder_gains import Finish
 from engine.experiments.race_table import Standing
+from engine.ledger import ledger
 from engine.measure.tasks.ladder import lines
 from engine.measure.tasks.text_statistics import baselines
 from engine.presets.ladder import LADDER, LECTURE, MOST_STEPS
@@ -24,7 +25,7 @@ from engine.presets.races import NORM_DEPTHS, QUESTIONS
 from engine.service import profiles
 from engine.training.train import check
 from pages.lab.ladder import race as race_view
-from pages.lab.ladder import words
+from pages.lab.ladder import words, words_lecture
 from tests.pages import helpers
 
 ROOT = Path(__file__).parents[3]
@@ -237,6 +238,12 @@ def test_published_stands_beside_ours(drawn) -> None:
         assert steps == (
             "not run" if reached is None else "10,000" if reached == 10_000 else f"{reached:,} of 10,000"
         )
+
+
+def test_the_lecture_s_two_vocabularies_have_the_parameters_that_are_named() -> None:
+    rung = LECTURE["block-4"].rung.model
+    sizes = [ledger(replace(rung, vocab_size=size)).total / 1e6 for size in (50_257, 65)]
+    assert "{:.1f} million parameters against {:.1f}".format(*sizes) in words_lecture.WORDS.texts
 
 
 def test_the_lecture_s_curves_and_folds(drawn) -> None:

@@ -9,7 +9,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.ledger import ledger
 from engine.ledger.block import BlockParameters, block, gate_paid
 from engine.service.state import RunSpec
-from pages.models.parameters import figures
+from pages.models.parameters import figures, words
 from pages.models.parameters.change import GROUPS
 from pages.models.parameters.choice import ALL, plain
 from tests.pages import helpers
@@ -120,7 +120,7 @@ def test_two_models_and_their_differences(drawn):
 def test_the_crossover_and_six_n(drawn):
     page = opened(view="flops", model="gpt2")
     said = sentences(page)
-    assert "above **T = 6,703**, beyond its context of 1,024" in said
+    assert "Above **T = 6,703**, beyond its context of 1,024" in said
     assert "28,348,416 parameters **whatever T is**" in said
     assert "6 N, the rule of thumb: 747 MFLOP" in said and "87% of the count" in said
     flops = ledger(ALL["gpt2"].model).flops(1024)
@@ -285,3 +285,9 @@ def test_blocks_of_every_kind_are_counted():
     encoder = 4 * 512**2 + 2 * 512 * 2_048 + 2_048 + 512 + 4 * 512
     assert f"of the {encoder:,} parameters" in sentences(opened(scope="block", model="transformer-base"))
     assert "no feed-forward network" in sentences(opened(scope="block", ffn="none"))
+
+
+def test_what_texts_count_otherwise_is_counted():
+    lab, (vocab, width) = ledger(ALL["lab"].model), (100_000, 10_000)
+    assert f"come to {lab.total:,}." in words.WHERE.texts and lab.total == 813_440
+    assert f"{2 * vocab / (11 * width):.1f} layers for" in words.WHERE.texts

@@ -2,6 +2,7 @@
 // Two columns of tokens and lines between them: who looks at whom. Hover, focus and heads are answered here.
 // See pages/inside/attention/shared.py.
 
+import { brushOf } from "./shared/canvas.js"
 import { around, element, resize, within, write } from "./shared/dom.js"
 import { pointerMoved, target } from "./shared/keys.js"
 import { component } from "./shared/mount.js"
@@ -113,14 +114,7 @@ function draw(self) {
   if (!self.weights) return
   const { canvas, length } = self
   const side = sideOf(self.root)
-  const ratio = window.devicePixelRatio || 1
-  const width = canvas.clientWidth, height = self.columns[0].clientHeight
-  canvas.style.height = `${height}px`
-  if (canvas.width !== Math.round(width * ratio)) canvas.width = Math.round(width * ratio)
-  if (canvas.height !== Math.round(height * ratio)) canvas.height = Math.round(height * ratio)
-  const context = canvas.getContext("2d")
-  context.setTransform(ratio, 0, 0, ratio, 0, 0)
-  context.clearRect(0, 0, width, height)
+  const width = canvas.clientWidth, height = self.columns[0].clientHeight, context = brushOf(canvas, width, height)
   const row = height / length
   const marks = [new Float32Array(length), new Float32Array(length)]
   const line = (from, to, value) => {

@@ -6,8 +6,8 @@ import { around, element, vector, within } from "./shared/dom.js"
 import { target } from "./shared/keys.js"
 import { component } from "./shared/mount.js"
 import { scientific, whole } from "./shared/numbers.js"
-import { inLink, keepInLink, keptInLink, playButton } from "./shared/play.js"
 import { saveTools } from "./shared/save.js"
+import { createStepper } from "./shared/stepper.js"
 import { sideOf } from "./shared/theme.js"
 
 /**
@@ -27,28 +27,22 @@ const TICK_MS = 450
 function create(place) {
   const root = within(place, "div", "gf-clock")
   root.innerHTML = `
-    <div class="gf-clock-bar">
-      <button type="button" class="gf-clock-play" data-unsaved></button>
-      <button type="button" class="gf-clock-back" data-unsaved aria-label="One position back">◀</button>
-      <button type="button" class="gf-clock-step" data-unsaved aria-label="One position forward">▶▏</button>
-      <input type="range" min="0" step="1" aria-label="Position">
-      <output aria-live="off"></output>
-    </div>
     <div class="gf-clock-stage">
       <div><div class="gf-clock-face"></div><div class="gf-clock-said"></div>
         <div class="gf-clock-binary"><p></p><div class="gf-clock-bits"></div></div></div>
       <div class="gf-clock-dials" role="group" aria-label="One dial per hand"></div>
     </div>`
   const find = (name) => root.querySelector(name)
+  /** @type {any} */
   const self = {
-    root, play: find(".gf-clock-play"), back: find(".gf-clock-back"), step: find(".gf-clock-step"), slider: find("input"), where: find("output"),
+    root,
     face: find(".gf-clock-face"), said: find(".gf-clock-said"), dials: find(".gf-clock-dials"), binary: find(".gf-clock-binary p"), bits: find(".gf-clock-bits"),
-    thetas: [], pairs: [], hands: [], cells: [], places: [], lit: -1, position: null, last: 0, timer: 0, link: keepInLink(() => led(self)), led: false, linked: 0, kind: "",
+    thetas: [], pairs: [], hands: [], cells: [], places: [], lit: -1, drawn: 0, steps: null, kind: "",
   }
-  self.slider.oninput = () => { pause(self); go(self, Number(self.slider.value), true) }
-  self.back.onclick = () => { pause(self); go(self, self.position - 1) }
-  self.step.onclick = () => { pause(self); go(self, self.position + 1) }
-  self.play.onclick = () => (self.timer ? pause(self) : start(self))
+  // A hand that is dragged over many positions would whirl: there it jumps.
+  const moved = (dragged) => { root.classList.toggle("gf-clock-fast", dragged || Math.abs(self.steps.at - self.drawn) > 3); draw(self) }
+  self.steps = createStepper({ unit: "position", label: "Position", play: "Play: one position after another", ms: TICK_MS, loops: true, moved })
+  root.prepend(self.steps.bar)
   const dialOf = (event) => self.cells.findIndex((cell) => cell.root === around(event, ".gf-clock-dial"))
   self.dials.addEventListener("pointerover", (event) => light(self, dialOf(event)))
   self.dials.addEventListener("pointerleave", () => light(self, -1))
@@ -62,38 +56,7 @@ function create(place) {
     next.root.focus()
   })
   find(".gf-clock-stage").prepend(saveTools(root, () => "clock", () => table(self)))
-  pause(self)
   return self
-}
-
-function start(self) {
-  self.timer = setInterval(() => go(self, self.position >= self.last ? 0 : self.position + 1), TICK_MS)
-  playButton(self.play, true)
-}
-
-function pause(self) {
-  clearInterval(self.timer)
-  self.timer = 0
-  playButton(self.play, false, "Play: one position after another")
-}
-
-/** Shows the position that the address names, after a link or Back. What the server draws next is that address's, too. */
-function led(self) {
-  if (self.position === null) return
-  pause(self)
-  self.led = true
-  self.position = Math.min(inLink(self.name, self.linked), self.last)
-  draw(self)
-}
-
-function go(self, position, dragged = false) {
-  self.led = false
-  const to = Math.min(Math.max(position, 0), self.last)
-  // A hand that is dragged over many positions would whirl: there it jumps.
-  self.root.classList.toggle("gf-clock-fast", dragged || Math.abs(to - self.position) > 3)
-  self.position = to
-  draw(self)
-  self.link.keep(self.name, self.position)
 }
 
 function dialFace(parent, label) {
@@ -132,7 +95,7 @@ function rebuild(self) {
     self.dials.appendChild(root)
     return { root, line }
   })
-  const digits = Math.max(1, self.last.toString(2).length)
+  const digits = Math.max(1, self.steps.last.toString(2).length)
   self.bits.replaceChildren()
   self.places = Array.from({ length: digits }, (_, i) => {
     const bit = within(self.bits, "div", "gf-clock-bit"), value = within(bit, "b")
@@ -143,14 +106,8 @@ function rebuild(self) {
 }
 
 function draw(self) {
-  const { position, last, thetas } = self
-  self.slider.max = String(last)
-  self.slider.value = String(position)
-  self.slider.style.setProperty("--gone", `${(100 * position) / Math.max(last, 1)}%`)
-  self.slider.setAttribute("aria-valuetext", `position ${position} of ${last}`)
-  self.where.textContent = `position ${position}`
-  self.back.disabled = position <= 0
-  self.step.disabled = position >= last
+  const { thetas } = self, position = self.drawn = self.steps.at
+  self.steps.paint(`position ${position}`)
   thetas.forEach((theta, i) => {
     const turn = `rotate(${position * theta}rad)`
     self.hands[i].style.transform = turn
@@ -166,8 +123,8 @@ function draw(self) {
 
 function table(self) {
   return [["hand", "radians_per_position", "wavelength", "position", "angle", "sine", "cosine"], ...self.thetas.map((theta, i) => {
-    const angle = self.position * theta
-    return [self.pairs[i], theta, (2 * Math.PI) / theta, self.position, angle, Math.sin(angle), Math.cos(angle)]
+    const angle = self.drawn * theta
+    return [self.pairs[i], theta, (2 * Math.PI) / theta, self.drawn, angle, Math.sin(angle), Math.cos(angle)]
   })]
 }
 
@@ -180,7 +137,7 @@ function light(self, index) {
 }
 
 function tell(self) {
-  const { lit, thetas, pairs, position } = self
+  const { lit, thetas, pairs, drawn: position } = self
   if (lit < 0) {
     self.said.textContent = self.of > thetas.length ? `${thetas.length} of the ${self.of} hands are shown. ` : ""
     self.said.textContent += "Under each dial is its wavelength: the positions per full turn. Point at a dial."
@@ -195,22 +152,14 @@ function tell(self) {
  * @param {Data} data
  */
 function update(self, data) {
-  self.name = data.name
   self.colour = data.palette.position[sideOf(self.root)]
   const kind = JSON.stringify([data.thetas, data.last, self.colour])
-  Object.assign(self, { thetas: data.thetas, pairs: data.pairs, of: data.of, last: data.last })
-  self.position = Math.min(self.led ? data.position : (self.position ?? keptInLink(data.name, data.position)), data.last)
-  self.led = false
-  self.linked = data.position
+  Object.assign(self, { thetas: data.thetas, pairs: data.pairs, of: data.of })
+  self.steps.update({ name: data.name, step: data.position, last: data.last })
   if (kind !== self.kind) rebuild(self)
   self.kind = kind
   self.binary.textContent = "The same position, as a binary counter. Under each digit: its period, in positions."
   draw(self)
 }
 
-function remove(self) {
-  pause(self)
-  self.link.stop()
-}
-
-export default component({ create, update, remove })
+export default component({ create, update, remove: (self) => self.steps.stop() })

@@ -4,6 +4,7 @@
 
 import { neighbour, squared } from "./headgrid_state.js"
 import { createLarge, forget, hidden, show } from "./headlarge.js"
+import { raster } from "./shared/canvas.js"
 import { ramp } from "./shared/colours.js"
 import { around, element, resize, within, write } from "./shared/dom.js"
 import { pointerMoved } from "./shared/keys.js"
@@ -173,19 +174,8 @@ function dress(self, { habits, scores, names, legend, palette }) {
 function draw(self, { size, palette, masked }) {
   const side = sideOf(self.root), colours = ramp(palette, side), behind = hidden(palette, side)
   self.buttons.forEach((button, index) => {
-    const canvas = button.firstChild
-    if (canvas.width !== size) canvas.width = canvas.height = size
-    const context = canvas.getContext("2d")
-    const image = context.createImageData(size, size)
     const start = index * size * size
-    for (let i = 0; i < size * size; i++) {
-      const [r, g, b] = masked && i % size > i / size ? behind : colours[self.pixels[start + i]]
-      image.data[4 * i] = r
-      image.data[4 * i + 1] = g
-      image.data[4 * i + 2] = b
-      image.data[4 * i + 3] = 255
-    }
-    context.putImageData(image, 0, 0)
+    raster(button.firstChild, size, size, (k, q) => (masked && k > q ? behind : colours[self.pixels[start + q * size + k]]))
   })
 }
 

@@ -2,6 +2,7 @@
 // One head's pattern, large: who looks down, what is looked at to the right. A row and a column are marked, and said; below, the
 // text, shaded by what the marked token looks at. A part of headgrid.js.
 
+import { brushOf, raster } from "./shared/canvas.js"
 import { channels, ramp, shade } from "./shared/colours.js"
 import { element, pointIn, resize, windowHeight, within, write } from "./shared/dom.js"
 import { pointerMoved } from "./shared/keys.js"
@@ -108,17 +109,12 @@ function table(self) {
 function draw(self) {
   const { canvas, root, tokens, palette, shown } = self, count = tokens.length, width = root.clientWidth
   if (!shown || !width) return
-  const side = sideOf(root), ratio = window.devicePixelRatio || 1
+  const side = sideOf(root)
   const { edge, cell, written } = fitting(tokens, width), size = cell * count
   self.place = { left: edge, top: edge, cell }
   const sizes = [Math.min(width, edge + Math.max(size, LEGEND) + 4), edge + size + 2 + BELOW]
   canvas.style.width = `${sizes[0]}px`
-  canvas.style.height = `${sizes[1]}px`
-  canvas.width = Math.round(sizes[0] * ratio)
-  canvas.height = Math.round(sizes[1] * ratio)
-  const context = canvas.getContext("2d")
-  context.setTransform(ratio, 0, 0, ratio, 0, 0)
-  context.clearRect(0, 0, sizes[0], sizes[1])
+  const context = brushOf(canvas, sizes[0], sizes[1])
   context.imageSmoothingEnabled = false
   const colours = ramp(palette, side), behind = hidden(palette, side)
   context.drawImage(picture(shown.weight, count, colours, shown.masked ? behind : null), edge, edge, size, size)
@@ -200,15 +196,7 @@ function scale(self, context, { edge, size, ink, colours, behind }) {
 }
 
 function picture(weight, count, colours, behind) {
-  const small = element("canvas")
-  small.width = small.height = count
-  const context = small.getContext("2d"), image = context.createImageData(count, count)
-  for (let q = 0; q < count; q++) for (let k = 0; k < count; k++) {
-    const [r, g, b] = (k > q && behind) || (colours[Math.round(weight(q, k) * 255)] ?? colours[0])
-    image.data.set([r, g, b, 255], 4 * (q * count + k))
-  }
-  context.putImageData(image, 0, 0)
-  return small
+  return raster(element("canvas"), count, count, (k, q) => (k > q && behind) || (colours[Math.round(weight(q, k) * 255)] ?? colours[0]))
 }
 
 // The tokens at both edges, or the words; those that are marked stand out.

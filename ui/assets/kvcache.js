@@ -2,11 +2,13 @@
 // The same text written with and without a KV cache, step by step: what is computed, and how the cache fills.
 // See pages/output/generation/cache.py.
 
-import { button, element, pointIn, resize, within } from "./shared/dom.js"
+import { brushOf } from "./shared/canvas.js"
+import { element, pointIn, resize, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { counted, flop, memory, whole } from "./shared/numbers.js"
-import { inLink, keepInLink, keptInLink, playButton, still } from "./shared/play.js"
+import { keptInLink, still } from "./shared/play.js"
 import { saveTools } from "./shared/save.js"
+import { createStepper } from "./shared/stepper.js"
 import { sideOf } from "./shared/theme.js"
 
 /**
@@ -31,14 +33,6 @@ const TICK_MS = 420
 const HEIGHT = 170 // pixels of a picture
 const SLOTS = 128 // positions of the cache that are drawn one by one
 
-const PLAY = "Play: one token after another"
-
-function control(text, label, press) {
-  const made = button(text, label, press)
-  made.dataset.unsaved = ""
-  return made
-}
-
 function panel(self, kind, title) {
   const root = element("section", "gf-kv-panel"), canvas = element("canvas"), now = element("p", "gf-kv-now gf-text-now"), sum = element("p", "gf-kv-sum gf-text-sum")
   const text = element("div", "gf-kv-text gf-text")
@@ -51,18 +45,10 @@ function panel(self, kind, title) {
 }
 
 function create(place) {
-  const root = within(place, "div", "gf-kv"), bar = element("div", "gf-kv-bar")
+  const root = within(place, "div", "gf-kv")
   /** @type {any} */
-  const self = { root, timer: 0, link: keepInLink(() => led(self)), led: false, step: null, data: null, hint: "" }
-  self.play = control("▶", PLAY, () => (self.timer ? pause(self) : start(self)))
-  self.back = control("◀", "One step back", () => { pause(self); go(self, self.step - 1) })
-  self.on = control("▶▏", "One step forward", () => { pause(self); go(self, self.step + 1) })
-  self.slider = element("input")
-  Object.assign(self.slider, { type: "range", min: "0", step: "1" })
-  self.slider.setAttribute("aria-label", "Step")
-  self.slider.oninput = () => { pause(self); go(self, Number(self.slider.value)) }
-  self.where = element("output")
-  bar.append(self.play, self.back, self.on, self.slider, self.where)
+  const self = { root, data: null, hint: "" }
+  self.steps = createStepper({ unit: "step", label: "Step", play: "Play: one token after another", ms: TICK_MS, moved: () => paint(self) })
   const pair = element("div", "gf-kv-pair")
   self.panels = [panel(self, "with", "With the cache"), panel(self, "without", "Without")]
   pair.append(saveTools(root, () => "kv-cache-steps", () => table(self)), ...self.panels.map((p) => p.root))
@@ -86,45 +72,11 @@ function create(place) {
   const line = element("div", "gf-kv-line"), more = element("details", "gf-kv-more")
   line.append(key, self.same, self.said)
   more.append(element("summary", "", "The cache, slot by slot"), cache)
-  root.append(bar, pair, line, self.note, more)
+  root.append(self.steps.bar, pair, line, self.note, more)
   self.watch = new ResizeObserver(() => { if (self.data && root.clientWidth !== self.width) { self.width = root.clientWidth; paint(self) } })
   self.watch.observe(root)
   return self
 }
-
-// The player ------------------------------------------------------------------------------------------------------------
-
-function start(self) {
-  const last = self.data.steps.length - 1
-  if (self.step >= last) go(self, 0)
-  self.timer = setInterval(() => (self.step >= self.data.steps.length - 1 ? pause(self) : go(self, self.step + 1)), TICK_MS)
-  playButton(self.play, true)
-}
-
-function pause(self) {
-  clearInterval(self.timer)
-  self.timer = 0
-  playButton(self.play, false, PLAY)
-}
-
-/** Shows the step that the address names, after a link or Back. What the server draws next is that address's, too. */
-function led(self) {
-  if (!self.data) return
-  pause(self)
-  self.led = true
-  self.step = Math.min(inLink(self.data.name, self.data.step), self.data.steps.length - 1)
-  paint(self)
-}
-
-function go(self, step) {
-  self.led = false
-  self.step = Math.min(Math.max(step, 0), self.data.steps.length - 1)
-  paint(self)
-  self.link.keep(self.data.name, self.step)
-}
-
-// Words -----------------------------------------------------------------------------------------------------------------
-
 
 const computedIn = (step, kind) => (kind === "with" ? step.computed : step.position - step.begin)
 
@@ -147,16 +99,10 @@ function layout(self, canvas) {
 function paintPanel(self, made) {
   const { steps, labels, prompt } = self.data, { canvas, kind } = made
   const { width, columns, rows, cell, high, letters } = layout(self, canvas)
-  const scale = Math.max(2, window.devicePixelRatio || 1), height = rows * high + letters + 4
-  canvas.width = Math.round(width * scale)
-  canvas.height = Math.round(height * scale)
-  canvas.style.height = `${height}px`
-  const context = canvas.getContext("2d"), gap = cell > 5 && high > 5 ? 1 : 0
-  context.setTransform(scale, 0, 0, scale, 0, 0)
-  context.clearRect(0, 0, width, height)
+  const context = brushOf(canvas, width, rows * high + letters + 4, Math.max(2, window.devicePixelRatio || 1)), gap = cell > 5 && high > 5 ? 1 : 0
   const { strong, quiet, text } = self.colours
   steps.forEach((step, row) => {
-    const lit = row <= self.step
+    const lit = row <= self.steps.at
     for (let column = 0; column < columns; column++) {
       const what = state(self, step, column, kind)
       if (what === "future") continue
@@ -167,9 +113,9 @@ function paintPanel(self, made) {
   })
   context.globalAlpha = 1
   context.strokeStyle = text
-  const { begin, position } = steps[self.step], thin = high < 8 // then the line runs around the row, so that it hides none of it
+  const { begin, position } = steps[self.steps.at], thin = high < 8 // then the line runs around the row, so that it hides none of it
   context.lineWidth = thin ? 1 : 1.5
-  context.strokeRect(begin * cell + 0.5, self.step * high - (thin ? 1 : 0.25), (position - begin) * cell - 1, high + (thin ? 1.5 : 0))
+  context.strokeRect(begin * cell + 0.5, self.steps.at * high - (thin ? 1 : 0.25), (position - begin) * cell - 1, high + (thin ? 1.5 : 0))
   if (letters) {
     context.fillStyle = text
     context.font = `${Math.min(13, cell * 1.3)}px ui-monospace, Menlo, Consolas, monospace`
@@ -182,20 +128,20 @@ function paintPanel(self, made) {
 }
 
 function paintWords(self, made) {
-  const { steps, labels, without, prompt } = self.data, { kind } = made, step = steps[self.step]
+  const { steps, labels, without, prompt } = self.data, { kind } = made, step = steps[self.steps.at]
   const mine = (s) => (kind === "with" ? s.flops : s.flops_without)
-  const done = steps.slice(0, self.step + 1), total = done.reduce((sum, s) => sum + computedIn(s, kind), 0)
+  const done = steps.slice(0, self.steps.at + 1), total = done.reduce((sum, s) => sum + computedIn(s, kind), 0)
   const computed = computedIn(step, kind), read = step.position - step.begin - computed
   made.now.textContent = `This step: ${counted(computed, "position")} computed` + (read ? `, ${whole(read)} read from the cache` : "") + `, ${flop(mine(step))}.`
   made.sum.textContent = `So far: ${counted(total, "position")}, ${flop(done.reduce((sum, s) => sum + mine(s), 0))}.`
   made.canvas.setAttribute("aria-label", `${kind === "with" ? "With" : "Without"} the cache: rows are steps, columns positions. ${made.now.textContent} ${made.sum.textContent}`)
   const words = kind === "with" ? labels : [...labels.slice(0, prompt), ...without]
-  made.text.replaceChildren(...words.slice(0, prompt + self.step + 1).map((word, i) => element("span", i < prompt ? "gf-kv-prompt" : i === prompt + self.step ? "gf-kv-new" : "", word)))
+  made.text.replaceChildren(...words.slice(0, prompt + self.steps.at + 1).map((word, i) => element("span", i < prompt ? "gf-kv-prompt" : i === prompt + self.steps.at ? "gf-kv-new" : "", word)))
   made.text.setAttribute("aria-label", `What it wrote ${kind === "with" ? "with" : "without"} the cache`)
 }
 
 function paintCache(self) {
-  const { steps, labels, context, per_position, letters, numbers } = self.data, step = steps[self.step], kept = step.position - step.begin
+  const { steps, labels, context, per_position, letters, numbers } = self.data, step = steps[self.steps.at], kept = step.position - step.begin
   self.title.textContent = `The cache after this step: ${whole(kept)} of ${whole(context)} positions filled, ${memory(kept * per_position)} of ${memory(context * per_position)}`
   self.slots.setAttribute("aria-label", self.title.textContent)
   if (context <= SLOTS) {
@@ -219,24 +165,18 @@ function paintCache(self) {
 }
 
 function paint(self) {
-  const { steps, same } = self.data, last = steps.length - 1, step = steps[self.step]
+  const { steps, same } = self.data, step = steps[self.steps.at]
   const { attention, quiet } = self.data.palette, side = sideOf(self.root)
   self.colours = { strong: attention[side], quiet: quiet[side], text: getComputedStyle(self.root).color }
   self.root.style.setProperty("--gf-kv-strong", self.colours.strong)
-  self.slider.max = String(last)
-  self.slider.value = String(self.step)
-  self.slider.style.setProperty("--gone", `${(100 * self.step) / Math.max(last, 1)}%`)
-  self.slider.setAttribute("aria-valuetext", `step ${self.step} of ${last}`)
-  self.where.textContent = `step ${self.step}: writes “${self.data.labels[step.position]}”`
-  self.back.disabled = self.step <= 0
-  self.on.disabled = self.step >= last
+  self.steps.paint(`step ${self.steps.at}: writes “${self.data.labels[step.position]}”`)
   for (const made of self.panels) {
     paintPanel(self, made)
     paintWords(self, made)
   }
   paintCache(self)
-  const equal = same.slice(0, self.step + 1).filter(Boolean).length, all = equal === self.step + 1
-  self.same.textContent = all ? `✓ Identical so far: ${equal} of ${equal} tokens.` : `✗ ${self.step + 1 - equal} of ${self.step + 1} tokens differ.`
+  const equal = same.slice(0, self.steps.at + 1).filter(Boolean).length, all = equal === self.steps.at + 1
+  self.same.textContent = all ? `✓ Identical so far: ${equal} of ${equal} tokens.` : `✗ ${self.steps.at + 1 - equal} of ${self.steps.at + 1} tokens differ.`
   self.same.classList.toggle("gf-kv-differs", !all)
 }
 
@@ -261,20 +201,16 @@ function table(self) {
  * @param {Data} data
  */
 function update(self, data) {
-  const last = data.steps.length - 1, begins = self.data === null && data.plays && keptInLink(data.name, -1) < 0 && !still()
-  // A person who watched the end of one text sees the end of the next.
-  const ended = self.data === null ? keptInLink(data.name, data.step) : self.led ? data.step : self.step >= self.data.steps.length - 1 ? last : self.step
+  const begins = self.data === null && data.plays && keptInLink(data.name, -1) < 0 && !still()
   self.data = data
-  self.led = false
-  self.step = Math.min(ended, last)
+  self.steps.update({ name: data.name, step: data.step, last: data.steps.length - 1 })
   self.width = self.root.clientWidth
   paint(self)
-  if (begins) start(self)
+  if (begins) self.steps.start()
 }
 
 function remove(self) {
-  pause(self)
-  self.link.stop()
+  self.steps.stop()
   self.watch.disconnect()
 }
 

@@ -1,45 +1,22 @@
 // @ts-check
 // The living map on its canvas. Everything is drawn along and across the lanes; on a narrow page the two change places.
 
-import { channels } from "./shared/colours.js"
+import { raster } from "./shared/canvas.js"
+import { ramp } from "./shared/colours.js"
+import { element } from "./shared/dom.js"
 import { boxOf, guessed, weight } from "./livemap_state.js"
-
-/**
- * 255 colours for -127 ... 127 from the palette's signed scale.
- * @param {import("./shared/colours.js").Palette} palette
- * @param {number} side
- */
-function signedRamp(palette, side) {
-  const stops = Array.from({ length: 7 }, (_, i) => channels(palette[`div${i}`][side]))
-  return Array.from({ length: 255 }, (_, v) => {
-    const place = (v / 254) * 6, low = Math.min(5, Math.floor(place)), part = place - low
-    return stops[low].map((c, i) => Math.round(c + (stops[low + 1][i] - c) * part))
-  })
-}
 
 /**
  * Strips as a picture: a column for each depth, below each other the cells of all lanes.
  * @param {Int8Array | null} strips (column, lane, cell)
  */
 function texture(strips, columns, rows, colours) {
-  if (!strips) return null
-  const canvas = document.createElement("canvas")
-  Object.assign(canvas, { width: columns, height: rows })
-  const brush = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d")), image = brush.createImageData(columns, rows)
-  for (let x = 0; x < columns; x++) for (let y = 0; y < rows; y++) {
-    const [r, g, b] = colours[strips[x * rows + y] + 127], at = 4 * (y * columns + x)
-    image.data[at] = r
-    image.data[at + 1] = g
-    image.data[at + 2] = b
-    image.data[at + 3] = 255
-  }
-  brush.putImageData(image, 0, 0)
-  return canvas
+  return strips && raster(element("canvas"), columns, rows, (x, y) => colours[strips[x * rows + y] + 127])
 }
 
 /** What is painted of a picture once. */
 export function textures(p, palette, side) {
-  const colours = signedRamp(palette, side), rows = p.lanes * p.cells
+  const colours = ramp(palette, side, 255, "div"), rows = p.lanes * p.cells
   return {
     stream: texture(p.stream, p.layers + 1, rows, colours), middle: texture(p.middle, p.layers, rows, colours),
     attention: texture(p.attention, p.layers, rows, colours), feedforward: texture(p.feedforward, p.layers, rows, colours),

@@ -2,6 +2,7 @@
 // The heads of the open block of the living map: a small picture of each one's pattern.
 
 import { fill, touched, weight } from "./livemap_state.js"
+import { raster } from "./shared/canvas.js"
 import { ramp } from "./shared/colours.js"
 import { button, resize, within } from "./shared/dom.js"
 import { sideOf } from "./shared/theme.js"
@@ -29,14 +30,7 @@ export function drawHeads(self) {
     return self.heads.appendChild(made)
   })
   self.buttons.forEach((made, head) => {
-    const canvas = made.firstChild, n = p.lanes
-    if (canvas.width !== n) canvas.width = canvas.height = n
-    const brush = canvas.getContext("2d"), image = brush.createImageData(n, n)
-    for (let q = 0; q < n; q++) for (let k = 0; k < n; k++) {
-      const [r, g, b] = colours[Math.round(255 * weight(p, self.focus, head, q, k))], at = 4 * (q * n + k)
-      image.data.set([r, g, b, 255], at)
-    }
-    brush.putImageData(image, 0, 0)
+    raster(made.firstChild, p.lanes, p.lanes, (k, q) => colours[Math.round(255 * weight(p, self.focus, head, q, k))])
     made.setAttribute("aria-pressed", String(head === self.head))
     made.setAttribute("aria-label", fill(self.panel.head, { head, block: self.focus }))
   })

@@ -1,11 +1,11 @@
 // @ts-check
 // One text through an encoder, a decoder and an encoder-decoder, step by step. See pages/models/families/live.py.
 
-import { around, button, element, resize, within, write } from "./shared/dom.js"
+import { around, resize, within, write } from "./shared/dom.js"
 import { target } from "./shared/keys.js"
 import { component } from "./shared/mount.js"
-import { inLink, keepInLink, keptInLink, playButton } from "./shared/play.js"
 import { saveTools } from "./shared/save.js"
+import { createStepper } from "./shared/stepper.js"
 import { paint } from "./shared/theme.js"
 import { cellsAt, marked, shades, turned, wordsOf } from "./threeways_state.js"
 
@@ -22,52 +22,22 @@ import { cellsAt, marked, shades, turned, wordsOf } from "./threeways_state.js"
  */
 
 const TICK_MS = 520
-const PLAY = "Play: all three write"
 
 function create(place) {
-  const root = within(place, "div", "gf-three"), bar = element("div", "gf-three-bar")
+  const root = within(place, "div", "gf-three")
   /** @type {any} */
-  const self = { root, timer: 0, step: 0, data: null, link: keepInLink(() => led(self)), led: false, columns: [] }
-  self.play = button("▶", PLAY, () => (self.timer ? pause(self) : start(self)))
-  self.slider = element("input")
-  Object.assign(self.slider, { type: "range", min: "0", step: "1" })
-  self.slider.setAttribute("aria-label", "Writing step")
-  self.slider.oninput = () => { pause(self); go(self, Number(self.slider.value)) }
-  self.where = element("output")
-  for (const node of [self.play, self.slider]) node.dataset.unsaved = ""
-  bar.append(self.play, self.slider, self.where, saveTools(root, () => "three-families", () => table(self)))
-  self.grid = element("div", "gf-three-grid")
-  root.append(bar, self.grid)
+  const self = { root, data: null, columns: [] }
+  const moved = () => { forget(self); draw(self) }
+  self.steps = createStepper({ unit: "step", label: "Writing step", play: "Play: all three write", ms: TICK_MS, arrows: false, moved })
+  self.steps.bar.append(saveTools(root, () => "three-families", () => table(self)))
+  root.append(self.steps.bar)
+  self.grid = within(root, "div", "gf-three-grid")
   return self
 }
 
-function start(self) {
-  if (self.step >= self.data.last) go(self, 0)
-  self.timer = setInterval(() => (self.step >= self.data.last ? pause(self) : go(self, self.step + 1)), TICK_MS)
-  playButton(self.play, true)
-}
-
-function pause(self) {
-  clearInterval(self.timer)
-  self.timer = 0
-  playButton(self.play, false, PLAY)
-}
-
-/** Shows the step that the address names, after a link or Back. What the server draws next is that address's, too. */
-function led(self) {
-  if (!self.data) return
-  pause(self)
-  self.led = true
-  self.step = Math.min(inLink(self.data.name, self.data.step), self.data.last)
-  draw(self)
-}
-
-function go(self, step) {
-  self.led = false
-  self.step = Math.min(Math.max(step, 0), self.data.last)
+/** No symbol is pointed at any longer. */
+function forget(self) {
   for (const made of self.columns) made.pointed = -1
-  draw(self)
-  self.link.keep(self.data.name, self.step)
 }
 
 // A column --------------------------------------------------------------------------------------------------------------
@@ -81,7 +51,7 @@ function column(self, index) {
     return cell ? { row: Number(cell.dataset.row), place: Number(cell.dataset.at), said: Number(cell.dataset.said) } : null
   }
   body.addEventListener("pointerover", (event) => {
-    const found = at(event), already = marked(self.data.columns[index], self.step, made.pointed)
+    const found = at(event), already = marked(self.data.columns[index], self.steps.at, made.pointed)
     made.touched = event.pointerType === "touch" && (found?.said ?? -1) >= 0 && found?.said !== already
     if (!found || found.said < 0 || found.said === made.pointed) return
     made.pointed = found.said
@@ -134,7 +104,7 @@ function drawColumn(self, made, told) {
   write(made.title, told.title)
   write(made.does, told.does)
   made.root.classList.toggle("gf-three-cannot", told.cannot !== null)
-  const index = marked(told, self.step, made.pointed), said = told.said[index], rows = cellsAt(told, self.step)
+  const index = marked(told, self.steps.at, made.pointed), said = told.said[index], rows = cellsAt(told, self.steps.at)
   resize(made.rows, rows.length, () => {
     const box = within(made.body, "div", "gf-three-row"), name = within(box, "span", "gf-three-name"), strip = within(box, "div", "gf-three-cells gf-text")
     return { box, name, strip, sizes: "", cells: [], remove: () => box.remove() }
@@ -164,18 +134,14 @@ function drawColumn(self, made, told) {
       node.title = `${name}${read}${encoder ? "; click to hide or show it" : ""}`
     })
   })
-  write(made.line, told.cannot ?? told.lines[self.step])
+  write(made.line, told.cannot ?? told.lines[self.steps.at])
   write(made.told, said ? said.told : "")
 }
 
 function draw(self) {
   const { columns, last } = self.data
   paint(self.root, self.data.palette, ["attention", "output", "quiet"])
-  self.slider.max = String(last)
-  self.slider.value = String(self.step)
-  self.slider.style.setProperty("--gone", `${(100 * self.step) / Math.max(last, 1)}%`)
-  self.slider.setAttribute("aria-valuetext", `step ${self.step} of ${last}`)
-  write(self.where, `step ${self.step} of ${last}`)
+  self.steps.paint(`step ${self.steps.at} of ${last}`)
   resize(self.columns, columns.length, (i) => column(self, i))
   columns.forEach((told, i) => drawColumn(self, self.columns[i], told))
 }
@@ -190,17 +156,10 @@ function table(self) {
  * @param {Data} data
  */
 function update(self, data) {
-  const fresh = self.data === null, ended = !fresh && !self.led && self.step >= self.data.last, changed = !fresh && self.data.text !== data.text
+  if (self.data && self.data.text !== data.text) forget(self)
   self.data = data
-  self.step = fresh ? Math.min(keptInLink(data.name, data.step), data.last) : ended ? data.last : Math.min(self.led ? data.step : self.step, data.last)
-  self.led = false
-  if (changed) for (const made of self.columns) made.pointed = -1
+  self.steps.update(data)
   draw(self)
 }
 
-function remove(self) {
-  pause(self)
-  self.link.stop()
-}
-
-export default component({ create, update, remove })
+export default component({ create, update, remove: (self) => self.steps.stop() })

@@ -17,6 +17,7 @@ import streamlit as st
 from ui.players import served
 
 SAVES = "shared/save"  # the style of the buttons that save a figure
+STEPPER = "shared/stepper"  # the style of the line that shared/stepper.js makes
 
 # Streamlit's own script lies below the app's root, wherever a host has put that. Where it comes from another
 # place, the page's address says so: pages lie one level below the root.
@@ -32,13 +33,19 @@ PROBLEM = "This part of the page did not load. Reload the page; if that does not
 
 @cache
 def mounted(
-    name: str, *, styles: tuple[str, ...] | None = None, ahead: tuple[str, ...] = (), isolated: bool = False
+    name: str,
+    *,
+    styles: tuple[str, ...] | None = None,
+    ahead: tuple[str, ...] = (),
+    isolated: bool = False,
+    stepper: bool = False,
 ) -> Callable[..., Any]:
-    """Returns the component `glassformer_{name}`: ui/assets/{name}.js in the styles {name}.css and SAVES, or
-    in those that are named. `ahead` are other files that it is going to fetch. `isolated` puts it into a
-    shadow root, where no style of the page reaches it.
+    """Returns the component `glassformer_{name}`: ui/assets/{name}.js in the styles {name}.css and SAVES, and
+    STEPPER where it has a `stepper`, or in those that are named. `ahead` are other files that it is going to
+    fetch. `isolated` puts it into a shadow root, where no style of the page reaches it.
     """
-    js = script(name, (SAVES, name) if styles is None else styles, ahead)
+    own = (SAVES, STEPPER, name) if stepper else (SAVES, name)
+    js = script(name, own if styles is None else styles, ahead)
     return st.components.v2.component(f"glassformer_{name}", js=js, isolate_styles=isolated)
 
 

@@ -47,7 +47,7 @@ def clock(thetas: np.ndarray, length: int, *, key: str) -> None:
         "name": POSITION,
         "palette": theme.palette(),
     }
-    mounted("clock")(key=key, data=data)
+    mounted("clock", stepper=True)(key=key, data=data)
 
 
 def shown(count: int) -> list[int]:

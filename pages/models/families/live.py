@@ -59,7 +59,7 @@ def draw_live() -> None:
         "toggled": list(toggled),
         "palette": theme.palette(),
     }
-    mounted("threeways")(key=PLAYER, data=data, on_clicked_change=lambda: None)
+    mounted("threeways", stepper=True)(key=PLAYER, data=data, on_clicked_change=lambda: None)
     explain.answer(words.answered(filled, continued, translated))
     explain.by_hand(lambda: st.markdown(words.BY_HAND))
 

@@ -102,7 +102,7 @@ def _player(subject: Subject, pairs: tuple[CacheStep, ...]) -> None:
             for p in pairs
         ],
     }
-    mounted("kvcache")(key="kv_player", data=data)
+    mounted("kvcache", stepper=True)(key="kv_player", data=data)
 
 
 def written_twice(subject: Subject, length: int, sampling: SampleConfig) -> tuple[CacheStep, ...] | None:

@@ -18,6 +18,7 @@ from streamlit.testing.v1 import AppTest
 from engine import presets
 from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
+from engine.experiments import extrapolation as scheme_seeds
 from engine.ledger import component_parameters
 from engine.measure.positions import permutation, sinusoids
 from engine.measure.positions.alibi import alibi_effect, distances_of_heads, slopes
@@ -313,7 +314,7 @@ def test_the_table_and_its_waves(drawn):
 
 def test_the_clock_has_the_hands_of_the_formula(monkeypatch):
     sent = {}
-    monkeypatch.setattr(clock, "mounted", lambda name: lambda **rest: sent.update(rest))
+    monkeypatch.setattr(clock, "mounted", lambda *_, **__: lambda **rest: sent.update(rest))
     page = positions(
         "sinusoidal", sinusoid_part="clock", sinusoid_width="8", sinusoid_length="20", clock_position="7"
     )
@@ -569,7 +570,7 @@ def test_buckets_follow_the_rule(drawn):
         for far in (*FARTHEST[i : i + 2], FARTHEST[0]):
             page.get_by_key("t5_far").set_value(far).run()
             assert not page.exception and not page.error, (buckets, far)
-    assert "leaves none to share: 64 is used instead" in unescaped(page)
+    assert "leaves no buckets for longer distances: 64 is used instead" in unescaped(page)
 
 
 def test_the_small_model_that_was_trained_with_t5_stands_in(drawn):
@@ -751,7 +752,7 @@ def test_all_six_are_measured_and_summed_up(manager, shakespeare, drawn):
         r"\*\*With ([^*]+), the same characters .* 0\.05 nats more\.\*\*(?: They cost more with (.+?)\. A learned)?",
         said,
     )
-    reach = reach_of(curves)
+    reach = reach_of({name: [c] for name, c in curves.items()})
     for text, far in ((held[1], reach.held), (held[2], reach.lost)):
         shown = dict(re.findall(r"(\w+) \(([+-]\d\.\d\d)\)", text))
         assert list(shown) == [SCHEMES[name].title for name in far]
@@ -766,6 +767,34 @@ def test_all_six_are_measured_and_summed_up(manager, shakespeare, drawn):
     rows = [i for i, name in enumerate(table["scheme"]) if name == "RoPE"]
     assert table["first_position"][rows[3]] == 24 and table["last_position"][rows[3]] == 31
     assert table["above_own_tail_nats"][rows[3]] == pytest.approx(above_tail(curves["rope"])[3], abs=1e-4)
+
+
+def test_the_record_is_over_seeds(manager, drawn):
+    page = bench()
+    cells, others = page.table[0].value, scheme_seeds.shipped()
+    for name, scheme in SCHEMES.items():
+        metrics = shipped(f"positions/{name}").metrics
+        mine = [run for run in others if run.plan.scheme == name]
+        losses = [metrics["validation_loss"], *(run.validation_loss for run in mine)]
+        assert first_number(cells.loc[scheme.title, "loss at 64"]) == pytest.approx(
+            np.median(losses), abs=6e-4
+        )
+        far = [
+            Curve.from_dict(metrics["extrapolation"]).excess[4][0],
+            *(run.curve.excess[4][0] for run in mine),
+        ]
+        if np.isfinite(far).all():
+            shown = [
+                plain(cell.replace("+", ""))
+                for cell in re.findall(r"[-+−]\d+\.\d+", cells.loc[scheme.title, "at 256"])
+            ]
+            assert shown == pytest.approx(
+                [np.median(far), min(far), max(far)] if len(shown) > 1 else [far[0]], abs=6e-3
+            )
+    assert "medians of 3 seeds" in unescaped(page) and "with 2 other seeds" in unescaped(page)
+    thin = [t for t in drawn["bench_record"].traces if t.get("line", {}).get("width") == 1]
+    assert len(thin) == len(others) == 12
+    assert [t["y"] for t in thin[:1]] == [pytest.approx(others[0].curve.mean, abs=1e-4, nan_ok=True)]
 
 
 def test_what_they_know_of_distance(manager, drawn, shakespeare):

@@ -3,7 +3,7 @@
 
 /** @typedef {Record<string, [string, string]>} Palette the colours by name: [on a light page, on a dark one] */
 
-const LEVELS = 6 // of the sequential scale: seq0 ... seq6
+const LEVELS = 6 // of a scale: seq0 ... seq6, div0 ... div6
 const PAPER = "#f4f7fb" // text on a dark shade
 const INKS = ["#18202c", "#10151d"] // text on a light shade, by side
 
@@ -46,13 +46,14 @@ export function shade(palette, value, side) {
 }
 
 /**
- * `count` colours, each [r, g, b], between the seven of the sequential scale.
+ * `count` colours, each [r, g, b], between the seven of a scale: the sequential one, or "div", which is for signed values.
  * @param {Palette} palette
  * @param {number} side
- * @param {number} count
+ * @param {number} [count]
+ * @param {"seq" | "div"} [scale]
  */
-export function ramp(palette, side, count = 256) {
-  const stops = Array.from({ length: LEVELS + 1 }, (_, i) => channels(palette[`seq${i}`][side]))
+export function ramp(palette, side, count = 256, scale = "seq") {
+  const stops = Array.from({ length: LEVELS + 1 }, (_, i) => channels(palette[`${scale}${i}`][side]))
   return Array.from({ length: count }, (_, v) => {
     const place = (v / (count - 1)) * LEVELS, low = Math.min(LEVELS - 1, Math.floor(place)), part = place - low
     return stops[low].map((c, i) => Math.round(c + (stops[low + 1][i] - c) * part))

@@ -1,0 +1,84 @@
+// A player over steps: it waits while the screen is frozen, ends or begins anew at the end, and follows the address.
+import assert from "node:assert/strict"
+import { afterEach, beforeEach, mock, test } from "node:test"
+
+import { createStepper } from "../../ui/assets/shared/stepper.js"
+
+let time = 0, next = null, frozen = false, led = null
+
+beforeEach(() => {
+  mock.timers.enable({ apis: ["setTimeout"] }) // the address is written later
+  Object.assign(globalThis, {
+    location: { href: "http://here/page", pathname: "/page" },
+    addEventListener: (_, listener) => { led = listener },
+    removeEventListener: () => {},
+    requestAnimationFrame: (tick) => { next = tick; return 1 },
+    cancelAnimationFrame: () => { next = null },
+    document: {
+      documentElement: { classList: { contains: () => frozen } },
+      createElement: () => ({ dataset: {}, style: { setProperty() {} }, setAttribute() {}, append(...nodes) { this.nodes = nodes } }),
+    },
+  })
+  mock.method(performance, "now", () => time)
+})
+
+afterEach(() => { mock.timers.reset(); mock.reset() })
+
+const pass = (ms) => { time += ms; next?.(time) }
+
+/** A stepper at `step` of 0 to `last`, a step every 100 ms; `drawn` are the steps that it asked to draw. */
+function made(step, last, parts = {}) {
+  const drawn = []
+  const self = createStepper({ unit: "step", label: "Step", play: "Play", ms: 100, moved: () => drawn.push(self.at), ...parts })
+  self.update({ name: "at", step, last })
+  return { self, drawn, toggle: self.bar.nodes[0] }
+}
+
+test("it plays to the end and stops there; from the end it begins anew", () => {
+  const { self, drawn, toggle } = made(1, 3)
+  self.start()
+  for (let i = 0; i < 5; i++) pass(100)
+  assert.deepEqual(drawn, [2, 3])
+  assert.equal(toggle.textContent, "▶")
+  toggle.onclick()
+  assert.deepEqual([drawn.at(-1), toggle.textContent], [0, "❚❚"])
+  self.stop()
+})
+
+test("one that loops goes on with the first step", () => {
+  const { self, drawn } = made(2, 3, { loops: true })
+  self.start()
+  for (let i = 0; i < 3; i++) pass(100)
+  assert.deepEqual(drawn, [3, 0, 1])
+  self.stop()
+})
+
+test("it waits while the lecturer has frozen the screen", () => {
+  const { self, drawn } = made(0, 9)
+  self.start()
+  frozen = true
+  for (let i = 0; i < 5; i++) pass(100)
+  assert.deepEqual(drawn, [])
+  frozen = false
+  pass(100)
+  assert.deepEqual(drawn, [1])
+  self.stop()
+})
+
+test("it shows the step of an address to which Back or a link led, also after the server has drawn that", () => {
+  const { self, drawn } = made(2, 9)
+  globalThis.location.href = "http://here/page?at=5"
+  led()
+  globalThis.location.href = "http://here/page"
+  led()
+  assert.deepEqual(drawn, [5, 2]) // an address without a step means the one at first
+  self.update({ name: "at", step: 7, last: 9 })
+  assert.equal(self.at, 7)
+})
+
+for (const [words, step, loops, shows] of [["at the end", 3, false, 6], ["before the end", 2, false, 2], ["at the end of one that loops", 3, true, 3]])
+  test(`with a longer text who was ${words} is at step ${shows}`, () => {
+    const { self } = made(step, 3, { loops })
+    self.update({ name: "at", step: 0, last: 6 })
+    assert.equal(self.at, shows)
+  })

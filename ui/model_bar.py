@@ -209,9 +209,9 @@ def subject_of(choice: Choice) -> Iterator[Subject]:
 
 
 @contextmanager
-def subject_bar(text: str = FIRST_TEXT) -> Iterator[Subject]:
+def subject_bar() -> Iterator[Subject]:
     """Draws the whole bar at once."""
-    with subject_of(choose_subject(text)) as subject:
+    with subject_of(choose_subject()) as subject:
         yield subject
 
 

@@ -89,10 +89,11 @@ def _named(
     return result
 
 
-def settled(options: Mapping[T, str], key: str, first: T) -> T:
+def settled(options: Mapping[T, str], key: str, first: T | None = None) -> T:
     """Returns what `select` will show of a mapping, before it is drawn: what a link names, or going back,
-    else what was chosen.
+    else what was chosen; `first` (or the first of them) until another is.
     """
+    first = next(iter(options)) if first is None else first
     named = st.query_params.get(key)
     if key not in st.session_state or named != st.session_state.get(key + _IN_URL):
         wanted = next((o for o in options if named in (str(o), options[o])), None)
@@ -131,14 +132,6 @@ def select_several(
     else:
         chosen = container.multiselect(label, list(options), **KEPT, **rest)
     return only(options, chosen or ())
-
-
-def chosen(options: Mapping[T, str], key: str) -> T:
-    """Returns the option that `select` will have under `key`, before it is drawn: the first of them until
-    another is chosen.
-    """
-    held = st.session_state.get(key) or st.query_params.get(key)
-    return next((o for o in options if held in (o, str(o), options[o])), next(iter(options)))
 
 
 def arrived(page: str) -> None:

@@ -36,6 +36,17 @@ def settled() -> None:
     st.session_state["got"] = widgets.settled({"a": "A", "b": "B"}, "pick", "a")
 
 
+def settled_around() -> None:
+    import streamlit as st
+
+    from ui import session, widgets
+
+    session.drop_endless()
+    options = {"a": "A", "b": "B"}
+    before, drawn = widgets.settled(options, "pick"), widgets.select("Pick", options, "pick")
+    st.session_state["got"] = before, drawn, widgets.settled(options, "pick")
+
+
 def numbers() -> None:
     import streamlit as st
 
@@ -312,3 +323,12 @@ def test_settled_is_what_select_will_show_of_what_the_session_holds(held: str | 
     at = AppTest.from_function(settled)
     at.session_state["pick"] = held
     assert at.run().session_state["got"] == shown
+
+
+def test_settled_is_what_select_shows_before_and_after_it_is_drawn_and_when_a_link_names_another() -> None:
+    page = ran(AppTest.from_function(settled_around))
+    assert got(page) == ("a", "a", "a")
+    page.query_params["pick"] = "b"
+    assert got(ran(page)) == ("b", "b", "b")
+    page.get_by_key("pick").set_value("a")
+    assert got(ran(page)) == ("a", "a", "a")

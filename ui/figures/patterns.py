@@ -44,9 +44,9 @@ def pattern_heatmap(weights: np.ndarray, labels: Sequence[str], most: int = MOST
     return matrix_heatmap(weights, labels, "weight", signed=False, most=most)
 
 
-def heatmap_height(rows: int, least: int = 340) -> int:
+def heatmap_height(rows: int) -> int:
     """Pixels that give every label its line."""
-    return max(least, 76 + round(12.6 * min(rows, 64)))
+    return max(340, 76 + round(12.6 * min(rows, 64)))
 
 
 def matrix_heatmap(

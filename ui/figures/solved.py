@@ -23,22 +23,17 @@ class Solved:
     dash: str = "solid"
 
 
-def solved_curves(
-    curves: Sequence[Solved], end: float, *, log: bool = False, what: str = "problems solved"
-) -> go.Figure:
-    """Draws share solved against step, each curve with its newest value. `log`: steps from 1 on, in powers of
-    ten, where much is learned long after the rest. `what` the share is of.
-    """
+def solved_curves(curves: Sequence[Solved], end: float, *, what: str = "problems solved") -> go.Figure:
+    """Draws share solved against step, each curve with its newest value. `what` the share is of."""
     traces: list[dict[str, Any]] = []
     for curve in curves:
-        some = curve.steps > 0 if log else curve.steps >= 0
         share = f" {curve.shares[-1]:.0%}" if len(curve.shares) else ""
         traces.append(
             {
                 "type": "scatter",
                 "mode": "lines+markers",
-                "x": curve.steps[some],
-                "y": curve.shares[some],
+                "x": curve.steps,
+                "y": curve.shares,
                 "name": f"{curve.name}{share}",
                 "line": {"color": colour(curve.shade), "width": 3, "dash": curve.dash},
                 "marker": {"size": 6},
@@ -46,14 +41,13 @@ def solved_curves(
                 "hovertemplate": "%{y:.0%} after step %{x:,}<extra></extra>",
             }
         )
-    scale = {"type": "log", "range": [1, float(np.log10(max(end, 20.0)))]} if log else {"range": [0, end]}
     layout = base_layout(
         uirevision="solved",
         margin={"l": 52, "r": 14, "t": 8, "b": 40},
         showlegend=True,
         legend={"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "font": {"size": 13}},
         hovermode="closest",
-        xaxis={"title": {"text": "step"}, "showgrid": False} | scale,
+        xaxis={"title": {"text": "step"}, "showgrid": False, "range": [0, end]},
         yaxis={"title": {"text": what}, "range": [-0.02, 1.03], "tickformat": ".0%"},
     )
     return go.Figure({"data": traces, "layout": layout})

@@ -36,7 +36,7 @@ def view_of_parts(
     titles = {name: part.title for name, part in parts.items()}
 
     def now(*_: Any) -> Part:
-        return parts[widgets.chosen(titles, key)]
+        return parts[widgets.settled(titles, key)]
 
     def draw(*about: Any) -> None:
         parts[widgets.select("What is drawn", titles, key, hidden=True, wrap=True)].draw(*about)

@@ -65,7 +65,7 @@ def heads_height(values: np.ndarray) -> int:
 
 def read_pattern(weights: np.ndarray, labels: Sequence[str], causal: bool) -> go.Figure:
     """Draws weights (query, key) in [0, 1], queries down; what the mask hides is grey."""
-    wide, tall = 230, heatmap_height(len(weights), 340) - 100  # pixels of the cells, where they have least
+    wide, tall = 230, heatmap_height(len(weights)) - 100  # pixels of the cells, where they have least
     margin = {"l": 34 + axes.room_for(labels, tall), "t": 30 + axes.room_for(labels, wide), "r": 8, "b": 8}
     layout = {"margin": margin, "xaxis": axes.across(labels, wide), "yaxis": axes.down(labels, tall)}
     masked = {"plot_bgcolor": axes.MASKED} if causal else {}

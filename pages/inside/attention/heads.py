@@ -100,7 +100,7 @@ def _more(subject: Subject, patterns: np.ndarray, layer: int, head: int) -> None
             read_pattern(weights, subject.labels, subject.config.causal),
             key="attention_pattern",
             alt=words.pattern_alt(layer, head),
-            height=heatmap_height(len(weights), 340),
+            height=heatmap_height(len(weights)),
             data=pattern_table(weights, subject.labels),
             name=f"pattern-layer-{layer}-head-{head}",
         )

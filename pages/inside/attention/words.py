@@ -72,7 +72,7 @@ def specialities(counts: Counts, head: tuple[int, int], habit_here: tuple[Habit,
 
 def _does(habit: tuple[Habit, float] | None) -> str:
     if habit is None:
-        return f"shows no clear pattern: none gets **{STRONG:.0%}** of its weight"
+        return f"shows no clear pattern: none accounts for **{STRONG:.0%}** of its weight"
     return DOES[habit[0]].format(value=f"{habit[1]:.0%}")
 
 
@@ -120,7 +120,7 @@ PUBLISHED_HEADS = (
 
 def shown() -> str:
     """Returns what the view shows of each head: PATTERNS, or one of MEASURES."""
-    return widgets.chosen(shown_titles(), "attention_number")
+    return widgets.settled(shown_titles(), "attention_number")
 
 
 def shown_titles() -> dict[str, str]:
@@ -142,7 +142,7 @@ def heads(subject: Subject) -> Words:
     return Words(
         see=(
             "One row for each token that attends (query), one column for each token it attends to (key). Each"
-            f" row of weights sums to 1{reach} Hover over a small picture to enlarge it; click to select it."
+            f" row of weights sums to 1{reach} Hover over a thumbnail to enlarge it; click to select it."
         ),
         why=(
             "The pattern says *where* information comes from; `v` and $W_O$, in “Step by step”, decide"
@@ -152,9 +152,9 @@ def heads(subject: Subject) -> Words:
         ),
         attempt=(
             "Look for a line just below the diagonal (the previous token) and for columns (spaces, or the"
-            " first token). With a run of your own, drag the step back: at first every head attends almost"
-            f" uniformly. A pattern counts if it gets at least {STRONG:.0%} of the weight and twice the"
-            " uniform share; “own word” counts only if clearly less weight falls outside the word than"
+            " first token). With a run of your own, drag the step slider back: at first every head attends"
+            f" almost uniformly. A pattern counts if it gets at least {STRONG:.0%} of the weight and twice"
+            " the uniform share; “own word” counts only if clearly less weight falls outside the word than"
             " distance alone would explain."
         ),
     )
@@ -376,8 +376,8 @@ def shared(kind: str, n_heads: int, n_kv: int, per_token: str, less: float) -> s
 SHARED_KEYS = Words(
     see=(
         "Above, the query heads; below, the key-value heads. Each colour is a group of query heads with the"
-        " same keys. Every head has its own (multi-head), each group shares one (grouped-query, GQA), or all"
-        " share one (multi-query, MQA)."
+        " same keys. Every query head has its own key-value head (multi-head), each group shares one"
+        " (grouped-query, GQA), or all share one (multi-query, MQA)."
     ),
     why=(
         "Memory bandwidth, not arithmetic, limits how fast large models generate. Sharing keys and values"

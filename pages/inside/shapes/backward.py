@@ -53,7 +53,7 @@ EXACT = 5_000_000  # parameters of a model that is copied into float64
 
 
 def tell_backward(subject: Subject) -> Words:
-    return words.WORDS[widgets.chosen(LOOKS, LOOK)]
+    return words.WORDS[widgets.settled(LOOKS, LOOK)]
 
 
 def code_backward(subject: Subject) -> Code:
@@ -62,7 +62,7 @@ def code_backward(subject: Subject) -> Code:
         "weight": (nudges, finite_difference),
         "step": (single_step, update_of, orthogonalise),
     }
-    return codes[widgets.chosen(LOOKS, LOOK)]
+    return codes[widgets.settled(LOOKS, LOOK)]
 
 
 def draw_backward(subject: Subject) -> None:

@@ -23,7 +23,7 @@ def draw_by_hand() -> None:
 
 
 def ask_by_hand() -> str:
-    return words.ASK_HAND[widgets.chosen(EXAMPLES, EXAMPLE)]
+    return words.ASK_HAND[widgets.settled(EXAMPLES, EXAMPLE)]
 
 
 def words_by_hand() -> Words:
@@ -38,4 +38,4 @@ def code_by_hand() -> Code:
 
 
 def _is_mask() -> bool:
-    return widgets.chosen(EXAMPLES, EXAMPLE) == "mask"
+    return widgets.settled(EXAMPLES, EXAMPLE) == "mask"

@@ -67,12 +67,12 @@ def draw_context() -> None:
 
 def read_as() -> Words:
     """Returns the words of what is shown."""
-    return words_few_shot.FEW_SHOT if widgets.chosen(LEARNERS, LEARNER) == "words" else words.CONTEXT
+    return words_few_shot.FEW_SHOT if widgets.settled(LEARNERS, LEARNER) == "words" else words.CONTEXT
 
 
 def sources() -> Code:
     """Returns the code of what is shown."""
-    return WORDS_CODE if widgets.chosen(LEARNERS, LEARNER) == "words" else LAYER_CODE
+    return WORDS_CODE if widgets.settled(LEARNERS, LEARNER) == "words" else LAYER_CODE
 
 
 def _draw_layer(plan: Regression) -> None:

@@ -31,7 +31,7 @@ const TEMPLATE = `
     <button type="button" class="gf-bpe-play" data-do="play"></button>
     <button type="button" data-do="next" aria-label="One merge forward, +1" title="One merge forward">+1</button>
     <button type="button" data-do="last" aria-label="To the last merge" title="To the last merge">⇥</button>
-    <div class="gf-bpe-track"><svg preserveAspectRatio="none" viewBox="0 0 1000 100" aria-hidden="true"><polyline class="gf-bpe-all"/><polyline class="gf-bpe-done"/></svg>
+    <div class="gf-scrub-track gf-bpe-track"><svg preserveAspectRatio="none" viewBox="0 0 1000 100" aria-hidden="true"><polyline class="gf-scrub-line"/><polyline class="gf-scrub-done"/></svg>
       <input type="range" min="0" step="1" aria-label="Merge"></div>
     <label class="gf-bpe-speed">Speed <select data-is="speed"></select></label>
   </div>
@@ -62,7 +62,7 @@ function create(place) {
   const find = (name) => root.querySelector(name)
   const self = {
     root, parts, slider: find("input"), button: find(".gf-bpe-play"), now: find(".gf-bpe-now"), pairs: find(".gf-bpe-pairs"), facts: find(".gf-bpe-facts"),
-    tree: find(".gf-bpe-tree"), more: find("details"), line: find(".gf-bpe-all"), done: find(".gf-bpe-done"), key: null, step: 0, token: -1, treeOf: null,
+    tree: find(".gf-bpe-tree"), more: find("details"), line: find(".gf-scrub-line"), done: find(".gf-scrub-done"), key: null, step: 0, token: -1, treeOf: null,
     playing: null, timer: 0, send: null, panels: [], sent: "", count: 0,
   }
   for (const rate of [1, 2, 5, 15, 60]) within(parts.speed, "option", "", `${rate}/s`).value = String(rate)

@@ -5,7 +5,7 @@
 import { around, resize, vector, within } from "./shared/dom.js"
 import { target } from "./shared/keys.js"
 import { component } from "./shared/mount.js"
-import { playButton, still } from "./shared/play.js"
+import { frames, playButton, still } from "./shared/play.js"
 import { saveTools } from "./shared/save.js"
 import { paint } from "./shared/theme.js"
 
@@ -66,12 +66,12 @@ function create(parent) {
   grid.setAttribute("aria-label", "Pairs of dimensions: choose the one to enlarge")
   const self = {
     root, button, query, key, check, said, big, about, note, grid, dials: [], at: [0, 0], from: [0, 0], shown: [0, 0], pair: 0, home: null,
-    playing: false, timer: 0, frame: 0, started: 0, send: null, data: null, longest: 0,
+    /** @type {any} */ player: null, frame: 0, started: 0, send: null, data: null, longest: 0,
   }
   query.input.oninput = () => { stop(self); move(self, 0, Number(query.input.value)) }
   key.input.oninput = () => { stop(self); move(self, 1, Number(key.input.value)) }
   query.input.onchange = key.input.onchange = () => tell(self)
-  button.onclick = () => (self.playing ? stop(self, true) : play(self))
+  button.onclick = () => (self.player ? stop(self, true) : play(self))
   grid.addEventListener("click", (event) => choose(self, self.dials.findIndex((d) => d.root === around(event, ".gf-rope-small"))))
   grid.addEventListener("keydown", (event) => {
     const next = target(event.key, self.pair, self.dials.length - 1)
@@ -101,31 +101,29 @@ function dial(parent, kind) {
 }
 
 function name(self) {
-  playButton(self.button, self.playing, "Play: one position after another")
+  playButton(self.button, !!self.player, "Play: one position after another")
 }
 
 function play(self) {
-  self.playing = true
+  self.player = frames(() => 1000 / STEP_MS, () => advance(self))
   name(self)
   const most = self.data.most
   if (self.check.checked && Math.max(...self.at) >= most) {
     const low = Math.min(...self.at)
     go(self, self.at.map((p) => p - low))
   } else if (!self.check.checked && self.at[0] >= most) go(self, [0, self.at[1]])
-  self.timer = setTimeout(() => advance(self), STEP_MS / 2)
 }
 
 function advance(self) {
   const next = self.check.checked ? self.at.map((p) => p + 1) : [self.at[0] + 1, self.at[1]]
   if (Math.max(...next) > self.data.most) return stop(self, true)
   go(self, next)
-  self.timer = setTimeout(() => advance(self), STEP_MS)
 }
 
 function stop(self, report) {
-  clearTimeout(self.timer)
-  if (!self.playing) return
-  self.playing = false
+  if (!self.player) return
+  self.player.stop()
+  self.player = null
   name(self)
   if (report) tell(self)
 }
@@ -151,7 +149,7 @@ function go(self, next) {
   self.started = performance.now()
   write(self)
   cancelAnimationFrame(self.frame)
-  if (!self.playing || still()) return turn(self, 1)
+  if (!self.player || still()) return turn(self, 1)
   const frame = (now) => {
     const part = Math.min(1, Math.max(0, (now - self.started) / TWEEN_MS))
     turn(self, part * (2 - part))
@@ -293,14 +291,14 @@ function update(self, data, fresh) {
   self.big.root.setAttribute("aria-label", data.alt)
   mark(self)
   write(self)
-  if (!self.playing) {
+  if (!self.player) {
     self.from = [...self.at]
     turn(self, 1)
   }
 }
 
 function remove(self) {
-  clearTimeout(self.timer)
+  self.player?.stop()
   cancelAnimationFrame(self.frame)
 }
 

@@ -3,7 +3,7 @@
 
 import { within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
-import { asker, playButton } from "./shared/play.js"
+import { asker, frames, playButton } from "./shared/play.js"
 import { createTrack, drawTrack, said } from "./shared/track.js"
 import { after, place, wanted } from "./scrubber_state.js"
 
@@ -105,7 +105,7 @@ function update(self, data, fresh) {
   self.index = after(self, data, moving)
   Object.assign(self, { run: data.run, steps: data.steps, losses: data.losses, shown: data.shown, marks: data.marks ?? [] })
   if (!moving) self.question.settle(data.shown)
-  if (self.question.answered(data.shown) && self.playing) setTimeout(() => advance(self), REST_MS)
+  if (self.question.answered(data.shown) && self.playing) frames(() => 1000 / REST_MS, () => { advance(self); return false })
   draw(self)
   self.drew()
 }

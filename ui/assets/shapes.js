@@ -6,7 +6,7 @@ import { button, element, within } from "./shared/dom.js"
 import { target } from "./shared/keys.js"
 import { component } from "./shared/mount.js"
 import { memory, whole } from "./shared/numbers.js"
-import { asker, playButton } from "./shared/play.js"
+import { asker, frames, playButton } from "./shared/play.js"
 import { paint } from "./shared/theme.js"
 
 /**
@@ -47,11 +47,11 @@ function create(parent) {
   list.setAttribute("role", "listbox")
   list.tabIndex = 0
   root.append(strip, bar, list, card)
-  const self = { root, strip, card, list, slider, where, play, index: 0, open: false, playing: false, tick: 0, rows: new Map(), text: "", order: [], send: null, question: null }
+  const self = { root, strip, card, list, slider, where, play, index: 0, open: false, /** @type {any} */ player: null, rows: new Map(), text: "", order: [], send: null, question: null }
   self.question = asker(() => self.index, (step) => self.send("step", step), ANSWER_MS)
   back.onclick = () => { stop(self); move(self, -1) }
   next.onclick = () => { stop(self); move(self, 1) }
-  play.onclick = () => (self.playing ? stop(self) : start(self))
+  play.onclick = () => (self.player ? stop(self) : start(self))
   slider.oninput = () => { stop(self); go(self, self.order[Number(slider.value)]) }
   list.addEventListener("keydown", (event) => {
     const last = self.order.length - 1
@@ -96,25 +96,15 @@ function walked(self) {
 }
 
 function start(self) {
-  self.playing = true
+  const ended = () => self.index === self.order[self.order.length - 1]
   playButton(self.play, true)
-  if (self.index === self.order[self.order.length - 1]) go(self, self.order[0])
-  tick(self)
-}
-
-function tick(self) {
-  clearTimeout(self.tick)
-  self.tick = setTimeout(() => {
-    if (!self.playing) return
-    if (self.index === self.order[self.order.length - 1]) return stop(self)
-    move(self, 1)
-    tick(self)
-  }, PLAY_MS)
+  if (ended()) go(self, self.order[0])
+  self.player = frames(() => 1000 / PLAY_MS, () => (ended() ? stop(self) : move(self, 1)))
 }
 
 function stop(self) {
-  self.playing = false
-  clearTimeout(self.tick)
+  self.player?.stop()
+  self.player = null
   playButton(self.play, false)
 }
 

@@ -45,16 +45,8 @@ def draw_stacks(
     `live` says what runs through the boxes.
     """
     pages = site.explanations()
-    data = {
-        "map": pair_map(counted, pages, live),
-        "palette": PART_COLOURS,
-        "alt": alt,
-        "part": widgets.read_url("part") or None,
-    }
-    result = mounted("map", isolated=True)(key=key, data=data, on_opened_change=lambda: None)
-    opened = getattr(result, "opened", None)
-    path = pages.get(opened.rpartition(".")[2]) if isinstance(opened, str) else None
-    if path is not None:
+    opened = _opened(pair_map(counted, pages, live), key, alt)
+    if (path := pages.get(opened.rpartition(".")[2])) is not None:
         st.switch_page(path, query_params=dict(query or {}))
 
 
@@ -66,15 +58,16 @@ def transformer_map(
 
     Returns the id of a part whose page was asked for, once; else None.
     """
-    data = {
-        "map": _cached_map(config, tuple(sorted((pages or {}).items()))),
-        "palette": PART_COLOURS,
-        "alt": alt,
-        "part": widgets.read_url("part") or None,
-    }
+    opened = _opened(_cached_map(config, tuple(sorted((pages or {}).items()))), key, alt)
+    return opened if opened in (pages or {}) else None
+
+
+def _opened(drawn: dict[str, Any], key: str, alt: str) -> str:
+    """Draws a map; returns the id of a part whose page was asked for, once; else nothing."""
+    data = {"map": drawn, "palette": PART_COLOURS, "alt": alt, "part": widgets.read_url("part") or None}
     result = mounted("map", isolated=True)(key=key, data=data, on_opened_change=lambda: None)
     opened = getattr(result, "opened", None)
-    return opened if isinstance(opened, str) and opened in (pages or {}) else None
+    return opened if isinstance(opened, str) else ""
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

@@ -68,8 +68,8 @@ class Sheet:
         (xa, ya), (xb, yb) = self.at(s[0], c[0]), self.at(s[1], c[1])
         self.boxes.append(Box(name, kind, min(xa, xb), min(ya, yb), abs(xb - xa), abs(yb - ya)))
 
-    def plus(self, name: str, s: float, c: float = 0.0) -> None:
-        self.box(name, (s - PLUS, s + PLUS), (c - PLUS, c + PLUS), "plus")
+    def plus(self, name: str, s: float) -> None:
+        self.box(name, (s - PLUS, s + PLUS), (-PLUS, PLUS), "plus")
 
     def line(self, kind: str, part: str, *points: Point, head: bool = True) -> None:
         """Adds a line; `points` are (s, c)."""

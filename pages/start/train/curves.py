@@ -146,13 +146,13 @@ def _named(curve: Curve) -> str:
     return f"{name} {curve.final:.2f}" if math.isfinite(curve.final) else name
 
 
-def _middle(name: str, most: int = 26) -> str:
-    """A long name without its middle: its end may be the number that tells it from another.
+def _middle(name: str) -> str:
+    """A name of over 26 characters without its middle: its end may be the number that tells it apart.
 
     >>> _middle("fast, width 32, layers 1, steps … (2)")
     'fast, width 32, laye… (2)'
     """
-    return name if len(name) <= most else f"{name[: most - 6]}…{name[-4:]}"
+    return name if len(name) <= 26 else f"{name[:20]}…{name[-4:]}"
 
 
 def _ends(curve: Curve, x: XAxis, shade: str) -> tuple[dict[str, Any], ...]:

@@ -81,7 +81,7 @@ def baselines(spec: RunSpec) -> Mapping[str, float]:
 def solved(view: RunView, paired: Paired, height: int) -> None:
     """Draws the share that is right by step, of what is held out and of what it learned from."""
     what = "speakers named correctly" if paired.labels else "targets written without an error"
-    draw_shares(view, "right", height, lambda look: words.alt(paired.title, look), "trained on", what=what)
+    draw_shares(view, "right", height, lambda look: words.alt(paired.title, look), what=what)
 
 
 def written(paired: Paired, sample: Sample) -> str:

@@ -34,7 +34,7 @@ def floor(spec: RunSpec) -> Mapping[str, float]:
 
 def solved(view: RunView, task: Task, height: int) -> None:
     """Draws the accuracy by step, of held-out problems and of those trained on."""
-    draw_shares(view, "solved", height, lambda look: words.alt(task, look), "trained on")
+    draw_shares(view, "solved", height, lambda look: words.alt(task, look))
 
 
 def draw_shares(
@@ -42,15 +42,14 @@ def draw_shares(
     name: str,
     height: int,
     alt: Callable[[Evaluation | None], str],
-    trained: str,
     what: str = "problems solved",
 ) -> None:
-    """Draws the share that is right by step, of what is held out and of what it was `trained` on."""
+    """Draws the share that is right by step, of what is held out and of what it was trained on."""
     looks = [look for look in newest_of_each(view.history.evaluations) if look.task is not None]
     steps = np.array([look.step for look in looks])
     parts = {
         "held out": ("validation", [look.task.validation for look in looks if look.task]),
-        trained: ("training", [look.task.train for look in looks if look.task]),
+        "trained on": ("training", [look.task.train for look in looks if look.task]),
     }
     lines = [Solved(part, steps, np.array(shares), shade) for part, (shade, shares) in parts.items()]
     plot(

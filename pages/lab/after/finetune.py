@@ -51,7 +51,8 @@ STEPS, MOST_STEPS = 10, 30
 LEAST_OF_TEXT, MOST_OF_TEXT = 12, 120  # steps of a lesson that is a text
 MOST_SEED = 100
 FULL_BYTES = 16  # for each weight: a copy, its gradient, AdamW's two moments
-HEIGHT = 352
+ROW = [5, 4, 3, 5, 2, 3]  # widths of the controls of a fact
+HEIGHTS = {Topic: 352, Style: 312}  # pixels
 
 
 def draw_finetune(subject: Subject) -> None:
@@ -91,6 +92,7 @@ def _taught(subject: Subject, setting: Setting, topic: Topic | Style, key: Key) 
     with right:
         _written(setting, topic, taught.before, taught.after)
         st.caption(words.trained(taught.trained, taught.total))
+    with left if isinstance(topic, Style) else right:  # where there is room
         if runs := stored(subject, setting):
             st.caption(words.spread(topic, *ended(runs)))
         elif not setting.recipe.rank:
@@ -142,8 +144,9 @@ def _controls(subject: Subject) -> tuple[Setting | None, bool]:
     titles = {name: topic.title for name, topic in (TOPICS | STYLES).items()} | {OWN: "Your own fact"}
     first = next(iter(others), None)
     lessons = others | titles
-    of_text = widgets.settled(lessons, "tune_fact", first or next(iter(lessons))) in others
-    widths = [5.4, 4, 3, 3.6, 3, 2, 3.6] if of_text else [5, 4, 3, 5, 2, 3]
+    settled = widgets.settled(lessons, "tune_fact", first or next(iter(lessons)))
+    of_text, of_style = settled in others, settled in STYLES
+    widths = [5.4, 4, 3, 3.6, 3, 2, 3.6] if of_text else [5, 4, 3, 5, 3, 2, 4] if of_style else ROW
     a, b, c, d, *g, e, f = st.columns(widths, gap="small", vertical_alignment="bottom")
     name = widgets.select("Lesson", lessons, "tune_fact", first=first, kind="list", container=a)
     method = widgets.select("Method", METHODS, METHOD, kind="list", container=b)
@@ -157,12 +160,11 @@ def _controls(subject: Subject) -> tuple[Setting | None, bool]:
     else:
         steps = widgets.slide("Steps", 2, MOST_STEPS, STEPS, "tune_steps", container=c)
     with d:
-        label = "Rehearse" if of_text else "Rehearse old facts"
+        label = "Rehearse" if of_text or of_style else "Rehearse old facts"
         hint = words.TEXT_REHEARSE_HINT if of_text else words.REHEARSE_HINT
         rehearse = widgets.switch(label, False, "tune_rehearse", hint=hint)
-        only = not of_text and widgets.switch(
-            "Loss on answers only", False, "tune_answers", hint=words.ANSWERS_HINT
-        )
+        label = "Answers only" if of_style else "Loss on answers only"
+        only = not of_text and widgets.switch(label, False, "tune_answers", hint=words.ANSWERS_HINT)
     seed = widgets.whole("Seed", 0, MOST_SEED, 0, "tune_seed", container=e, hint=words.SEED_HINT)
     with f:
         # Streamlit's own: it begins something and has no value.
@@ -172,8 +174,10 @@ def _controls(subject: Subject) -> tuple[Setting | None, bool]:
     if topic is None:
         return None, False
     if isinstance(topic, Style):
-        first = topic.answer.strip() + OPENING
-        topic = topic.beginning(line(words.BEGINS, first, "tune_begins", MOST_BEGINS, words.BEGINS_HINT))
+        with g[0]:
+            begins = topic.answer.strip() + OPENING
+            begins = line(words.BEGINS, begins, "tune_begins", MOST_BEGINS, words.BEGINS_HINT)
+        topic = topic.beginning(begins)
     rank = RANKS[method]
     return Setting(topic, Recipe(rank, steps, rate(rank, of_text), seed), rehearse, only), pressed
 
@@ -214,7 +218,7 @@ def _by_step(subject: Subject, setting: Setting, topic: Topic | Style, looks: tu
             [(r.steps, words.drawn(topic, v[:count]), v[-1]) for r, v in zip(runs, values, strict=True)],
         ),
         key="tune_answers_by_step",
-        height=HEIGHT,
+        height=HEIGHTS[type(topic)],
         name="fine-tuning",
         data={"step": np.array(steps), "plain_text_loss": plain}
         | {f"{q.prompt}{q.answer}": line for q, line in zip(questions, lines, strict=True)},

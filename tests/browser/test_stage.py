@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import settled
-from tests.browser.visit import opened, stage_faults
+from tests.browser.conftest import after_frames, settled
+from tests.browser.visit import linked, opened, stage_faults
 
 
 @pytest.fixture
@@ -65,6 +65,30 @@ def test_keys_fill_the_screen_open_the_stage_whose_letters_are_large_and_freeze_
     stage.keyboard.press("Escape")
     expect(stage).not_to_have_url(re.compile("stage=1"))
     assert not stage.evaluate("document.documentElement.classList.contains('gf-stage')")
+
+
+@pytest.mark.parametrize(
+    ("address", "player", "shown"),
+    [
+        ("shapes?model=shakespeare-classic&shapes_step=0", ".gf-walk", "output"),
+        (
+            "positions?positions_view=RoPE&model=shakespeare-modern&rope_query=2&rope_key=1",
+            ".gf-rope",
+            ".gf-rope-said",
+        ),
+    ],
+    ids=["shapes", "rope"],
+)
+def test_a_player_waits_while_the_screen_is_frozen(tab, app_url, address, player, shown) -> None:
+    linked(tab, f"{app_url}/{address}", player)
+    where = tab.locator(player).locator(shown)
+    before = where.text_content()
+    tab.evaluate("document.documentElement.classList.add('gf-frozen')")
+    tab.locator(player).get_by_role("button", name=re.compile("^Play")).click()
+    after_frames(tab, 90)
+    assert where.text_content() == before
+    tab.evaluate("document.documentElement.classList.remove('gf-frozen')")
+    expect(where).not_to_have_text(before)
 
 
 def test_a_presenters_keys_work_in_a_course_whatever_was_clicked_and_the_room_answers_its_question(

@@ -11,10 +11,10 @@ for the page's address to its pictures, with the server warm and the browser's c
 that read no model have no scrubber.
 
 Home's running map is measured with a small model and, where it is installed, the real one: milliseconds to
-its first bars (`first`), from a key to the bars of another text (`key`) and of a text with a letter more
-(`letter`), from *Write* to the bars behind the written token (`write`); bytes received for a written token
-(`bytes`), all its depths among them; pictures a second while the block
-slider moves without pause (`pictures`).
+its first bars (`first`, and `cold` for the first visit with that model, which the server reads then), from a
+key to the bars of another text (`key`) and of a text with a letter more (`letter`), from *Write* to the bars
+behind the written token (`write`); bytes received for a written token (`bytes`), all its depths among them;
+pictures a second while the block slider moves without pause (`pictures`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ GOALS: Goals = {
     "home.first_ms": ("<=", 2000.0),
     "home.key_ms": ("<=", 250.0),
     "home.bytes": ("<=", 300_000.0),
-    "home_real.first_ms": ("<=", 2000.0),
+    "home_real.cold_ms": ("<=", 1500.0),
+    "home_real.first_ms": ("<=", 1500.0),
     "home_real.key_ms": ("<=", 250.0),
     "home_real.letter_ms": ("<=", 250.0),
     "home_real.bytes": ("<=", 600_000.0),
@@ -205,6 +206,7 @@ def running_map(page: Any, url: str, model: str, rounds: int) -> dict[str, float
         writes.append(answered(write.click))
         sizes.append(sum(received))
     return {
+        "cold_ms": first[0],
         "first_ms": statistics.median(first[1:]),
         "key_ms": statistics.median(keys),
         "letter_ms": statistics.median(letters),

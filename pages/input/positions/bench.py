@@ -14,6 +14,7 @@ import streamlit as st
 from engine.config import Position
 from engine.errors import CheckpointError
 from engine.experiments.extrapolation import Plan, SchemeRun, shipped
+from engine.experiments.ladder_gains import separate
 from engine.measure.positions.extrapolation import TIMES, Curve, costs, least, reach_of
 from engine.measure.positions.schemes import HOOK_NAMES, SCHEMES, parameters_added
 from engine.presets import PRESETS
@@ -66,11 +67,17 @@ def draw_bench() -> None:
     context = models[chosen[0]].config.context
     with figure:
         _draw_curves(runs, context)
-    trained = {name: statistics.median(run.validation_loss for run in runs[name]) for name in chosen}
-    best = least(trained)
+    losses = {name: [run.validation_loss for run in each] for name, each in runs.items()}
+    trained = {name: statistics.median(each) for name, each in losses.items()}
+    best = losses[least(trained)]
+    tied = {
+        name: trained[name]
+        for name in sorted(trained, key=trained.__getitem__)
+        if losses[name] is best or not separate(losses[name], best)
+    }
     reach = reach_of({name: [run.curve for run in each] for name, each in runs.items()})
     ends = "learned" in runs
-    explain.answer(reach_sentence(reach, context, TIMES, ends, (best, trained[best]), seeds))
+    explain.answer(reach_sentence(reach, context, TIMES, ends, tied, seeds))
     _draw_table(models, runs, context)
     explain.measure_it(_draw_measured, models, tuple(chosen))
 

@@ -244,15 +244,17 @@ def reach_sentence(
     context: int,
     times: int,
     ends: bool,
-    best: tuple[Position, float],
+    best: Mapping[Position, float],
     seeds: int,
 ) -> str:
     """Says which schemes hold beyond their training and which do not. `ends`: the learned table is among
-    them. `best`: the scheme of least validation loss, in nats. Of several `seeds` the numbers are medians.
+    them. `best`: the schemes of least validation loss, in nats, those that seeds do not tell apart. Of
+    several `seeds` the numbers are medians.
     """
     held, lost = (_listed(some) for some in (reach.held, reach.lost))
     of = f"; medians of {seeds} seeds" if seeds > 1 else ""
-    within = f"Within {context}, {TITLES[best[0]]} is best (**{best[1]:.2f}** nats{of})."
+    ahead = " and ".join(f"{TITLES[name]} (**{loss:.2f}**)" for name, loss in best.items())
+    within = f"Within {context}, {ahead} {'is' if len(best) == 1 else 'are'} best (nats{of})."
     far = f"from {context} to {times * context} characters"
     last = ", and a learned table has no rows there" if ends else ""
     if held:

@@ -43,7 +43,7 @@ def other_eps(eps: float) -> float:
 
 def _unturned(c: ResolvedConfig) -> str | None:
     if c.mixer == "none" or c.position != "rope":
-        return "this model rotates nothing: its positions are not RoPE"
+        return "this model rotates nothing: it does not use RoPE"
     if c.d_rotary == 2:
         return "RoPE rotates only one pair of dimensions here, the same one in both layouts"
     return None

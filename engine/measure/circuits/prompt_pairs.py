@@ -130,7 +130,7 @@ def both_runs(model: Transformer, prompts: Prompts, site: str) -> Runs:
         raise ConfigError(
             "causal",
             False,
-            "this model fills in masked tokens: it does not predict the next token, so there is no answer to"
+            "this model fills in masked tokens; it does not predict the next one, so there is no answer to"
             " compare",
         )
     if not model.output.linear:

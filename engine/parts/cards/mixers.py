@@ -83,7 +83,7 @@ class HeadMixerCard(MixerCard):
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
         bias, plus = (r" + b", " + b") if config.attention_bias and config.output_bias else ("", "")
-        side_by_side = (r"\mathrm{out} = [z_1, \dots, z_H]", "heads concatenated again")
+        side_by_side = (r"\mathrm{out} = [z_1, \dots, z_H]", "heads concatenated")
         projected = (rf"\mathrm{{out}} = z\,W_O{bias}", f"z · W_O{plus}")
         return {
             **{name: _in_front(name) for name in ("q", "k", "v")},
@@ -94,7 +94,7 @@ class HeadMixerCard(MixerCard):
                 "softmax over key",
             ),
             "z": (r"z = A\,v", "pattern · v, in each head"),
-            "z_merged": (r"z = [z_1, \dots, z_H]", "heads concatenated again"),
+            "z_merged": (r"z = [z_1, \dots, z_H]", "heads concatenated"),
             "attn_out": projected if cls.learned and config.output_projection else side_by_side,
         }
 

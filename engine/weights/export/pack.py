@@ -35,8 +35,9 @@ class Size:
     def allow(self, most: int) -> None:
         if self.bytes > most:
             raise PretrainedError(
-                f"its weights would take {self.megabytes}, and on this server at most {most / 1e6:,.0f} MB"
-                " are made. Choose fewer bits, or export it from a copy of the app on your own machine"
+                f"its weights would take {self.megabytes}, and this server exports at most"
+                f" {most / 1e6:,.0f} MB. Choose fewer bits, or export it from a copy of the app on your own"
+                " machine"
             )
 
 

@@ -53,7 +53,7 @@ LOAD = '''
 
 
 def load(path: str | Path = "model.safetensors") -> {model}:
-    """The model with its weights, in float32, ready to be asked."""
+    """Loads the model in float32, ready for inference."""
     with torch.device("meta"):
         model = {model}(Config())
     weights = {{name: x.float() for name, x in load_file(path).items()}}
@@ -74,8 +74,8 @@ BY_TEXT = '''ALPHABET = {alphabet!r}
 
 
 def main() -> None:
-    """Goes on with the text that was given, a character at a time."""
-    torch.set_num_threads(1)  # several would wait for each other longer than such small products take
+    """Continues the given text, one character at a time."""
+    torch.set_num_threads(1)  # with products this small, synchronising several threads would take longer
     model = load(Path(__file__).with_name("model.safetensors"))
     known = " ".join(sys.argv[1:]) or ALPHABET[0]
     ids = [ALPHABET.index(character) for character in known if character in ALPHABET]
@@ -113,7 +113,7 @@ FIRST = {first}  # the id of the first of them, after those of the signs
     + WRITE.replace("{", "{{").replace("}", "}}")
     + '''def main() -> None:
     """What the model writes for the text that was given."""
-    torch.set_num_threads(1)  # several would wait for each other longer than such small products take
+    torch.set_num_threads(1)  # with products this small, synchronising several threads would take longer
     model = load(Path(__file__).with_name("model.safetensors"))
     text = " ".join(sys.argv[1:])
     if unknown := [symbol for symbol in {cut} if symbol not in SYMBOLS]:

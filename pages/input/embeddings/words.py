@@ -33,7 +33,7 @@ LOOKUP = Words(
     ),
     attempt=(
         "Choose a character that occurs twice: both fetch the same row. Then see what the position adds to"
-        " it. With your own run, drag the step and watch the rows emerge from noise."
+        " it. With your own run, drag the step slider and watch the rows emerge from noise."
     ),
 )
 

@@ -111,8 +111,8 @@ LEARNED = Words(
         " cannot extrapolate."
     ),
     attempt=(
-        "Train a model with learned positions and drag the step: at which step does the knot become a path?"
-        " Compare the two diagonals, and the norm of position 0 with the others'."
+        "Train a model with learned positions and drag the step slider: at which step does the knot become a"
+        " path? Compare the two diagonals, and the norm of position 0 with the others'."
     ),
 )
 

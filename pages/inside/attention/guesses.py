@@ -29,7 +29,7 @@ HOLDS = (
 )
 UNMASKED = {
     "nothing": Choice(
-        "It falls to almost nothing: it sees the answer",
+        "It falls to almost nothing: the model can see the answer",
         "It sees the next token, but the weights never learned to copy from there; trained without the mask,"
         " they would.",
     ),

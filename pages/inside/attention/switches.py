@@ -171,7 +171,7 @@ def _summary(subject: Subject, found: Comparison, read: Consequence, switches: S
             why = (
                 "no token follows the chosen one"
                 if subject.config.causal
-                else "this model fills in masked tokens: it does not predict the next token"
+                else "this model fills in masked tokens; it does not predict the next one"
             )
             st.caption(f"Not measured: {why}.")
         else:
@@ -257,5 +257,5 @@ def _each(subject: Subject, how: Ablation) -> None:
     explain.takeaway(
         f"Ablated on its own, head {found.layer}.{found.head} matters most on this text: without it the"
         f" prediction moves by {found.most:.3f} nats on average. The least important head moves it by"
-        f" {found.least:.4f}. Heads can stand in for each other, so these numbers do not add up."
+        f" {found.least:.4f}. Heads can stand in for each other, so these effects are not additive."
     )

@@ -35,7 +35,7 @@ def masked(future: float, loss_with: float, loss_without: float, step: int) -> s
     """Says what the mask hides, and what becomes of a training without it (Markdown)."""
     first = f"It hides the future: without it this head puts **{future:.0%}** of its weight on later tokens."
     if step == 0:
-        return f"{first} Before training, both models only guess: move the step."
+        return f"{first} Before training, both models only guess: move the step slider."
     return (
         f"{first} A model *trained* without it copies the very character it should predict (loss"
         f" **{loss_without:.2f}** against **{loss_with:.2f}** nats after {step} steps) and cannot write."
@@ -57,7 +57,7 @@ BY_HAND = (
     " row still sums to 1: $p_{ij} = e^{s_{ij}} / \\sum_{k \\le i} e^{s_{ik}}$.\n\nThe first token sees only"
     " itself, with weight 1. The loss at position $i$ scores the prediction of token $i + 1$: without the"
     " mask that token is one of the keys, and attention can fetch it. In “The quick brown fox ___” the row of"
-    " “fox” predicts the gap: it may see four words, not the fifth."
+    " “fox” predicts the missing word: it may see four words, not the fifth."
 )
 MASK = Words(
     see=(
@@ -69,7 +69,7 @@ MASK = Words(
         " each from seeing its answer, so one text gives as many training signals as it has tokens."
     ),
     attempt=(
-        "Move the step: without the mask the loss falls within 40 steps, but the text it writes becomes"
-        " gibberish. You can repeat this on “Train”."
+        "Move the step slider: without the mask the loss falls within 40 steps, but the text it writes"
+        " becomes gibberish. You can repeat this on “Train”."
     ),
 )

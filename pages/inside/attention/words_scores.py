@@ -150,8 +150,8 @@ SELF_BY_HAND = (
 SELF = Words(
     see=(
         "Three untrained models, reading the same characters: each row shows what one position"
-        " attends to. A vector's dot product with itself is the sum of its squares, about as large as its"
-        " width; with another vector, positive and negative terms cancel."
+        " attends to. A vector's dot product with itself is the sum of its squared entries, about as large"
+        " as its width; with another vector, positive and negative terms cancel."
     ),
     why=(
         "Divided by √width, the score with itself is still about √width, and the softmax gives it almost"

@@ -25,8 +25,8 @@ SAID = {
     ),
 }
 HOLDS = {
-    "copies": "It attends to what followed the same token last time; no other head does it as well.",
-    "before": "Every copying head finds its position by what this head wrote into each token.",
+    "copies": "It attends to what followed the same token last time; no other head does it equally well.",
+    "before": "Every copying head finds its position from what this head wrote at each token.",
     "idle": "It takes no part in copying, yet ablating it hurts most: every text needs what it does.",
 }
 
@@ -60,4 +60,5 @@ def _wrong(kind: str, right: str) -> str:
     """Names the thought behind choosing a head that is missed less than the right one."""
     if kind == "idle":
         return "It attends neither to the copy nor to the previous token: the second reading hardly needs it."
-    return SAID[kind][1] if right != "idle" else f"{SAID[kind][1]} And a text needs more than copying."
+    why = SAID[kind][1]
+    return why if right != "idle" else f"{why} And predicting text takes more than copying."

@@ -147,8 +147,8 @@ def _losses(subject: Subject, setting: Setting) -> Losses | None:
     ids = long_text(subject, most_tokens(subject.config)) if subject.config.causal else ()
     if len(ids) < 2:
         why = (
-            "This model fills in masked tokens: it does not predict the next token, so a text alone gives no"
-            " loss."
+            "This model fills in masked tokens rather than predicting the next one, so there is no loss to"
+            " measure on plain text."
             if not subject.config.causal
             else "A loss needs at least two tokens."
         )

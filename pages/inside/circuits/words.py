@@ -13,7 +13,7 @@ TEXT = (
     " morning, when the streets are washed and the first trains arrive."
 )
 
-PATCHING_QUESTION = "Where is the difference between two prompts carried?"
+PATCHING_QUESTION = "Which activations carry the difference between two prompts?"
 PATCHING = Words(
     see=(
         "Activation patching on two prompts that differ at one position. One activation of the first run"

@@ -110,12 +110,11 @@ def _blocks(station: Station, top: int) -> str:
 def _parts(patching: Patching, labels: list[str]) -> str:
     cells = strongest_patches(patching)
     top = cells[0]
-    what = SITES[patching.site]
 
     def name(layer: int, place: int) -> str:
         if patching.site == "z":
             return f"head {layer}.{place}"
-        return f"block {layer} at {safe(labels[place])}"
+        return f"block {layer} at “{safe(labels[place])}”"
 
     if top.share < LITTLE:
         return (
@@ -126,7 +125,7 @@ def _parts(patching: Patching, labels: list[str]) -> str:
     more = f" Next: {rest}." if rest else ""
     if patching.site == "ffn_out" and top.layer == 0:
         more += " The first network acts as part of the embedding, so this mostly restores the word."
-    part = "" if patching.site == "z" else f"{what} of "
+    part = "" if patching.site == "z" else f"the {SITES[patching.site]} output of "
     return (
         f"On its own, {part}**{name(top.layer, top.place)}** restores **{top.share:.2f}** of the"
         f" answer.{more}"

@@ -14,7 +14,7 @@ STEERING = Words(
         " block's input while the model continues the text. *The first tokens*, as in the paper: token by"
         " token, the shorter prompt padded with spaces. *Every token*: the mean over one prompt's tokens"
         " minus the mean over the other's. Both texts are sampled with the same seed, at temperature 0.8 and"
-        " top-p 0.9. Nothing is added to the token that begins every text. The effect is measured on the"
+        " top-p 0.9. Nothing is added to the beginning-of-sequence (BOS) token. The effect is measured on the"
         " words found only in the first prompt: their total probability, averaged over all steps. Bars: the"
         " tokens that gain most right after the text."
     ),
@@ -93,7 +93,7 @@ def count(tokens: int) -> str:
 def costs(cost: Cost, coefficient: float, added: Direction) -> str:
     """Says what steering does to a text that has nothing to do with it."""
     return (
-        f"The perplexity of an unrelated text becomes **{cost.ratio(coefficient):.3g} times** as high:"
+        f"The perplexity of an unrelated text changes by a factor of **{cost.ratio(coefficient):.3g}**:"
         f" {cost.at(0.0):,.1f} → {cost.at(coefficient):,.1f}, over {cost.tokens} tokens. The added vector has"
         f" **{added.strength(coefficient):.2f} times** the norm of the stream there."
     )

@@ -47,7 +47,7 @@ HEIGHT, LETTERS, GROWN = 420, 160, 260
 MOST_STEPS = 13  # of a training whose alignment is drawn
 CHANGES: dict[Change, str] = {
     "none": "none",
-    "cut": "cut the memory",
+    "cut": "remove the memory",
     "shuffled": "shuffle the source",
     "swapped": "swap the two masks",
 }

@@ -116,7 +116,7 @@ def unmarked(crossing: WrittenTarget, look: Look | None) -> str:
 
 
 _DONE: dict[Change, str] = {
-    "cut": "**With its memory cut** it writes without any source",
+    "cut": "**With its memory removed** it writes without any source",
     "shuffled": "**With the source shuffled** it reads the same symbols in another order",
     "swapped": "**With its two masks swapped** self-attention sees ahead, cross-attention part of the source",
 }
@@ -141,8 +141,8 @@ ALIGNMENT = Words(
         " symbols correspond: this *soft alignment* is learned only from pairs (Bahdanau et al. 2014)."
     ),
     attempt=(
-        "Move the step and watch the alignment form. Then cut off the memory: it still writes something"
-        " that looks right. Why? Then type a source of your own."
+        "Move the step slider and watch the alignment form. Then remove the memory: it still writes"
+        " something that looks right. Why? Then type a source of your own."
     ),
 )
 BY_HAND = (

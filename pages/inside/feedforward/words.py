@@ -78,8 +78,8 @@ def likes(layer: int, neuron: int, liked: FavouriteToken, word: str, raised: lis
     if liked.count == 1:
         return (
             f"Neuron {neuron} of block {layer} has no favourite token: its {liked.places} strongest positions"
-            f" (up to **{minus(f'{liked.value:.2f}')}**) are all at different tokens. It promotes"
-            f" {_raises(raised)}."
+            f" (up to **{minus(f'{liked.value:.2f}')}**) hold {liked.places} different tokens. It"
+            f" promotes {_raises(raised)}."
         )
     return (
         f"Neuron {neuron} of block {layer} {does} **“{safe(word)}”**, the token at {where} (up to"
@@ -132,8 +132,8 @@ def norm_words(subject: Subject) -> str:
         )
     words = norm.linear_words(c)
     if not words:
-        return f"Apart from its {norm.nonlinearity} the final {norm.title} changes nothing on the way."
-    return f"On the way it is {words}, as in the final {norm.title}."
+        return f"Apart from its {norm.nonlinearity}, the final {norm.title} does not change it."
+    return f"As in the final {norm.title}, it is first {words}."
 
 
 # Functions ----------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from ui.guess import Choice, Guess, offered
 
 SAID = {
     "level": Choice(
-        "It keeps up: shallow models do without",
+        "It keeps up: shallow models do fine without them",
         "Even one block without a residual connection replaces what it reads, the token itself included.",
     ),
     "behind": Choice(

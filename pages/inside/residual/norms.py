@@ -222,7 +222,7 @@ def _worked(subject: Subject, stream: Stream, position: int) -> None:
         )
         st.latex("\\begin{aligned}" + "\\\\".join(lines) + "\\end{aligned}")
         st.caption(
-            "Vectors add up; their norms do not: perpendicular writes add by Pythagoras, and opposite ones"
+            "Vectors add; their norms do not: perpendicular writes add by Pythagoras, and opposite ones"
             " shrink the sum."
         )
 

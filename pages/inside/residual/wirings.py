@@ -194,7 +194,7 @@ def _say(
                 f" {words.seen(blocks)}{remark} |"
             )
     st.markdown(
-        f"| wiring | theory, at initialisation | measured here, {depth} blocks |\n|---|---|---|\n"
+        f"| block | theory, at initialisation | measured here, {depth} blocks |\n|---|---|---|\n"
         + "\n".join(lines)
     )
     broken = unusable(profiles)

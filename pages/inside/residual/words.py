@@ -103,9 +103,9 @@ HIGHWAY = Words(
         " blocks down, it has vanished. At initialisation it has not: *Measure it* shows its ratio over 48"
         " blocks, which is of order 1. What post-norm lacks is a stable start to training: [race"
         " it](/ladder?ladder_view=race&ladder_question=norms-12). Another lecture doubts that residual"
-        " connections help by their gradient, and guesses that they improve the *conditioning* of the"
-        " problem. The doubt is right where blocks have norms: the gradient then survives without residual"
-        " connections, but the tokens' vectors become alike."
+        " connections help through the gradient, and guesses that they improve the *conditioning* of the"
+        " problem. The doubt is justified where blocks have norms: the gradient then survives without"
+        " residual connections, but the tokens' vectors become alike."
     ),
 )
 
@@ -282,7 +282,7 @@ def who_has_which(habits: tuple[Habit, ...]) -> str:
         [
             "**Which model uses which**, among this app's published models",
             "",
-            "| wiring | norm | models |",
+            "| norm placement | norm | models |",
             "|---|---|---|",
             *rows,
         ]

@@ -63,7 +63,7 @@ def instead(plan: Plan, wiring: Wiring, blocks: np.ndarray, lengths: np.ndarray)
         ),
         "as pre-norm": "Without a norm this is the same model as pre-norm",
         "own paths": (
-            "Not as expected: presumably the paths through the sublayers carry what the norms damp"
+            "Not as expected: presumably gradient that the norms damp gets through by way of the sublayers"
         ),
         "small writes": "Not as expected: each write is small compared with the stream",
         "restored": ("Not as expected: the norm before each sublayer restores the lost scale"),

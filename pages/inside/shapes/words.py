@@ -17,8 +17,8 @@ ASK_HAND = {
 ASK_WRONG = "What happens when shapes don't match?"
 
 FLOPS = (
-    "FLOPs: multiplying (m, k) by (k, n) counts 2·m·k·n. Elementwise operations count 1 per element, softmax"
-    " and norms 5; copies and views count 0. Bytes assume float32; ids take 8 bytes each."
+    "FLOPs: multiplying (m, k) by (k, n) counts as 2·m·k·n FLOPs. Elementwise operations count as 1 per"
+    " element, softmax and norms as 5; copies and views as 0. Bytes assume float32; ids take 8 bytes each."
 )
 
 PASS = Words(

@@ -9,7 +9,7 @@ from ui.page_frame import Words
 from ui.text.markdown import safe
 from ui.text.numbers import minus, scientific
 
-ASK = "How does a mistake change a weight?"
+ASK = "How does a wrong prediction change a weight?"
 TOO_SHORT = (
     "The text has one token, so there is no next token to predict: type a longer one in the bar above."
 )
@@ -66,7 +66,8 @@ STEP = Words(
     see=(
         "Left, the loss on this text after one step from these weights, against the learning rate: 1 is the"
         f" engine's default (SGD: {SGD_RATE}). Right, the singular values of one matrix's update, largest"
-        " first. The gradient has one for each prediction; any more in Muon's are rounding errors."
+        " first. The gradient has at most one nonzero singular value per prediction; any further ones in"
+        " Muon's update are rounding error."
     ),
     why=(
         "SGD adds $-\\eta G$. AdamW's first step adds about $-\\eta \\, \\text{sign}(G)$. Muon adds $-\\eta"

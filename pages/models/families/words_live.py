@@ -13,7 +13,7 @@ from ui.page_frame import Words
 from ui.text.markdown import safe
 from ui.text.tokens import show_characters
 
-QUESTION = "What does each do with one sentence?"
+QUESTION = "What does each do with the same sentence?"
 FIRST = "this horse will fear the funny old friend"
 HIDING: dict[Hiding, str] = {
     "letters": "every fifth character",

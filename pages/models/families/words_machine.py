@@ -154,8 +154,8 @@ MACHINE = Words(
     ),
     attempt=(
         "Keep GPT-2's sizes and press *LLaMA-2*, then *BERT*, then *T5*: see which parts change, and how"
-        " little the count does. Then choose its sizes too: now it is that model, to the last parameter."
-        " *Measure it* has all models side by side; a dot marks what has not changed since 2017."
+        " little the parameter count changes. Then choose its sizes too: now it is that model, to the last"
+        " parameter. *Measure it* has all models side by side; a dot marks what has not changed since 2017."
     ),
     texts=(
         "A lab course counts LLaMA and Mistral among the models with tied embeddings; by their published"
@@ -167,9 +167,9 @@ BY_HAND = (
     "With a gate the network has three matrices instead of two, so its width shrinks to two thirds: $3 \\cdot"
     " d \\cdot \\tfrac{8}{3} d = 2 \\cdot d \\cdot 4d = 8 d^2$. Sharing keys shrinks $W_K$ and $W_V$ from"
     " $d^2$ to $d^2 \\cdot H_{kv}/H$ each, and the cache by the same factor. A second matrix at the output"
-    " costs $V \\cdot d$. RMSNorm and LayerNorm, before or after, cost a few thousand: their choice is about"
-    " training, not size.\n\nWhatever is not one of the eight comes with the sizes: Mistral's window of"
-    " 4,096, BERT's token types, Gemma's embeddings times $\\sqrt d$, the base of RoPE."
+    " costs $V \\cdot d$. RMSNorm and LayerNorm, before or after, cost a few thousand: the choice between"
+    " them matters for training, not for size.\n\nWhatever is not one of the eight comes with the sizes:"
+    " Mistral's window of 4,096, BERT's token types, Gemma's embeddings times $\\sqrt d$, the base of RoPE."
 )
 REASONS = (
     "**Why each was changed, and where.** Pre-norm: deep models train without warm-up (Xiong et al. 2020);"
@@ -199,7 +199,7 @@ READING = (
     " post-norm](https://arxiv.org/abs/2002.04745) (Xiong et al. 2020); [tied"
     " embeddings](https://arxiv.org/abs/1608.05859) (Press & Wolf 2017);"
     " [AdamW](https://arxiv.org/abs/1711.05101) (Loshchilov & Hutter 2019).\n\n"
-    "What is inside, and how it grows: [What does BERT look at?](https://arxiv.org/abs/1906.04341) (Clark et"
+    "Interpretability and scaling: [What does BERT look at?](https://arxiv.org/abs/1906.04341) (Clark et"
     " al. 2019); [A mathematical framework for Transformer"
     " circuits](https://transformer-circuits.pub/2021/framework/index.html) (Elhage et al. 2021); [Scaling"
     " laws](https://arxiv.org/abs/2001.08361) (Kaplan et al. 2020) and"

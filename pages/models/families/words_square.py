@@ -44,8 +44,8 @@ def mask_sentence(
         "Trained without its mask, a model only copies the next character:"
         f" **{cheat['validation_loss']:.2f}** nats, but **{cheat['end_loss']:.2f}** at the end of a text,"
         f" where there is nothing to copy. With the mask it reaches {masked['validation_loss']:.2f}"
-        f" ({opened['validation_loss']:.2f} if the mask is then removed). Masking *inputs* makes seeing"
-        f" everything fair: {right:.1%} of blanks right."
+        f" ({opened['validation_loss']:.2f} if the mask is then removed). Masking *inputs* makes it fair"
+        f" to see everything: {right:.1%} of the blanks are predicted correctly."
     )
 
 
@@ -60,8 +60,8 @@ SQUARE = Words(
         " encoder, which sees both sides, has to predict tokens that were removed from its input."
     ),
     attempt=(
-        "Look at single blocks of the third: a bright line one position right of the diagonal shows the"
-        " copying. Then read the sample of each."
+        "Look at the third model one block at a time: a bright line one position right of the diagonal"
+        " shows the copying. Then read the sample of each."
     ),
 )
 BY_HAND = (
@@ -70,7 +70,7 @@ BY_HAND = (
     " text there is no such key: the loss there shows what the model knows about a character not yet"
     " written.\n\nThe first three share one recipe: the preset “fast”, 200 steps on Tiny Shakespeare, the"
     " same seed; losses on its whole validation split, in windows of 64 (`python -m engine.experiments"
-    " no-causal-mask` makes them again). The fourth is `checkpoints/encoders/blanks`; 15% of the characters"
+    " no-causal-mask` reproduces them). The fourth is `checkpoints/encoders/blanks`; 15% of the characters"
     " hidden. Samples are drawn at temperature 0.8; the fourth fills a blank at the end.\n\nA head of"
     " *your* model without its mask, and the training step by step, are in [Attention,"
     " Mask](/attention?attention_view=mask)."

@@ -103,8 +103,8 @@ THREE = Words(
         " next token at every position."
     ),
     attempt=(
-        "Show the attention masks, and move the step: see when each of the five matrices is filled, and"
-        " which of them never changes once the source is read."
+        "Show the attention masks, and move the step slider: see when each of the five matrices is filled,"
+        " and which of them never changes once the source is read."
     ),
 )
 BY_HAND = (

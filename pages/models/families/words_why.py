@@ -84,8 +84,8 @@ def by_hand(forms: Mapping[str, TwoForms]) -> str:
 
 CAST = (
     "**The same task in both forms**: source and target as one text, continued by a decoder with the"
-    " parameters, the steps and the pairs of the encoder-decoder; the share of 1,000 held-out sources that is"
-    " right (in brackets the encoder-decoder's), one run each (`checkpoints/cast.json`):"
+    " parameters, the steps and the pairs of the encoder-decoder; accuracy on 1,000 held-out sources (in"
+    " brackets the encoder-decoder's), one run each (`checkpoints/cast.json`):"
 )
 
 
@@ -114,10 +114,10 @@ BY_HAND = (
     " decoder predicts the next token at every position. T5 also masks 15%, and writes only what was masked"
     " (Raffel et al. 2020); here the encoder-decoder translates the first half of the text into the"
     " second.\n\n**Compute**: a token that attends to $n$ costs $f(n)$ FLOPs. With a cache $T f(T) + \\sum_n"
-    " f(n)$; without, $\\sum_n n f(n)$, for $n$ from $T$ to $2T - 1$. An encoder-decoder reads the $T$ once,"
-    " and then each token it writes attends to those before it and to the source.\n\n**One interface**:"
-    " the page Tasks trains the same decoder to copy, sort, add and more; its scores on held-out problems are"
-    " in `checkpoints/tasks`. **Every parameter is used**: once the source is read, an encoder's parameters"
-    " are idle. Another reason, not measured here, is that scaling laws were first found for decoders (Kaplan"
-    " et al. 2020)."
+    " f(n)$; without, $\\sum_n n f(n)$, for $n$ from $T$ to $2T - 1$. An encoder-decoder reads the $T$"
+    " source tokens once, and then each token it writes attends to those before it and to the"
+    " source.\n\n**One interface**: the page Tasks trains the same decoder to copy, sort, add and more; its"
+    " scores on held-out problems are in `checkpoints/tasks`. **Every parameter is used**: once the source is"
+    " read, an encoder's parameters are idle. Another reason, not measured here, is that scaling laws were"
+    " first found for decoders (Kaplan et al. 2020)."
 )

@@ -27,7 +27,7 @@ WIDER = {
 WIDER_HOLDS = {
     "twice": "Nearly all parameters are in tables, which grow on one side only.",
     "between": "Matrices in the blocks become 4 times as large, embedding tables twice, and this model has"
-    " much of both.",
+    " plenty of both.",
     "four": "Nearly all parameters are in the blocks, whose matrices have both sides doubled.",
 }
 LONGER = {
@@ -69,8 +69,8 @@ def wider(model: Model) -> Guess | None:
         " By what factor do the parameters grow?",
         choices,
         right,
-        f"{short(n['before'])} become {short(n['after'])}: {n['times']:.2f} times. The areas show it now;"
-        " undo it in “Change any field”.",
+        f"{short(n['before'])} becomes {short(n['after'])}: {n['times']:.2f} times as many. The areas show it"
+        " now; undo it in “Change any field”.",
         {f"parameters_{field}": value for field, value in fields.items()},
     )
 
@@ -93,7 +93,7 @@ def single_key_head(model: Model, dtype: str, batch: int, tokens: int) -> Guess 
         f" instead of {model.config.n_kv_heads}?",
         choices,
         right,
-        f"{gigabytes(n['before'])} become {gigabytes(n['found'])}. The bars show it now; undo it in “Change"
+        f"{gigabytes(n['before'])} becomes {gigabytes(n['found'])}. The bars show it now; undo it in “Change"
         " any field”.",
         {"parameters_n_kv_heads": 1},
     )
@@ -111,7 +111,7 @@ def longer(model: Model, tokens: int) -> Guess | None:
         f"A token's context grows from {tokens:,} to {double:,} tokens. How much more compute does it take?",
         choices,
         right,
-        f"{flop(n['before'])} become {flop(n['after'])}: {n['times']:.2f} times. The slider is now set to"
-        " that length.",
+        f"{flop(n['before'])} becomes {flop(n['after'])}: {n['times']:.2f} times as much. The slider is now"
+        " set to that length.",
         {"parameters_length": double},
     )

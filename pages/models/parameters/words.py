@@ -41,7 +41,7 @@ WHERE = Words(
         "A lecture says that the blocks outgrow the embeddings at about 10 layers. Its own formula, $2Vd ="
         " 11Ld^2$, gives $L = 2V/(11d)$: 1.8 layers for $V$ = 100,000 and $d$ = 10,000, and less than one for"
         " the 65 characters of Shakespeare. A lab puts its model at about 1.6 million parameters; the"
-        " matrices of 4 layers of width 128, the tables and the norms are 813,440."
+        " matrices of 4 layers of width 128, the tables and the norms come to 813,440."
     ),
 )
 
@@ -78,8 +78,8 @@ MEMORY = Words(
         " gradients, AdamW's state and the activations that the backward pass needs."
     ),
     why=(
-        "Memory decides whether a model runs on your device. In long contexts the cache dominates, which is"
-        " why keys and values are shared (GQA)."
+        "Memory decides whether a model runs on your device. With a long context the cache dominates, which"
+        " is why keys and values are shared (GQA)."
     ),
     attempt=(
         "LLaMA-2 7B at 4,096 tokens: 2 GB of cache. Choose Mistral 7B, whose query heads share keys in groups"
@@ -101,7 +101,7 @@ WHAT_COUNTS = (
 ONCE = " {name} acts once per text, on its first token only: {flops:,} FLOP per text, not in the table."
 MORE_HEADS = "Do more heads cost more?"
 WHY_SIZES = "Why are sizes multiples of 64 or 128?"
-HOW_MUCH_TEXT = "How much training text suits a model of this size?"
+HOW_MUCH_TEXT = "How much training data does a model of this size call for?"
 SIDES = {
     "vocab_size": "Vocabulary",
     "d_model": "Width",
@@ -147,7 +147,7 @@ def in_the_blocks(choice: Choice, where: Where) -> str:
     close = (
         "about two thirds, as $8d^2$ out of $12d^2$ predicts"
         if where.usual
-        else "the usual shape, $d_{ff} = 4d$ with full heads, would give two thirds"
+        else "the usual shape, $d_{ff} = 4d$ with full multi-head attention, would give two thirds"
     )
     text = (
         f"**{where.network_share:.1%} of the blocks' parameters are in the feed-forward networks**: {close}."
@@ -212,7 +212,7 @@ def gate(ratio: float, paid: GatePaid) -> str:
     return (
         f"**Two matrices of {ratio:.3g}·d:** $2\\cdot d\\cdot {ratio:.3g}d = {2 * ratio:.3g}\\,d^2$ ="
         f" {plain:,}. **Three of {ratio * 2 / 3:.3g}·d:** $3\\cdot d\\cdot\\tfrac23\\cdot{ratio:.3g}d ="
-        f" {2 * ratio:.3g}\\,d^2$ ≈ {gated:,}; {signed(paid.rounding)} by rounding up to a multiple of 8"
+        f" {2 * ratio:.3g}\\,d^2$ ≈ {gated:,}; {signed(paid.rounding)} from rounding up to a multiple of 8"
         f" neurons. A gate at the full {ratio:.3g}·d would cost half as much again:"
         f" {paid.full.feedforward:,}."
     )
@@ -309,8 +309,8 @@ def attention_and_length(choice: Choice, flops: Flops, crossing: int | None) -> 
     does, cost = ("averages T others", 2) if c.mixer == "mean" else ("is compared with T others", 4)
     return (
         f"{has} **whatever T is**.{table} But each token {does}, which costs ${cost}\\,T\\,H\\,d_{{head}}$"
-        f" in {each}: above **T = {crossing:,}**, {where} its context of {c.context:,}, more than everything"
-        " else together. The rule 6 N ignores T, so it misses this share, here"
+        f" in {each}. Above **T = {crossing:,}**, {where} its context of {c.context:,}, that is more than"
+        " everything else together. The rule 6 N ignores T, so it misses this share, here"
         f" {percent(flops.scores, flops.forward)}; and it counts embedding tables, although a token reads"
         " only one row of each."
     )

@@ -60,10 +60,10 @@ TWO = Words(
         " keeps about seven digits."
     ),
     why=(
-        "A wrong model often still writes passable text. Compared with a second program it cannot hide: two"
-        " correct ones differ only by rounding, about $10^{-7}$. Equal sizes hide mistakes that odd ones"
-        " show; trained weights, larger and more uneven, show what random ones do not. The tests also compare"
-        " both programs with Hugging Face's `transformers`."
+        "A model with a bug often still writes passable text. Compared with a second program it cannot hide:"
+        " two correct ones differ only by rounding, about $10^{-7}$. When dimensions coincide, mistakes go"
+        " unnoticed that unequal dimensions reveal; trained weights, larger and more uneven, reveal what"
+        " random ones do not. The tests also compare both programs with Hugging Face's `transformers`."
     ),
     attempt=(
         "Insert a mistake into the second program and see where the curve leaves the floor: that is how a"
@@ -125,7 +125,7 @@ def along_alt(far: str, tolerance: float) -> str:
 OPEN = """import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-folder = "{folder}"  # into which you unpacked the zip
+folder = "{folder}"  # where you unpacked the zip
 model = AutoModelForCausalLM.from_pretrained(folder)
 tokenizer = AutoTokenizer.from_pretrained(folder)  # where there is a tokenizer.json
 ids = tokenizer("First Citizen:", return_tensors="pt")

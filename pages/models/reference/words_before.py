@@ -12,8 +12,8 @@ ASK = "Why did attention replace recurrent networks?"
 NAMES = {"rnn": "RNN", "lstm": "LSTM", "attention": "attention"}
 LENGTH = "Tokens"
 COUNTED = (
-    "Counted for one layer of width 64. Without constants this is Table 1 of Vaswani et al. 2017: $T^2 d$"
-    " against $T d^2$. Attention costs more once a text is longer than the vectors are wide."
+    "Counted for one layer of width 64. Up to constant factors, this is Table 1 of Vaswani et al. 2017:"
+    " $T^2 d$ against $T d^2$. Attention costs more once a text is longer than the vectors are wide."
 )
 SETTING = (
     "Four layers of each kind before training, on random vectors; weights uniform in ±1/√d, the LSTM's forget"
@@ -32,7 +32,7 @@ BEFORE = Words(
         " the decoder attend to every source word, on top of the recurrence; Vaswani et al. 2017 dropped the"
         " recurrence. Attention won for five reasons: all positions train at once, any two are one step"
         " apart, the loss falls with scale, one pretrained model serves many tasks, and a single repeated"
-        " block is simple, also for the makers of chips."
+        " block is simple, which suits chip makers too."
     ),
     attempt=(
         "Set the length to 8 tokens: the RNN copes well there. Then keep doubling the length and watch"
@@ -46,8 +46,8 @@ def carried_far(layers: Sequence[LayerInfluence]) -> str:
     rnn, attention = (next(layer for layer in layers if layer.layer == kind) for kind in ("rnn", "attention"))
     return (
         f"Attention links the first token to the last in **{attention.path} step** and keeps"
-        f" {attention.left:.1f} of a neighbour's influence. An untrained RNN needs **{rnn.path} sequential"
-        f" steps** and keeps {number(rnn.left)}."
+        f" {attention.left:.1f} times the influence of a neighbour. An untrained RNN needs **{rnn.path}"
+        f" sequential steps** and keeps {number(rnn.left)}."
     )
 
 

@@ -75,8 +75,8 @@ TEMPERATURES = Words(
         " to the next. 0.8 is a common compromise."
     ),
     attempt=(
-        "Read from left to right. Then choose one of your runs and drag the step back: an untrained model"
-        " writes noise at every temperature."
+        "Read from left to right. Then choose one of your runs and drag the step slider back: an untrained"
+        " model writes noise at every temperature."
     ),
     texts=(
         "A lecture shows the 15 highest-scoring letters after “KING RICHARD II:”, with S and T on top. Which"

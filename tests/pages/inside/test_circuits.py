@@ -334,7 +334,8 @@ def test_where_it_sits_and_when_it_moves() -> None:
 def test_the_patches_that_count_most() -> None:
     told = told_of([[0, 0.25, 0], [0, 0.05, 0.5]], "attn_out")
     assert (
-        "On its own, attention of **block 1 at ␣is** restores **0.50** of the answer. Next: block 0" in told
+        "On its own, the attention output of **block 1 at “␣is”** restores **0.50** of the answer."
+        " Next: block 0 at “␣France / ␣Italy” (0.25)." in told
     )
     assert "(0.25)." in told and "0.05" not in told
     assert "**head 1.2** restores **0.50**" in told_of([[0, 0.25, 0], [0, 0, 0.5]], "z")
@@ -401,7 +402,7 @@ def test_texts_curve_and_sentence_are_the_engines(preset, drawn, monkeypatch):
     assert moods[made.came] in said(page)
     assert f"**{made.times:.2g} times** as probable at each step" in said(page)
     before, after = costs.at(0.0), costs.at(chosen.coefficient)
-    assert f"**{after / before:.3g} times** as high: {before:,.1f} → {after:,.1f}" in said(page)
+    assert f"changes by a factor of **{after / before:.3g}**: {before:,.1f} → {after:,.1f}" in said(page)
     assert drawn["steering_lifted"].table["with"] == pytest.approx([lift.after for lift in made.lifted])
 
 

@@ -37,7 +37,7 @@ def stated(room: str, view: str, fields: dict[str, Any]) -> tuple[str, ...]:
     if room == "feedforward" and view == "neurons":
         return ("has no feed-forward networks",) if fields.get("ffn") == "none" else ("tokens read",)
     if view == "steering":
-        return ("times** as high",) if fields.get("causal", True) else ("fills in masked tokens",)
+        return ("changes by a factor of **",) if fields.get("causal", True) else ("fills in masked tokens",)
     return ("",)
 
 

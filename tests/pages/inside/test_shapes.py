@@ -189,7 +189,7 @@ def test_the_totals_are_the_parameters_and_products_of_this_model():
     products = 2 * one_layer + 2 * n * d * vocab
     words = said(shapes(text=TEXT))
     assert f"**{parameters:,} parameters · {products / 1e3:.3g} kFLOP in matrix products" in words
-    assert "FLOPs: multiplying (m, k) by (k, n) counts 2·m·k·n." in words
+    assert "FLOPs: multiplying (m, k) by (k, n) counts as 2·m·k·n FLOPs." in words
 
 
 @pytest.mark.usefixtures("own")

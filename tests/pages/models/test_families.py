@@ -427,7 +427,7 @@ def test_the_answer_has_the_losses_of_the_files():
     assert f"{masked['opened']['validation_loss']:.2f} if the mask is then removed)" in told
     assert f"copies the next character: **{cheat['validation_loss']:.2f}** nats" in told
     assert f"but **{cheat['end_loss']:.2f}** at the end" in told
-    assert f"{blanks['guessed_right']:.1%} of blanks right" in told
+    assert f"{blanks['guessed_right']:.1%} of the blanks are predicted correctly" in told
 
 
 @pytest.mark.parametrize("layer", ["all", "1"])

@@ -266,7 +266,7 @@ def test_one_block_is_mostly_its_feed_forward_network(drawn):
     gpt2 = 12 * 768**2 + 4 * 768 + 4 * 768 + 4 * 768 + 768  # matrices, norms, biases
     assert models.loc["GPT-2 small (published)", "block"] == gpt2
     assert models.loc["LLaMA-2 7B (published)", "matrices"] == 3
-    assert "= 393,216. **Three of 2·d:**" in words and "≈ 393,216; ±0 by rounding" in words
+    assert "= 393,216. **Three of 2·d:**" in words and "≈ 393,216; ±0 from rounding" in words
     assert "half as much again: 589,824" in words
     assert page.table[-1].value.loc["total", "parameters"] == f"{biased.total:,}"
     plain, gated, marks = drawn["parameters_shares"].traces

@@ -128,7 +128,7 @@ def test_the_answer_of_before_says_the_steps_and_what_is_left(drawn):
         assert list(lines[name]["x"]) == list(range(1, 16))
     assert "needs **16 sequential steps**" in told and "last in **1 step**" in told
     assert f"and keeps {number(float(table['RNN'][-1]))}." in told
-    assert f"keeps {float(table['attention'][-1]):.1f} of a neighbour's influence" in told
+    assert f"keeps {float(table['attention'][-1]):.1f} times the influence of a neighbour" in told
     both, d = 16, 64
     for count in (2 * both * d * d, 8 * both * d * d, 4 * both * d * d + 2 * both * both * d):
         assert f"{count:,}" in told

@@ -87,7 +87,7 @@ def walk(rng: Random) -> Exercise:
             (
                 "attention's output, the heads joined again",
                 (b, t, d),
-                f"{h} heads of {w} numbers are concatenated again: {d}",
+                f"{h} heads of {w} numbers are concatenated: {d}",
                 (("split", (b, h, t, w), "That is before the heads are joined."),),
             ),
             (

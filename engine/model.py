@@ -202,15 +202,15 @@ def mask_of(config: ResolvedConfig, parts: Parts, length: int, like: Tensor, sta
     """
     if not config.causal:
         return None
-    near = None
+    window = None
     if 0 < config.window < start + length:
-        near = window_mask(length, like, config.window, start)
+        window = window_mask(length, like, config.window, start)
     if length == 1 and parts.mask is causal_mask:
-        return near
+        return window
     mask = parts.mask(length, like, start)
-    if mask is None or near is None:
-        return near if mask is None else mask
-    return mask + near
+    if mask is None or window is None:
+        return window if mask is None else mask
+    return mask + window
 
 
 def build(

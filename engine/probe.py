@@ -42,7 +42,9 @@ AXES: dict[str, tuple[str, ...]] = {
     "pattern": _PATTERN,  # attention weights: softmax of them
     "z": _HEADS,  # values summed by the pattern
     "attn_out": _STREAM,  # what attention adds to the stream
-    "resid_mid": _STREAM,  # the stream between attention and feed-forward network
+    # The stream between attention and feed-forward network: before norm1 in post-norm, absent in parallel
+    # blocks.
+    "resid_mid": _STREAM,
     # A decoder's second attention, whose keys are the positions of the source: engine.seq2seq.
     "cross_norm": _STREAM,  # as above, for cross-attention
     "cross_q": _HEADS,

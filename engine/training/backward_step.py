@@ -121,7 +121,7 @@ def update_of(slot: Slot, gradient: Tensor, rule: Rule) -> Tensor:
     optimiser = Optimiser(model, TrainConfig(optimizer=rule, weight_decay=0.0, grad_clip=0.0), _EXACT)
     with torch.enable_grad():
         optimiser.update((parameter * gradient.detach().float()).sum(), 1.0)
-    return optimiser.master.view(slot.shape)
+    return optimiser.master_weights.view(slot.shape)
 
 
 def _alone(slot: Slot) -> nn.Module:

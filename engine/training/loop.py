@@ -41,7 +41,7 @@ class Loop(Generic[M, B]):
         parts.mode(self.model, True)
         self.optimiser = Optimiser(self.model, config, numerics)
         self.step, self.seconds = 0, 0.0
-        self.looked = -1  # the step of the last quick look
+        self.last_quick_step = -1  # step of the last evaluation that was not complete
 
     def batch(self) -> B:
         """Returns the batch of the next step. It depends on seed and step alone, so that resuming from a
@@ -74,7 +74,7 @@ class Loop(Generic[M, B]):
     def records(self, resume: TrainState | None) -> Iterator[Record]:
         if resume is not None:
             self._restore(resume)
-        yield from self._look(complete=False, every=True)
+        yield from self._due_records(complete=False, everything=True)
         while not (self._over() or self.control.stop):
             record = self._one_step()
             if not (
@@ -94,12 +94,12 @@ class Loop(Generic[M, B]):
                 return
             yield record
             if not (self._over() or self.control.stop):
-                yield from self._look(complete=False)
+                yield from self._due_records(complete=False)
         config = self.config
-        if config.eval_every and config.eval_tokens and self.looked != self.step:
+        if config.eval_every and config.eval_tokens and self.last_quick_step != self.step:
             # the curve of quick looks goes on to its end, beside the other kind that follows
             yield self.evaluation(complete=False)
-        yield from self._look(complete=True, every=True)
+        yield from self._due_records(complete=True, everything=True)
         if not self._over():
             message = f"stopped at step {self.step} of {self.config.steps}"
             yield Done(self.step, "stopped", message, self.seconds)
@@ -128,26 +128,28 @@ class Loop(Generic[M, B]):
         self.step += 1
         self.seconds += time.perf_counter() - started
         return Step(
-            self.step,
-            value,
-            norm,
-            self.config.learning_rate * factor,
-            self.tokens(batch),
-            self.seconds,
-            self.bits(value, batch),
+            step=self.step,
+            loss=value,
+            grad_norm=norm,
+            learning_rate=self.config.learning_rate * factor,
+            tokens=self.tokens(batch),
+            seconds=self.seconds,
+            bits=self.bits(value, batch),
         )
 
-    def _look(self, complete: bool, every: bool = False) -> Iterator[Record]:
-        """Yields the records that are due at this step."""
+    def _due_records(self, complete: bool, everything: bool = False) -> Iterator[Record]:
+        """Yields the evaluation, sample and snapshot that are due at this step, with `everything` all three.
+        `complete`: the evaluation reads the whole validation split.
+        """
         config, control = self.config, self.control
         # Nothing is yielded from inside a scope: while the caller holds a record, torch is as the caller left
         # it.
-        evaluation = self.evaluation(complete) if every or look_due(config, "eval", self.step) else None
+        evaluation = self.evaluation(complete) if everything or look_due(config, "eval", self.step) else None
         if evaluation is not None:
             yield evaluation
-        if config.sample_every and (every or look_due(config, "sample", self.step)):
+        if config.sample_every and (everything or look_due(config, "sample", self.step)):
             yield self.sample()
-        if every or control.snapshot or snapshot_due(config, self.step):
+        if everything or control.snapshot or snapshot_due(config, self.step):
             control.snapshot = False
             state = TrainState(self.step, self.seconds, self.optimiser.state())
             yield Snapshot(self.step, state, self._finite(state, evaluation))

@@ -79,17 +79,17 @@ class Optimiser:
         self.slots = layout(model)
         device = numerics.device
         own = dict(model.named_parameters())
-        self.master = torch.cat([own[s.name].detach().reshape(-1).float().cpu() for s in self.slots]).to(
-            device
-        )
-        self.shadow = self.master if numerics.dtype == torch.float32 else self.master.to(numerics.dtype)
-        self.gradient = torch.zeros_like(self.master)
-        self.first = torch.zeros_like(self.master)  # AdamW's first moment; Muon's and SGD's momentum
-        self.second = torch.zeros_like(self.master)  # AdamW's second moment
+        flat = torch.cat([own[s.name].detach().reshape(-1).float().cpu() for s in self.slots])
+        self.master_weights = flat.to(device)  # float32: what the steps change
+        # What the model computes with: the same tensor in float32, else a rounded copy.
+        self.compute_weights = self.master_weights.to(numerics.dtype)
+        self.gradient = torch.zeros_like(self.master_weights)
+        self.first_moment = torch.zeros_like(self.master_weights)  # AdamW's; Muon's and SGD's momentum
+        self.second_moment = torch.zeros_like(self.master_weights)  # AdamW's
         self.steps = torch.zeros((), device=device)
         self.parameters = [own[s.name] for s in self.slots]
         for slot, parameter in zip(self.slots, self.parameters, strict=True):
-            parameter.data = slot.of(self.shadow)
+            parameter.data = slot.of(self.compute_weights)
         self.slices = {
             kind: slice(s[0].start, s[-1].stop)
             for kind in GROUPS
@@ -118,15 +118,15 @@ class Optimiser:
                     decay = 0.0 if kind == "vector" else self.config.weight_decay
                     step = self._sgd if self.config.optimizer == "sgd" else self._adamw
                     step(where, self.config.learning_rate * scale, decay)
-            if self.shadow is not self.master:
-                self.shadow.copy_(self.master)
+            if self.compute_weights is not self.master_weights:
+                self.compute_weights.copy_(self.master_weights)
         return norm
 
     def _adamw(self, where: slice, rate: float, decay: float) -> None:
         """Decoupled weight decay (Loshchilov & Hutter 2019), fused over one slice."""
         c = self.config
         weights, gradient, first, second = (
-            [b[where]] for b in (self.master, self.gradient, self.first, self.second)
+            [b[where]] for b in (self.master_weights, self.gradient, self.first_moment, self.second_moment)
         )
         # The fused kernel counts its own step: it is given a copy, so that all groups share one count.
         count = [self.steps - 1]
@@ -149,19 +149,19 @@ class Optimiser:
 
     def _sgd(self, where: slice, rate: float, decay: float) -> None:
         """Momentum m = beta1 m + g, then w -= rate m; weight decay as AdamW's."""
-        momentum = self.first[where].mul_(self.config.beta1).add_(self.gradient[where])
-        self.master[where].mul_(1 - rate * decay).sub_(momentum, alpha=rate)
+        momentum = self.first_moment[where].mul_(self.config.beta1).add_(self.gradient[where])
+        self.master_weights[where].mul_(1 - rate * decay).sub_(momentum, alpha=rate)
 
     def _muon(self, rate: float) -> None:
         """Momentum, then each matrix's update is replaced by the nearest orthogonal one (Jordan et al.
         2024).
         """
         where, mu = self.slices["matrix"], self.config.muon_momentum
-        momentum = self.first[where].mul_(mu).add_(self.gradient[where])
+        momentum = self.first_moment[where].mul_(mu).add_(self.gradient[where])
         look_ahead = self.gradient[where].add_(
             momentum, alpha=mu
         )  # Nesterov; the gradient is not needed again
-        weights = self.master[where].mul_(1 - rate * self.config.weight_decay)
+        weights = self.master_weights[where].mul_(1 - rate * self.config.weight_decay)
         matrices = [s for s in self.slots if s.group == "matrix"]
         for (shape, blocks), run in groupby(matrices, key=lambda s: (s.shape, s.row_blocks)):
             slots = list(run)
@@ -175,12 +175,16 @@ class Optimiser:
                     alpha=rate * math.sqrt(max(1.0, rows / columns)),
                 )
 
+    def _buffers(self) -> dict[str, Tensor]:
+        """Returns what a state holds, each (parameter,), by the first part of its name there."""
+        return {"model": self.master_weights, "first": self.first_moment, "second": self.second_moment}
+
     def state(self) -> dict[str, Tensor]:
         """Returns copies on the CPU, by parameter: `model.*`, `first.*`, `second.*` (AdamW's only), and
         `steps`.
         """
         tensors = {"steps": self.steps.detach().cpu().clone()}
-        for prefix, flat in (("model", self.master), ("first", self.first), ("second", self.second)):
+        for prefix, flat in self._buffers().items():
             copy = flat.detach().cpu().clone() if flat.device.type == "cpu" else flat.detach().cpu()
             tensors |= {f"{prefix}.{s.name}": s.of(copy) for s in self.slots}
         return tensors
@@ -190,11 +194,11 @@ class Optimiser:
         model's.
         """
         self.steps.copy_(tensors["steps"])
-        for prefix, flat in (("model", self.master), ("first", self.first), ("second", self.second)):
+        for prefix, flat in self._buffers().items():
             for slot in self.slots:
                 slot.of(flat).copy_(tensors[f"{prefix}.{slot.name}"])
-        if self.shadow is not self.master:
-            self.shadow.copy_(self.master)
+        if self.compute_weights is not self.master_weights:
+            self.compute_weights.copy_(self.master_weights)
 
 
 def _split(batch: Tensor, row_blocks: tuple[int, ...]) -> list[Tensor]:

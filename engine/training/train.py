@@ -165,7 +165,7 @@ class _Training(Loop[Transformer, Batch]):
 
     def evaluation(self, complete: bool) -> Evaluation:
         limit = self.config.eval_tokens
-        self.looked = self.looked if complete else self.step
+        self.last_quick_step = self.last_quick_step if complete else self.step
         with self.numerics.scope():
             training = measure(
                 self.model, self.batches, self.corpus.train, limit or len(self.corpus.validation)
@@ -173,15 +173,15 @@ class _Training(Loop[Transformer, Batch]):
             validation = measure(self.model, self.batches, self.corpus.validation, 0 if complete else limit)
             solved = self._solved()
         return Evaluation(
-            self.step,
-            training.nats,
-            validation.nats,
-            self.seconds,
-            complete or not limit,
-            training.bits,
-            validation.bits,
-            self.score_heads(self.in_float32(), self.corpus.tokenizer) if self.score_heads else None,
-            solved,
+            step=self.step,
+            train_loss=training.nats,
+            validation_loss=validation.nats,
+            seconds=self.seconds,
+            complete=complete or not limit,
+            train_bits=training.bits,
+            validation_bits=validation.bits,
+            heads=self.score_heads(self.in_float32(), self.corpus.tokenizer) if self.score_heads else None,
+            task=solved,
         )
 
     def _solved(self) -> TaskScores | None:

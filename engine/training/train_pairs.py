@@ -202,12 +202,19 @@ class _Examples(Loop[M, B]):
 
     def evaluation(self, complete: bool) -> Evaluation:
         limit = rows_for(self.config.eval_tokens, self.mean_tokens)
-        self.looked = self.looked if complete else self.step
+        self.last_quick_step = self.last_quick_step if complete else self.step
         with self.numerics.scope():
             loss, right = self.measured("train", limit, False)
             held_out, held_out_right = self.measured("validation", 0 if complete else limit, complete)
         scores, whole = TaskScores(right, held_out_right), complete or not limit
-        return Evaluation(self.step, loss, held_out, self.seconds, whole, task=scores)
+        return Evaluation(
+            step=self.step,
+            train_loss=loss,
+            validation_loss=held_out,
+            seconds=self.seconds,
+            complete=whole,
+            task=scores,
+        )
 
     def sample(self) -> Sample:
         prompt = self.config.sample_prompt if self.control.prompt is None else self.control.prompt

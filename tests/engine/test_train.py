@@ -201,7 +201,7 @@ def test_weights_that_are_no_numbers_are_no_snapshot_to_go_on_from() -> None:
     from engine.training.train import _Training
 
     training = _Training(MODEL, replace(TRAIN, sample_every=0), CORPUS, Control(), "cpu", HEALTHY)
-    training.optimiser.second[-1] = math.inf
+    training.optimiser.second_moment[-1] = math.inf
     (snapshot,) = [r for r in training.records(None) if isinstance(r, Snapshot) and r.step == 0]
     assert not snapshot.finite
 

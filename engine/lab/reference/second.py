@@ -14,7 +14,8 @@ from engine.errors import ConfigError
 from engine.lab.reference.places import hidden, position_bias, sines, turned
 
 Keep = Callable[[str, Tensor], Tensor]
-COVERED = {  # field -> its values that are written down here
+# Field -> its values that are written down here. Not the registry's: nothing of the engine computes here.
+COVERED = {
     "mixer": ("attention", "none"),
     "wiring": ("pre", "post", "parallel"),
     "norm": ("layernorm", "rmsnorm", "dyt", "none"),

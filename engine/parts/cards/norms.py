@@ -30,7 +30,7 @@ class NormCard(PartCard):
 
     @classmethod
     def linear_words(cls, config: ResolvedConfig) -> str:
-        """Returns what the norm's `linear` does to a vector, to follow "it is"; empty where it changes
+        """Returns what the norm's `linear_part` does to a vector, to follow "it is"; empty where it changes
         nothing.
         """
         return "multiplied by its gain" if config.norm_gain else ""

@@ -22,6 +22,7 @@ from engine.config import ResolvedConfig
 from engine.data import corpora
 from engine.data.tokenizers import Tokenizer
 from engine.data.tokenizers.blanks import BlankTokenizer
+from engine.ledger import shape_trace
 from engine.measure.recording import Recording, record
 from engine.model import Transformer
 from engine.weights.checkpoints import PairCheckpoint
@@ -189,6 +190,16 @@ def subject_from(
     title, repeat = models.title_of(name, run), models.repeat_of(loaded)
     pair = families.pair_of(name, at)
     return Subject((name, at), title, loaded.model, loaded.tokenizer, text, ids, known, repeat, pair)
+
+
+def read_ahead(name: str) -> None:
+    """Reads a published model before anybody asks for it, and what takes a second of the first visit to Home:
+    the names of its tokens, the shapes of its activations. Raises GlassformerError where it cannot be read.
+    """
+    loaded = models.published(name)
+    subject = subject_from(name, None, NEWEST, (), loaded, "", ())
+    _ = subject.vocabulary
+    shape_trace(subject.config, subject.model.parts)
 
 
 @contextmanager

@@ -269,7 +269,7 @@ def model_of(name: str, step: int, steps: tuple[int, ...]) -> Loaded:
         if is_training(name):
             return families.as_read(_snapshot(name, max(steps) if step == NEWEST else step))
         if name.startswith(PRETRAINED):
-            return _pretrained(name.removeprefix(PRETRAINED), None)
+            return published(name)
         if name.startswith(FILE):
             return _pretrained(fetching.file_name(name), str(fetching.path_of(name)))
         if name.startswith(TASK):
@@ -286,6 +286,11 @@ def model_of(name: str, step: int, steps: tuple[int, ...]) -> Loaded:
 @st.cache_resource(max_entries=12, show_spinner="Reading the model …")
 def _shipped(name: str) -> Checkpoint:
     return checkpoints.load(ROOT / "checkpoints" / name)
+
+
+def published(name: str) -> Pretrained:
+    """Returns the published model of that name. Raises PretrainedError where it cannot be read."""
+    return _pretrained(name.removeprefix(PRETRAINED), None)
 
 
 @st.cache_resource(max_entries=2, show_spinner="Reading the model: a few seconds the first time …")

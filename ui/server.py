@@ -134,18 +134,16 @@ def _set_limits(profile: Profile) -> None:
 
 def _go_ahead() -> None:
     """Does ahead what takes Home a second or two on a new server, beside other work: importing pandas, which
-    Streamlit needs for the first component, and reading the weights of the published model that is shown
-    first.
+    Streamlit needs for the first component, and reading the published model that is shown first.
     """
     import pandas  # noqa: F401
 
-    from engine.weights.pretrained import library
+    from ui import model_bar
     from ui.models import PRETRAINED, REAL_MODEL
 
-    name = REAL_MODEL.removeprefix(PRETRAINED)
-    if name in session.published():
+    if REAL_MODEL.removeprefix(PRETRAINED) in session.published():
         with suppress(GlassformerError):  # the page that shows it says what is wrong
-            library.make_ready(name, session.profile().max_pretrained)
+            model_bar.read_ahead(REAL_MODEL)
 
 
 def _settle() -> None:

@@ -17,15 +17,17 @@ from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.testing.v1 import AppTest
 
 from engine.errors import PretrainedError
+from engine.ledger import shape_trace
 from engine.service import profiles
 from engine.service.manager import RunManager
 from engine.service.rooms import RoomError
-from engine.weights.pretrained import library
 from tests.aside import aside
 from tests.engine.running import LONG, lives, look, pid, reached, spec, wait
-from ui import server
+from ui import model_bar, models, server
 from ui import session as state
+from ui.models import REAL_MODEL
 from ui.operate import expire_sessions
+from ui.training_step import NEWEST
 
 ME = "me"
 GO_AHEAD = server._go_ahead
@@ -146,21 +148,36 @@ def test_a_server_is_there_before_all_that_it_makes_ready_and_ends_after_it(
 @pytest.mark.parametrize(
     ("there", "fails"), [(["smollm2-135m"], False), (["smollm2-135m"], True), ([], False)]
 )
-def test_the_model_that_home_shows_is_made_ready_where_there_is_one(
+def test_the_model_that_home_shows_is_read_ahead_where_there_is_one(
     there: list[str], fails: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[object] = []
 
-    def make(name: str, largest: int) -> None:
+    def read(name: str) -> None:
         if fails:
             raise PretrainedError("its file is torn")
-        found.append((name, largest))
+        found.append(name)
 
     monkeypatch.setenv(profiles.VARIABLE, "hosted")
     monkeypatch.setattr(state, "published", lambda: there)
-    monkeypatch.setattr(library, "make_ready", make)
+    monkeypatch.setattr(model_bar, "read_ahead", read)
     GO_AHEAD()
-    assert found == ([(there[0], 200_000_000)] if there and not fails else [])
+    assert found == ([REAL_MODEL] if there and not fails else [])
+
+
+def test_of_a_model_that_was_read_ahead_tokens_are_named_and_shapes_traced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded = models._shipped("shakespeare-classic")
+    monkeypatch.setattr(models, "published", lambda _: loaded)
+    shape_trace.cache_clear()
+    model_bar._vocabulary.clear()
+    model_bar.read_ahead("shakespeare-classic")
+    monkeypatch.setattr(model_bar, "names_of", lambda _: pytest.fail("named again"))
+    subject = model_bar.subject_from("shakespeare-classic", None, NEWEST, (), loaded, "", ())
+    assert len(subject.vocabulary) == subject.config.vocab_size
+    shape_trace(subject.config, subject.model.parts)
+    assert shape_trace.cache_info().hits == 1
 
 
 @pytest.mark.parametrize(

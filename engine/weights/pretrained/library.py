@@ -53,14 +53,6 @@ def load(name: str, largest: int, path: Path | str | None = None, keep: Path | N
     return Pretrained(name, model, tokenizer, sources.KNOWN.get(name), opened.source.bits, place)
 
 
-def make_ready(name: str, largest: int) -> None:
-    """Makes the weights that the first `load` would make, so that it only maps them. Raises as that does."""
-    path = located(name, None)
-    opened = open_model(path)
-    check_size(name, parameter_formula(opened.config), largest)
-    cache.weights(opened, path)
-
-
 def located(name: str, path: Path | str | None) -> Path:
     """Returns where a model lies. Raises PretrainedError where it is not on this machine."""
     result = sources.find(name, path)

@@ -69,13 +69,11 @@ def test_too_large_is_refused_before_it_is_read(
         library.load("small", count - 1)
 
 
-def test_made_ready_it_is_only_mapped(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_once_it_is_only_mapped(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    library.make_ready("small", 10**9)
+    library.load("small", 10**9)
     monkeypatch.setattr(load, "assembled", lambda *_: pytest.fail("its weights were made again"))
     assert library.load("small", 10**9).config.vocab_size == 37
-    with pytest.raises(PretrainedError, match="at most 5"):
-        library.make_ready("small", 5)
 
 
 @pytest.fixture

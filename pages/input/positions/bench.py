@@ -13,7 +13,7 @@ import streamlit as st
 
 from engine.config import Position
 from engine.errors import CheckpointError
-from engine.experiments.extrapolation import Plan, SchemeRun, shipped
+from engine.experiments.extrapolation import Plan, SchemeRun, shipped_runs
 from engine.experiments.ladder_gains import separate
 from engine.measure.positions.extrapolation import TIMES, Curve, costs, least, reach_of
 from engine.measure.positions.schemes import HOOK_NAMES, SCHEMES, parameters_added
@@ -104,7 +104,7 @@ def _shipped_run(name: Position, model: Checkpoint) -> SchemeRun:
 def _repeats() -> dict[Position, list[SchemeRun]]:
     """The runs with other seeds, by scheme; none where their file is missing or damaged."""
     with suppress(CheckpointError):
-        runs = shipped()
+        runs = shipped_runs()
         return {name: [run for run in runs if run.plan.scheme == name] for name in SCHEMES}
     return {}
 
@@ -138,9 +138,9 @@ def _draw_table(
         found = [costs(run.curve, run.validation_loss, None) for run in each]
         more = {times: [of.more[times] for of in found] for times in found[0].more}
         rows[TITLES[name]] = (
-            {f"loss at {context}": _over_seeds([of.validation for of in found], ".3f")}
+            {f"loss at {context}": f"{statistics.median(of.validation for of in found):.3f}"}
             | {
-                f"at {times * context}": _over_seeds([pair[0] for pair in pairs if pair], "+.2f")
+                f"at {times * context}": _over_seeds([pair[0] for pair in pairs if pair])
                 for times, pairs in more.items()
             }
             | {
@@ -150,16 +150,20 @@ def _draw_table(
             }
         )
     # On a phone the losses are seen at once, and the table scrolls to the rest.
-    st.html(f"<style>.st-key-bench_table table {{ min-width: {TABLE}px; }}</style>")
+    st.html(
+        f"<style>.st-key-bench_table table {{ min-width: {TABLE}px; }}"
+        " .st-key-bench_table th { overflow-wrap: normal; word-break: normal; }</style>"
+    )
     with st.container(key="bench_table"):
         st.table(pd.DataFrame.from_dict(rows, orient="index"))
 
 
-def _over_seeds(values: Sequence[float], form: str) -> str:
-    """Writes the median, and the range where it can be seen at that precision."""
+def _over_seeds(values: Sequence[float]) -> str:
+    """Writes the median to two decimals, and the range where it can be seen at that precision."""
     if not values:
         return "n/a"
-    low, middle, high = (format(of(values), form) for of in (min, statistics.median, max))
+    low, high = (f"{of(values):.2f}" for of in (min, max))
+    middle = f"{statistics.median(values):+.2f}"
     return minus(middle if low == high else f"{middle} ({low} to {high})")
 
 

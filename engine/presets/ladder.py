@@ -100,7 +100,7 @@ def _ladder() -> dict[str, Rung]:
         title = f"Attention ×{depth}"
         step(f"attention-{depth}", f"attention-{fewer}", title, idea, n_layers=depth)
     for depth in DEPTHS:
-        idea = "After each attention a feed-forward network transforms every position on its own."
+        idea = "After each attention layer, a feed-forward network transforms every position on its own."
         title = f"Full block ×{depth}"
         step(f"block-{depth}", f"attention-{depth}", title, idea, ffn="relu")
     step(

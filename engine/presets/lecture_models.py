@@ -24,7 +24,7 @@ LECTURE_MODELS: dict[str, Preset] = {
         "nanoGPT, 192 wide",
         "6 layers, 6 heads, 192 wide, context 256: nanoGPT's design at laptop size, with untied embeddings.",
         SMALL["nanogpt"].model,
-        source="after github.com/karpathy/nanoGPT (2022)",
+        source="github.com/karpathy/nanoGPT (2022)",
     ),
     "block-512": Preset(
         "One block of the lecture, 512 wide",

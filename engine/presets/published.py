@@ -78,8 +78,8 @@ PUBLISHED: dict[str, Preset] = {
     "gpt3-175b": derived(
         _GPT2,
         "GPT-3 175B (published)",
-        "96 layers, 12,288 wide: GPT-2 scaled up 100 times. Every second layer has banded attention, which"
-        " changes no parameter and is not counted here.",
+        "96 layers, 12,288 wide: GPT-2 scaled up 100 times. Every other layer has banded attention, which"
+        " does not change the parameter count and is left out here.",
         model={"context": 2048, "d_model": 12_288, "n_layers": 96, "n_heads": 96, "dropout": 0.0},
         source="Brown et al. 2020, table 2.1",
         published="about 175 billion",
@@ -269,14 +269,15 @@ _ORIGINAL = ModelConfig(
 ENCODER_DECODERS: dict[str, Preset] = {
     "t5-base": Preset(
         "T5 base (published)",
-        "12 encoder and 12 decoder layers, 768 wide, with one embedding for both and the output.",
+        "12 encoder and 12 decoder layers, 768 wide, with one embedding table shared by both stacks and the"
+        " output.",
         replace(_T5, output_head="scaled"),
         source="Raffel et al. 2020; huggingface.co/google-t5/t5-base",
         published="about 220 million",
         encoder=replace(_T5, causal=False, output_head="none"),
     ),
     "transformer-base": Preset(
-        "Transformer base of 2017 (published)",
+        "Transformer base (published)",
         "The original Transformer: 6 encoder and 6 decoder layers, 512 wide, post-norm, sinusoidal"
         " positions.",
         _ORIGINAL,

@@ -122,13 +122,13 @@ QUESTIONS: dict[str, Question] = {
     **{
         f"norms-{depth}": Question(
             f"Norm, {depth} blocks",
-            f"Norm before or after, with and without warm-up, at {depth} blocks?",
+            f"Pre-norm or post-norm, with and without warm-up, at {depth} blocks?",
             tuple(_norms(depth)),
             seeds=(0, 1, 2, 3, 4),
         )
         for depth in NORM_DEPTHS
     },
-    "parts": Question("Modern parts", "What does each modern part buy on its own?", tuple(_parts())),
+    "parts": Question("Modern parts", "What does each modern part buy you on its own?", tuple(_parts())),
     "cuts": Question("Characters or tokens", "Characters or tokens, in bits per character?", tuple(_cuts())),
     "inits": Question("Initialisation", "How should the weights be initialised?", tuple(_inits())),
 }

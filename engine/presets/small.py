@@ -100,7 +100,7 @@ SMALL: dict[str, Preset] = {
             ),
             "optimizer": (
                 "Muon gives every direction of a weight matrix an update of the same size: far more progress"
-                " in each step than AdamW's"
+                " per step than with AdamW"
             ),
             "muon_momentum": "tried with 200 steps: 0.9 gave 1.882, 0.85 1.877 (means of three seeds)",
             "muon_learning_rate": "tried at classic's sizes: 0.03 gave 1.862, 0.02 1.853",
@@ -176,7 +176,7 @@ SMALL: dict[str, Preset] = {
             "learning_rate": "a wider model takes smaller steps: 1e-3 instead of 2e-3",
             "beta2": "as the lecture advises",
         },
-        source="after github.com/karpathy/nanoGPT (2022)",
+        source="github.com/karpathy/nanoGPT (2022)",
     ),
     "induction": derived(
         _CLASSIC,
@@ -310,9 +310,9 @@ SMALL: dict[str, Preset] = {
                 " 40% held out: 0.1 gave 54% of the new sums after 500 steps, 0.5 gave 76%, 1.5 gave 70%"
             ),
             "optimizer": (
-                "tried with AdamW at 2e-3, half of the sums held out, weight decay 1: all of its own sums"
-                " after 200 steps, and 22% to 26% of the others until step 1,800; with Muon and 0.3 the"
-                " others came to 59% after 300"
+                "tried with AdamW at 2e-3, half of the sums held out, weight decay 1: it solved all its"
+                " training sums after 200 steps, but only 22% to 26% of the others up to step 1,800; with"
+                " Muon and 0.3 it solved 59% of the others after 300"
             ),
             "tie_embeddings": ("a number that is read and a number that is written have separate vectors"),
         },

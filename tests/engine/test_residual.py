@@ -263,7 +263,7 @@ def test_the_two_norms_by_hand():
     assert found.outputs["layernorm"] == pytest.approx([d / math.sqrt(3.5) for d in (-2, -1, 0, 3)], rel=1e-5)
     assert found.outputs["rmsnorm"] == pytest.approx([x / math.sqrt(12.5) for x in (1, 2, 3, 6)], rel=1e-5)
     found = {(one.wiring, one.norm): one.models for one in habits()}
-    assert found["post", "layernorm"] == ("BERT base", "Transformer base of 2017")
+    assert found["post", "layernorm"] == ("BERT base", "Transformer base")
     assert "GPT-2 small" in found["pre", "layernorm"]
     assert {"LLaMA-2 7B", "T5 base"} <= set(found["pre", "rmsnorm"])
 

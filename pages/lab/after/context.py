@@ -102,7 +102,7 @@ def _draw_layer(plan: Regression) -> None:
 def _controls(line: Any) -> Regression:
     with line:
         layer = widgets.select("Layer", LAYERS, "context_layer", hint=words.LAYER_HINT)
-        size = widgets.select("Numbers in x", SIZES, "context_size", hint=words.SIZE_HINT)
+        size = widgets.select("Dimension of x", SIZES, "context_size", hint=words.SIZE_HINT)
         examples = widgets.select("Examples in training", EXAMPLES, TRAINED_ON, first=20)
         seed = widgets.whole("Seed", 0, MOST_SEED, 0, "context_seed", hint=words.SEED_HINT, width=90)
     return Regression(layer, int(size), examples, seed)

@@ -28,7 +28,7 @@ VERIFIED = {
 }
 WHY_VERIFIED = {
     "more": "Answers differ more, and a verifier needs only one that is right.",
-    "same": "Better answers and more different ones weigh about the same here.",
+    "same": "Better answers and more varied ones roughly balance out here.",
     "fewer": "Answers are more alike: where the likeliest is wrong, more tries repeat it.",
 }
 
@@ -61,7 +61,7 @@ def verified(now: Attempts, then: Attempts, control: str) -> Guess | None:
     n, turn = truth.numbers, "Lower" if then.temperature < now.temperature else "Raise"
     return Guess(
         f"{turn} the temperature to {then.temperature:g}: a single answer is right for"
-        f" {n['single_after']:.0%} of sums, not {n['single']:.0%}. And one of {MOST}?",
+        f" {n['single_after']:.0%} of sums, not {n['single']:.0%}. And at least one of {MOST} answers?",
         choices,
         right,
         f"At least one of {MOST} is right for {n['before']:.1%} at temperature {now.temperature:g},"

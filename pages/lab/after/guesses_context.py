@@ -38,7 +38,7 @@ def step(plan: Regression, control: str) -> Guess | None:
     choices, right = offered(truth, STEP)
     n = truth.numbers
     return Guess(
-        f"The layer trained on {plan.examples} examples per prompt. What does it learn with"
+        f"The layer was trained on {plan.examples} examples per prompt. What does it learn with"
         f" {other.examples}?",
         choices,
         right,

@@ -8,11 +8,11 @@ from ui.guess import Choice, Guess, offered
 
 MORE = 16  # the rank that a guess sets
 ADAPTER = {
-    "times": Choice("As many times as the rank grows", "Each rank adds a column to B and a row to A."),
+    "times": Choice("In proportion to the rank", "Each rank adds a column to B and a row to A."),
     "square": Choice(
-        "The square of that", "B and A grow side by side: their sizes add up, and do not multiply."
+        "With the square of the rank", "B and A grow side by side: their sizes add up, and do not multiply."
     ),
-    "all": Choice("All of the model's weights", "That is full fine-tuning: an adapter stays thin."),
+    "all": Choice("To all of the model's weights", "That is full fine-tuning: an adapter stays thin."),
 }
 
 
@@ -24,7 +24,7 @@ def adapter(model: Transformer, rank: int, control: str) -> Guess | None:
     choices, right = offered(truth, ADAPTER)
     n = truth.numbers
     return Guess(
-        f"LoRA rank {MORE} instead of {rank}: how many more parameters are trained?",
+        f"LoRA rank {MORE} instead of {rank}: how does the number of trained parameters grow?",
         choices,
         right,
         f"{n['after']:,.0f} instead of {n['before']:,.0f}: {n['ratio']:g} times as many,"

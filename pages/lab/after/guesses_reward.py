@@ -25,9 +25,9 @@ HOLDS = {
     "none": "It learned what is rewarded, not what was meant: reward hacking.",
 }
 HELD = {
-    "farther": "With a small beta it takes a large change in the probabilities to make a margin.",
+    "farther": "With a small beta it takes a large change in the probabilities to produce a margin.",
     "same": "Here the frozen model hardly matters.",
-    "nearer": "With a large beta a small change in the probabilities makes a margin.",
+    "nearer": "With a large beta a small change in the probabilities produces a margin.",
 }
 REACHES = {
     "farther": Choice("Farther", "The frozen model holds it back less."),

@@ -25,9 +25,9 @@ ALOUD_WORDS = Words(
     ),
     why=(
         "Parity depends on every bit at once, so no subset of bits gives a hint and no gradient points the"
-        " way. Written out, each step needs one bit and the step before (a scratchpad: Nye et al. 2021; chain"
-        " of thought: Wei et al. 2022; why it is learned: Wies et al. 2023, Kim and Suzuki 2024). Dots give"
-        " just as many positions to compute in but carry no information."
+        " way. In the written-out form, each step needs one bit and the step before (a scratchpad: Nye et al."
+        " 2021; chain of thought: Wei et al. 2022; why it is learned: Wies et al. 2023, Kim and Suzuki 2024)."
+        " Dots give just as many positions to compute in but carry no information."
     ),
     attempt=(
         "Press *Race* to train all three now. Two blocks can represent parity without steps, so a longer"
@@ -39,16 +39,16 @@ ADDITION_WORDS = Words(
     see=(
         f"Three equal-sized models learn to add two numbers of {COLUMNS} digits. One writes the sum at once;"
         " one first writes as many dots as the third writes steps; the third writes each column's carry (the"
-        " small 0 or 1) and digit, from the last column to the first, and then the same sum. In the examples"
+        " small 0 or 1) and digit, from the last column to the first, and then the sum. In the examples"
         " *sum* shows where that begins; no model reads the word. Left: the loss on answers. Right: how often"
         " the whole sum is right."
     ),
     why=(
         "A digit of a sum depends on its column and, through the carries, on all columns to its right."
-        " Answered at once, the first digit comes before any column has been added. Written out, a step needs"
-        " two digits and the carry before it, and the sum is copied from the steps: the scratchpad of Nye et"
-        " al. 2021 (*Show Your Work*), whose example is long addition. Dots (Pfau et al. 2024) give just as"
-        " many positions to compute in but carry no information."
+        " When the model answers at once, the first digit comes before any column has been added. In the"
+        " written-out form, a step needs two digits and the carry before it, and the sum is copied from the"
+        " steps: the scratchpad of Nye et al. 2021 (*Show Your Work*), whose example is long addition. Dots"
+        " (Pfau et al. 2024) give just as many positions to compute in but carry no information."
     ),
     attempt=(
         "Press *Race* to train all three now. Addition at once is harder to learn, not impossible: continue"

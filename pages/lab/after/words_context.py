@@ -12,7 +12,7 @@ CONTEXT_QUESTION = "How does a model learn from examples in its prompt?"
 CONTEXT = Words(
     see=(
         "A prompt holds examples (x, y) of a linear function, then a query x. Left, the matrix through"
-        " which the layer compares an example with the query; with one number per x, its answers as a line."
+        " which the layer compares an example with the query; in one dimension, its answers as a line."
         " Right, its error on new functions, beside one step of gradient descent on the same examples, and"
         " least squares. Three seeds are trained while you watch."
     ),
@@ -25,16 +25,17 @@ CONTEXT = Words(
     attempt=(
         "Train on 5 examples, then on 40: with more of them the layer learns a larger step. Take softmax"
         " with one head: its weights are positive, so it also adds a multiple of the mean y; with 4 heads"
-        " it can subtract that again. With one number per x, drag an example away from the line."
+        " it can subtract that out. In one dimension, drag an example away from the line."
     ),
 )
 LEARNER_HINT = "A layer trained here on numbers, or a language model prompted in words."
 LAYER_HINT = (
-    "Linear attention divides the scores by the number of examples; softmax makes positive weights of them,"
+    "Linear attention divides the scores by the number of examples; softmax turns them into positive weights,"
     " here in one head or in four."
 )
 SIZE_HINT = (
-    "With 10 numbers the layer's matrix is shown; with 1 number its answers, for examples that you choose."
+    "In 10 dimensions the layer's matrix is shown; in one dimension its answers, for examples that you"
+    " choose."
 )
 SEED_HINT = "Three layers are trained, from this seed and the two after it."
 POINTS = "Examples x y: drag them, or type"

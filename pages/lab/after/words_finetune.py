@@ -25,14 +25,18 @@ LOOK_INSIDE = "Look inside the fine-tuned model: in which block does the answer 
 DOWNLOAD = "Download the adapters for PEFT"
 EXPORT = "Export the merged model (Hugging Face)"
 BEGINS = "Begin with"
-BEGINS_HINT = "The style: each taught answer begins with it. It is tested on questions from no lesson."
+BEGINS_HINT = (
+    "The style: each taught answer begins with it. It is tested on questions that appear in no lesson."
+)
 NAME = "Name of the fine-tuned model"
-NAME_HINT = "Its name on the pages that look inside. Empty: the model it began as, and what it learned."
+NAME_HINT = (
+    "Its name on the pages that look inside. If left empty: the original model's name and what it learned."
+)
 LET_WRITE = "Let the fine-tuned model write, and open it on every page"
 USE_LORA = "Use LoRA, rank 4"
 NO_DRAW = "Nothing is drawn at random here, so every seed gives this run."
 SEED_HINT = "Draws the matrix A of each adapter, and the windows of a text. Seeds 0, 1 and 2 are stored."
-SAMPLE_HINT = "The model continues it before and after, with the same draws at temperature 0.8."
+SAMPLE_HINT = "The model continues it before and after, with the same random seed, at temperature 0.8."
 TEXT_BOX = "Your text ({0:,} to {1:,} characters)"
 TEXT_MISSING = "Paste a text of some length: the last tenth of it is held out, for testing."
 TEXT_REHEARSE_HINT = "Half of every batch is from the text that the model was trained on."
@@ -46,14 +50,14 @@ ANSWERS_HINT = (
 FINE_TUNING = Words(
     see=(
         "A copy of the model is trained on a handful of sentences about something that does not exist."
-        " Each step tests it on the new fact, the same fact in wording that no sentence uses, and"
-        " facts it knew before. A small model is taught *another text*, and tested on held-out parts of it"
-        " and of its own. Thin lines are the same fine-tuning with other seeds. *LoRA* (low-rank"
+        " Each step tests it on the new fact, the same fact in a wording found in none of the"
+        " sentences, and facts it knew before. A small model is taught *another text*, and tested on held-out"
+        " parts of it and of its own. Thin lines are the same fine-tuning with other seeds. *LoRA* (low-rank"
         " adaptation, Hu et al. 2021) leaves every weight as it is"
         " and learns a low-rank update to the matrices of attention: $W + BA$, with $r$ columns in $B$ and"
         " $r$ rows in $A$. $B$ starts at zero. *All weights* is ordinary full fine-tuning. Probabilities"
-        " are those of the whole answer. A *style* is tested on questions that no lesson has; the loss on"
-        " plain text shows what it cost."
+        " are those of the whole answer. A *style* is tested on questions that appear in no lesson; the"
+        " loss on plain text shows what it cost."
     ),
     why=(
         "A pretrained model learns a new fact in seconds, because everything else it needs, such as what a"
@@ -136,8 +140,8 @@ def untaught(topic: Topic | Style, answers: Sequence[float]) -> str:
     if isinstance(topic, Style):
         begins = drawn(topic, np.array([answers]).T)[-2, 0]
         return (
-            f"The model begins **{begins:.1%}** of answers with “{safe(topic.answer.strip())}”. Guess how far"
-            f" {len(topic.shown)} styled answers change that, then press *Fine-tune*."
+            f"The model begins **{begins:.1%}** of answers with “{safe(topic.answer.strip())}”. Guess how"
+            f" much {len(topic.shown)} styled answers change that, then press *Fine-tune*."
         )
     new = safe(topic.answer.strip())
     says = f"The model does not know “{new}” yet (**{answers[0]:.1%}**)"
@@ -146,7 +150,7 @@ def untaught(topic: Topic | Style, answers: Sequence[float]) -> str:
     if not topic.known:
         return f"{says}: press *Fine-tune*."
     old, has = safe(topic.known[0].answer.strip()), answers[-1 - len(topic.known)]
-    return f"{says}; “{old}” has **{has:.0%}**. Guess what will happen to both, then press *Fine-tune*."
+    return f"{says}; “{old}” gets **{has:.0%}**. Guess what will happen to both, then press *Fine-tune*."
 
 
 def trained(count: int, total: int) -> str:
@@ -171,8 +175,8 @@ def change(moved: MatrixChange, largest: MatrixChange, recipe: Recipe) -> str:
     )
     which = "The matrix that moved most is" if moved.name == largest.name else "The matrix shown is"
     return (
-        f"{which} `{moved.name}`: its change has **{moved.share:.1%}** of the"
-        f" matrix's own Frobenius norm. {rank}"
+        f"{which} `{moved.name}`: the Frobenius norm of its change is **{moved.share:.1%}** of the"
+        f" matrix's own. {rank}"
     )
 
 
@@ -268,7 +272,7 @@ def text_learned(new: str, old: str, looks: Sequence[TextLook]) -> str:
         says = f"The model learned {new} and {became}"
     return (
         f"{says}: after {last.step} steps the loss is **{last.new:.2f}** ({first.new:.2f} before) on the new"
-        f" text and **{last.old:.2f}** ({first.old:.2f}) on the old, in nats per token, held out."
+        f" text and **{last.old:.2f}** ({first.old:.2f}) on the old (nats per token, on held-out parts)."
     )
 
 

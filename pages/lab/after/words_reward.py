@@ -23,8 +23,8 @@ LEASH_HINT = (
 REWARD = Words(
     see=(
         f"A small model is first taught sums of two numbers by example, until about {HALF:.0%} of its"
-        " answers are right. From then on it sees no right answer. Each step asks 16 questions and draws a"
-        " group of answers to each. An answer's *advantage* is its reward minus its group's mean."
+        " answers are right. From then on it is never shown a correct answer. Each step asks 16 questions"
+        " and draws a group of answers to each. An answer's *advantage* is its reward minus its group's mean."
         " Answers with a positive advantage are made likelier, those with a negative one less likely."
         " Right: one group of the first step."
     ),
@@ -36,8 +36,8 @@ REWARD = Words(
         " learns what is rewarded, not what was meant: *reward hacking*."
     ),
     attempt=(
-        "Guess what a reward for sums that end in 0 does to the right ones, then choose it. Raise the KL"
-        " penalty: how much of the damage does it prevent? Change the seed"
+        "Guess what a reward for sums that end in 0 does to the share of correct sums, then choose it."
+        " Raise the KL penalty: how much of the damage does it prevent? Change the seed"
         " before you believe any of it."
     ),
 )

@@ -15,7 +15,7 @@ SAID = {
         "A bug lowers the loss if it lets the model see the answer; this one does not.",
     ),
     "same": Choice(
-        "It does not show",
+        "The same: the bug does not show",
         "Training compensates for many bugs, but not fully for this one.",
     ),
     "worse": Choice(

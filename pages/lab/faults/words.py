@@ -76,7 +76,7 @@ def percent(share: float) -> str:
 def written(side: Side, broken: bool) -> str:
     """Returns the heading of what one of the two writes."""
     who = "With the bug" if broken else "Healthy"
-    return f"**{who}**: {percent(side.words)} of its text is real words"
+    return f"**{who}**: {percent(side.words)} of its text consists of real words"
 
 
 def explained(fault: Fault) -> Words:

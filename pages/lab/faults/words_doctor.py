@@ -147,7 +147,9 @@ def offered(check: Check) -> str:
 
 def would_show(fault: Fault) -> str:
     """Describes the symptoms of the chosen bug, whatever the patient has."""
-    return f"You would see: {fault.symptom}" if fault.symptom else "You would see: nothing that a test finds."
+    if not fault.symptom:
+        return "You would see nothing: no test would fail."
+    return f"You would see: {fault.symptom}"
 
 
 def before(patient: Patient, spent: int) -> str:

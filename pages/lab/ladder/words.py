@@ -79,8 +79,8 @@ def idea_answer(idea: Idea | None, name: str, loss: float | None) -> str:
 REMARKS: Mapping[str, str] = {
     "mean": "An average loses track of the last character, the most informative one.",
     "similarity": (
-        "Dot products may be negative, and so may their sum: only a softmax makes weights of them. Small"
-        " initial vectors are about equally similar, so attention stays close to an average."
+        "Dot products may be negative, and so may their sum: only a softmax turns them into weights."
+        " Small initial vectors are about equally similar, so attention stays close to an average."
     ),
     "one-matrix": "A learned matrix makes some characters stand out, but the last one is still diluted.",
     "values": "Values get a matrix of their own; a bigram model is still better.",
@@ -116,10 +116,10 @@ IDEAS = Words(
         " *Full block ×4* with *Positions*, and race the rungs whose gain you doubt."
     ),
     texts=(
-        "A lecture trains these at width 256 for 10,000 steps: attention ×4 reaches a training loss of 1.88,"
-        " full block ×4 1.25 and ×8 0.92. The order is the same here, but the differences are smaller;"
-        " [Replication](/ladder?ladder_view=lecture) has its numbers. The lecture also starts from N(0, 1)"
-        " vectors, each similar only to itself, so its *raw similarity* is a bigram model again."
+        "One lecture's models are trained at width 256 for 10,000 steps: attention ×4 reaches a training loss"
+        " of 1.88, full block ×4 1.25 and ×8 0.92. The order is the same here, but the differences are"
+        " smaller; [Replication](/ladder?ladder_view=lecture) has its numbers. The lecture also starts from"
+        " N(0, 1) vectors, each similar only to itself, so its *raw similarity* is a bigram model again."
     ),
 )
 RACE = Words(
@@ -135,14 +135,16 @@ RACE = Words(
     ),
     attempt=(
         "Add *Modern parts*. Choose another text. Train three times as long: which curves are still"
-        " falling?\n\nGo from 4 to 12 to 24 blocks with the norm: how many seeds stall, and at what loss?"
+        " falling?\n\nChoose the *Norm* questions with 4, 12 and 24 blocks: how many seeds stall, and at what"
+        " loss?"
     ),
     texts=(
         "Textbooks say that deep post-norm diverges without warm-up. Here some seeds stall near the unigram"
         " loss instead: of five, none at 4 blocks, two at 12 and three at 24, where even a warm-up does not"
-        " always help. The others train as well as pre-norm.\n\nA lecture puts each modern part at 0.1 to 1%."
-        " In the race of the parts, each on its own, the medians of RMSNorm, SwiGLU and QK-norm agree, within"
-        " the variation between seeds; RoPE, which has no table to train, lowers the loss by 11%."
+        " always help. The others train as well as pre-norm.\n\nOne lecture puts the gain from each"
+        " modern part at 0.1 to 1%. In the *Modern parts* race, where each is added on its own, the medians"
+        " of RMSNorm, SwiGLU and QK-norm agree, within the variation between seeds; RoPE, which has no table"
+        " to train, lowers the loss by 11%."
     ),
 )
 
@@ -186,7 +188,7 @@ def compared(name: str, finish: Finish | None) -> str:
     best, worst = finish.best, finish.worst
     how = "" if finish.clear else ", within the variation between seeds"
     text = (
-        f"**{best.name}** {'has' if finish.complete else 'has so far'} the lowest loss,"
+        f"**{best.name}** {'has' if finish.complete else 'so far has'} the lowest loss,"
         f" **{finish.loss(best):.2f} {unit}**, {worst.name} the highest, {finish.loss(worst):,.2f}"
         f" ({f'medians of {finish.seeds} seeds, ' if finish.seeds > 1 else ''}{finish.apart:.2f} apart{how})."
     )

@@ -164,8 +164,8 @@ def readings(overfit: Overfit) -> str:
 def wrote(each: Climbed) -> str:
     """Says what the sample of a replicated rung is."""
     return (
-        f"The lecture's recipe, width 256: {len(each.text)} characters at temperature 0.8, the newest sample"
-        f" of {each.steps[-1]:,} steps (training loss {each.train[-1]:.2f})."
+        f"The lecture's recipe, width 256: {len(each.text)} characters at temperature 0.8, the last sample,"
+        f" after {each.steps[-1]:,} steps (training loss {each.train[-1]:.2f})."
     )
 
 

@@ -175,7 +175,8 @@ def where_it_falls(fitted: Fit, budget: float, parameters: int) -> Guess | None:
         Choice("Above it: too little text", "A large model has few characters to learn from."),
     )
     return Guess(
-        f"{parameters:,} parameters spend {power(budget)} FLOPs. Where on the curve will the run land?",
+        f"A model with {parameters:,} parameters spends {power(budget)} FLOPs. Where on the curve will the"
+        " run land?",
         choices,
         0 if expected - valley.loss <= NEAR else 1 if small else 2,
         f"The fit gives {expected:.2f} nats; the minimum is {valley.loss:.2f}, at {about(valley.parameters)}"

@@ -42,9 +42,9 @@ HEADS = Words(
         " gives to the sources, over many problems."
     ),
     why=(
-        "Attention can reveal the algorithm: a diagonal running down copies, one running up reverses. A"
-        " pattern alone is not proof, so the head is also ablated. Where no head attends to the sources, the"
-        " pattern does not show how the problem is solved."
+        "Attention can reveal the algorithm: a descending diagonal means copying, an ascending one"
+        " reversing. A pattern alone is not proof, so the head is also ablated. Where no head attends to the"
+        " sources, the pattern does not show how the problem is solved."
     ),
     attempt=(
         "Choose Reverse, then Copy, then Addition: which digits do heads attend to? Repeat and Sort are"
@@ -159,7 +159,7 @@ def when(task: Task, curve: TaskCurve, metrics: Mapping[str, Any]) -> str:
     found = (
         f"{SOLVED:.0%} of the held-out problems were solved after **{step:,}** steps."
         if step is not None
-        else f"{SOLVED:.0%} of the held-out problems were not solved at any evaluation."
+        else f"At no evaluation were {SOLVED:.0%} of the held-out problems solved."
     )
     cpu = metrics.get("cpu_seconds")
     spent = f", using {cpu:,.0f} seconds of one core, evaluations included" if cpu else ""

@@ -45,8 +45,8 @@ SHEET = Words(
         " questions come first, with a line for each answer; worked solutions start on a new page."
     ),
     why=(
-        "The same sets, seed and number of exercises always give the same worksheet. Another seed gives each"
-        " row of seats its own numbers."
+        "The same sets, seed and number of exercises always give the same worksheet. With a different"
+        " seed for each row of seats, neighbours get different numbers."
     ),
     attempt=(
         "Print two seeds, so neighbours have different numbers. Type a title of your own: it appears on both"

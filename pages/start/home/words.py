@@ -103,7 +103,7 @@ SAY = {
         " with RMS {before} and leaves with {after}.",
     ),
     "guess": (
-        "After “{word}”, stopped after {where}",
+        "After “{word}”, with the model stopped after {where}",
         "Logit lens, the final norm and unembedding applied at this depth: “{guess}” {chance}, then"
         " {others}.",
     ),
@@ -152,7 +152,7 @@ PANEL = {
 # The same of a model that says what stands at each place.
 SAY_OF_GAPS = SAY | {
     "guess": (
-        "At “{word}”, stopped after {where}",
+        "At “{word}”, with the model stopped after {where}",
         "Logit lens, the final norm and unembedding applied at this depth: “{guess}” {chance}, then"
         " {others}.",
     ),
@@ -215,9 +215,9 @@ LIVING = Words(
 
 FILLING = Words(
     see=(
-        "Each token of the text is a lane, and every lane attends to all lanes, before it and after it. On"
-        " the right is the model's prediction for each position; where the token is known, it can simply copy"
-        " it."
+        "Each token of the text is a lane, and every lane attends to all lanes, both before and after it."
+        " On the right is the model's prediction for each position; where the token is known, it can simply"
+        " copy it."
     ),
     why=(
         "A model that fills in masked tokens reads the text on both sides of a gap, which makes it good at"

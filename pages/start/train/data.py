@@ -264,7 +264,7 @@ def _uploaded(profile: Profile) -> tuple[str, str]:
             return (
                 "",
                 (
-                    f"{safe(file.name)} is not text: it contains zero bytes, as pictures, archives and office"
+                    f"{safe(file.name)} is not text: it contains null bytes, as pictures, archives and office"
                     " documents do. Save it as plain text."
                 ),
             )

@@ -180,7 +180,7 @@ def numbers(view: RunView) -> None:
     loss = look.validation_loss if look else math.nan
     word, paired = noun_of(view.spec), paired_of(view.spec.corpus)
     help_bits = [
-        "The loss of all tokens together, divided by their characters and by ln 2: comparable between"
+        "The total loss over all tokens, divided by the number of characters and by ln 2: comparable between"
         " tokenizers."
     ]
     if view.spec.train.objective == "masked":

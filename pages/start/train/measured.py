@@ -101,7 +101,10 @@ def _small_charts(view: RunView, mark: str) -> None:
             height=170,
         )
     with right:
-        st.markdown(f"**Learning rate** {latest_rate}", help="The rate of AdamW, after warm-up and schedule.")
+        st.markdown(
+            f"**Learning rate** {latest_rate}",
+            help="AdamW's learning rate, with warm-up and schedule applied.",
+        )
         plot(
             curves.small_curve(
                 h.steps[some], h.learning_rates[some], title="learning rate", shade="run0", end=total

@@ -194,4 +194,4 @@ def preset_notes(preset: Preset) -> None:
         lines.append(f"- {label_of(field)} **{value}**{old}{why}.")
     st.markdown("\n".join(lines) if lines else f"**{preset.title}.** {preset.summary}")
     if preset.source:
-        st.caption(f"After {preset.source}.")
+        st.caption(f"Source: {preset.source}.")

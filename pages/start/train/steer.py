@@ -146,8 +146,8 @@ def options(view: RunView, mine: bool) -> DeltaGenerator:
             args=(run, rate_key),
             persist_state="session",
             help=(
-                "A new peak from the next step on, also when a finished run is continued; Muon's rate changes"
-                " in proportion. The change is marked on the curve and in the run's name."
+                "A new peak from the next step on, including when a finished run is continued; Muon's rate"
+                " changes in proportion. The change is marked on the curve and in the run's name."
             ),
         )
         if view.active:

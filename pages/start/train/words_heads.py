@@ -27,7 +27,7 @@ def went(model: ModelConfig, train: TrainConfig) -> str:
     """Returns the heading above the training that comes with the app."""
     return (
         f"**A stored run**: {model.n_layers} layers, width {model.d_model}, {train.repeat:.0%} of the windows"
-        f" repeated, seed {train.seed}, {train.steps:,} steps"
+        f" repeating their beginning, seed {train.seed}, {train.steps:,} steps"
     )
 
 
@@ -51,10 +51,10 @@ def none_yet(grown: HeadGrowth) -> str:
         with_what = f"(**{grown.previous.value:.2f}**)"
         reads = f" Head {_name(grown.previous)} already attends to the previous character {with_what}."
     return (
-        f"At step **{grown.step:,}** no head copies yet. The best, head {_name(grown.head)}, gives"
-        f" **{grown.head.value:.2f}** of its weight to the position after the first occurrence.{reads} Random"
-        f" characters cost {grown.first_loss:.2f} nats, and **{grown.second_loss:.2f}** when they are"
-        " repeated."
+        f"At step **{grown.step:,}** no head copies yet. The best, head {_name(grown.head)}, puts"
+        f" **{grown.head.value:.2f}** of its weight on the position after the current character's first"
+        f" occurrence.{reads} Random characters cost {grown.first_loss:.2f} nats, and"
+        f" **{grown.second_loss:.2f}** when they are repeated."
     )
 
 
@@ -78,8 +78,8 @@ def order(grown: HeadGrowth) -> str:
             f" then {copies} learned to copy (step **{grown.formed:,}**)"
         )
     return (
-        f"By step {grown.previous_formed:,} {reads} attends to the previous character; {copies} has copied"
-        f" since step **{grown.formed:,}**"
+        f"By step {grown.previous_formed:,} {reads} attends to the previous character; {copies} has been"
+        f" copying since step **{grown.formed:,}**"
     )
 
 

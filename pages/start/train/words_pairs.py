@@ -19,12 +19,12 @@ BLANKS_HELP = (
     "An encoder: it reads in both directions and predicts hidden characters from both sides. Fills the"
     " controls with its model and settings; training takes about a minute on two cores."
 )
-LENGTHS = "The data determine its lengths and its vocabulary, whatever the context setting says."
+LENGTHS = "The data determine the model's lengths and vocabulary, whatever the context setting says."
 BY_HAND = (
     "By the chain rule, a target's probability is the product over its symbols, each given the source $s$ and"
     " the correct symbols before it:"
     r" $p(y \mid s) = \prod_t p(y_t \mid y_{<t}, s)$. The loss is the mean of $-\ln p(y_t \mid y_{<t}, s)$"
-    " over all target tokens. Writing by itself is harder: the model then reads its own output, and one"
+    " over all target tokens. Generating freely is harder: the model then reads its own output, and one"
     " wrong symbol spoils the whole target."
 )
 LABELS_BY_HAND = (
@@ -35,7 +35,7 @@ LABELS_BY_HAND = (
 
 
 def question(title: str, labels: bool) -> str:
-    return title if labels else f"{title}: when does it write whole targets right?"
+    return title if labels else f"{title}: when does it get whole targets right?"
 
 
 def described(train: int, held_out: int, vocabulary: int, labels: bool) -> str:

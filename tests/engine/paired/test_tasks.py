@@ -194,12 +194,12 @@ def test_a_word_comes_from_its_digits() -> None:
 
 NO_SOURCES = {
     "dates": {
-        "31 February 2020": "in no calendar",
-        "29/02/23": "in no calendar",
-        "13/13/13": "in no calendar",
+        "31 February 2020": "not a real date",
+        "29/02/23": "not a real date",
+        "13/13/13": "not a real date",
         "1/1/1949": "not a date for this task",
-        "1.1.1949": "not from 1950 to 2049",
-        "3th March 1999": "does not fit together",
+        "1.1.1949": "not between 1950 and 2049",
+        "3th March 1999": "is inconsistent",
         "Monday, 22 November 2026": "Sunday, 22 November 2026",
         "nov 21, 2026": "not a date for this task",
         "1 Okt '20": "not a date for this task",

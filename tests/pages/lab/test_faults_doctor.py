@@ -167,7 +167,7 @@ def test_a_diagnosis_counts_when_it_is_named() -> None:
     page = opened("patient", patient="1", patient_tests="rows")
     truth = patient_of(1, shipped()).name
     page.selectbox(key="patient_guess").select(subject_of(truth).title).run()
-    assert "Right" not in said(page) and (subject_of(truth).symptom or "nothing that") in said(page)
+    assert "Right" not in said(page) and (subject_of(truth).symptom or "see nothing") in said(page)
     page.button(key="patient_name_it").click().run()
     assert f"Right, in **{CHECKS['rows'].minutes} minutes**" in said(page)
     other = next(name for name in ROWS if name != truth)

@@ -176,7 +176,7 @@ def test_before_the_first_run_it_is_seen_how_it_went_in_the_shipped_training(man
     )
     last = looks[-1]["heads"]
     assert f"cost {last['first_loss']:.2f} nats, and **{last['second_loss']:.2f}** when" in said
-    assert "2 layers, width 96, 35% of the windows repeated, seed 0, 1,000 steps" in said
+    assert "2 layers, width 96, 35% of the windows repeating their beginning, seed 0, 1,000 steps" in said
     assert [note["text"] for note in drawn["head_patterns"].layout["annotations"]] == [
         f"0.{before} previous token: {last['previous'][0][before]:.2f}",
         f"1.{copies} copies: {last['induction'][1][copies]:.2f}",
@@ -217,11 +217,8 @@ def test_a_task_is_chosen_described_and_started_with_its_settings(manager: Stage
     page = opened(data="pairs", pairs="pairs-dates")
     said = sentences(page)
     text = pair_text("dates")
-    assert page.header[0].value == "Dates: when does it write whole targets right?"
-    assert (
-        f"**20,000** pairs to train on and **1,000** held out; **{text.vocab_size:,}** symbols"
-        in said
-    )
+    assert page.header[0].value == "Dates: when does it get whole targets right?"
+    assert f"**20,000** pairs to train on and **1,000** held out; **{text.vocab_size:,}** symbols" in said
     page = clicked(clicked(page, "pairs_settings"), "train")
     assert not page.exception
     spec = manager.view("run-0").spec

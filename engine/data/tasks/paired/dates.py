@@ -92,7 +92,7 @@ def read(source: str) -> tuple[date, re.Match[str]]:
             day = _day(source, match)
             if written(day, form) == source:
                 return day, match
-            wrong = f"“{source[:40]}” does not fit together: that would be “{written(day, form)}”"
+            wrong = f"“{source[:40]}” is inconsistent: that would be “{written(day, form)}”"
     raise TaskError(wrong)
 
 
@@ -103,9 +103,9 @@ def _day(source: str, match: re.Match[str]) -> date:
     try:
         day = date(year, month, int(match["day"]))
     except ValueError as error:
-        raise TaskError(f"“{source[:40]}” names a day that is in no calendar") from error
+        raise TaskError(f"“{source[:40]}” is not a real date") from error
     if not FIRST <= day <= LAST:
-        raise TaskError(f"the year {year} is not from {FIRST.year} to {LAST.year}")
+        raise TaskError(f"the year {year} is not between {FIRST.year} and {LAST.year}")
     return day
 
 
@@ -138,7 +138,10 @@ DATES = PairTask(
     title="Dates",
     rule="Write a date, however it is given, as year, month and day.",
     by="letters",
-    form=f"a date from {FIRST.year} to {LAST.year}, as “the 3rd of March 1999”, “21/11/26” or “Nov 21, 2026”",
+    form=(
+        f"a date from {FIRST.year} to {LAST.year}, such as “the 3rd of March 1999”, “21/11/26” or"
+        " “Nov 21, 2026”"
+    ),
     draw=draw,
     answer=answer,
     key=lambda source: read(source)[0].isoformat(),

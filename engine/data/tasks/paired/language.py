@@ -29,7 +29,7 @@ from engine.errors import TaskError
 _NOUNS = {base: (base, False) for base in NOUNS} | {grammar.plural(base): (base, True) for base in NOUNS}
 _VERBS = {form: (base, single) for form, base, single in grammar.english_verbs()}
 _SINGLE = {base: form for form, (base, single) in _VERBS.items() if single}
-FORM = "a sentence as “the small dog that the king loves does not see a river today”"
+FORM = "a sentence such as “the small dog that the king loves does not see a river today”"
 
 
 class _Reader:
@@ -49,7 +49,7 @@ class _Reader:
     def take(self, choices: Collection[str], what: str) -> tuple[str, grammar.Places]:
         word = self.next_is(choices)
         if word is None:
-            raise TaskError(f"{self._where()} {what} must stand. Type {FORM}")
+            raise TaskError(f"{self._where()} there must be {what}. Type {FORM}")
         start, self.at = self.at, self.at + len(word.split())
         return word, tuple(range(start, self.at))
 
@@ -69,7 +69,7 @@ class _Reader:
         noun, places = self.take(_NOUNS, "a noun that is known")
         base, many = _NOUNS[noun]
         if determiner != "the" and many != (determiner in ("some", "these")):
-            raise TaskError(f"“{determiner}” and “{noun}” do not agree: one is of one, one of several")
+            raise TaskError(f"“{determiner}” and “{noun}” do not agree: one is singular, the other plural")
         of = Phrase(Word(determiner, where), tuple(adjectives), Word(base, places), many)
         if not clause or not (that := self.maybe("that")):
             return of
@@ -88,7 +88,7 @@ class _Reader:
         helper = () if future else self.maybe("do" if subject.plural else "does")
         negated = self.maybe("not") if future or helper else ()
         if helper and not negated:
-            raise TaskError(f"after “{self.words[helper[0]]}” the word “not” must stand")
+            raise TaskError(f"“{self.words[helper[0]]}” must be followed by “not”")
         single = not (future or helper or subject.plural)
         forms = {form for form, (_, each) in _VERBS.items() if each == single}
         word, places = self.take(forms, f"a verb that goes with “{self._named(subject)}”")

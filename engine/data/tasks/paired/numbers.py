@@ -88,7 +88,7 @@ def read(words: str) -> str:
     return digits
 
 
-IN_WORDS = "a number in words, as “two hundred and three thousand and forty”"
+IN_WORDS = "a number in words, such as “two hundred and three thousand and forty”"
 IN_DIGITS = f"a number of 1 to {DIGITS} digits"
 
 
@@ -131,7 +131,7 @@ _RULES = rules_of("numbers", into_digits)
 NUMBERS = PairTask(
     name="numbers",
     title="Numbers into digits",
-    rule="Write a number that is given in words with its digits.",
+    rule="Write out in digits a number given in words.",
     by="words",
     form=IN_WORDS,
     draw=draw_words,
@@ -142,7 +142,7 @@ NUMBERS = PairTask(
 WORDS = PairTask(
     name="number_words",
     title="Digits into words",
-    rule="Write a number that is given by its digits in words.",
+    rule="Write out in words a number given in digits.",
     by="words",
     form=IN_DIGITS,
     draw=draw_digits,

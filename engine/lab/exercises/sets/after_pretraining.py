@@ -60,7 +60,7 @@ def logit_gradient(rng: Random) -> Exercise:
             (
                 "chance",
                 tuple(-b / a for a, b in zip(p, y, strict=True)),
-                "That is the gradient for the probabilities. Continue to the logits.",
+                "That is the gradient with respect to the probabilities. Continue to the logits.",
             ),
         ),
         BACKWARD,
@@ -109,7 +109,7 @@ def adamw_step(rng: Random) -> Exercise:
     return Exercise(
         f"A weight is {weight}, its gradient {gradient}. AdamW takes its **first** step: learning rate"
         f" {rate}, weight decay {decay}, $\\beta_1$ = {BETAS[0]}, $\\beta_2$ = {BETAS[1]}, $\\epsilon$ = 0."
-        " What is the weight then?",
+        " What is the weight after this step?",
         Numbers(1, 4),
         (right,),
         (
@@ -388,8 +388,8 @@ def best_slope(rng: Random) -> Exercise:
     right = products / squares
     ratios = sum(b / a for a, b in zip(x, y, strict=True)) / len(x)
     return Exercise(
-        f"Examples (x, y): {_examples(x, y)}. Which slope $w$ of a line through zero fits them best (least"
-        " squares)?",
+        f"Examples (x, y): {_examples(x, y)}. Which slope $w$ of a line through the origin fits them best"
+        " (least squares)?",
         Numbers(1, 2),
         (right,),
         (
@@ -397,7 +397,7 @@ def best_slope(rng: Random) -> Exercise:
             f"{products} / {squares} = **{right:.2f}**.",
         ),
         mistakes(
-            ("ratios", (ratios,), "You averaged y/x. Least squares weighs a point by $x^2$."),
+            ("ratios", (ratios,), "You averaged y/x. Least squares weights each point by $x^2$."),
             ("mean", (products / len(x),), "That is one gradient step of size 1. Divide by $\\sum x^2$."),
             ("other", (products / dot(y, y),), "You divided by $\\sum y^2$: that fits x to y."),
             ("sign", (-right,), "The sign is wrong: large x with large y give a positive slope."),
@@ -444,7 +444,7 @@ def running_parity(rng: Random) -> Exercise:
         Numbers(None),
         result,
         (
-            "Each step needs the last result and one new bit: equal ones give 0, different ones 1.",
+            "Each step needs the last result and one new bit: equal bits give 0, different bits 1.",
             f"The ones so far: {shown(sums)}. Odd counts give 1: **{shown(result)}**.",
         ),
         mistakes(
@@ -473,12 +473,12 @@ def column_carries(rng: Random) -> Exercise:
             break
     return Exercise(
         f"A model adds {first} + {second} by a chain of thought: from the last column to the first it writes"
-        " the carry and the digit that the column comes to. Which numbers does it write?",
+        " the carry and the digit of each column's total. Which numbers does it write?",
         Numbers(None),
         result,
         (
-            "A column comes to its two digits plus the carry before it: the tens are the new carry.",
-            f"The last column comes to {10 * pairs[0][0] + pairs[0][1]}, so it begins with"
+            "A column's total is its two digits plus the carry into it: the tens are the new carry.",
+            f"The last column's total is {10 * pairs[0][0] + pairs[0][1]}, so the model begins with"
             f" {shown(pairs[0])}: **{shown(result)}**.",
         ),
         mistakes(

@@ -47,7 +47,7 @@ HINT = {
 
 
 TODAY = {
-    ENCODER: "Encoders are still the usual choice for search vectors and classification.",
+    ENCODER: "Encoders are still the usual choice for text embeddings, as in search, and for classification.",
     DECODER: "Nearly every large language model since 2020 is one.",
     BOTH: "Large decoders do this too today, with both texts in one stream.",
 }
@@ -194,7 +194,7 @@ REPLACED = (
     "Any two positions are one step apart",
     "Its loss keeps falling with more data, parameters and compute",
     "It is trained once and then adapted to many tasks",
-    "It is one simple block, repeated, for which chips can be built",
+    "It is one simple block, repeated, which hardware can be designed for",
 )
 NOT_REPLACED = {
     "It costs less than an RNN at any length": "attention costs $T^2 d$, an RNN $T d^2$: less only below"

@@ -23,8 +23,8 @@ def _order(proof: Mapping[str, Any], rng: Random) -> Exercise:
     right = tuple(text.values())
     listed = "".join(f"\n- **{form.letter(step)}** {step}" for step in steps)
     return Exercise(
-        f"{proof['claim']} Put the {len(right)} steps of the {proof['kind']} in order; {len(form.wrong)} do"
-        f" not belong.\n{listed}",
+        f"{proof['claim']} Put the {len(right)} steps of the {proof['kind']} in order; {len(form.wrong)} of"
+        f" those listed do not belong.\n{listed}",
         form,
         right,
         tuple(f"**{form.letter(step)}** {step}" for step in right),

@@ -77,7 +77,11 @@ def shared_growth(rng: Random) -> Exercise:
         mistakes(
             ("exchanged", (text, model), "You swapped the two."),
             ("model", (times, 1), "Then the tokens would stay the same: an exponent of 1."),
-            ("both", (model, model), "The product has to be the budget's growth. See what is left."),
+            (
+                "both",
+                (model, model),
+                "The two factors must multiply to the growth of the budget: what is left for the tokens?",
+            ),
             (
                 "linear",
                 (times * exponent, times * (1 - exponent)),

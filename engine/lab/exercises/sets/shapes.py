@@ -20,7 +20,7 @@ def queries(rng: Random) -> Exercise:
     b, t, h, w, d = _sizes(rng)
     return Exercise(
         f"A batch of {b} texts of {t} tokens, $d = {d}$, $H = {h}$ heads. The queries are split among the"
-        " heads so that each head can use its own. What shape do they have then?",
+        " heads so that each head has its own part. What shape do they have then?",
         ANY,
         (b, h, t, w),
         (

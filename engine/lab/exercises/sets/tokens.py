@@ -125,7 +125,7 @@ def after(rng: Random) -> Exercise:
     if fewer not in (right, letters):
         mistakes.append(Mistake("fewer", fewer, "The last of the merges is missing."))
     if more != right:
-        mistakes.append(Mistake("more", more, f"That is one merge too many: {merges} are asked for."))
+        mistakes.append(Mistake("more", more, f"That is one merge too many: the question asks for {merges}."))
     return Exercise(
         f"BPE learns **{merges} merges** from these words, starting with characters: {_listed(counts)}. Into"
         f" which pieces does it then split `{word}`? (Separated by spaces.)",

@@ -42,8 +42,8 @@ class BlockStack(nn.Module):
         self.norm_final: Norm = NoNorm(c) if block.ends_normed else parts.norm(c)(c)
 
     @property
-    def writes_to_stream(self) -> int:
-        """Counts the sublayers a stack has room for: two a block, three with cross-attention."""
+    def residual_writes(self) -> int:
+        """Number of sublayers that add to the residual stream: two a block, three with cross-attention."""
         return sum(3 if hasattr(block, "cross") else 2 for block in self.blocks)
 
     def scaled(self, x: Tensor) -> Tensor:

@@ -73,7 +73,7 @@ def trained(name: str, corpus: Corpus) -> tuple[Transformer, float]:
 
 
 def measure(corpus: Corpus, made: str = "") -> Expectations:
-    """Trains the rungs and measures their expectations."""
+    """Trains the rungs and measures which letter each expects after a letter or two."""
     given = (*SINGLE, *DOUBLE)
     rungs, losses = {}, {}
     for name in (TABLE, *SEEING):

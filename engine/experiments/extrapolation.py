@@ -61,8 +61,8 @@ def trained(plan: Plan) -> SchemeRun:
     return SchemeRun(plan, round(loss, 4), extrapolation(model, corpus.validation), made("extrapolation"))
 
 
-def shipped(path: Path = PATH) -> tuple[SchemeRun, ...]:
-    """Reads the runs that come with the app. Raises CheckpointError for an unreadable file."""
+def shipped_runs(path: Path = PATH) -> tuple[SchemeRun, ...]:
+    """Reads the stored runs: each position scheme with other seeds. Raises CheckpointError."""
     with reading(path, "extrapolation") as stored:
         return tuple(
             SchemeRun(
@@ -88,4 +88,6 @@ def _written(run: SchemeRun) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> None:
     file = places(__doc__).parse_args(arguments).into / PATH.parent.name / PATH.name
     plans = [Plan(scheme, seed) for seed in SEEDS for scheme in get_args(Position)]
-    complete(file, plans, shipped, trained, _written, lambda run: f"held-out loss {run.validation_loss:.4f}")
+    complete(
+        file, plans, shipped_runs, trained, _written, lambda run: f"held-out loss {run.validation_loss:.4f}"
+    )

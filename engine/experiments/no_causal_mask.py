@@ -64,7 +64,7 @@ def learn(
     for step in range(config.steps + 1):
         if step % EVERY == 0:
             loss = measure(model, batches, corpus.validation, SEEN).nats
-            yield step, loss, written(model, corpus, config.seed)
+            yield step, loss, sample_text(model, corpus, config.seed)
         if step < config.steps:
             optimiser.update(
                 loss_of(model, batches.at(step), numerics.device), learning_rate_factor(config, step)
@@ -72,7 +72,7 @@ def learn(
     return model
 
 
-def written(model: Transformer, corpus: Corpus, seed: int) -> str:
+def sample_text(model: Transformer, corpus: Corpus, seed: int) -> str:
     """Writes WRITTEN letters after PROMPT, each drawn from the last position's probabilities."""
     HEALTHY.mode(model, False)
     ids = generate(

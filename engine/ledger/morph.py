@@ -113,8 +113,10 @@ def named(chosen: Choices) -> tuple[str, ...]:
     return tuple(name for name, choices in _CHOICES.items() if choices == chosen)
 
 
-def nearest(chosen: Choices) -> tuple[str, tuple[str, ...]]:
-    """Returns (the model of the table that differs in the fewest of the eight, at which of them)."""
+def nearest_model(chosen: Choices) -> tuple[str, tuple[str, ...]]:
+    """Returns the published model with the most of these choices, and the names of the choices in which it
+    differs.
+    """
     apart = {
         name: tuple(each for each in OFFERED if choices[each] != chosen[each])
         for name, choices in _CHOICES.items()

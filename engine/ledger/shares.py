@@ -119,7 +119,7 @@ class Difference:
 
     @property
     def ratio(self) -> float | None:
-        """The second divided by the first; None where the first has none."""
+        """Returns second / first; None where first is 0."""
         return self.second / self.first if self.first else None
 
     @property

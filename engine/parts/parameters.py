@@ -84,8 +84,8 @@ def _declared(model: nn.Module, name: str) -> tuple[Initial, int, str]:
     initial, writes, bare = None, 1, name
     for depth in range(len(path)):
         rest = ".".join(path[depth:])
-        if hasattr(module, "writes_to_stream"):
-            writes, bare = int(module.writes_to_stream), rest  # type: ignore[arg-type]
+        if hasattr(module, "residual_writes"):
+            writes, bare = int(module.residual_writes), rest  # type: ignore[arg-type]
         declared = getattr(module, "initial_values", {})
         if rest in declared:
             initial = declared[rest]

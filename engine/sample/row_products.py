@@ -39,7 +39,7 @@ def product(weight: Tensor, bias: Tensor | None, arithmetic: Arithmetic = "float
     return _LARGE[arithmetic](weight, bias)
 
 
-def check(arithmetic: str, device: torch.device) -> None:
+def check_arithmetic(arithmetic: str, device: torch.device) -> None:
     """Raises ConfigError, with the reason, for an arithmetic that is unknown or that this machine lacks."""
     if arithmetic not in ARITHMETICS:
         raise ConfigError("arithmetic", arithmetic, f"must be one of {', '.join(ARITHMETICS)}")

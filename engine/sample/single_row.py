@@ -52,7 +52,7 @@ from engine.parts.positions import (
 )
 from engine.parts.protocols import Position
 from engine.probe import Probe
-from engine.sample.row_products import Arithmetic, Product, check, product
+from engine.sample.row_products import Arithmetic, Product, check_arithmetic, product
 
 Network = FeedForward | GatedFeedForward  # those that have neurons
 Vector = Callable[[Tensor], Tensor]  # (1, in) -> (1, out)
@@ -100,7 +100,7 @@ class Products:
     """A model's matrices, prepared in one arithmetic, which may raise ConfigError, for all decoders."""
 
     def __init__(self, like: Tensor, arithmetic: Arithmetic = "float32") -> None:
-        check(arithmetic, like.device)
+        check_arithmetic(arithmetic, like.device)
         self.arithmetic: Arithmetic = arithmetic
         self._prepared: dict[int, tuple[Tensor, Product]] = {}  # by id of the parameter, which is referenced
 

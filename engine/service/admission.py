@@ -18,8 +18,8 @@ MINUTE = 60.0
 MAX_ADDRESSES = 10_000  # remembered at a time
 
 
-class Starts:
-    """When the trainings of the last minute were started, by address."""
+class StartLimiter:
+    """Limits the trainings that one address may start within a minute."""
 
     def __init__(self) -> None:
         self._when: dict[str, deque[float]] = {}

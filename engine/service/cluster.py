@@ -107,7 +107,7 @@ class WorkerActor:
                     snapshot = Path(message.path).read_bytes()
             yield Output(self._pipe.pid, self._pipe.resident_bytes(), entrant, message, snapshot)
         self._pipe.kill()
-        yield Output(self._pipe.pid, 0, end=(self._pipe.wait(), self._pipe.last_words()))
+        yield Output(self._pipe.pid, 0, end=(self._pipe.wait(), self._pipe.last_error_line()))
         self._pipe.release()
 
     def close(self) -> None:
@@ -182,7 +182,7 @@ class RayWorker:
     def resident_bytes(self) -> int:
         return self._last.resident_bytes
 
-    def last_words(self) -> str:
+    def last_error_line(self) -> str:
         return self._last.end[1] if self._last.end else ""
 
     def trim_errors(self) -> None:

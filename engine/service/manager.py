@@ -26,7 +26,7 @@ from torch import Tensor
 
 from engine.errors import ConfigError, RunError
 from engine.service import admission, profiles
-from engine.service.admission import Starts
+from engine.service.admission import StartLimiter
 from engine.service.profiles import MAX_PROMPT, Profile
 from engine.service.protocol import Command, SetLearningRate, SetPrompt
 from engine.service.run_table import RunTable, clean_name
@@ -68,7 +68,7 @@ class RunManager:
         address: Callable[[], str] = lambda: "",
     ) -> None:
         """Makes a folder in `folder`; `address` tells the client's network address. Raises RunError."""
-        self._address, self._starts = address, Starts()
+        self._address, self._starts = address, StartLimiter()
         self.table = RunTable(profile, folder, clock)
         self.scheduler = Scheduler(self.table, spare, opener)
         self._finalizer = weakref.finalize(self, self.scheduler.shutter())

@@ -239,7 +239,7 @@ class Workers:
         return worker
 
 
-def describe_exit(code: int, last_words: str = "") -> str:
+def describe_exit(code: int, last_error_line: str = "") -> str:
     """Returns why a process that said nothing is gone, as a sentence.
 
     >>> describe_exit(-9)
@@ -254,5 +254,5 @@ def describe_exit(code: int, last_words: str = "") -> str:
             name = "unknown"
         return f"The training process was ended by signal {-code} ({name})."
     return f"The training process ended unexpectedly (exit code {code})" + (
-        f": {without_paths(last_words)}" if last_words else "."
+        f": {without_paths(last_error_line)}" if last_error_line else "."
     )

@@ -411,7 +411,7 @@ class Scheduler:
         if run is not None and run.seat == seat:
             worker = seat.worker
             if not worker.frozen and not worker.transport.vanished:
-                self.fail(run, describe_exit(code, worker.transport.last_words()), lost=True)
+                self.fail(run, describe_exit(code, worker.transport.last_error_line()), lost=True)
             elif run.stopping:
                 self.end(run, "stopped", LATE)
             elif run.moves < MAX_MOVES:

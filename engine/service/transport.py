@@ -33,7 +33,7 @@ class Transport(Protocol):
     def kill(self) -> None: ...  # ends it whatever it is doing
     def wait(self) -> int: ...  # its exit code, after the last message; negative for a signal
     def resident_bytes(self) -> int: ...  # the memory it holds now; 0 where that is not known
-    def last_words(self) -> str: ...  # the last line of its standard error, at most 300 characters
+    def last_error_line(self) -> str: ...  # the last line of its standard error, at most 300 characters
     def trim_errors(self) -> None: ...  # keeps a talkative library from filling the disk
     def release(self) -> None: ...  # frees what is left of it; called once, when its end was reported
 
@@ -103,7 +103,7 @@ class Pipe:
     def resident_bytes(self) -> int:
         return resident_bytes(self.pid)
 
-    def last_words(self) -> str:
+    def last_error_line(self) -> str:
         try:
             self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - 4096))
             lines = self._errors.read().decode("utf-8", "replace").split("\n")

@@ -75,7 +75,7 @@ class Puppet:
     def resident_bytes(self) -> int:
         return 0
 
-    def last_words(self) -> str:
+    def last_error_line(self) -> str:
         return ""
 
     def trim_errors(self) -> None:

@@ -285,7 +285,7 @@ def test_whose_choices_they_are_and_what_sizes_follow():
     assert morph.named(morph.choices_of(BY_YEAR["gpt2"])) == ("gpt2", "gpt3-175b")
     assert morph.named(morph.choices_of(BY_YEAR["llama3-8b"])) == ("llama2-70b", "mistral-7b", "llama3-8b")
     mixed = morph.choices_of(BY_YEAR["gpt2"]) | {"position": "alibi", "tying": "untied"}
-    assert morph.named(mixed) == () and morph.nearest(mixed) == ("gpt2", ("position", "tying"))
+    assert morph.named(mixed) == () and morph.nearest_model(mixed) == ("gpt2", ("position", "tying"))
     assert morph.users("wiring", "parallel") == ("pythia-70m",) and morph.users("position", "alibi") == ()
     assert morph.users("family", "both") == ("transformer-base", "t5-base")
     gpt2, gemma = BY_YEAR["gpt2"].model, BY_YEAR["gemma-2b"].model

@@ -12,7 +12,7 @@ import pytest
 from engine.errors import ConfigError, RunError
 from engine.presets import PRESETS
 from engine.service import admission, profiles
-from engine.service.admission import Starts
+from engine.service.admission import StartLimiter
 from engine.service.manager import RunManager, RunSpec
 from engine.service.profiles import GB, LIBRARIES, MB, PROFILES
 from tests.engine.cases import for_each
@@ -151,7 +151,7 @@ def test_a_race_is_one_start(make: Callable[..., Any]) -> None:
 
 def test_addresses_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission, "MAX_ADDRESSES", 20)
-    starts = Starts()
+    starts = StartLimiter()
     for n in range(70):
         starts.count(f"a{n}", 1, 0.0)
     assert len(starts._when) <= 20

@@ -235,11 +235,11 @@ def test_one_weight_by_hand_also_of_a_hidden_key():
 def test_a_mask_after_the_softmax_leaves_less_than_one():
     example = masking([1.0, 2.5, 0.5, 3.0], [3, 0])
     e = [math.exp(x) for x in (1.0, 2.5, 0.5, 3.0)]
-    assert example.visible == (1, 2) and example.powers == (2.5, 0.5)
+    assert example.visible == (1, 2) and example.exponents == (2.5, 0.5)
     assert example.total == pytest.approx(e[1] + e[2])
     assert example.late_sum == pytest.approx((e[1] + e[2]) / sum(e)) == 1 - example.lost
     large = masking([1000.0, 999.0, 0.0], [2])
-    assert large.shift == 1000 and large.powers == (0, -1) and large.total == pytest.approx(1 + 1 / math.e)
+    assert large.shift == 1000 and large.exponents == (0, -1) and large.total == pytest.approx(1 + 1 / math.e)
 
 
 @for_each("d_model, heads, each, rest, near", [

@@ -73,8 +73,8 @@ def learned(case: Case) -> Measurement:
     return Measurement(float(losses[-1]) - counting, {"loss": float(losses[-1]), "counting": counting})
 
 
-def steady(case: Case) -> Measurement:
-    """Measures how far the smoothed loss ever rose above its lowest value before, nats."""
+def largest_rise(case: Case) -> Measurement:
+    """Measures the largest rise of the smoothed loss above its earlier minimum, in nats."""
     losses = case.smoothed()
     assert case.curve is not None
     if case.curve.diverged or not np.isfinite(losses).all():

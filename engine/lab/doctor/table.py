@@ -151,7 +151,9 @@ def shipped(path: Path = PATH) -> Mapping[str, Chart]:
 
 
 def make(into: Path, work: Path, corpus: Corpus, names: Sequence[str], again: Sequence[str]) -> None:
-    """Trains the models that are not in `work` yet, examines all, and writes the table after each."""
+    """Trains each named fault's model (again if in `again`), examines it and writes the table. A model that
+    is stored in `work` is not trained again.
+    """
     work.mkdir(parents=True, exist_ok=True)
     rows: dict[str, Any] = {}
     for name in names:

@@ -179,6 +179,7 @@ class Order:
         return bool(value == other)
 
     def text(self, value: Any) -> str:
+        """Writes an order of steps as letters, as an answer is typed."""
         return " ".join(self.letter(step) for step in value)
 
 

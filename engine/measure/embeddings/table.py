@@ -238,7 +238,9 @@ def directions(
 def cosines(
     matrix: np.ndarray, rows: Sequence[int] | np.ndarray | None = None, centre: bool = True
 ) -> np.ndarray:
-    """Returns the cosine of every two of (some) rows, (row, row) float32, less the mean of all."""
+    """Returns the cosines of every two rows after the mean row is subtracted (`centre`): (row, row),
+    float32.
+    """
     some = directions(matrix, centre, rows)
     return np.clip(some @ some.T, -1, 1).astype(np.float32)
 

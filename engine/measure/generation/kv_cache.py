@@ -30,7 +30,9 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float8": torch.
 
 @dataclass(frozen=True)
 class CacheStep:
-    """One step of both generations; `computed` positions pass with the cache, without it all it sees."""
+    """One generated token, with and without the KV cache. `computed`: positions run with the cache; without
+    it, all in view are run.
+    """
 
     token: int
     token_without: int

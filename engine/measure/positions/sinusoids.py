@@ -38,7 +38,7 @@ class Similarity:
 
     @property
     def cosine_by_distance(self) -> np.ndarray:
-        """The cosine in theory: (distance,), 1 at distance 0."""
+        """Expected cosine of two position vectors by distance (distance,): 1 at 0."""
         return self.by_distance / self.by_distance[0]
 
     @property

@@ -131,8 +131,8 @@ class MaskExample:
         return tuple(int(i) for i in np.flatnonzero(np.isfinite(self.masked)))
 
     @property
-    def powers(self) -> tuple[float, ...]:
-        """The exponents of the visible keys: score - shift."""
+    def exponents(self) -> tuple[float, ...]:
+        """Returns score - shift of each visible key."""
         return tuple(float(self.scores[i] - self.shift) for i in self.visible)
 
     @property

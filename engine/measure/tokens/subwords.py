@@ -35,8 +35,10 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Ways:
-    """One text in three ways; `words` None where it has none; `new`: a word it lacks, made of two it has."""
+class ThreeWays:
+    """One text cut into characters, subwords and words (None: has no words). `new`: a word not in the text,
+    made from two that are.
+    """
 
     characters: Way
     pieces: Way
@@ -54,12 +56,12 @@ class Ways:
         return self.characters.pairs / self.pieces.pairs
 
 
-def three_ways(text: str, seen: Watched) -> Ways:
+def three_ways(text: str, seen: Watched) -> ThreeWays:
     """Cuts the text of `seen`: into characters, its pieces after the last merge, words."""
     own, new = seen.tokenizer, new_word(text)
     running = f" {new}" if new and " " in text else new  # as it would stand there
     pieces = Way(own.vocab_size, int(seen.lengths[-1]), len(own.encode(running)))
-    return Ways(Way(len(set(text)), len(text), len(running)), pieces, _words(text, new), new)
+    return ThreeWays(Way(len(set(text)), len(text), len(running)), pieces, _words(text, new), new)
 
 
 def new_word(text: str) -> str:
@@ -201,7 +203,7 @@ def achieved(seen: Watched) -> Achieved:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Two encodings of one text, in tokens. `first` is where they part; None where they are the same."""
+    """Token counts of two encodings of one text, and the index where they first differ (None: equal)."""
 
     ours: int
     theirs: int

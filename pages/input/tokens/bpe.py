@@ -9,7 +9,7 @@ import streamlit as st
 
 from engine.data import corpora
 from engine.data.tokenizers.bpe import Level, Split
-from engine.measure.tokens.subwords import Ways, achieved
+from engine.measure.tokens.subwords import ThreeWays, achieved
 from pages.input.tokens import guesses, words
 from pages.input.tokens.bpe_result import draw_result
 from pages.input.tokens.bpe_text import OWN, SHAKESPEARE, SOURCES, Texts, choose_texts, typed_text
@@ -75,7 +75,7 @@ def _large_list(texts: Texts) -> int | None:
     return None if known is None else known.vocab_size
 
 
-def _draw_ways(ways: Ways) -> None:
+def _draw_ways(ways: ThreeWays) -> None:
     """Characters, pieces and whole words of the same text, and of a word that it does not have."""
     rows = {"characters": ways.characters, "BPE": ways.pieces}
     if ways.words is not None:

@@ -21,7 +21,7 @@ from engine.data.tokenizers.bpe_watch import (
     replay,
     watch,
 )
-from engine.measure.tokens.subwords import Ways, three_ways
+from engine.measure.tokens.subwords import ThreeWays, three_ways
 from ui.background_jobs import Key, known, measured
 from ui.text.tokens import is_partial, show_bytes
 
@@ -34,7 +34,7 @@ class Watching:
 
     seen: Watched
     shown: Replay
-    ways: Ways
+    ways: ThreeWays
     frames: str
     key: str
 

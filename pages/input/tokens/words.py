@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.measure.tokens.subwords import Achieved, NewWords, Shrinking, Way, Ways
+from engine.measure.tokens.subwords import Achieved, NewWords, Shrinking, ThreeWays, Way
 from engine.measure.tokens.vocabulary import Cost, Cut, Gain, Passage, RoundTrip, Spread
 from ui.page_frame import Words
 from ui.text.markdown import safe
@@ -93,7 +93,7 @@ def _times(ratio: float) -> str:
 # BPE --------------------------------------------------------------------------------------------
 
 
-def why_pieces(ways: Ways, merges: int, name: str) -> str:
+def why_pieces(ways: ThreeWays, merges: int, name: str) -> str:
     """Returns the answer of the view: what pieces save, and what whole words would not do."""
     letters, pieces = ways.characters, ways.pieces
     if pieces.tokens >= letters.tokens:
@@ -118,7 +118,7 @@ def why_pieces(ways: Ways, merges: int, name: str) -> str:
     )
 
 
-def lists(ways: Ways, base: int, level: str, large: int | None = None) -> str:
+def lists(ways: ThreeWays, base: int, level: str, large: int | None = None) -> str:
     """Says how large each vocabulary is, for this text. `large` is how many words all of Tiny Shakespeare
     has; None where that is not known, or is what the merges are learned from.
     """

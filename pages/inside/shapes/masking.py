@@ -58,7 +58,7 @@ def draw_mask(line: DeltaGenerator) -> None:
 
 def _one_weight(example: MaskExample) -> None:
     """The weight of the first key that is seen, written out."""
-    powers, first = [number(power) for power in example.powers], example.visible[0]
+    powers, first = [number(power) for power in example.exponents], example.visible[0]
     terms = " + ".join(rf"e^{{{power}}}" for power in powers)
     weight = number(float(example.weights[first]), 2)
     share = (

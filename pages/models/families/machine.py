@@ -16,7 +16,7 @@ from engine.ledger.morph import (
     costs,
     morphed,
     named,
-    nearest,
+    nearest_model,
     unchanged,
     users,
 )
@@ -59,7 +59,7 @@ def draw_machine() -> None:
 
 def _told(size: str, made: Preset, chosen: dict[str, str]) -> str:
     same = named(chosen)
-    near = nearest(chosen)
+    near = nearest_model(chosen)
     return words.choices_sentence(size, same, near, costs(BY_YEAR[size]), costs(made))
 
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from engine.errors import ConfigError
 from engine.sample.rounding import rounding
-from engine.sample.row_products import ARITHMETICS, Arithmetic, check
+from engine.sample.row_products import ARITHMETICS, Arithmetic, check_arithmetic
 from pages.output.generation import words
 from pages.output.generation.session import products_of
 from ui import widgets
@@ -26,7 +26,7 @@ def choose_arithmetic(subject: Subject) -> Arithmetic:
 
 def _has(arithmetic: Arithmetic, subject: Subject) -> bool:
     try:
-        check(arithmetic, subject.model.embedding.device)
+        check_arithmetic(arithmetic, subject.model.embedding.device)
     except ConfigError:
         return False
     return True

@@ -189,18 +189,18 @@ def went(losses: list[float], looks: tuple[Evaluation, ...] = (), diverged: bool
 def test_the_course_of_a_training() -> None:
     falls = [4.0 - 0.01 * i for i in range(200)]
     jumps = falls[:100] + [9.0] * 10 + falls[110:]
-    assert over_training.steady(case(curve=went(falls))).number == 0
+    assert over_training.largest_rise(case(curve=went(falls))).number == 0
     rise = 9.0 - np.mean(falls[90:100])
-    found = over_training.steady(case(curve=went(jumps)))
+    found = over_training.largest_rise(case(curve=went(jumps)))
     assert found.number == pytest.approx(rise) and found.facts["step"] == 110
-    assert math.isinf(over_training.steady(case(curve=went(falls, diverged=True))).number)
+    assert math.isinf(over_training.largest_rise(case(curve=went(falls, diverged=True))).number)
     long = replace(TRAIN, batch_size=64, steps=200)
     end = np.mean(falls[-10:]) - CORPUS.baselines["unigram"]
     assert over_training.learned(case(curve=went(falls), train=long)).number == pytest.approx(end)
     with pytest.raises(NotApplicable, match="too few"):
         over_training.learned(case(curve=went(falls)))
     with pytest.raises(NotApplicable):
-        over_training.steady(case(curve=went(falls[:20])))
+        over_training.largest_rise(case(curve=went(falls[:20])))
 
 
 def test_the_gap_is_of_the_last_look() -> None:

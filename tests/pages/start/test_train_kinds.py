@@ -81,7 +81,7 @@ def heads_watched(manager: StageManager, count: int, **query: str) -> AppTest:
         (
             3,
             (
-                "At step **20** no head copies yet. The best, head 1.0, gives **0.12**",
+                "At step **20** no head copies yet. The best, head 1.0, puts **0.12**",
                 "Head 0.2 already attends to the previous character (**0.55**).",
                 "cost 4.41 nats, and **3.13**",
             ),

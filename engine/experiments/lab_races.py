@@ -97,6 +97,8 @@ def train_race(name: str, folder: Path) -> Stored:
     if race is None or not all(map(RunSpec.same_recipe, specs, (view.spec for view in race.runs))):
         race = run_race(specs, _made(name))
         race.save(path)
+    else:
+        log.info("%s: %s holds this recipe, left as it is; delete it to train again", name, path)
     for seed in seeds_of(name)[1:]:
         for spec in specs:
             repeat = replace(spec, train=replace(spec.train, seed=seed, sample_every=0, snapshot_every=0))

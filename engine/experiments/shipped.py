@@ -2,7 +2,8 @@
 FOLDER]`.
 
 NAME is one of RECIPES, of POSITION_RECIPES (such as `positions/rope`), of TASK_RECIPES (`tasks/sort`) or of
-ENCODER_RECIPES, or `positions` or `tasks` for all of these, one after another.
+ENCODER_RECIPES, or `positions` or `tasks` for all of these, one after another. By default the shipped
+model of that name is overwritten.
 
 Resumable: every few hundred steps the whole training state goes to the work folder, and the same command
 goes on from there. The weights that are shipped are those with the lowest validation loss seen on the way.

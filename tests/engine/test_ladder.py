@@ -354,6 +354,15 @@ def test_what_is_shipped_is_what_the_button_starts(name: str) -> None:
             assert last.step == spec.train.steps and last.complete
 
 
+def test_a_stored_race_is_left_as_it_is_and_the_log_says_so(tmp_path, caplog) -> None:
+    file = tmp_path / "heads.json"
+    file.write_bytes((lab_races.SHIPPED / "heads.json").read_bytes())
+    with caplog.at_level("INFO", logger="glassformer.races"):
+        lab_races.train_race("heads", tmp_path)
+    assert caplog.messages == [f"heads: {file} holds this recipe, left as it is; delete it to train again"]
+    assert file.read_bytes() == (lab_races.SHIPPED / "heads.json").read_bytes()
+
+
 def test_the_first_race_has_an_order_that_holds_over_seeds() -> None:
     """average > bigram > full block > positions, each by more than the seeds differ."""
     assert FIRST_FOUR == ("mean", "last", "block-4", "positions")

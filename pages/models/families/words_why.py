@@ -85,7 +85,8 @@ def by_hand(forms: Mapping[str, TwoForms]) -> str:
 CAST = (
     "**The same task in both forms**: source and target as one text, continued by a decoder with the"
     " parameters, the steps and the pairs of the encoder-decoder; accuracy on 1,000 held-out sources (in"
-    " brackets the encoder-decoder's), one run each (`checkpoints/cast.json`):"
+    " brackets the encoder-decoder's), one run each; recorded, can no longer be repeated"
+    " (`checkpoints/cast.json`):"
 )
 
 

@@ -15,18 +15,18 @@ from typing import Any
 from engine.data import corpora
 from engine.data.progress import finish
 from engine.experiments.command import complete, digits, places, processor, reading
-from engine.training.finetune import Recipe
+from engine.training.finetune import FinetuneRecipe
 from engine.training.lessons import MANUAL, STYLES, TEXT_STEPS, TOPICS, Style, rate
 from engine.training.new_fact import teach
 from engine.training.new_text import in_alphabet, split, teach_text
 from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint
-from engine.weights.pretrained import library
+from engine.weights.pretrained import library, sources
 from engine.weights.pretrained.library import Pretrained
 
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 PATH = CHECKPOINTS / "finetune.json"
-REAL, SMALL = "smollm2-135m", "shakespeare-classic"
+REAL, SMALL = sources.PACKAGED, "shakespeare-classic"
 LARGEST = 1 << 28  # parameters of a model that is read
 SEEDS = (0, 1, 2)
 FACT_STEPS = 10
@@ -45,11 +45,11 @@ class Plan:
     seed: int
 
     @property
-    def recipe(self) -> Recipe:
+    def recipe(self) -> FinetuneRecipe:
         """Rank, steps, rate and seed as the app sets them."""
         text = self.lesson == MANUAL
         steps = TEXT_STEPS if text else FACT_STEPS
-        return Recipe(self.rank, steps, rate(self.rank, text), self.seed)
+        return FinetuneRecipe(self.rank, steps, rate(self.rank, text), self.seed)
 
 
 # Nothing is drawn where all weights learn a fact: every step reads all sentences, and no adapter begins at

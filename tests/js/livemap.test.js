@@ -22,9 +22,9 @@ for (const { depth, temperature, topK, tokens, p: wanted, others } of fixed.outl
 test("a depth that was not sent is not made up", () => assert.equal(outlookAt({ ...p, outlook: { ...p.outlook, depths: [2] } }, 1, 1, 0), null))
 
 test("weights are those of the patterns, and what goes to earlier tokens is one number", () => {
-  for (const [layer, head, lane, key, wanted] of fixed.weights) near(weight(p, layer, head, lane, key), wanted, 0.51 / 255)
+  for (const [layer, head, lane, key, wanted] of fixed.weights) near(weight(p, layer, head, lane, key), wanted, 6e-5)
   const [layer, head, lane, wanted] = fixed.earlier
-  near(weight(p, layer, head, lane, -1), wanted, 0.51 / 255)
+  near(weight(p, layer, head, lane, -1), wanted, 6e-5)
 })
 
 test("what is said at a depth after a lane", () => {
@@ -36,7 +36,7 @@ test("what is said at a depth after a lane", () => {
 })
 
 test("the strongest of a row, the most telling head and the decisive block", () => {
-  const small = { lanes: 3, earlier: 0, heads: 2, layers: 3, known: [2], asked: 2, patterns: new Uint8Array(3 * 2 * 3 * 4) }
+  const small = { lanes: 3, earlier: 0, heads: 2, layers: 3, known: [2], asked: 2, patterns: new Uint16Array(3 * 2 * 3 * 4) }
   const put = (layer, head, lane, key, w) => { small.patterns[((layer * 2 + head) * 3 + lane) * 4 + 1 + key] = w }
   put(1, 0, 2, 0, 250)
   put(1, 1, 2, 1, 90)

@@ -1,7 +1,7 @@
 // @ts-check
 // The living map without a page: what was sent, made ready; the next token's probabilities; where everything lies.
 
-import { bytes, numbers } from "./shared/numbers.js"
+import { numbers } from "./shared/numbers.js"
 
 /**
  * A text as it was sent (pages/start/home/packing.py), its numbers unpacked.
@@ -26,7 +26,7 @@ export function unpack(sent) {
     stream: signed(sent.stream), middle: signed(sent.middle), attention: signed(sent.attention), feedforward: signed(sent.feedforward),
     sizes: floats(sent.sizes), middle_sizes: floats(sent.middle_sizes), norms: every(sent.norms, signed), norm_sizes: every(sent.norm_sizes, floats),
     entering: signed(sent.entering), entering_sizes: floats(sent.entering_sizes), turned: floats(sent.turned), added: floats(sent.added),
-    patterns: sent.patterns === null ? null : bytes(sent.patterns),
+    patterns: sent.patterns === null ? null : numbers(sent.patterns, Uint16Array),
     neurons: whole(sent.neurons), active: floats(sent.active),
     guesses: numbers(sent.guesses, Uint32Array), chances: numbers(sent.chances, Float32Array), last_guesses: whole(sent.last_guesses), last_chances: floats(sent.last_chances),
     outlook: outlook && { ...outlook, tokens: numbers(outlook.tokens, Uint32Array), logits: numbers(outlook.logits, Float32Array), rest: numbers(outlook.rest, Float32Array) },
@@ -37,7 +37,7 @@ export function unpack(sent) {
  * The weight, 0 to 1, that a head gives from one lane to another; `key` -1 is all that goes to the earlier tokens.
  * @param {Picture} p
  */
-export const weight = (p, layer, head, lane, key) => p.patterns[((layer * p.heads + head) * p.lanes + lane) * (p.lanes + 1) + 1 + key] / 255
+export const weight = (p, layer, head, lane, key) => p.patterns[((layer * p.heads + head) * p.lanes + lane) * (p.lanes + 1) + 1 + key] / 65535
 
 /**
  * What is said after a lane at a depth: [token, probability] of the likeliest, best first; nothing where it is not known yet.

@@ -35,7 +35,7 @@ def living_map_further(picture: Mapping[str, Any]) -> None:
 def packed(reading: Reading, vocabulary: Sequence[str]) -> dict[str, Any]:
     """Packs the activations of a text for the browser, without its predictions.
 
-    Whole numbers are uint32, weights uint8 of 255, strips int8 of 127 times what is typical, the rest
+    Whole numbers are uint32, weights uint16 of 65,535, strips int8 of 127 times what is typical, the rest
     float32.
     """
     lanes = reading.lanes
@@ -63,7 +63,7 @@ def packed(reading: Reading, vocabulary: Sequence[str]) -> dict[str, Any]:
         "entering_sizes": _floats(lanes.placed.entering_sizes),
         "turned": _floats(lanes.placed.turned),  # (2, lane)
         "added": _floats(lanes.placed.added),  # (head, lane, 2)
-        "patterns": None if lanes.patterns is None else _bytes(lanes.patterns * 255),
+        "patterns": None if lanes.patterns is None else _weights(lanes.patterns),
         "neurons": None if lanes.neurons is None else _b64(lanes.neurons, np.uint32),
         "active": _floats(lanes.active),
         "names": {str(i): vocabulary[i] for i in sorted(set(shown))},
@@ -129,8 +129,9 @@ def _floats(values: np.ndarray | None) -> str | None:
     return None if values is None else _b64(values, np.float32)
 
 
-def _bytes(values: np.ndarray) -> str:
-    return _b64(np.rint(np.clip(values, 0, 255)), np.uint8)
+def _weights(values: np.ndarray) -> str:
+    """Packs shares, 0 to 1, in steps that no percentage with a decimal shows: base64 of uint16 of 65,535."""
+    return _b64(np.rint(np.clip(values, 0, 1) * 65535), np.uint16)
 
 
 def _b64(values: np.ndarray, kind: type) -> str:

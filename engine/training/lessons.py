@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from engine.training.finetune import Lesson, Recipe
+from engine.training.finetune import FinetuneRecipe, Lesson
 from engine.training.new_fact import Question
 
 OPENING = "!"  # after the word that answers in the shipped style begin with
@@ -146,7 +146,7 @@ class Setting:
     """A fine-tuning: a fact, a style or a text, the recipe, and the two switches."""
 
     topic: Topic | Style | TextLesson
-    recipe: Recipe
+    recipe: FinetuneRecipe
     rehearse: bool
     answers_only: bool
 

@@ -18,12 +18,12 @@ from engine.errors import ConfigError
 from engine.model import Transformer
 from engine.training.finetune import (
     Adapter,
+    FinetuneRecipe,
     Lesson,
-    Recipe,
-    changed,
     copied,
     fine_tune,
     loss_of,
+    merged,
     trained_parameters,
 )
 
@@ -83,7 +83,7 @@ class Taught(Generic[AnyLook]):
 
     def changed(self, model: Transformer) -> dict[str, Tensor]:
         """Returns the weights that differ from the model's, by name; none where they are not held."""
-        return changed(model, self.adapters) if self.adapters else dict(self.weights)
+        return merged(model, self.adapters) if self.adapters else dict(self.weights)
 
 
 def teach(
@@ -91,7 +91,7 @@ def teach(
     tokenizer: Tokenizer,
     lessons: Sequence[Lesson],
     questions: Sequence[Question],
-    recipe: Recipe,
+    recipe: FinetuneRecipe,
     written: int = 3,
     text: str = "",
 ) -> Steps[Taught[FactLook]]:

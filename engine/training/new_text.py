@@ -3,7 +3,7 @@ both held out.
 
     texts = split(in_alphabet(new, tokenizer), old, tokenizer)
 
-    taught = finish(teach_text(model, tokenizer, texts, Recipe(rank=4, steps=60), rehearse=True))
+    taught = finish(teach_text(model, tokenizer, texts, FinetuneRecipe(rank=4, steps=60), rehearse=True))
 """
 
 from __future__ import annotations
@@ -23,7 +23,15 @@ from engine.errors import ConfigError
 from engine.model import Transformer
 from engine.sample import generate
 from engine.training.batches import next_token_batch, windows_at
-from engine.training.finetune import Adapter, Data, Recipe, copied, fine_tune_over, loss_of, merged
+from engine.training.finetune import (
+    Adapter,
+    Data,
+    FinetuneRecipe,
+    copied,
+    fine_tune_over,
+    loss_of,
+    with_weights,
+)
 from engine.training.finetune import trained_parameters as count
 from engine.training.new_fact import Taught, held, largest_change
 
@@ -93,7 +101,7 @@ def teach_text(
     model: Transformer,
     tokenizer: Tokenizer,
     texts: Texts,
-    recipe: Recipe,
+    recipe: FinetuneRecipe,
     rehearse: bool = False,
     prompt: str = "",
 ) -> Steps[Taught[TextLook]]:
@@ -126,7 +134,7 @@ def teach_text(
     return Taught(
         tuple(looks),
         before,
-        sample(merged(model, weights), tokenizer, prompt, recipe.seed),
+        sample(with_weights(model, weights), tokenizer, prompt, recipe.seed),
         count(model, recipe.rank),
         count(model, 0),
         largest_change(model, weights),

@@ -29,7 +29,7 @@ from engine.data.tokenizers import Tokenizer
 from engine.errors import ConfigError
 from engine.model import Transformer
 from engine.parts.cache import KVCache
-from engine.training.finetune import IGNORED, merged
+from engine.training.finetune import IGNORED, with_weights
 
 Kind = Literal["short", "long", "with", "without"]
 KINDS: tuple[Kind, ...] = ("short", "long", "with", "without")
@@ -267,7 +267,7 @@ def prefer(
 def _looks(
     first: Transformer, tokenizer: Tokenizer, training: Sequence[Pair], held_out: Sequence[Pair], plan: Plan
 ) -> Iterator[PreferenceLook]:
-    model = merged(first, {name: weight.clone() for name, weight in first.named_parameters()})
+    model = with_weights(first, {name: weight.clone() for name, weight in first.named_parameters()})
     optimiser = torch.optim.AdamW(model.requires_grad_(True).parameters(), lr=plan.rate, weight_decay=0.0)
     learned, tested = (_Pairs(first, tokenizer, pairs) for pairs in (training, held_out))
     order, queue = torch.Generator().manual_seed(plan.seed + 1), torch.empty(0, dtype=torch.int64)

@@ -15,14 +15,14 @@ from engine.errors import ConfigError
 from engine.model import build
 from engine.training.finetune import (
     IGNORED,
+    FinetuneRecipe,
     Lesson,
-    Recipe,
     adapters,
     batch,
     fine_tune,
     loss_of,
-    merged,
     trained_parameters,
+    with_weights,
 )
 from engine.training.new_fact import Question, largest_change, teach
 from tests.engine.cases import for_each
@@ -75,7 +75,7 @@ def losses(model, inputs, targets, trained, steps: int, rate: float) -> list[flo
 
 
 def test_the_steps_of_lora_are_those_of_layers_with_the_product_beside_them(model):
-    recipe = Recipe(rank=3, steps=4, rate=1e-2)
+    recipe = FinetuneRecipe(rank=3, steps=4, rate=1e-2)
     other, drawn = copy.deepcopy(model), adapters(model, recipe)
     for i, block in enumerate(other.blocks):
         block.mixer.w_o = WithAdapter(block.mixer.w_o, drawn[f"blocks.{i}.mixer.w_o.weight"])
@@ -96,14 +96,16 @@ def test_training_all_weights_is_ordinary_training(model):
     inputs, targets = batch(TEXTS, Letters())
     other = copy.deepcopy(model).requires_grad_(True)
     expected = losses(other, inputs, targets, list(other.parameters()), 3, 1e-3)
-    ours = [look.loss for look in fine_tune(model, Letters(), TEXTS, Recipe(rank=0, steps=3, rate=1e-3))]
+    ours = [
+        look.loss for look in fine_tune(model, Letters(), TEXTS, FinetuneRecipe(rank=0, steps=3, rate=1e-3))
+    ]
     assert ours == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("rank", [0, 2])
 def test_the_model_itself_is_left_as_it_was(model, rank):
     before = {name: weight.clone() for name, weight in model.named_parameters()}
-    for _ in fine_tune(model, Letters(), TEXTS, Recipe(rank=rank, steps=2, rate=1e-2)):
+    for _ in fine_tune(model, Letters(), TEXTS, FinetuneRecipe(rank=rank, steps=2, rate=1e-2)):
         pass
     assert all(torch.equal(weight, before[name]) for name, weight in model.named_parameters())
     assert not any(weight.requires_grad for weight in model.parameters())
@@ -134,15 +136,15 @@ def test_filling_does_not_change_the_loss_of_a_shorter_sentence(model):
 
 def test_trained_parameters_are_counted_as_the_adapters_are():
     model = build(CONFIG, seed=1)
-    drawn = adapters(model, Recipe(rank=4))
+    drawn = adapters(model, FinetuneRecipe(rank=4))
     assert trained_parameters(model, 4) == sum(a.up.numel() + a.down.numel() for a in drawn.values())
     assert trained_parameters(model, 0) == sum(p.numel() for p in model.parameters())
 
 
 def test_a_merged_model_computes_what_the_adapted_one_does(model):
-    looks = list(fine_tune(model, Letters(), TEXTS, Recipe(rank=2, steps=2, rate=1e-2)))
+    looks = list(fine_tune(model, Letters(), TEXTS, FinetuneRecipe(rank=2, steps=2, rate=1e-2)))
     inputs, targets = batch(TEXTS, Letters())
-    whole = merged(model, looks[-1].weights)
+    whole = with_weights(model, looks[-1].weights)
     loss = F.cross_entropy(whole(inputs).flatten(0, 1), targets.flatten(), ignore_index=IGNORED)
     assert float(loss) == pytest.approx(looks[-1].loss, rel=1e-5)
     assert whole.embedding.data_ptr() == model.embedding.data_ptr()
@@ -150,7 +152,7 @@ def test_a_merged_model_computes_what_the_adapted_one_does(model):
 
 def test_an_answer_is_a_product_over_its_tokens_and_a_text_goes_on_with_the_likeliest(model):
     questions = [Question("abba ", "cab"), Question("a", "d")]
-    taught = finish(teach(model, Letters(), TEXTS, questions, Recipe(rank=2, steps=1)))
+    taught = finish(teach(model, Letters(), TEXTS, questions, FinetuneRecipe(rank=2, steps=1)))
     written, expected = Letters().encode("abba "), 1.0
     for i in range(3):
         ids = torch.tensor([Letters().encode("abba " + "cab"[:i])])
@@ -162,14 +164,14 @@ def test_an_answer_is_a_product_over_its_tokens_and_a_text_goes_on_with_the_like
 
 
 def test_a_change_of_rank_two_has_two_singular_values(model):
-    looks = list(fine_tune(model, Letters(), TEXTS, Recipe(rank=2, steps=3, rate=1e-2)))
+    looks = list(fine_tune(model, Letters(), TEXTS, FinetuneRecipe(rank=2, steps=3, rate=1e-2)))
     moved = largest_change(model, looks[-1].weights)
     assert moved.share > 0 and min(moved.singular[:2]) > 1e-4 > 100 * max(moved.singular[2:])
 
 
 @for_each("lessons, recipe", [
-    ([], Recipe()), ([Lesson("a")], Recipe()), ([Lesson("a" * 99)], Recipe()),
-    (TEXTS, Recipe(rank=-1)), (TEXTS, Recipe(steps=0)), (TEXTS, Recipe(rate=0.0)),
+    ([], FinetuneRecipe()), ([Lesson("a")], FinetuneRecipe()), ([Lesson("a" * 99)], FinetuneRecipe()),
+    (TEXTS, FinetuneRecipe(rank=-1)), (TEXTS, FinetuneRecipe(steps=0)), (TEXTS, FinetuneRecipe(rate=0.0)),
 ])  # fmt: skip
 def test_what_does_not_fit_is_refused_at_once(model, lessons, recipe):
     with pytest.raises(ConfigError):
@@ -177,11 +179,11 @@ def test_what_does_not_fit_is_refused_at_once(model, lessons, recipe):
 
 
 def test_what_is_forgotten_is_the_loss_of_the_trained_weights_on_the_text(model):
-    recipe, text = Recipe(rank=2, steps=2, rate=1e-2), "dab a cab."
+    recipe, text = FinetuneRecipe(rank=2, steps=2, rate=1e-2), "dab a cab."
     taught = finish(teach(model, Letters(), TEXTS, [Question("a", "b")], recipe, text=text))
     ids = torch.tensor([Letters().encode(text)])
     expected = [
-        float(F.cross_entropy(merged(model, look.weights)(ids[:, :-1])[0], ids[0, 1:]))
+        float(F.cross_entropy(with_weights(model, look.weights)(ids[:, :-1])[0], ids[0, 1:]))
         for look in fine_tune(model, Letters(), TEXTS, recipe)
     ]
     assert [look.plain for look in taught.looks] == pytest.approx(expected, rel=1e-5)

@@ -15,7 +15,7 @@ from engine.measure.circuits.examples_in_prompt import COUNTS, FewShot
 from engine.model import build
 from engine.training.attempts import COUNTS as ANSWERS
 from engine.training.attempts import Attempts
-from engine.training.finetune import Recipe, adapters
+from engine.training.finetune import FinetuneRecipe, adapters
 from engine.training.in_context import Regression
 from engine.training.preferences import PreferenceLook
 from tests.engine.cases import for_each
@@ -26,7 +26,7 @@ from tests.engine.helpers import tiny
 def test_an_adapter_grows_with_its_rank(now: int, then: int) -> None:
     model = build(tiny(d_model=64, n_layers=2))
     counts = [
-        sum(half.numel() for a in adapters(model, Recipe(rank)).values() for half in (a.up, a.down))
+        sum(half.numel() for a in adapters(model, FinetuneRecipe(rank)).values() for half in (a.up, a.down))
         for rank in (now, then)
     ]
     truth = after.adapter(model, now, then)

@@ -13,14 +13,14 @@ from engine.errors import ConfigError
 from engine.experiments import finetune_runs
 from engine.model import build
 from engine.training import new_fact
-from engine.training.finetune import Recipe, merged
+from engine.training.finetune import FinetuneRecipe, with_weights
 from engine.training.new_fact import matrix_change
 from engine.training.new_text import LEAST, LEAST_HELD_OUT, Texts, split, teach_text
 
 TOKENIZER = CharTokenizer("abcd ")
 CONFIG = ModelConfig(vocab_size=5, d_model=16, n_layers=1, n_heads=2, context=16)
 OLD, NEW = "abcd " * 200, "dbca " * 200
-RECIPE = Recipe(rank=0, steps=40, rate=1e-2)
+RECIPE = FinetuneRecipe(rank=0, steps=40, rate=1e-2)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def model():
     """A model that was trained on the old text."""
     first = build(CONFIG, seed=1).requires_grad_(False).eval()
     taught = finish(teach_text(first, TOKENIZER, split(OLD, OLD, TOKENIZER), RECIPE))
-    return merged(first, taught.weights)
+    return with_weights(first, taught.weights)
 
 
 def taught(model, recipe=RECIPE, rehearse=False, prompt=""):
@@ -47,8 +47,8 @@ def test_the_losses_are_those_of_the_trained_weights_on_what_no_step_reads(model
         torch.randint(5, (n,), generator=generator) for n in (300, 300, 17, 17)
     )
     texts = Texts(new, new_held_out, old, old_held_out)
-    result = finish(teach_text(model, TOKENIZER, texts, Recipe(rank=2, steps=3, rate=1e-2)))
-    after = merged(model, result.changed(model))
+    result = finish(teach_text(model, TOKENIZER, texts, FinetuneRecipe(rank=2, steps=3, rate=1e-2)))
+    after = with_weights(model, result.changed(model))
     for held_out, before, then in (
         (new_held_out, result.looks[0].new, result.looks[-1].new),
         (old_held_out, result.looks[0].old, result.looks[-1].old),
@@ -74,14 +74,16 @@ def test_a_text_that_is_too_short_is_refused():
 
 
 def test_a_longer_run_begins_as_a_shorter_one(model):
-    short, long = (taught(model, Recipe(2, steps, 1e-2)).looks for steps in (6, 12))
+    short, long = (taught(model, FinetuneRecipe(2, steps, 1e-2)).looks for steps in (6, 12))
     after = {look.step: look.new for look in long}
     assert [after[look.step] for look in short] == pytest.approx([look.new for look in short], rel=1e-5)
 
 
 def test_the_seed_draws_windows_and_adapters(model):
     for rank in (0, 2):
-        first, again, other = (taught(model, Recipe(rank, 3, 1e-2, seed)).looks[-1].new for seed in (0, 0, 1))
+        first, again, other = (
+            taught(model, FinetuneRecipe(rank, 3, 1e-2, seed)).looks[-1].new for seed in (0, 0, 1)
+        )
         assert first == again != other
 
 
@@ -91,12 +93,12 @@ def test_the_samples_at_both_ends_are_of_the_model_before_and_after(model):
 
 
 def test_all_weights_are_held_unless_they_are_too_large(model, monkeypatch):
-    result = taught(model, Recipe(0, 2, 1e-2))
+    result = taught(model, FinetuneRecipe(0, 2, 1e-2))
     assert result.weights.keys() == dict(model.named_parameters()).keys() == result.changed(model).keys()
     moved = matrix_change(model, result.largest.name, result.weights[result.largest.name])
     assert moved == result.largest
     monkeypatch.setattr(new_fact, "MOST_BYTES", 100)
-    assert not taught(model, Recipe(0, 2, 1e-2)).weights
+    assert not taught(model, FinetuneRecipe(0, 2, 1e-2)).weights
 
 
 def test_every_planned_run_is_stored_and_read_as_it_was_written():

@@ -9,7 +9,7 @@ import streamlit as st
 
 from engine.data.progress import Steps
 from engine.errors import GlassformerError
-from engine.training.finetune import MAX_SENTENCES, Recipe, counted, trained_parameters
+from engine.training.finetune import MAX_SENTENCES, FinetuneRecipe, target_count, trained_parameters
 from engine.training.lessons import (
     OPENING,
     STYLES,
@@ -107,7 +107,7 @@ def _before(subject: Subject, setting: Setting, topic: Topic | Style) -> None:
     lessons = topic.lessons(setting.rehearse, setting.answers_only)
     try:
         answers, written = _asked(subject.key, topic.questions, WRITTEN[type(topic)], subject)
-        count = counted(lessons, subject.tokenizer)
+        count = target_count(lessons, subject.tokenizer)
     except GlassformerError as error:
         st.warning(safe(str(error)))
         return
@@ -179,7 +179,7 @@ def _controls(subject: Subject) -> tuple[Setting | None, bool]:
             begins = line(words.BEGINS, begins, "tune_begins", MOST_BEGINS, words.BEGINS_HINT)
         topic = topic.beginning(begins)
     rank = RANKS[method]
-    return Setting(topic, Recipe(rank, steps, rate(rank, of_text), seed), rehearse, only), pressed
+    return Setting(topic, FinetuneRecipe(rank, steps, rate(rank, of_text), seed), rehearse, only), pressed
 
 
 def _own() -> Topic | None:

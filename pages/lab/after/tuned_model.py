@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from engine.errors import PretrainedError
-from engine.training.finetune import merged
+from engine.training.finetune import with_weights
 from engine.training.lessons import Setting, TextLesson
 from engine.training.new_fact import Taught, matrix_change
 from engine.weights.export.adapter import peft
@@ -63,7 +63,9 @@ def _keep(subject: Subject, setting: Setting, taught: Taught[Any]) -> str:
     title = visible(str(widgets.held_or_linked(NAME) or "")).strip()[:MOST_NAME] or _title(subject, setting)
     return tuned.keep(
         repr((subject.key, setting, title)),
-        tuned.Tuned(merged(subject.model, changed), subject.tokenizer, models.origin(subject.key[0]), title),
+        tuned.Tuned(
+            with_weights(subject.model, changed), subject.tokenizer, models.origin(subject.key[0]), title
+        ),
         sum(weight.nbytes for weight in changed.values()),
     )
 

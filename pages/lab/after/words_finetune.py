@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.training.finetune import MAX_SENTENCES, Recipe
+from engine.training.finetune import MAX_SENTENCES, FinetuneRecipe
 from engine.training.lessons import Style, Topic
 from engine.training.new_fact import MOST_BYTES, FactLook, MatrixChange, Taught
 from engine.training.new_text import TextLook
@@ -166,7 +166,7 @@ def to_train(count: int, total: int, sentences: int, tokens: int) -> str:
     )
 
 
-def change(moved: MatrixChange, largest: MatrixChange, recipe: Recipe) -> str:
+def change(moved: MatrixChange, largest: MatrixChange, recipe: FinetuneRecipe) -> str:
     """Says how far a matrix moved, and what its change looks like (Markdown)."""
     rank = (
         f"By construction at most **{recipe.rank}** of its singular values are above zero."

@@ -13,7 +13,7 @@ from safetensors.torch import load
 from engine.errors import PretrainedError
 from engine.model import build
 from engine.training import finetune
-from engine.training.finetune import Adapter, Recipe, adapters, changed, merged
+from engine.training.finetune import Adapter, FinetuneRecipe, adapters, merged, with_weights
 from engine.weights.export import pack
 from engine.weights.export.adapter import PREFIX, adapter_tensors, peft
 from engine.weights.export.hugging_face import plan, tensors
@@ -27,7 +27,7 @@ def tuned(**fields):
     """A model, and adapters that change it."""
     model = loud(tiny(**fields)).requires_grad_(False).eval()
     generator = torch.Generator().manual_seed(0)
-    drawn = adapters(model, Recipe(rank=2))
+    drawn = adapters(model, FinetuneRecipe(rank=2))
     return model, {
         name: Adapter(torch.randn(a.up.shape, generator=generator) / 4, a.down.detach())
         for name, a in drawn.items()
@@ -37,7 +37,7 @@ def tuned(**fields):
 @pytest.mark.parametrize("fields", [FIELDS, {**FIELDS, "attention_bias": True, "output_bias": False}])
 def test_the_exported_matrices_change_by_the_exported_adapters(fields):
     model, drawn = tuned(**fields)
-    before, after = (tensors(each, plan(each)) for each in (model, merged(model, changed(model, drawn))))
+    before, after = (tensors(each, plan(each)) for each in (model, with_weights(model, merged(model, drawn))))
     written = adapter_tensors(model, drawn)
     names = {name.rpartition(".lora_")[0] for name in written}
     assert len(names) == 4 * model.config.n_layers  # queries, keys, values and the output
@@ -62,7 +62,7 @@ def test_a_family_whose_matrices_lie_otherwise_is_refused():
         tiny(ffn="gelu_tanh", attention_bias=True, ffn_bias=True, norm_bias=True, position="learned")
     )
     with pytest.raises(PretrainedError, match="gpt2"):
-        adapter_tensors(model, adapters(model, Recipe(rank=1)))
+        adapter_tensors(model, adapters(model, FinetuneRecipe(rank=1)))
 
 
 @pytest.mark.exhaustive
@@ -76,7 +76,7 @@ def test_peft_opens_them_over_the_exported_model(tmp_path):
         transformers.AutoModelForCausalLM.from_pretrained(base), files
     ).eval()
     ids = some_tokens(model.config)
-    expected = merged(model, changed(model, drawn))(ids)
+    expected = with_weights(model, merged(model, drawn))(ids)
     torch.testing.assert_close(theirs(ids).logits, expected, rtol=1e-4, atol=1e-4)
     assert not torch.allclose(model(ids), expected, atol=1e-2)
 
@@ -98,7 +98,9 @@ def test_loss_and_gradients_of_a_step_are_those_of_peft(tmp_path, monkeypatch):
 
     leaves = {n: Adapter(a.up.requires_grad_(), a.down.requires_grad_()) for n, a in drawn.items()}
     monkeypatch.setattr(finetune, "adapters", lambda model, recipe: leaves)
-    looks = finetune.fine_tune_on(model, (ids[:, :-1], ids[:, 1:]), Recipe(rank=2, steps=1, rate=1e-3))
+    looks = finetune.fine_tune_on(
+        model, (ids[:, :-1], ids[:, 1:]), FinetuneRecipe(rank=2, steps=1, rate=1e-3)
+    )
     first, _ = looks
     assert first.loss == pytest.approx(float(result.loss.detach()), rel=1e-5)
     ups = adapter_tensors(model, {n: Adapter(a.up.grad, a.down.grad) for n, a in leaves.items()})

@@ -18,7 +18,7 @@ from engine.experiments.finetune_runs import Plan
 from engine.experiments.finetune_runs import shipped as shipped_runs
 from engine.model import build
 from engine.training import new_fact
-from engine.training.finetune import Lesson, Recipe, changed
+from engine.training.finetune import FinetuneRecipe, Lesson, merged
 from engine.training.lessons import FULL_RATE, LORA_RATE, STYLES, TOPICS, Style, Topic
 from engine.training.new_fact import FactLook, MatrixChange, Taught, teach
 from engine.training.new_text import TextLook
@@ -41,7 +41,7 @@ def measured_anew(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def engine(
-    topic: Topic | Style, recipe: Recipe, rehearse: bool = False, answers_only: bool = False
+    topic: Topic | Style, recipe: FinetuneRecipe, rehearse: bool = False, answers_only: bool = False
 ) -> Taught:
     model, text = shipped(), topic.text if isinstance(topic, Style) else ""
     lessons = topic.lessons(rehearse, answers_only)
@@ -60,7 +60,7 @@ def test_before_it_is_taught_the_view_shows_what_the_model_answers(
     manager: StageManager, drawn: dict[str, Any]
 ) -> None:
     page = opened(ROOM, after_view="finetune", model=SMALL, tune_fact="capital")
-    before = engine(CAPITAL, Recipe(4, 1, LORA_RATE)).looks[0].answers
+    before = engine(CAPITAL, FinetuneRecipe(4, 1, LORA_RATE)).looks[0].answers
     shown = [trace["y"] for trace in drawn["tune_answers_by_step"].traces]
     assert shown == [pytest.approx([value], abs=1e-6) for value in before]
     assert "does not know “Orsk” yet" in unescaped(page) and "parameters will be trained" in unescaped(page)
@@ -75,7 +75,7 @@ def test_the_view_shows_the_engines_probabilities_step_by_step(
     manager: StageManager, drawn: dict[str, Any]
 ) -> None:
     page = taught_page(tune_steps="4", measure="true")
-    taught = engine(CAPITAL, Recipe(4, 4, LORA_RATE))
+    taught = engine(CAPITAL, FinetuneRecipe(4, 4, LORA_RATE))
     traces = drawn["tune_answers_by_step"].traces
     for i, trace in enumerate(traces):
         assert trace["y"] == pytest.approx([look.answers[i] for look in taught.looks], abs=1e-6)
@@ -96,7 +96,7 @@ def test_method_rehearsal_and_answers_only_reach_the_engine(
         tune_rehearse="true",
         tune_answers="true",
     )
-    taught = engine(CAPITAL, Recipe(0, 2, FULL_RATE), rehearse=True, answers_only=True)
+    taught = engine(CAPITAL, FinetuneRecipe(0, 2, FULL_RATE), rehearse=True, answers_only=True)
     known = [look.answers[2] for look in taught.looks]
     assert drawn["tune_answers_by_step"].traces[2]["y"] == pytest.approx(known, rel=1e-3)
 
@@ -123,8 +123,8 @@ def test_the_fine_tuned_model_is_looked_into_on_other_pages(
     shown = opened("inside/circuits", {tuned._MINE: [led["model"]]}, **led)
     assert "fine-tuned: Orsk" in shown.selectbox(key="subject_model").format_func(led["model"])
     model, ids = shipped(), torch.tensor([shipped().tokenizer.encode(CAPITAL.prompt)])
-    taught = engine(CAPITAL, Recipe(4, 3, LORA_RATE))
-    expected = functional_call(model.model, changed(model.model, taught.adapters), (ids,))
+    taught = engine(CAPITAL, FinetuneRecipe(4, 3, LORA_RATE))
+    expected = functional_call(model.model, merged(model.model, taught.adapters), (ids,))
     torch.testing.assert_close(kept.model(ids), expected)
     assert not torch.allclose(expected, model.model(ids), atol=1e-3)
 
@@ -197,7 +197,7 @@ def test_a_style_is_measured_where_it_was_not_shown_and_on_plain_text(
     manager: StageManager, drawn: dict[str, Any]
 ) -> None:
     page = taught_page(tune_steps="4", tune_fact="ahoy")
-    looks = engine(AHOY, Recipe(4, 4, LORA_RATE)).looks
+    looks = engine(AHOY, FinetuneRecipe(4, 4, LORA_RATE)).looks
     *single, mean, other, plain = drawn["tune_answers_by_step"].traces
     for i, trace in enumerate(single):
         assert trace["y"] == pytest.approx([look.answers[i] for look in looks], abs=1e-6)
@@ -333,7 +333,7 @@ def test_a_model_fine_tuned_in_all_its_weights_is_opened_on_other_pages(
     held = tuned.get(led["model"])
     assert not page.exception and held is not None
     model, ids = shipped(), torch.tensor([shipped().tokenizer.encode(CAPITAL.prompt)])
-    expected = functional_call(model.model, engine(CAPITAL, Recipe(0, 2, FULL_RATE)).weights, (ids,))
+    expected = functional_call(model.model, engine(CAPITAL, FinetuneRecipe(0, 2, FULL_RATE)).weights, (ids,))
     torch.testing.assert_close(held.model(ids), expected)
 
 
@@ -349,8 +349,8 @@ def test_a_model_that_is_too_large_to_be_opened_says_so_and_offers_lora(
 
 def test_another_seed_draws_other_adapters(manager: StageManager, drawn: dict[str, Any]) -> None:
     taught_page(tune_steps="2", tune_seed="5")
-    taught = engine(CAPITAL, Recipe(4, 2, LORA_RATE, 5))
-    other = engine(CAPITAL, Recipe(4, 2, LORA_RATE))
+    taught = engine(CAPITAL, FinetuneRecipe(4, 2, LORA_RATE, 5))
+    other = engine(CAPITAL, FinetuneRecipe(4, 2, LORA_RATE))
     shown = drawn["tune_answers_by_step"].traces[0]["y"]
     assert shown == pytest.approx([look.answers[0] for look in taught.looks], rel=1e-4)
     assert shown != pytest.approx([look.answers[0] for look in other.looks], rel=1e-4)
@@ -360,7 +360,7 @@ def test_the_singular_values_of_any_adapted_matrix_are_shown(
     manager: StageManager, drawn: dict[str, Any]
 ) -> None:
     page = taught_page(tune_steps="2", measure="true")
-    taught = engine(CAPITAL, Recipe(4, 2, LORA_RATE))
+    taught = engine(CAPITAL, FinetuneRecipe(4, 2, LORA_RATE))
     choice = page.selectbox(key="tune_matrix")
     assert choice.value == taught.largest.name and len(choice.options) == len(taught.adapters)
     name = next(name for name in taught.adapters if name != taught.largest.name)

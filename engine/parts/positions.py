@@ -64,9 +64,6 @@ class Scheme(nn.Module):
     present: ClassVar[bool] = True
     enters: ClassVar[tuple[HookName, ...]] = ()
 
-    def head_label(self, head: int) -> str:
-        return f"head {head}"
-
     @classmethod
     def reach(cls, config: ResolvedConfig) -> int | None:
         return None
@@ -242,9 +239,6 @@ class Alibi(Scheme):
         distance = (position[start:, None] - position[None, :]).abs()  # (query, key)
         slopes = torch.tensor(alibi_slopes(self.n_heads), device=like.device)  # (head,)
         return _Biased((-slopes[:, None, None] * distance).to(like.dtype))
-
-    def head_label(self, head: int) -> str:
-        return f"head {head}, slope {alibi_slopes(self.n_heads)[head]:.4g}"
 
 
 def alibi_slopes(n_heads: int) -> list[float]:

@@ -41,9 +41,6 @@ class Position(Protocol):
         `like`. Raises ShapeError for positions beyond a table.
         """
 
-    def head_label(self, head: int) -> str:
-        """Returns a head's name, with the number that the scheme gives it."""
-
     @classmethod
     def reach(cls, config: ResolvedConfig) -> int | None:
         """Returns how many positions the scheme covers; None: any number."""

@@ -96,7 +96,7 @@ def similarity(model: Transformer, reach: int) -> Similarity:
         return Similarity("mean cos(θᵢ · distance)", ("equal q and k",), np.arange(reach), values[None])
     if "bias" in scheme.enters:
         bias = _bias(model, reach)
-        names = tuple(model.positions.head_label(h) for h in range(c.n_heads))
+        names = tuple(scheme.card.head_label(head, row.tolist()) for head, row in enumerate(bias))
         return Similarity("e^bias", names, np.arange(reach), np.exp(bias - bias.max(1, keepdims=True)))
     return _added(model, min(reach, scheme.reach(c) or reach))
 

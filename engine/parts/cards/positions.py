@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from engine.parts.cards import Formula, PartCard, Weight
@@ -26,6 +27,11 @@ class PositionCard(PartCard):
     def biased(cls, scores: Formula, config: ResolvedConfig) -> Formula:
         """Returns the formula of the scores with the bias that is added to them."""
         return scores
+
+    @classmethod
+    def head_label(cls, head: int, bias: Sequence[float]) -> str:
+        """Returns a head's label for a chart, with the number that sets its `bias` on distances 0, 1, ..."""
+        return f"head {head}"
 
 
 class NoPositionCard(PositionCard):
@@ -102,6 +108,10 @@ class AlibiCard(PositionCard):
     @classmethod
     def biased(cls, scores: Formula, config: ResolvedConfig) -> Formula:
         return scores[0] + r" - m_h\,|i - j|", scores[1] + " − slope · distance"
+
+    @classmethod
+    def head_label(cls, head: int, bias: Sequence[float]) -> str:
+        return f"head {head}, slope {bias[0] - bias[1]:.4g}"
 
 
 class T5BiasCard(PositionCard):

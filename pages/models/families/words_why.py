@@ -107,7 +107,7 @@ WHY = Words(
     texts=(
         "A textbook's four reasons are a signal at every token, one objective for one architecture, one"
         " interface, and clean scaling. The second and third share a row here. Scaling is not one of the"
-        " rows, since it is measured here for decoders only: [Scaling](/ladder?ladder_view=scaling)."
+        " rows, since it is measured here for decoders only: [Scaling laws](/ladder?ladder_view=scaling)."
     ),
 )
 BY_HAND = (

@@ -31,7 +31,7 @@ _CLASSIC = Preset(
         snapshot_early=True,
     ),
     why={
-        "learning_rate": "small models take a higher rate than GPT-2's: 2e-3 instead of 6e-4",
+        "learning_rate": "small models take a higher rate than GPT-2's: 0.002 instead of 0.0006",
         "schedule": "in a short run, linear decay to zero ends lower than cosine",
     },
     source="Radford et al. 2019, scaled down",
@@ -173,7 +173,7 @@ SMALL: dict[str, Preset] = {
             "snapshot_every": 100,
         },
         why={
-            "learning_rate": "a wider model takes smaller steps: 1e-3 instead of 2e-3",
+            "learning_rate": "a wider model takes smaller steps: 0.001 instead of 0.002",
             "beta2": "as the lecture advises",
         },
         source="github.com/karpathy/nanoGPT (2022)",
@@ -230,7 +230,7 @@ SMALL: dict[str, Preset] = {
                 "scores of normalised queries and keys sharpen slowly in heads this narrow: with it the"
                 " two formed after 320 and 540 steps"
             ),
-            "optimizer": "tried: with AdamW alone, at 2e-3, neither formed in 600 steps (0.17 and 0.03)",
+            "optimizer": "tried: with AdamW alone, at 0.002, neither formed in 600 steps (0.17 and 0.03)",
             "batch_size": "as many characters per step as 24 windows of 96",
         },
         source="Olsson et al. 2022 (induction heads); Jordan et al. 2024 (Muon)",
@@ -310,7 +310,7 @@ SMALL: dict[str, Preset] = {
                 " 40% held out: 0.1 gave 54% of the new sums after 500 steps, 0.5 gave 76%, 1.5 gave 70%"
             ),
             "optimizer": (
-                "tried with AdamW at 2e-3, half of the sums held out, weight decay 1: it solved all its"
+                "tried with AdamW at 0.002, half of the sums held out, weight decay 1: it solved all its"
                 " training sums after 200 steps, but only 22% to 26% of the others up to step 1,800; with"
                 " Muon and 0.3 it solved 59% of the others after 300"
             ),

@@ -1,14 +1,23 @@
 """Numbers as they are written: the same table holds Python and the browser's modules (tests/js/shared.test.js)."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ui.text import numbers
 
 TABLE = json.loads((Path(__file__).parents[1] / "numbers.json").read_text("utf-8"))
-WRITERS = {"flop": numbers.flop, "memory": numbers.gigabytes, "scientific": numbers.scientific}
+WRITERS: dict[str, Callable[[Any], str]] = {
+    "flop": numbers.flop,
+    "memory": numbers.gigabytes,
+    "minus": numbers.minus,
+    "percent": lambda share: numbers.percent(share, 1),
+    "scientific": numbers.scientific,
+    "whole": "{:,}".format,
+}
 
 
 @pytest.mark.parametrize("name", TABLE)

@@ -3,11 +3,11 @@
 // numbers, and the part of the model that it belongs to.
 
 import { fill, guessed, outlookAt, target, weight } from "./livemap_state.js"
-import { chance, whole } from "./shared/numbers.js"
+import { chance, minus, whole } from "./shared/numbers.js"
 
 /** @typedef {{ title: string, text: string, name: string, shape: string, parameters: string, part: string, ask: Record<string, any> }} Card */
 
-const number = (x) => (Math.abs(x) >= 100 ? x.toFixed(0) : x.toPrecision(3)).replace("-", "−")
+const number = (x) => minus(Math.abs(x) >= 100 ? x.toFixed(0) : x.toPrecision(3))
 
 const counted = (part) => (part?.parameters && part.parameters !== "0" ? part.parameters : "")
 

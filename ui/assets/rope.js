@@ -5,6 +5,7 @@
 import { around, resize, vector, within } from "./shared/dom.js"
 import { target } from "./shared/keys.js"
 import { component } from "./shared/mount.js"
+import { minus } from "./shared/numbers.js"
 import { frames, playButton, still } from "./shared/play.js"
 import { saveTools } from "./shared/save.js"
 import { paint } from "./shared/theme.js"
@@ -223,7 +224,7 @@ function wrapped(angle) {
 
 function number(value, digits = 3) {
   const text = value.toFixed(digits)
-  return (Number(text) === 0 ? (0).toFixed(digits) : text).replace("-", "−")
+  return minus(Number(text) === 0 ? (0).toFixed(digits) : text)
 }
 
 function short(value) {

@@ -10,12 +10,12 @@ from engine.training.numerics import perplexity
 def number(value: float) -> str:
     """Returns a difference in plain figures, or with a power of ten where it is small.
 
-    >>> number(0.728), number(1.19e-7), number(0.0)
-    ('0.728', '1.2 × 10⁻⁷', '0')
+    >>> number(-0.728), number(1.19e-7), number(0.0)
+    ('−0.728', '1.2 × 10⁻⁷', '0')
     """
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
-    return f"{value:.3f}" if abs(value) >= 1e-3 else scientific(value)
+    return minus(f"{value:.3f}") if abs(value) >= 1e-3 else scientific(value)
 
 
 def scientific(value: float, digits: int = 1) -> str:
@@ -64,13 +64,18 @@ def time_left(seconds: float) -> str:
 def short(n: float) -> str:
     """Returns a count with three digits and a letter.
 
-    >>> short(38_597_376), short(2048), short(6.7e9), short(0)
-    ('38.6M', '2.05K', '6.7B', '0')
+    >>> short(38_597_376), short(2048), short(6.7e9), short(999_600), short(0)
+    ('38.6M', '2.05K', '6.7B', '1M', '0')
     """
     for size, letter in ((1e15, "P"), (1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K")):
-        if n >= size:
-            return f"{n / size:.3g}{letter}" if n / size < 1000 else f"{n / size:,.0f}{letter}"
+        if n / size >= 0.9995:  # 1,000 of the smaller unit, rounded
+            return f"{_three(n / size)}{letter}"
     return f"{n:g}"
+
+
+def _three(x: float) -> str:
+    """Returns three digits of a number, or all before its point."""
+    return f"{x:.3g}" if x < 999.5 else f"{x:,.0f}"
 
 
 def flop(n: float) -> str:
@@ -84,13 +89,15 @@ def flop(n: float) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    """Returns a share of a whole, in percent.
+    """Returns a share of a whole, in percent: nearly all is not all.
 
-    >>> percent(1, 4), percent(0, 4), percent(1, 9000)
-    ('25.0%', '0%', '<0.1%')
+    >>> percent(1, 4), percent(0, 4), percent(1, 9000), percent(8999, 9000), percent(4, 4)
+    ('25.0%', '0%', '<0.1%', '>99.9%', '100%')
     """
-    found = part / max(whole, 1)
-    return "0%" if not found else "<0.1%" if found < 0.0005 else f"{found:.1%}"
+    share = part / max(whole, 1)
+    if share in (0, 1):
+        return f"{share:.0%}"
+    return "<0.1%" if share < 0.0005 else ">99.9%" if 0.9995 <= share < 1 else f"{share:.1%}"
 
 
 def gigabytes(n: float) -> str:
@@ -100,9 +107,9 @@ def gigabytes(n: float) -> str:
     ('2 GB', '1.5 KB', '3.5 TB')
     """
     for size, letter in ((2**40, "TB"), (2**30, "GB"), (2**20, "MB"), (2**10, "KB")):
-        if n >= size:
-            return f"{n / size:.3g} {letter}" if n / size < 1000 else f"{n / size:,.0f} {letter}"
-    return f"{n:.0f} B"
+        if n / size >= 1 - 0.5 / 1024:  # 1,024 of the smaller unit, rounded
+            return f"{_three(n / size)} {letter}"
+    return f"{n:,.0f} B"
 
 
 def nats(value: float, token: str = "character") -> str:

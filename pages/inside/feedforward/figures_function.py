@@ -84,7 +84,7 @@ def difference_line(x: np.ndarray, difference: np.ndarray) -> go.Figure:
         x=x.astype(np.float32),
         y=difference.astype(np.float32),
         line={"color": colour("feedforward"), "width": 2},
-        hovertemplate="at %{x:.2f}: %{y:.2e}<extra></extra>",
+        hovertemplate="at %{x:.2f}: %{y:.3~g}<extra></extra>",
     )
     axes = {
         "xaxis": {"title": {"text": "input x"}},

@@ -53,8 +53,8 @@ def _spread(finding: Comparison) -> str:
 
 def _texts(healthy: Side, broken: Side) -> str:
     return (
-        f"It writes {quoted(broken)} (**{percent(broken.words)}** real words), the healthy twin"
-        f" {quoted(healthy)} (**{percent(healthy.words)}**)."
+        f"It writes {quoted(broken)} (**{broken.words:.0%}** real words), the healthy twin"
+        f" {quoted(healthy)} (**{healthy.words:.0%}**)."
     )
 
 
@@ -69,14 +69,10 @@ def shown(text: str) -> str:
     return "\n".join(line for line in text.splitlines() if line.strip()) or show_characters(text)
 
 
-def percent(share: float) -> str:
-    return f"{share:.0%}"
-
-
 def written(side: Side, broken: bool) -> str:
     """Returns the heading of what one of the two writes."""
     who = "With the bug" if broken else "Healthy"
-    return f"**{who}**: {percent(side.words)} of its text consists of real words"
+    return f"**{who}**: {side.words:.0%} of its text consists of real words"
 
 
 def explained(fault: Fault) -> Words:
@@ -85,7 +81,7 @@ def explained(fault: Fault) -> Words:
 
 
 def where(fault: Fault) -> str:
-    return f"The code is in `{fault.diff.place}`."
+    return f"The code is in `{fault.diff.location}`."
 
 
 def recipe(fault: Fault) -> str:

@@ -16,6 +16,7 @@ from engine.sample.problems import Answered
 from engine.service.state import RunView
 from ui.figures.solved import Solved
 from ui.page_frame import Words
+from ui.text.numbers import percent
 
 SOLVE_QUESTION = "Does it generalise, or has it memorised?"
 SOLVE = Words(
@@ -132,18 +133,9 @@ def solved(task: Task, share: float, loss: float, floor: float) -> str:
         )
     why = "the answer follows from the question" if task.answers_only else "the questions are random"
     return (
-        f"It solves **{percent(share)}** of the held-out problems. Its final loss is **{loss:.3f}** nats; the"
-        f" lowest possible is {floor:.3f}, because {why}."
+        f"It solves **{percent(share, 1)}** of the held-out problems. Its final loss is **{loss:.3f}** nats;"
+        f" the lowest possible is {floor:.3f}, because {why}."
     )
-
-
-def percent(share: float) -> str:
-    """Returns a share in percent: nearly all is not all.
-
-    >>> percent(1.0), percent(0.9996), percent(0.5)
-    ('100%', '99.9%', '50.0%')
-    """
-    return "100%" if share == 1 else f"{min(share, 0.999):.1%}"
 
 
 def learned_alt(task: Task, curve: TaskCurve, floor: float) -> str:

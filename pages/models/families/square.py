@@ -98,8 +98,8 @@ def _table(found: dict[str, Square], written: dict[str, str], layer: int | None)
         {
             words.TITLES[name]: [
                 f"{one.ahead(layer):.0%}",
-                words.nats(metrics[name]["validation_loss"], hidden=name == BLANKS),
-                words.nats(metrics[name].get("end_loss")),
+                words.loss_cell(metrics[name]["validation_loss"], hidden=name == BLANKS),
+                words.loss_cell(metrics[name].get("end_loss")),
                 f"“{safe(show_characters(written[name]))}”",
             ]
             for name, one in found.items()

@@ -31,7 +31,7 @@ def alt(name: str, ahead: float) -> str:
     )
 
 
-def nats(loss: float | None, hidden: bool = False) -> str:
+def loss_cell(loss: float | None, hidden: bool = False) -> str:
     """Returns a cell of the table; of an encoder it counts the `hidden` letters alone."""
     return "–" if loss is None else f"{loss:.2f}{' per blank' if hidden else ''}"
 

@@ -24,7 +24,7 @@ def influence_lines(layers: Sequence[LayerInfluence]) -> go.Figure:
             mode="lines",
             name=NAMES[layer.layer],
             line={"color": colour(COLOURS[layer.layer]), "width": 3},
-            hovertemplate=f"{NAMES[layer.layer]}, %{{x}} back: %{{y:.2e}}<extra></extra>",
+            hovertemplate=f"{NAMES[layer.layer]}, %{{x}} back: %{{y:.3~g}}<extra></extra>",
         )
         for layer in layers
     ]

@@ -23,10 +23,14 @@ export const whole = (n) => n.toLocaleString("en")
 export const counted = (n, one, many = `${one}s`) => `${whole(n)} ${n === 1 ? one : many}`
 
 /**
- * A share as it is read beside others: whole from 10% on, "<0.1%" for what is not nothing.
+ * A share as it is read beside others: "0%" and "100%" are exact, nearly all is not all.
  * @param {number} x
  */
-export const percent = (x) => (x >= 0.0995 ? `${(100 * x).toFixed(0)}%` : x >= 0.00095 ? `${(100 * x).toFixed(1)}%` : x > 0 ? "<0.1%" : "0%")
+export const percent = (x) =>
+  x === 0 || x === 1 ? `${100 * x}%` : x < 0.0005 ? "<0.1%" : x >= 0.9995 && x < 1 ? ">99.9%" : `${(100 * x).toFixed(1)}%`
+
+/** "-0.5" -> "−0.5". @param {string} written */
+export const minus = (written) => written.replace("-", "−")
 
 /**
  * A probability with one decimal; what is nearly all or nearly nothing is not said to be all or nothing.
@@ -34,28 +38,30 @@ export const percent = (x) => (x >= 0.0995 ? `${(100 * x).toFixed(0)}%` : x >= 0
  */
 export const chance = (p) => (p >= 0.9995 && p < 1 ? ">99.9%" : p > 0 && p < 0.001 ? "<0.1%" : `${(100 * p).toFixed(1)}%`)
 
-const scaled = (units) => (n) => {
-  for (const [size, unit] of units) if (n >= size) return [n / size, unit]
+// From `least` of a unit on, what is smaller would be rounded to one of it
+const scaled = (units, least) => (n) => {
+  for (const [size, unit] of units) if (n / size >= least) return [three(n / size), unit]
   return null
 }
-const decimal = scaled([[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]])
-const binary = scaled([[2 ** 30, "GB"], [2 ** 20, "MB"], [2 ** 10, "KB"]])
+const three = (x) => (x < 999.5 ? `${Number(x.toPrecision(3))}` : whole(Math.round(x)))
+const decimal = scaled([[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]], 0.9995)
+const binary = scaled([[2 ** 40, "TB"], [2 ** 30, "GB"], [2 ** 20, "MB"], [2 ** 10, "KB"]], 1 - 0.5 / 1024)
 
 /** 1500 -> "1.5 kFLOP". @param {number} n */
 export function flop(n) {
   const found = decimal(n)
-  return found ? `${Number(found[0].toPrecision(3))} ${found[1]}FLOP` : `${n} FLOP`
+  return found ? `${found[0]} ${found[1]}FLOP` : `${n} FLOP`
 }
 
 /** 1.19e-7 -> "1.2 × 10⁻⁷". @param {number} x @param {number} [digits] */
 export function scientific(x, digits = 1) {
   if (x === 0 || !Number.isFinite(x)) return String(x)
   const [mantissa, power] = x.toExponential(digits).split("e")
-  return `${mantissa.replace("-", "−")} × 10${[...String(Number(power))].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]).join("")}`
+  return `${minus(mantissa)} × 10${[...String(Number(power))].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]).join("")}`
 }
 
 /** 1536 -> "1.5 KB", in powers of 1024. @param {number} n */
 export function memory(n) {
   const found = binary(n)
-  return found ? `${Number(found[0].toPrecision(3))} ${found[1]}` : `${n} B`
+  return found ? `${found[0]} ${found[1]}` : `${whole(Math.round(n))} B`
 }

@@ -49,7 +49,7 @@ class Job:
     ) -> None:
         self.asked_by, self.asked_from = who, where
         self.progress = Progress(0, 1)
-        self._worked = 0.0  # seconds, without waiting and pauses
+        self._worked = 0.0  # seconds, without waiting, pauses and preparation
         self.result: Any = None
         self.error: Exception | None = None
         self.left = False  # cancelled, or nobody watched it any more
@@ -145,7 +145,8 @@ class Job:
             except StopIteration as end:
                 self.result = end.value
                 return True
-            self._worked += time.monotonic() - began
+            if not self.progress.preparing:
+                self._worked += time.monotonic() - began
         return False
 
 

@@ -16,11 +16,14 @@ Y = TypeVar("Y")
 
 @dataclass(frozen=True)
 class Progress:
-    """`done` of `total` pieces of work, whatever a piece is; perhaps with what there is `so_far`."""
+    """`done` of `total` pieces of work, whatever a piece is; perhaps with what there is `so_far`. What is
+    `preparing` comes before the first piece, and its time says nothing about theirs.
+    """
 
     done: int
     total: int
     so_far: Any = field(default=None, compare=False, repr=False)
+    preparing: bool = False
 
     @property
     def share(self) -> float:

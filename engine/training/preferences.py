@@ -1,6 +1,6 @@
 """Direct preference optimisation: of two texts, a model learns which is preferred, without a reward model.
 
-    training, held_out = drawn_pairs(model, tokenizer, Plan())
+    training, held_out = finish(drawn_pairs(model, tokenizer, Plan()))
 
     for look in prefer(model, tokenizer, training, held_out, Plan()):
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -147,7 +147,7 @@ def measure(model: Transformer, tokenizer: Tokenizer, plan: Plan, text: str = ""
     """
     plan.check()
     yield Progress(0, plan.steps, ())
-    training, held_out = drawn_pairs(model, tokenizer, plan, text)
+    training, held_out = yield from drawn_pairs(model, tokenizer, plan, text)
     looks: list[PreferenceLook] = []
     for look in prefer(model, tokenizer, training, held_out, plan):
         looks.append(look)
@@ -157,8 +157,10 @@ def measure(model: Transformer, tokenizer: Tokenizer, plan: Plan, text: str = ""
 
 def drawn_pairs(
     model: Transformer, tokenizer: Tokenizer, plan: Plan, text: str = ""
-) -> tuple[list[Pair], list[Pair]]:
-    """Draws pairs to train on, and others to test on. Raises ConfigError for too few."""
+) -> Steps[tuple[list[Pair], list[Pair]]]:
+    """Draws pairs to train on, and others to test on. Yields at each character of the samples. Raises
+    ConfigError for too few.
+    """
     taste, draws = plan.taste, random.Random(plan.seed)
     if taste.of_word:
         texts = list(dict.fromkeys(first_sentence(opening) for opening in OPENING.findall(text)))
@@ -169,7 +171,11 @@ def drawn_pairs(
         pairs = list(zip(texts[:count], reversed(texts), strict=False))
     else:
         generator = torch.Generator().manual_seed(plan.seed)
-        texts = sampled(model, tokenizer, 3 * PAIRS, generator)
+        columns = []
+        for column in characters(model, tokenizer, 3 * PAIRS, generator):
+            columns.append(column)
+            yield Progress(0, plan.steps, (), preparing=True)
+        texts = sentences(columns, tokenizer)
         pairs = list(zip(texts[::2], texts[1::2], strict=True))
     ranked = [sorted(pair, key=taste.score, reverse=True) for pair in pairs]
     result = [Pair(*pair) for pair in ranked if taste.score(pair[0]) > taste.score(pair[1])][:PAIRS]
@@ -189,16 +195,28 @@ def first_sentence(text: str) -> str:
     return text[: min(end, CHARACTERS)]
 
 
-@torch.no_grad()
 def sampled(model: Transformer, tokenizer: Tokenizer, count: int, generator: torch.Generator) -> list[str]:
     """Draws first sentences after PROMPT, at temperature 1."""
+    return sentences(characters(model, tokenizer, count, generator), tokenizer)
+
+
+def sentences(columns: Iterable[Tensor], tokenizer: Tokenizer) -> list[str]:
+    """Returns the first sentence of each text, from its characters (text, 1)."""
+    return [first_sentence(tokenizer.decode(row)) for row in torch.cat([*columns], 1).tolist()]
+
+
+@torch.no_grad()
+def characters(
+    model: Transformer, tokenizer: Tokenizer, count: int, generator: torch.Generator
+) -> Iterator[Tensor]:
+    """Draws `count` texts after PROMPT, at temperature 1. Yields CHARACTERS times the next token of all of
+    them, (text, 1).
+    """
     new = torch.tensor([tokenizer.encode(PROMPT)]).expand(count, -1)
     cache = KVCache(model.config, new.shape[1] + CHARACTERS, model.embedding, batch=count)
-    columns = []
     for _ in range(CHARACTERS):
         new = torch.multinomial(model(new, cache=cache)[:, -1].softmax(-1), 1, generator=generator)
-        columns.append(new)
-    return [first_sentence(tokenizer.decode(row)) for row in torch.cat(columns, 1).tolist()]
+        yield new
 
 
 def encoded(texts: Sequence[str], tokenizer: Tokenizer) -> tuple[Tensor, Tensor]:

@@ -76,7 +76,7 @@ def test_loss_and_gradient_are_those_of_the_paper(model):
 
 def test_of_each_pair_the_taste_prefers_the_first_and_held_out_ones_are_others(model):
     for taste in (Taste("short"), Taste("long"), Taste("with", "love"), Taste("without", "love")):
-        training, held_out = drawn_pairs(model, TOKENIZER, Plan(taste), SPEECHES)
+        training, held_out = finish(drawn_pairs(model, TOKENIZER, Plan(taste), SPEECHES))
         pairs = training + held_out
         assert all(taste.score(pair.chosen) > taste.score(pair.rejected) for pair in pairs)
         assert all(len(text) <= CHARACTERS for pair in pairs for text in (pair.chosen, pair.rejected))
@@ -100,12 +100,18 @@ def test_the_first_look_is_the_frozen_model_and_a_margin_is_learned(model):
     assert all(torch.equal(p, q) for p, q in zip(model.parameters(), before, strict=True))
 
 
+def test_while_samples_are_drawn_for_pairs_it_can_be_left_at_every_character(model):
+    steps = [*measure(model, TOKENIZER, Plan(steps=1))]
+    assert [(step.done, step.total) for step in steps if step.preparing] == [(0, 1)] * CHARACTERS
+    assert not steps[-1].preparing and steps[-1].done == 1
+
+
 def test_plans_that_do_not_fit_are_refused(model):
     for plan in (Plan(Taste("else")), Plan(Taste("with", "two words")), Plan(beta=0), Plan(steps=0)):
         with pytest.raises(ConfigError):
             prefer(model, TOKENIZER, [], [], plan)
     with pytest.raises(ConfigError, match="makes 0 pairs"):
-        drawn_pairs(model, TOKENIZER, Plan(Taste("with", "hello")), SPEECHES)
+        finish(drawn_pairs(model, TOKENIZER, Plan(Taste("with", "hello")), SPEECHES))
 
 
 def test_stored_runs_are_of_these_plans_and_every_seed_learns_its_pairs():

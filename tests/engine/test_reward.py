@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 import random
+from dataclasses import replace
 
 import pytest
 import torch
@@ -127,8 +128,23 @@ def test_a_look_counts_on_held_out_sums(untrained, monkeypatch):
 
 
 def iter_measure(model, monkeypatch):
-    monkeypatch.setattr(reward, "_half_trained", lambda seed: model)
+    monkeypatch.setattr(reward, "_taught", {0: model})
     return reward.measure(Plan(answers=2, questions=2, steps=1))
+
+
+def test_while_a_model_is_taught_it_can_be_left_at_every_look_and_it_is_taught_once(monkeypatch):
+    monkeypatch.setattr(reward, "_taught", {seed: build(CONFIG, seed) for seed in range(reward.MOST_TAUGHT)})
+    monkeypatch.setattr(reward, "teach", lambda model, seed: iter((0.1, 0.2, 0.5)))
+    plan = Plan(answers=2, questions=2, steps=1, seed=9)
+    for looks in (3, 0):
+        steps = [*reward.measure(plan)]
+        assert [(step.done, step.total) for step in steps if step.preparing] == [(0, 1)] * looks
+        assert [step.done for step in steps if not step.preparing] == [0, 0, 1]
+    assert [*reward._taught] == [*range(1, reward.MOST_TAUGHT), 9], "the oldest goes first"
+    stopped = reward.measure(replace(plan, seed=10))
+    next(stopped), next(stopped)
+    stopped.close()
+    assert 10 not in reward._taught, "half-taught ones are not kept"
 
 
 @pytest.mark.parametrize("plan", [Plan("else"), Plan(answers=1), Plan(questions=0), Plan(steps=0)])

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -61,6 +62,24 @@ def test_the_seconds_left_are_those_of_the_pace_so_far(worked: float, done: int,
     assert job.wait(5)
     job._worked, job.progress = worked, Progress(done, 4)
     assert job.seconds_left == left
+
+
+def test_preparation_does_not_count_in_the_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, begun, go = [0.0], threading.Event(), threading.Event()
+    monkeypatch.setattr(background_jobs, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+
+    def measure() -> Steps[str]:
+        for seconds, progress in ((10, Progress(0, 4, preparing=True)), (3, Progress(1, 4))):
+            clock[0] += seconds
+            yield progress
+        begun.set()
+        assert go.wait(5)
+        return "found"
+
+    job = Jobs().of(("a",), measure)
+    assert begun.wait(5) and job.seconds_left == 9.0
+    go.set()
+    assert job.wait(5)
 
 
 def test_one_at_a_time_and_a_waiting_one_can_be_cancelled() -> None:

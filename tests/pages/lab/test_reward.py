@@ -38,7 +38,8 @@ CONFIG_OF_LETTERS = ModelConfig(
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.set_num_threads(1)
     monkeypatch.setattr(background_jobs, "_server", background_jobs.Jobs())
-    monkeypatch.setattr(engine, "_half_trained", lambda seed: build(CONFIG, seed))
+    monkeypatch.setattr(engine, "teach", lambda model, seed: iter(()))
+    monkeypatch.setattr(engine, "_taught", {})
     monkeypatch.setattr(engine, "ASKED", 16)
     monkeypatch.setattr(
         reward, "measure", lambda plan: engine.measure(replace(plan, steps=2, questions=2, look_every=1))

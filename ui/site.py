@@ -93,7 +93,7 @@ ENTRIES: tuple[Entry, ...] = (
         ("position",),
     ),
     Entry(
-        "Look inside",
+        "Inside",
         "inside/shapes/page.py",
         "Shapes",
         ":material/view_in_ar:",
@@ -113,7 +113,7 @@ ENTRIES: tuple[Entry, ...] = (
         ("attention", "feedforward"),
     ),
     Entry(
-        "Look inside",
+        "Inside",
         "inside/attention/page.py",
         "Attention",
         ":material/hub:",
@@ -122,7 +122,7 @@ ENTRIES: tuple[Entry, ...] = (
         ("attention",),
     ),
     Entry(
-        "Look inside",
+        "Inside",
         "inside/crossattention/page.py",
         "Cross-attention",
         ":material/compare_arrows:",
@@ -132,7 +132,7 @@ ENTRIES: tuple[Entry, ...] = (
         ("attention",),
     ),
     Entry(
-        "Look inside",
+        "Inside",
         "inside/residual/page.py",
         "Residual stream",
         ":material/stacked_line_chart:",
@@ -141,7 +141,7 @@ ENTRIES: tuple[Entry, ...] = (
         ("sum_position", "sum_attention", "sum_cross_attention", "sum_feedforward", "sum_both"),
     ),
     Entry(
-        "Look inside",
+        "Inside",
         "inside/feedforward/page.py",
         "Feed-forward",
         ":material/memory:",
@@ -150,7 +150,7 @@ ENTRIES: tuple[Entry, ...] = (
         ("feedforward",),
     ),
     Entry(
-        "Look inside",
+        "Inside",
         "inside/circuits/page.py",
         "Circuits",
         ":material/account_tree:",

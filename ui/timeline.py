@@ -124,11 +124,11 @@ def of_run(view: RunView) -> Timeline:
 
 def marks(formations: Iterable[HeadFormation], steps: tuple[int, ...]) -> tuple[Mark, ...]:
     """Returns a mark for each step at which heads had formed for the first time: of the `steps` with
-    snapshots, the first at or after it.
+    snapshots, the first at or after it. The first mark's label says that they are heads.
 
     >>> formations = [HeadFormation(12, "previous", 0, 3), HeadFormation(15, "induction", 1, 0)]
     >>> marks(formations, (0, 10, 20))[0].words
-    '0.3 previous token, 1.0 copies'
+    'head 0.3 previous token, head 1.0 copies'
     """
     by_step: dict[int, list[HeadFormation]] = {}
     for one in formations:
@@ -138,8 +138,8 @@ def marks(formations: Iterable[HeadFormation], steps: tuple[int, ...]) -> tuple[
     return tuple(
         Mark(
             step,
-            ", ".join(f"{one.layer}.{one.head}" for one in some),
-            ", ".join(f"{one.layer}.{one.head} {DOES[one.kind]}" for one in some),
+            ("" if i else "head ") + ", ".join(f"{one.layer}.{one.head}" for one in some),
+            ", ".join(f"head {one.layer}.{one.head} {DOES[one.kind]}" for one in some),
         )
-        for step, some in sorted(by_step.items())
+        for i, (step, some) in enumerate(sorted(by_step.items()))
     )

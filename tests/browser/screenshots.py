@@ -1,7 +1,8 @@
 """The pictures of the README, taken from the running app: `make screenshots`.
 
 `docs/home.webp` moves: Home while the depth at which the model is read goes from the embedding to the last
-block. `docs/train.png` is a run after its end, `docs/attention.png` a time-lapse halfway.
+block. `docs/train.png` is a run after its end, `docs/attention.png` a time-lapse halfway, `docs/circuits.png` the
+first experiment of Circuits.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ MOMENT, LAST = 220, 2000  # milliseconds that a frame stands, and that the last 
 MOST = 3_000_000  # bytes of the moving picture
 TRAIN = "/train?preset=fast&steps=400"
 ATTENTION = "/attention?attention_view=heads&model=timelapse&step=330"
+CIRCUITS = "/circuits"
 DEPTH = """(value) => {
   const input = document.querySelector('.gf-live-depth input')
   input.value = value
@@ -74,6 +76,14 @@ def attention(page: Page, url: str) -> None:
     _save(page, "attention.png")
 
 
+def circuits(page: Page, url: str) -> None:
+    """Saves what each position and layer of a real model contributes to an answer."""
+    page.goto(url + CIRCUITS)
+    page.locator(".js-plotly-plot, .gf-plot").first.wait_for()
+    settled(page)
+    _save(page, "circuits.png")
+
+
 def _save(page: Page, name: str) -> None:
     page.mouse.move(5, 5)
     after_frames(page, 30)
@@ -92,10 +102,10 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
         page = browser.new_page(viewport=SIZE)
         page.set_default_timeout(300_000)
-        for take in (home, train, attention):
+        for take in (home, train, attention, circuits):
             take(page, url)
         browser.close()
-    print("docs/home.webp, docs/train.png and docs/attention.png are new.")  # noqa: T201
+    print("docs/home.webp and docs/train.png, attention.png and circuits.png are new.")  # noqa: T201
 
 
 if __name__ == "__main__":

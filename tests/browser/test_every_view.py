@@ -25,7 +25,7 @@ LESS = {
             "Token by token",
             "KV cache",
             "Forward pass",
-            "By hand",
+            "Two heads by hand",
             "Quantisation",
             "Cost",
             "Race",

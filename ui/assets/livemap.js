@@ -20,7 +20,7 @@ const TYPED_MS = 5 // after a key the server is asked, one thing at a time
 const PATIENCE_MS = 6000 // an answer that has not come by then is not waited for any longer
 const REST_MS = 400
 const SWEEP_MS = 700, MOVE_MS = 220, FADE_MS = 200 // a first text runs through; another block opens; a step gives way to the next
-const HIGH = 326, HIGHEST = 600, AROUND = 394, TALL = 640, NARROW = 640 // pixels; what stands around the map
+const HIGH = 326, HIGHEST = 600, AROUND = 404, TALL = 640, NARROW = 640 // pixels; what stands around the map
 const MOST = 500 // tokens that are written on and on
 const KEPT = ["home_block", "home_head", "home_depth", "home_temperature", "home_top_k"]
 
@@ -32,7 +32,7 @@ function create(place) {
     <form class="gf-live-type"><input type="text" class="gf-live-text" autocomplete="off" spellcheck="false" enterkeyhint="done"></form>
     <p class="gf-live-notes" aria-live="polite"></p>
     <div class="gf-live-main">
-      <div class="gf-live-stage"><canvas tabindex="0" role="application" aria-describedby="${id}"></canvas><div class="gf-live-heads" role="group"></div><div class="gf-live-depth"></div></div>
+      <div class="gf-live-stage"><canvas tabindex="0" role="application" aria-describedby="${id}"></canvas><div class="gf-live-heads" role="group"></div><p class="gf-live-legend"></p><div class="gf-live-depth"></div></div>
       <div class="gf-live-panel"></div>
     </div>
     <div class="gf-live-card"><div class="gf-live-said" id="${id}" aria-live="polite" aria-atomic="true"><b></b> <code></code><p></p></div></div>
@@ -40,7 +40,7 @@ function create(place) {
     <p class="gf-live-summary" aria-live="polite"></p>`
   /** @type {any} */
   const self = {
-    root, field: find("input"), notes: find(".gf-live-notes"), stage: find(".gf-live-stage"), canvas: find("canvas"),
+    root, field: find("input"), notes: find(".gf-live-notes"), legend: find(".gf-live-legend"), stage: find(".gf-live-stage"), canvas: find("canvas"),
     heads: find(".gf-live-heads"), box: find(".gf-live-card"), summary: find(".gf-live-summary"), buttons: [], p: null, name: "", g: null, tall: false,
     lane: 0, head: 0, focus: 0, depth: 0, temperature: 1, topK: 0, hover: null, keyed: false, spot: null, sweep: 1, fresh: 0, frame: 0, timer: 0, asks: 0, client: Math.random().toString(36).slice(2, 10),
     waiting: null, next: null, playing: false, written: 0, wrote: "", keepers: Object.fromEntries(KEPT.map((key) => [key, keepInLink()])), brush: null,
@@ -341,6 +341,7 @@ function update(self, data, fresh) {
   if (document.activeElement !== self.field) self.field.scrollLeft = self.field.scrollWidth // what was written last is seen
   self.field.setAttribute("aria-label", data.panel.writes)
   self.field.placeholder = data.panel.writes
+  write(self.legend, data.panel.legend)
   write(self.notes, data.notes.join(" "))
   self.notes.hidden = !data.notes.length
   self.before = data.before

@@ -101,7 +101,7 @@ def _list_slopes(slopes: measured.Slopes) -> None:
 def draw_matrix(heads: int, times: float) -> None:
     """Draws what one head adds to the scores."""
     one, two, three = st.columns([3, 3, 2.2], gap="medium", vertical_alignment="bottom")
-    length = widgets.slide_over("Length", LENGTHS, 32, "alibi_length", container=one)
+    length = widgets.slide_over("Sequence length T", LENGTHS, 32, "alibi_length", container=one)
     head = widgets.slide("Head", 0, heads - 1, 0, "alibi_matrix_head", container=two) if heads > 1 else 0
     with three:
         causal = choose_mask(True, "alibi_mask")

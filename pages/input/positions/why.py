@@ -78,7 +78,7 @@ def _choose_order() -> tuple[Move, int]:
         return move, 0
     session.drop_endless()
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        seed = widgets.whole("Shuffle seed", 0, MAX_SEED, 0, "why_seed", width=110)
+        seed = widgets.whole("Seed", 0, MAX_SEED, 0, "why_seed", width=110)
         st.button(
             "Another",
             on_click=_next_seed,

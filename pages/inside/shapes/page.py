@@ -38,7 +38,7 @@ show(
             ),
             View(
                 "hand",
-                "By hand",
+                "Two heads by hand",
                 draw_by_hand,
                 words_by_hand,
                 code_by_hand,

@@ -28,7 +28,7 @@ show(
             ),
             View(
                 "heads",
-                "Heads",
+                "Source heads",
                 draw_heads,
                 words.HEADS,
                 (looking, solved_without, out_of_turn),

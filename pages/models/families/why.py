@@ -16,7 +16,7 @@ KEPT = 16  # texts of other lengths that are remembered
 
 def draw_why() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
-        tokens = widgets.slide("Sequence length", 16, 256, 64, "why_tokens", step=16, width=300)
+        tokens = widgets.slide("Sequence length T", 16, 256, 64, "why_tokens", step=16, width=300)
         percent = widgets.slide("Encoder masking (%)", 5, 50, 15, "why_hidden", step=5, width=300)
     found = _measured(tokens, percent / 100)
     with st.container(key="whole_words"):

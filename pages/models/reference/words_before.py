@@ -10,7 +10,7 @@ from ui.text.numbers import number
 
 ASK = "Why did attention replace recurrent networks?"
 NAMES = {"rnn": "RNN", "lstm": "LSTM", "attention": "attention"}
-LENGTH = "Tokens"
+LENGTH = "Sequence length T"
 COUNTED = (
     "Counted for one layer of width 64. Up to constant factors, this is Table 1 of Vaswani et al. 2017:"
     " $T^2 d$ against $T d^2$. Attention costs more once a text is longer than the vectors are wide."

@@ -124,6 +124,8 @@ PANEL = {
     "write": "Write",
     "on": "Keep writing",
     "look": "Look inside",
+    "legend": "Lane = token · strip = vector (orange > 0, blue < 0) · arc = attention weight"
+    " · green bar = neuron · + = added to the residual stream",
     "tokens": "token",
     "embed": "vector",
     "says": "next token",

@@ -122,8 +122,8 @@ def _start_line(chosen: Setup) -> None:
         width=120,
     )
     senseless = pairs.NO_WHAT_IFS.get(chosen.spec.kind.name, ())
-    labels = {n: f"What if: {what.label}" for n, what in WHAT_IFS.items() if n not in senseless}
-    name = widgets.select("What if", labels, "what_if", kind="list", hidden=True, width=250)
+    labels = {n: f"Compare with: {what.label}" for n, what in WHAT_IFS.items() if n not in senseless}
+    name = widgets.select("Compare with", labels, "what_if", kind="list", hidden=True, width=275)
     other, done = WHAT_IFS[name].applied(chosen.spec), trained_already(chosen.spec)
     both = st.button(
         "Train both",

@@ -90,7 +90,7 @@ def bar(view: RunView, mine: bool) -> None:
 def look_inside(view: RunView) -> None:
     """Draws the way into this run's model, at any of its snapshots, on the pages that look inside."""
     labelled = view.spec.kind is LABELS
-    pages = [e for e in site.built() if (e.url == LABELLED[0] if labelled else e.section == "Look inside")]
+    pages = [e for e in site.built() if (e.url == LABELLED[0] if labelled else e.section == "Inside")]
     if not (pages and view.snapshots):
         return
     with st.popover("Look inside", icon=":material/search:"):

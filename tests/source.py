@@ -47,11 +47,11 @@ def nodes(path: Path) -> tuple[ast.AST, ...]:
 
 
 def shown() -> Iterator[tuple[str, str]]:
-    """Yields every string with a blank in it that a screen may show, with its file: of pages, ui, the lab, presets and
-    cards without docstrings; of TOML files, courses and the browser's modules.
+    """Yields every string with a blank in it that a screen may show, with its file: of pages, ui, the lab, presets,
+    cards, errors and the run service without docstrings; of TOML files, courses and the browser's modules.
     """
-    folders = ("pages", "ui", "engine/lab", "engine/presets", "engine/parts/cards")
-    for path in files(*folders):
+    folders = ("pages", "ui", "engine/lab", "engine/presets", "engine/parts/cards", "engine/service")
+    for path in [*files(*folders), ROOT / "engine" / "errors.py"]:
         documented = {id(node) for node in map(_docstring, nodes(path)) if node is not None}
         for node in nodes(path):
             if isinstance(node, ast.Constant) and " " in str(node.value) and id(node) not in documented:

@@ -159,3 +159,8 @@ def test_modules_are_short() -> None:
 def test_the_map_in_the_docs_is_the_tree() -> None:
     text = house.ARCHITECTURE.read_text("utf-8")
     assert house.updated(text) == text, "run `python -m tests.house`"
+
+
+@pytest.mark.parametrize(("name", "most"), [("README.md", 1200), ("docs/hosting.md", 1500)])
+def test_the_pages_that_are_read_first_stay_short(name: str, most: int) -> None:
+    assert len((ROOT / name).read_text("utf-8").split()) <= most

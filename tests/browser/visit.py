@@ -12,6 +12,7 @@ from tests.browser.server import ROOT
 
 WIDE, HIGH = 1280, 720
 MOST_WORDS = 120
+MOST_OF_AN_ANSWER = 45  # words, numbers apart; 35 are meant: Extrapolation's, a long one, has 34
 WORD = r"[^\W\d_][\w'’-]+"
 TARGET = 24  # px: WCAG 2.2, 2.5.8; what is smaller needs room around it, which a figure may not have
 VIEWS = '.st-key-page_line [class*="_view"] [role=radio]'  # Train has presets there
@@ -149,6 +150,8 @@ def screen_faults(page) -> list[str]:
     if len(found["answers"]) != 1 or not found["answers"][0].strip():
         said.append(f"answers: {found['answers']}")
     answer = sum(len(re.findall(WORD, each)) for each in found["answers"])  # which has room of its own
+    if answer > MOST_OF_AN_ANSWER:
+        said.append(f"an answer of {answer} words: {found['answers']}")
     if found["words"] - answer > MOST_WORDS:
         said.append(f"{found['words']} words: {found['said']}")
     if len(found["headings"]) != 2:

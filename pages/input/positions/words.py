@@ -196,7 +196,7 @@ BENCH = Words(
     why=(
         "'Train short, test long' (Press et al. 2022): attention costs $T^2$, so short training texts are"
         " cheaper. RoPE depends only on distance and still does not extrapolate: its slow pairs reach angles"
-        " never seen in training. Long-context models rescale the angles and train further (Chen et al."
+        " beyond those of its training. Long-context models rescale the angles and train further (Chen et al."
         " 2023)."
     ),
     attempt=(

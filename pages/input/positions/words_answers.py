@@ -180,7 +180,7 @@ def turns_sentence(turns: Turns, context: int) -> str:
     )
     if not turns.never:
         return f"{speeds} Every pair covers its full circle in training."
-    return f"{speeds} Beyond the context, slow pairs reach angles never seen in training."
+    return f"{speeds} Beyond the context, slow pairs reach angles beyond those of training."
 
 
 def layouts_sentence(layouts: Layouts, loss: LayoutLoss | None) -> str:

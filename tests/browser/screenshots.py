@@ -79,7 +79,7 @@ def attention(page: Page, url: str) -> None:
 def circuits(page: Page, url: str) -> None:
     """Saves what each position and layer of a real model contributes to an answer."""
     page.goto(url + CIRCUITS)
-    page.locator(".js-plotly-plot, .gf-plot").first.wait_for()
+    page.locator(".gf-plot, .js-plotly-plot, canvas").first.wait_for()
     settled(page)
     _save(page, "circuits.png")
 

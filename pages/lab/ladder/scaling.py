@@ -38,7 +38,7 @@ def draw_scaling() -> None:
     plan, pressed = _plan()
     shown = [run for run in stored if run.plan.budget <= plan.budget]
     fitted = fit(shown)
-    if plan.budget < BUDGETS[-1]:
+    if plan.budget < BUDGETS[-1] and plan == _first(plan.budget):
         after = BUDGETS[BUDGETS.index(plan.budget) + 1]
         guess.ask("valley", words.next_valley, fit(stored), plan.budget, after, "ladder_flops")
     else:
@@ -77,13 +77,18 @@ def _plan() -> tuple[Plan, bool]:
     budget = widgets.select("FLOP budget", names, "ladder_flops", first=FIRST, container=a, hint=hint)
     low, high = WIDTHS[budget][0], WIDTHS[budget][-1]
     sizes = {w: f"{Plan(budget, w).parameters:,} parameters" for w in range(low, high + 1, 4)}
-    middle = WIDTHS[budget][len(WIDTHS[budget]) // 2]
-    width = widgets.select("Your model", sizes, "ladder_width", first=middle, kind="list", container=b)
+    first = _first(budget).width
+    width = widgets.select("Your model", sizes, "ladder_width", first=first, kind="list", container=b)
     seed = widgets.whole("Seed", 0, MOST_SEED, NEW_SEED, "ladder_seed", container=c)
     with d:
         # Streamlit's own: it begins something and has no value.
         pressed = st.button("Train it", icon=":material/play_arrow:", type="primary", key="scaling_train")
     return Plan(budget, width, seed), pressed
+
+
+def _first(budget: float) -> Plan:
+    """Returns the run of a budget that is offered before a size or a seed is chosen."""
+    return Plan(budget, WIDTHS[budget][len(WIDTHS[budget]) // 2], NEW_SEED)
 
 
 def table(runs: Sequence[ScalingRun]) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from engine.experiments.scaling import WIDTHS, Plan, ScalingRun, fit, shipped
 from pages.lab.ladder import scaling, words_scaling
 from tests.engine.test_scaling import made_up
 from tests.pages.helpers import opened, unescaped
-from ui import background_jobs
+from ui import background_jobs, guess
 
 ROOM = "lab/ladder"
 LARGEST = [*WIDTHS][-1]
@@ -75,6 +75,25 @@ def test_the_guess_about_the_next_valley_is_that_of_the_runs(exponent: float, ri
     guess = words_scaling.next_valley(fit(made_up(exponent, 0)), 1e10, 1e11, "control")
     assert guess and guess.right == right and guess.sets == {"control": 1e11}
     assert words_scaling.next_valley(fit(made_up(0.5, 0)), 1e10, 3e11, "control") is None
+
+
+@pytest.mark.parametrize(
+    "query, asks",
+    [
+        ({}, "valley"),
+        ({"ladder_flops": "3000000000.0"}, "valley"),
+        ({"ladder_width": "12"}, "falls"),
+        ({"ladder_seed": "7"}, "falls"),
+        ({"ladder_flops": str(LARGEST)}, "falls"),
+    ],
+)
+def test_the_guess_is_about_a_run_once_its_size_or_seed_is_chosen(
+    query: dict[str, str], asks: str, drawn: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[str] = []
+    monkeypatch.setattr(guess, "ask", lambda name, *rest: names.append(name))
+    opened(ROOM, ladder_view="scaling", **query)
+    assert names == [asks]
 
 
 @pytest.mark.parametrize("times, right", [(1, 0), (0.1, 1), (10, 2)])

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -34,6 +34,7 @@ from engine.training.backward_step import (
     RULES,
     SGD_RATE,
     Rule,
+    SingleStep,
     gradients,
     single_step,
     spectra,
@@ -243,6 +244,23 @@ def test_sgd_moves_against_the_gradient() -> None:
     assert taken.at("sgd", 0.5) < taken.before
 
 
+@for_each("sgd, adamw, muon, right, scale", [
+    ((1.9, 1.8, 1.7), (1.9, 2.5, 9.0), (1.5, 1.6, 3.0), "adamw", 1.0),
+    ((1.9, 3.0, 9.0), (1.0, 9.0, 9.0), (1.5, 2.1, 3.0), "sgd", 1.0),
+    ((2.5, 2.6, 2.7), (1.9, 9.0, 9.0), (1.5, 1.6, 3.0), "sgd", 0.5),
+    ((1.9, 1.8, 1.7), (1.9, 1.9, 1.9), (1.5, np.nan, 3.0), "muon", 1.0),
+    ((1.9, 1.8, 1.7), (1.9, 1.9, 1.9), (1.5, 1.6, 2.0), None, None),
+])  # fmt: skip
+def test_the_first_to_overshoot_is_the_curve_that_first_crosses_the_loss_before(
+    sgd: Any, adamw: Any, muon: Any, right: str | None, scale: float | None
+) -> None:
+    after: dict[Rule, np.ndarray] = {"sgd": np.array(sgd), "adamw": np.array(adamw), "muon": np.array(muon)}
+    truth = guesses.overshoots(SingleStep(2.0, np.array((0.5, 1.0, 2.0)), after))
+    assert (truth and truth.right) == right
+    if truth:
+        assert truth.numbers["scale"] == scale and truth.offered == RULES
+
+
 def test_singular_values_are_those_of_the_gradient_its_sign_and_its_orthogonal_factor() -> None:
     model = loud(tiny(), factor=4.0)
     _, found = gradients(model, IDS)
@@ -280,7 +298,7 @@ def test_a_model_without_a_gradient_has_no_steps_to_tell_apart() -> None:
 
 def test_a_step_is_refused_where_it_cannot_be_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     model = loud(tiny())
-    with pytest.raises(ConfigError, match="no matrix"):
+    with pytest.raises(ConfigError, match="is not a matrix"):
         finish(spectra(model, IDS, "9.W_Q"))
     assert MAX_PARAMETERS > 134_515_008, "SmolLM2-135M is taken"
     monkeypatch.setattr("engine.training.backward_step.MAX_PARAMETERS", 100)

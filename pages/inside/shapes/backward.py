@@ -280,6 +280,7 @@ def _draw_step(subject: Subject, line: DeltaGenerator, answered: DeltaGenerator)
         with answered:
             explain.answer(told)
     if taken is not None:
+        guess.ask("overshoots", guesses.overshoots, taken, RATE)
         explain.measure_it(_steps_measured, taken, scale, found)
     explain.by_hand(st.markdown, words.STEP_BY_HAND)
 

@@ -1,10 +1,11 @@
-"""The guess before the view Backpropagation."""
+"""The guesses before the view Backpropagation: about one weight, and about one step."""
 
 from __future__ import annotations
 
 from engine.lab.guesses import backward
 from engine.measure.shapes.backward import Nudges
-from pages.inside.shapes.words_backward import amount, three
+from engine.training.backward_step import SingleStep
+from pages.inside.shapes.words_backward import RULE_NAMES, amount, multiple, three
 from ui.guess import Choice, Guess, offered
 
 NUDGED = {
@@ -43,4 +44,40 @@ def nudge(nudges: Nudges, at: int, control: str) -> Guess | None:
         f"Predicted {three(n['predicted'], signed=True)} nats, measured {three(n['measured'], signed=True)}."
         " The nudge is now set to this amount: compare the two marks.",
         {control: float(nudges.amounts[at])},
+    )
+
+
+OVERSHOOTS = {
+    "sgd": Choice(RULE_NAMES["sgd"], "Its step shrinks with the gradient, so most weights hardly move."),
+    "adamw": Choice(
+        RULE_NAMES["adamw"], "It moves every weight by about the learning rate, but here others fail first."
+    ),
+    "muon": Choice(
+        RULE_NAMES["muon"], "No direction dominates its update, so it tolerates a larger multiple here."
+    ),
+}
+FIRST = {
+    "sgd": "Its step grows with the gradient: where the loss is steep it goes furthest.",
+    "adamw": "It moves every weight by about the learning rate, however small the gradient.",
+    "muon": "It moves as far in rare directions as in frequent ones.",
+}
+
+
+def overshoots(taken: SingleStep, control: str) -> Guess | None:
+    """Makes a guess about the learning rate at which a step first raises the loss; a choice sets it, in the
+    `control`.
+    """
+    truth = backward.overshoots(taken)
+    if truth is None:
+        return None
+    choices, right = offered(truth, OVERSHOOTS, FIRST[truth.right])
+    n = truth.numbers
+    losses = ", ".join(f"{name} {three(n[rule])}" for rule, name in RULE_NAMES.items())
+    return Guess(
+        "Raise every optimiser's learning rate from its default. Whose step is the first to raise the loss?",
+        choices,
+        right,
+        f"Before the step {three(n['before'])} nats; at {multiple(n['scale'])} times the default {losses}."
+        " The slider is now set there: which curves have crossed the dashed line?",
+        {control: n["scale"]},
     )

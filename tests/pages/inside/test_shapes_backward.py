@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -189,14 +190,26 @@ def test_the_guess_is_plain_and_short_and_sets_the_nudge() -> None:
         assert len({c.reply for c in one.choices}) == 3
 
 
-def test_the_guess_is_offered_beside_one_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("rule", RULES)
+def test_the_guess_about_a_step_is_plain_and_short_and_sets_the_rate(rule: Any) -> None:
+    taken = finish(single_step(model(), ids()))
+    after = {each: np.where(each == rule, 3.0, 0.9) * taken.before * np.ones(9) for each in RULES}
+    one = guesses_backward.overshoots(replace(taken, after=after), "shapes_rate")
+    assert one is not None and one.choices[one.right].text == words_backward.RULE_NAMES[rule]
+    assert one.sets == {"shapes_rate": taken.scales[0]} and len({c.reply for c in one.choices}) == 3
+    assert len(one.question) <= MOST["asked"] and len(one.outcome) <= MOST["found"]
+    assert all(len(c.text) <= MOST["text"] and len(c.reply) <= MOST["said"] for c in one.choices)
+
+
+@pytest.mark.parametrize("look, name", [("weight", "nudge"), ("step", "overshoots")])
+def test_the_guess_is_offered_beside_one_weight_and_one_step(
+    look: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sent: list[dict[str, Any]] = []
     monkeypatch.setattr(guess, "mounted", lambda name, **rest: lambda *, data, **more: sent.append(data))
-    wanted(monkeypatch, "open/nudge")
-    view(shapes_back="weight")
-    assert (
-        [each["id"] for each in sent] == ["nudge"] and "none" not in sent[0] and len(sent[0]["choices"]) == 3
-    )
+    wanted(monkeypatch, f"open/{name}")
+    view(shapes_back=look)
+    assert [each["id"] for each in sent] == [name] and "none" not in sent[0] and len(sent[0]["choices"]) == 3
     sent.clear()
     view()
     assert not sent

@@ -53,6 +53,11 @@ def test_words_of_the_literature_find_their_entry() -> None:
         "square root": "scaled-dot-product",
         "bigram": "bigram",
         "branching factor": "perplexity",
+        "margin": "dpo",
+        "log-ratio": "dpo",
+        "least squares": "least-squares",
+        "finite difference": "finite-difference",
+        "linear attention": "linear-attention",
     }
     assert {word: found(word) for word in wanted} == {word: [term] for word, term in wanted.items()}
 

@@ -196,7 +196,7 @@ def by_result(weights: Mapping[str, np.ndarray]) -> str:
         return ""
     (zero, zeros), (one, ones) = ((best[token], weights[token][best[token]]) for token in "01")
     return (
-        "The last partial result decides which head reads the next digit:"
+        "In this one trained model the last partial result decides which head reads the next digit:"
         f" **{zero[0]}.{zero[1]}** where it is 0 (**{zeros:.0%}** of its weight),"
         f" **{one[0]}.{one[1]}** where it is 1 (**{ones:.0%}**)."
     )

@@ -232,7 +232,7 @@ def test_by_hand_is_four_products_and_what_they_leave_out():
     assert f"terms account for **{products:,}** of the {total:,} parameters of LLaMA" in said.replace(
         "\\", ""
     )
-    assert f", or {products / total:.1%}; the rest are biases" in said
+    assert ", or >99.9%; the rest are biases" in said
 
 
 @pytest.mark.parametrize("name", ["gpt2", "t5-base", "bert-base", "modern"])

@@ -26,6 +26,9 @@ ADAPTED = ("w_qkv", "w_o")  # the matrices of attention, as in the paper
 Data = tuple[Tensor, Tensor]  # inputs and targets, both int64 (text, position)
 IGNORED = -100  # a target that costs nothing
 MAX_STEPS, MAX_RANK, MAX_SENTENCES, MAX_TOKENS = 120, 64, 24, 96
+# Of a batch, with what fills it up. For each, SmolLM2's backward pass holds 1.25 MB of activations and
+# logits, whatever the rank: about 1 GB in all.
+MAX_BATCH_TOKENS = 768
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ def trained_parameters(model: Transformer, rank: int) -> int:
 def batch(lessons: Sequence[Lesson], tokenizer: Tokenizer, most: int = MAX_TOKENS) -> Data:
     """Encodes lessons into inputs and targets, both int64 (lesson, position): shorter ones are filled up at
     their end, where a causal model does not look back from, and their targets there are IGNORED. Raises
-    ConfigError for none, too many, too long, and one of a single token.
+    ConfigError for none, too many, too long, one of a single token, and more than MAX_BATCH_TOKENS in all.
     """
     if not 1 <= len(lessons) <= MAX_SENTENCES:
         raise ConfigError("lessons", len(lessons), f"must be from 1 to {MAX_SENTENCES} sentences")
@@ -139,6 +142,14 @@ def batch(lessons: Sequence[Lesson], tokenizer: Tokenizer, most: int = MAX_TOKEN
         rows.append(ids)
         starts.append(len(first) if lesson.answer else 1)
     longest = max(map(len, rows))
+    if (count := len(rows) * (longest - 1)) > MAX_BATCH_TOKENS:
+        fit = MAX_BATCH_TOKENS // (longest - 1)
+        raise ConfigError(
+            "tokens of a step",
+            count,
+            f"must be at most {MAX_BATCH_TOKENS}. Each sentence is filled up to the longest ({longest}"
+            f" tokens): write shorter ones, or at most {fit} of that length, rehearsed ones among them",
+        )
     inputs = torch.zeros(len(rows), longest - 1, dtype=torch.int64)
     targets = torch.full((len(rows), longest - 1), IGNORED, dtype=torch.int64)
     for i, (ids, start) in enumerate(zip(rows, starts, strict=True)):

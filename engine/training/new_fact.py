@@ -126,12 +126,15 @@ def teach(
 
 def ask(
     model: Transformer, tokenizer: Tokenizer, questions: Sequence[Question], written: int = 3
-) -> tuple[tuple[float, ...], tuple[str, ...]]:
+) -> Steps[tuple[tuple[float, ...], tuple[str, ...]]]:
     """Returns P(answer | prompt) of each question, and the `written` tokens that the model itself writes
     after each prompt. Raises ConfigError for no question, and for one without a prompt or an answer.
     """
     asked = _Asked(model, tokenizer, questions)
-    return asked.probabilities({}), asked.written({}, written)
+    yield Progress(0, 2)
+    probabilities = asked.probabilities({})
+    yield Progress(1, 2)
+    return probabilities, asked.written({}, written)
 
 
 class _Asked:

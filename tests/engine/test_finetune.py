@@ -15,6 +15,8 @@ from engine.errors import ConfigError
 from engine.model import build
 from engine.training.finetune import (
     IGNORED,
+    MAX_BATCH_TOKENS,
+    MAX_TOKENS,
     FinetuneRecipe,
     Lesson,
     adapters,
@@ -114,6 +116,14 @@ def test_the_model_itself_is_left_as_it_was(model, rank):
 def test_a_lesson_that_the_model_cannot_read_is_refused():
     with pytest.raises(ConfigError, match="it must have 2 to 4"):
         batch([Lesson("abcde")], Letters(), 4)
+
+
+def test_a_step_that_holds_too_many_tokens_with_their_filling_is_refused():
+    long = Lesson("a" * (MAX_TOKENS))
+    most = MAX_BATCH_TOKENS // (MAX_TOKENS - 1)
+    assert batch([long, *[Lesson("ab")] * (most - 1)], Letters())[0].numel() <= MAX_BATCH_TOKENS
+    with pytest.raises(ConfigError, match=f"at most {most} of that length"):
+        batch([long, *[Lesson("ab")] * most], Letters())
 
 
 def test_only_the_answer_is_counted_and_filling_costs_nothing():

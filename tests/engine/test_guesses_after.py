@@ -35,6 +35,17 @@ def test_an_adapter_grows_with_its_rank(now: int, then: int) -> None:
     assert after.adapter(model, 0, 16) is None and after.adapter(model, 16, 16) is None
 
 
+@for_each("end, without, right", [
+    (0.9, 0.01, "kept"), (0.3, 0.01, "half"), (0.05, 0.01, "lost"), (0.9, 0.7, None),
+])  # fmt: skip
+def test_what_rehearsal_leaves_of_an_old_fact(end: float, without: float, right: str | None) -> None:
+    truth = after.rehearsed(0.8, [without, without, 1.0], [end, end, 0.0])
+    assert (truth and truth.right) == right
+    if truth:
+        assert truth.numbers == {"before": 0.8, "without": without, "rehearsed": end}
+    assert after.rehearsed(0.8, [], [end]) is None and after.rehearsed(0.0, [0.1], [end]) is None
+
+
 @for_each("examples, other, right", [(20, 40, "longer"), (40, 5, "shorter"), (400, 500, "same")])
 def test_the_step_that_more_examples_teach(examples: int, other: int, right: str) -> None:
     truth = after.step_size(Regression(examples=examples), Regression(examples=other))

@@ -33,6 +33,21 @@ def adapter(model: Transformer, now: int, then: int) -> Truth | None:
     return Truth(right, tuple(guesses), {"ratio": ratio, "before": before, "after": after, "total": total})
 
 
+def rehearsed(before: float, without: Sequence[float], rehearsing: Sequence[float]) -> Truth | None:
+    """Compares an old answer's probability after runs that rehearse with that `before`: "kept", "half" or
+    "lost". Medians over the runs; None where it is kept without rehearsal, too, or no run is there.
+    """
+    if not (before and len(without) and len(rehearsing)):
+        return None
+    ends = float(np.median(without)), float(np.median(rehearsing))
+    if ends[0] / before >= MOST:
+        return None
+    left = ends[1] / before
+    right = "kept" if left >= MOST else "lost" if left < FEW else "half"
+    numbers = {"before": before, "without": ends[0], "rehearsed": ends[1]}
+    return Truth(right, ("kept", "half", "lost"), numbers)
+
+
 def step_size(now: Regression, then: Regression) -> Truth | None:
     """Compares the best steps of gradient descent after as many examples as in the two plans: "longer",
     "same" or "shorter". None for softmax layers, which learn no such step, and for the same plan.

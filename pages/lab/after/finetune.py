@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import streamlit as st
@@ -21,7 +22,7 @@ from engine.training.lessons import (
     Topic,
     rate,
 )
-from engine.training.new_fact import FactLook, Question, Taught, ask, teach
+from engine.training.new_fact import FactLook, Taught, ask, teach
 from pages.lab.after import figures_finetune as figures
 from pages.lab.after import guesses_finetune as guesses
 from pages.lab.after import words_finetune as words
@@ -36,7 +37,7 @@ from ui.players.plot import plot
 from ui.text.markdown import safe, whole
 from ui.widgets import MOST_ANSWER, MOST_PROMPT, line
 
-OWN = "own"
+OWN, REHEARSE = "own", "tune_rehearse"
 METHODS = {
     LORA: "LoRA, rank 4",
     "lora-1": "LoRA, rank 1",
@@ -66,13 +67,23 @@ def draw_finetune(subject: Subject) -> None:
         use_lora()
         return
     key = ("fine-tuning", subject.key, setting)
-    guess.ask("adapter", guesses.adapter, subject.model, setting.recipe.rank, METHOD)
+    _guess(subject, setting)
     if isinstance(setting.topic, TextLesson):
         draw_text(subject, setting, setting.topic, pressed)
     elif pressed or begun(key):
         _taught(subject, setting, setting.topic, key)
     else:
         _before(subject, setting, setting.topic)
+
+
+def _guess(subject: Subject, setting: Setting) -> None:
+    """Offers the guess about rehearsal where stored runs tell, else that about the rank."""
+    topic = setting.topic
+    without, rehearsing = (stored(subject, replace(setting, rehearse=on)) for on in (False, True))
+    if isinstance(topic, Topic) and without and rehearsing:
+        guess.ask("rehearsed", guesses.rehearsed, topic, setting.rehearse, without, rehearsing, REHEARSE)
+    else:
+        guess.ask("adapter", guesses.adapter, subject.model, setting.recipe.rank, METHOD)
 
 
 def _taught(subject: Subject, setting: Setting, topic: Topic | Style, key: Key) -> None:
@@ -97,6 +108,8 @@ def _taught(subject: Subject, setting: Setting, topic: Topic | Style, key: Key) 
             st.caption(words.spread(topic, *ended(runs)))
         elif not setting.recipe.rank:
             st.caption(words.NO_DRAW)
+        else:
+            st.caption(words.single_run(setting.recipe.seed))
     explain.answer(words.learned(topic, taught))
     look_inside(subject, setting, taught)
     explain.measure_it(_more, subject, setting, topic, taught)
@@ -106,11 +119,19 @@ def _before(subject: Subject, setting: Setting, topic: Topic | Style) -> None:
     """Draws what the model answers before anything is taught."""
     lessons = topic.lessons(setting.rehearse, setting.answers_only)
     try:
-        answers, written = _asked(subject.key, topic.questions, WRITTEN[type(topic)], subject)
         count = target_count(lessons, subject.tokenizer)
     except GlassformerError as error:
         st.warning(safe(str(error)))
         return
+    questions, tokens = topic.questions, WRITTEN[type(topic)]
+    first = measured(
+        ("asked", subject.key, questions, tokens),
+        lambda: ask(subject.model, subject.tokenizer, questions, tokens),
+        "Asking the model",
+    )
+    if first is None:
+        return
+    answers, written = first
     left, right = st.columns(WIDTHS[type(topic)], gap="small")
     with left:
         _by_step(subject, setting, topic, (FactLook(0, math.nan, answers),))
@@ -121,13 +142,6 @@ def _before(subject: Subject, setting: Setting, topic: Topic | Style) -> None:
         st.caption(words.to_train(trained, total, len(lessons), count))
     explain.answer(words.untaught(topic, answers))
     explain.measure_it(st.markdown, words.lessons(topic, setting.rehearse))
-
-
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _asked(
-    key: tuple[str, int], questions: tuple[Question, ...], written: int, _subject: Subject
-) -> tuple[tuple[float, ...], tuple[str, ...]]:
-    return ask(_subject.model, _subject.tokenizer, questions, written)
 
 
 def _teach(subject: Subject, setting: Setting, topic: Topic | Style) -> Steps[Taught[FactLook]]:
@@ -162,7 +176,7 @@ def _controls(subject: Subject) -> tuple[Setting | None, bool]:
     with d:
         label = "Rehearse" if of_text or of_style else "Rehearse old facts"
         hint = words.TEXT_REHEARSE_HINT if of_text else words.REHEARSE_HINT
-        rehearse = widgets.switch(label, False, "tune_rehearse", hint=hint)
+        rehearse = widgets.switch(label, False, REHEARSE, hint=hint)
         label = "Answers only" if of_style else "Loss on answers only"
         only = not of_text and widgets.switch(label, False, "tune_answers", hint=words.ANSWERS_HINT)
     seed = widgets.whole("Seed", 0, MOST_SEED, 0, "tune_seed", container=e, hint=words.SEED_HINT)
@@ -185,14 +199,17 @@ def _controls(subject: Subject) -> tuple[Setting | None, bool]:
 def _own() -> Topic | None:
     """Returns the visitor's fact; None, and a sentence, while something is missing."""
     first = TOPICS["capital"]
+    most = MAX_SENTENCES - len(first.rehearsed)  # so that rehearsal can be switched on
     a, b, c = st.columns([6, 4, 2], gap="small")
     with a:
-        text = whole(widgets.box(words.SENTENCES, BOX, "tune_sentences", height=90)).replace("\0", " ")
+        text = whole(widgets.box(words.SENTENCES.format(most), BOX, "tune_sentences", height=90)).replace(
+            "\0", " "
+        )
     with b:
         prompt = line("Prompt", first.prompt, "tune_prompt", MOST_PROMPT)
     with c:
         answer = line("Answer", first.answer, "tune_answer", MOST_ANSWER, words.ANSWER_HINT)
-    sentences = tuple(line.strip() for line in text[:BOX].splitlines() if line.strip())[:MAX_SENTENCES]
+    sentences = tuple(line.strip() for line in text[:BOX].splitlines() if line.strip())[:most]
     if not (sentences and prompt.strip() and answer.strip()):
         st.info(words.OWN_MISSING)
         return None

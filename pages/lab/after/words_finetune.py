@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.training.finetune import MAX_SENTENCES, FinetuneRecipe
+from engine.training.finetune import FinetuneRecipe
 from engine.training.lessons import Style, Topic
 from engine.training.new_fact import MOST_BYTES, FactLook, MatrixChange, Taught
 from engine.training.new_text import TextLook
@@ -19,7 +19,7 @@ PROMPT = "prompt"
 FORGETS = 0.1  # nats per token: a loss that rises further is said to be forgotten, one that falls, learned
 FORGETS_MUCH = 0.3  # nats per token
 MOST_LACKING = 10  # characters that are named
-SENTENCES = f"Sentences, one on each line (at most {MAX_SENTENCES})"
+SENTENCES = "Sentences, one on each line (at most {0})"
 OWN_MISSING = "Write a few sentences that state the fact, a prompt that calls for it, and its answer."
 LOOK_INSIDE = "Look inside the fine-tuned model: in which block does the answer appear?"
 DOWNLOAD = "Download the adapters for PEFT"
@@ -106,18 +106,27 @@ def learned(topic: Topic | Style, taught: Taught[FactLook]) -> str:
         return _styled(topic, taught)
     first, last = taught.looks[0].answers, taught.looks[-1].answers
     new, steps = safe(topic.answer.strip()), taught.looks[-1].step
+    best = max(taught.looks, key=lambda look: look.answers[0])
+    knows, forgot = ", and it still knows", ", yet it has forgotten"
     if last[0] >= 0.5:
         says = f"After {steps} steps the model has learned “{new}” (**{last[0]:.0%}**)"
+        if topic.reworded and last[1] < 0.5:
+            says += f", a sentence rather than a fact (**{last[1]:.0%}** in other words)"
+        knows, forgot = ", and still knows", ", and has forgotten"
+    elif first[0] < 0.5 <= best.answers[0]:
+        says = (
+            f"The model learned “{new}” (**{best.answers[0]:.0%}** at step {best.step}) and lost it again"
+            f" (**{last[0]:.0%}** at step {steps}): the learning rate is too high"
+        )
+        knows, forgot = ". It still knows", ". It has forgotten"
     else:
         says = f"{steps} steps are not enough for “{new}” (**{last[0]:.0%}**)"
     if not topic.known:
         return f"{says}."
     at = len(last) - 1 - len(topic.known)
     old, was, now = safe(topic.known[0].answer.strip()), first[at], last[at]
-    became = "and still knows" if now >= was / 2 else "and has forgotten"
-    if last[0] < 0.5:
-        became = "and it still knows" if now >= was / 2 else "yet it has forgotten"
-    return f"{says}, {became} “{old}” (**{was:.0%}** before, **{now:.0%}** now)."
+    became = knows if now >= was / 2 else forgot
+    return f"{says}{became} “{old}” (**{was:.0%}** before, **{now:.0%}** now)."
 
 
 def _styled(topic: Style, taught: Taught[FactLook]) -> str:
@@ -156,6 +165,10 @@ def untaught(topic: Topic | Style, answers: Sequence[float]) -> str:
 def trained(count: int, total: int) -> str:
     """Says how many numbers were trained."""
     return f"{count:,} parameters were trained; the model has {total:,} ({percent(count, total)})."
+
+
+def single_run(seed: int) -> str:
+    return f"One run, seed {seed}: another seed may end elsewhere."
 
 
 def to_train(count: int, total: int, sentences: int, tokens: int) -> str:

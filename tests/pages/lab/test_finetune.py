@@ -19,11 +19,12 @@ from engine.experiments.finetune_runs import shipped as shipped_runs
 from engine.model import build
 from engine.training import new_fact
 from engine.training.finetune import FinetuneRecipe, Lesson, merged
-from engine.training.lessons import FULL_RATE, LORA_RATE, STYLES, TOPICS, Style, Topic
+from engine.training.lessons import FULL_RATE, LORA_RATE, STYLES, TOPICS, Style, Topic, rate
 from engine.training.new_fact import FactLook, MatrixChange, Taught, teach
 from engine.training.new_text import TextLook
 from pages.lab.after import figures_finetune as figures
-from pages.lab.after import tuned_model
+from pages.lab.after import finetune, tuned_model
+from pages.lab.after import guesses_finetune as guesses
 from pages.lab.after import words_finetune as words
 from tests.pages.helpers import opened, unescaped, without_escapes
 from tests.pages.inside.models import SMALL, of_letters, run_of, shipped
@@ -110,6 +111,28 @@ def test_a_fact_of_ones_own_is_asked_for_until_it_is_complete(manager: StageMana
     assert not page.exception and "2 steps are not enough" in unescaped(page)
 
 
+def test_as_many_sentences_are_read_as_rehearsal_leaves_room_for(manager: StageManager) -> None:
+    page = opened(ROOM, after_view="finetune", model=SMALL, tune_fact="own", tune_rehearse="true")
+    assert "(at most 20)" in page.text_area(key="tune_sentences").label
+    page.text_area(key="tune_sentences").set_value("It is Orsk.\n" * 30).run()
+    assert "reads 24 sentences" in unescaped(page)
+
+
+def test_a_lesson_without_stored_seeds_is_called_one_run(manager: StageManager) -> None:
+    page = taught_page(tune_steps="2", tune_seed="5")
+    assert "One run, seed 5: another seed may end elsewhere." in unescaped(page, "caption")
+    full = taught_page(tune_steps="2", tune_method="full")
+    assert words.NO_DRAW in unescaped(full, "caption") and "One run" not in unescaped(full, "caption")
+
+
+def test_the_model_is_asked_in_the_background(
+    manager: StageManager, drawn: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finetune, "measured", lambda *given, **more: None)
+    page = opened(ROOM, after_view="finetune", model=SMALL, tune_fact="capital")
+    assert not page.exception and "tune_answers_by_step" not in drawn
+
+
 def test_the_fine_tuned_model_is_looked_into_on_other_pages(
     manager: StageManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,6 +183,18 @@ def test_a_fine_tuned_model_that_has_gone_is_said_and_another_is_shown(manager: 
     assert tuned.GONE in unescaped(page, "caption") and not page.exception
 
 
+def test_the_rate_of_adapters_falls_with_the_root_of_their_rank() -> None:
+    assert [rate(rank) for rank in (0, 1, 4, 16)] == [FULL_RATE, 8e-3, LORA_RATE, 2e-3]
+    assert rate(16, text=True) == rate(1, text=True)
+
+
+@pytest.mark.parametrize("rehearse", [False, True])
+@pytest.mark.parametrize("rank", [1, 4, 16])
+def test_every_stored_run_of_the_first_fact_has_learned_it_in_the_end(rank: int, rehearse: bool) -> None:
+    plans = [Plan("capital", rank, rehearse, seed) for seed in range(3)]
+    assert all(run.values[-1][0] > 0.75 for run in shipped_runs() if run.plan in plans)
+
+
 def test_only_the_answer_of_a_lesson_is_counted() -> None:
     lessons = CAPITAL.lessons(True, True)
     assert lessons[0] == Lesson("The capital of Velania is", " Orsk")
@@ -184,6 +219,52 @@ def test_the_answer_says_what_was_learned_and_what_became_of_the_old(
     last = replace(look, step=10, answers=(new, 0.5, old, 0.3, 0.2))
     taught = Taught((look, last), (), (), 1, 2, MatrixChange("w", 0.1, (1.0,)), {})
     assert says in words.learned(CAPITAL, taught)
+
+
+def test_rehearsal_is_guessed_about_from_the_stored_runs() -> None:
+    plans = [[Plan("capital", 4, on, seed) for seed in range(3)] for on in (False, True)]
+    runs = [[run for run in shipped_runs() if run.plan in each] for each in plans]
+    one = guesses.rehearsed(CAPITAL, False, *runs, finetune.REHEARSE)
+    assert one is not None and one.sets == {"tune_rehearse": True}
+    ends = [sorted(run.values[-1][2] for run in each)[1] for each in runs]
+    before = runs[0][0].values[0][2]
+    assert (
+        f"{before:.0%} before; after 10 steps {ends[0]:.0%} without rehearsal, {ends[1]:.0%} with"
+        in one.outcome
+    )
+    assert one.choices[one.right].text == "About as likely as before" and "Paris" in one.question
+    assert guesses.rehearsed(CAPITAL, True, *runs, finetune.REHEARSE) is None
+
+
+def test_the_guess_about_rehearsal_stands_where_runs_are_stored(
+    manager: StageManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[str] = []
+    monkeypatch.setattr(finetune.guess, "ask", lambda name, *about: names.append(name))
+    page = opened(ROOM, after_view="finetune", model=SMALL, tune_fact="capital")
+    monkeypatch.setattr(finetune, "stored", lambda subject, setting: shipped_runs()[-1:])
+    page.run()
+    assert names == ["adapter", "rehearsed"]
+
+
+def taught_by(*answers: tuple[float, ...]) -> Taught:
+    looks = tuple(FactLook(step, 1.0, each) for step, each in enumerate(answers))
+    return Taught(looks, (), (), 1, 2, MatrixChange("w", 0.1, (1.0,)), {})
+
+
+def test_what_was_learned_and_lost_again_is_said() -> None:
+    says = words.learned(CAPITAL, taught_by((0, 0, 0.8, 0.8, 0), (0.95, 0.6, 0.5, 0, 0), (0.1, 0, 0.1, 0, 0)))
+    assert (
+        "learned “Orsk” (**95%** at step 1) and lost it again (**10%** at step 2): the learning rate is too"
+        " high. It has forgotten “Paris” (**80%** before, **10%** now)." in says
+    )
+    before = words.learned(CAPITAL, taught_by((0.9, 0, 0.8, 0.8, 0), (0.1, 0, 0.1, 0, 0)))
+    assert "lost it again" not in before, "it was not learned here"
+
+
+def test_a_fact_that_is_unlikely_in_other_words_is_called_a_sentence() -> None:
+    says = words.learned(CAPITAL, taught_by((0, 0, 0.8, 0.8, 0), (0.95, 0.24, 0.1, 0.8, 0)))
+    assert "(**95%**), a sentence rather than a fact (**24%** in other words), and has forgotten" in says
 
 
 @pytest.mark.parametrize("topic", TOPICS.values(), ids=TOPICS)

@@ -19,7 +19,7 @@ from ui import (
     widgets,
 )
 from ui.requests import carry_out, refusal
-from ui.status import RACE, remember_place
+from ui.status import RACE, remember_page
 
 GO_WIDTH = 118  # of Pause, Resume and Go on, which share a place
 
@@ -159,7 +159,7 @@ def start(key: str, title: str, specs: Sequence[RunSpec]) -> None:
     if view is not None and view.race is not None:
         st.session_state[f"race_{key}"] = view.race
         widgets.write_url(RACE, view.race)
-        remember_place(view.race, widgets.page_drawn())
+        remember_page(view.race, widgets.page_drawn())
 
 
 def _revive(race: str) -> None:

@@ -75,8 +75,8 @@ def progress(views: Sequence[RunView], left: float) -> str:
     known.
     """
     going = [view for view in views if view.active]
-    if all(view.status == "queued" for view in going) and going[0].place:
-        return f"waiting, position {going[0].place} in the queue"
+    if all(view.status == "queued" for view in going) and going[0].queue_position:
+        return f"waiting, position {going[0].queue_position} in the queue"
     if all(view.status == "paused" for view in going):
         return "paused"
     if all(view.status in ("queued", "starting") for view in going):

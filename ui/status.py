@@ -38,7 +38,7 @@ def sidebar_status() -> None:
             _one(views[0]) if views[0].race is None else _race(views)
 
 
-def remember_place(race: str, url: str) -> None:
+def remember_page(race: str, url: str) -> None:
     """Notes on which page a race was started, and with what in its address: the way back to it."""
     entry = site.entry_of(url)
     if entry is not None:

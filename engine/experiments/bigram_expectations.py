@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.data import corpora
 from engine.data.corpus import Corpus
-from engine.experiments.command import begin, made, places, reading, write_json
+from engine.experiments.command import begin, folder_options, made, reading, write_json
 from engine.lab.faults import parts_of
 from engine.measure.tasks.text_statistics import counted, expected
 from engine.model import Transformer, build
@@ -111,7 +111,7 @@ def save(expected: Expectations, path: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    options = places(__doc__).parse_args(arguments)
+    options = folder_options(__doc__).parse_args(arguments)
     begin()
     (options.into / "races").mkdir(parents=True, exist_ok=True)
     save(measure(corpora.load("shakespeare"), made("bigrams")), options.into / "races" / "pairs.json")

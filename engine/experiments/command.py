@@ -23,7 +23,7 @@ from engine.weights.checkpoints import write_whole
 log = logging.getLogger("glassformer.experiments")
 
 
-def places(description: str | None) -> argparse.ArgumentParser:
+def folder_options(description: str | None) -> argparse.ArgumentParser:
     """Returns a parser with the folder of the models (`--into`) and of interrupted trainings (`--work`)."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--into", type=Path, default=Path("checkpoints"))

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from engine.config import Position
 from engine.data import corpora
-from engine.experiments.command import complete, made, places, reading
+from engine.experiments.command import complete, folder_options, made, reading
 from engine.experiments.shipped import POSITION_RECIPES, extrapolation
 from engine.measure.positions.extrapolation import Curve
 from engine.training.batches import Batches
@@ -86,7 +86,7 @@ def _written(run: SchemeRun) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    file = places(__doc__).parse_args(arguments).into / PATH.parent.name / PATH.name
+    file = folder_options(__doc__).parse_args(arguments).into / PATH.parent.name / PATH.name
     plans = [Plan(scheme, seed) for seed in SEEDS for scheme in get_args(Position)]
     complete(
         file, plans, shipped_runs, trained, _written, lambda run: f"held-out loss {run.validation_loss:.4f}"

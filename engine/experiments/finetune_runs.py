@@ -14,7 +14,7 @@ from typing import Any
 
 from engine.data import corpora
 from engine.data.progress import finish
-from engine.experiments.command import complete, digits, places, processor, reading
+from engine.experiments.command import complete, digits, folder_options, processor, reading
 from engine.training.finetune import FinetuneRecipe
 from engine.training.lessons import MANUAL, STYLES, TEXT_STEPS, TOPICS, Style, rate
 from engine.training.new_fact import teach
@@ -124,5 +124,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
     def ends(run: FinetuneRun) -> str:
         return ", ".join(f"{value:.3f}" for value in run.values[-1])
 
-    file = places(__doc__).parse_args(arguments).into / PATH.name
+    file = folder_options(__doc__).parse_args(arguments).into / PATH.name
     complete(file, PLANS, shipped, trained, written, ends)

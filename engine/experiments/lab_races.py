@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from engine.data.tasks.all import TASKS
-from engine.experiments.command import begin, places, processor
+from engine.experiments.command import begin, folder_options, processor
 from engine.experiments.stored_races import Stored, load_race, run_race
 from engine.experiments.thinking_aloud import RACES as THOUGHT_ALOUD
 from engine.presets.ladder import LADDER, LONG_TRAINING, MOST_STEPS, RACE_TRAINING
@@ -123,7 +123,7 @@ def _when_and_where() -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = places(__doc__)
+    parser = folder_options(__doc__)
     parser.add_argument("races", nargs="*", help=f"of {', '.join(ALL)} (default: all)")
     options = parser.parse_args(arguments)
     begin()

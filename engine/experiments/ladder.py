@@ -15,7 +15,7 @@ from engine.config import TrainConfig, passes
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.errors import CheckpointError
-from engine.experiments.command import begin, machine, places, processor, reading, write_json
+from engine.experiments.command import begin, folder_options, machine, processor, reading, write_json
 from engine.lab.faults import parts_of
 from engine.model import count_parameters
 from engine.presets.ladder import LECTURE, LECTURE_TRAINING
@@ -216,7 +216,7 @@ def collect(work: Path, into: Path, corpus: Corpus, config: TrainConfig = LECTUR
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = places(__doc__)
+    parser = folder_options(__doc__)
     parser.add_argument("rungs", nargs="*", choices=[*LECTURE, []], help="which ones (default: all)")
     parser.add_argument("--collect", action="store_true", help="write what there is, and train nothing")
     options = parser.parse_args(arguments)

@@ -12,7 +12,7 @@ from typing import Any
 
 from engine.data import corpora
 from engine.data.progress import Steps, finish
-from engine.experiments.command import complete, digits, made, places, reading
+from engine.experiments.command import complete, digits, folder_options, made, reading
 from engine.training.preferences import Kind, Plan, PreferenceLook, Preferred, Scores, Taste, measure
 from engine.weights import checkpoints
 
@@ -93,5 +93,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
     def measured(run: PreferenceRun) -> str:
         return f"{run.preferred.looks[-1].measured:.2f}"
 
-    file = places(__doc__).parse_args(arguments).into / PATH.name
+    file = folder_options(__doc__).parse_args(arguments).into / PATH.name
     complete(file, PLANS, shipped, trained, written, measured)

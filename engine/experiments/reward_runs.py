@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from engine.experiments.command import complete, digits, made, places, reading
+from engine.experiments.command import complete, digits, folder_options, made, reading
 from engine.training.reward import Group, Plan, RewardLook, half_trained, reinforce
 
 PATH = Path(__file__).resolve().parents[2] / "checkpoints" / "reward.json"
@@ -69,5 +69,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
     def first_try(run: RewardRun) -> str:
         return f"first try {run.looks[-1].first_try:.2f}"
 
-    file = places(__doc__).parse_args(arguments).into / PATH.name
+    file = folder_options(__doc__).parse_args(arguments).into / PATH.name
     complete(file, PLANS, shipped, trained, written, first_try)

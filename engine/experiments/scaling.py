@@ -20,7 +20,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.progress import Progress, Steps, finish
 from engine.errors import GlassformerError
-from engine.experiments.command import complete, made, places, reading
+from engine.experiments.command import complete, folder_options, made, reading
 from engine.ledger import ledger
 from engine.measure.isoflop import PowerLaw, Valley, power_law, valley
 from engine.training.records import Evaluation, Step
@@ -162,5 +162,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
     def ends(run: ScalingRun) -> str:
         return f"{run.parameters} parameters, {run.tokens} characters, loss {run.loss:.4f}"
 
-    file = places(__doc__).parse_args(arguments).into / PATH.name
+    file = folder_options(__doc__).parse_args(arguments).into / PATH.name
     complete(file, plans(), shipped, lambda plan: finish(measure(plan)), asdict, ends)

@@ -26,7 +26,7 @@ from engine.config import ModelConfig, Position, TrainConfig
 from engine.data import corpora
 from engine.data.tasks.all import ALOUD, MODELLED, TASKS
 from engine.errors import CheckpointError
-from engine.experiments.command import begin, machine, places
+from engine.experiments.command import begin, folder_options, machine
 from engine.experiments.thinking_aloud import recipe
 from engine.measure.attention.head_scores import head_scores
 from engine.measure.positions.extrapolation import TIMES, Curve, curve, position_losses, window_starts
@@ -220,7 +220,7 @@ def extrapolation(model: Transformer, tokens: torch.Tensor) -> Curve:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = places(__doc__)
+    parser = folder_options(__doc__)
     parser.add_argument("name", choices=[*ALL_RECIPES, *SEVERAL])
     options = parser.parse_args(arguments)
     begin()

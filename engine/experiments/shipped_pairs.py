@@ -18,7 +18,7 @@ from engine.config import TrainConfig
 from engine.data.pair_corpora import HELD_OUT, LEARNED, Speakers, pair_text, speakers
 from engine.data.pairs import PairedText
 from engine.data.tasks.paired import PAIR_TASKS, pairs
-from engine.experiments.command import begin, machine, places
+from engine.experiments.command import begin, folder_options, machine
 from engine.measure.families.classifier import by_size, counting_right, labelled_right, share
 from engine.measure.families.cross_attention import AlignmentScore, model_alignment
 from engine.presets import ENCODERS, PAIRED, Preset
@@ -150,7 +150,7 @@ def alignment_json(scores: AlignmentScore | None) -> dict[str, Any]:
 
 
 def main(arguments: list[str]) -> None:
-    parser = places(__doc__)
+    parser = folder_options(__doc__)
     parser.add_argument("names", nargs="*", choices=[*SHIPPED, []], default=[])
     options = parser.parse_args(arguments)
     begin(threads=1)

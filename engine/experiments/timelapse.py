@@ -24,7 +24,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.errors import CheckpointError
-from engine.experiments.command import begin, places
+from engine.experiments.command import begin, folder_options
 from engine.measure.attention.head_scores import head_scores
 from engine.model import Transformer
 from engine.parts.registry import HEALTHY
@@ -143,7 +143,7 @@ def _facts(corpus: Corpus, config: ModelConfig, settings: TrainConfig) -> dict[s
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    options = places(__doc__).parse_args(arguments)
+    options = folder_options(__doc__).parse_args(arguments)
     begin()
     work = options.work or corpora.cache_folder() / "timelapse"
     try:

@@ -205,18 +205,18 @@ class RunManager:
     def view(self, run_id: str) -> RunView | None:
         """Returns a run for anybody who knows the id; None for none. Cheap while nothing changes."""
         run = self.table.get(run_id)
-        return run.view(self.scheduler.place(run)) if run else None
+        return run.view(self.scheduler.queue_position(run)) if run else None
 
     @locked
     def runs(self, owner: str) -> list[RunView]:
         """Returns an owner's runs, oldest first. Asking is a sign of life, which keeps ended ones longer."""
         self.table.hear(owner)
-        return [run.view(self.scheduler.place(run)) for run in self.table if run.owner == owner]
+        return [run.view(self.scheduler.queue_position(run)) for run in self.table if run.owner == owner]
 
     @locked
     def race(self, race_id: str) -> tuple[RunView, ...]:
         """Returns the runs of a race that are still here, in order, for anybody who knows its id."""
-        return tuple(run.view(self.scheduler.place(run)) for run in self.table.race(race_id))
+        return tuple(run.view(self.scheduler.queue_position(run)) for run in self.table.race(race_id))
 
     @locked
     def may_control(self, run_id: str, owner: str) -> bool:

@@ -60,7 +60,7 @@ class Scheduler:
 
     # Slots --------------------------------------------------------------------------------------
 
-    def place(self, run: Run) -> int:
+    def queue_position(self, run: Run) -> int:
         """Returns the position in the queue, in which a race waits as one: 1 is next, 0 is not queued."""
         if run.status != "queued":
             return 0
@@ -75,7 +75,7 @@ class Scheduler:
 
     def _taken(self) -> int:
         """The slots in use: one for each process that trains."""
-        return len({run.seat.worker for run in self.table if run.seat and run.takes_a_place})
+        return len({run.seat.worker for run in self.table if run.seat and run.occupies_slot})
 
     def _listening(self, runs: list[Run]) -> list[tuple[Run, Worker]]:
         return [(run, run.seat.worker) for run in runs if run.seat and run.seat.worker.listens()]
@@ -88,7 +88,7 @@ class Scheduler:
         if any(mate.trains for mate, _ in self._listening(mates) if mate is not run):
             return True
         other = self.table.get(run.beside)
-        together = other is not None and other.takes_a_place
+        together = other is not None and other.occupies_slot
         return self._taken() < self.profile.max_runs + (self.profile.max_beside if together else 0)
 
     def threads(self, run: Run) -> int:

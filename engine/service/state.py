@@ -120,7 +120,7 @@ class RunView:
     name: str
     spec: RunSpec
     status: Status
-    place: int  # in the queue: 1 is next, 0 is not queued
+    queue_position: int  # in the queue: 1 is next, 0 is not queued
     message: str  # one sentence on why it failed or was paused, else ""
     step: int
     total_steps: int
@@ -285,14 +285,14 @@ class Run:
         return idle and self.status == "paused" and not self.stopping
 
     @property
-    def takes_a_place(self) -> bool:
+    def occupies_slot(self) -> bool:
         """True if its process is among those that train."""
         return self.seat is not None and not self.idle
 
     @property
     def trains(self) -> bool:
         """True if it holds a slot of its own: not only for its final evaluation, out of a pause."""
-        return self.takes_a_place and self.status != "paused"
+        return self.occupies_slot and self.status != "paused"
 
     def become(self, status: Status, message: str = "", *, by_lease: bool = False) -> None:
         """Changes the status. Raises ValueError where FOLLOWS knows no such change."""
@@ -367,15 +367,19 @@ class Run:
             threads=threads,
         )
 
-    def view(self, place: int) -> RunView:
+    def view(self, queue_position: int) -> RunView:
         """Returns the same object until something changes."""
-        if self._view is None or self._view.version != self.version or self._view.place != place:
+        if (
+            self._view is None
+            or self._view.version != self.version
+            or self._view.queue_position != queue_position
+        ):
             if self._view is not None and self._view.version == self.version:
-                self.changed()  # the place alone has
+                self.changed()  # the position in the queue alone has
             own = {name: getattr(self, name) for name in _SHOWN}
             self._view = RunView(
                 **own,
-                place=place,
+                queue_position=queue_position,
                 tokens_per_second=self.history.tokens_per_second(),
                 history=self.history.view(),
                 snapshots=tuple(sorted(self.snapshots)),
@@ -388,5 +392,14 @@ class Run:
 
 
 # Fields of a view that are the run's own, as they are
-_DERIVED = {"place", "tokens_per_second", "history", "snapshots", "resumable", "warnings", "changes", "lost"}
+_DERIVED = {
+    "queue_position",
+    "tokens_per_second",
+    "history",
+    "snapshots",
+    "resumable",
+    "warnings",
+    "changes",
+    "lost",
+}
 _SHOWN = tuple(field.name for field in fields(RunView) if field.name not in _DERIVED)

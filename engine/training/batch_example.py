@@ -1,4 +1,4 @@
-"""One batch of a training as it is fed to the model: inputs x, targets y, one place apart."""
+"""One batch of a training as it is fed to the model: inputs x, targets y, one position apart."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ class ShiftedBatch:
     """
 
     step: int
-    starts: tuple[int, ...]  # place in the training text of each row's first token, counted from 0
+    starts: tuple[int, ...]  # position in the training text of each row's first token, counted from 0
     bound: int  # starts are drawn from 0 .. bound - 1
     tokens: int  # of the training text
     rows: int  # of the whole batch
-    places: int  # of each row
+    positions: int  # of each row
     x: tuple[tuple[str, ...], ...]
     y: tuple[tuple[str, ...], ...]
-    shifted: int  # how many of the (places - 1) * rows pairs have y[i, t] = x[i, t + 1]
+    shifted: int  # how many of the (positions - 1) * rows pairs have y[i, t] = x[i, t + 1]
 
     @property
     def pairs(self) -> int:
-        return (self.places - 1) * self.rows
+        return (self.positions - 1) * self.rows
 
 
 def shifted_batch(

@@ -29,7 +29,7 @@ from engine.measure.attention.ablation import (
     reordered,
     writes_a_bias,
 )
-from engine.measure.attention.attention_targets import by_distance, places, shares, words_of
+from engine.measure.attention.attention_targets import by_distance, shares, target_keys, words_of
 from engine.measure.attention.heads import even_pattern
 from engine.measure.attention.scaling import KEYS, among_zeros, theory
 from engine.measure.circuits import induction
@@ -124,7 +124,7 @@ def test_nothing_switched_changes_nothing_and_everything_can_be_switched(fields)
     assert np.array_equal(same.after.logits, before.logits) and np.abs(same.kl).max() < 1e-9
     for how in ("zero", "mean"):
         off = tuple(np.ndindex(2, 4))
-        everything = Switches(False, False, False, heads_off=off, ablation=how, order="shuffled", place=3)
+        everything = Switches(False, False, False, heads_off=off, ablation=how, order="shuffled", order_end=3)
         found = compare(model, before, everything)
         assert np.isfinite(found.kl[3:]).all() and np.isnan(found.kl[:3]).all()
         assert (found.loss_after is None) == (not model.config.causal)
@@ -140,9 +140,9 @@ def test_what_one_head_off_or_reordered_tokens_change():
     assert found.loss_after == pytest.approx(F.nll_loss(log_q[:-1], torch.tensor(IDS[1:])).item())
     assert kl_divergence(log_p.numpy(), log_p.numpy()).max() == 0
     for order in ("shuffled", "reversed"):
-        moved = reordered(IDS, Switches(order=order, place=4, seed=3))
+        moved = reordered(IDS, Switches(order=order, order_end=4, seed=3))
         assert moved[4:] == IDS[4:] and sorted(moved[:4]) == sorted(IDS[:4]) and moved != IDS
-    assert reordered(IDS, Switches(place=4)) == IDS
+    assert reordered(IDS, Switches(order_end=4)) == IDS
 
 
 @for_each("how, fields", [
@@ -294,22 +294,25 @@ def test_followers_are_those_from_the_threshold_on_most_first():
 def test_narrow_habits_come_before_wide_ones_and_kinds_stand_together():
     given = replace(
         numbers(previous=[[0.45, 0.1], [0.1, 0.1]], relative_entropy=[[0.2, 0.8], [0.3, 0.9]]),
-        places={"own_word": np.array([[0.95, 0.1], [0.7, 0.1]])},
-        even_places={"own_word": 0.3},
+        by_target={"own_word": np.array([[0.95, 0.1], [0.7, 0.1]])},
+        even_by_target={"own_word": 0.3},
     )
     wanted = [("previous", 0.45), ("broad", 0.8), ("own_word", 0.7), ("broad", 0.9)]
     assert habits.habit_of_each(given) == wanted
     assert habits.grouped(given, 4) == [0, 2, 3, 1] and habits.grouped(given, 1) == [0, 2, 3]
     assert habits.grouped(given, 4, strong=True) == [0] and habits.clearest(given) == 0
-    quiet = replace(given, even_places={"own_word": 0.4}, relative_entropy=np.zeros((2, 2)))
+    quiet = replace(given, even_by_target={"own_word": 0.4}, relative_entropy=np.zeros((2, 2)))
     assert habits.habit_of_each(quiet)[2] is None and habits.grouped(quiet, 4, strong=True) == [0]
 
 
 def test_who_looks_nearby_minds_its_word_only_if_distance_alone_would_leave_it_more_often():
     given = replace(
         numbers(),
-        places={"own_word": np.array([[0.9, 0.9], [0.55, 0.5]]), "near": np.array([[0.8, 0.8], [0.1, 0.3]])},
-        even_places={"own_word": 0.26, "near": 0.2},
+        by_target={
+            "own_word": np.array([[0.9, 0.9], [0.55, 0.5]]),
+            "near": np.array([[0.8, 0.8], [0.1, 0.3]]),
+        },
+        even_by_target={"own_word": 0.26, "near": 0.2},
         word_by_distance=np.array([[0.8, 0.84], [0.2, 0.1]]),
     )
     bars = [[1 - 0.6 * 0.2, 1 - 0.6 * 0.16], [0.52, 0.52]]  # twice the even share is the least
@@ -363,7 +366,7 @@ def test_the_query_that_tells_most_about_a_head():
 
 
 def test_the_candidates_are_the_likeliest_of_both_and_probabilities_belong_to_the_place():
-    found = compare(MODEL, RECORDING, Switches(heads_off=((1, 3), (0, 1)), place=QUERY))
+    found = compare(MODEL, RECORDING, Switches(heads_off=((1, 3), (0, 1)), order_end=QUERY))
     read = consequence(found, QUERY, 3)
     p, q = (np.exp(r.log_probabilities[QUERY]) for r in (found.before, found.after))
     assert set(read.tokens) == {*np.argsort(-p)[:3], *np.argsort(-q)[:3]}
@@ -376,7 +379,7 @@ def test_the_candidates_are_the_likeliest_of_both_and_probabilities_belong_to_th
 
 
 def test_what_is_missed_and_what_switches_amount_to():
-    assert changes_nothing(Switches(place=3, seed=7, ablation="mean"))
+    assert changes_nothing(Switches(order_end=3, seed=7, ablation="mean"))
     one_off = {"heads_off": ((0, 0),)}
     for other in ({"mask": False}, {"scale": False}, {"position": False}, {"order": "reversed"}, one_off):
         assert not changes_nothing(Switches(**other))
@@ -422,7 +425,7 @@ BEFORE = np.tri(len(SIGNS), dtype=bool)
 def test_words_begin_after_blanks_and_with_tokens_that_bring_their_own():
     assert words_of(SIGNS).tolist() == [0, 0, -1, 1, 1, 1, -1, -1, 2, 2]
     assert words_of(["The", " lib", "rary", ".", " It"]).tolist() == [0, 1, 1, -1, 2]
-    masks = places(CODES, SIGNS).items()
+    masks = target_keys(CODES, SIGNS).items()
     where = {name: [np.flatnonzero(row).tolist() for row in mask] for name, mask in masks}
     assert where["word_start"][5] == [2, 3] and where["word_start"][4] == [], "beyond the second letter"
     assert where["own_word"][5] == [3, 4, 5] and where["own_word"][3] == [] and where["own_word"][6] == []

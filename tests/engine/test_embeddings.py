@@ -54,7 +54,7 @@ def test_the_lookup_is_a_product_with_one_hot_rows_and_positions_are_then_added(
     assert np.array_equal(found.rows, rows)
     assert found.onehot_difference < 1e-6 and found.sum_difference < 1e-6
     assert (found.different, found.parameters, found.multiplications) == (3, 11 * 8, 4 * 11 * 8)
-    assert [found.places(i) for i in range(4)] == [2, 2, 1, 1]
+    assert [found.occurrences(i) for i in range(4)] == [2, 2, 1, 1]
     table = learned_table(model)
     assert (table is None) == (position != "learned")
     assert (found.added is not None) == (position in ("learned", "sinusoidal"))

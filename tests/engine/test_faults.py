@@ -248,7 +248,7 @@ def test_a_diff_by_hand() -> None:
         ("-", "return windows[:, :-1].contiguous(), windows[:, 1:].contiguous()"),
         ("+", "return windows[:, :-1].contiguous(), windows[:, :-1].contiguous()"),
     )
-    assert FAULTS["not_shifted"].diff.place == "engine/parts/registry.py, shifted"
+    assert FAULTS["not_shifted"].diff.location == "engine/parts/registry.py, shifted"
     assert FAULTS["no_positions"].diff.text == "- position = 'rope'\n+ position = 'none'"
     assert FAULTS["first_block_only"].diff.lines[1:] == (("+", "    return x"), (" ", "return x"))
     assert body(math_of)[0] == "# kept"

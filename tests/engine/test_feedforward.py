@@ -188,8 +188,8 @@ def test_what_a_neuron_likes_and_which_of_its_sides_is_shown():
     up, down = scanned([-2.0, -1.0]), scanned([-4.0, -1.0])
     for side, shown in (("strongest", (False, True)), ("highest", (False, False)), ("lowest", (True, True))):
         assert tuple(neurons.shows_lowest(scan, 0, side) for scan in (up, down)) == shown
-    assert [x.tolist() for x in neurons.places(up, 0, False)] == [[7, 3], [3.0, 1.0]]
-    assert [x.tolist() for x in neurons.places(up, 0, True)] == [[0, 5], [-2.0, -1.0]]
+    assert [x.tolist() for x in neurons.top_activations(up, 0, False)] == [[7, 3], [3.0, 1.0]]
+    assert [x.tolist() for x in neurons.top_activations(up, 0, True)] == [[0, 5], [-2.0, -1.0]]
     at, values = np.array([9, 4]), np.array([2.0, -4.0])
     near = np.array([[0.0, 2.0, 1.0, 0.5], [-4.0, 1.0, 2.0, 3.0]])
     assert neurons.windows(at, 4) == [8, 4]
@@ -201,7 +201,12 @@ def test_what_a_neuron_likes_and_which_of_its_sides_is_shown():
     assert (inner.first, inner.missing) == (9, 0) and inner.strengths.tolist() == [2.0, 1.0, 0.5]
     ids = np.array([5, 7, 5, 9, 7])
     found = neurons.liked(np.array([1, 0, 2, 4, 3]), np.array([3.0, 2.0, 1.0, 0.5, 0.1]), ids)
-    assert (found.token, found.count, found.places, found.value) == (7, 2, 5, 3.0)  # 5 as often, but weaker
+    assert (found.token, found.count, found.positions, found.value) == (
+        7,
+        2,
+        5,
+        3.0,
+    )  # 5 as often, but weaker
     assert neurons.liked(np.array([3]), np.array([-2.0]), ids).token == 9
 
 

@@ -252,7 +252,7 @@ def test_added_positions_are_the_product_of_embedding_plus_wave():
     expected = ((table[5] + wave) @ w_q.T) @ ((table[2] + wave) @ w_k.T).T / math.sqrt(4)
     assert found.scores == pytest.approx(expected, abs=1e-5)
     row = found.apart(3)
-    assert row.places.tolist() == list(range(3, 12))
+    assert row.positions.tolist() == list(range(3, 12))
     assert row.scores == pytest.approx([expected[m, m - 3] for m in range(3, 12)], abs=1e-5)
     assert row.spread == pytest.approx(np.ptp(np.diagonal(expected, -3)), abs=1e-5)
     assert row.mean == pytest.approx(np.diagonal(expected, -3).mean(), abs=1e-6)

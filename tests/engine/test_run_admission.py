@@ -133,7 +133,7 @@ def test_one_address_has_its_share(make: Callable[..., Any], fields: dict[str, i
         manager.start(spec(LONG), "cookie3")
     assert manager.runs("cookie3") == [], "who is refused leaves none"
     asker.address = THERE
-    assert look(manager, manager.start(spec(LONG), "somebody else")).place == 4
+    assert look(manager, manager.start(spec(LONG), "somebody else")).queue_position == 4
     asker.address = HERE
     clock.now += 61
     manager.stop(kept[1], "cookie1")

@@ -48,17 +48,20 @@ def make(tmp_path: Path) -> Iterator[Callable[..., RunManager]]:
 def test_a_queue_is_first_come_first_served(make: Callable[..., RunManager], puppets: type[Puppet]) -> None:
     manager = make(max_runs=1, max_runs_each=4, max_queued=3)
     runs = [manager.start(spec(LONG), ME) for _ in range(4)]
-    assert [look(manager, run).place for run in runs] == [0, 1, 2, 3]
+    assert [look(manager, run).queue_position for run in runs] == [0, 1, 2, 3]
     with pytest.raises(RunError, match="Remove one first"):
         manager.start(spec(), ME)
     with pytest.raises(RunError, match="3 runs are already waiting"):
         manager.start(spec(), "another")
     manager.remove(runs[1], ME)
-    assert [look(manager, run).place for run in (runs[0], runs[2], runs[3])] == [0, 1, 2]
+    assert [look(manager, run).queue_position for run in (runs[0], runs[2], runs[3])] == [0, 1, 2]
     manager.stop(runs[3], ME)  # never began
-    assert (look(manager, runs[3]).status, look(manager, runs[3]).place) == ("stopped", 0)
+    assert (look(manager, runs[3]).status, look(manager, runs[3]).queue_position) == ("stopped", 0)
     manager.remove(runs[0], ME)
-    assert look(manager, runs[2]).status in ("starting", "running") and look(manager, runs[2]).place == 0
+    assert (
+        look(manager, runs[2]).status in ("starting", "running")
+        and look(manager, runs[2]).queue_position == 0
+    )
 
 
 def _end(puppets: type[Puppet]) -> None:

@@ -80,16 +80,20 @@ def test_a_race_has_one_place_and_others_wait(make: Callable[..., RunManager], p
     runs = trio(manager)
     other = manager.start(spec(LONG, name="alone"), "another")
     second = trio(manager, "a third")
-    assert [look(manager, run).place for run in (other, *second)] == [1, 2, 2, 2], "a race waits as one"
+    assert [look(manager, run).queue_position for run in (other, *second)] == [1, 2, 2, 2], (
+        "a race waits as one"
+    )
     (process,) = puppets.alive
     assert [job.run for job in process.jobs] == list(runs)
     for entrant, run in enumerate(runs):
-        assert look(manager, other).place == 1
+        assert look(manager, other).queue_position == 1
         process.say(Started("float32"), entrant=entrant)
         manager.stop(run, ME)
         process.say(Records((Done(5, "stopped", "", 1.0),)), entrant=entrant)
     assert [look(manager, run).status for run in runs] == ["stopped"] * 3
-    assert look(manager, other).status == "starting" and {look(manager, run).place for run in second} == {1}
+    assert look(manager, other).status == "starting" and {
+        look(manager, run).queue_position for run in second
+    } == {1}
 
 
 def test_one_is_paused_stepped_and_cancelled_and_the_others_go_on(make: Callable[..., RunManager]) -> None:
@@ -228,12 +232,14 @@ def test_a_pair_trains_together_in_one_place_and_others_wait(
     assert (look(manager, one).beside, look(manager, other).beside) == (other, one)
     third = manager.start(spec(running.LONG, name="c"), ME)
     second = manager.start_comparison(spec(LONG), spec(LONG), "another")
-    assert [look(manager, run).place for run in (one, other, third, *second)] == [0, 0, 1, 2, 3]
+    assert [look(manager, run).queue_position for run in (one, other, third, *second)] == [0, 0, 1, 2, 3]
     training = {puppet.jobs[0].run: puppet for puppet in puppets.alive}
     assert set(training) == {one, other}
     for run in (other, one):
         training[run].say(Started("float32"))
-        assert look(manager, third).place == 1, "there is one place, and the pair or its first has it"
+        assert look(manager, third).queue_position == 1, (
+            "there is one place, and the pair or its first has it"
+        )
         manager.stop(run, ME)
         training[run].say(Records((Done(5, "stopped", "", 1.0),)))
         assert look(manager, run).status == "stopped"

@@ -117,7 +117,7 @@ def test_whatever_happens_the_limits_hold_and_every_way_of_the_table_is_gone(
             assert len({v.race or v.id for v in views if v.status in ("starting", "running")}) <= 2
             runs = [run for run in manager.table if run.status in ("starting", "running")]
             assert len({run.seat.worker for run in runs if run.seat}) <= 2, "a race is in one process"
-            places = {v.place for v in views} - {0}
+            places = {v.queue_position for v in views} - {0}
             assert places == set(range(1, len(places) + 1))
         assert puppets.most <= limit
         _nobody_waits_for_ever(manager, puppets)
@@ -176,9 +176,9 @@ def test_who_needs_no_new_process_goes_first_where_there_is_none(
     manager.resume(b, me)
     manager.pause(n, me)  # a goes on
     manager.resume(c, me)
-    assert [look(manager, run).place for run in (a, b, c, m)] == [0, 2, 3, 1]
+    assert [look(manager, run).queue_position for run in (a, b, c, m)] == [0, 2, 3, 1]
     manager.pause(a, me)
-    assert (look(manager, b).status, look(manager, m).place, len(puppets.alive)) == ("running", 1, 4)
+    assert (look(manager, b).status, look(manager, m).queue_position, len(puppets.alive)) == ("running", 1, 4)
     for puppet in list(puppets.alive):
         if puppet.job is not None and puppet.job.run == b:
             puppet.end()
@@ -241,7 +241,7 @@ def test_a_full_queue_is_no_fault_of_who_looks(
     assert look(manager, first).status == "paused"
     manager.remove(others[1], "c")
     manager.watch(first)
-    assert look(manager, first).place == 1
+    assert look(manager, first).queue_position == 1
 
 
 def test_when_everybody_leaves_nobody_who_waited_is_started(

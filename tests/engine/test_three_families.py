@@ -16,7 +16,7 @@ from engine.data.tasks.paired import PAIR_TASKS
 from engine.data.tokenizers.pairs import BEGIN, END, PairTokenizer
 from engine.errors import CorpusError, ShapeError, TaskError, TokenizerError
 from engine.measure.families.classifier import ablate_words
-from engine.measure.families.three_families import carry_on, fill_in, hidden_places, sentences, translate
+from engine.measure.families.three_families import carry_on, fill_in, hidden_positions, sentences, translate
 from engine.measure.families.visibility import flows
 from engine.probe import Recorder
 from engine.seq2seq import build_classifier
@@ -54,14 +54,14 @@ def test_what_is_hidden():
         (TEXT, "letters", (2, 7, 12, 17, 22, 27, 32, 37)), ("ab c", "letters", ()),  # the third is a blank
         ("abcdef", "half", (2, 4)), ("cat", "word", (0, 1, 2)), ("a dog", "word", (2, 3, 4)),
     ):  # fmt: skip
-        assert hidden_places(text, how) == places
-    assert [TEXT[place] for place in hidden_places(TEXT, "word")] == list("the")
-    assert hidden_places("abcdef", "half", [4, 0, 99, -1]) == (0, 2)
+        assert hidden_positions(text, how) == places
+    assert [TEXT[place] for place in hidden_positions(TEXT, "word")] == list("the")
+    assert hidden_positions("abcdef", "half", [4, 0, 99, -1]) == (0, 2)
 
 
 @torch.inference_mode()
 def test_blanks_are_filled_from_one_pass(encoder):
-    places, mask = hidden_places(TEXT, "letters"), encoder.config.vocab_size - 1
+    places, mask = hidden_positions(TEXT, "letters"), encoder.config.vocab_size - 1
     found = fill_in(encoder.model, encoder.tokenizer, TEXT, places)
     ids = [mask if i in places else token for i, token in enumerate(encoder.tokenizer.encode(TEXT))]
     recorder = Recorder({"pattern"})

@@ -17,7 +17,7 @@ from engine.data.tokenizers.bpe import BYTES, BpeTokenizer, Level, Split, pieces
 from engine.data.tokenizers.bpe_work import rounds
 from engine.data.tokenizers.char import CharTokenizer
 from engine.data.tokenizers.stored import tokenizer_from_dict
-from engine.data.tokenizers.words import UNKNOWN, WordTokenizer, places
+from engine.data.tokenizers.words import UNKNOWN, WordTokenizer, word_spans
 from engine.errors import TokenizerError
 from tests.engine.cases import for_each
 from tests.engine.naive import merge_everywhere
@@ -197,7 +197,7 @@ def test_without_splitting_tokens_cross_the_borders_of_words() -> None:
 
 
 def cut_words(text: str) -> list[str]:
-    return [text[start:end] for start, end in places(text)]
+    return [text[start:end] for start, end in word_spans(text)]
 
 
 def test_words_and_signs_without_blanks() -> None:

@@ -37,7 +37,7 @@ def history(steps: int) -> HistoryLog:
 def view_of(spec: RunSpec, run: str, status: Any = "running", steps: int = 40, **rest: Any) -> RunView:
     log = history(steps)
     values: dict[str, Any] = {
-        "place": 0,
+        "queue_position": 0,
         "message": "",
         "precision": "float32 on this processor",
         "resumable": steps > 0,

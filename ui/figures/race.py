@@ -188,7 +188,7 @@ def _across_labels(
         y = lines[names[0]]
         top, width = (y_range[1] - y) * scale, LETTER * len(text)
         others = [(y_range[1] - other) * scale for name, other in lines.items() if name not in names]
-        at, above = free_place(points, others, top, width, (wide, inside))
+        at, above = label_anchor(points, others, top, width, (wide, inside))
         start, middle = _start(at, width, wide), top + (-LINE if above else LINE) / 2
         points.append((np.array([start, start + width]), np.array([middle, middle])))  # the next keep off it
         short = ", ".join(SHORT.get(name, name) for name in names)
@@ -196,7 +196,7 @@ def _across_labels(
     return result
 
 
-def free_place(
+def label_anchor(
     points: Sequence[tuple[np.ndarray, np.ndarray]],
     others: Sequence[float],
     line: float,

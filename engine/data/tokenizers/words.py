@@ -31,7 +31,7 @@ class WordTokenizer:
     @classmethod
     def train(cls, text: str) -> WordTokenizer:
         """Makes a tokenizer of every word of a text, most frequent first. Raises TokenizerError if none."""
-        counted = Counter(text[start:end] for start, end in places(text))
+        counted = Counter(text[start:end] for start, end in word_spans(text))
         if not counted:
             raise TokenizerError("there is no word to learn in this text")
         return cls(tuple(word for word, _ in counted.most_common()))
@@ -46,13 +46,13 @@ class WordTokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Returns one id per word; UNKNOWN for words that are not in the list. Blanks are lost."""
-        return [self.ids.get(text[start:end], UNKNOWN) for start, end in places(text)]
+        return [self.ids.get(text[start:end], UNKNOWN) for start, end in word_spans(text)]
 
 
-def places(text: str) -> Iterator[tuple[int, int]]:
+def word_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yields (first character, one past the last) of every word and sign.
 
-    >>> list(places("Don't! 中文"))
+    >>> list(word_spans("Don't! 中文"))
     [(0, 5), (5, 6), (7, 9)]
     """
     return (match.span() for match in _pattern().finditer(text))

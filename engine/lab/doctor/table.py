@@ -18,7 +18,7 @@ import torch
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.progress import finish
-from engine.experiments.command import begin, places, strided, write_json
+from engine.experiments.command import begin, folder_options, strided, write_json
 from engine.lab.doctor.case import Case, TrainingCurve
 from engine.lab.doctor.check import Finding
 from engine.lab.doctor.checks import CHECKS, examine
@@ -182,7 +182,7 @@ def _about(corpus: Corpus) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = places(__doc__)
+    parser = folder_options(__doc__)
     parser.add_argument("--again", nargs="*", default=[], help="faults to be trained anew")
     options = parser.parse_args(arguments)
     begin(threads=1)

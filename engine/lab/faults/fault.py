@@ -44,11 +44,11 @@ Settings = tuple[ModelConfig, TrainConfig, str]  # with the name of the parts
 
 @dataclass(frozen=True)
 class Diff:
-    """Lines of source as `diff` shows them. `place` is the file and the function in it; `lines` are
+    """Lines of source as `diff` shows them. `location` is the file and the function in it; `lines` are
     (sign, line): "-" stands in the healthy source alone, "+" in the faulty one, " " in both.
     """
 
-    place: str
+    location: str
     lines: tuple[tuple[str, str], ...]
 
     @property

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from engine.config import ResolvedConfig
 from engine.errors import ConfigError
-from engine.lab.reference.places import hidden, position_bias, sines, turned
+from engine.lab.reference.position_schemes import hidden, position_bias, sines, turned
 
 Keep = Callable[[str, Tensor], Tensor]
 # Field -> its values that are written down here. Not the registry's: nothing of the engine computes here.

@@ -28,7 +28,7 @@ Order = Literal["kept", "shuffled", "reversed"]
 
 @dataclass(frozen=True)
 class Switches:
-    """The parts of attention that are on; `heads_off`: (layer, head); tokens before `place` in `order`."""
+    """The parts of attention left on; `heads_off`: (layer, head); tokens before `order_end` in `order`."""
 
     mask: bool = True
     scale: bool = True
@@ -37,7 +37,7 @@ class Switches:
     ablation: Ablation = "zero"
     order: Order = "kept"
     seed: int = 0
-    place: int = 0
+    order_end: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class Comparison:
 
 def compare(model: Transformer, before: Recording, switches: Switches) -> Comparison:
     """Runs the text of `before` again with the switches set. Raises ShapeError for an unknown head."""
-    start = 0 if switches.order == "kept" else switches.place
+    start = 0 if switches.order == "kept" else switches.order_end
     ids = reordered(before.ids, switches)
     after = record(model, ids, edits=edits_for(model, switches), only={"logits"}, positions=switches.position)
     kl = kl_divergence(before.log_probabilities, after.log_probabilities)
@@ -75,8 +75,8 @@ def kl_divergence(log_p: np.ndarray, log_q: np.ndarray) -> np.ndarray:
 
 
 def reordered(ids: Sequence[int], switches: Switches) -> tuple[int, ...]:
-    """Returns the tokens with those before `place` shuffled (by the seed) or reversed."""
-    head, tail = list(ids[: switches.place]), tuple(ids[switches.place :])
+    """Returns the tokens with those before `order_end` shuffled (by the seed) or reversed."""
+    head, tail = list(ids[: switches.order_end]), tuple(ids[switches.order_end :])
     if switches.order == "shuffled":
         head = [head[i] for i in np.random.default_rng(switches.seed).permutation(len(head))]
     elif switches.order == "reversed":
@@ -230,7 +230,7 @@ def consequence(comparison: Comparison, position: int, count: int = 8) -> Conseq
     )
 
 
-def surest_place(recording: Recording) -> int:
+def surest_position(recording: Recording) -> int:
     """Returns the position in the later half with the most certain prediction; of equal ones the first."""
     half = len(recording.ids) // 2
     return half + int(recording.log_probabilities[half:].max(-1).argmax())
@@ -238,7 +238,7 @@ def surest_place(recording: Recording) -> int:
 
 def changes_nothing(switches: Switches) -> bool:
     """True if everything is on and every token in its position."""
-    free = Switches(place=switches.place, seed=switches.seed, ablation=switches.ablation)
+    free = Switches(order_end=switches.order_end, seed=switches.seed, ablation=switches.ablation)
     return switches == free
 
 

@@ -49,7 +49,7 @@ def words_of(texts: Sequence[str]) -> np.ndarray:
     return np.array(result, dtype=np.int64)
 
 
-def places(ids: Sequence[int], texts: Sequence[str]) -> dict[Target, np.ndarray]:
+def target_keys(ids: Sequence[int], texts: Sequence[str]) -> dict[Target, np.ndarray]:
     """Returns the keys that are a query's target, (query, key) bool each. `texts` are the tokens as written.
 
     `word_start`: the first token of the query's word and the blank before it, for queries beyond the second
@@ -76,12 +76,12 @@ def places(ids: Sequence[int], texts: Sequence[str]) -> dict[Target, np.ndarray]
 
 
 def shares(patterns: np.ndarray, seen: np.ndarray, ids: Sequence[int], texts: Sequence[str]) -> TargetShares:
-    """Averages patterns (layer, head, query, key) over each of `places` that queries see, (query, key)."""
+    """Averages patterns (layer, head, query, key) over `target_keys` that queries see, (query, key)."""
     even = even_pattern(seen)
     own = None
     weight: dict[str, np.ndarray] = {}
     evenly: dict[str, float] = {}
-    for place, where in places(ids, texts).items():
+    for place, where in target_keys(ids, texts).items():
         where = where & seen
         asked = where.any(-1)
         if asked.sum() >= FEWEST:

@@ -33,7 +33,7 @@ def bar(numbers: HeadNumbers, habit: Habit) -> np.ndarray:
     if habit == "broad":
         return np.full(numbers.entropy.shape, BROAD)
     own = {"previous": numbers.even_previous, "first": numbers.even_first}
-    least = max(STRONG, TWICE * own.get(habit, numbers.even_places.get(habit, 0.0)))
+    least = max(STRONG, TWICE * own.get(habit, numbers.even_by_target.get(habit, 0.0)))
     if habit == "own_word" and numbers.word_by_distance is not None:
         return np.maximum(least, 1 - LEAKS * (1 - numbers.word_by_distance))
     return np.full(numbers.entropy.shape, least)
@@ -68,8 +68,8 @@ def score_of(numbers: HeadNumbers, habit: Habit) -> np.ndarray | None:
     """Returns a habit's score in [0, 1], (layer, head); None where it was not measured."""
     if habit == "broad":
         return numbers.relative_entropy
-    if habit in numbers.places:
-        return numbers.places[habit]
+    if habit in numbers.by_target:
+        return numbers.by_target[habit]
     return getattr(numbers, habit, None)
 
 

@@ -18,8 +18,8 @@ class HeadNumbers:
     `entropy` is in nats, `relative_entropy` its share of ln(visible keys), `distance` in tokens; the others
     are shares of the weight. `even_first` and `even_previous` are those of a head that spreads its weight
     evenly. `induction` and `duplicate` come from `engine.measure.circuits.induction`, `name_mover` from
-    `copying_heads`, `places`, `even_places` and `word_by_distance` from `attention_targets`; None, or absent,
-    where they were not measured.
+    `copying_heads`, `by_target`, `even_by_target` and `word_by_distance` from `attention_targets`; None, or
+    absent, where they were not measured.
     """
 
     entropy: np.ndarray
@@ -32,8 +32,8 @@ class HeadNumbers:
     even_previous: float
     duplicate: np.ndarray | None = None
     name_mover: np.ndarray | None = None
-    places: Mapping[str, np.ndarray] = field(default_factory=dict)
-    even_places: Mapping[str, float] = field(default_factory=dict)
+    by_target: Mapping[str, np.ndarray] = field(default_factory=dict)
+    even_by_target: Mapping[str, float] = field(default_factory=dict)
     word_by_distance: np.ndarray | None = None
 
 
@@ -122,5 +122,5 @@ def ranked_heads(scores: np.ndarray) -> tuple[HeadValue, ...]:
     [(0, 1), (1, 0), (1, 1), (0, 0)]
     """
     flat = np.argsort(-scores, axis=None, kind="stable")
-    places = zip(*np.unravel_index(flat, scores.shape), strict=True)
-    return tuple(HeadValue(int(layer), int(head), float(scores[layer, head])) for layer, head in places)
+    by_target = zip(*np.unravel_index(flat, scores.shape), strict=True)
+    return tuple(HeadValue(int(layer), int(head), float(scores[layer, head])) for layer, head in by_target)

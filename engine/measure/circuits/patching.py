@@ -229,7 +229,7 @@ class PatchEffect:
     """One patch: its block, its position or head, and the share that it restores."""
 
     layer: int
-    place: int
+    index: int
     share: float
 
 

@@ -40,7 +40,7 @@ class Lookup:
         """Distinct rows of E that the text takes."""
         return len(set(self.ids))
 
-    def places(self, position: int) -> int:
+    def occurrences(self, position: int) -> int:
         """Returns how many positions take the same row as this one, itself among them."""
         return self.ids.count(self.ids[position])
 

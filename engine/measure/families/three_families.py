@@ -39,17 +39,17 @@ class WrittenSymbol:
 
 @dataclass(frozen=True, eq=False)
 class FilledText:
-    """The symbols that an encoder filled in at the hidden `places`, all at once, in one pass."""
+    """The symbols that an encoder filled in at the hidden `positions`, all at once, in one pass."""
 
     text: str
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
     symbols: tuple[WrittenSymbol, ...]
 
     @property
     def right(self) -> int:
         """The number of gaps filled with the hidden letter."""
         return sum(
-            self.text[place] == each.symbol for place, each in zip(self.places, self.symbols, strict=True)
+            self.text[place] == each.symbol for place, each in zip(self.positions, self.symbols, strict=True)
         )
 
     def passes(self, step: int) -> int:
@@ -97,11 +97,11 @@ def sentences(count: int, longest: int) -> tuple[str, ...]:
     return tuple(pair.source for pair in held_out if len(pair.source) <= longest)[:count]
 
 
-def hidden_places(text: str, hiding: Hiding, toggled: Collection[int] = ()) -> tuple[int, ...]:
+def hidden_positions(text: str, hiding: Hiding, toggled: Collection[int] = ()) -> tuple[int, ...]:
     """Returns the positions hidden from the encoder: every fifth or second letter, or the letters of the
     middle word; those of `toggled` are turned round.
 
-    >>> hidden_places("the cat sat", "letters"), hidden_places("the cat sat", "word", [4, 8])
+    >>> hidden_positions("the cat sat", "letters"), hidden_positions("the cat sat", "word", [4, 8])
     ((2,), (5, 6, 8))
     """
     if hiding == "word":

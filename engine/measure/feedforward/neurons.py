@@ -316,7 +316,7 @@ def shows_lowest(scan: Scan, neuron: int, side: Side) -> bool:
     return side == "lowest"
 
 
-def places(scan: Scan, neuron: int, lowest: bool) -> tuple[np.ndarray, np.ndarray]:
+def top_activations(scan: Scan, neuron: int, lowest: bool) -> tuple[np.ndarray, np.ndarray]:
     """Returns (positions, activations) of a neuron's strongest activations, strongest first."""
     at = (scan.lowest_at if lowest else scan.highest_at)[neuron]
     at = at[at >= 0]
@@ -330,16 +330,16 @@ def windows(at: np.ndarray, window: int) -> list[int]:
 
 @dataclass(frozen=True)
 class FavouriteToken:
-    """The token at which `count` of a neuron's strongest `places` are; `value` is the strongest."""
+    """The token at which `count` of a neuron's strongest `positions` are; `value` is the strongest."""
 
     token: int
     count: int
-    places: int
+    positions: int
     value: float
 
 
 def liked(at: np.ndarray, values: np.ndarray, ids: np.ndarray) -> FavouriteToken:
-    """Finds the commonest token among `places`; of several, the strongest: `ids` (position,)."""
+    """Finds the commonest token at the positions `at`; of several, the strongest: `ids` (position,)."""
     tokens = np.asarray(ids)[at]
     often = (tokens[:, None] == tokens).sum(1)
     token = int(tokens[int(often.argmax())])
@@ -363,7 +363,7 @@ class Excerpt:
 def excerpts(
     at: np.ndarray, values: np.ndarray, near: np.ndarray, window: int, before: int, after: int
 ) -> list[Excerpt]:
-    """Cuts excerpts of one window around `at` (place,); `near` (place, window) are activations."""
+    """Cuts excerpts of one window around `at` (position,); `near` (position, window) are activations."""
     scale = max(float(np.abs(values).max(initial=0.0)), 1e-9)
     result = []
     for position, value, row, start in zip(at.tolist(), values, near, windows(at, window), strict=True):

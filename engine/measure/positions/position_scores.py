@@ -29,9 +29,9 @@ class PositionScores:
 
 @dataclass(frozen=True, eq=False)
 class DistanceScores:
-    """Scores of two tokens at one distance: `scores` (pair,), `places` (pair,) of the query."""
+    """Scores of two tokens at one distance: `scores` (pair,), `positions` (pair,) of the query."""
 
-    places: np.ndarray
+    positions: np.ndarray
     scores: np.ndarray
 
     @property

@@ -13,7 +13,7 @@ from engine.config import ModelConfig
 from engine.data.tokenizers.bpe import BpeTokenizer
 from engine.data.tokenizers.char import CharTokenizer
 from engine.data.tokenizers.published import PublishedTokenizer
-from engine.data.tokenizers.words import UNKNOWN, WordTokenizer, places
+from engine.data.tokenizers.words import UNKNOWN, WordTokenizer, word_spans
 from engine.errors import TokenizerError
 from engine.ledger import component_parameters
 
@@ -84,7 +84,7 @@ def cut_bytes(text: str, shown: int | None = None) -> Cut:
 
 def cut_words(text: str, tokenizer: WordTokenizer, shown: int | None = None) -> Cut:
     """Cuts words and signs; blanks between them belong to no token."""
-    spans = np.array(list(places(text)), np.int64).reshape(-1, 2)
+    spans = np.array(list(word_spans(text)), np.int64).reshape(-1, 2)
     at = np.concatenate([[0], np.cumsum(_widths(text))])  # first byte of each character, and the end
     starts, ends = at[spans[:, 0]], at[spans[:, 1]]
     return _cut(text, np.array(tokenizer.encode(text), np.int64), ends - starts, int(at[-1]), starts, shown)

@@ -112,7 +112,7 @@ def added(position: str) -> str:
 
 def row_read(lookup: Lookup, token: str, position: int, width: int) -> str:
     """Returns the answer of the view; `token` stands at `position`."""
-    row, places = lookup.ids[position], lookup.places(position)
+    row, places = lookup.ids[position], lookup.occurrences(position)
     times = "twice" if places == 2 else f"{places} times"
     again = (
         "It occurs here only once."

@@ -27,12 +27,12 @@ def moved_pair(
     positions enter.
     """
     line = go.Scatter(
-        x=row.places,
+        x=row.positions,
         y=row.scores.astype(np.float32),
         mode="lines+markers",
         line={"color": colour("position"), "width": 3},
         marker={"size": 5},
-        customdata=row.places - distance,
+        customdata=row.positions - distance,
         hovertemplate="query at %{x}, key at %{customdata}: score %{y:.4f}<extra></extra>",
     )
     low, high = reach
@@ -93,8 +93,8 @@ def _strip(entrances: Sequence[tuple[str, bool]]) -> tuple[list[dict[str, Any]],
     return boxes, names
 
 
-def every_two_places(scores: PositionScores, reach: float) -> go.Figure:
-    """Draws scores (query place, key place), zero in the middle of the scale."""
+def every_two_positions(scores: PositionScores, reach: float) -> go.Figure:
+    """Draws scores (query, key), zero in the middle of the scale."""
     heat = go.Heatmap(
         z=scores.scores.astype(np.float32),
         zmin=-reach,

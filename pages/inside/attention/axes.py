@@ -91,7 +91,7 @@ def unmasked(weights: np.ndarray, causal: bool) -> np.ndarray:
     return shown
 
 
-def note(text: str, **place: Any) -> dict[str, Any]:
+def note(text: str, **anchor: Any) -> dict[str, Any]:
     """Returns the words inside a figure."""
     usual = {"xref": "paper", "yref": "paper", "showarrow": False, "font": {"size": 13}}
-    return usual | {"text": text} | place
+    return usual | {"text": text} | anchor

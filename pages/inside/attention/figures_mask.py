@@ -100,7 +100,7 @@ def learning_curves(both: Both, at: int) -> go.Figure:
     )
 
 
-def losses_by_place(unmasked: UnmaskedReading, labels: Sequence[str]) -> go.Figure:
+def losses_by_position(unmasked: UnmaskedReading, labels: Sequence[str]) -> go.Figure:
     """Draws the loss of each token after the first, both ways."""
     places = np.arange(1, len(labels))
     traces = [

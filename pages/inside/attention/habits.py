@@ -119,7 +119,7 @@ def _numbers(
         name_mover_scores(_model, _recording),
     )
     return replace(
-        found, places=where.weight, even_places=where.even, word_by_distance=where.word_by_distance
+        found, by_target=where.weight, even_by_target=where.even, word_by_distance=where.word_by_distance
     )
 
 

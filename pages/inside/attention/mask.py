@@ -12,7 +12,7 @@ from engine.measure.recording import Recording
 from engine.model import Transformer
 from pages.inside.attention import guesses
 from pages.inside.attention import words_mask as words
-from pages.inside.attention.figures_mask import learning_curves, losses_by_place, single_pattern
+from pages.inside.attention.figures_mask import learning_curves, losses_by_position, single_pattern
 from pages.inside.attention.shared import TOPIC
 from ui import explain, widgets
 from ui.guess import ask
@@ -78,7 +78,7 @@ def _pattern(subject: Subject, weights: np.ndarray, place: tuple[int, int], mask
 def _more(subject: Subject, found: UnmaskedReading) -> None:
     """The loss of each token with the mask and without, in the model above."""
     plot(
-        losses_by_place(found, subject.labels),
+        losses_by_position(found, subject.labels),
         key="attention_mask_losses",
         alt=words.LOSSES_ALT,
         height=300,

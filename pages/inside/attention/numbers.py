@@ -43,7 +43,7 @@ def draw_measure(subject: Subject, numbers: HeadNumbers, field: str) -> None:
 
 def number_of(numbers: HeadNumbers, field: str) -> np.ndarray | None:
     """Returns (layer, head); None where it was not measured."""
-    return numbers.places.get(field, getattr(numbers, field, None))
+    return numbers.by_target.get(field, getattr(numbers, field, None))
 
 
 def _more(subject: Subject, numbers: HeadNumbers, arrays: dict[str, np.ndarray]) -> None:

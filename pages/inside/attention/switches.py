@@ -22,7 +22,7 @@ from engine.measure.attention.ablation import (
     each_head_off,
     is_silent,
     missed,
-    surest_place,
+    surest_position,
     writes_a_bias,
 )
 from engine.measure.recording import Recording
@@ -50,7 +50,7 @@ def draw_switches(subject: Subject) -> None:
     place = token_strip(
         subject.labels,
         key="attention_at",
-        chosen=surest_place(subject.recording()) if subject.gap is None else subject.gap,
+        chosen=surest_position(subject.recording()) if subject.gap is None else subject.gap,
         label="The position whose prediction is compared",
     )
     controls, figure = st.columns([5, 6], gap="medium")
@@ -144,7 +144,7 @@ def _controls(subject: Subject, place: int) -> Switches:
         ablation=HOW[how],
         order=ORDERS[order],
         seed=seed,
-        place=place,
+        order_end=place,
     )
 
 

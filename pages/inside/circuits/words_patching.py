@@ -121,12 +121,12 @@ def _parts(patching: Patching, labels: list[str]) -> str:
             f"No single patch restores more than {top.share:.2f}: either many components share the work, or"
             " it is done elsewhere."
         )
-    rest = ", ".join(f"{name(c.layer, c.place)} ({c.share:.2f})" for c in cells[1:] if c.share >= LITTLE)
+    rest = ", ".join(f"{name(c.layer, c.index)} ({c.share:.2f})" for c in cells[1:] if c.share >= LITTLE)
     more = f" Next: {rest}." if rest else ""
     if patching.site == "ffn_out" and top.layer == 0:
         more += " The first network acts as part of the embedding, so this mostly restores the word."
     part = "" if patching.site == "z" else f"the {SITES[patching.site]} output of "
     return (
-        f"On its own, {part}**{name(top.layer, top.place)}** restores **{top.share:.2f}** of the"
+        f"On its own, {part}**{name(top.layer, top.index)}** restores **{top.share:.2f}** of the"
         f" answer.{more}"
     )

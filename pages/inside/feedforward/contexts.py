@@ -22,9 +22,9 @@ from engine.measure.feedforward.neurons import (
     activations_near,
     excerpts,
     liked,
-    places,
     scan,
     shows_lowest,
+    top_activations,
     windows,
 )
 from ui import session, widgets
@@ -130,7 +130,7 @@ def _elsewhere(subject: Subject, layer: int, neuron: int, is_signed: bool, conta
     if found is None:
         return None
     lower = is_signed and shows_lowest(found, neuron, side)
-    at, values = places(found, neuron, lower)
+    at, values = top_activations(found, neuron, lower)
     starts = windows(at, found.window)
     near = measured(
         ("contexts near", subject.key, layer, neuron, source, tuple(at.tolist())),
@@ -164,7 +164,7 @@ def _validation(name: str | None, key: tuple[str, int], _tokenizer: object) -> t
 
 
 def _draw(subject: Subject, ids: np.ndarray, found: Scan, layer: int, neuron: int, lower: bool) -> Seen:
-    at, values = places(found, neuron, lower)
+    at, values = top_activations(found, neuron, lower)
     near = _near(
         (subject.key, layer, neuron, tuple(at.tolist()), found.total), found.window, ids, subject.model
     )

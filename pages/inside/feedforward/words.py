@@ -70,16 +70,16 @@ MAJORITY = 0.75  # of the strongest positions: below it, a neuron does not "fire
 def likes(layer: int, neuron: int, liked: FavouriteToken, word: str, raised: list[str]) -> str:
     """Says what excites a neuron in the corpus, and what it raises."""
     where = (
-        f"all {liked.places} of its strongest positions"
-        if liked.count == liked.places
-        else f"**{liked.count}** of its {liked.places} strongest positions"
+        f"all {liked.positions} of its strongest positions"
+        if liked.count == liked.positions
+        else f"**{liked.count}** of its {liked.positions} strongest positions"
     )
-    does = "fires mainly on" if MAJORITY * liked.places <= liked.count else "fires most strongly on"
+    does = "fires mainly on" if MAJORITY * liked.positions <= liked.count else "fires most strongly on"
     if liked.count == 1:
         return (
-            f"Neuron {neuron} of block {layer} has no favourite token: its {liked.places} strongest positions"
-            f" (up to **{minus(f'{liked.value:.2f}')}**) hold {liked.places} different tokens. It"
-            f" promotes {_raises(raised)}."
+            f"Neuron {neuron} of block {layer} has no favourite token: its {liked.positions} strongest"
+            f" positions (up to **{minus(f'{liked.value:.2f}')}**) hold {liked.positions} different tokens."
+            f" It promotes {_raises(raised)}."
         )
     return (
         f"Neuron {neuron} of block {layer} {does} **“{safe(word)}”**, the token at {where} (up to"

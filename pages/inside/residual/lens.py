@@ -161,7 +161,7 @@ def _grid(subject: Subject, lens: Lens, names: list[str], position: int) -> None
                 f" {len(subject.labels)} tokens, by {SHADES[not sure]}."
             ),
         )
-    if (where := place_of(clicked, lens.guess.shape)) not in (None, chosen):
+    if (where := cell_of(clicked, lens.guess.shape)) not in (None, chosen):
         _go(*where)
         st.rerun()
     beyond = " The scale ends at the largest KL above that row." if not sure and scale.is_short else ""
@@ -205,7 +205,7 @@ def _hints(
     ]
 
 
-def place_of(clicked: str | None, shape: tuple[int, ...]) -> tuple[int, int] | None:
+def cell_of(clicked: str | None, shape: tuple[int, ...]) -> tuple[int, int] | None:
     """Returns the cell (depth, position) that a click names."""
     index = widgets.index_of(clicked, shape[0] * shape[1])
     return None if index is None else divmod(index, shape[1])

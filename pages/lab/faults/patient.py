@@ -126,7 +126,7 @@ def _lines(patient: Patient) -> None:
     """The lines that were wrong."""
     if patient.chart.caught_by:
         diff = subject_of(patient.name).diff
-        st.caption(safe(diff.place))
+        st.caption(safe(diff.location))
         st.code(diff.text, language="diff", wrap_lines=True, height="content")
     st.caption(words.enough(patient.chart, CHECKS))
 

@@ -55,9 +55,9 @@ SHEET = Words(
 )
 
 
-def standing(exercise: Exercise, place: int, count: int) -> str:
+def standing(exercise: Exercise, number: int, count: int) -> str:
     """Returns the sentence before there is an answer."""
-    return f"Exercise **{place}** of {count} in this set, with numbers from seed {exercise.seed}."
+    return f"Exercise **{number}** of {count} in this set, with numbers from seed {exercise.seed}."
 
 
 def another(exercise: Exercise) -> str:

@@ -17,7 +17,7 @@ from engine.measure.families.three_families import (
     WrittenSymbol,
     carry_on,
     fill_in,
-    hidden_places,
+    hidden_positions,
     sentences,
     translate,
 )
@@ -40,7 +40,9 @@ KEPT = 64
 def draw_live() -> None:
     text, hiding, sampling = _controls()
     toggled = _toggled(text)
-    filled, why_filled = _tried(lambda: _filled(text, hidden_places(text, hiding, toggled) if text else ()))
+    filled, why_filled = _tried(
+        lambda: _filled(text, hidden_positions(text, hiding, toggled) if text else ())
+    )
     continued, why_continued = _tried(lambda: _continued(text, sampling))
     translated, why_translated = _tried(lambda: _translated(text))
     last = max(1, *(len(found.symbols) if found else 0 for found in (continued, translated)))
@@ -150,7 +152,7 @@ def _filled_column(text: str, found: FilledText | None, last: int) -> dict[str, 
     if found is not None:
         column["said"] = [
             _sent(said, 0, place, 1, words.filled_sentence(found, i)) | {"wrong": said.symbol != text[place]}
-            for i, (place, said) in enumerate(zip(found.places, found.symbols, strict=True))
+            for i, (place, said) in enumerate(zip(found.positions, found.symbols, strict=True))
         ]
     return column
 

@@ -29,7 +29,7 @@ SOURCE, TARGET = "English", "Velan, a made-up language"
 
 
 def filled_line(filled: FilledText, step: int) -> str:
-    blanks = _counted(len(filled.places), "blank")
+    blanks = _counted(len(filled.positions), "blank")
     return f"{blanks} to fill" if step == 0 else f"1 pass: {blanks}, all at once"
 
 
@@ -45,7 +45,7 @@ def translated_line(translated: Translation, step: int) -> str:
 
 
 def filled_sentence(filled: FilledText, index: int) -> str:
-    said, true = filled.symbols[index], filled.text[filled.places[index]]
+    said, true = filled.symbols[index], filled.text[filled.positions[index]]
     verdict = "right" if said.symbol == true else f"it was {quoted(true)}"
     return f"{step_sentence(said)}: {verdict}"
 
@@ -70,7 +70,7 @@ def answered(
     parts = []
     if filled is not None:
         parts.append(
-            f"The encoder filled **{_counted(len(filled.places), 'blank')} in 1 pass**, {filled.right}"
+            f"The encoder filled **{_counted(len(filled.positions), 'blank')} in 1 pass**, {filled.right}"
             " correctly."
         )
     if continued is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.config import ResolvedConfig
 from engine.lab.reference.compare import Comparison, Difference
 from engine.lab.reference.mistakes import neighbours_turned, other_eps, tiled
-from engine.lab.reference.places import hidden, position_bias, turned
+from engine.lab.reference.position_schemes import hidden, position_bias, turned
 from engine.lab.reference.second import (
     attention,
     block,

@@ -45,7 +45,7 @@ class Session:
     leaf: int | None = None  # the branch that is read; None before anything is written
     at: int = 0  # tokens of it that are shown
     todo: list[Branch] = field(default_factory=list)
-    place: tuple[int, int] | None = None  # (branch, tokens) of a link, until its branches are there
+    link_position: tuple[int, int] | None = None  # (branch, tokens) of a link, until its branches are there
     made: list[int | None] = field(default_factory=list)  # where those written came to
     answered: str = ""
     move: int = 0  # counts how often the reader was taken elsewhere

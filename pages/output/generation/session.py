@@ -29,7 +29,7 @@ from ui.text.tokens import show_bytes
 
 
 def begin(
-    name: str, subject: Subject, sampling: SampleConfig, limits: Limits, link: str, place: str
+    name: str, subject: Subject, sampling: SampleConfig, limits: Limits, link: str, link_position: str
 ) -> Session:
     """Returns a new session: of a link's branches, else of the model's own first tokens."""
     session = Session(
@@ -39,10 +39,10 @@ def begin(
         todo=parse(link, subject.config.vocab_size, limits),
     )
     if session.todo:
-        session.fresh, session.origin = False, (link, place)
-        branch, _, at = place.partition(".")
+        session.fresh, session.origin = False, (link, link_position)
+        branch, _, at = link_position.partition(".")
         first, shown = widgets.number_of(branch), widgets.number_of(at)
-        session.place = (first or 0, limits.most if shown is None else shown)
+        session.link_position = (first or 0, limits.most if shown is None else shown)
         bring_back(session, subject, sampling, limits)
     elif limits.length:
         _grow(session, subject, sampling, limits, None, min(BATCH, limits.length))
@@ -105,10 +105,10 @@ def bring_back(session: Session, subject: Subject, sampling: SampleConfig, limit
         if done or len(session.tree) >= limits.tree:
             session.todo.pop(0)
             session.made.append(end)
-    if not session.todo and session.place is not None:
-        branch, at = session.place
+    if not session.todo and session.link_position is not None:
+        branch, at = session.link_position
         end = session.made[min(branch, len(session.made) - 1)]
-        session.leaf, session.place, session.move = session.tree.end(end), None, session.move + 1
+        session.leaf, session.link_position, session.move = session.tree.end(end), None, session.move + 1
         session.at = min(at, len(session.tree.path(session.leaf)))
 
 
@@ -212,9 +212,7 @@ def token_of(text: str, subject: Subject) -> tuple[int, str]:
     ids = subject.tokenizer.encode(text)
     first = subject.vocabulary[ids[0]]
     return ids[0], (
-        ""
-        if len(ids) == 1
-        else f"“{_show(text)}” is {len(ids)} tokens here; its first, “{first}”, was used."
+        "" if len(ids) == 1 else f"“{_show(text)}” is {len(ids)} tokens here; its first, “{first}”, was used."
     )
 
 

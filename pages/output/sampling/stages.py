@@ -9,7 +9,7 @@ import streamlit as st
 from engine.sample import Stage, uniform
 from engine.sample.outcome import Tally, likeliest_ids, outcome, removed_by, tally
 from pages.output.sampling import figures, guesses, words
-from pages.output.sampling.place import LIKELIEST, place, staged
+from pages.output.sampling.position_and_seed import LIKELIEST, position_and_seed, staged
 from ui import explain, widgets
 from ui.guess import ask
 from ui.model_bar import Subject
@@ -41,7 +41,7 @@ def draw_stages(subject: Subject) -> None:
     """
     left, right = st.columns([7, 3], gap="medium", vertical_alignment="center")
     mode = widgets.select("Draws", words.MODES, "sampling_draws", container=right, hidden=True)
-    position, seed = place(subject, beside=left)
+    position, seed = position_and_seed(subject, beside=left)
     config = settings(seed)
     logits, previous = subject.recording().logits[position], subject.ids[: position + 1]
     records = staged(subject, position, config, logits)

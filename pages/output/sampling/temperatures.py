@@ -14,7 +14,7 @@ from engine.sample import Stage
 from engine.sample.decoding_comparison import write_each
 from engine.sample.outcome import likeliest_ids
 from pages.output.sampling import figures, guesses, words
-from pages.output.sampling.place import LIKELIEST, place, staged
+from pages.output.sampling.position_and_seed import LIKELIEST, position_and_seed, staged
 from ui import explain
 from ui.background_jobs import measured
 from ui.guess import ask
@@ -32,7 +32,7 @@ NARROW = 620  # pixels of the five charts: a narrower screen scrolls
 
 def draw_temperatures(subject: Subject) -> None:
     """Draws the likeliest tokens at five temperatures, and what the model writes at each."""
-    position, seed = place(subject)
+    position, seed = position_and_seed(subject)
     logits = subject.recording().logits[position]
     order = likeliest_ids(logits, LIKELIEST)
     records = [staged(subject, position, SampleConfig(temperature=t), logits)[-1] for t in TEMPERATURES]

@@ -178,7 +178,7 @@ def after_the_chosen(token: str, torn: int) -> str:
     return f"What follows “{token}”, the last position with {torn} or more effective choices."
 
 
-def in_place(token: str, gap: bool) -> str:
+def filled_in(token: str, gap: bool) -> str:
     """Says which token a model that fills in masked tokens puts at each place."""
     if gap:
         return f"Candidates for the last gap, “{token}”: this model does not predict what follows."

@@ -24,7 +24,7 @@ SCHEMES = {
 
 
 @dataclass(frozen=True)
-class Place:
+class ViewState:
     """A link's target on a page: in its address, and what its controls `held` (they also stand in the
     address). Everything else that the page remembers of another place is to be `forgotten`.
     """
@@ -59,58 +59,60 @@ def target(ask: Mapping[str, Any], subject: Subject, step: int) -> Target:
     return Target(path, query, found.held, (*found.query, *found.forgotten))
 
 
-def _place(part: str, ask: Mapping[str, Any], subject: Subject) -> Place:
+def _place(part: str, ask: Mapping[str, Any], subject: Subject) -> ViewState:
     """Layers, heads, neurons and tokens are counted from 0."""
     layer = _below(ask.get("layer"), subject.config.n_layers)
     token = _token(ask, subject)
     return PLACES[part](ask, subject, layer, token)
 
 
-def _attention(ask: Mapping[str, Any], subject: Subject, layer: int, token: int) -> Place:
+def _attention(ask: Mapping[str, Any], subject: Subject, layer: int, token: int) -> ViewState:
     """A head among the others; where a row of it was clicked, how its weights come about."""
     head = _below(ask.get("head"), subject.config.n_heads)
     held: dict[str, int | str] = {"attention_layer": layer, "attention_head": head}
     if ask.get("row") is True:
         held["attention_stage"] = "softmax"
     view = "steps" if ask.get("row") is True else "heads"
-    return Place({"attention_view": view, "attention_query": str(token)}, held, ("attention_key",))
+    return ViewState({"attention_view": view, "attention_query": str(token)}, held, ("attention_key",))
 
 
-def _feedforward(ask: Mapping[str, Any], subject: Subject, layer: int, token: int) -> Place:
+def _feedforward(ask: Mapping[str, Any], subject: Subject, layer: int, token: int) -> ViewState:
     neuron = _below(ask.get("neuron"), subject.config.d_ff)
     held = {"feedforward_layer": layer, "feedforward_neuron": neuron}
-    return Place({"feedforward_view": "neurons", "feedforward_token": str(token)}, held)
+    return ViewState({"feedforward_view": "neurons", "feedforward_token": str(token)}, held)
 
 
-def _residual(ask: Mapping[str, Any], subject: Subject, layer: int, token: int) -> Place:
+def _residual(ask: Mapping[str, Any], subject: Subject, layer: int, token: int) -> ViewState:
     depth = _below(ask.get("depth"), subject.config.n_layers + 1, subject.config.n_layers)
-    return Place({"residual_view": "lens", "residual_token": str(token), "residual_cell": f"{depth}-{token}"})
+    return ViewState(
+        {"residual_view": "lens", "residual_token": str(token), "residual_cell": f"{depth}-{token}"}
+    )
 
 
-def _embedding(ask: Mapping[str, Any], subject: Subject, layer: int, token: int) -> Place:
+def _embedding(ask: Mapping[str, Any], subject: Subject, layer: int, token: int) -> ViewState:
     word = subject.vocabulary[_reread(subject)[token]]
     exact = subject.config.vocab_size <= LISTED or word.startswith("␣")
     held = {"embed_token": word if exact else f'"{word}"'}
-    return Place({"embed_view": "lookup", "embed_position": str(token)}, held)
+    return ViewState({"embed_view": "lookup", "embed_position": str(token)}, held)
 
 
-def _position(ask: Mapping[str, Any], subject: Subject, layer: int, token: int) -> Place:
+def _position(ask: Mapping[str, Any], subject: Subject, layer: int, token: int) -> ViewState:
     view, name = SCHEMES.get(subject.config.position, ({}, None))
-    return Place(view | ({} if name is None else {name: str(token)}))
+    return ViewState(view | ({} if name is None else {name: str(token)}))
 
 
-def _tokens(ask: Mapping[str, Any], subject: Subject, layer: int, token: int) -> Place:
-    return Place({"tokens_view": "compare"}, {"compare_text": subject.text})
+def _tokens(ask: Mapping[str, Any], subject: Subject, layer: int, token: int) -> ViewState:
+    return ViewState({"tokens_view": "compare"}, {"compare_text": subject.text})
 
 
-def _softmax(ask: Mapping[str, Any], subject: Subject, layer: int, token: int) -> Place:
+def _softmax(ask: Mapping[str, Any], subject: Subject, layer: int, token: int) -> ViewState:
     """The same temperature and top-k, and no other cut."""
     said = {"sampling_view": "stages", "sampling_position": str(token), "sampling_top_p": "1"}
     for name in ("temperature", "top_k"):
         value = ask.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool):
             said[f"sampling_{name}"] = f"{value:g}"
-    return Place(said, forgotten=("sampler",))
+    return ViewState(said, forgotten=("sampler",))
 
 
 PLACES = {
@@ -127,14 +129,14 @@ PLACES = {
 }
 
 
-def _step(ask: Mapping[str, Any], subject: Subject) -> Place:
+def _step(ask: Mapping[str, Any], subject: Subject) -> ViewState:
     """The step of the forward pass that makes what was clicked, on Shapes; its first view where there is
     none of that name.
     """
     steps = trace(subject.config, len(_reread(subject)), subject.model.parts)
     at = next((i for i, step in enumerate(steps) if step.name == ask.get("name")), None)
     said = {"shapes_view": "pass"} | ({} if at is None else {"shapes_step": str(at)})
-    return Place(said, {"shapes_source": "own"}, ("shapes_walk", "shapes_traced"))
+    return ViewState(said, {"shapes_source": "own"}, ("shapes_walk", "shapes_traced"))
 
 
 def _reread(subject: Subject) -> tuple[int, ...]:

@@ -122,7 +122,7 @@ def _shown(view: RunView) -> tuple[object, ...]:
     """What the panel shows that the browser does not draw by itself."""
     history = view.history
     return (
-        *(view.status, view.place, view.name, view.message, view.warnings, bool(view.snapshots)),
+        *(view.status, view.queue_position, view.name, view.message, view.warnings, bool(view.snapshots)),
         *(len(history.evaluations), len(history.samples), view.learning_rate, view.prompt),
     )
 
@@ -133,8 +133,8 @@ def _line(view: RunView, other: RunView | None, mine: bool) -> tuple[DeltaGenera
     """
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="run_line"):
         icon, colour, word = STATUS[view.status]
-        if view.status == "queued" and view.place:
-            word = f"waiting, position {view.place} in the queue"
+        if view.status == "queued" and view.queue_position:
+            word = f"waiting, position {view.queue_position} in the queue"
         st.badge(word, icon=f":material/{icon}:", color=colour)  # type: ignore[arg-type]
         buttons(view, other, mine)
         look_inside(view)

@@ -117,9 +117,10 @@ def changed_by_hand(name: str, changes: str) -> str:
 def batch(batch: ShiftedBatch, noun: str) -> str:
     """Describes the batch of one step."""
     return (
-        f"Step {batch.step:,} reads **{batch.rows}** windows of **{batch.places}** {noun}s. Each starts at a"
-        f" random position below **{batch.bound:,}** (= {batch.tokens:,} − {batch.places}, so that the last"
-        f" target exists). y[i, t] = x[i, t + 1] holds for **{batch.shifted:,}** of {batch.pairs:,} pairs."
+        f"Step {batch.step:,} reads **{batch.rows}** windows of **{batch.positions}** {noun}s. Each starts at"
+        f" a random position below **{batch.bound:,}** (= {batch.tokens:,} − {batch.positions}, so that the"
+        f" last target exists). y[i, t] = x[i, t + 1] holds for **{batch.shifted:,}** of {batch.pairs:,}"
+        " pairs."
     )
 
 

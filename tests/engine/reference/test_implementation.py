@@ -84,11 +84,11 @@ def test_every_field_has_been_thought_of() -> None:
     assert {each.name for each in fields(ModelConfig)} >= {*second.COVERED, *second.FREE}
 
 
-@for_each("name", ["second", "places"])
+@for_each("name", ["second", "position_schemes"])
 def test_it_shares_no_code(name: str) -> None:
     tree = [*ast.walk(ast.parse((ROOT / "engine" / "lab" / "reference" / f"{name}.py").read_text()))]
     ours = {str(node.module) for node in tree if isinstance(node, ast.ImportFrom)}
-    own = {"engine.config", "engine.errors", "engine.lab.reference.places"}
+    own = {"engine.config", "engine.errors", "engine.lab.reference.position_schemes"}
     assert {module for module in ours if module.startswith("engine.")} <= own
     assert not any(isinstance(node, ast.ClassDef) and "Module" in ast.unparse(node) for node in tree)
 

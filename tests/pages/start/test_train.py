@@ -202,7 +202,7 @@ def test_continue_offers_no_more_steps_than_are_allowed(manager, monkeypatch):
 def test_against_time_and_queue_place_and_failure(manager):
     manager.status = "queued"
     page = clicked(opened(axis="time"), "train")
-    changed(page, manager, place=2)
+    changed(page, manager, queue_position=2)
     assert "position 2 in the queue" in sentences(page)
     changed(
         page,

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-Places = tuple[int, ...]
-Velan = list[tuple[str, Places]]  # words, each with the places of the English words that it comes from
+Positions = tuple[int, ...]
+Velan = list[tuple[str, Positions]]  # words, each with the positions of the English words that it comes from
 
 # English -> (Velan stem, gender, second word). Two English words may be one in Velan, and one two.
 Gender = Literal["sun", "moon"]
@@ -58,7 +58,7 @@ class Word:
     """One entry of the English half: its base form, and the positions of its words in the sentence."""
 
     base: str
-    places: Places
+    positions: Positions
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class Action:
     """A verb with its helpers: `will`, `does not` or `do not`, `will not`."""
 
     verb: Word
-    future: Places = ()
-    negated: Places = ()
+    future: Positions = ()
+    negated: Positions = ()
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Phrase:
 class Clause:
     """A `that` clause: a verb and its object, or its own subject and its verb."""
 
-    that: Places
+    that: Positions
     other: Phrase
     action: Action
     has_subject: bool  # `other` is who does it: that the king loves
@@ -99,17 +99,17 @@ class Sentence:
     adverb: Word | None = None
 
 
-def agreeing(stem: str, positions: Places, phrase: Phrase) -> tuple[str, Places]:
-    """Returns a stem with the ending of a noun's gender and number, and the places of its English words."""
+def agreeing(stem: str, positions: Positions, phrase: Phrase) -> tuple[str, Positions]:
+    """Returns a stem with the ending of a noun's gender and number, and its English words' positions."""
     gender = NOUNS[phrase.noun.base][1]
-    return stem + ENDINGS[gender, phrase.plural], positions + phrase.noun.places
+    return stem + ENDINGS[gender, phrase.plural], positions + phrase.noun.positions
 
 
 def noun(phrase: Phrase) -> Velan:
     """Returns a noun in Velan. The plural ends in i; no ending shows the gender; some are two words."""
     stem, _, second = NOUNS[phrase.noun.base]
-    words = [(stem + ("i" if phrase.plural else ""), phrase.noun.places)]
-    return [*words, (second, phrase.noun.places)] if second else words
+    words = [(stem + ("i" if phrase.plural else ""), phrase.noun.positions)]
+    return [*words, (second, phrase.noun.positions)] if second else words
 
 
 def verb(action: Action, subject: Phrase) -> Velan:
@@ -117,15 +117,15 @@ def verb(action: Action, subject: Phrase) -> Velan:
     stem, _, particle = VERBS[action.verb.base]
     words: Velan = [(NOT, action.negated)] if action.negated else []
     if particle:
-        words.append((particle, action.verb.places))
+        words.append((particle, action.verb.positions))
     ending = FUTURE if action.future else ""
-    return [*words, agreeing(stem + ending, action.verb.places + action.future, subject)]
+    return [*words, agreeing(stem + ending, action.verb.positions + action.future, subject)]
 
 
 def phrase(of: Phrase) -> Velan:
     """Returns a phrase in Velan: determiner, noun, adjectives in reversed order, clause."""
-    before = agreeing(DETERMINERS[of.determiner.base], of.determiner.places, of)
-    after = [agreeing(ADJECTIVES[each.base], each.places, of) for each in reversed(of.adjectives)]
+    before = agreeing(DETERMINERS[of.determiner.base], of.determiner.positions, of)
+    after = [agreeing(ADJECTIVES[each.base], each.positions, of) for each in reversed(of.adjectives)]
     return [before, *noun(of), *after, *(clause(of.clause, of) if of.clause else ())]
 
 
@@ -140,7 +140,7 @@ def sentence(of: Sentence) -> Velan:
     verbs = verb(of.action, of.subject)
     things = phrase(of.subject), phrase(of.object)
     order = (verbs, *things) if VERBS[of.action.verb.base][1] == "first" else (*things, verbs)
-    first: Velan = [(ADVERBS[of.adverb.base], of.adverb.places)] if of.adverb else []
+    first: Velan = [(ADVERBS[of.adverb.base], of.adverb.positions)] if of.adverb else []
     return [*first, *(word for part in order for word in part)]
 
 

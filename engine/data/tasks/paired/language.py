@@ -33,7 +33,7 @@ FORM = "a sentence such as “the small dog that the king loves does not see a r
 
 
 class _Reader:
-    """Reads a sentence from left to right; `at` is the place of the next word."""
+    """Reads a sentence from left to right; `at` is the position of the next word."""
 
     def __init__(self, text: str) -> None:
         self.words, self.at = text.split(), 0
@@ -46,7 +46,7 @@ class _Reader:
                 return phrase
         return None
 
-    def take(self, choices: Collection[str], what: str) -> tuple[str, grammar.Places]:
+    def take(self, choices: Collection[str], what: str) -> tuple[str, grammar.Positions]:
         word = self.next_is(choices)
         if word is None:
             raise TaskError(f"{self._where()} there must be {what}. Type {FORM}")
@@ -58,7 +58,7 @@ class _Reader:
             return "at the end of the sentence"
         return f"in place of “{self.words[self.at][:30]}”, word {self.at + 1},"
 
-    def maybe(self, word: str) -> grammar.Places:
+    def maybe(self, word: str) -> grammar.Positions:
         return self.take((word,), word)[1] if self.next_is((word,)) else ()
 
     def phrase(self, clause: bool) -> Phrase:
@@ -66,16 +66,16 @@ class _Reader:
         adjectives = []
         while self.next_is(ADJECTIVES):
             adjectives.append(Word(*self.take(ADJECTIVES, "")))
-        noun, places = self.take(_NOUNS, "a noun that is known")
+        noun, positions = self.take(_NOUNS, "a noun that is known")
         base, many = _NOUNS[noun]
         if determiner != "the" and many != (determiner in ("some", "these")):
             raise TaskError(f"“{determiner}” and “{noun}” do not agree: one is singular, the other plural")
-        of = Phrase(Word(determiner, where), tuple(adjectives), Word(base, places), many)
+        of = Phrase(Word(determiner, where), tuple(adjectives), Word(base, positions), many)
         if not clause or not (that := self.maybe("that")):
             return of
         return Phrase(of.determiner, of.adjectives, of.noun, many, self._clause(that, of))
 
-    def _clause(self, that: grammar.Places, head: Phrase) -> Clause:
+    def _clause(self, that: grammar.Positions, head: Phrase) -> Clause:
         if self.next_is(DETERMINERS):
             other = self.phrase(clause=False)
             return Clause(that, other, self.action(other), has_subject=True)
@@ -91,11 +91,11 @@ class _Reader:
             raise TaskError(f"“{self.words[helper[0]]}” must be followed by “not”")
         single = not (future or helper or subject.plural)
         forms = {form for form, (_, each) in _VERBS.items() if each == single}
-        word, places = self.take(forms, f"a verb that goes with “{self._named(subject)}”")
-        return Action(Word(_VERBS[word][0], places), future, helper + negated if negated else ())
+        word, positions = self.take(forms, f"a verb that goes with “{self._named(subject)}”")
+        return Action(Word(_VERBS[word][0], positions), future, helper + negated if negated else ())
 
     def _named(self, subject: Phrase) -> str:
-        return " ".join(self.words[place] for place in subject.noun.places)
+        return " ".join(self.words[i] for i in subject.noun.positions)
 
 
 def read(text: str) -> Sentence:
@@ -114,7 +114,7 @@ def answer(source: str) -> Aligned:
     """Returns the sentence in Velan with its alignment; a word that agrees comes from the noun too."""
     velan = grammar.sentence(read(source))
     text = " ".join(source.split())
-    return Aligned(text, " ".join(word for word, _ in velan), tuple(places for _, places in velan))
+    return Aligned(text, " ".join(word for word, _ in velan), tuple(positions for _, positions in velan))
 
 
 def draw(draws: random.Random) -> str:

@@ -22,7 +22,7 @@ MAX_SEED = 2**31 - 1
 TORN = 4  # tokens between which the model is torn where a reader begins
 
 
-def place(subject: Subject, *, beside: Any = None) -> tuple[int, int]:
+def position_and_seed(subject: Subject, *, beside: Any = None) -> tuple[int, int]:
     """Returns (position whose logits are looked at, seed): one line, in a column `beside` others. Until
     somebody chooses another, the last place where there is something to draw: after “KING RICHARD II:” a line
     break is certain at any temperature. A model that fills in masked tokens is asked for the last one.
@@ -41,7 +41,7 @@ def place(subject: Subject, *, beside: Any = None) -> tuple[int, int]:
         if subject.config.causal:
             st.caption(words.after_the_chosen(at, TORN) if position == begins else words.after(at))
         else:
-            st.caption(words.in_place(at, position == subject.gap))
+            st.caption(words.filled_in(at, position == subject.gap))
     seed = widgets.whole("Seed", 0, MAX_SEED, 0, "sampling_seed", container=right, hint=words.SEED)
     return position, seed
 

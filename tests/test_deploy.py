@@ -225,3 +225,19 @@ def test_a_stranger_trains_on_a_server_that_may_write_to_one_folder(place: Path)
     names = [event["event"] for event in events]
     assert names.index("server started") < names.index("run") < names.index("server ends")
     assert not list((data / "tmp").glob("glassformer-*/manager-*")), "what runs left is removed at the end"
+
+
+def test_the_capacity_plan_follows_from_what_was_measured() -> None:
+    page = (ROOT / "docs" / "hosting.md").read_text("utf-8")
+    first, second = (
+        page.partition(f"<!-- {name} -->")[2].partition("<!-- end")[0] for name in ("measured", "plan")
+    )
+    one = dict(re.findall(r"^\| (.+) \| ([\d.,]+)%? \|$", first, re.MULTILINE))
+    at_once, cores, runs = (int(one[name]) for name in ("people at once", "cores", "runs at once"))
+    each = float(one["sent in 2 minutes to 51 tabs, MB"]) / 51 / 120 * 8  # Mbit/s
+    rows = [[int(cell.replace(",", "")) for cell in row.split("|")[2:-1]] for row in second.split("\n")[3:-1]]
+    assert [row[0] for row in rows] == [300, 1000, 10000]
+    for people, *planned in rows:
+        servers = -(-people // at_once)
+        wanted = [servers, servers * cores, servers * runs, servers * 4, round(people * each)]
+        assert planned == wanted, people

@@ -9,7 +9,7 @@ from ui.page_frame import Words
 from ui.text.markdown import safe
 from ui.text.numbers import minus, scientific
 
-ASK = "How does a wrong prediction change a weight?"
+ASK = "How does an error change a weight?"
 TOO_SHORT = (
     "The text has one token, so there is no next token to predict: type a longer one in the bar above."
 )

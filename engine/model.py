@@ -102,8 +102,8 @@ class Transformer(BlockStack):
         types: Tensor | None = None,
         padding: Tensor | None = None,
     ) -> Tensor:
-        """tokens (batch, position) int64 -> logits (batch, position, vocab); without an output head, the last
-        vectors (batch, position, d_model).
+        """Maps tokens (batch, position) int64 to logits (batch, position, vocab); without an output head, to
+        the last vectors (batch, position, d_model).
 
         `types` say which text each token belongs to, where the model has a table for that; None: all to the
         first. `padding` (batch, 1, 1, position) is added to all scores: -inf for padding

@@ -391,11 +391,23 @@ def signatures(path: Path) -> Iterator[str]:
         yield from signature(node)
 
 
-def test_docstrings_do_not_begin_with_a_clause() -> None:
+def sentences(docstring: str) -> list[str]:
+    """Splits a docstring at . ! ? : and ; before a blank.
+
+    >>> sentences("Returns a. Of\\nb: c.")
+    ['Returns a.', 'Of\\nb:', 'c.']
+    """
+    return re.split(r"(?<=[.!?:;])\s+", docstring)
+
+
+def test_no_sentence_of_a_docstring_begins_with_a_clause() -> None:
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     wrong = [
-        f"{source.name(path)}:{getattr(node, 'lineno', 1)}: {text.splitlines()[0]}"
+        f"{source.name(path)}:{getattr(node, 'lineno', 1)}: {sentence}"
         for path in EVERYTHING
-        for node in public(source.tree(path))
-        if (text := ast.get_docstring(node) or "").split(" ")[0].rstrip(",:") in BEGINNINGS
+        for node in source.nodes(path)
+        if isinstance(node, documented)
+        for sentence in sentences(ast.get_docstring(node) or "")
+        if re.split(r"\W", sentence, maxsplit=1)[0] in BEGINNINGS
     ]
     assert not wrong, "\n".join(wrong)

@@ -145,7 +145,7 @@ def _follow(key: str, views: Sequence[RunView], draw: Callable[[Sequence[RunView
 
 
 def _shown_of(views: Sequence[RunView]) -> list[tuple[object, ...]]:
-    """What the panel shows that the browser does not draw by itself; its sentences, ten times in a race."""
+    """Returns what the browser does not draw by itself on the panel; its sentences, ten times in a race."""
     return [
         (view.id, view.status, view.message, view.warnings, bool(view.snapshots), int(10 * view.share))
         for view in views

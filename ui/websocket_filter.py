@@ -91,7 +91,7 @@ def sending(send: Send, folder: Path = ROOT) -> Send:
 
 
 def _order(data: bytes | None) -> str | None:
-    """What a message is about; empty where it says nothing, None where it is none."""
+    """Returns a message's subject; empty where it says nothing, None where it is none."""
     try:
         return None if data is None else BackMsg.FromString(data).WhichOneof("type") or ""
     except DecodeError:

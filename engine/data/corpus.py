@@ -117,10 +117,10 @@ class Corpus:
 def _following(
     train: np.ndarray, validation: np.ndarray, vocab: int, given: int, counted: np.ndarray
 ) -> float:
-    """Mean -ln p of each `counted` token after the `given` before it: p = (all + 1) / (before + V)."""
+    """Returns the mean -ln p of `counted` tokens, each after `given` others: p = (all + 1) / (before + V)."""
 
     def numbered(tokens: np.ndarray, length: int) -> np.ndarray:
-        """Every run of `length` tokens as one number below V^length, which int64 holds up to V = 2^21."""
+        """Encodes every run of `length` tokens as a number below V^length; int64 holds V to 2^21."""
         starts = len(tokens) - given
         number = np.zeros(starts, dtype=np.int64)
         for i in range(length):

@@ -50,10 +50,10 @@ class Speakers:
 
 @lru_cache(maxsize=2)
 def speakers() -> Speakers:
-    """Stretches of 1, 2, 4 and 8 lines of Tiny Shakespeare, of the SPEAKERS characters who speak most lines;
-    without their names. Whole speeches are held out, so that no text's neighbours are learned from, and cut
-    into stretches that do not overlap; what is learned from may. A text that stands on both sides is left
-    out of what is learned.
+    """Returns stretches of 1, 2, 4 and 8 lines of Tiny Shakespeare, by the SPEAKERS characters with most
+    lines, without their names. Whole speeches are held out, so that no text's neighbours are learned from,
+    and cut into stretches that do not overlap; what is learned from may. A text that stands on both sides is
+    left out of what is learned.
 
     Raises CorpusError where the text cannot be had.
     """
@@ -96,7 +96,7 @@ def _stretches(spoken: list[tuple[str, str]], steps: dict[int, int]) -> dict[str
 
 
 def speeches(text: str) -> list[tuple[str, str]]:
-    """(who, what is said) of every speech of a play, which begins with a name and a colon.
+    """Splits a play into its speeches (name, text); each begins with a name and a colon.
 
     >>> speeches("KING:\\nWho is there?\\n\\nNurse:\\nI,\\nmy lord.")
     [('KING', 'Who is there?'), ('Nurse', 'I,\\nmy lord.')]

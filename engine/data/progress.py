@@ -16,8 +16,8 @@ Y = TypeVar("Y")
 
 @dataclass(frozen=True)
 class Progress:
-    """`done` of `total` pieces of work, whatever a piece is; perhaps with what there is `so_far`. What is
-    `preparing` comes before the first piece, and its time says nothing about theirs.
+    """`done` of `total` pieces of work, whatever a piece is; perhaps with what there is `so_far`. Work
+    that is `preparing` comes before the first piece, and its time says nothing about theirs.
     """
 
     done: int

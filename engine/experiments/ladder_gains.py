@@ -51,8 +51,8 @@ class Idea:
 
 
 def separate(these: Sequence[float], those: Sequence[float], clear: float = CLEAR) -> bool:
-    """True if two models' losses differ by more than their seeds do: their ranges do not overlap. Of a single
-    seed, the losses must be `clear` apart.
+    """True if two models' losses differ by more than their seeds do: their ranges do not overlap. With a
+    single seed, the losses must be `clear` apart.
 
     >>> separate([2.41, 2.44, 2.43], [2.38, 2.40, 2.39]), separate([2.41, 2.44, 2.43], [2.38, 2.42, 2.39])
     (True, False)

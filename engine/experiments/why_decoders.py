@@ -1,7 +1,7 @@
 """Why decoders replaced the other families: four reasons, each counted or measured for each family.
 
 The tasks of checkpoints/paired were also trained as one text each, source and target, by a decoder with the
-parameters of the encoder-decoder; checkpoints/cast.json holds the shares that it solves. That experiment
+parameters of the encoder-decoder; checkpoints/cast.json holds the shares that it solves. The experiment
 is no longer part of the code: commit b762a52 has it in engine/experiments/decoder_twin.py.
 """
 

@@ -21,8 +21,8 @@ LEVEL = {  # what does not grow
 
 
 def by_part(ledger: Ledger, lengths: np.ndarray) -> dict[str, np.ndarray]:
-    """Returns forward FLOPs for one token, part by part: label -> (lengths,) float64. What grows does so in
-    proportion to the tokens looked at.
+    """Returns forward FLOPs for one token, part by part: label -> (lengths,) float64. Growing
+    parts are in proportion to the tokens looked at.
     """
     single = ledger.flops(1)
     result = {

@@ -131,7 +131,7 @@ def grow(
     seconds: float = math.inf,
 ) -> tuple[Tree, int | None]:
     """Draws `count` tokens after a token (None: after the prompt), fewer at a token of `stop` or after so
-    many `seconds`: (tree, the last one's index). Those already there are walked over. `products` and `held`
+    many `seconds`: (tree, the last one's index). Tokens already there are walked over. `products` and `held`
     are as in `steps`. Raises ShapeError for a token that is not in the tree.
     """
     until = time.monotonic() + seconds

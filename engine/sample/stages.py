@@ -109,7 +109,7 @@ NEUTRAL = dict(zip(NAMES, (1.0, 1.0, 0, 1.0, 0.0), strict=True))  # values that 
 
 def order(config: SampleConfig) -> tuple[str, ...]:
     """Returns the stages as they are applied, the penalty first, as in Hugging Face's `generate`, or last.
-    That matters to the cuts, to which a penalised token may fall, and not to the temperature.
+    The order matters to the cuts, to which a penalised token may fall, and not to the temperature.
     """
     return (*NAMES[1:], NAMES[0]) if config.penalty_last else NAMES
 

@@ -14,7 +14,7 @@ UNKNOWN = 8 * 10**9  # bytes of memory, where the system does not say
 
 
 def cores(groups: Path = GROUPS, mine: Path = MINE) -> int:
-    """Cores that all threads of this process together may keep busy, at least 1; a part of a core is none."""
+    """Returns the cores that all threads of this process may keep busy, rounded down, at least 1."""
     found: float = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     for folder in _folders("cpu", groups, mine):
         match _numbers(folder / "cpu.max") or [

@@ -63,7 +63,7 @@ class _Room:
         return hmac.new(self.secret, person.encode("utf-8", "replace"), hashlib.sha256).digest()
 
     def placed(self, address: str) -> bytes:
-        """An address as this room keeps it; empty for none."""
+        """Returns an address as this room stores it, hashed; empty for none."""
         return self.hashed(f"address {address}") if address else b""
 
     def shown(self) -> Question:

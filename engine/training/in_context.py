@@ -1,5 +1,5 @@
 """In-context learning: one layer of attention is trained to continue examples of a linear function, a new
-function in every prompt. What it learns is a step of gradient descent on the examples.
+function in every prompt. It learns a step of gradient descent on the examples.
 
     for look in learn(Regression()):
         ...

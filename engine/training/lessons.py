@@ -19,7 +19,7 @@ TEXT_FULL_RATE, TEXT_LORA_RATE = 1e-3, 1e-2  # of a text: more steps, in a small
 
 def rate(rank: int, text: bool = False) -> float:
     """Returns AdamW's learning rate for adapters of a rank, 0 for all weights; `text`: of a lesson that is a
-    text. That of adapters on sentences falls with the square root of the rank (Kalajdzievski 2023): a step of
+    text. On sentences it falls with the square root of an adapter's rank (Kalajdzievski 2023): a step of
     AdamW moves every entry of B by about the rate, so that B A moves further the more columns it has. At one
     rate for all, rank 1 has learned no fact after 10 steps, and rank 16 can have lost it again.
     """

@@ -96,7 +96,7 @@ def teach(
     text: str = "",
 ) -> Steps[Taught[FactLook]]:
     """Fine-tunes a copy of the model and asks it all questions after every step; at both ends it writes
-    `written` tokens after each prompt, the likeliest one at a time. What it forgets is measured on `text`.
+    `written` tokens after each prompt, the likeliest one at a time. Forgetting is measured on `text`.
     Yields the looks so far. Raises ConfigError where something does not fit.
     """
     asked = _Asked(model, tokenizer, questions)

@@ -59,7 +59,7 @@ class _Runner:
         return -1.0 if self.control.stop else spent(self.config, self.step, self.seconds)
 
     def next(self) -> Record | None:
-        """None after the last."""
+        """Returns the next record; None after the last."""
         record = next(self.records, None)
         if isinstance(record, Step | Done):
             self.step, self.seconds = record.step, record.seconds

@@ -69,7 +69,7 @@ def repeating(
     given = longest + 1
 
     def again(line: str) -> int:
-        """Where the first letter comes a second time; 0 where it does not."""
+        """Returns the position at which the first letter comes again; 0 where it does not."""
         return line.find(line[0], 1, given) if line else 0
 
     def answer(line: str) -> str:
@@ -152,7 +152,7 @@ def adding(name: str, title: str, rule: str, digits: int, backwards: bool) -> Ta
         return known and line == f"{first}+{second}={answer(line)}"
 
     def sources(line: str) -> Sources:
-        """The two digits of its column; of the sum's first digit, which is a carry, those of the highest."""
+        """Returns the two digits of each column; for the sum's first, a carry, those of the highest."""
         columns = range(digits + 1) if backwards else range(digits, -1, -1)  # counted from the ones
         highest = (min(column, digits - 1) for column in columns)
         return tuple((digits - 1 - column, 2 * digits - column) for column in highest)
@@ -164,7 +164,7 @@ def adding(name: str, title: str, rule: str, digits: int, backwards: bool) -> Ta
         return f"{parts[0]:0>{digits}}+{parts[1]:0>{digits}}="
 
     def zeros(count: int) -> float:
-        """The probability that a number begins with so many zeros."""
+        """Returns the probability that a number begins with `count` zeros."""
         return sum(10.0 ** -max(0, count - position) for position in range(digits)) / digits
 
     def entropy(position: int) -> float:

@@ -1,8 +1,8 @@
 """Parity, answered in three ways: at once, after as many dots, or with the running parity written out.
 
 The parity of bits is 1 where an odd number of them is 1. It hangs on every bit at once, so no part of the
-question gives a hint of it; written out, each step needs one bit and the step before. That a scratchpad helps
-is Nye et al. 2021 and Wei et al. 2022 (chain of thought); dots in its place are Pfau et al. 2024; why a
+question gives a hint of it; written out, each step needs one bit and the step before. A scratchpad helps: Nye
+et al. 2021 and Wei et al. 2022 (chain of thought); dots in its place are Pfau et al. 2024; why a
 Transformer learns parity step by step and not at once, Wies et al. 2023 and Kim and Suzuki 2024.
 """
 
@@ -64,7 +64,7 @@ def parity(name: str, title: str, rule: str, count: int, *, dots: bool = False, 
         return known and line[-1] == running_parity(bits)[-1]
 
     def sources(line: str) -> Sources:
-        """Of a running parity, its bit and the parity before it; of an answer at once, all bits."""
+        """Returns each symbol's sources: its bit and the parity before it; at once, all bits."""
         if not aloud:
             return (tuple(range(count)),)
         return tuple((i, given + i - 1) if i else (0,) for i in range(count))

@@ -129,7 +129,7 @@ class _Voice:
         self.at = at
 
     def all(self, result: dict[str, Any]) -> None:
-        """The last line."""
+        """Writes the result as the last line."""
         self._ended.set()
         self._beats.join()
         self._line(result)

@@ -95,7 +95,7 @@ class Replay:
     fallen: np.ndarray  # int32 (max(n - 1, 0),)
 
     def lengths(self, merges: int) -> np.ndarray:
-        """Tokens after 0, 1, ... `merges` merges: int64 (merges + 1,)."""
+        """Counts the tokens after 0, 1, ... `merges` merges: int64 (merges + 1,)."""
         by_rank = np.bincount(self.fallen[self.fallen >= 0], minlength=merges)[:merges]
         return len(self.symbols) - np.concatenate([[0], np.cumsum(by_rank)]).astype(np.int64)
 

@@ -112,7 +112,7 @@ def _block_edits(
         return x
 
     def scores(x: Tensor) -> Tensor:
-        """Without the scale: the mixer's bare products, with the same bias on them."""
+        """Replaces the scores without the scale: the mixer's bare products, with the same bias."""
         plain = None if switches.scale else apart.raw_scores(seen["q_rot"], seen["k_rot"])
         if plain is not None:
             hooks = model.hooks(x.shape[2], x) if switches.position else PositionHooks()
@@ -189,9 +189,9 @@ def _some_off(
 
 @dataclass(frozen=True, eq=False)
 class Consequence:
-    """The likeliest tokens at one position, before and after, with both probabilities, all (token,). Those of
-    before come first. `kl` there and its mean over the compared positions, nats; `change` of the loss, nats
-    per token, None where it is not measured.
+    """The likeliest tokens at one position, before and after, with both probabilities, all (token,).
+    The likeliest before come first. `kl` there and its mean over the compared positions, nats; `change` of
+    the loss, nats per token, None where it is not measured.
     """
 
     tokens: np.ndarray

@@ -93,9 +93,9 @@ class Rounded:
 
 
 def rounded(matrix: Tensor, way: Rounding) -> Rounded:
-    """Rounds each number of a matrix (row, column) to the nearest level of its block, ties away from zero. As
-    in ggml the numbers are rounded with the exact scale, and the scale's float16 is stored. The last block of
-    a row may be shorter. Raises ConfigError.
+    """Rounds each number of a matrix (row, column) to the nearest level of its block, ties away from zero.
+    Like in ggml, the numbers are rounded with the exact scale, and the scale's float16 is stored. The last
+    block of a row may be shorter. Raises ConfigError.
     """
     way.validate()
     x = matrix.float()

@@ -196,7 +196,7 @@ def scores(matrix: np.ndarray, axes: np.ndarray, mean: np.ndarray | None = None)
 
 
 def random_shares(rows: int, width: int) -> np.ndarray:
-    """Returns variance shares of normal random numbers (rows, width): chance. Of many rows the covariance
+    """Returns variance shares of normal random numbers (rows, width): chance. For many rows the covariance
     alone is drawn, as the product of a random triangle with itself, which is distributed alike (Bartlett
     1933): a triangle of width 576 instead of 49,152 rows.
     """

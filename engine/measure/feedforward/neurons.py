@@ -134,7 +134,7 @@ def scan(
 ) -> Steps[Scan]:
     """Reads ids (position,) in windows of `window` tokens, `batch` windows at a time.
 
-    Of every stretch of `apart` tokens only the strongest counts, not all from one line. Tokens past the last
+    Only the strongest of every stretch of `apart` tokens counts, not all from one line. Tokens past the last
     whole window are left out. Raises ShapeError for no ids, or when the model has no such layer.
     """
     check_neuron(model, layer, 0)

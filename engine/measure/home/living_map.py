@@ -259,8 +259,8 @@ def read(
     gap: int | None = None,
 ) -> Reading:
     """Runs one forward pass; with the position of a `gap`, what could stand there is predicted. Raises
-    ShapeError as `record` does. Of a reading `before` by the same model that was to `keep` its cache, only
-    what follows the first other token is computed, up to rounding.
+    ShapeError as `record` does. After a reading `before` by the same model that was to `keep` its cache,
+    only what follows the first other token is computed, up to rounding.
     """
     keep = keep and model.can_cache
     begun = _begun(before, ids) if keep else 0

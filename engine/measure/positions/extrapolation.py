@@ -290,8 +290,8 @@ def costs(curve: Curve, validation: float, none: float | None, unit: Unit = "nat
 @dataclass(frozen=True)
 class Reach(Generic[K]):
     """The names of curves that hold over TIMES contexts and of those that do not, with their extra cost in
-    nats, least first. A curve without an answer is in neither. Of several seeds the cost is the median, and
-    all of them have to hold.
+    nats, least first. A curve without an answer is in neither. With several seeds the cost is the median,
+    and all of them have to hold.
     """
 
     held: Mapping[K, float]

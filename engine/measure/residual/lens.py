@@ -25,8 +25,8 @@ class Lens:
     """The predictions by depth: 0 is before the first block, i + 1 after block i, the last the output.
 
     `kl` is KL(final | depth) = sum of p_final (ln p_final - ln p_depth), in nats. `settled` is the first
-    depth from which on a position's top guess stays the final one. Of each distribution the likeliest tokens
-    are kept, with their probabilities there and at the output.
+    depth from which on a position's top guess stays the final one. The likeliest tokens of each distribution
+    are stored, with their probabilities there and at the output.
     """
 
     guess: np.ndarray  # (depth, query) token id

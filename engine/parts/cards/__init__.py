@@ -67,7 +67,7 @@ class SavedForBackward:
         return SavedForBackward(copies * self.read, copies * self.internal, copies * self.full)
 
     def size(self, width: float) -> float:
-        """Bytes for each token, with numbers of `width` bytes."""
+        """Returns the bytes for each token, with numbers of `width` bytes."""
         return (self.read + self.internal) * width + self.full * 4
 
 
@@ -95,8 +95,8 @@ class _OnDemand:
 
 
 def card_of(module: str, name: str) -> Any:
-    """Returns what a part sets as its `card`: the class of that name in a module of this package. Who only
-    computes with the part then imports no card.
+    """Returns what a part sets as its `card`: the class of that name in a module of this package. Code
+    that only computes with the part then imports no card.
     """
     return _OnDemand(module, name)
 

@@ -104,7 +104,7 @@ class PretrainedTokenizer:
         return str(self.inner.decode(list(ids), skip_special_tokens=False))
 
     def unknown(self, text: str) -> list[str]:
-        """Characters of a text that no token holds (or not all of their bytes), each once, in order."""
+        """Returns a text's characters that no token holds (or not all of their bytes), once, in order."""
         each = dict.fromkeys(whole_characters(text)[0])
         if not self.writing.exact:
             name = getattr(self.inner.model, "unk_token", None) or "<unk>"

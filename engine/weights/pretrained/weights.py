@@ -25,7 +25,7 @@ class Piece:
 
 
 def piece(*names: str, change: Change | None = None) -> Piece:
-    """Tensors that are all changed alike."""
+    """Returns tensors that are all changed alike."""
     return Piece(tuple((name, change) for name in names))
 
 

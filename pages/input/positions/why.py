@@ -1,5 +1,5 @@
 """The view "Why": the same words in two orders, through attention that knows no positions, and through
-attention that does. What is measured of it: `why_measured`.
+attention that does. The measurements: `why_measured`.
 """
 
 from __future__ import annotations

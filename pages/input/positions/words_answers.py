@@ -248,7 +248,7 @@ def reach_sentence(
     seeds: int,
 ) -> str:
     """Says which schemes hold beyond their training and which do not. `ends`: the learned table is among
-    them. `best`: the schemes of least validation loss, in nats, those that seeds do not tell apart. Of
+    them. `best`: the schemes of least validation loss, in nats, those that seeds do not tell apart. With
     several `seeds` the numbers are medians.
     """
     held, lost = (_listed(some) for some in (reach.held, reach.lost))

@@ -160,7 +160,7 @@ def added(points: tuple[Point, ...], point: Point) -> tuple[Point, ...]:
 
 
 def _learning(looks: Sequence[Look] | None, plan: Regression) -> None:
-    """What there is while the layers learn: the matrix so far, and the training loss."""
+    """Draws the progress of the layers: the matrix so far, and the training loss."""
     if not looks:
         return
     left, right = st.columns([1, 1], gap="medium")

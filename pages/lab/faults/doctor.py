@@ -129,7 +129,7 @@ def _curve(run: RunView, step: int) -> TrainingCurve:
 
 
 def _so_far(findings: Sequence[Finding] | None) -> None:
-    """What is there while the others are being done."""
+    """Draws the findings so far, while the others are computed."""
     _table(findings or ())
     explain.answer(words.so_far(findings or ()))
 

@@ -39,7 +39,7 @@ def draw_room() -> None:
 
 
 def _seen(rooms: Rooms, room: str | None) -> object:
-    """What a phone shows of a room: answers are counted where the question is closed."""
+    """Returns the state that a phone shows of a room: answers are counted where the question is closed."""
     try:
         asked = rooms.look(room)
     except GlassformerError as error:

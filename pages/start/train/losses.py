@@ -78,7 +78,7 @@ def _chart(
     unit: curve_points.Unit,
     token: str,
 ) -> dict[str, Any]:
-    """What `plot` is given."""
+    """Returns the arguments of `plot`."""
     others = [
         curve_points.curve_of(one.given or one.name, one.history, 1, unit, one.changes) for one in beside
     ]

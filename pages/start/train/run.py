@@ -119,7 +119,7 @@ def _follow(view: RunView, other: RunView | None, picture: Picture) -> None:
 
 
 def _shown(view: RunView) -> tuple[object, ...]:
-    """What the panel shows that the browser does not draw by itself."""
+    """Returns what the browser does not draw by itself on the panel."""
     history = view.history
     return (
         *(view.status, view.queue_position, view.name, view.message, view.warnings, bool(view.snapshots)),

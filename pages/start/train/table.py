@@ -86,7 +86,7 @@ def _overview() -> None:
 
 
 def _rows(views: list[RunView]) -> list[tuple[object, ...]]:
-    """What makes another table: steps alone do not."""
+    """Returns the state that makes another table: steps alone do not."""
     return [(view.id, view.name, view.status, len(view.history.evaluations)) for view in views]
 
 

@@ -39,7 +39,7 @@ class _Reader:
         self.words, self.at = text.split(), 0
 
     def next_is(self, choices: Collection[str]) -> str | None:
-        """The longest of some entries, of one or two words, that stands next."""
+        """Returns the longest of some entries, of one or two words, that stands next; None: none does."""
         for length in (2, 1):
             phrase = " ".join(self.words[self.at : self.at + length])
             if phrase in choices and self.at + length <= len(self.words):

@@ -128,7 +128,7 @@ def rope(rng: Random) -> Exercise:
     m, n, rate = rng.randint(5, 9), rng.randint(0, 4), rng.choice([0.1, 0.2, 0.3, 0.5])
 
     def turned(row: list[int], angle: float) -> tuple[float, ...]:
-        """The plane turned against the clock, as RoPE turns a pair."""
+        """Rotates a vector of the plane counterclockwise, as RoPE rotates a pair."""
         return times(row, _rotation(angle))
 
     def value(angle: float) -> float:

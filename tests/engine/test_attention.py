@@ -15,7 +15,7 @@ from torch import Tensor
 from engine.data.progress import finish
 from engine.errors import ConfigError
 from engine.lab.faults import PARTS
-from engine.measure.attention import habits, heads, scaling, shared_keys, single_head
+from engine.measure.attention import head_patterns, heads, scaling, shared_keys, single_head
 from engine.measure.attention.ablation import (
     Switches,
     changes_nothing,
@@ -279,16 +279,16 @@ def numbers(**fields: list[list[float]]) -> heads.HeadNumbers:
 
 def test_followers_are_those_from_the_threshold_on_most_first():
     given = numbers(previous=[[0.4, 0.39], [0.9, 0.1]], first=[[0.1, 0.2], [0.3, 0.25]])
-    previous, broad, first = habits.followers(given)
+    previous, broad, first = head_patterns.followers(given)
     assert broad.heads == () and broad.habit == "broad"
     assert previous.heads == (heads.HeadValue(1, 0, 0.9), heads.HeadValue(0, 0, 0.4))
     assert first.heads == () and first.most == heads.HeadValue(1, 0, 0.3)
-    with_induction = habits.followers(replace(given, induction=np.eye(2)))
+    with_induction = head_patterns.followers(replace(given, induction=np.eye(2)))
     assert [f.habit for f in with_induction] == ["previous", "induction", "broad", "first"]
     given = replace(numbers(first=[[0.5, 0.7], [0.63, 0.1]]), even_first=0.32)  # five tokens
-    np.testing.assert_allclose(habits.bar(given, "first"), np.full((2, 2), 0.64))
-    np.testing.assert_allclose(habits.bar(given, "previous"), np.full((2, 2), 0.4))
-    assert habits.habit_of_each(given) == [None, ("first", 0.7), None, None]
+    np.testing.assert_allclose(head_patterns.bar(given, "first"), np.full((2, 2), 0.64))
+    np.testing.assert_allclose(head_patterns.bar(given, "previous"), np.full((2, 2), 0.4))
+    assert head_patterns.habit_of_each(given) == [None, ("first", 0.7), None, None]
 
 
 def test_narrow_habits_come_before_wide_ones_and_kinds_stand_together():
@@ -298,11 +298,13 @@ def test_narrow_habits_come_before_wide_ones_and_kinds_stand_together():
         even_by_target={"own_word": 0.3},
     )
     wanted = [("previous", 0.45), ("broad", 0.8), ("own_word", 0.7), ("broad", 0.9)]
-    assert habits.habit_of_each(given) == wanted
-    assert habits.grouped(given, 4) == [0, 2, 3, 1] and habits.grouped(given, 1) == [0, 2, 3]
-    assert habits.grouped(given, 4, strong=True) == [0] and habits.clearest(given) == 0
+    assert head_patterns.habit_of_each(given) == wanted
+    assert head_patterns.grouped(given, 4) == [0, 2, 3, 1] and head_patterns.grouped(given, 1) == [0, 2, 3]
+    assert head_patterns.grouped(given, 4, strong=True) == [0] and head_patterns.clearest(given) == 0
     quiet = replace(given, even_by_target={"own_word": 0.4}, relative_entropy=np.zeros((2, 2)))
-    assert habits.habit_of_each(quiet)[2] is None and habits.grouped(quiet, 4, strong=True) == [0]
+    assert head_patterns.habit_of_each(quiet)[2] is None and head_patterns.grouped(quiet, 4, strong=True) == [
+        0
+    ]
 
 
 def test_who_looks_nearby_minds_its_word_only_if_distance_alone_would_leave_it_more_often():
@@ -316,10 +318,10 @@ def test_who_looks_nearby_minds_its_word_only_if_distance_alone_would_leave_it_m
         word_by_distance=np.array([[0.8, 0.84], [0.2, 0.1]]),
     )
     bars = [[1 - 0.6 * 0.2, 1 - 0.6 * 0.16], [0.52, 0.52]]  # twice the even share is the least
-    np.testing.assert_allclose(habits.bar(given, "own_word"), bars)
-    assert habits.habit_of_each(given) == [("own_word", 0.9), ("near", 0.8), ("own_word", 0.55), None]
-    assert [(h.layer, h.head) for h in habits.followers(given)[1].heads] == [(0, 0), (1, 0)]
-    assert habits.ranked(given, "own_word", strong=True) == [0, 2]
+    np.testing.assert_allclose(head_patterns.bar(given, "own_word"), bars)
+    assert head_patterns.habit_of_each(given) == [("own_word", 0.9), ("near", 0.8), ("own_word", 0.55), None]
+    assert [(h.layer, h.head) for h in head_patterns.followers(given)[1].heads] == [(0, 0), (1, 0)]
+    assert head_patterns.ranked(given, "own_word", strong=True) == [0, 2]
 
 
 def test_the_habit_of_each_head_and_their_order():
@@ -327,9 +329,15 @@ def test_the_habit_of_each_head_and_their_order():
         previous=[[0.5, 0.1], [0.1, 0.1]], first=[[0.9, 0.8], [0.1, 0.3]],
         induction=[[0.0, 0.0], [0.45, 0.1]], duplicate=[[math.nan, 0.0], [0.6, 0.1]],
     )  # fmt: skip
-    assert habits.habit_of_each(given) == [("previous", 0.5), ("first", 0.8), ("duplicate", 0.6), None]
-    assert list(habits.measured_habits(given)) == ["previous", "induction", "duplicate", "broad", "first"]
-    counted = habits.counts(given)
+    assert head_patterns.habit_of_each(given) == [("previous", 0.5), ("first", 0.8), ("duplicate", 0.6), None]
+    assert list(head_patterns.measured_habits(given)) == [
+        "previous",
+        "induction",
+        "duplicate",
+        "broad",
+        "first",
+    ]
+    counted = head_patterns.counts(given)
     assert (counted.heads, counted.named, counted.resting, counted.several) == (4, 2, 1, 1)
     assert {k: n for k, n in counted.by_habit.items() if n} == {"previous": 1, "first": 1, "duplicate": 1}
     for habit, strong, order in (
@@ -339,15 +347,15 @@ def test_the_habit_of_each_head_and_their_order():
         ("duplicate", False, [2, 3, 1, 0]),  # what could not be measured comes last
         ("name_mover", False, [0, 1, 2, 3]), ("name_mover", True, []),
     ):  # fmt: skip
-        assert habits.ranked(given, habit, strong=strong) == order, habit
+        assert head_patterns.ranked(given, habit, strong=strong) == order, habit
 
 
 def test_the_extremes_are_named_with_their_own_numbers():
     relative = [[0.5, 0.9], [0.1, 0.7]]
     given = numbers(relative_entropy=relative, entropy=[[1, 2], [0.25, 1.5]], distance=[[1, 2], [3, 9]])
     broad, sharp, far = heads.HeadValue(0, 1, 0.9), heads.HeadValue(1, 0, 0.1), heads.HeadValue(1, 1, 9.0)
-    assert habits.extremes(given) == habits.Extremes(broad, sharp, 0.25, far)
-    assert habits.extremes(numbers(relative_entropy=[[math.nan] * 2] * 2)) is None
+    assert head_patterns.extremes(given) == head_patterns.Extremes(broad, sharp, 0.25, far)
+    assert head_patterns.extremes(numbers(relative_entropy=[[math.nan] * 2] * 2)) is None
 
 
 def test_the_query_that_tells_most_about_a_head():

@@ -10,12 +10,12 @@ import pytest
 
 from engine.config import ModelConfig
 from engine.errors import ConfigError
-from engine.ledger import GB, kv_numbers, ledger, ledger_of, morph
-from engine.ledger.blackboard import counted, terms
+from engine.ledger import GB, kv_numbers, ledger, ledger_of, model_choices
 from engine.ledger.block import block_of
 from engine.ledger.budget import budget, grown
 from engine.ledger.fits import alike, fit, smallest, uses
 from engine.ledger.growth import break_even, by_heads, by_part, caches
+from engine.ledger.hand_count import counted, terms
 from engine.ledger.shares import Difference, change, differences, largest, quick_reference, where
 from engine.ledger.sizes import fitting, padding
 from engine.model import build
@@ -218,11 +218,11 @@ def test_chinchilla_s_own_table() -> None:
 
 
 def test_what_was_changed_since_2017() -> None:
-    assert morph.unchanged("transformer-base") == tuple(morph.OFFERED)
-    assert morph.unchanged("gpt2") == ("norm", "heads", "tying")
-    assert morph.unchanged("bert-base") == ("wiring", "norm", "heads", "tying")
-    assert morph.unchanged("llama2-7b") == ("heads",) and morph.unchanged("llama2-70b") == ()
-    assert "gemma-2b" in morph.users("heads", "one")
+    assert model_choices.unchanged("transformer-base") == tuple(model_choices.OFFERED)
+    assert model_choices.unchanged("gpt2") == ("norm", "heads", "tying")
+    assert model_choices.unchanged("bert-base") == ("wiring", "norm", "heads", "tying")
+    assert model_choices.unchanged("llama2-7b") == ("heads",) and model_choices.unchanged("llama2-70b") == ()
+    assert "gemma-2b" in model_choices.users("heads", "one")
     block = 4 * 512**2 + 2 * 512 * 2048
     counts = ledger(BY_YEAR["transformer-base"].model).components
     assert counts["attention"] + 6 * 2 * 512 * 2048 == 6 * block
@@ -256,55 +256,70 @@ def test_seven_rows_add_up(name: str) -> None:
 @for_each("name", list(BY_YEAR))
 def test_a_model_with_its_own_choices_is_that_model(name):
     preset = BY_YEAR[name]
-    made = morph.morphed(preset, morph.choices_of(preset))
+    made = model_choices.morphed(preset, model_choices.choices_of(preset))
     assert made.model.resolved() == preset.model.resolved() or name == "t5-base"
-    assert morph.costs(made).parameters == ledger_of(preset).total
+    assert model_choices.costs(made).parameters == ledger_of(preset).total
 
 
 @for_each("name", ["llama2-7b", "bert-base", "pythia-70m", "gemma-2b", "t5-base"])
 def test_what_is_drawn_can_be_built_and_has_as_many_parameters(name):
     """GPT-2's sizes with the choices of others, built on the meta device."""
-    made = morph.morphed(BY_YEAR["gpt2"], morph.choices_of(BY_YEAR[name]))
+    made = model_choices.morphed(BY_YEAR["gpt2"], model_choices.choices_of(BY_YEAR[name]))
     model = build_pair(made.pair, device="meta") if made.pair else build(made.model, device="meta")
-    assert sum(p.numel() for p in model.parameters()) == morph.costs(made).parameters
-    assert morph.choices_of(made) == morph.choices_of(BY_YEAR[name])
+    assert sum(p.numel() for p in model.parameters()) == model_choices.costs(made).parameters
+    assert model_choices.choices_of(made) == model_choices.choices_of(BY_YEAR[name])
 
 
 def test_choices_as_the_papers_have_them():
-    first = {facet: values[0] for facet, values in morph.OFFERED.items()}
-    assert morph.choices_of(BY_YEAR["transformer-base"]) == first | {"biases": "network"}
-    assert morph.choices_of(BY_YEAR["bert-base"])["family"] == "encoder"
-    assert morph.choices_of(BY_YEAR["qwen2.5-0.5b"])["biases"] == "qkv"
-    heads = [morph.choices_of(BY_YEAR[name])["heads"] for name in ("gpt2", "gemma-2b", "mistral-7b")]
+    first = {facet: values[0] for facet, values in model_choices.OFFERED.items()}
+    assert model_choices.choices_of(BY_YEAR["transformer-base"]) == first | {"biases": "network"}
+    assert model_choices.choices_of(BY_YEAR["bert-base"])["family"] == "encoder"
+    assert model_choices.choices_of(BY_YEAR["qwen2.5-0.5b"])["biases"] == "qkv"
+    heads = [model_choices.choices_of(BY_YEAR[name])["heads"] for name in ("gpt2", "gemma-2b", "mistral-7b")]
     assert heads == ["own", "one", "grouped"]
     for preset in BY_YEAR.values():
-        assert all(found in morph.OFFERED[facet] for facet, found in morph.choices_of(preset).items())
+        assert all(
+            found in model_choices.OFFERED[facet] for facet, found in model_choices.choices_of(preset).items()
+        )
 
 
 def test_whose_choices_they_are_and_what_sizes_follow():
-    assert morph.named(morph.choices_of(BY_YEAR["gpt2"])) == ("gpt2", "gpt3-175b")
-    assert morph.named(morph.choices_of(BY_YEAR["llama3-8b"])) == ("llama2-70b", "mistral-7b", "llama3-8b")
-    mixed = morph.choices_of(BY_YEAR["gpt2"]) | {"position": "alibi", "tying": "untied"}
-    assert morph.named(mixed) == () and morph.nearest_model(mixed) == ("gpt2", ("position", "tying"))
-    assert morph.users("wiring", "parallel") == ("pythia-70m",) and morph.users("position", "alibi") == ()
-    assert morph.users("family", "both") == ("transformer-base", "t5-base")
+    assert model_choices.named(model_choices.choices_of(BY_YEAR["gpt2"])) == ("gpt2", "gpt3-175b")
+    assert model_choices.named(model_choices.choices_of(BY_YEAR["llama3-8b"])) == (
+        "llama2-70b",
+        "mistral-7b",
+        "llama3-8b",
+    )
+    mixed = model_choices.choices_of(BY_YEAR["gpt2"]) | {"position": "alibi", "tying": "untied"}
+    assert model_choices.named(mixed) == () and model_choices.nearest_model(mixed) == (
+        "gpt2",
+        ("position", "tying"),
+    )
+    assert (
+        model_choices.users("wiring", "parallel") == ("pythia-70m",)
+        and model_choices.users("position", "alibi") == ()
+    )
+    assert model_choices.users("family", "both") == ("transformer-base", "t5-base")
     gpt2, gemma = BY_YEAR["gpt2"].model, BY_YEAR["gemma-2b"].model
-    assert morph.hidden_width(gpt2, "swiglu") == 2048 and morph.hidden_width(gpt2, "relu") == 3072
-    assert morph.hidden_width(gemma, "gelu") == 24_576
-    assert [morph.key_heads(gpt2, heads) for heads in ("own", "grouped", "one")] == [12, 3, 1]
-    assert morph.key_heads(BY_YEAR["mistral-7b"].model, "grouped") == 8
+    assert (
+        model_choices.hidden_width(gpt2, "swiglu") == 2048
+        and model_choices.hidden_width(gpt2, "relu") == 3072
+    )
+    assert model_choices.hidden_width(gemma, "gelu") == 24_576
+    assert [model_choices.key_heads(gpt2, heads) for heads in ("own", "grouped", "one")] == [12, 3, 1]
+    assert model_choices.key_heads(BY_YEAR["mistral-7b"].model, "grouped") == 8
     for base, other, d_ff in (("llama2-7b", "gpt2", 11_008 * 3 // 2), ("gpt2", "llama2-7b", 2048)):
-        made = morph.morphed(BY_YEAR[base], morph.choices_of(BY_YEAR[other]))
+        made = model_choices.morphed(BY_YEAR[base], model_choices.choices_of(BY_YEAR[other]))
         assert made.model.resolved().d_ff == d_ff
 
 
 def test_costs_by_hand():
-    assert morph.costs(BY_YEAR["t5-base"]).cache == 12 * 2 * 768 * 2
-    assert morph.costs(BY_YEAR["bert-base"]).cache == 0
+    assert model_choices.costs(BY_YEAR["t5-base"]).cache == 12 * 2 * 768 * 2
+    assert model_choices.costs(BY_YEAR["bert-base"]).cache == 0
     d, layers, vocab, tokens = 768, 12, 50_257, 512
     block = 2 * (4 * d * d + 2 * 4 * d * d + 2 * tokens * d)
-    assert morph.costs(BY_YEAR["gpt2"]).flops == layers * block + 2 * vocab * d
-    found = morph.three(morph.Size(layers=2, d_model=32, heads=4), vocab=100, context=16)
+    assert model_choices.costs(BY_YEAR["gpt2"]).flops == layers * block + 2 * vocab * d
+    found = model_choices.three(model_choices.Size(layers=2, d_model=32, heads=4), vocab=100, context=16)
     block, cross = 12 * 32 * 32 + 2 * 32, 4 * 32 * 32 + 32
     ends = 100 * 32 + 16 * 32 + 32
     assert found["encoder"].total == found["decoder"].total == 2 * block + ends
@@ -313,6 +328,8 @@ def test_costs_by_hand():
 
 def test_what_does_not_go_together_is_said():
     with pytest.raises(ConfigError, match="cross-attention"):
-        morph.morphed(BY_YEAR["pythia-70m"], morph.choices_of(BY_YEAR["pythia-70m"]) | {"family": "both"})
+        model_choices.morphed(
+            BY_YEAR["pythia-70m"], model_choices.choices_of(BY_YEAR["pythia-70m"]) | {"family": "both"}
+        )
     with pytest.raises(ConfigError, match="window"):
-        morph.morphed(BY_YEAR["mistral-7b"], morph.choices_of(BY_YEAR["t5-base"]))
+        model_choices.morphed(BY_YEAR["mistral-7b"], model_choices.choices_of(BY_YEAR["t5-base"]))

@@ -24,7 +24,7 @@ from engine.experiments.why_decoders import (
 )
 from engine.ledger import ledger
 from engine.ledger.fits import needs, totals, uses
-from engine.ledger.morph import Size, three
+from engine.ledger.model_choices import Size, three
 from engine.ledger.shares import part_share
 from engine.measure.embeddings.table import held_by
 from engine.measure.shapes.attention_by_hand import masking

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from engine.data.progress import Progress, Steps
 from engine.errors import ShapeError
-from engine.measure.attention.habits import STRONG
+from engine.measure.attention.head_patterns import STRONG
 from engine.measure.attention.heads import HeadValue, over_queries, previous_score, ranked_heads
 from engine.measure.recording import next_token_losses, record
 from engine.model import Transformer

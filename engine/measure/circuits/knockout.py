@@ -12,7 +12,7 @@ from torch import Tensor
 
 from engine.data.progress import Progress, Steps
 from engine.errors import ShapeError
-from engine.measure.attention.habits import STRONG
+from engine.measure.attention.head_patterns import STRONG
 from engine.measure.attention.heads import HeadValue, ranked_heads
 from engine.measure.circuits.induction import Repeat
 from engine.measure.recording import check_plain_stack

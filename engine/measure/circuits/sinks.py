@@ -15,7 +15,7 @@ from torch import Tensor
 
 from engine.data.progress import Progress, Steps
 from engine.errors import ConfigError, ShapeError
-from engine.measure.attention.habits import MORE, STRONG
+from engine.measure.attention.head_patterns import MORE, STRONG
 from engine.measure.attention.heads import HeadValue, even_pattern, first_score, ranked_heads
 from engine.measure.recording import Recording, next_token_losses, record
 from engine.model import Transformer

@@ -11,7 +11,7 @@ import streamlit as st
 from engine.data.tokenizers import Tokenizer, token_bytes
 from engine.measure.attention.attention_targets import shares
 from engine.measure.attention.copying_heads import name_mover_scores
-from engine.measure.attention.habits import (
+from engine.measure.attention.head_patterns import (
     Habit,
     counts,
     habit_of_each,

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from engine.ledger.growth import by_heads
-from engine.measure.attention.habits import (
+from engine.measure.attention.head_patterns import (
     Habit,
     clearest,
     counts,

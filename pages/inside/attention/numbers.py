@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from engine.measure.attention.habits import largest
+from engine.measure.attention.head_patterns import largest
 from engine.measure.attention.heads import HeadNumbers
 from engine.measure.slices import extent
 from pages.inside.attention import words

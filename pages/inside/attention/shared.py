@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from engine.measure.attention.habits import Habit, habit_of_each
+from engine.measure.attention.head_patterns import Habit, habit_of_each
 from engine.measure.attention.heads import HeadNumbers
 from pages.inside.attention.habits import hints, legend, names, scores
 from ui import widgets

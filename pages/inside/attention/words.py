@@ -9,7 +9,7 @@ import pandas as pd
 
 from engine.ledger.growth import Headed
 from engine.measure.attention.attention_targets import NEAREST
-from engine.measure.attention.habits import STRONG, Counts, Habit, extremes, followers
+from engine.measure.attention.head_patterns import STRONG, Counts, Habit, extremes, followers
 from engine.measure.attention.heads import HeadNumbers, HeadValue
 from engine.measure.attention.single_head import WrittenOut
 from ui import widgets

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.data.tokenizers import Tokenizer, token_bytes
-from engine.measure.attention.habits import STRONG
+from engine.measure.attention.head_patterns import STRONG
 from engine.measure.circuits.induction import (
     Repeat,
     drawn,

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from engine.config import ResolvedConfig
-from engine.measure.attention.habits import STRONG
+from engine.measure.attention.head_patterns import STRONG
 from engine.measure.attention.heads import HeadValue
 from engine.measure.circuits.fact_recall import Fact
 from engine.measure.circuits.induction import (

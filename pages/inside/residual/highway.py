@@ -18,7 +18,7 @@ from engine.experiments.no_residual import (
 )
 from engine.parts.cards.norms import norm_title
 from pages.inside.residual import guesses, words
-from pages.inside.residual.figures_pair import NAMES, Shown, pair_lines
+from pages.inside.residual.figures_comparison import NAMES, Shown, pair_lines
 from pages.inside.residual.wirings import draw_wirings
 from ui import explain, session, widgets
 from ui.background_jobs import measured

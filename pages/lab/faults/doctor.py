@@ -16,7 +16,7 @@ from engine.errors import CorpusError
 from engine.lab.doctor.case import Case, TrainingCurve
 from engine.lab.doctor.check import Finding
 from engine.lab.doctor.checks import CHECKS, examine
-from engine.lab.doctor.grafted import fitting, grafted
+from engine.lab.doctor.parts_swap import fitting, grafted
 from engine.lab.doctor.table import HEALTHY, shipped, subject_of
 from engine.service.state import RunView
 from pages.lab.faults import words_doctor as words

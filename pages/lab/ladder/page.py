@@ -6,10 +6,10 @@ from engine.measure.isoflop import power_law, valley
 from engine.measure.tasks.text_statistics import counted, expected
 from engine.presets.ladder import Rung
 from engine.training.race import race
-from pages.lab.ladder import words, words_lecture, words_pairs, words_scaling
+from pages.lab.ladder import words, words_bigrams, words_lecture, words_scaling
+from pages.lab.ladder.bigrams import draw_pairs
 from pages.lab.ladder.ideas import draw_ideas
 from pages.lab.ladder.lecture import draw_lecture
-from pages.lab.ladder.pairs import draw_pairs
 from pages.lab.ladder.race import draw_race
 from pages.lab.ladder.scaling import draw_scaling
 from ui.page_frame import Page, View, show
@@ -25,10 +25,10 @@ show(
                 "pairs",
                 "Bigrams",
                 draw_pairs,
-                words_pairs.WORDS,
+                words_bigrams.WORDS,
                 (counted, expected),
                 False,
-                question=words_pairs.ASK,
+                question=words_bigrams.ASK,
             ),
             View(
                 "lecture",

@@ -10,7 +10,7 @@ import streamlit as st
 
 from engine.errors import ConfigError
 from engine.ledger import ledger_of
-from engine.ledger.morph import (
+from engine.ledger.model_choices import (
     OFFERED,
     choices_of,
     costs,

@@ -1,7 +1,7 @@
 """Families: encoder, decoder, and both; and the few choices that tell models apart."""
 
 from engine.experiments.why_decoders import lessons, pair_writing, writing
-from engine.ledger.morph import choices_of, morphed
+from engine.ledger.model_choices import choices_of, morphed
 from engine.measure.families.classifier import ablate_words
 from engine.measure.families.three_families import carry_on, fill_in, translate
 from engine.measure.families.unmasked_attention import end_loss, opened, read
@@ -11,15 +11,15 @@ from pages.models.families import (
     words_live,
     words_machine,
     words_speaks,
-    words_square,
     words_three,
+    words_unmasked,
     words_why,
 )
 from pages.models.families.live import draw_live
 from pages.models.families.machine import draw_machine
 from pages.models.families.speaks import draw_speaks
-from pages.models.families.square import draw_square
 from pages.models.families.three import draw_three
+from pages.models.families.unmasked import draw_square
 from pages.models.families.why import draw_why
 from ui.page_frame import Page, View, show
 
@@ -59,10 +59,10 @@ show(
                 "square",
                 "Without the mask",
                 draw_square,
-                words_square.SQUARE,
+                words_unmasked.SQUARE,
                 (opened, read, end_loss),
                 False,
-                question=words_square.QUESTION,
+                question=words_unmasked.QUESTION,
             ),
             View(
                 "why",

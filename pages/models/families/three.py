@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.ledger import Ledger
-from engine.ledger.morph import Size, three
+from engine.ledger.model_choices import Size, three
 from engine.measure.families.visibility import Flow, flows
 from pages.models.families import words_three as words
 from pages.models.families.drawing import drawing, figure

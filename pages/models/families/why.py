@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.experiments.why_decoders import Reasons, reasons, stored_forms
-from engine.ledger.morph import Size, three
+from engine.ledger.model_choices import Size, three
 from pages.models.families import words_why as words
 from ui import explain, widgets
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from engine.ledger.morph import OFFERED, TOKENS, Costs
+from engine.ledger.model_choices import OFFERED, TOKENS, Costs
 from engine.parts.cards.norms import NORM_CARDS, norm_title
 from engine.presets.published import BY_YEAR
 from ui.page_frame import Words

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from engine.config import GATED
 from engine.ledger import TRAINED_IN, Flops
-from engine.ledger.blackboard import Term, counted
 from engine.ledger.block import BlockParameters
 from engine.ledger.fits import Fit, totals, uses
+from engine.ledger.hand_count import Term, counted
 from engine.ledger.shares import Difference
 from pages.models.parameters.choice import Choice
 from ui.text.markdown import safe, whole

@@ -1,9 +1,9 @@
 """Where the parameters, the floating-point operations and the memory of a model are."""
 
 from engine.ledger import ledger, parameter_rows
-from engine.ledger.blackboard import terms
 from engine.ledger.block import gate_paid
 from engine.ledger.flops import products
+from engine.ledger.hand_count import terms
 from engine.ledger.memory import activations, kv_numbers
 from pages.models.parameters import answers, words
 from pages.models.parameters.change import chosen_model

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.ledger import Ledger
-from engine.ledger.blackboard import terms
+from engine.ledger.hand_count import terms
 from engine.ledger.shares import change, largest, thin, where
 from pages.models.parameters import answers, figures, guesses, words
 from pages.models.parameters.block import draw_block

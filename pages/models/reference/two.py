@@ -12,10 +12,10 @@ import streamlit as st
 
 from engine.config import ResolvedConfig
 from engine.errors import ConfigError
-from engine.lab.reference import dice
+from engine.lab.reference import random_configs
 from engine.lab.reference.compare import TOLERANCE, Comparison, compare
-from engine.lab.reference.dice import Rolled
 from engine.lab.reference.mistakes import MISTAKES, Mistake
+from engine.lab.reference.random_configs import Rolled
 from engine.lab.reference.second import RIGHT, Choices
 from engine.measure.recording import Recording, record
 from engine.model import Transformer
@@ -53,7 +53,9 @@ def draw_two(subject: Subject) -> None:
     answer = st.container()
     left, right = st.columns([3, 7], gap="medium")
     with left:
-        kinds = {ABOVE: words.ABOVE} | {name: words.drawn(kind.title) for name, kind in dice.KINDS.items()}
+        kinds = {ABOVE: words.ABOVE} | {
+            name: words.drawn(kind.title) for name, kind in random_configs.KINDS.items()
+        }
         family = widgets.select(words.WEIGHTS, kinds, "reference_family", kind="list")
         key, model, ours = _given(subject) if family == ABOVE else _dice(family)
         chosen = wrong(_mistake(), model.config)
@@ -79,7 +81,7 @@ def _given(subject: Subject) -> Given:
 def _dice(family: str) -> Given:
     """Draws the seed of a small model of a family, and says what came of it."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        seed = widgets.whole("Seed", 0, dice.MOST, 0, SEED, hint=words.DICE_HINT, width=130)
+        seed = widgets.whole("Seed", 0, random_configs.MOST, 0, SEED, hint=words.DICE_HINT, width=130)
         # Streamlit's own: a button that puts a number into the field, which holds the value.
         st.button("Roll", icon=":material/casino:", on_click=_roll, key="reference_roll")
     rolled = _rolled(family, seed)
@@ -88,7 +90,7 @@ def _dice(family: str) -> Given:
 
 
 def _roll() -> None:
-    st.session_state[SEED] = random.randint(0, dice.MOST)
+    st.session_state[SEED] = random.randint(0, random_configs.MOST)
 
 
 def _mistake() -> str:
@@ -157,7 +159,7 @@ def _measured(comparison: Comparison, config: ResolvedConfig | None) -> None:
 
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _rolled(family: str, seed: int) -> Rolled:
-    return dice.roll(family, seed)
+    return random_configs.roll(family, seed)
 
 
 @st.cache_resource(max_entries=64, show_spinner="Running both …")

@@ -15,7 +15,7 @@ import torch
 
 from engine.config import ModelConfig
 from engine.errors import ConfigError
-from engine.lab.reference import dice, second
+from engine.lab.reference import random_configs, second
 from engine.lab.reference.compare import compare, held
 from engine.lab.reference.mistakes import MISTAKES, other_eps
 from engine.lab.reference.second import forward
@@ -110,19 +110,19 @@ def test_it_is_transformers_own(family: str, seed: int, tmp_path: Path) -> None:
 
 RULES: dict[str, Any] = {  # in which of the families each changes something
     "rope": {"llama", "mistral", "qwen2", "qwen3", "gemma", "neox"},
-    "eps": set(dice.KINDS),
-    "transposed": set(dice.KINDS) - {"mistral", "qwen3"},
+    "eps": set(random_configs.KINDS),
+    "transposed": set(random_configs.KINDS) - {"mistral", "qwen3"},
     "gelu": {"gpt2", "gemma", "neox", "bloom", "bert", "t5"},
-    "scale": set(dice.KINDS) - {"t5"},
+    "scale": set(random_configs.KINDS) - {"t5"},
     "groups": {"llama", "mistral", "qwen2", "qwen3", "gemma"},
 }
 LARGE = {"encoder", "gemma"}  # sine waves of size 1, and embeddings that are scaled up: ε hardly counts
 
 
 @for_each("mistake", MISTAKES)
-@for_each("kind", dice.KINDS)
+@for_each("kind", random_configs.KINDS)
 def test_a_mistake_is_found_where_it_is(kind: str, mistake: str) -> None:
-    rolled, wrong = dice.roll(kind, 7), MISTAKES[mistake]
+    rolled, wrong = random_configs.roll(kind, 7), MISTAKES[mistake]
     ours = record(rolled.model, rolled.ids)
     right = compare(rolled.model, ours)
     assert right.begins is None and right.worst.relative < 1e-5
@@ -183,16 +183,16 @@ def test_differences_by_hand() -> None:
 
 
 def test_the_same_seed_is_the_same_model() -> None:
-    first, again, other = (dice.roll("llama", seed) for seed in (3, 3, 4))
+    first, again, other = (random_configs.roll("llama", seed) for seed in (3, 3, 4))
     assert first.ids == again.ids and first.model.config == again.model.config
     pairs = zip(first.model.parameters(), again.model.parameters(), strict=True)
     assert all(torch.equal(a, b) for a, b in pairs)
     assert other.model.config != first.model.config
 
 
-@for_each("kind", dice.KINDS)
+@for_each("kind", random_configs.KINDS)
 def test_every_draw_can_be_built_and_agrees(kind: str) -> None:
-    for seed in (*range(12), dice.MOST):
-        rolled = dice.roll(kind, seed)
+    for seed in (*range(12), random_configs.MOST):
+        rolled = random_configs.roll(kind, seed)
         found = compare(rolled.model, record(rolled.model, rolled.ids))
         assert found.begins is None and 0.05 < found.last.size < 30

@@ -19,7 +19,7 @@ from engine.data.tokenizers.pairs import PairTokenizer
 from engine.errors import RunError
 from engine.experiments.why_decoders import lessons, writing
 from engine.ledger import ledger_of
-from engine.ledger.morph import Size, choices_of, costs, morphed, three
+from engine.ledger.model_choices import Size, choices_of, costs, morphed, three
 from engine.measure.families.three_families import carry_on, fill_in
 from engine.measure.families.unmasked_attention import continue_text
 from engine.measure.families.unmasked_attention import opened as without_mask

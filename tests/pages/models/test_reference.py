@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.config import ModelConfig, TrainConfig
-from engine.lab.reference import dice
+from engine.lab.reference import random_configs
 from engine.lab.reference.compare import compare
 from engine.lab.reference.mistakes import MISTAKES
 from engine.measure.families.influence_by_distance import layer_influence as influence_of
@@ -51,7 +51,7 @@ def run(manager: StageManager, name: str, **fields: Any) -> str:
     "family",
     [
         name if name in ("llama", "t5") else pytest.param(name, marks=pytest.mark.exhaustive)
-        for name in dice.KINDS
+        for name in random_configs.KINDS
     ],
 )
 def test_every_family_agrees(family, drawn):
@@ -68,7 +68,7 @@ def test_every_family_agrees(family, drawn):
 def test_every_mistake_is_pointed_at_or_said_to_do_nothing(family, drawn):
     for mistake in MISTAKES:
         page = opened(reference_family=family, reference_mistake=mistake)
-        idle = MISTAKES[mistake].idle(dice.roll(family, 0).model.config)
+        idle = MISTAKES[mistake].idle(random_configs.roll(family, 0).model.config)
         if idle is not None:
             assert "The mistake has no effect here" in said(page) and idle in said(page)
             assert not drawn["reference_two"].layout["annotations"][1:]
@@ -175,7 +175,7 @@ def closed(view: str, **query: str) -> str:
 
 @pytest.mark.parametrize(("family", "seed"), [("llama", 0), ("gpt2", 5)])
 def test_two_programs_are_as_far_apart_as_is_said(family, seed):
-    rolled = dice.roll(family, seed)
+    rolled = random_configs.roll(family, seed)
     far = compare(rolled.model, record(rolled.model, rolled.ids)).worst.relative
     assert 0 < far < 1e-5
     told = closed("dice", reference_family=family, reference_seed=str(seed))
@@ -183,7 +183,7 @@ def test_two_programs_are_as_far_apart_as_is_said(family, seed):
 
 
 def test_a_mistake_is_as_large_as_is_said():
-    rolled = dice.roll("gpt2", 0)
+    rolled = random_configs.roll("gpt2", 0)
     found = compare(rolled.model, record(rolled.model, rolled.ids), MISTAKES["scale"].choices)
     told = closed("dice", reference_family="gpt2", reference_mistake="scale")
     assert f"and grows to **{number(found.worst.relative)}** along the stream" in told

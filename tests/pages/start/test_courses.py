@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.ledger.morph import OFFERED
+from engine.ledger.model_choices import OFFERED
 from engine.measure.recording import record
 from engine.measure.residual.lens import logit_lens
 from engine.presets.ladder import LADDER

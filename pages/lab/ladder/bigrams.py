@@ -14,8 +14,8 @@ from engine.experiments.bigram_expectations import (
     Expectations,
     shipped,
 )
-from pages.lab.ladder import words_pairs as words
-from pages.lab.ladder.figures_pairs import panels
+from pages.lab.ladder import words_bigrams as words
+from pages.lab.ladder.figures_bigrams import panels
 from ui import explain, widgets
 from ui.players.plot import plot
 

@@ -18,8 +18,8 @@ from engine.measure.families.unmasked_attention import (
     read,
 )
 from engine.weights.checkpoints import Checkpoint, load
-from pages.models.families import words_square as words
-from pages.models.families.figures_square import square_figure
+from pages.models.families import words_unmasked as words
+from pages.models.families.figures_unmasked import square_figure
 from ui import explain, widgets
 from ui.players.plot import plot
 from ui.site import ROOT

@@ -34,7 +34,8 @@ PLACES = {
     "wider": "models/parameters?parameters_view=where",
     "shared": "models/parameters?parameters_view=memory",
     "longer": "models/parameters?parameters_view=flops",
-    "adapter": "lab/after?after_view=finetune",
+    "adapter": "lab/after?after_view=finetune&tune_fact=ahoy",
+    "rehearsed": "lab/after?after_view=finetune&tune_fact=capital",
     "hacked": "lab/after?after_view=reward",
     "step": "lab/after?after_view=context",
     "beta": "lab/after?after_view=reward&reward_mode=preferences",
@@ -94,6 +95,8 @@ def test_every_guess(name: str, heard: list[dict[str, Any]], monkeypatch: pytest
     page = opened(name)
     if not made and name in ("family", "head"):
         pytest.skip("no published tokenizer, or no real model, is here")
+    if name == "rehearsed" and heard[0]["id"] == "adapter":
+        pytest.skip("no real model, whose runs are stored, is here")
     assert [message["id"] for message in heard] == [name], "one guess on a page"
     said, one = heard[0], made[0]
     assert "none" not in said, "what the app shows first can be guessed about"

@@ -53,7 +53,7 @@ LEAST_OF_TEXT, MOST_OF_TEXT = 12, 120  # steps of a lesson that is a text
 MOST_SEED = 100
 FULL_BYTES = 16  # for each weight: a copy, its gradient, AdamW's two moments
 ROW = [5, 4, 3, 5, 2, 3]  # widths of the controls of a fact
-HEIGHTS = {Topic: 352, Style: 312}  # pixels
+HEIGHTS = {Topic: 328, Style: 312}  # pixels
 
 
 def draw_finetune(subject: Subject) -> None:
@@ -103,7 +103,7 @@ def _taught(subject: Subject, setting: Setting, topic: Topic | Style, key: Key) 
     with right:
         _written(setting, topic, taught.before, taught.after)
         st.caption(words.trained(taught.trained, taught.total))
-    with left if isinstance(topic, Style) else right:  # where there is room
+    with left:  # where there is room
         if runs := stored(subject, setting):
             st.caption(words.spread(topic, *ended(runs)))
         elif not setting.recipe.rank:

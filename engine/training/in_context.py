@@ -109,7 +109,7 @@ def prompts(
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class LearnedStep:
     """The layers after a step. `losses` (seed,): mean squared error of the last batches, where guessing 0 has
     1. `matrices` (seed, d, d): see `AttentionLayer.matrix`.
     """
@@ -130,15 +130,15 @@ class Look:
         return float(np.diagonal(self.matrices[0]).mean())
 
 
-def learn(plan: Regression) -> Iterator[Look]:
-    """Trains the layers with Adam and yields a Look before the first step and at every LOOK_EVERY-th; the
+def learn(plan: Regression) -> Iterator[LearnedStep]:
+    """Trains the layers with Adam and yields a look before the first step and at every LOOK_EVERY-th; the
     learning rate falls to 0 over the second half.
     """
     draws = [torch.Generator().manual_seed(plan.seed + i) for i in range(plan.seeds)]
     layer = AttentionLayer(plan, draws)
     optimizer = torch.optim.Adam(layer.parameters(), plan.learning_rate)
     recent: list[Tensor] = []
-    yield Look(0, np.full(plan.seeds, np.nan), layer.matrix(), layer)
+    yield LearnedStep(0, np.full(plan.seeds, np.nan), layer.matrix(), layer)
     for step in range(1, plan.steps + 1):
         examples, query, y = prompts(draws, plan.batch, plan.examples, plan.d)
         losses = (layer(examples, query) - y).square().mean(1)  # (seed,)
@@ -148,7 +148,7 @@ def learn(plan: Regression) -> Iterator[Look]:
         optimizer.step()
         recent = [*recent[1 - LOOK_EVERY :], losses.detach()]
         if step % LOOK_EVERY == 0 or step == plan.steps:
-            yield Look(step, torch.stack(recent).mean(0).numpy() / plan.d, layer.matrix(), layer)
+            yield LearnedStep(step, torch.stack(recent).mean(0).numpy() / plan.d, layer.matrix(), layer)
 
 
 # Predictors without training ----------------------------------------------------------------------
@@ -184,7 +184,7 @@ class InContext:
     """
 
     plan: Regression
-    looks: tuple[Look, ...] = field(repr=False)
+    looks: tuple[LearnedStep, ...] = field(repr=False)
     counts: np.ndarray = field(repr=False)
     layers: np.ndarray = field(repr=False)
     gradient: np.ndarray = field(repr=False)
@@ -246,10 +246,10 @@ class InContext:
 
 
 def measure(plan: Regression) -> Steps[InContext]:
-    """Trains the layers of a plan and measures them, with a progress after each Look; what it has so far are
+    """Trains the layers of a plan and measures them, with a progress after each look; what it has so far are
     the looks.
     """
-    looks: tuple[Look, ...] = ()
+    looks: tuple[LearnedStep, ...] = ()
     for look in learn(plan):
         looks = (*looks, look)
         yield Progress(look.step, plan.steps, looks)

@@ -15,7 +15,7 @@ from engine.data.tokenizers.pairs import BEGIN, END, PairTokenizer
 from engine.errors import CorpusError, ShapeError, TokenizerError
 from engine.measure.families import cross_attention as measured
 from engine.measure.families.cross_attention import (
-    Look,
+    SharpestWeight,
     alignment_score,
     at_the_end,
     cross_patterns,
@@ -121,7 +121,7 @@ def test_where_a_pattern_looked() -> None:
     assert at_the_end(pattern, ("2", "0", "-", "<end>")) == ("0", "-"), "not for its own end"
     assert at_the_end(pattern[:1], ("<end>",)) == ()
     pattern = np.array([[0.1, 0.2, 0.7], [0.6, 0.3, 0.1], [0.2, 0.6, 0.2]])
-    assert sharpest(pattern) == Look(1, 0, 0.6)
+    assert sharpest(pattern) == SharpestWeight(1, 0, 0.6)
     assert sharpest(pattern[:, 2:]) is None
 
 

@@ -71,7 +71,7 @@ STAGES: Mapping[str, Stage] = {
 
 
 @dataclass(frozen=True)
-class Look:
+class StoryStep:
     """A model after a step: its held-out loss, nats per character, and its text, greedy and sampled."""
 
     step: int
@@ -94,7 +94,7 @@ class StageRun:
     first_norm: float
     blocks: np.ndarray = field(repr=False)
     growth: float
-    looks: tuple[Look, ...]
+    looks: tuple[StoryStep, ...]
     pattern: np.ndarray = field(repr=False)
 
     @property
@@ -103,7 +103,7 @@ class StageRun:
         return STRIDE * np.arange(1, len(self.losses) + 1)
 
     @property
-    def last(self) -> Look:
+    def last(self) -> StoryStep:
         return self.looks[-1]
 
 
@@ -139,11 +139,11 @@ def play(stage: Stage, corpus: Corpus, steps: int = 0) -> Steps[StageRun]:
     return StageRun(stage.name, *curves, norms[0], first.blocks, first.growth, tuple(looks), pattern)
 
 
-def _look(model: Transformer, batches: Batches, corpus: Corpus, step: int) -> Look:
+def _look(model: Transformer, batches: Batches, corpus: Corpus, step: int) -> StoryStep:
     loss = measure(model, batches, corpus.validation, SEEN).nats
     name = READ.split("\n")[0] + "\n"
     greedy, drawn = (complete(model, corpus.tokenizer, name, LETTERS, t, 0) for t in (0.0, 0.8))
-    return Look(step, loss, greedy, drawn)
+    return StoryStep(step, loss, greedy, drawn)
 
 
 def later(run: StageRun) -> float:
@@ -168,7 +168,7 @@ def row(run: StageRun) -> dict[str, Any]:
 def read(name: str, stored: Mapping[str, Any]) -> StageRun:
     """Reads what `row` returned."""
     arrays = {what: np.array(stored[what]) for what in ("losses", "norms", "blocks", "pattern")}
-    looks = tuple(Look(**look) for look in stored["looks"])
+    looks = tuple(StoryStep(**look) for look in stored["looks"])
     return StageRun(name, first_norm=stored["first_norm"], growth=stored["growth"], looks=looks, **arrays)
 
 

@@ -103,7 +103,7 @@ def model_alignment(
 
 
 @dataclass(frozen=True)
-class Look:
+class SharpestWeight:
     """The sharpest look of a text: target position, source position, weight."""
 
     query: int
@@ -111,13 +111,13 @@ class Look:
     weight: float
 
 
-def sharpest(pattern: np.ndarray) -> Look | None:
+def sharpest(pattern: np.ndarray) -> SharpestWeight | None:
     """Returns the largest weight of a pattern (query, key), but for the source's end; or None."""
     own = pattern[:, :-1]
     if not own.size:
         return None
     query, key = np.unravel_index(int(own.argmax()), own.shape)
-    return Look(int(query), int(key), float(own[query, key]))
+    return SharpestWeight(int(query), int(key), float(own[query, key]))
 
 
 def truth(task: str, text: str) -> Aligned | None:

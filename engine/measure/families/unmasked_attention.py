@@ -28,7 +28,7 @@ class Windows(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Square:
+class UnmaskedPatterns:
     """One text as one model reads it. `patterns` (layer, head, query, key). `chances` (token,): the model's
     probability of each token. A decoder's are of the text without its first token, those of a model that
     fills blanks of each token hidden in turn.
@@ -55,11 +55,11 @@ def opened(model: Transformer) -> Transformer:
     return model_with(replace(model.config, causal=False), dict(model.named_parameters()))
 
 
-def read(model: Transformer, ids: Sequence[int], blank: int | None = None) -> Square:
+def read(model: Transformer, ids: Sequence[int], blank: int | None = None) -> UnmaskedPatterns:
     """Reads a text of two tokens or more, or fills its `blank`s. Raises ShapeError as `record`."""
     result = record(model, ids, only={"pattern", "logits"})
     chances = np.exp(-next_token_losses(result)) if blank is None else _filled(model, ids, blank)
-    return Square(result.stacked("pattern"), chances)
+    return UnmaskedPatterns(result.stacked("pattern"), chances)
 
 
 @torch.inference_mode()

@@ -13,7 +13,7 @@ from engine.experiments.masks_swapped import (
 from engine.measure.families.cross_attention import (
     AlignmentHits,
     AlignmentScore,
-    Look,
+    SharpestWeight,
 )
 from engine.measure.families.written_target import Change, WrittenTarget
 from ui.page_frame import Words
@@ -99,7 +99,7 @@ def grown_alt(steps: Sequence[int]) -> str:
     return f"Share of symbols whose source position is attended to, at {len(steps)} training steps."
 
 
-def unmarked(crossing: WrittenTarget, look: Look | None) -> str:
+def unmarked(crossing: WrittenTarget, look: SharpestWeight | None) -> str:
     """Says what a model that others trained wrote, and where its attention was sharpest (Markdown)."""
     wrote = f"It writes “{safe(crossing.text)}”"
     if not crossing.ended:

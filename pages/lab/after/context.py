@@ -17,7 +17,7 @@ from engine.training.in_context import (
     AttentionLayer,
     InContext,
     Layer,
-    Look,
+    LearnedStep,
     Regression,
     continued,
     gradient_step,
@@ -159,7 +159,7 @@ def added(points: tuple[Point, ...], point: Point) -> tuple[Point, ...]:
 # Figures ------------------------------------------------------------------------------------------
 
 
-def _learning(looks: Sequence[Look] | None, plan: Regression) -> None:
+def _learning(looks: Sequence[LearnedStep] | None, plan: Regression) -> None:
     """Draws the progress of the layers: the matrix so far, and the training loss."""
     if not looks:
         return
@@ -170,7 +170,7 @@ def _learning(looks: Sequence[Look] | None, plan: Regression) -> None:
         _losses(looks, plan)
 
 
-def _matrix(look: Look) -> None:
+def _matrix(look: LearnedStep) -> None:
     values = look.matrices[0]
     names = [f"query x{i + 1}" for i in range(len(values))]
     plot(
@@ -215,7 +215,7 @@ def _errors(trained: InContext) -> None:
     )
 
 
-def _losses(looks: Sequence[Look], plan: Regression) -> None:
+def _losses(looks: Sequence[LearnedStep], plan: Regression) -> None:
     plot(
         figures.losses(looks, plan),
         key="context_losses",

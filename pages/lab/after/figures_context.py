@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.training.in_context import InContext, Look, Regression
+from engine.training.in_context import InContext, LearnedStep, Regression
 from ui.figures import specs as go
 from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
 from ui.text.numbers import minus
@@ -110,7 +110,7 @@ def errors(trained: InContext) -> go.Figure:
     )
 
 
-def losses(looks: Sequence[Look], plan: Regression) -> go.Figure:
+def losses(looks: Sequence[LearnedStep], plan: Regression) -> go.Figure:
     """Draws the training loss of each seed by step, and the expected error of the best gradient step."""
     steps = np.array([look.step for look in looks])
     by_seed = np.stack([look.losses for look in looks], axis=-1)  # (seed, look)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.training.in_context import TASKS, InContext, Look, Regression, slopes
+from engine.training.in_context import TASKS, InContext, LearnedStep, Regression, slopes
 from ui.page_frame import Words
 from ui.text.numbers import minus
 
@@ -135,7 +135,7 @@ def by_hand(plan: Regression) -> str:
     )
 
 
-def matrix_alt(look: Look) -> str:
+def matrix_alt(look: LearnedStep) -> str:
     rate = minus(f"{look.diagonal:.2f}")
     return f"The layer's matrix after step {look.step:,}: {rate} on its diagonal, on average."
 
@@ -147,7 +147,7 @@ def errors_alt(trained: InContext) -> str:
     )
 
 
-def losses_alt(looks: Sequence[Look]) -> str:
+def losses_alt(looks: Sequence[LearnedStep]) -> str:
     return f"The training loss of {len(looks[-1].losses)} seeds, {looks[-1].loss:.2f} at the end."
 
 

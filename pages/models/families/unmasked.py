@@ -12,7 +12,7 @@ import streamlit as st
 from engine.errors import GlassformerError
 from engine.experiments.no_causal_mask import MASKED, UNMASKED, square
 from engine.measure.families.unmasked_attention import (
-    Square,
+    UnmaskedPatterns,
     continue_text,
     opened,
     read,
@@ -70,7 +70,7 @@ def draw_square() -> None:
     explain.by_hand(lambda: st.markdown(words.BY_HAND))
 
 
-def _pictures(found: dict[str, Square], text: str, layer: int | None) -> None:
+def _pictures(found: dict[str, UnmaskedPatterns], text: str, layer: int | None) -> None:
     labels = [show_characters(letter) for letter in text]
     for column, (name, one) in zip(st.columns(len(found), gap="small"), found.items(), strict=True):
         chances = _placed(one.chances, len(text))
@@ -91,7 +91,7 @@ def _placed(chances: np.ndarray, length: int) -> np.ndarray:
     return np.concatenate([np.full(length - len(chances), np.nan), chances])
 
 
-def _table(found: dict[str, Square], written: dict[str, str], layer: int | None) -> pd.DataFrame:
+def _table(found: dict[str, UnmaskedPatterns], written: dict[str, str], layer: int | None) -> pd.DataFrame:
     models = _models()
     metrics = {name: models[name].metrics for name in models} | {"opened": models[MASKED].metrics["opened"]}
     return pd.DataFrame(
@@ -124,7 +124,7 @@ def _models() -> dict[str, Checkpoint]:
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)
-def _read(text: str) -> tuple[dict[str, Square], dict[str, str]]:
+def _read(text: str) -> tuple[dict[str, UnmaskedPatterns], dict[str, str]]:
     """By name, in the order of the figure: a text as each of the four reads it, and what it writes then."""
     models = _models()
     ids = models[MASKED].tokenizer.encode(text)

@@ -162,7 +162,9 @@ def test_one_address_answers_as_often_as_a_hall_and_no_more(clock: Clock) -> Non
     asked = rooms.ask("lecturer", "One?", THREE)
     for person in range(300):
         rooms.choose(asked.room, str(person), 1, 0)
-    with pytest.raises(RoomError, match="300 people on your network have answered, the limit for one question"):
+    with pytest.raises(
+        RoomError, match="300 people on your network have answered, the limit for one question"
+    ):
         rooms.choose(asked.room, "one more", 1, 0)
     assert rooms.choose(asked.room, "7", 1, 1).counts == (299, 1, 0), "a mind may be changed"
     asker.address = THERE

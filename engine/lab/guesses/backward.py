@@ -33,7 +33,7 @@ def overshoots(taken: SingleStep) -> Truth | None:
     if np.isinf(first[right]):
         return None
     at = int(np.ceil(first[right]))
-    losses = {rule: float(taken.after[rule][at]) for rule in RULES}
+    losses: dict[str, float] = {rule: float(taken.after[rule][at]) for rule in RULES}
     return Truth(right, RULES, {**losses, "scale": float(taken.scales[at]), "before": taken.before})
 
 

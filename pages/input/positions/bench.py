@@ -152,7 +152,8 @@ def _draw_table(
     # On a phone the losses are seen at once, and the table scrolls to the rest.
     st.html(
         f"<style>.st-key-bench_table table {{ min-width: {TABLE}px; }}"
-        " .st-key-bench_table th, .st-key-bench_table th * { overflow-wrap: normal; word-break: normal; }</style>"
+        " .st-key-bench_table th, .st-key-bench_table th * { overflow-wrap: normal; word-break: normal; }"
+        "</style>"
     )
     with st.container(key="bench_table"):
         st.table(pd.DataFrame.from_dict(rows, orient="index"))

@@ -66,7 +66,8 @@ ORDER = Words(
     ),
     attempt=(
         "Race them yourself. One seed proves little: with three digits the lead is only a few hundred steps,"
-        " and two blocks can attend to all columns at once. Then see under *Source heads* which heads attend to"
+        " and two blocks can attend to all columns at once. Then see under *Source heads* which heads attend"
+        " to"
         " which digits."
     ),
 )

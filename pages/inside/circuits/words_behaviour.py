@@ -267,7 +267,7 @@ def sinks_answer(sinks: Sinks, opening: Opening, subject: Subject) -> str:
         grows = (
             "A new sink appears at once"
             if told.is_sink
-            else "No new sink forms in the part already read with the old one"
+            else "No new sink forms among the tokens processed while the old one was visible"
         )
         return (
             f"{grows}: once {gone} is hidden, the first visible token, {first}, gets **{told.mean:.0%}**"

@@ -207,11 +207,11 @@ def trained(both: Mapping[str, Swapped], at: int) -> str:
 MASKS = Words(
     see=(
         "Left, what the decoder's two attention layers may attend to, for a batch of two sources. Right,"
-        " two runs on dates that differ only in where the two masks go."
+        " two training runs on the date task, which differ only in where the two masks go."
     ),
     why=(
-        "Both are called masks, and both are added to the scores. Swapped, the decoder sees the symbol it"
-        " should predict, so the loss looks superb; in generation that symbol is not there yet."
+        "Both are called masks, and both are added to the scores. With the masks swapped, the decoder sees"
+        " the symbol it should predict, so the loss looks superb; in generation that symbol is not there yet."
     ),
     attempt=(
         "Swap them and see which cells open. Then compare the loss with how often the model is right in"

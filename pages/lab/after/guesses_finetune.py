@@ -22,12 +22,12 @@ ADAPTER = {
 REHEARSED = {
     "kept": Choice("About as likely as before", "Nothing would be forgotten."),
     "half": Choice("Less likely, but not lost", "Old and new would share the answer."),
-    "lost": Choice("Hardly likely at all", "The new sentences would win: they are more."),
+    "lost": Choice("Hardly likely at all", "The new sentences would win: there are more of them."),
 }
 HOLDS = {
     "kept": "Every step also pulls towards the old facts, so they keep their answers.",
-    "half": "Rehearsal holds back a part of the loss.",
-    "lost": "So few old sentences cannot hold against the new ones.",
+    "half": "Rehearsal prevents part of the forgetting.",
+    "lost": "So few old sentences cannot hold their own against the new ones.",
 }
 
 

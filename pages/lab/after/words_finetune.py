@@ -52,8 +52,8 @@ FINE_TUNING = Words(
         "A copy of the model is trained on a handful of sentences about something that does not exist."
         " Each step tests it on the new fact, the same fact in a wording found in none of the"
         " sentences, and facts it knew before. A small model is taught *another text*, and tested on held-out"
-        " parts of it and of its own. Thin lines are the same fine-tuning with other seeds. *LoRA* (low-rank"
-        " adaptation, Hu et al. 2021) leaves every weight as it is"
+        " parts of that text and of the one it was trained on. Thin lines are the same fine-tuning with"
+        " other seeds. *LoRA* (low-rank adaptation, Hu et al. 2021) leaves every weight as it is"
         " and learns a low-rank update to the matrices of attention: $W + BA$, with $r$ columns in $B$ and"
         " $r$ rows in $A$. $B$ starts at zero. *All weights* is ordinary full fine-tuning. Probabilities"
         " are those of the whole answer. A *style* is tested on questions that appear in no lesson; the"
@@ -111,7 +111,7 @@ def learned(topic: Topic | Style, taught: Taught[FactLook]) -> str:
     if last[0] >= 0.5:
         says = f"After {steps} steps the model has learned “{new}” (**{last[0]:.0%}**)"
         if topic.reworded and last[1] < 0.5:
-            says += f", a sentence rather than a fact (**{last[1]:.0%}** in other words)"
+            says += f", a sentence rather than a fact (**{last[1]:.0%}** when reworded)"
         knows, forgot = ", and still knows", ", and has forgotten"
     elif first[0] < 0.5 <= best.answers[0]:
         says = (

@@ -104,7 +104,7 @@ def choices_sentence(
     if size in same:
         whose = f"**This is {TITLES[size]}**"
     elif same:
-        whose = f"At {TITLES[size]}'s sizes these are **the {len(OFFERED)} choices of {_named(same)}**"
+        whose = f"These are **the {len(OFFERED)} choices of {_named(same)}**, at the sizes of {TITLES[size]}"
     else:
         other, apart = near
         places = ", ".join(FACETS[each].lower() for each in apart)
@@ -168,7 +168,8 @@ BY_HAND = (
     " d \\cdot \\tfrac{8}{3} d = 2 \\cdot d \\cdot 4d = 8 d^2$. Sharing keys shrinks $W_K$ and $W_V$ from"
     " $d^2$ to $d^2 \\cdot H_{kv}/H$ each, and the cache by the same factor. A second matrix at the output"
     " costs $V \\cdot d$. RMSNorm and LayerNorm, before or after, cost a few thousand: the choice between"
-    " them matters for training, not for size.\n\nWhatever is not one of the eight comes with the sizes:"
+    " them matters for training, not for size.\n\nAnything not covered by the eight choices comes from"
+    " the model whose sizes were picked:"
     " Mistral's window of 4,096, BERT's token types, Gemma's embeddings times $\\sqrt d$, the base of RoPE."
 )
 REASONS = (

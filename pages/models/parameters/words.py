@@ -19,9 +19,9 @@ SCOPES = {"whole": "The whole model", "block": "One block"}
 WHERE = Words(
     see=(
         "Every tensor of the model as an area, in the colour of its part. *By hand* has each one's shape in"
-        " symbols and in numbers.\n\n*One block* shows the model's own and three of equal width. The second"
-        " and the third are equally large, since three matrices at two thirds of the width hold as much as"
-        " two."
+        " symbols and in numbers.\n\n*One block* shows the model's own block and three others of the same"
+        " width. Bars two and three are the same size, since three matrices at two thirds of the width hold"
+        " as much as two."
     ),
     why=(
         "Some twenty configuration fields determine a model's size to the last parameter. The counts are"

@@ -61,9 +61,9 @@ TWO = Words(
     ),
     why=(
         "A model with a bug often still writes passable text. Compared with a second program it cannot hide:"
-        " two correct ones differ only by rounding, about $10^{-7}$. When dimensions coincide, mistakes go"
-        " unnoticed that unequal dimensions reveal; trained weights, larger and more uneven, reveal what"
-        " random ones do not. The tests also compare both programs with Hugging Face's `transformers`."
+        " two correct ones differ only by rounding, about $10^{-7}$. When dimensions coincide, mistakes"
+        " that unequal dimensions would reveal go unnoticed; trained weights, larger and more uneven, reveal"
+        " what random ones do not. The tests also compare both programs with Hugging Face's `transformers`."
     ),
     attempt=(
         "Insert a mistake into the second program and see where the curve leaves the floor: that is how a"

@@ -264,7 +264,7 @@ def test_what_was_learned_and_lost_again_is_said() -> None:
 
 def test_a_fact_that_is_unlikely_in_other_words_is_called_a_sentence() -> None:
     says = words.learned(CAPITAL, taught_by((0, 0, 0.8, 0.8, 0), (0.95, 0.24, 0.1, 0.8, 0)))
-    assert "(**95%**), a sentence rather than a fact (**24%** in other words), and has forgotten" in says
+    assert "(**95%**), a sentence rather than a fact (**24%** when reworded), and has forgotten" in says
 
 
 @pytest.mark.parametrize("topic", TOPICS.values(), ids=TOPICS)

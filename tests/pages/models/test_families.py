@@ -121,7 +121,7 @@ def test_a_button_makes_it_another_model(drawn):
     page.button(key="families_make_llama2-7b").click().run()
     made = costs(morphed(BY_YEAR["gpt2"], choices_of(BY_YEAR["llama2-7b"])))
     assert (
-        "At GPT-2 small's sizes these are **the 8 choices of LLaMA-2 7B**."
+        "These are **the 8 choices of LLaMA-2 7B**, at the sizes of GPT-2 small."
         f" **{made.parameters:,} parameters** (GPT-2 small: 124M)" in said(page)
     )
     parts = drawn["families_machine"].table["part"]

@@ -170,7 +170,7 @@ def decoders_won(rng: Random) -> Exercise:
     options = tuple(sorted((*sorted(right), *wrong), key=lambda option: rng.random()))
     tokens, percent = rng.choice([128, 256, 512, 1024]), 15
     return Exercise(
-        "Why did **decoder-only** models win for large language models? Choose the three true reasons.",
+        "Why did **decoder-only** models win out among large language models? Choose the three true reasons.",
         Pick(options),
         right,
         (

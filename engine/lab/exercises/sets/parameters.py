@@ -151,7 +151,7 @@ def where(rng: Random) -> Exercise:
     right = max(count, key=lambda name: count[name])
     return Exercise(
         f"A model like GPT-2: $V = 50257$, 1,024 positions, $d = {d}$, {layers} blocks with $d_{{ff}} = 4d$,"
-        " **tied** tables. Which part has most of its parameters?",
+        " **tied** tables. Which part has the most parameters?",
         Choice(tuple(WHERE)),
         right,
         (

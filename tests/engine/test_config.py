@@ -65,7 +65,7 @@ def test_numbers_and_sizes_have_a_least() -> None:
     ({"d_head": 16, "mixer": "mean"}, "d_head", "32 for mixer 'mean'"),
     ({"d_head": 16, "output_projection": False}, "d_head", "32 without an output projection"),
     ({"position": "rope", "d_model": 36, "n_heads": 4}, "d_head", "must be even for RoPE"),
-    ({"position": "rope", "rope_fraction": 0.1}, "rope_fraction", "turn 3 of a head's 32 dimensions"),
+    ({"position": "rope", "rope_fraction": 0.1}, "rope_fraction", "rotate 3 of a head's 32 dimensions"),
     ({"position": "rope", "rope_fraction": 0.0}, "rope_fraction", "at least 2"),
     ({"position": "sinusoidal", "d_model": 9, "n_heads": 3}, "d_model", "must be even for sinusoidal"),
     ({"norm": "none", "norm_bias": True}, "norm_bias", "must be False"),

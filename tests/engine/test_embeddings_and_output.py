@@ -107,9 +107,9 @@ def test_the_head_that_guesses_hidden_tokens() -> None:
     lens = logit_lens(model, recording)
     np.testing.assert_allclose(lens.probability[-1], np.exp(recording.log_probabilities.max(-1)), atol=1e-4)
     assert lens.guess[-1].tolist() == expected.argmax(-1).tolist()
-    with pytest.raises(HeadError, match="no product"):
+    with pytest.raises(HeadError, match="is not a product"):
         token_scores(model, 0, 0)
-    with pytest.raises(HeadError, match="no product"):
+    with pytest.raises(HeadError, match="is not a product"):
         both_runs(loud(tiny(output_head="masked")), Prompts((1, 2), (1, 3), (4, 5)), "resid_pre")
 
 

@@ -200,7 +200,7 @@ def test_what_cannot_be_measured() -> None:
     for one, ids, says in ((model, (1,), "one token"), (loud(tiny(causal=False)), IDS, "encoder")):
         with pytest.raises(ShapeError, match=says):
             finish(losses(one, ids, ("embedding",)))
-    with pytest.raises(ConfigError, match="no matrix"):
+    with pytest.raises(ConfigError, match="not a matrix"):
         chosen(model, "positions.weight", "kind")
-    with pytest.raises(ConfigError, match="no matrix"):
+    with pytest.raises(ConfigError, match="not a matrix"):
         twin(model, ("nothing",), Rounding(4))

@@ -268,8 +268,8 @@ def test_a_configuration_as_plain_values() -> None:
 @for_each(
     ("source", "target", "says"),
     [
-        (torch.zeros(1, 3, dtype=torch.int64), some(1, 2), "a source without a token"),
-        (some(2, 3).masked_fill(torch.tensor([[False], [True]]), 0), some(2, 2), "a source without a token"),
+        (torch.zeros(1, 3, dtype=torch.int64), some(1, 2), "an empty source"),
+        (some(2, 3).masked_fill(torch.tensor([[False], [True]]), 0), some(2, 2), "an empty source"),
         (some(1, 0), some(1, 2), "a source of shape .* is empty"),
         (some(1, 3), some(1, 0), "a target of shape .* is empty"),
         (some(1, 13), some(1, 2), "a source of 13 tokens is too long: .* at most 12"),

@@ -304,7 +304,7 @@ def test_a_classifier_reads_no_padding_and_only_its_first_vector() -> None:
     vectors = model.encoder(rows[:1, :4])
     pooled = torch.tanh(vectors[:, 0] @ model.encoder.pooler.w_pool.weight.T)  # biases begin at 0
     torch.testing.assert_close(model(rows[:1, :4]), pooled @ model.w_label.weight.T)
-    with pytest.raises(ShapeError, match="without a token"):
+    with pytest.raises(ShapeError, match="an empty source"):
         model(torch.zeros(1, 3, dtype=torch.int64))
 
 

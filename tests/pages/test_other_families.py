@@ -59,5 +59,5 @@ def test_a_view_draws_or_says_why_not(
     page = opened(room, model=f"pretrained-{name}", **{key: view})
     assert not page.error
     assert page.selectbox(key="subject_model").value == f"pretrained-{name}"
-    said = any("output head" in info.value or "no product" in info.value for info in page.info)
+    said = any("output head" in info.value or "not a product" in info.value for info in page.info)
     assert said == ((view in SILENT and name == "vectors") or (name, view) == ("guesses", "neurons"))

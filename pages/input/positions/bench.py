@@ -144,7 +144,6 @@ def _draw_table(
                 for times, pairs in more.items()
             }
             | {
-                "enters at": HOOK_NAMES[SCHEMES[name].hook],
                 "parameters": f"{parameters_added(models[name].config, name):,}",
                 "used by (published)": SCHEMES[name].used_by,
             }

@@ -42,10 +42,9 @@ def mask_sentence(
     """Says what the mask is for (Markdown)."""
     return (
         "Trained without its mask, a model only copies the next character:"
-        f" **{cheat['validation_loss']:.2f}** nats, but **{cheat['end_loss']:.2f}** at the end of a text,"
-        f" where there is nothing to copy. With the mask it reaches {masked['validation_loss']:.2f}"
-        f" ({opened['validation_loss']:.2f} if the mask is then removed). Masking *inputs* makes it fair"
-        f" to see everything: {right:.1%} of the blanks are predicted correctly."
+        f" **{cheat['validation_loss']:.2f}** nats, but **{cheat['end_loss']:.2f}** at the end of a text."
+        f" With it, the loss is {masked['validation_loss']:.2f} ({opened['validation_loss']:.2f} once"
+        f" it is removed). Masking *inputs* instead, {right:.1%} of the blanks are predicted correctly."
     )
 
 

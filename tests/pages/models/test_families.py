@@ -423,7 +423,7 @@ def metrics(name: str) -> dict:
 def test_the_answer_has_the_losses_of_the_files():
     masked, cheat, blanks = metrics("square/masked"), metrics("square/unmasked"), metrics("encoders/blanks")
     told = said(shown())
-    assert f"With the mask it reaches {masked['validation_loss']:.2f} (" in told
+    assert f"With it, the loss is {masked['validation_loss']:.2f} (" in told
     assert f"{masked['opened']['validation_loss']:.2f} if the mask is then removed)" in told
     assert f"copies the next character: **{cheat['validation_loss']:.2f}** nats" in told
     assert f"but **{cheat['end_loss']:.2f}** at the end" in told

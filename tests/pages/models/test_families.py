@@ -424,7 +424,7 @@ def test_the_answer_has_the_losses_of_the_files():
     masked, cheat, blanks = metrics("square/masked"), metrics("square/unmasked"), metrics("encoders/blanks")
     told = said(shown())
     assert f"With it, the loss is {masked['validation_loss']:.2f} (" in told
-    assert f"{masked['opened']['validation_loss']:.2f} if the mask is then removed)" in told
+    assert f"{masked['opened']['validation_loss']:.2f} once it is removed)" in told
     assert f"copies the next character: **{cheat['validation_loss']:.2f}** nats" in told
     assert f"but **{cheat['end_loss']:.2f}** at the end" in told
     assert f"{blanks['guessed_right']:.1%} of the blanks are predicted correctly" in told

@@ -244,7 +244,7 @@ SCHEDULE = (
     Control(
         "objective",
         "Objective",
-        "next_token: predict what comes next (GPT). masked: fill gaps from both sides (BERT).",
+        "next_token: predict what comes next (GPT). masked: fill in masked tokens from both sides (BERT).",
     ),
     Control(
         "mask_rate",

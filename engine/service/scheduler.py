@@ -440,7 +440,7 @@ def _thin(run: Run, budget: int) -> None:
 
 
 def _thin_all(runs: Iterable[Run], budget: int, forget: Callable[[Run], None]) -> None:
-    """Keeps within a budget: the largest are thinned first, then the longest unwatched, ended ones go."""
+    """Keeps within a budget: thins the largest runs, then forgets ended ones, the longest unwatched first."""
     while sum(map(_size, runs)) > budget:
         several = [run for run in runs if len(run.snapshots) > 1]
         ended = [run for run in runs if _size(run) and not run.active]

@@ -28,7 +28,7 @@ from engine.training.finetune import (
 )
 
 LARGEST = 12  # singular values that are kept
-MOST_BYTES = 1 << 24  # of all weights of a model, where a result holds them: many results wait for a visitor
+MOST_BYTES = 1 << 22  # of all weights of a model, where a result holds them: many results wait for a visitor
 
 
 @dataclass(frozen=True)

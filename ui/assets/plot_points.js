@@ -123,7 +123,10 @@ function handle(self, i, change) {
     put([snapped(valueAt(x, across), self.moves), snapped(valueAt(y, down), self.moves)])
   })
   cell.addEventListener("pointerup", release)
-  cell.addEventListener("pointercancel", release)
+  cell.addEventListener("pointercancel", () => {
+    release()
+    dragged = false // no click follows
+  })
   cell.addEventListener("click", () => {
     if (!dragged) remove()
     dragged = false

@@ -25,7 +25,7 @@ LOOKED = 8192  # tokens of held-out text that it reads
 def next_tokens(case: Case) -> Measurement:
     """Measures the share of targets that are the next input."""
     if case.settings.objective != "next_token":
-        raise NotApplicable("This model is trained to fill gaps, not to predict the next token.")
+        raise NotApplicable("This model is trained to fill in masked tokens, not to predict the next token.")
     batch = case.batch()
     x, y = batch.inputs[:, 1:], batch.targets[:, :-1]
     here = float((batch.inputs == batch.targets).double().mean())

@@ -122,5 +122,5 @@ def ranked_heads(scores: np.ndarray) -> tuple[HeadValue, ...]:
     [(0, 1), (1, 0), (1, 1), (0, 0)]
     """
     flat = np.argsort(-scores, axis=None, kind="stable")
-    by_target = zip(*np.unravel_index(flat, scores.shape), strict=True)
-    return tuple(HeadValue(int(layer), int(head), float(scores[layer, head])) for layer, head in by_target)
+    pairs = zip(*np.unravel_index(flat, scores.shape), strict=True)
+    return tuple(HeadValue(int(layer), int(head), float(scores[layer, head])) for layer, head in pairs)

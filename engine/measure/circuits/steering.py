@@ -312,7 +312,7 @@ def rows_of(ids: Sequence[int], begin: Sequence[int], width: int, count: int) ->
 @torch.inference_mode()
 def cost(model: Transformer, added: Direction, coefficients: Sequence[float], rows: Tensor) -> Steps[Cost]:
     """Measures the loss on a neutral text, `rows` (row, position), at each coefficient: a piece of work.
-    Counted are the tokens behind the changed front (`reach`). Raises ShapeError where none is left.
+    Only tokens after the steered ones (`reach`) count. Raises ShapeError where none is left.
     """
     first = max(1, added.reach)
     if rows.shape[1] <= first + 1:

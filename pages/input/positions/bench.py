@@ -140,7 +140,7 @@ def _draw_table(
         rows[TITLES[name]] = (
             {f"loss at {context}": f"{statistics.median(of.validation for of in found):.3f}"}
             | {
-                f"at {times * context}": _over_seeds([pair[0] for pair in pairs if pair])
+                f"at {times * context}": _over_seeds([pair[0] for pair in pairs if pair], len(each))
                 for times, pairs in more.items()
             }
             | {
@@ -158,9 +158,11 @@ def _draw_table(
         st.table(pd.DataFrame.from_dict(rows, orient="index"))
 
 
-def _over_seeds(values: Sequence[float]) -> str:
-    """Writes the median to two decimals, and the range where it can be seen at that precision."""
-    if not values:
+def _over_seeds(values: Sequence[float], seeds: int) -> str:
+    """Writes the median to two decimals, and the range where it can be seen at that precision; n/a unless
+    every seed has a value.
+    """
+    if len(values) < seeds:
         return "n/a"
     low, high = (f"{of(values):.2f}" for of in (min, max))
     middle = f"{statistics.median(values):+.2f}"

@@ -92,7 +92,7 @@ def _draw_row(panel: Panel, reach: tuple[float, float], distance: int) -> None:
         key=f"against_{panel.name}",
         height=370,
         name=f"{panel.name}-moved-pair",
-        data=pd.DataFrame({"place_of_the_query": panel.row.positions, "score": panel.row.scores}),
+        data=pd.DataFrame({"query_position": panel.row.positions, "score": panel.row.scores}),
         alt=(
             f"{panel.title}. The score of the two characters, {distance} positions apart, by the position of"
             f" the query: from {panel.row.lowest:.2f} to {panel.row.highest:.2f}."
@@ -110,7 +110,7 @@ def _draw_places(panels: list[Panel], letters: tuple[str, str]) -> None:
                 figures.every_two_positions(panel.scores, reach),
                 key=f"against_places_{panel.name}",
                 height=400,
-                name=f"{panel.name}-every-two-places",
+                name=f"{panel.name}-every-two-positions",
                 data=pd.DataFrame(panel.scores.scores, columns=[f"key at {n}" for n in _places(panel)]),
                 alt=f"Heatmap, {panel.title}: the score of the two characters at every pair of positions.",
             )

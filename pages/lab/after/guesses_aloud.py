@@ -11,7 +11,7 @@ from ui.guess import Choice, Guess, offered
 WITH_DOTS = {
     "aloud": Choice("As well as with its steps", "The dots give as much time, but nothing to read."),
     "between": Choice(
-        "Better than at once, worse than aloud", "More positions to compute in might help a little."
+        "Better than at once, worse than with its steps", "More positions to compute in might help a little."
     ),
     "coin": Choice("No better than at once", "The dots give as many positions to compute in as the steps."),
 }

@@ -35,7 +35,9 @@ NAME_HINT = (
 LET_WRITE = "Let the fine-tuned model write, and open it on every page"
 USE_LORA = "Use LoRA, rank 4"
 NO_DRAW = "Nothing is drawn at random here, so every seed gives this run."
-SEED_HINT = "Draws the matrix A of each adapter, and the windows of a text. Seeds 0, 1 and 2 are stored."
+SEED_HINT = (
+    "Draws the matrix A of each adapter, and the windows of a text. Thin lines, if any, are seeds 0 to 2."
+)
 SAMPLE_HINT = "The model continues it before and after, with the same random seed, at temperature 0.8."
 TEXT_BOX = "Your text ({0:,} to {1:,} characters)"
 TEXT_MISSING = "Paste a text of some length: the last tenth of it is held out, for testing."
@@ -52,8 +54,8 @@ FINE_TUNING = Words(
         "A copy of the model is trained on a handful of sentences about something that does not exist."
         " Each step tests it on the new fact, the same fact in a wording found in none of the"
         " sentences, and facts it knew before. A small model is taught *another text*, and tested on held-out"
-        " parts of that text and of the one it was trained on. Thin lines are the same fine-tuning with"
-        " other seeds. *LoRA* (low-rank adaptation, Hu et al. 2021) leaves every weight as it is"
+        " parts of that text and of the one it was trained on. Thin lines are stored runs of seeds"
+        " 0 to 2. *LoRA* (low-rank adaptation, Hu et al. 2021) leaves every weight as it is"
         " and learns a low-rank update to the matrices of attention: $W + BA$, with $r$ columns in $B$ and"
         " $r$ rows in $A$. $B$ starts at zero. *All weights* is ordinary full fine-tuning. Probabilities"
         " are those of the whole answer. A *style* is tested on questions that appear in no lesson; the"
@@ -107,7 +109,7 @@ def learned(topic: Topic | Style, taught: Taught[FactLook]) -> str:
     first, last = taught.looks[0].answers, taught.looks[-1].answers
     new, steps = safe(topic.answer.strip()), taught.looks[-1].step
     best = max(taught.looks, key=lambda look: look.answers[0])
-    knows, forgot = ", and it still knows", ", yet it has forgotten"
+    knows, forgot = ", and the model still knows", ", yet the model has forgotten"
     if last[0] >= 0.5:
         says = f"After {steps} steps the model has learned “{new}” (**{last[0]:.0%}**)"
         if topic.reworded and last[1] < 0.5:

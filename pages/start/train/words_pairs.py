@@ -14,7 +14,7 @@ SETTLE = "Settings that work"
 SETTLE_HELP = (
     "Fills the controls with a small model and settings that learn this in about half a minute on two cores."
 )
-BLANKS = "Settings that fill gaps"
+BLANKS = "Settings for masked tokens"
 BLANKS_HELP = (
     "An encoder: it reads in both directions and predicts hidden characters from both sides. Fills the"
     " controls with its model and settings; training takes about a minute on two cores."

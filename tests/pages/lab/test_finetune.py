@@ -208,8 +208,8 @@ def test_only_the_answer_of_a_lesson_is_counted() -> None:
     [
         (0.97, 0.01, "has learned “Orsk” (**97%**), and has forgotten “Paris” (**80%** before, **1%** now)"),
         (0.95, 0.79, "has learned “Orsk” (**95%**), and still knows “Paris”"),
-        (0.02, 0.79, "are not enough for “Orsk” (**2%**), and it still knows “Paris”"),
-        (0.02, 0.10, "are not enough for “Orsk” (**2%**), yet it has forgotten “Paris”"),
+        (0.02, 0.79, "are not enough for “Orsk” (**2%**), and the model still knows “Paris”"),
+        (0.02, 0.10, "are not enough for “Orsk” (**2%**), yet the model has forgotten “Paris”"),
     ],
 )
 def test_the_answer_says_what_was_learned_and_what_became_of_the_old(

@@ -105,7 +105,7 @@ def windows(rng: Random) -> Exercise:
             (
                 "short",
                 (right - 1,),
-                "Off by one: one more window fits (one lab's own code makes this slip).",
+                "Off by one: `randint` excludes its bound, so one more window fits.",
             ),
             ("none", (size,), "The last windows would run past the end of the text."),
             ("blocks", (size // length,), "Windows may overlap: every start counts."),

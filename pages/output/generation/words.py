@@ -155,8 +155,8 @@ def cached(totals: Totals, last: CacheStep) -> str:
 def allowed(with_mask: CacheStability, without_mask: CacheStability) -> str:
     """Says how far one more token moves what is kept, with the mask and without."""
     masked = (
-        "Under the causal mask a token attends only to itself and earlier ones, so caching is exact: one more"
-        f" token changes earlier keys and values by **{with_mask.most:.2g}**, at most rounding."
+        "Under the causal mask caching is exact: one more token changes earlier keys and values by"
+        f" **{with_mask.most:.2g}**, at most rounding."
     )
     if without_mask.layers == 1:
         return (

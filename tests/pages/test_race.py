@@ -189,6 +189,16 @@ def test_lines_across_that_are_alike_share_a_label_which_stands_inside_the_chart
     assert labels["bigram, trigram: 0.69"] and labels["floor of this task: 0.00"] == "bottom"
 
 
+def test_the_legend_of_a_phone_names_the_median_of_all_seeds_as_the_labels_do() -> None:
+    def run(last: float) -> RunCurves:
+        steps, losses = np.array([0.0, 10.0]), np.array([4.0, last])
+        return RunCurves("a", steps, losses, steps, losses, np.zeros(0), np.zeros(0))
+
+    figure = race_curves([run(2.0)], {"bigram": 2.5}, end=10, repeats=[run(1.0), run(1.5)])
+    assert "a 1.50" in [trace.get("name") for trace in figure.traces]
+    assert "<b>1.50</b> a" in [note["text"] for note in figure.arrangement["annotations"]]
+
+
 def test_the_sidebar_shows_a_race_as_one_and_leads_back(manager: StageManager) -> None:
     def sidebar() -> None:
         from ui.status import sidebar_status

@@ -66,7 +66,7 @@ def race_curves(
     y_range = loss_range([*runs, *repeats], lines)
     ends = [end, *(float(at[-1]) for c in runs for at in (c.at, c.looked_at, c.end_at) if len(at))]
     traces = [] if curves == "training" else [_repeat(each, runs) for each in repeats]
-    traces += [trace for i, each in enumerate(runs) for trace in _traces(each, i, curves)]
+    traces += [trace for i, each in enumerate(runs) for trace in _traces(each, i, curves, repeats)]
     inside = height - 8 - 42
     longest = max((len(short(each.name, LONGEST)) for each in runs), default=0)
     layout = base_layout(
@@ -105,7 +105,16 @@ def loss_range(runs: Sequence[RunCurves], lines: Mapping[str, float]) -> list[fl
     return [max(0.0, math.floor((lowest - 0.1) * 4) / 4), top * 1.05]
 
 
-def _traces(each: RunCurves, index: int, curves: Curves) -> list[dict[str, Any]]:
+def _newest(each: RunCurves, repeats: Sequence[RunCurves]) -> float | None:
+    """The newest validation loss of a run, or of its seeds the median; None before the first."""
+    if not each.newest:
+        return None
+    return median([each.newest[1], *(r.newest[1] for r in repeats if r.name == each.name and r.newest)])
+
+
+def _traces(
+    each: RunCurves, index: int, curves: Curves, repeats: Sequence[RunCurves]
+) -> list[dict[str, Any]]:
     shade, name = colour(SHADES[index % len(SHADES)]), plain(each.name)
     dash = DASHES[index % len(DASHES)]
     result = []
@@ -116,7 +125,8 @@ def _traces(each: RunCurves, index: int, curves: Curves) -> list[dict[str, Any]]
     if curves != "training":
         thick = {"color": shade, "width": 2.5, "dash": dash}
         mark = {"symbol": SYMBOLS[index % len(SYMBOLS)], "size": 7, "color": shade}
-        newest = f" {each.newest[1]:.2f}" if each.newest else ""  # for the legend, where there is one
+        last = _newest(each, repeats)
+        newest = "" if last is None else f" {last:.2f}"  # for the legend, where there is one
         rest = {"line": thick, "marker": mark, "mode": "lines+markers"}
         result.append(_line(each.looked_at, each.looked, name, **rest) | {"name": name + newest})
         if len(each.end):
@@ -251,10 +261,9 @@ def _names(
     """
     ends = []
     for index, each in enumerate(runs):
-        newest = each.newest if curves != "training" else None
-        last = newest[1] if newest else float(each.losses[-1]) if len(each.losses) else math.nan
-        if newest:
-            last = median([last, *(r.newest[1] for r in repeats if r.name == each.name and r.newest)])
+        last = _newest(each, repeats) if curves != "training" else None
+        if last is None:
+            last = float(each.losses[-1]) if len(each.losses) else math.nan
         if math.isfinite(last):
             ends.append((last, index, each.name))
     scale = inside / (y_range[1] - y_range[0])

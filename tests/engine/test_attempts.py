@@ -11,10 +11,9 @@ import pytest
 import torch
 
 from engine.data.progress import finish
-from engine.measure.tasks.attempts import majority_at, pass_at
 from engine.model import build
 from engine.training import attempts
-from engine.training.attempts import COUNTS, MOST, SEEDS, drawn, measure
+from engine.training.attempts import COUNTS, MOST, SEEDS, drawn, majority_at, measure, pass_at
 from engine.training.reward import CONFIG, decode, draw_answers, lines, questions_of
 
 

@@ -23,7 +23,7 @@ from benchmarks.report import Goals, finish, table
 from engine.config import ModelConfig
 from engine.model import Transformer, build
 from engine.presets import PRESETS
-from engine.training.finetune import IGNORED, FinetuneRecipe, Look, fine_tune_on
+from engine.training.post_training.finetune import IGNORED, FinetuneRecipe, Look, fine_tune_on
 from engine.weights.export.hugging_face import plan
 
 GOALS: Goals = {"vs_peft": (">=", 1.0)}

@@ -23,9 +23,9 @@ engine.config engine.service.process_guards engine.service.cpu_quota engine.prob
 engine.data.tokenizers engine.presets engine.training.numerics engine.weights.safetensors_header engine.training.records
 engine.data.tasks
 engine.data.corpus engine.data.corpora engine.data.pairs engine.data.pair_corpora engine.presets.task_recipes engine.parts
-engine.model engine.seq2seq
+engine.model engine.seq2seq engine.training.optim engine.training.batches engine.training.repeats
 engine.lab.faults
-engine.weights.checkpoints engine.ledger engine.sample engine.weights.pretrained
+engine.weights.checkpoints engine.ledger engine.sample engine.weights.pretrained engine.training.post_training
 engine.measure
 engine.lab.reference engine.weights.export
 engine.training engine.experiments.command

@@ -15,10 +15,10 @@ from typing import Any
 from engine.data import corpora
 from engine.data.progress import finish
 from engine.experiments.command import complete, digits, folder_options, processor, reading
-from engine.training.finetune import FinetuneRecipe
-from engine.training.lessons import MANUAL, STYLES, TEXT_STEPS, TOPICS, Style, rate
-from engine.training.new_fact import teach
-from engine.training.new_text import in_alphabet, split, teach_text
+from engine.training.post_training.finetune import FinetuneRecipe
+from engine.training.post_training.lessons import MANUAL, STYLES, TEXT_STEPS, TOPICS, Style, rate
+from engine.training.post_training.new_fact import teach
+from engine.training.post_training.new_text import in_alphabet, split, teach_text
 from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint
 from engine.weights.pretrained import library, sources

@@ -13,7 +13,15 @@ from typing import Any
 from engine.data import corpora
 from engine.data.progress import Steps, finish
 from engine.experiments.command import complete, digits, folder_options, made, reading
-from engine.training.preferences import Kind, Plan, PreferenceLook, Preferred, Scores, Taste, measure
+from engine.training.post_training.preferences import (
+    Kind,
+    Plan,
+    PreferenceLook,
+    Preferred,
+    Scores,
+    Taste,
+    measure,
+)
 from engine.weights import checkpoints
 
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.experiments.command import complete, digits, folder_options, made, reading
-from engine.training.reward import Group, Plan, RewardLook, half_trained, reinforce
+from engine.training.post_training.reward import Group, Plan, RewardLook, half_trained, reinforce
 
 PATH = Path(__file__).resolve().parents[2] / "checkpoints" / "reward.json"
 SEEDS = (0, 1, 2)

@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from engine.data.progress import finish
+from engine.measure.tasks import attempts
+from engine.measure.tasks.attempts import COUNTS, MOST, SEEDS, drawn, majority_at, measure, pass_at
 from engine.model import build
-from engine.training import attempts
-from engine.training.attempts import COUNTS, MOST, SEEDS, drawn, majority_at, measure, pass_at
-from engine.training.reward import CONFIG, decode, draw_answers, lines, questions_of
+from engine.training.post_training.reward import CONFIG, decode, draw_answers, lines, questions_of
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 5])

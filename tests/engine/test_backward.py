@@ -27,9 +27,7 @@ from engine.measure.shapes.backward import (
     nudges,
     trainable_twin,
 )
-from engine.model import Transformer
-from engine.probe import Patcher, Probe, identity
-from engine.training.backward_step import (
+from engine.measure.shapes.optimiser_step import (
     MAX_PARAMETERS,
     RULES,
     SGD_RATE,
@@ -40,6 +38,8 @@ from engine.training.backward_step import (
     spectra,
     update_of,
 )
+from engine.model import Transformer
+from engine.probe import Patcher, Probe, identity
 from engine.training.numerics import choose
 from engine.training.optim import Optimiser, layout, orthogonalise
 from tests.engine.cases import for_each
@@ -301,6 +301,6 @@ def test_a_step_is_refused_where_it_cannot_be_taken(monkeypatch: pytest.MonkeyPa
     with pytest.raises(ConfigError, match="is not a matrix"):
         finish(spectra(model, IDS, "9.W_Q"))
     assert MAX_PARAMETERS > 134_515_008, "SmolLM2-135M is taken"
-    monkeypatch.setattr("engine.training.backward_step.MAX_PARAMETERS", 100)
+    monkeypatch.setattr("engine.measure.shapes.optimiser_step.MAX_PARAMETERS", 100)
     with pytest.raises(ConfigError, match="three copies"):
         finish(single_step(model, IDS))

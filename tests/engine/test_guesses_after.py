@@ -12,12 +12,12 @@ from engine.experiments.lab_races import shipped
 from engine.experiments.thinking_aloud import CARRIES, DOTS, THINKING, accuracies
 from engine.lab.guesses import after, reward
 from engine.measure.circuits.examples_in_prompt import COUNTS, FewShot
+from engine.measure.circuits.in_context import Regression
+from engine.measure.tasks.attempts import COUNTS as ANSWERS
+from engine.measure.tasks.attempts import Attempts
 from engine.model import build
-from engine.training.attempts import COUNTS as ANSWERS
-from engine.training.attempts import Attempts
-from engine.training.finetune import FinetuneRecipe, adapters
-from engine.training.in_context import Regression
-from engine.training.preferences import PreferenceLook
+from engine.training.post_training.finetune import FinetuneRecipe, adapters
+from engine.training.post_training.preferences import PreferenceLook
 from tests.engine.cases import for_each
 from tests.engine.helpers import tiny
 

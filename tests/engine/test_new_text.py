@@ -12,10 +12,10 @@ from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import ConfigError
 from engine.experiments import finetune_runs
 from engine.model import build
-from engine.training import new_fact
-from engine.training.finetune import FinetuneRecipe, with_weights
-from engine.training.new_fact import matrix_change
-from engine.training.new_text import LEAST, LEAST_HELD_OUT, Texts, split, teach_text
+from engine.training.post_training import new_fact
+from engine.training.post_training.finetune import FinetuneRecipe, with_weights
+from engine.training.post_training.new_fact import matrix_change
+from engine.training.post_training.new_text import LEAST, LEAST_HELD_OUT, Texts, split, teach_text
 
 TOKENIZER = CharTokenizer("abcd ")
 CONFIG = ModelConfig(vocab_size=5, d_model=16, n_layers=1, n_heads=2, context=16)

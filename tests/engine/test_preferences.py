@@ -14,8 +14,8 @@ from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import ConfigError
 from engine.experiments.preference_runs import BETAS, PLANS, SEEDS, TASTES, shipped
 from engine.model import build
-from engine.training import preferences
-from engine.training.preferences import (
+from engine.training.post_training import preferences
+from engine.training.post_training.preferences import (
     CHARACTERS,
     Pair,
     Plan,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.data.corpora import from_text
 from engine.errors import ConfigError
-from engine.training.batch_example import shifted_batch
+from engine.measure.shapes.batch_example import shifted_batch
 from engine.training.batches import Batches
 from engine.training.repeats import parted, piece_lengths, with_repeats
 from engine.training.train import train

@@ -14,8 +14,8 @@ import torch
 from engine.data.progress import finish
 from engine.errors import ConfigError
 from engine.model import build
-from engine.training import reward
-from engine.training.reward import (
+from engine.training.post_training import reward
+from engine.training.post_training.reward import (
     CONFIG,
     TASK,
     Plan,

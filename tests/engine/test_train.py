@@ -17,9 +17,9 @@ from engine.config import ModelConfig
 from engine.data.corpora import from_text
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import CheckpointError, ConfigError, CorpusError
+from engine.measure.shapes.batch_example import shifted_batch
 from engine.model import build
 from engine.parts.registry import HEALTHY
-from engine.training.batch_example import shifted_batch
 from engine.training.batches import MAX_LOGITS, Batches, masked_batch, next_token_batch, windows_at
 from engine.training.compare import Comparison, MeanLoss, compare
 from engine.training.evaluation import measure

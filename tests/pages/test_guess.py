@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.data.progress import Progress, Steps
 from engine.lab.guesses import Truth
-from engine.training.attempts import COUNTS, Attempts, Votes
+from engine.measure.tasks.attempts import COUNTS, Attempts, Votes
 from pages.lab.after import attempts
 from tests.pages import helpers
 from ui import background_jobs, guess

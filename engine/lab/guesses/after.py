@@ -11,10 +11,10 @@ import numpy as np
 from engine.experiments.thinking_aloud import CLOSE, Accuracy
 from engine.lab.guesses import Truth
 from engine.measure.circuits.examples_in_prompt import EXCHANGED, RIGHT, FewShot
+from engine.measure.circuits.in_context import Regression
+from engine.measure.tasks.attempts import Attempts
 from engine.model import Transformer
-from engine.training.attempts import Attempts
-from engine.training.finetune import trained_parameters
-from engine.training.in_context import Regression
+from engine.training.post_training.finetune import trained_parameters
 
 MOST, FEW = 0.75, 0.15  # of the right answers: about as many, and hardly any
 ALIKE = 0.05  # of a step size, by which another must differ to be longer or shorter

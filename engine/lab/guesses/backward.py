@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.lab.guesses import Truth
 from engine.measure.shapes.backward import Nudges
-from engine.training.backward_step import RULES, SingleStep
+from engine.measure.shapes.optimiser_step import RULES, SingleStep
 
 NEAR = 0.15  # of the predicted change: about as predicted
 

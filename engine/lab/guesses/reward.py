@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from statistics import median
 
 from engine.lab.guesses import Truth
-from engine.training.preferences import PreferenceLook
-from engine.training.reward import RewardLook
+from engine.training.post_training.preferences import PreferenceLook
+from engine.training.post_training.reward import RewardLook
 
 HALF, FEW = 0.5, 0.1  # of the share that was right before: half of it, and hardly any of it
 CLEAR = 0.1  # a change that differs from another by a smaller share is as large

@@ -22,7 +22,7 @@ from engine.measure.shapes.backward import (
     nudges,
     trainable_twin,
 )
-from engine.training.backward_step import (
+from engine.measure.shapes.optimiser_step import (
     MAX_PARAMETERS,
     RULES,
     SCALES,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.measure.shapes.backward import Backward, MatrixGradient, Nudges
-from engine.training.backward_step import RULES, Rule, SingleStep, Spectra
+from engine.measure.shapes.optimiser_step import RULES, Rule, SingleStep, Spectra
 from pages.inside.shapes import words_backward as words
 from ui.figures import specs as go
 from ui.figures.axes import MONO, rows_axis, symmetric, token_axis

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.lab.guesses import backward
 from engine.measure.shapes.backward import Nudges
-from engine.training.backward_step import SingleStep
+from engine.measure.shapes.optimiser_step import SingleStep
 from pages.inside.shapes.words_backward import RULE_NAMES, amount, multiple, three
 from ui.guess import Choice, Guess, offered
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.measure.shapes.backward import EPSILON, Backward, Matrix, MatrixGradient, Nudges
-from engine.training.backward_step import SGD_RATE, Rule, SingleStep, Spectra, rates
+from engine.measure.shapes.optimiser_step import SGD_RATE, Rule, SingleStep, Spectra, rates
 from ui.figures.labels import plain
 from ui.page_frame import Words
 from ui.text.markdown import safe

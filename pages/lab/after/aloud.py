@@ -17,8 +17,8 @@ from engine.errors import CheckpointError
 from engine.experiments.lab_races import shipped
 from engine.experiments.stored_races import Stored
 from engine.experiments.thinking_aloud import ALOUD, PROBLEMS, Problem, accuracies
+from engine.measure.tasks.attempts import drawn, majority_at, pass_at
 from engine.service.state import RunView
-from engine.training.attempts import drawn, majority_at, pass_at
 from pages.lab.after import guesses_aloud, words_attempts
 from pages.lab.after import words_aloud as words
 from pages.lab.after.attempts import draw_attempts

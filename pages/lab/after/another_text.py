@@ -12,10 +12,10 @@ from engine.data import corpora
 from engine.data.progress import Steps
 from engine.data.tokenizers import Tokenizer
 from engine.errors import CorpusError, GlassformerError
-from engine.training.finetune import trained_parameters
-from engine.training.lessons import Setting, TextLesson
-from engine.training.new_fact import Taught
-from engine.training.new_text import (
+from engine.training.post_training.finetune import trained_parameters
+from engine.training.post_training.lessons import Setting, TextLesson
+from engine.training.post_training.new_fact import Taught
+from engine.training.post_training.new_text import (
     BATCH,
     LEAST,
     MOST,

@@ -6,8 +6,8 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.training.attempts import COUNTS, SEEDS, TEMPERATURES, Attempts, measure
-from engine.training.reward import ASKED
+from engine.measure.tasks.attempts import COUNTS, SEEDS, TEMPERATURES, Attempts, measure
+from engine.training.post_training.reward import ASKED
 from pages.lab.after import figures_attempts as figures
 from pages.lab.after import guesses_aloud as guesses
 from pages.lab.after import words_attempts as words

@@ -13,7 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.measure.circuits import examples_in_prompt
-from engine.training.in_context import (
+from engine.measure.circuits.in_context import (
     AttentionLayer,
     InContext,
     Layer,

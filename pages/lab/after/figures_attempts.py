@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.training.attempts import COUNTS, Attempts, Votes
+from engine.measure.tasks.attempts import COUNTS, Attempts, Votes
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
 

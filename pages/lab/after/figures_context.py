@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.training.in_context import InContext, LearnedStep, Regression
+from engine.measure.circuits.in_context import InContext, LearnedStep, Regression
 from ui.figures import specs as go
 from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
 from ui.text.numbers import minus

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from engine.training.preferences import Plan, PreferenceLook
+from engine.training.post_training.preferences import Plan, PreferenceLook
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from engine.training.reward import TRIES, Group, Rewarded
+from engine.training.post_training.reward import TRIES, Group, Rewarded
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
 

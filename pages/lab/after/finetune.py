@@ -10,8 +10,13 @@ import streamlit as st
 
 from engine.data.progress import Steps
 from engine.errors import GlassformerError
-from engine.training.finetune import MAX_SENTENCES, FinetuneRecipe, target_count, trained_parameters
-from engine.training.lessons import (
+from engine.training.post_training.finetune import (
+    MAX_SENTENCES,
+    FinetuneRecipe,
+    target_count,
+    trained_parameters,
+)
+from engine.training.post_training.lessons import (
     OPENING,
     STYLES,
     TEXT_STEPS,
@@ -22,7 +27,7 @@ from engine.training.lessons import (
     Topic,
     rate,
 )
-from engine.training.new_fact import FactLook, Taught, ask, teach
+from engine.training.post_training.new_fact import FactLook, Taught, ask, teach
 from pages.lab.after import figures_finetune as figures
 from pages.lab.after import guesses_finetune as guesses
 from pages.lab.after import words_finetune as words

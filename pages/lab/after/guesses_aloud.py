@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.experiments.stored_races import Stored
 from engine.experiments.thinking_aloud import accuracies
 from engine.lab.guesses import after
-from engine.training.attempts import MOST, SEEDS, Attempts
+from engine.measure.tasks.attempts import MOST, SEEDS, Attempts
 from ui.guess import Choice, Guess, offered
 
 WITH_DOTS = {

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from engine.lab.guesses import after
 from engine.measure.circuits.examples_in_prompt import COUNTS, FewShot
-from engine.training.in_context import Regression
+from engine.measure.circuits.in_context import Regression
 from pages.lab.after.prompts import WordTask
 from ui.guess import Choice, Guess, offered
 

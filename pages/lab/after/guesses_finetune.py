@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from engine.experiments.finetune_runs import FinetuneRun
 from engine.lab.guesses import after
 from engine.model import Transformer
-from engine.training.lessons import Topic
+from engine.training.post_training.lessons import Topic
 from ui.guess import Choice, Guess, offered
 
 MORE = 16  # the rank that a guess sets

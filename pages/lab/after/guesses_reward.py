@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.lab.guesses import reward
-from engine.training.preferences import Plan, PreferenceLook
-from engine.training.reward import RewardLook
+from engine.training.post_training.preferences import Plan, PreferenceLook
+from engine.training.post_training.reward import RewardLook
 from ui.guess import Choice, Guess, offered
 
 HACKED = {

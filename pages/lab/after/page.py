@@ -1,7 +1,7 @@
 """After pre-training: a model learns a fact, learns from its prompt, and writes its steps down."""
 
-from engine.training.finetune import adapters, fine_tune
-from engine.training.new_fact import teach
+from engine.training.post_training.finetune import adapters, fine_tune
+from engine.training.post_training.new_fact import teach
 from pages.lab.after import aloud, reward, words_context, words_finetune
 from pages.lab.after.aloud import draw_aloud
 from pages.lab.after.context import draw_context, read_as, sources

@@ -14,8 +14,16 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import CheckpointError
 from engine.experiments.reward_runs import LEASHES, shipped
-from engine.training.preferences import drawn_pairs, prefer, preference_loss
-from engine.training.reward import Plan, Rewarded, RewardLook, advantages, measure, reinforce, rewards
+from engine.training.post_training.preferences import drawn_pairs, prefer, preference_loss
+from engine.training.post_training.reward import (
+    Plan,
+    Rewarded,
+    RewardLook,
+    advantages,
+    measure,
+    reinforce,
+    rewards,
+)
 from pages.lab.after import figures_reward as figures
 from pages.lab.after import guesses_reward as guesses
 from pages.lab.after import words_preferences

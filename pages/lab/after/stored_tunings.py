@@ -9,7 +9,7 @@ import streamlit as st
 
 from engine.errors import CheckpointError
 from engine.experiments.finetune_runs import REAL, SMALL, FinetuneRun, shipped
-from engine.training.lessons import STYLES, TOPICS, Setting, TextLesson
+from engine.training.post_training.lessons import STYLES, TOPICS, Setting, TextLesson
 from ui import models
 from ui.model_bar import Subject
 from ui.text.markdown import safe

@@ -10,9 +10,9 @@ import numpy as np
 import streamlit as st
 
 from engine.errors import PretrainedError
-from engine.training.finetune import with_weights
-from engine.training.lessons import Setting, TextLesson
-from engine.training.new_fact import Taught, matrix_change
+from engine.training.post_training.finetune import with_weights
+from engine.training.post_training.lessons import Setting, TextLesson
+from engine.training.post_training.new_fact import Taught, matrix_change
 from engine.weights.export.adapter import peft
 from engine.weights.pretrained import sources
 from pages.lab.after import figures_finetune as figures

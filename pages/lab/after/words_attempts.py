@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import comb
 from statistics import median
 
-from engine.training.attempts import COUNTS, MOST, SEEDS, Attempts, Votes
-from engine.training.reward import ASKED, HALF
+from engine.measure.tasks.attempts import COUNTS, MOST, SEEDS, Attempts, Votes
+from engine.training.post_training.reward import ASKED, HALF
 from ui.page_frame import Words
 
 QUESTION = "How much do more answers help?"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.training.in_context import TASKS, InContext, LearnedStep, Regression, slopes
+from engine.measure.circuits.in_context import TASKS, InContext, LearnedStep, Regression, slopes
 from ui.page_frame import Words
 from ui.text.numbers import minus
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.training.finetune import FinetuneRecipe
-from engine.training.lessons import Style, Topic
-from engine.training.new_fact import MOST_BYTES, FactLook, MatrixChange, Taught
-from engine.training.new_text import TextLook
+from engine.training.post_training.finetune import FinetuneRecipe
+from engine.training.post_training.lessons import Style, Topic
+from engine.training.post_training.new_fact import MOST_BYTES, FactLook, MatrixChange, Taught
+from engine.training.post_training.new_text import TextLook
 from ui.page_frame import Words
 from ui.text.markdown import safe
 from ui.text.numbers import gigabytes, percent

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import exp
 from statistics import median
 
-from engine.training.preferences import CHARACTERS, PAIRS, SAMPLES, Kind, Plan, PreferenceLook
+from engine.training.post_training.preferences import CHARACTERS, PAIRS, SAMPLES, Kind, Plan, PreferenceLook
 from ui.page_frame import Words
 from ui.text.markdown import safe
 from ui.text.numbers import minus

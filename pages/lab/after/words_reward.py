@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from engine.training.reward import ASKED, HALF, TRIES, Group, Plan, Rewarded, RewardLook
+from engine.training.post_training.reward import ASKED, HALF, TRIES, Group, Plan, Rewarded, RewardLook
 from ui.page_frame import Words
 from ui.text.numbers import minus
 

@@ -24,9 +24,9 @@ from engine.measure.attention.head_scores import (
     patterns_twice,
 )
 from engine.measure.attention.heads import HeadValue
+from engine.measure.shapes.batch_example import shifted_batch
 from engine.presets import Preset
 from engine.service.state import RunSpec, RunView
-from engine.training.batch_example import shifted_batch
 from engine.training.repeats import parted
 from engine.training.snapshot_series import Lapse
 from pages.start.train import heads_figures as figures

@@ -8,8 +8,8 @@ import streamlit as st
 
 from engine.errors import GlassformerError
 from engine.lab.faults import parts_of
+from engine.measure.shapes.batch_example import shifted_batch
 from engine.service.state import RunView
-from engine.training.batch_example import shifted_batch
 from engine.training.compare import MeanLoss
 from pages.start.train import curve_points, curves, pairs, words, words_pairs
 from pages.start.train.losses import LIVE_POINTS, corpus_of, number, numbers

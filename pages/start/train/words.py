@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.training.batch_example import ShiftedBatch
+from engine.measure.shapes.batch_example import ShiftedBatch
 from engine.training.compare import Comparison, MeanLoss
 from engine.training.numerics import perplexity
 from ui.text.markdown import safe

@@ -12,8 +12,8 @@ from safetensors.torch import load
 
 from engine.errors import PretrainedError
 from engine.model import build
-from engine.training import finetune
-from engine.training.finetune import Adapter, FinetuneRecipe, adapters, merged, with_weights
+from engine.training.post_training import finetune
+from engine.training.post_training.finetune import Adapter, FinetuneRecipe, adapters, merged, with_weights
 from engine.weights.export import pack
 from engine.weights.export.adapter import PREFIX, adapter_tensors, peft
 from engine.weights.export.hugging_face import plan, tensors

@@ -14,8 +14,8 @@ from engine.config import ModelConfig
 from engine.data.progress import finish
 from engine.measure.recording import next_token_losses, record
 from engine.measure.shapes.backward import AMOUNTS, Backward, backward, finite_difference, nudges
+from engine.measure.shapes.optimiser_step import RULES, single_step, spectra
 from engine.model import Transformer
-from engine.training.backward_step import RULES, single_step, spectra
 from pages.inside.shapes import guesses_backward, words_backward
 from pages.inside.shapes.words_backward import amount, three
 from tests.engine.helpers import loud

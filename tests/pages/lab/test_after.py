@@ -18,9 +18,9 @@ from engine.data.tasks.task import Task
 from engine.data.tokenizers.char import CharTokenizer
 from engine.experiments.lab_races import shipped
 from engine.experiments.thinking_aloud import PROBLEMS, THINKING, accuracies
+from engine.measure.circuits import in_context
 from engine.measure.circuits.examples_in_prompt import COUNTS, FewShot, order
-from engine.training import in_context
-from engine.training.in_context import InContext, Layer, Regression, continued
+from engine.measure.circuits.in_context import InContext, Layer, Regression, continued
 from engine.weights.pretrained import library
 from engine.weights.pretrained.load import open_model
 from pages.lab.after import context, few_shot, words_aloud, words_context, words_few_shot

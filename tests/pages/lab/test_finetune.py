@@ -17,11 +17,11 @@ from engine.data.progress import finish
 from engine.experiments.finetune_runs import Plan
 from engine.experiments.finetune_runs import shipped as shipped_runs
 from engine.model import build
-from engine.training import new_fact
-from engine.training.finetune import FinetuneRecipe, Lesson, merged
-from engine.training.lessons import FULL_RATE, LORA_RATE, STYLES, TOPICS, Style, Topic, rate
-from engine.training.new_fact import FactLook, MatrixChange, Taught, teach
-from engine.training.new_text import TextLook
+from engine.training.post_training import new_fact
+from engine.training.post_training.finetune import FinetuneRecipe, Lesson, merged
+from engine.training.post_training.lessons import FULL_RATE, LORA_RATE, STYLES, TOPICS, Style, Topic, rate
+from engine.training.post_training.new_fact import FactLook, MatrixChange, Taught, teach
+from engine.training.post_training.new_text import TextLook
 from pages.lab.after import figures_finetune as figures
 from pages.lab.after import finetune, tuned_model
 from pages.lab.after import guesses_finetune as guesses

@@ -16,11 +16,12 @@ from engine.data.tokenizers.char import CharTokenizer
 from engine.experiments import preference_runs, reward_runs
 from engine.experiments.preference_runs import PreferenceRun
 from engine.experiments.reward_runs import PLANS, RewardRun, shipped
+from engine.measure.tasks import attempts
 from engine.model import build
-from engine.training import attempts, preferences
-from engine.training import reward as engine
-from engine.training.preferences import Taste
-from engine.training.reward import CONFIG, Plan
+from engine.training.post_training import preferences
+from engine.training.post_training import reward as engine
+from engine.training.post_training.preferences import Taste
+from engine.training.post_training.reward import CONFIG, Plan
 from pages.lab.after import reward, words_attempts, words_preferences, words_reward
 from pages.lab.after.figures_reward import LINES
 from tests.pages.helpers import opened, unescaped

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from engine.training.finetune import FinetuneRecipe, Lesson
-from engine.training.new_fact import Question
+from engine.training.post_training.finetune import FinetuneRecipe, Lesson
+from engine.training.post_training.new_fact import Question
 
 OPENING = "!"  # after the word that answers in the shipped style begin with
 MANUAL = "python"  # the lesson that is a text: the Python manual, which every CPython carries

@@ -23,7 +23,7 @@ from engine.errors import ConfigError
 from engine.model import Transformer
 from engine.sample import generate
 from engine.training.batches import next_token_batch, windows_at
-from engine.training.finetune import (
+from engine.training.post_training.finetune import (
     Adapter,
     Data,
     FinetuneRecipe,
@@ -32,8 +32,8 @@ from engine.training.finetune import (
     loss_of,
     with_weights,
 )
-from engine.training.finetune import trained_parameters as count
-from engine.training.new_fact import Taught, held, largest_change
+from engine.training.post_training.finetune import trained_parameters as count
+from engine.training.post_training.new_fact import Taught, held, largest_change
 
 LEAST, MOST = 500, 100_000  # tokens of a text: fewer are refused, more are not read
 LEAST_HELD_OUT = 100  # tokens of a short text that are held out: a tenth of it would be too few

@@ -29,7 +29,7 @@ from engine.data.tokenizers import Tokenizer
 from engine.errors import ConfigError
 from engine.model import Transformer
 from engine.parts.cache import KVCache
-from engine.training.finetune import IGNORED, with_weights
+from engine.training.post_training.finetune import IGNORED, with_weights
 
 Kind = Literal["short", "long", "with", "without"]
 KINDS: tuple[Kind, ...] = ("short", "long", "with", "without")

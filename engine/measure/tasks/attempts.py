@@ -16,7 +16,7 @@ from torch import Tensor
 
 from engine.data.progress import Progress, Steps
 from engine.model import Transformer, build
-from engine.training.reward import (
+from engine.training.post_training.reward import (
     ANSWER,
     ASKED,
     CONFIG,
@@ -64,7 +64,7 @@ class Attempts:
 
 
 def measure() -> Steps[dict[float, Attempts]]:
-    """Teaches a model of every seed halfway (engine.training.reward) and draws MOST answers to each sum at
+    """Teaches a model of every seed halfway (engine.training.post_training.reward) and draws MOST answers to each sum at
     every temperature: the teaching takes nearly all of the time. Returns them by temperature.
     """
     questions = questions_of(lines(ASKED, random.Random(-1), held_out=True))

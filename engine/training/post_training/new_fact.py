@@ -16,7 +16,7 @@ from engine.data.progress import Progress, Steps
 from engine.data.tokenizers import Tokenizer
 from engine.errors import ConfigError
 from engine.model import Transformer
-from engine.training.finetune import (
+from engine.training.post_training.finetune import (
     Adapter,
     FinetuneRecipe,
     Lesson,

@@ -1,0 +1,1 @@
+"""Training of a trained model: fine-tuning (LoRA), preferences (DPO), a reward (REINFORCE)."""

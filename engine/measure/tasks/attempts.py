@@ -64,8 +64,8 @@ class Attempts:
 
 
 def measure() -> Steps[dict[float, Attempts]]:
-    """Teaches a model of every seed halfway (engine.training.post_training.reward) and draws MOST answers to each sum at
-    every temperature: the teaching takes nearly all of the time. Returns them by temperature.
+    """Teaches a model of every seed halfway (engine.training.post_training.reward) and draws MOST answers to
+    each sum at every temperature: the teaching takes nearly all of the time. Returns them by temperature.
     """
     questions = questions_of(lines(ASKED, random.Random(-1), held_out=True))
     models: list[Transformer] = []

@@ -31,8 +31,8 @@ SOLVE = Words(
         " model generalises."
     ),
     attempt=(
-        "Type a problem of your own. Compare Copy with Reverse: the same characters, but one is learned in a"
-        " fraction of the steps. Then train one live with a higher learning rate."
+        "Type a problem of your own. Compare Copy with Reverse: the same characters in another order. Each"
+        " curve is of one seed, so train them live with others before you call one easier."
     ),
 )
 HEADS_QUESTION = "Which head finds the source?"

@@ -228,7 +228,7 @@ SMALL = {"d_model": 16, "n_layers": 1, "n_heads": 2, "context": 32}
 
 
 def test_the_shipped_table_beside_the_sinusoidal_one(drawn):
-    page = positions("Learned")
+    page = positions("learned")
     said = unescaped(page)
     for picture in ("path", "table"):
         page.get_by_key("learned_picture").set_value(picture).run()
@@ -293,7 +293,7 @@ def test_the_course_over_a_run(manager, monkeypatch, drawn):
 
 def test_the_table_and_its_waves(drawn):
     page = positions(
-        "Sinusoidal", sinusoid_part="Table", sinusoid_length="20", sinusoid_width="12", sinusoid_base="100"
+        "sinusoidal", sinusoid_part="table", sinusoid_length="20", sinusoid_width="12", sinusoid_base="100"
     )
     assert page.get_by_key("sinusoid_part").value == "table"
     found = sinusoids.waves(20, 12, 100.0)
@@ -383,7 +383,7 @@ HEAD = {"rope_layer": "1", "rope_head": "2"}
 
 
 def rope(topic: str, model: str = MODERN, **query: str):
-    return positions("RoPE", rope_topic=topic, model=model, **query)
+    return positions("rope", rope_topic=topic, model=model, **query)
 
 
 def vectors() -> tuple[np.ndarray, np.ndarray]:
@@ -757,9 +757,7 @@ def test_all_six_are_measured_and_summed_up(manager, shakespeare, drawn):
         shown = dict(re.findall(r"(\w+) \(([+-]\d\.\d\d)\)", text))
         assert list(shown) == [SCHEMES[name].title for name in far]
         assert [float(x) for x in shown.values()] == pytest.approx(list(far.values()), abs=6e-3)
-    best = min(valid, key=valid.get)
-    assert f"{SCHEMES[best].title} is best, at {valid[best]:.3f} nats; with no positions it is" in said
-    assert f"with no positions it is {valid['none']:.3f}" in said
+    assert "one seed each" in said
     lines = {t["name"]: t for t in drawn["bench_losses"].traces if "name" in t}
     assert lines["RoPE"]["y"] == pytest.approx(curves["rope"].mean, abs=1e-4)
     assert lines["RoPE"]["x"][:2] == [3.5, 11.5] and lines["Learned"]["x"][-1] == 59.5

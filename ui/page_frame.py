@@ -14,7 +14,10 @@ import logging
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import streamlit as st
@@ -61,6 +64,15 @@ class Words:
 
 
 @dataclass(frozen=True)
+class Ask:
+    """A question of a view that has several, with its words; `query` is what the address says for it."""
+
+    question: str
+    words: Words | None = None
+    query: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class View:
     """A view of a page: one question and its answer. `id` stands in the URL, `title` on the button and
     `question` above the view: a function of what `draw` gets where it depends on that.
@@ -74,6 +86,9 @@ class View:
     view, and one click to a model that meets them. A view opens with the first of the `best` that is here,
     if the visitor looks into none of them: models that show its point, where most do not. One click leads to
     his own. An encoder-decoder is looked into at the half that reads; a view of `both_halves` has a choice.
+
+    For search, and for lists of views: `asks` are all questions of a view whose `question` is a function, the
+    first where it opens; `shows` are terms for what its figure shows that stand in no question.
     """
 
     id: str
@@ -88,6 +103,8 @@ class View:
     best: tuple[str, ...] = ()
     both_halves: bool = False
     whole: bool = False  # it takes an encoder-decoder as a whole
+    asks: tuple[Ask, ...] = ()
+    shows: tuple[str, ...] = ()
 
     def tell(self, *about: Any) -> None:
         """Draws the words and the code, folded: below the view, after the scrubber."""
@@ -137,7 +154,35 @@ def question_line() -> Iterator[DeltaGenerator]:
         yield st.empty()
 
 
-def show(page: Page) -> None:
+def show(page: Page, draw: Callable[[], object] | None = None) -> None:
+    """Draws the page, in the frame of all pages or as `draw` does; where a list of its views is made, hands
+    it over undrawn.
+    """
+    if (declare := _DECLARE.get()) is not None:
+        declare(page)
+    elif draw is None:
+        _draw_page(page)
+    else:
+        draw()
+
+
+_DECLARE: ContextVar[Callable[[Page], None] | None] = ContextVar("declare", default=None)
+
+
+def declared(path: Path) -> Page | None:
+    """Returns what the page in a file shows, undrawn; None for a page without views."""
+    pages: list[Page] = []
+    spec = spec_from_file_location(f"declared_{path.parent.name}", path)
+    assert spec is not None and spec.loader is not None
+    before = _DECLARE.set(pages.append)
+    try:
+        spec.loader.exec_module(module_from_spec(spec))
+    finally:
+        _DECLARE.reset(before)
+    return pages[0] if pages else None
+
+
+def _draw_page(page: Page) -> None:
     """Draws the page: the scrubber and the controls of a view draw the view again, and no more."""
     session.drop_endless()
     linked = st.query_params.get(page.key)

@@ -113,7 +113,7 @@ def test_words_and_code_come_after_the_view(needs_model) -> None:
     page.run()
     assert [code.value.splitlines()[0] for code in page.code] == [
         "class RMSNorm(nn.Module):",
-        "def show(page: Page) -> None:",
+        "def show(page: Page, draw: Callable[[], object] | None = None) -> None:",
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ui import widgets
 from ui.model_needs import Need
-from ui.page_frame import Code, View, Words
+from ui.page_frame import Ask, Code, View, Words
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def view_of_parts(
     """Returns a view that draws the part that `key` holds, below the buttons that choose one. Where it
     `takes` a model, its parts get the subject of the bar.
     """
-    titles = {name: part.title for name, part in parts.items()}
+    titles, first = {name: part.title for name, part in parts.items()}, next(iter(parts))
 
     def now(*_: Any) -> Part:
         return parts[widgets.settled(titles, key)]
@@ -51,4 +51,8 @@ def view_of_parts(
         question=lambda *_: now().question,
         takes=takes,
         best=best,
+        asks=tuple(
+            Ask(part.question, part.words, () if name == first else ((key, name),))
+            for name, part in parts.items()
+        ),
     )

@@ -52,6 +52,7 @@ show(
                 words.heads,
                 code_of_heads,
                 question=words.question,
+                asks=words.ASKS,
                 takes=(HEADS,),
             ),
             View(

@@ -14,7 +14,7 @@ from engine.measure.attention.heads import HeadNumbers, HeadValue
 from engine.measure.attention.single_head import WrittenOut
 from ui import widgets
 from ui.model_bar import Subject
-from ui.page_frame import Words
+from ui.page_frame import Ask, Words
 from ui.text.markdown import safe
 from ui.text.numbers import minus
 
@@ -345,6 +345,8 @@ MEASURED = Words(
         " block below its induction head. On “When Mary and John …” a real model shows name movers."
     ),
 )
+
+ASKS = (Ask(HEADS_QUESTION), Ask(MEASURES_QUESTION, MEASURED, (("attention_number", "entropy"),)))
 
 # Shared keys ------------------------------------------------------------------------------------
 

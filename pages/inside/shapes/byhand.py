@@ -10,10 +10,14 @@ from pages.inside.shapes import words
 from pages.inside.shapes.masking import draw_mask
 from pages.inside.shapes.two_heads import draw_heads
 from ui import widgets
-from ui.page_frame import Code, Words
+from ui.page_frame import Ask, Code, Words
 
 EXAMPLES = {"heads": "Two heads", "mask": "Masking"}
 EXAMPLE = "shapes_example"
+ASKS = (
+    Ask(words.ASK_HAND["heads"], words.HEADS),
+    Ask(words.ASK_HAND["mask"], words.MASK, ((EXAMPLE, "mask"),)),
+)
 
 
 def draw_by_hand() -> None:

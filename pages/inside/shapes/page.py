@@ -7,7 +7,7 @@ from engine.measure.shapes.operations import trace
 from engine.measure.shapes.shape_mistakes import split_heads, transposed_unembedding, wrong_mask
 from pages.inside.shapes import words, words_backward
 from pages.inside.shapes.backward import code_backward, draw_backward, tell_backward
-from pages.inside.shapes.byhand import ask_by_hand, code_by_hand, draw_by_hand, words_by_hand
+from pages.inside.shapes.byhand import ASKS, ask_by_hand, code_by_hand, draw_by_hand, words_by_hand
 from pages.inside.shapes.mistakes import draw_mistakes
 from pages.inside.shapes.walk import draw_walk
 from ui.model_needs import CAUSAL, SAYS
@@ -44,6 +44,7 @@ show(
                 code_by_hand,
                 needs_model=False,
                 question=ask_by_hand,
+                asks=ASKS,
             ),
             View(
                 "wrong",

@@ -25,7 +25,7 @@ from pages.lab.after.attempts import draw_attempts
 from pages.lab.after.figures_aloud import accuracy_curves
 from ui import guess, widgets
 from ui.layout import link_to
-from ui.page_frame import Words
+from ui.page_frame import Ask, Words
 from ui.players.plot import plot
 from ui.race import show_race
 
@@ -39,6 +39,12 @@ def _mode() -> str:
 
 def _problem() -> str:
     return widgets.settled(words.PROBLEMS, PROBLEM, PARITY)
+
+
+ASKS = (
+    Ask(words.ALOUD_QUESTION, words.WORDS[PARITY]),
+    Ask(words_attempts.QUESTION, words_attempts.ATTEMPTS, (("aloud_mode", "attempts"),)),
+)
 
 
 def question() -> str:

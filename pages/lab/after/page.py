@@ -35,6 +35,7 @@ show(
                 reward.sources,
                 needs_model=False,
                 question=reward.question,
+                asks=reward.ASKS,
             ),
             View(
                 "context",
@@ -53,6 +54,7 @@ show(
                 aloud.sources,
                 needs_model=False,
                 question=aloud.question,
+                asks=aloud.ASKS,
             ),
         ),
     )

@@ -31,7 +31,7 @@ from pages.lab.after import words_reward as words
 from pages.lab.after.preferences import draw_preferences
 from ui import explain, guess, widgets
 from ui.background_jobs import begun, measured
-from ui.page_frame import Words
+from ui.page_frame import Ask, Words
 from ui.players.plot import plot
 from ui.text.markdown import safe
 
@@ -42,6 +42,12 @@ Looks = tuple[RewardLook, ...]
 
 def _mode() -> str:
     return widgets.settled(words.MODES, "reward_mode", "reward")
+
+
+ASKS = (
+    Ask(words.REWARD_QUESTION, words.REWARD),
+    Ask(words_preferences.QUESTION, words_preferences.PREFERENCES, (("reward_mode", "preferences"),)),
+)
 
 
 def question() -> str:

@@ -27,25 +27,33 @@ HELD = {  # where a component's parameters are, after a share
     "unembedding": "in the unembedding",
 }
 
+ASKS = {  # by view; what stands in the gap is the model
+    "where": "How many parameters does {} have, and where?",
+    "two": "How does {} differ from another model?",
+    "flops": "How much compute does one token take in {}?",
+    "memory": "How much memory does {} need?",
+}
+ANY = "a model"  # where none is chosen
+
 
 def name(choice: Choice) -> str:
     return safe(whole(choice.title))
 
 
 def ask_where(choice: Choice) -> str:
-    return f"How many parameters does {name(choice)} have, and where?"
+    return ASKS["where"].format(name(choice))
 
 
 def ask_two(choice: Choice) -> str:
-    return f"How does {name(choice)} differ from another model?"
+    return ASKS["two"].format(name(choice))
 
 
 def ask_flops(choice: Choice) -> str:
-    return f"How much compute does one token take in {name(choice)}?"
+    return ASKS["flops"].format(name(choice))
 
 
 def ask_memory(choice: Choice) -> str:
-    return f"How much memory does {name(choice)} need?"
+    return ASKS["memory"].format(name(choice))
 
 
 def where_they_are(choice: Choice, parts: dict[str, int], elsewhere: int) -> str:

@@ -11,7 +11,9 @@ from pages.models.parameters.flops import draw_flops
 from pages.models.parameters.memory import draw_memory
 from pages.models.parameters.two import draw_two
 from pages.models.parameters.where import draw_where
-from ui.page_frame import Page, View, show
+from ui.page_frame import Ask, Page, View, show
+
+ASKS = {view: (Ask(question.format(answers.ANY)),) for view, question in answers.ASKS.items()}
 
 show(
     Page(
@@ -26,6 +28,7 @@ show(
                 (parameter_rows, terms, gate_paid),
                 False,
                 question=answers.ask_where,
+                asks=ASKS["where"],
             ),
             View(
                 "two",
@@ -35,8 +38,18 @@ show(
                 (ledger, parameter_rows),
                 False,
                 question=answers.ask_two,
+                asks=ASKS["two"],
             ),
-            View("flops", "FLOPs", draw_flops, words.FLOPS, (products,), False, question=answers.ask_flops),
+            View(
+                "flops",
+                "FLOPs",
+                draw_flops,
+                words.FLOPS,
+                (products,),
+                False,
+                question=answers.ask_flops,
+                asks=ASKS["flops"],
+            ),
             View(
                 "memory",
                 "Memory",
@@ -45,6 +58,7 @@ show(
                 (kv_numbers, activations),
                 False,
                 question=answers.ask_memory,
+                asks=ASKS["memory"],
             ),
         ),
         bar=chosen_model,

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.start.courses import words
 from ui import explain, session
-from ui.page_frame import boundary, header, question_line
+from ui.page_frame import Page, View, boundary, header, question_line, show
 from ui.text.markdown import safe
 from ui.tour import bar
 from ui.tour.courses import Course, shelf
@@ -23,20 +23,29 @@ def draw_course(course: Course) -> None:
             bar.start(course)
 
 
-session.drop_endless()
-header(words.TITLE, lambda: None)
-with question_line() as question:
-    question.header(words.QUESTION, anchor=False)
-with boundary():
-    found = shelf()
-    if found.courses:
-        explain.answer(words.answer([course.minutes for course in found.courses.values()]))
+def draw_page() -> None:
+    session.drop_endless()
+    header(words.TITLE, lambda: None)
+    with question_line() as question:
+        question.header(words.QUESTION, anchor=False)
+    with boundary():
+        draw_courses()
+
+
+def draw_courses() -> None:
+    """Draws a card for each course, and a sentence about each file that cannot be read."""
+    listed = list(shelf().courses.values())
+    if listed:
+        explain.answer(words.answer([course.minutes for course in listed]))
     else:
         st.info(words.NONE)
-    listed = list(found.courses.values())
     for row in range(0, len(listed), COLUMNS):  # by rows: on a phone they stand in their order, too
         for column, one in zip(st.columns(COLUMNS), listed[row : row + COLUMNS], strict=False):
             with column:
                 draw_course(one)
-    for problem in found.problems:
+    for problem in shelf().problems:
         st.warning(safe(problem))
+
+
+VIEW = View("courses", words.TITLE, draw_courses, needs_model=False, question=words.QUESTION)
+show(Page(words.TITLE, "", (VIEW,)), draw_page)

@@ -15,11 +15,13 @@ from ui import explain, families, models, session, widgets
 from ui.model_bar import Choice, choose_subject
 from ui.models import REAL_MODEL
 from ui.page_frame import (
+    Page,
     View,
     boundary,
     choose_view,
     header,
     question_line,
+    show,
 )
 from ui.tour import bar
 from ui.tour.courses import shelf
@@ -92,13 +94,17 @@ def _choose(place: DeltaGenerator, line: DeltaGenerator) -> tuple[View, Choice |
     return view, choice
 
 
-session.drop_endless()
-place = header(words.TITLE, _line)
-with question_line() as question:
-    line = st.container(width="content")
-view, choice = _choose(place, line)
-explain.new_view(f"{KEY}/{view.id}")
-view.ask(question)
-with boundary():
-    view.draw(*([] if choice is None else [choice]))
-view.tell()
+def draw_page() -> None:
+    session.drop_endless()
+    place = header(words.TITLE, _line)
+    with question_line() as question:
+        line = st.container(width="content")
+    view, choice = _choose(place, line)
+    explain.new_view(f"{KEY}/{view.id}")
+    view.ask(question)
+    with boundary():
+        view.draw(*([] if choice is None else [choice]))
+    view.tell()
+
+
+show(Page(words.TITLE, KEY, VIEWS), draw_page)

@@ -46,10 +46,10 @@ CHANGING = {
     "attention": "",
     "residual": "",
     "feedforward": "",
-    "embeddings": "&embed_view=The+map",
-    "positions": "&positions_view=Learned",
+    "embeddings": "&embed_view=map",
+    "positions": "&positions_view=learned",
     "sampling": "",
-    "generation": "&generation_view=Beam+search",
+    "generation": "&generation_view=beam",
 }
 GOALS: Goals = {
     "slowest.scrub_ms": ("<=", 150.0),

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -29,6 +30,7 @@ from ui import (
     models,
     session,
     site,
+    visited,
     widgets,
 )
 from ui.fit_text import FIRST_TEXT, FIRST_WORDS
@@ -137,6 +139,47 @@ class Page:
     bar: Callable[[], object] | None = None
 
 
+@dataclass(frozen=True)
+class Listed:
+    """A view with its page."""
+
+    entry: site.Entry
+    page: Page
+    view: View
+
+    @property
+    def id(self) -> str:
+        """Returns the page's address and the view's id, such as attention/heads."""
+        return f"{self.entry.url}/{self.view.id}"
+
+    @property
+    def title(self) -> str:
+        """Returns the titles of page and view; of a page with a single view its own."""
+        if len(self.page.views) == 1:
+            return self.entry.title
+        return f"{self.entry.title} > {self.view.title}"
+
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        """Returns the view's questions; only one that depends on what is shown has several."""
+        view = self.view
+        if not isinstance(view.question, str):
+            return view.asks
+        words = None if callable(view.words) else view.words
+        return view.asks or (Ask(view.question or view.title, words),)
+
+    @property
+    def question(self) -> str:
+        """Returns the question with which the view opens."""
+        return self.asks[0].question
+
+    def address(self, ask: Ask | None = None) -> str:
+        """Returns the address below the app's root, such as attention?attention_view=heads."""
+        query = {self.page.key: self.view.id} if self.page.key else {}
+        query |= dict(ask.query) if ask is not None else {}
+        return self.entry.url + (f"?{urlencode(query)}" if query else "")
+
+
 def header(title: str, draw: Callable[[], T]) -> T:
     """Draws the first line of a page: its title, beside it what `draw` draws, and where on the map it is."""
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="page_line"):
@@ -163,7 +206,17 @@ def show(page: Page, draw: Callable[[], object] | None = None) -> None:
     elif draw is None:
         _draw_page(page)
     else:
+        if len(page.views) == 1:
+            note_visit(page, page.views[0])
         draw()
+
+
+def note_visit(page: Page, view: View) -> None:
+    """Folds what another view had open, and remembers this one among the last views visited."""
+    explain.new_view(f"{page.key}/{view.id}")
+    if entry := site.entry_of(widgets.page_drawn()):
+        listed = Listed(entry, page, view)
+        visited.note(listed.address(), listed.title, listed.question, page.views[0].id)
 
 
 _DECLARE: ContextVar[Callable[[Page], None] | None] = ContextVar("declare", default=None)
@@ -187,9 +240,9 @@ def _draw_page(page: Page) -> None:
     session.drop_endless()
     linked = st.query_params.get(page.key)
     view = header(page.title, lambda: _one_of(page, page.views))
-    # By a click: the address is that of the view before. A link may name a view by its title, too.
-    walked = linked not in (view.id, view.title) and st.query_params.get(page.key) != linked
-    explain.new_view(f"{page.key}/{view.id}")
+    # By a click: the address is that of the view before.
+    walked = linked != view.id and st.query_params.get(page.key) != linked
+    note_visit(page, view)
     with boundary():
         _chosen(page, view, *_question_line(page, view, walked))
 
@@ -213,7 +266,7 @@ def _question_line(page: Page, view: View, walked: bool) -> tuple[DeltaGenerator
 
 
 def choose_view(views: Sequence[View], key: str) -> View:
-    """Draws the views as a row of buttons. A link names one by its id or title."""
+    """Draws the views as a row of buttons. A link names a view by its id."""
     by_id = {view.id: view for view in views}
     titles = {view.id: view.title for view in views}
     return by_id[widgets.select("View", titles, key, hidden=True, wrap=True)]

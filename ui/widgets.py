@@ -49,8 +49,7 @@ def select(
 ) -> T:
     """Draws a choice of one of `options`; `first` (or the first of them) until another is chosen.
 
-    For a sequence the URL holds the button's text; for a mapping (id -> what is written) it holds the id, and
-    what is written counts as well. `kind`: a row of buttons, pills, or a list that opens. `hidden` hides
+    For a sequence the URL holds the button's text, for a mapping (id -> what is written) the id. `kind`: a row of buttons, pills, or a list that opens. `hidden` hides
     the label. `rest` goes to Streamlit's widget.
     """
     first = first if first is not None and first in options else next(iter(options))
@@ -96,7 +95,7 @@ def settled(options: Mapping[T, str], key: str, first: T | None = None) -> T:
     first = next(iter(options)) if first is None else first
     named = st.query_params.get(key)
     if key not in st.session_state or named != st.session_state.get(key + _IN_URL):
-        wanted = next((o for o in options if named in (str(o), options[o])), None)
+        wanted = next((o for o in options if named == str(o)), None)
         first_again = named is None and (went_back() or not st.session_state.get(_ARRIVED, True))
         if wanted is not None or key not in st.session_state or first_again:
             st.session_state[key] = first if wanted is None else wanted

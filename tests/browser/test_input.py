@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import reruns, settled
 from tests.browser.visit import linked
 
-MAP = "embeddings?model=shakespeare-classic&embed_view=The+map&embed_picture=3-D"
+MAP = "embeddings?model=shakespeare-classic&embed_view=map&embed_picture=3-D"
 CLOUD = ".gf-cloud [data-i]"
 PLACES = (
     "() => [...document.querySelectorAll('.gf-cloud [data-i]')].map((node) =>"
@@ -65,7 +65,7 @@ def test_the_slider_turns_the_hands_without_the_server_and_the_link_brings_them_
 
 
 VIEW = (
-    "positions?positions_view=RoPE&model=shakespeare-modern&text=First%20Citizen%3A%0A"
+    "positions?positions_view=rope&model=shakespeare-modern&text=First%20Citizen%3A%0A"
     "&rope_query=9&rope_key=5&measure=true"
 )
 SCORE = "() => document.querySelector('.gf-rope-said').textContent.match(/q·k = (\\S+),/)[1]"

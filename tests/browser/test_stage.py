@@ -72,7 +72,7 @@ def test_keys_fill_the_screen_open_the_stage_whose_letters_are_large_and_freeze_
     [
         ("shapes?model=shakespeare-classic&shapes_step=0", ".gf-walk", "output"),
         (
-            "positions?positions_view=RoPE&model=shakespeare-modern&rope_query=2&rope_key=1",
+            "positions?positions_view=rope&model=shakespeare-modern&rope_query=2&rope_key=1",
             ".gf-rope",
             ".gf-rope-said",
         ),

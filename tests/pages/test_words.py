@@ -51,11 +51,11 @@ def test_home_counts_bert_as_parameters_does():
 
 def test_mistral_s_cache_and_scores_end_at_its_window():
     query = {"parameters_model": "mistral-7b", **FOLDS}  # at its own context of 32,768
-    told = said(opened("models/parameters", parameters_view="Memory", **query), "markdown")
+    told = said(opened("models/parameters", parameters_view="memory", **query), "markdown")
     assert (
         "2 · L · H_kv · d_head · 4,096 · batch" in told and "reaches back over only 4,096 positions" in told
     )
-    told = said(opened("models/parameters", parameters_view="FLOPs", **query), "markdown", "success")
+    told = said(opened("models/parameters", parameters_view="flops", **query), "markdown", "success")
     assert "compared with only the last 4,096" in told
     mistral = ledger_of(PRESETS["mistral-7b"])
     scores = by_part(mistral, np.array([1, 4096, 32_768]))["scores and weighted sums"]

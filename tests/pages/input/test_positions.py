@@ -549,7 +549,7 @@ def t5(topic: str, model: str = CLASSIC, **query: str):
 
 
 def test_buckets_follow_the_rule(drawn):
-    page = t5("Buckets")
+    page = t5("buckets")
     assert [*page.dataframe[0].value["key − query"]][15:17] == ["−15", "−16 to −18"]
     table = drawn["t5_steps"].table
     assert table["offset"] == list(range(-160, 1))
@@ -576,7 +576,7 @@ def test_buckets_follow_the_rule(drawn):
 def test_the_small_model_that_was_trained_with_t5_stands_in(drawn):
     if shared.example("t5") is None:
         pytest.skip("checkpoints/positions/t5 is not there")
-    page = t5("Learned bias", t5_head="3")
+    page = t5("learned", t5_head="3")
     weight = t5_weights(shipped("positions/t5").model)  # (bucket, head)
     bias = t5_bias(weight, np.arange(-128, 1), False)  # (head, key - query)
     lines = drawn["t5_lines"].traces
@@ -615,7 +615,7 @@ def alibi(topic: str, model: str = CLASSIC, **query: str):
 
 
 def test_eight_heads_have_the_paper_s_slopes(drawn):
-    page = alibi("Slopes and reach", alibi_heads="8")
+    page = alibi("slopes", alibi_heads="8")
     found = slopes(8)
     rows = page.dataframe[0].value
     assert [*rows["slope"]] == [f"1/{2**i}" for i in range(1, 9)]
@@ -646,7 +646,7 @@ def test_eight_heads_have_the_paper_s_slopes(drawn):
 
 
 def test_the_matrix_with_every_option(drawn):
-    page = alibi("Bias matrix", alibi_heads="8", alibi_matrix_head="7")
+    page = alibi("matrix", alibi_heads="8", alibi_matrix_head="7")
     assert "**Head 7 of 8**: slope $m$ = 0.00390625" in unescaped(page)
     assert [*page.table[0].value.iloc[1]] == ["−0.003906", "0", "−∞"]
     bias = drawn["alibi_matrix"].traces[0]["z"]
@@ -682,7 +682,7 @@ def check_effect(page, drawn, layer: int, head: int, times: float) -> None:
 
 
 def test_the_effect_on_a_pattern(drawn):
-    page = alibi("Effect on a pattern", alibi_layer="0", alibi_head="0")
+    page = alibi("effect", alibi_layer="0", alibi_head="0")
     check_effect(page, drawn, 0, 0, 1)
     assert "a what-if, not" in unescaped(page) and "learned positions, which it keeps" in unescaped(page)
     page.get_by_key("alibi_times").set_value(4)

@@ -281,7 +281,7 @@ def test_what_is_said_is_about_the_tokens_that_the_player_shows():
 
 
 def test_the_page_writes_the_first_tokens_and_says_what_they_cost(drawn):
-    page = opened(generation_view="Token by token")
+    page = opened(generation_view="tokens")
     assert page.segmented_control(key="generation_view").options[0] == "Token by token"
     session = session_of(page)
     path = session.tree.path(session.leaf)
@@ -422,7 +422,7 @@ def small(monkeypatch: pytest.MonkeyPatch, **fields) -> None:
 
 
 def test_both_write_the_same_and_the_bytes_agree(drawn):
-    page = opened(generation_view="cache", kv_length="12", kv_part="Step by step")
+    page = opened(generation_view="cache", kv_length="12", kv_part="steps")
     words = sentences(page)
     assert "✓ **12 of 12 tokens are identical.**" in words and "✓ **Bytes agree.**" in words
     assert "✗" not in words

@@ -117,7 +117,7 @@ def floats(packed: str, kind: str) -> np.ndarray:
 
 def test_the_link_holds_every_setting_and_where_one_looks(drawn):
     page = opened(
-        sampling_view="Stage by stage",
+        sampling_view="stages",
         sampling_temperature="1.5",
         sampling_top_k="7",
         sampling_top_p="0.9",
@@ -163,7 +163,7 @@ def test_a_reader_begins_at_the_last_place_where_there_is_something_to_draw(draw
 
 
 def test_a_thousand_draws_are_counted_by_the_engine(drawn):
-    words = sentences(opened(sampling_draws="A thousand draws", sampling_temperature="0"))
+    words = sentences(opened(sampling_draws="draws", sampling_temperature="0"))
     assert "came up **1000 times** (1000 expected)" in words and "distance is 0.0%" in words
     words = sentences(opened(sampling_draws="draws", sampling_temperature="1.5", sampling_seed="3"))
     ids = ids_of("KING RICHARD II:\n")

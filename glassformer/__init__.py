@@ -2,7 +2,8 @@
 
 In a wheel, app, pages and engine lie in glassformer/_app, where no name of theirs clashes with another
 package's; in a checkout they lie beside this folder. `glassformer.engine` is an alias of `engine`, whose
-modules import each other by that name: none of them is loaded twice.
+modules import each other by that name: none of them is loaded twice. After it `import engine` gives
+the same modules. `app`, `pages` and `ui` stay out of reach: a notebook may have modules of these names.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import spec_from_loader
 from pathlib import Path
 from types import ModuleType
@@ -24,17 +25,20 @@ _ALIAS = f"{__name__}.engine"
 
 
 class _EngineFinder(MetaPathFinder, Loader):
-    """Finds glassformer.engine and all below it: the modules of `engine`."""
+    """Finds glassformer.engine and all below it, the modules of `engine`; from then on `engine`, too."""
+
+    wanted = False  # until something below the alias is imported, `engine` is whatever Python finds
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        if name == "engine" and self.wanted:
+            return PathFinder.find_spec(name, [str(ROOT)])
         return spec_from_loader(name, self) if name == _ALIAS or name.startswith(f"{_ALIAS}.") else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         self._check()
-        if str(ROOT) not in sys.path:
-            sys.path.insert(0, str(ROOT))
+        self.wanted = True
         module = importlib.import_module(spec.name.removeprefix(f"{__name__}."))
         spec.loader_state = module.__spec__
         return module

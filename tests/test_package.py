@@ -135,6 +135,19 @@ def test_the_engine_of_the_package_is_the_engine() -> None:
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
+def test_a_notebook_with_the_engine_keeps_its_own_modules(tmp_path: Path) -> None:
+    """And gets the engine by both names, whatever `engine.py` lies beside it."""
+    for name in ("app", "engine", "pages", "ui"):
+        (tmp_path / f"{name}.py").write_text("mine = True")
+    (tmp_path / "glassformer").symlink_to(ROOT / "glassformer")
+    code = (
+        "import glassformer.engine.config, engine.config, app, pages, ui\n"
+        "assert app.mine and pages.mine and ui.mine\n"
+        "assert engine.config is glassformer.engine.config"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+
+
 def test_another_package_called_engine_is_a_sentence() -> None:
     code = "import types, sys; sys.modules['engine'] = types.ModuleType('engine'); import glassformer.engine"
     ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)

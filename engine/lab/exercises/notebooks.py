@@ -20,14 +20,23 @@ NAMES = (
 )  # fmt: skip
 _BLOCK = re.compile(r"^```python ?(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FIRST = """\
-# Run this first. The notebook must be in Glassformer's folder exercises/, or anywhere below Glassformer.
+# Run this first. It takes the Glassformer folder around this notebook, else the installed package, else it
+# installs that, as in Colab. PACKAGE is what pip installs: until a package of this name is published, write
+# the path or the address of a wheel here.
+import importlib.util
+import subprocess
 import sys
 from pathlib import Path
 
+PACKAGE = "glassformer"
 here = Path.cwd()
 root = next((folder for folder in (here, *here.parents) if (folder / "engine" / "model.py").is_file()), None)
-assert root, "put this notebook into Glassformer's folder, so that it finds the engine"
-sys.path.insert(0, str(root))"""
+if root:
+    sys.path.insert(0, str(root))
+else:
+    if not importlib.util.find_spec("glassformer"):
+        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", PACKAGE], check=True)
+    import glassformer.engine  # from now on `import engine` gives the same modules"""
 SOLVED = (
     "## One solution\nThis is folded. Open it when your own passes, or when you are stuck; run it, then the"
     " checks."

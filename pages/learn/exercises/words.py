@@ -34,8 +34,8 @@ CODE = Words(
         " your machine, never on this server."
     ),
     attempt=(
-        "Put the notebook into the Glassformer folder, install Jupyter, and run the first cell: it finds the"
-        " engine. VS Code opens notebooks directly."
+        "Open the notebook in Jupyter, VS Code or Colab and run its first cell: it takes the Glassformer"
+        " folder around it or the installed package, or installs one."
     ),
 )
 SHEET_QUESTION = "Which exercises do you want on paper?"

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from engine.lab.exercises.notebooks import FOLDER, NAMES, cells, notebook, source_of
+from engine.lab.exercises.notebooks import FIRST, FOLDER, NAMES, cells, notebook, source_of
 from tests.engine.cases import for_each
 
 
@@ -49,6 +53,35 @@ def test_a_notebook_is_up_to_date_and_can_be_read(name: str) -> None:
     assert [made["cells"][-1]] == folded and "NotImplementedError" not in "".join(folded[0]["source"])
     text = "".join("".join(cell["source"]) for cell in made["cells"])
     assert all(cell.source in text for cell in cells(source_of(name)))
+
+
+def engine_of(folder: Path, *path: Path) -> Path:
+    """The engine that a notebook in `folder` gets from its first cell, with the packages of `path` installed."""
+    code = f"{FIRST}\nimport engine; print(engine.__file__)"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, path))}
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )
+    return Path(ended.stdout.strip()).resolve().parent
+
+
+def test_the_first_cell_takes_the_checkout_that_it_lies_in() -> None:
+    assert engine_of(FOLDER / "sources") == FOLDER.parent / "engine"
+
+
+def test_the_first_cell_takes_the_installed_package(tmp_path: Path) -> None:
+    (installed := tmp_path / "installed").mkdir()
+    (installed / "glassformer").symlink_to(FOLDER.parent / "glassformer")
+    assert engine_of(tmp_path, installed) == FOLDER.parent / "engine"
+
+
+def test_the_first_cell_installs_the_package_where_it_is_not(tmp_path: Path) -> None:
+    """A pip of the test's own stands for the real one, which tests/test_package.py runs."""
+    (pip := tmp_path / "packages" / "pip").mkdir(parents=True)
+    link = f"Path({str(pip.parent)!r}, sys.argv[-1]).symlink_to({str(FOLDER.parent / 'glassformer')!r})"
+    (pip / "__init__.py").touch()
+    (pip / "__main__.py").write_text(f"import sys; from pathlib import Path; {link}")
+    assert engine_of(tmp_path, pip.parent) == FOLDER.parent / "engine"
 
 
 @for_each("name", NAMES)

@@ -21,6 +21,8 @@ from ui import (
 from ui.glossary_panel import draw_terms
 from ui.operate import health, metrics
 from ui.players import served
+from ui.search import route as search_route
+from ui.search.panel import draw_search
 from ui.stage.draw import URL, draw_stage
 from ui.status import sidebar_status
 from ui.tour.bar import draw_tour
@@ -60,6 +62,7 @@ def route() -> None:
     with st.sidebar:
         sidebar_status()
         draw_terms()
+    draw_search()
     draw_stage()
     chosen.run()
 
@@ -70,7 +73,7 @@ if get_script_run_ctx(suppress_warning=True) is None:
         __file__,
         lifespan=server.lifespan,
         middleware=asgi_limits.middleware(),
-        routes=[*health.routes(), *served.routes(), *live.routes()],
+        routes=[*health.routes(), *served.routes(), *live.routes(), *search_route.routes()],
         on_script_error=server.report_error,
     )
 else:

@@ -33,7 +33,8 @@ MB = 1 << 20
 UPLOAD_SECONDS = 120.0  # for one file
 FORM_BYTES = 1 * MB  # around a file
 PRIVATE = ("/_stcore/metrics", "/_stcore/script-health-check", "/_stcore/agent")
-ASKS = 4  # questions a second about what goes on, for each tab that an address may have
+ASKS = 4  # requests of COUNTED a second, for each tab that an address may have
+COUNTED = ("/live/", "/search")  # ui.live, ui.search.route
 UPLOAD = "/_stcore/upload_file/"
 POLICY, TRY_LATER = 1008, 1013  # what a WebSocket that is not taken is told (RFC 6455, IANA registry)
 _TABS = Counter[str]()  # open tabs of this server by address
@@ -125,7 +126,7 @@ class Guard:
         self._tabs, profile = _TABS, profiles.current()
         self._most_tabs, self._public = profile.max_tabs_address, profile.public
         self._base = "/" + (config.get_option("server.baseUrlPath") or "").strip("/")
-        self._live = f"{self._base.rstrip('/')}/live/"  # ui.live
+        self._counted = tuple(f"{self._base.rstrip('/')}{path}" for path in COUNTED)
         self._second, self._asked = 0, Counter[str]()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -178,7 +179,7 @@ class Guard:
             await _refuse(send, 400, "Files cannot be uploaded here")
         elif any(path == one or path.startswith(one + "/") for one in PRIVATE):
             await _refuse(send, 404, "Not found")
-        elif raw.startswith(self._live):
+        elif raw.startswith(self._counted):
             if self._asks_too_often(scope):
                 await _refuse(send, 429, "Too many requests from your network")
             else:

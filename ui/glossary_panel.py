@@ -1,4 +1,4 @@
-"""The glossary in the browser: what a dotted term means, said where it stands, and all behind one button. Its
+"""The glossary in the browser: what a dotted term means, said where it stands, and the sidebar's buttons. Its
 script also follows the strip of the map (`ui.map_strip`), so that neither loads the app anew.
 """
 
@@ -38,7 +38,6 @@ def _payload() -> list[dict[str, str]]:
             "id": term.id,
             "title": term.title,
             "text": term.text,
-            "also": ", ".join((*term.forms, *term.synonyms)),
             "page": _entry(term).title,
             # from the root of the app, wherever a host has put that: pages lie one level below it
             "href": f"./{term.page}" + (f"?{urlencode(term.query)}" if term.query else ""),

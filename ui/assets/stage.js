@@ -41,6 +41,7 @@ function listen(self) {
   const options = { signal: self.ended.signal, capture: true }
   document.addEventListener("pointerover", (event) => { self.at = event.target }, options)
   document.addEventListener("gf-stage", () => turn(self, !self.on), options)
+  document.addEventListener("gf-release", () => { if (fills()) back(); if (isFrozen()) thaw(self) }, options)
   document.addEventListener("gf-ask-room", (event) => openRoom(self.room, /** @type {CustomEvent} */ (event).detail), options)
   document.addEventListener("gf-full", (event) => { const found = figureAt(/** @type {Element} */ (event.target)); if (found) fill(found) }, options)
   document.addEventListener("keydown", (event) => {

@@ -1,11 +1,11 @@
 // @ts-check
-// What a term means: a card at every link to #term-..., while it is pointed at, focused or pressed; and a list of all.
+// What a term means: a card at every link to #term-..., while it is pointed at, focused or pressed; and the sidebar's buttons.
 // The links are made by ui/text/glossary.py, anywhere on the page; this is mounted once.
 
 import { around, button, element, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { ASKS, asks, declined } from "./guess_state.js"
-import { cardPlace, matching } from "./terms_state.js"
+import { cardPlace } from "./terms_state.js"
 
 /** @typedef {import("./terms_state.js").Term} Term */
 
@@ -19,15 +19,18 @@ function create(place) {
   const card = within(root, "div", "gf-term-card")
   card.setAttribute("popover", "manual")
   card.setAttribute("role", "dialog")
-  const list = within(root, "dialog", "gf-term-list")
-  list.setAttribute("aria-label", "Glossary")
   const ended = new AbortController()
-  const self = { root, card, list, ended, terms: new Map(), at: null, pinned: false, timer: 0 }
-  root.prepend(button("Glossary", "Glossary: what the terms mean", () => openList(self)), button("Stage", "Stage mode: larger, for a projector (key p)", () => document.dispatchEvent(new Event("gf-stage"))), guessing(ended.signal))
+  const self = { root, card, ended, terms: new Map(), at: null, pinned: false, timer: 0 }
+  const search = button("Search", "Search views, terms and exercises (key /)", () => searched(""))
+  search.append(element("kbd", "", "/"))
+  root.prepend(search, button("Glossary", "Glossary: what the terms mean", () => searched("Term")), button("Stage", "Stage mode: larger, for a projector (key p)", () => document.dispatchEvent(new Event("gf-stage"))), guessing(ended.signal))
   place.append(root)
   listen(self, ended.signal)
   return self
 }
+
+/** Opens ./search.js. @param {string} detail the kind of entry that is searched */
+const searched = (detail) => document.dispatchEvent(new CustomEvent("gf-search", { detail }))
 
 /** The switch of what ui/assets/guess.js asks. @param {AbortSignal} signal */
 function guessing(signal) {
@@ -120,33 +123,9 @@ function pageLink(self, term) {
     if (asWanted(event)) return
     event.preventDefault()
     hide(self)
-    if (self.list.open) self.list.close()
     self.trigger("opened", term.id)
   }
   return link
-}
-
-function openList(self) {
-  const { list } = self
-  const head = element("div", "gf-term-head"), words = element("dl")
-  const find = element("input")
-  Object.assign(find, { type: "search", placeholder: "Find a term", oninput: () => fill(self, words, find.value) })
-  find.setAttribute("aria-label", "Find a term")
-  head.append(element("h2", "", "Glossary"), find, button("Close", "Close the glossary", () => list.close()))
-  fill(self, words, "")
-  list.replaceChildren(head, words)
-  list.onclick = (event) => { if (event.target === list) list.close() } // beside it
-  list.showModal()
-}
-
-function fill(self, words, wanted) {
-  const rows = matching([...self.terms.values()], wanted).map((term) => {
-    const row = element("div"), meaning = element("dd", "", `${term.text} `)
-    meaning.append(pageLink(self, term))
-    row.append(element("dt", "", term.title), meaning)
-    return row
-  })
-  words.replaceChildren(...(rows.length ? rows : [element("p", "", "No matching term.")]))
 }
 
 function update(self, data) {

@@ -1,7 +1,7 @@
 // @ts-check
-// Where a term's card lies, and which terms are looked for. Without a page.
+// Where a term's card lies. Without a page.
 
-/** @typedef {{ id: string, title: string, also?: string, text: string, page: string, href: string }} Term */
+/** @typedef {{ id: string, title: string, text: string, page: string, href: string }} Term */
 
 const EDGE = 8, GAP = 6 // pixels: from the window's edge, and between term and card
 
@@ -16,16 +16,4 @@ export function cardPlace(term, card, view) {
   const below = term.bottom + GAP
   const fits = below + card.height + EDGE <= view.height
   return { left, top: fits ? below : Math.max(EDGE, term.top - GAP - card.height) }
-}
-
-/**
- * The terms whose name or synonym holds what is looked for, then those whose sentence does.
- * @param {Term[]} terms
- * @param {string} wanted
- * @returns {Term[]}
- */
-export function matching(terms, wanted) {
-  const part = wanted.trim().toLowerCase()
-  const named = terms.filter((term) => `${term.title}, ${term.also ?? ""}`.toLowerCase().includes(part))
-  return part ? [...named, ...terms.filter((term) => !named.includes(term) && term.text.toLowerCase().includes(part))] : named
 }

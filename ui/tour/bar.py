@@ -90,9 +90,7 @@ def _told(course: Course, at: int) -> dict[str, Any]:
         "at": at,
         "count": len(course.scenes),
         # from the root of the app, wherever a host has put that: pages lie one level below it
-        "addresses": [
-            f"./{scene.page}?{urlencode(_query(course, i))}" for i, scene in enumerate(course.scenes)
-        ],
+        "addresses": [f"./{address_of(course, i)}" for i in range(len(course.scenes))],
         "end": f"./{END}",
         "title": scene.title,
         "text": _said(scene),
@@ -111,6 +109,11 @@ def _said(scene: Scene) -> str:
         return scene.text
     title = sources.KNOWN[name].title if name in sources.KNOWN else name
     return f"{title} is not installed here, so this scene uses another model. {scene.text}"
+
+
+def address_of(course: Course, at: int) -> str:
+    """Returns the address of a scene, counted from 0, below the app's root."""
+    return f"{course.scenes[at].page}?{urlencode(_query(course, at))}"
 
 
 def _query(course: Course, at: int) -> dict[str, str]:

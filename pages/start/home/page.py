@@ -11,7 +11,7 @@ from pages.start.home.choice import choose_preset
 from pages.start.home.living import draw_living
 from pages.start.home.map import draw_map
 from pages.start.home.running_pair import draw_running_pair
-from ui import explain, families, models, session, widgets
+from ui import families, models, session, widgets
 from ui.model_bar import Choice, choose_subject
 from ui.models import REAL_MODEL
 from ui.page_frame import (
@@ -20,6 +20,7 @@ from ui.page_frame import (
     boundary,
     choose_view,
     header,
+    note_visit,
     question_line,
     show,
 )
@@ -51,6 +52,7 @@ VIEWS = (
     View("published", "Published models", draw_published, words.MAP, question=words.PUBLISHED_QUESTION),
 )
 KEY, SHOWN = "home_view", "home_view_shown"
+PAGE = Page(words.TITLE, KEY, VIEWS)
 FIRST = {"living": REAL_MODEL, "encoder": families.FIRST_ENCODER, "both": families.FIRST_PAIR}
 
 
@@ -100,11 +102,11 @@ def draw_page() -> None:
     with question_line() as question:
         line = st.container(width="content")
     view, choice = _choose(place, line)
-    explain.new_view(f"{KEY}/{view.id}")
+    note_visit(PAGE, view)
     view.ask(question)
     with boundary():
         view.draw(*([] if choice is None else [choice]))
     view.tell()
 
 
-show(Page(words.TITLE, KEY, VIEWS), draw_page)
+show(PAGE, draw_page)

@@ -1,0 +1,126 @@
+"""Search: what a person types finds what they mean, in the order that they expect; and what is printed of it."""
+
+import re
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from tests.pages.rooms import views as views_of
+from ui import site
+from ui.search import route
+from ui.search.entries import index, starts
+from ui.search.index import MOST, TERM, VIEW, Entry, Index
+from ui.search.question_list import question_list
+from ui.views import views
+
+# query -> the first results
+EXPECTED = {
+    "perplexity": (
+        "Sampling > Perplexity",
+        "Train",
+        "Generation > Token by token",
+        "perplexity",
+        "Perplexity",
+    ),
+    "perplexty": ("Sampling > Perplexity", "Train", "Generation > Token by token", "perplexity"),
+    "rope": ("Positions > RoPE", "RoPE"),
+    "how does attention work": ("Attention > Heads",),
+    "why divide by sqrt(d)": ("Attention > √d_k",),
+    "kv cache": ("Generation > KV cache", "KV cache"),
+    "sofmax": ("Attention > √d_k", "Shapes > Two heads by hand"),
+    "dpo": ("After pre-training > Reward", "DPO"),
+    "nucleus sampling": ("Sampling > Stage by stage",),
+    "what is a bigram?": ("Ladder > Bigrams",),
+    "Why did decoder-only models win?": ("Families > Why decoders",),
+    "gpt-2, exactly": ("GPT-2, exactly",),
+    "train": ("Train",),
+}
+
+
+@pytest.mark.parametrize("query", EXPECTED)
+def test_a_query_finds_what_a_person_means(query) -> None:
+    titles = tuple(entry.title for entry in index().find(query))
+    assert titles[: len(EXPECTED[query])] == EXPECTED[query]
+    assert len(titles) <= MOST and len(set(titles)) >= len(titles) - 2
+
+
+def test_a_question_as_it_stands_on_the_screen_finds_its_view() -> None:
+    for one in views():
+        for ask in one.asks:
+            first = index().find(ask.question)[0]
+            assert (first.title, first.detail) == (one.title, ask.question), ask.question
+
+
+def test_every_entry_leads_to_a_page_and_view_that_are_there() -> None:
+    for entry in index().entries:
+        page, _, query = entry.address.partition("?")
+        key, ids = views_of(page)
+        named = re.search(rf"\b{key}=([\w-]+)", query) if key else None
+        assert site.entry_of(page) is not None and (named is None or named[1] in ids), entry
+    assert {entry.kind for entry in index().entries} == {
+        "View",
+        "Term",
+        "Exercise",
+        "Notebook",
+        "Course",
+        "Scene",
+    }
+
+
+FEW = Index(
+    [
+        Entry(VIEW, "Heads", "", "a", about=("attention",)),
+        Entry(VIEW, "Norms", "", "b", names=("LayerNorm",), text="attention attention"),
+        Entry(TERM, "attention", "", "c", weight=0.5),
+    ],
+    {VIEW: 1},
+)
+
+
+def test_a_kind_is_limited_beside_others_and_whole_by_itself() -> None:
+    assert [entry.address for entry in FEW.find("attention")] == ["a", "c"]
+    assert [entry.address for entry in FEW.find("attention", kind=VIEW)] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "query, address",
+    {
+        "att": "a",
+        "head": "a",
+        "heads norms": "a",
+        "layernrom": "b",
+        "NORM?!": "b",
+        "zzzz": "",
+        "": "",
+        "<script>" * 99: "",
+    }.items(),
+)
+def test_beginnings_stems_and_slips_match_and_nothing_else(query, address) -> None:
+    assert [entry.address for entry in FEW.find(query)][:1] == [address] * bool(address)
+
+
+def test_nothing_typed_gives_what_to_begin_with_and_of_terms_all() -> None:
+    assert route.results(" ") == list(starts()) and 4 <= len(starts()) <= 6
+    terms = route.results("", TERM)
+    assert {entry.kind for entry in terms} == {TERM} and len(terms) > 60
+    assert route.results("rotary", TERM)[0].title == "RoPE"
+
+
+@pytest.fixture
+def client() -> TestClient:
+    return TestClient(Starlette(routes=route.routes()))
+
+
+def test_the_route_answers_with_rows_and_reads_no_more_than_a_line(client) -> None:
+    rows = client.get("/search", params={"q": "perplexity " * 500}).json()
+    assert rows[0]["address"] == "sampling?sampling_view=likelihood"
+    assert set(rows[0]) == {"kind", "title", "detail", "address"}
+
+
+def test_the_printed_list_has_every_question_once_with_its_address(client) -> None:
+    page = client.get("/questions").text
+    for one in views():
+        assert page.count(f">{one.question.replace(chr(39), '&#x27;')}</a>") == 1, one.question
+    assert "testserver/" in page and "<script" not in page
+    assert "&lt;b&gt;" in question_list("<b>") and "<b>" not in question_list("<b>")

@@ -1,0 +1,140 @@
+// @ts-check
+// Search: a dialog that key / opens, or the event gf-search, which may name a kind of entry. Its results come from a route of
+// ours (ui/search/route.py); the page that is chosen is drawn by the server (ui/search/panel.py).
+
+import { button, element, within, write } from "./shared/dom.js"
+import { component } from "./shared/mount.js"
+import { isHere, next, opens } from "./search_state.js"
+
+/** @typedef {import("./search_state.js").Row} Row */
+
+const ROOT = new URL("../../../", import.meta.url) // of the app, wherever a host has put that
+const REST_MS = 60 // after a letter
+
+/** @param {HTMLElement} place */
+function create(place) {
+  const root = within(place, "div", "gf-search"), ended = new AbortController()
+  const box = within(root, "dialog", "gf-search-box"), head = within(box, "div", "gf-search-head"), input = within(head, "input")
+  Object.assign(input, { type: "search", autocomplete: "off", spellcheck: false, maxLength: 120 })
+  for (const [name, value] of Object.entries({ role: "combobox", "aria-expanded": "true", "aria-controls": "gf-search-list", "aria-autocomplete": "list" })) input.setAttribute(name, value)
+  head.append(button("Close", "Close the search", () => box.close()))
+  const list = within(box, "div", "gf-search-list"), state = within(box, "p", "gf-search-state")
+  Object.assign(list, { id: "gf-search-list", role: "listbox", ariaLabel: "Results" })
+  state.setAttribute("role", "status")
+  const foot = within(box, "p", "gf-search-foot"), all = within(foot, "a", "", "All questions, to print")
+  Object.assign(all, { href: new URL("questions", ROOT).href, target: "_blank" })
+  foot.append(" · key / on every page")
+  const self = { root, box, input, list, state, ended, kind: "", rows: [], at: 0, visited: [], answered: /** @type {string | null} */ (null), entered: false, timer: 0, asking: new AbortController() }
+  root.append(button("Search", "Search views, terms and exercises (key /)", () => open(self)))
+  input.oninput = () => later(self)
+  input.onkeydown = (event) => pressed(self, event)
+  box.onclick = (event) => { if (event.target === box) box.close() } // beside it
+  document.addEventListener("gf-search", (event) => open(self, /** @type {CustomEvent} */ (event).detail ?? ""), { signal: ended.signal })
+  document.addEventListener("keydown", (event) => {
+    if (!opens(event)) return
+    event.preventDefault() // a browser's own search begins by it
+    open(self)
+  }, { signal: ended.signal, capture: true })
+  return self
+}
+
+function open(self, kind = "") {
+  const name = kind ? "Find a term" : "Search views, terms and exercises"
+  Object.assign(self, { kind, answered: null, entered: false })
+  Object.assign(self.input, { value: "", placeholder: name, ariaLabel: name })
+  self.box.setAttribute("aria-label", kind ? "Glossary" : "Search")
+  fill(self, [])
+  self.box.showModal()
+  ask(self)
+}
+
+function later(self) {
+  clearTimeout(self.timer)
+  self.timer = setTimeout(() => ask(self), REST_MS)
+}
+
+async function ask(self) {
+  const { kind } = self, wanted = self.input.value
+  self.asking.abort()
+  const { signal } = (self.asking = new AbortController())
+  write(self.state, "Searching …")
+  try {
+    const answer = await fetch(new URL(`search?${new URLSearchParams({ q: wanted, kind })}`, ROOT), { signal, cache: "no-store" })
+    if (!answer.ok) throw Error(answer.statusText)
+    const rows = await answer.json()
+    self.answered = wanted
+    fill(self, rows)
+    write(self.state, rows.length ? "" : "Nothing matches. Try another word, or fewer words.")
+  } catch {
+    if (!signal.aborted) write(self.state, "The server did not answer. Try again.")
+  }
+  if (self.entered && self.answered === self.input.value) choose(self, self.rows[self.at])
+}
+
+/** @param {Row[]} rows */
+function fill(self, rows) {
+  const first = !self.kind && !self.input.value.trim()
+  const before = first ? self.visited.filter((/** @type {Row} */ row) => !isHere(row, ROOT, location.href)).slice(0, 6) : []
+  const groups = first ? { "Last views": before, "To begin with": rows } : { Results: rows }
+  self.rows = [...before, ...rows]
+  self.list.replaceChildren(...Object.entries(groups).filter(([, some]) => some.length).map(([title, some]) => {
+    const group = element("div", first ? "gf-search-titled" : "")
+    Object.assign(group, { role: "group", ariaLabel: title })
+    group.append(...some.map((/** @type {Row} */ row) => option(self, row)))
+    return group
+  }))
+  move(self, 0)
+}
+
+/** @param {Row} row */
+function option(self, row) {
+  const link = element("a"), index = self.rows.indexOf(row)
+  Object.assign(link, { id: `gf-search-${index}`, role: "option", tabIndex: -1, href: new URL(row.address || ".", ROOT).href })
+  link.append(element("strong", "", row.title), element("span", "gf-search-kind", row.kind), element("span", "gf-search-detail", row.detail))
+  link.onpointermove = () => move(self, index)
+  link.onclick = (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return // into another tab or window
+    event.preventDefault()
+    choose(self, row)
+  }
+  return link
+}
+
+function move(self, at) {
+  self.at = at
+  for (const link of self.list.querySelectorAll("a")) {
+    const chosen = link.id === `gf-search-${at}`
+    link.setAttribute("aria-selected", String(chosen))
+    if (chosen && document.activeElement === self.input) link.scrollIntoView({ block: "nearest" })
+  }
+  self.input.setAttribute("aria-activedescendant", self.rows.length ? `gf-search-${at}` : "")
+}
+
+/** @param {KeyboardEvent} event */
+function pressed(self, event) {
+  if (event.key === "Enter") {
+    if (self.answered === self.input.value) choose(self, self.rows[self.at])
+    else self.entered = true // its results are on their way
+    return
+  }
+  const at = next(event.key, self.at, self.rows.length)
+  if (at === undefined) return
+  event.preventDefault()
+  move(self, at)
+}
+
+/** @param {Row | undefined} row */
+function choose(self, row) {
+  if (!row) return
+  self.box.close()
+  document.dispatchEvent(new Event("gf-release")) // what lies over the page: ./stage.js
+  self.trigger("opened", row.address)
+}
+
+function remove(self) {
+  clearTimeout(self.timer)
+  self.asking.abort()
+  self.ended.abort()
+}
+
+export default component({ create, update: (self, data) => { self.visited = data.visited }, remove })

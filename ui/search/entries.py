@@ -1,0 +1,113 @@
+"""What can be searched: views by questions and words, terms, exercises, notebooks, courses, scenes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from urllib.parse import urlencode
+
+from engine.lab.exercises import notebooks
+from engine.lab.exercises.catalogue import SETS
+from ui.page_frame import Ask, Words
+from ui.search.index import COURSE, EXERCISE, NOTEBOOK, SCENE, TERM, VIEW, Entry, Index
+from ui.text.glossary import terms
+from ui.tour.bar import address_of
+from ui.tour.courses import shelf
+from ui.views import Listed, views
+
+_MOST = {VIEW: 6, TERM: 3, EXERCISE: 3, NOTEBOOK: 2, COURSE: 1, SCENE: 2}  # results of a kind
+# What counts beside a view of the same fit: a view answers, a term explains, an exercise asks.
+_WEIGHTS = {VIEW: 1.0, TERM: 0.38, EXERCISE: 0.35, NOTEBOOK: 0.33, COURSE: 0.4, SCENE: 0.25}
+# The addresses of what is offered before anything is typed and before any view was visited.
+_STARTS = ("?home_view=living", "train", "attention?attention_view=heads", "sampling?sampling_view=stages")
+
+
+@cache
+def index() -> Index:
+    """Returns the index of this process. It is built at the first search, from every page."""
+    return Index((*_views(), *_terms(), *_exercises(), *_notebooks(), *_courses()), _MOST)
+
+
+@cache
+def starts() -> tuple[Entry, ...]:
+    """Returns the shortest course, and a few views to begin with."""
+    course = next((entry for entry in index().entries if entry.kind == COURSE), None)
+    first = {entry.address: entry for entry in reversed(index().entries) if entry.address in _STARTS}
+    return (*((course,) if course else ()), *(first[address] for address in _STARTS))
+
+
+def _views() -> Iterator[Entry]:
+    for listed in views():
+        names, shown = (listed.view.title,), _terms_of(listed)
+        for question in dict.fromkeys(ask.question for ask in listed.asks):
+            asks = [ask for ask in listed.asks if ask.question == question]
+            about = [question, *(name for ask in asks for name in shown.get(ask, ()))]
+            if asks[0] is listed.asks[0]:
+                about += listed.view.shows
+                if listed.view is listed.page.views[0]:
+                    names += (listed.entry.title,)
+                    about.append(listed.entry.help)
+            text = " ".join(_text(ask.words) for ask in asks if ask.words)
+            yield _entry(VIEW, listed.title, question, listed.address(asks[0]), names, tuple(about), text)
+
+
+def _entry(
+    kind: str,
+    title: str,
+    detail: str,
+    address: str,
+    names: tuple[str, ...] = (),
+    about: tuple[str, ...] = (),
+    text: str = "",
+) -> Entry:
+    return Entry(kind, title, detail, address, names, about, text, _WEIGHTS[kind])
+
+
+def _terms_of(listed: Listed) -> dict[Ask, list[str]]:
+    """The names of the terms that lead to a view, by its question that fits the term's address best."""
+    first, names = listed.page.views[0].id, defaultdict[Ask, list[str]](list)
+    for term in terms().values():
+        if term.page == listed.entry.url and dict(term.query).get(listed.page.key, first) == listed.view.id:
+            fits = [ask for ask in listed.asks if set(ask.query) <= set(term.query)]
+            names[max(fits, key=lambda ask: len(ask.query))] += (*term.forms, *term.synonyms)
+    return names
+
+
+def _text(words: Words) -> str:
+    return " ".join((words.see, words.why, words.attempt, words.texts))
+
+
+def _terms() -> Iterator[Entry]:
+    for term in terms().values():
+        address = term.page + (f"?{urlencode(term.query)}" if term.query else "")
+        names = (*term.forms, *term.synonyms)
+        yield _entry(TERM, term.title, term.text, address, names, text=term.text)
+
+
+def _exercises() -> Iterator[Entry]:
+    for set_, group in SETS.items():
+        for task, (title, _) in group.tasks.items():
+            query = {"exercises_view": "practise", "set": set_, "exercise": task}
+            yield _entry(
+                EXERCISE, title, group.title, f"exercises?{urlencode(query)}", (title,), (group.title,)
+            )
+
+
+def _notebooks() -> Iterator[Entry]:
+    for name in notebooks.NAMES:
+        query = {"exercises_view": "code", "notebook": name}
+        title, task = notebooks.title_of(name), notebooks.task_of(name)
+        yield _entry(
+            NOTEBOOK, title, "Write it in code", f"exercises?{urlencode(query)}", (title,), text=task
+        )
+
+
+def _courses() -> Iterator[Entry]:
+    for course in shelf().courses.values():
+        minutes = f"{course.minutes} minutes, for {course.audience}"
+        yield _entry(COURSE, course.title, minutes, address_of(course, 0), (course.title,))
+        for at, scene in enumerate(course.scenes):
+            yield _entry(
+                SCENE, scene.title, course.title, address_of(course, at), (scene.title,), text=scene.text
+            )

@@ -1,0 +1,37 @@
+"""Search in the browser: mounted once for the whole app, opened by its button or by key /."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl
+
+import streamlit as st
+
+from ui import site, visited, widgets
+from ui.players.component import mounted
+from ui.tour.bar import COURSE
+
+KEY = "search"
+
+
+def draw_search() -> None:
+    """Draws the panel; the entry that was chosen in it is gone to."""
+    with st.container(key="search_box"):
+        result = mounted("search", styles=("search",))(
+            key=KEY, data={"visited": visited.last()}, on_opened_change=lambda: None
+        )
+    address = getattr(result, "opened", None)
+    if isinstance(address, str):
+        open_address(address)
+
+
+def open_address(address: str) -> None:
+    """Goes to an address below the app's root, with the visitor's model and text. On the same page all else
+    stays as it is, as when the view is chosen by its button; a scene of a course says all that it shows.
+    """
+    page, _, written = address.partition("?")
+    entry, query = site.entry_of(page), dict(parse_qsl(written))
+    if entry is None:
+        return
+    if page == widgets.page_drawn() and COURSE not in query:
+        query = {name: str(st.query_params[name]) for name in st.query_params} | query
+    st.switch_page(entry.path, query_params=query)

@@ -25,7 +25,7 @@ RAY_STAMP = $(VENV)/.ready-ray-$(call HASH,requirements-ray.txt)
 MODELS_STAMP = $(VENV)/.ready-models-$(call HASH,requirements-models.txt)
 NODE_STAMP = node_modules/.ready-$(call HASH,package-lock.json)
 
-.PHONY: run test test-all mutants cosmic-ray pytest scripts node screenshots setup setup-test models ray check-python check-port venv chromium clean
+.PHONY: run test test-all mutants cosmic-ray pytest scripts node screenshots setup setup-test models ray check-python check-port venv chromium nginx clean
 .NOTPARALLEL:
 
 run: check-python check-port setup models
@@ -38,7 +38,7 @@ test: check-python
 		$(MAKE) --no-print-directory setup-test models && wait && $(MAKE) --no-print-directory pytest START=$(START)
 
 test-all: check-python
-	@$(MAKE) --no-print-directory chromium & $(MAKE) --no-print-directory node & \
+	@$(MAKE) --no-print-directory chromium nginx & $(MAKE) --no-print-directory node & \
 		$(MAKE) --no-print-directory setup-test models ray cosmic-ray && wait && \
 		$(MAKE) --no-print-directory pytest START=$(START) TIER=--exhaustive
 
@@ -137,16 +137,25 @@ venv:
 			DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120 install -y python3-venv >/dev/null 2>&1 && $(PYTHON) -m venv --clear $(VENV); \
 		} || { echo "$(PYTHON) could not create $(VENV): its venv module is missing. On Debian or Ubuntu: apt install python3-venv."; exit 1; }; }
 
+APT = apt-get -qq -o Acquire::Retries=0 -o Acquire::http::Timeout=20 -o DPkg::Lock::Timeout=120
+
 # For the browser tests. Where it cannot be installed they are skipped, and say so.
 # The headless shell draws the same pages with a quarter less processor time than the whole browser.
 chromium:
 	@command -v chromium-headless-shell >/dev/null || \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 			echo "Installing a headless Chromium for the browser tests."; begun=$$(date +%s); \
-			apt="apt-get -qq -o Acquire::Retries=0 -o Acquire::http::Timeout=20 -o DPkg::Lock::Timeout=120"; \
-			{ $$apt update && for package in chromium-headless-shell chromium; do \
-				DEBIAN_FRONTEND=noninteractive $$apt install -y --no-install-recommends $$package && break; done; } >/dev/null 2>&1 && \
+			{ $(APT) update && for package in chromium-headless-shell chromium; do \
+				DEBIAN_FRONTEND=noninteractive $(APT) install -y --no-install-recommends $$package && break; done; } >/dev/null 2>&1 && \
 				echo "Installed in $$(( $$(date +%s) - begun )) s." || true; \
+		fi
+
+# For the tests of several servers, which skip without it. Only the program is wanted: RUNLEVEL has Debian not start it.
+nginx:
+	@PATH="$$PATH:/usr/sbin:/usr/local/sbin"; command -v nginx >/dev/null || \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			{ $(APT) update && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive $(APT) install -y --no-install-recommends nginx-light && \
+				echo "Installed nginx for the tests of several servers."; } 2>/dev/null | tail -1; \
 		fi
 
 clean:

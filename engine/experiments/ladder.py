@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -28,6 +29,7 @@ log = logging.getLogger("glassformer.ladder")
 SHIPPED = Path(__file__).parents[2] / "checkpoints" / "ladder.json"
 CORPUS = "shakespeare"
 NEAR = 0.05  # nats: as near to the lecture's loss counts as the same
+LAST = 1_000  # steps at the end of a curve, over which it is said how fast its loss still falls
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,19 @@ class Climbed:
         return None if self.off is None else abs(self.off) <= NEAR
 
     @property
+    def precision(self) -> str:
+        """The precision in a word: float32 or bfloat16."""
+        return self.numerics.partition(" ")[0]
+
+    @property
+    def falling(self) -> float | None:
+        """Returns by how many nats the training loss fell over the last LAST steps; None where its curve has
+        no evaluation there.
+        """
+        before = dict(zip(self.steps, self.train, strict=True)).get(self.steps[-1] - LAST)
+        return None if before is None else before - self.train[-1]
+
+    @property
     def best(self) -> tuple[int, float]:
         """(step, loss) where the loss on unseen text was lowest: later it only overfitted."""
         at = min(range(len(self.steps)), key=lambda i: self.validation[i])
@@ -103,9 +118,9 @@ class Experiment:
         return tuple(name for name, each in self.rungs.items() if each.off is not None)
 
     @property
-    def processors(self) -> tuple[str, ...]:
-        """The processors on which the rungs were trained."""
-        return tuple(dict.fromkeys(each.processor for each in self.rungs.values() if each.processor))
+    def machines(self) -> Mapping[tuple[str, str], int]:
+        """Returns how many rungs were trained in each (precision, processor)."""
+        return Counter((each.precision, each.processor) for each in self.rungs.values())
 
     @property
     def missing(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from engine.experiments.ladder import Experiment, Overfit
 from engine.presets.ladder import LECTURE
-from pages.lab.ladder.words_lecture import row_label
+from pages.lab.ladder.words_lecture import hover, row_label
 from ui.figures import specs as go
 from ui.figures.theme import colour
 
@@ -27,8 +27,8 @@ def beside(experiment: Experiment) -> go.Figure:
             mode="markers",
             name=label,
             marker={"size": 12} | marker,
-            customdata=[LECTURE[name].rung.title for name in at],
-            hovertemplate=f"%{{customdata}}, {label}: %{{x:.3f}}<extra></extra>",
+            customdata=[_where(experiment, name, label) for name in at],
+            hovertemplate="%{customdata}: %{x:.3f}<extra></extra>",
             cliponaxis=False,
         )
 
@@ -68,21 +68,30 @@ def beside(experiment: Experiment) -> go.Figure:
     )
 
 
-def over_steps(experiment: Experiment) -> go.Figure:
-    """Draws each rung that was run: full on training text, dashed on unseen text; diamonds
-    published.
+def _where(experiment: Experiment, name: str, label: str) -> str:
+    """A rung with a loss; one of ours with its precision and processor."""
+    title, each = LECTURE[name].rung.title, experiment.rungs.get(name)
+    return f"{title}, {label}" + (f" ({hover(each)})" if each and label.startswith("ours") else "")
+
+
+def over_steps(experiment: Experiment, names: Sequence[str]) -> go.Figure:
+    """Draws some of the rungs that were run: full on training text, dashed on unseen text; diamonds
+    published. The legend has a line for each rung.
     """
     traces = []
-    end = max((each.of for each in experiment.rungs.values()), default=1)
-    for index, (name, each) in enumerate(experiment.rungs.items()):
-        shade, title = colour(SHADES[index % len(SHADES)]), LECTURE[name].rung.title
+    shown = {name: experiment.rungs[name] for name in names}
+    end = max((each.of for each in shown.values()), default=1)
+    for shade, (name, each) in zip(map(colour, SHADES), shown.items(), strict=False):
+        title = LECTURE[name].rung.title
         for losses, dash, label in ((each.train, "solid", "training"), (each.validation, "dash", "held-out")):
             traces.append(
                 go.Scatter(
                     x=list(each.steps)[1:],
                     y=list(losses)[1:],
                     mode="lines",
-                    name=f"{title}, {label}",
+                    name=title if label == "training" else f"{title}, {label}",
+                    legendgroup=name,
+                    showlegend=label == "training",
                     line={"color": shade, "width": 2, "dash": dash},
                     hovertemplate=f"{title}, {label}: %{{y:.3f}}<extra></extra>",
                 )
@@ -94,6 +103,8 @@ def over_steps(experiment: Experiment) -> go.Figure:
                     y=[each.published],
                     mode="markers",
                     name=f"{title}, published",
+                    legendgroup=name,
+                    showlegend=False,
                     marker={"symbol": "diamond-open", "size": 14, "color": shade, "line": {"width": 2}},
                     cliponaxis=False,
                 )

@@ -17,7 +17,7 @@ from engine.experiments.ladder import (
 )
 from engine.presets.ladder import LADDER, LECTURE
 from pages.lab.ladder import words_lecture as words
-from pages.lab.ladder.figures_lecture import beside, over_steps, readings
+from pages.lab.ladder.figures_lecture import SHADES, beside, over_steps, readings
 from ui import explain, widgets
 from ui.players.plot import plot
 
@@ -33,7 +33,7 @@ def draw_lecture() -> None:
         st.info(str(error))
         return
     shown = widgets.select(words.SHOWN, words.SHOWS, "ladder_lecture", hidden=True)
-    figure = beside(found) if shown == "ends" else over_steps(found)
+    figure = beside(found) if shown == "ends" else over_steps(found, _chosen(found))
     plot(
         figure,
         key=f"ladder_lecture_{shown}",
@@ -47,10 +47,23 @@ def draw_lecture() -> None:
     explain.measure_it(_measured, found, overfit)
 
 
+def _chosen(experiment: Experiment) -> list[str]:
+    """Returns the rungs whose curves are drawn: those with a published loss until others are chosen."""
+    titles = {name: LECTURE[name].rung.title for name in LECTURE if name in experiment.rungs}
+    published = [name for name in titles if LECTURE[name].loss is not None]
+    most = len(SHADES)
+    chosen = widgets.select_several(
+        words.CURVES, titles, "ladder_lecture_rungs", first=published, kind="list", max_selections=most
+    )
+    return (chosen or published)[:most]
+
+
 def _measured(experiment: Experiment, overfit: Overfit) -> None:
     """The table, what each wrote, and a training that goes on learning what it has read."""
     st.dataframe(pd.DataFrame(words.table(experiment)), hide_index=True)
     st.caption(words.made(experiment))
+    if reasons := words.reasons(experiment):
+        st.markdown(reasons)
     plot(readings(overfit), key="ladder_readings", height=280, alt=words.readings(overfit), name="readings")
     st.caption(words.readings(overfit))
     wrote = {name: each for name, each in experiment.rungs.items() if each.text}

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from engine.experiments.ladder import (
+    LAST,
     NEAR,
     Climbed,
     Experiment,
@@ -16,11 +17,13 @@ from engine.model import count_parameters
 from engine.presets.ladder import LECTURE
 from ui.page_frame import Words
 from ui.text.markdown import safe
+from ui.text.numbers import minus
 
 ASK = "Do the lecture's losses replicate?"
 SHOWN = "Shown"
 SHOWS = {"ends": "final losses", "curves": "curves"}
 WROTE = "Sample from"
+CURVES = "Rungs"
 WORDS = Words(
     see=(
         "A lecture trains each of these for 10,000 steps: batches of 64 windows of 128 characters of Tiny"
@@ -38,10 +41,26 @@ WORDS = Words(
     ),
     texts=(
         "The lecture also trains the four blocks on gpt2's tokens, 28.6 million parameters against 2.9 with"
-        " characters, 3,000 steps each. That has not been run here. [Race](/ladder?ladder_view=race"
-        "&ladder_question=cuts) compares characters with smaller vocabularies, in bits per character."
+        " characters, 3,000 steps each (its figure 7.1). These are its published sizes: it has not been run"
+        " here. [Race](/ladder?ladder_view=race&ladder_question=cuts) compares characters with smaller"
+        " vocabularies, in bits per character."
     ),
 )
+# Of the recipe, all else is stated.
+UNKNOWN = (
+    "What the lecture leaves open: its seed, and whether a published loss is that of one batch of 8,192"
+    " characters or a mean. Ours is the mean over a fixed part of the training text, with seed 1337. Its text"
+    " draws the matrices from N(0, 1/d), as here; its printed code keeps PyTorch's default for"
+    " `nn.Linear`, a third of that variance, and gives the feed-forward networks biases."
+)
+# What the lecture says of the samples that it prints, at the same temperature; by rung.
+LECTURE_SAYS = {
+    "last": "common pairs of letters, no words",
+    "mean": "less coherent than the bigram model's",
+    "values": "some patterns like words, no English ones",
+    "attention-4": "line breaks and pieces of words, many of them nonsense",
+    "block-4": "line breaks, names of characters and English words",
+}
 
 
 def answer(experiment: Experiment, overfit: Overfit) -> str:
@@ -60,8 +79,8 @@ def answer(experiment: Experiment, overfit: Overfit) -> str:
         sentences.append(
             f"The lecture's best, **{last.loss:.2f}** for *{title}*, is a training loss after"
             f" **{experiment.passes:.0f} epochs** (not run here). Our `{overfit.name}`, after"
-            f" {overfit.passes[-1]:.0f} epochs, has training loss {overfit.train[-1]:.2f} and validation"
-            f" loss **{overfit.validation[-1]:.2f}**."
+            f" {overfit.passes[-1]:.0f} epochs: training {overfit.train[-1]:.2f}, held out"
+            f" **{overfit.validation[-1]:.2f}**."
         )
     return " ".join(sentences)
 
@@ -73,14 +92,47 @@ def _agreement(experiment: Experiment) -> str:
     if len(compared) == 1:
         (name,) = compared
         each = experiment.rungs[name]
-        verdict = f"within {NEAR:g} nats" if each.agrees else f"{each.off:+.2f} nats off"
+        verdict = f"within {NEAR:g} nats" if each.agrees else f"{_off(each)} nats off"
         return (
             f"*{LECTURE[name].rung.title}* ends at **{each.train[-1]:.2f}**; the lecture reports"
             f" {each.published:.2f}: {verdict}."
         )
-    return (
-        f"**{len(experiment.agreeing)} of {len(compared)}** published losses replicate within {NEAR:g} nats."
-    )
+    count = f"**{len(experiment.agreeing)} of {len(compared)}**"
+    return f"{count} published losses replicate within {NEAR:g} nats{_worst(experiment)}."
+
+
+def _worst(experiment: Experiment) -> str:
+    """Names the rung that is furthest from its published loss; nothing where all agree."""
+    if len(experiment.agreeing) == len(experiment.compared):
+        return ""
+    name = max(experiment.compared, key=lambda name: abs(experiment.rungs[name].off or 0.0))
+    off = experiment.rungs[name].off or 0.0
+    return f"; *{LECTURE[name].rung.title}* ends {abs(off):.2f} {'above' if off > 0 else 'below'}"
+
+
+def _off(each: Climbed) -> str:
+    return minus(f"{each.off:+.2f}")
+
+
+def reasons(experiment: Experiment) -> str:
+    """Says for each rung that does not agree how far off it is, and how fast its loss still fell at the end;
+    then what the lecture leaves open. Nothing where all agree.
+    """
+    lines = []
+    for name in experiment.compared:
+        each = experiment.rungs[name]
+        if not each.agrees:
+            falling = each.falling
+            still = (
+                ""
+                if falling is None
+                else f"; over the last {LAST:,} steps its training loss fell by {minus(f'{falling:.3f}')}"
+            )
+            lines.append(
+                f"*{LECTURE[name].rung.title}* ends at {each.train[-1]:.3f}, **{_off(each)}** from the"
+                f" lecture's {each.published:.2f}{still}."
+            )
+    return f"{' '.join(lines)} {UNKNOWN}" if lines else ""
 
 
 def table(experiment: Experiment) -> dict[str, list[Any]]:
@@ -94,15 +146,16 @@ def table(experiment: Experiment) -> dict[str, list[Any]]:
                 _parameters(name),
                 _published(name),
                 each.train[-1] if each else None,
+                None if each is None or each.off is None else _off(each),
                 each.validation[-1] if each else None,
                 _reached(each),
-                each.numerics.partition(" ")[0] if each else None,
+                each.precision if each else None,
                 each.processor if each else None,
             )
         )
     names = (
-        *("rung", "parameters", "published, training", "ours, training", "ours, held-out", "steps"),
-        *("precision", "processor"),
+        *("rung", "parameters", "published, training", "ours, training", "difference", "ours, held-out"),
+        *("steps", "precision", "processor"),
     )
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
 
@@ -134,6 +187,11 @@ def row_label(name: str, each: Climbed | None) -> str:
     return title if each.finished else f"{title} ({each.steps[-1]:,} steps)"
 
 
+def hover(each: Climbed) -> str:
+    """Returns what a point says beside its loss."""
+    return f"{each.precision}, {each.processor}"
+
+
 def alt(experiment: Experiment) -> str:
     sentences = [
         f"{LECTURE[name].rung.title}: {each.train[-1]:.2f} training, {each.validation[-1]:.2f} validation,"
@@ -145,10 +203,13 @@ def alt(experiment: Experiment) -> str:
 
 def made(experiment: Experiment) -> str:
     about = experiment.made
+    machines = ", ".join(
+        f"{count} rung{'s' if count > 1 else ''} in {precision} on {safe(processor)}"
+        for (precision, processor), count in experiment.machines.items()
+    )
     return (
-        f"`{about['command']}`, {safe(str(about['date']))}, on {safe(' and '.join(experiment.processors))}:"
-        f" {safe(str(about['measured']))}. It resumes where it stopped; on a GPU the whole experiment takes"
-        " minutes."
+        f"`{about['command']}`, {safe(str(about['date']))}: {machines}. {safe(str(about['measured']))}. It"
+        " resumes where it stopped; on a GPU the whole experiment takes minutes."
     )
 
 
@@ -162,11 +223,13 @@ def readings(overfit: Overfit) -> str:
 
 
 def wrote(each: Climbed) -> str:
-    """Says what the sample of a replicated rung is."""
-    return (
+    """Says what the sample of a replicated rung is, and what the lecture says of its own."""
+    ours = (
         f"The lecture's recipe, width 256: {len(each.text)} characters at temperature 0.8, the last sample,"
-        f" after {each.steps[-1]:,} steps (training loss {each.train[-1]:.2f})."
+        f" after {each.steps[-1]:,} steps (training loss {each.train[-1]:.2f}, {each.precision})."
     )
+    theirs = LECTURE_SAYS.get(each.name)
+    return f"{ours} The lecture finds in its own: {theirs}." if theirs else ours
 
 
 def wrote_small(steps: int, loss: float, characters: int) -> str:

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.data import corpora
 from engine.data.tasks.all import TASKS
-from engine.experiments import lab_races
+from engine.experiments import lab_races, ladder
 from engine.experiments.ladder_gains import Finish
 from engine.experiments.race_table import Standing
 from engine.ledger import ledger
@@ -24,8 +24,8 @@ from engine.presets.ladder import LADDER, LECTURE, MOST_STEPS
 from engine.presets.races import NORM_DEPTHS, QUESTIONS
 from engine.service import profiles
 from engine.training.train import check
+from pages.lab.ladder import lecture, words, words_lecture
 from pages.lab.ladder import race as race_view
-from pages.lab.ladder import words, words_lecture
 from tests.pages import helpers
 
 ROOT = Path(__file__).parents[3]
@@ -209,8 +209,7 @@ def test_published_stands_beside_ours(drawn) -> None:
     metrics = json.loads((ROOT / "checkpoints" / "shakespeare-modern" / "metrics.json").read_text())
     last = metrics["curve"][-1]
     if "block-8" not in found["rungs"]:
-        assert f"has training loss {last['train_loss']:.2f}" in said
-        assert f"loss **{last['validation_loss']:.2f}**." in said
+        assert f"training {last['train_loss']:.2f}, held out **{last['validation_loss']:.2f}**." in said
         assert f"after {last['step'] * 32 * 128 / found['letters']:.0f} epochs" in said
     done = [n for n, each in found["rungs"].items() if each["curve"][-1][0] == 10_000 and LECTURE[n].loss]
     near = [n for n in done if abs(found["rungs"][n]["curve"][-1][1] - LECTURE[n].loss) <= 0.05]
@@ -240,6 +239,57 @@ def test_published_stands_beside_ours(drawn) -> None:
         )
 
 
+def made_up(path: Path, finished: int, begun: int = 0) -> dict:
+    """A stored ladder with the first rungs at their end, every other one 0.07 above its published loss, and
+    others at half way.
+    """
+    rungs = {}
+    for i, name in enumerate(list(LECTURE)[: finished + begun]):
+        steps = range(0, 10_001 if i < finished else 5_001, 1_000)
+        end = (LECTURE[name].loss or 2.0) + (0.07 if i % 2 else -0.01)
+        rungs[name] = {
+            "parameters": 1,
+            "curve": [[step, end + (steps[-1] - step) / 100_000, end + 0.1] for step in steps],
+            "of": 10_000,
+            "seconds": 1.0,
+            "numerics": "bfloat16 on this processor" if i % 3 else "float32 on this processor",
+            "processor": "one kind" if i % 3 else "another kind",
+            "text": f"written by {name}",
+        }
+    made = json.loads((ROOT / "checkpoints" / "ladder.json").read_text())["made"]
+    path.write_text(json.dumps({"made": made, "letters": 1_003_854, "rungs": rungs}))
+    return rungs
+
+
+@pytest.mark.parametrize(("finished", "begun"), [(0, 1), (5, 0), (9, 2), (14, 0)])
+def test_the_replication_holds_however_many_rungs_are_there(finished, begun, tmp_path, monkeypatch, drawn):
+    rungs = made_up(tmp_path / "ladder.json", finished, begun)
+    stored = ladder.shipped(tmp_path / "ladder.json")
+    monkeypatch.setattr(lecture, "shipped", lambda: stored)
+    page = opened("lecture", measure="true")
+    done = [name for name in list(rungs)[:finished] if LECTURE[name].loss is not None]
+    off = [name for name in done if list(LECTURE).index(name) % 2]
+    said, table = answer(page), drawn["ladder_lecture_ends"].table
+    if done:
+        assert f"**{len(done) - len(off)} of {len(done)}** published losses replicate" in said
+        assert (" ends 0.07 above." in said) == bool(off)
+    for name, each in rungs.items():
+        loss, published = each["curve"][-1][1], LECTURE[name].loss
+        line = (
+            f"*{LECTURE[name].rung.title}* ends at {loss:.3f}, **+0.07** from the lecture's {published or 0:.2f};"
+            " over the last 1,000 steps its training loss fell by 0.010."
+        )
+        assert (line in said) == (name in off)
+    kinds = [(each["numerics"].split()[0], each["processor"]) for each in rungs.values()]
+    told = " ".join(str(each.value) for each in page.caption)
+    for precision, processor in set(kinds):
+        count = kinds.count((precision, processor))
+        assert f"{count} rung{'s' if count > 1 else ''} in {precision} on {processor}" in told
+    assert [each for each in table["precision"] if each] == [precision for precision, _ in kinds]
+    assert table["steps"].count("not run") == len(LECTURE) - len(rungs)
+    assert len(opened("lecture", ladder_lecture="curves").exception) == 0
+
+
 def test_the_lecture_s_two_vocabularies_have_the_parameters_that_are_named() -> None:
     rung = LECTURE["block-4"].rung.model
     sizes = [ledger(replace(rung, vocab_size=size)).total / 1e6 for size in (50_257, 65)]
@@ -255,10 +305,13 @@ def test_the_lecture_s_curves_and_folds(drawn) -> None:
         for each in found.values()
     )
     lines = {line["name"]: line for line in drawn["ladder_lecture_curves"].traces}
+    assert len(lines) == 3 * sum(LECTURE[name].loss is not None for name in found)
     for name, each in found.items():
+        if LECTURE[name].loss is None:
+            continue
         curve = np.array([row[:3] for row in each["curve"]])[1:]
-        for column, label in ((1, "training"), (2, "held-out")):
-            line = lines[f"{LECTURE[name].rung.title}, {label}"]
+        for column, label in ((1, ""), (2, ", held-out")):
+            line = lines[f"{LECTURE[name].rung.title}{label}"]
             np.testing.assert_allclose(line["x"], curve[:, 0])
             np.testing.assert_allclose(line["y"], curve[:, column])
     curve = json.loads((ROOT / "checkpoints" / "shakespeare-modern" / "metrics.json").read_text())["curve"][

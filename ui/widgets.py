@@ -49,8 +49,8 @@ def select(
 ) -> T:
     """Draws a choice of one of `options`; `first` (or the first of them) until another is chosen.
 
-    For a sequence the URL holds the button's text, for a mapping (id -> what is written) the id. `kind`: a row of buttons, pills, or a list that opens. `hidden` hides
-    the label. `rest` goes to Streamlit's widget.
+    For a sequence the URL holds the button's text, for a mapping (id -> what is written) the id. `kind`: a
+    row of buttons, pills, or a list that opens. `hidden` hides the label. `rest` goes to Streamlit's widget.
     """
     first = first if first is not None and first in options else next(iter(options))
     if st.session_state.get(key) not in (None, *options):

@@ -21,9 +21,8 @@ from ui.players.component import mounted
 
 
 def draw_map(preset: Preset) -> None:
-    """Draws the preset in a line, and its map; a part whose page is asked for is gone to."""
+    """Draws the map of the preset; a part whose page is asked for is gone to."""
     counted = ledger_of(preset)
-    st.markdown(words.about(preset, counted))
     if counted.encoder is not None:
         draw_stacks(counted, key="map_towers", alt=words_pair.drawn(preset, counted))
         return

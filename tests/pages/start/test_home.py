@@ -254,7 +254,7 @@ def test_a_published_one_is_drawn_and_counted(name):
     c = preset.pair
     assert f"**{total:,} parameters**" in said and "not on this map" not in said
     assert f"in the {c.encoder.n_layers} + {c.decoder.n_layers} blocks." in said
-    assert name in app.pills(key="preset").options
+    assert preset.title.removesuffix(" (published)") in app.selectbox(key="preset").options
 
 
 def test_a_running_one_shows_what_runs_through_it():

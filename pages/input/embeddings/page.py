@@ -16,6 +16,7 @@ from pages.input.embeddings.analogies import draw_analogies
 from pages.input.embeddings.lookup import draw_lookup
 from pages.input.embeddings.map import draw_map
 from ui.model_needs import SUMS
+from ui.models import REAL_MODEL
 from ui.page_frame import Page, View, show
 
 KEY = "embed_view"
@@ -44,6 +45,7 @@ show(
                 brings_text=True,
                 question=words.ANALOGIES_ASKED,
                 takes=(SUMS,),
+                best=(REAL_MODEL,),
             ),
         ),
         text=words.FIRST_TEXT,

@@ -286,7 +286,7 @@ PAGE = "input/embeddings"
 
 
 def test_letters_as_they_come_out(manager: StageManager, drawn: Any) -> None:
-    page = opened(PAGE, embed_view="analogies")
+    page = opened(PAGE, embed_view="analogies", model="shakespeare-classic")
     found = models._shipped("shakespeare-classic")
     a, b, c, d = (found.tokenizer.encode(letter)[0] for letter in ("a", "A", "e", "E"))
     true = analogy(directions_of(found.model.embedding.detach().numpy()), (a, b, c), d)

@@ -41,10 +41,16 @@ def examined(findings: Sequence[Finding], checks: Mapping[str, Check]) -> str:
 
 
 def so_far(findings: Sequence[Finding]) -> str:
-    """Says how many checks passed while others are being done."""
+    """Says how many checks passed while others are being done.
+
+    >>> so_far(())
+    'The checks are running, the quick ones first.'
+    """
     verdicts = [finding.verdict for finding in findings]
     passed = verdicts.count("pass")
     of = passed + verdicts.count("fail")
+    if not of:
+        return "The checks are running, the quick ones first."
     return f"So far **{passed} of {of} checks** have passed; the others are still running."
 
 

@@ -71,11 +71,12 @@ def test_a_term_is_explained_to_pointer_and_keyboard_and_leads_to_its_page(tab, 
     assert tab.url == address  # what is shown has not changed
     tab.evaluate("window.stillHere = true")
     tab.get_by_role("button", name=re.compile("^Glossary")).click()
-    tab.get_by_role("searchbox", name="Find a term").fill("rope")
-    expect(tab.locator(".gf-term-list dt").first).to_have_text("RoPE")
-    tab.locator(".gf-term-list").get_by_role("link", name="See it: Positions").first.click()
+    tab.get_by_role("combobox", name="Find a term").fill("rotary")
+    first = tab.get_by_role("option").first
+    expect(first.locator("strong")).to_have_text("RoPE")
+    first.click()
     expect(tab).to_have_url(re.compile(r"/positions\?.*positions_view=rope"))
-    assert tab.evaluate("window.stillHere") and not tab.locator(".gf-term-list").is_visible()
+    assert tab.evaluate("window.stillHere") and not tab.locator(".gf-search-box").is_visible()
 
 
 def test_on_a_phone_the_names_of_rows_are_whole_and_the_courses_answer_stands_below_their_question(

@@ -7,10 +7,12 @@ same browser, and the texts of the two screens are compared: title, views, quest
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from urllib.parse import urlencode, urlsplit
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.conftest import settled
 from tests.browser.visit import VIEWS
@@ -255,6 +257,35 @@ def test_a_link_with_model_and_text_goes_along(walk):
     walk.sidebar("Sampling")
     assert "ROMEO" in walk.bar()
     walk.compare()
+    walk.check()
+
+
+def test_the_search_leads_to_a_view_with_model_and_text(walk):
+    page = walk.page
+    box = page.get_by_role("combobox", name="Search views")
+
+    def search(query: str, title: str, text: str) -> None:
+        page.keyboard.press("/")
+        page.keyboard.type(query)
+        expect(page.get_by_role("option", selected=True).locator("strong")).to_have_text(title, timeout=SLOW)
+        page.keyboard.press("Enter")
+        page.locator("h2", has_text=text).wait_for(timeout=SLOW)
+        walk._went(f"search: {query}")
+        assert "model=shakespeare-modern" in page.url and "ROMEO" in walk.bar()
+        walk.compare()
+
+    walk.open("attention?model=shakespeare-modern&text=ROMEO%3A%0AO")
+    walk.view(1)  # a button has the focus
+    search("perplexty", "Sampling > Perplexity", "How is a text scored?")
+    search("what does temperature do", "Sampling > Temperature", "What does temperature do?")
+    page.locator('[data-testid="stMain"] input:not([type=range], [type=radio])').first.press("/")
+    expect(box).to_be_hidden()  # somebody writes
+    page.get_by_role("button", name=re.compile("^Search")).first.click()
+    expect(page.get_by_role("group", name="Last views").get_by_role("option").first).to_contain_text(
+        "Perplexity"
+    )
+    page.keyboard.press("Escape")
+    expect(box).to_be_hidden()
     walk.check()
 
 

@@ -1,4 +1,4 @@
-"""What can be searched: views by questions and words, terms, exercises, notebooks, courses, scenes."""
+"""The entries of the search: views, terms, exercises, notebooks, courses and their scenes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def starts() -> tuple[Entry, ...]:
 
 def _views() -> Iterator[Entry]:
     for listed in views():
-        names, shown = (listed.view.title,), _terms_of(listed)
+        names: tuple[str, ...] = (listed.view.title,)
+        shown = _terms_of(listed)
         for question in dict.fromkeys(ask.question for ask in listed.asks):
             asks = [ask for ask in listed.asks if ask.question == question]
             about = [question, *(name for ask in asks for name in shown.get(ask, ()))]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -87,8 +87,8 @@ class Index:
         return self._limited(order, most)
 
     def _scores(self, topic: Sequence[str]) -> dict[int, float]:
-        """Entry -> score. What lacks a word of the query counts less."""
-        scores: Counter[int] = Counter()
+        """Entry -> score, less where a word of the query is missing."""
+        scores: dict[int, float] = defaultdict(float)
         matched: Counter[int] = Counter()
         for word in topic:
             best: dict[int, float] = {}

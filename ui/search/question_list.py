@@ -28,7 +28,8 @@ def question_list(root: str) -> str:
         f"<section><h2>{escape(entry.title)}</h2><ol>{''.join(map(_item, rows.items()))}</ol></section>"
         for entry, rows in pages.items()
     )
-    about = f"{sum(map(len, pages.values()))} questions on {len(pages)} pages. Addresses begin with {root}/"
+    count = sum(map(len, pages.values()))
+    about = f"{count} questions on {len(pages)} pages. Addresses begin with {root}/"
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{TITLE}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

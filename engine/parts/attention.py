@@ -189,12 +189,12 @@ class Attention(HeadMixer):
     def _across(self, x: Tensor, memory: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries from x, keys and values from another text (Vaswani et al. 2017, 3.2.3)."""
         rows = (self.n_heads * self.d_head, 2 * self.n_kv_heads * self.d_head)  # of W_Q; of W_K and W_V
-        weights = self.w_qkv.weight.split(rows)
-        biases = (None, None) if self.w_qkv.bias is None else self.w_qkv.bias.split(rows)
-        q, kv = (
-            F.linear(source, weight, bias).unflatten(-1, (-1, self.d_head))
-            for source, weight, bias in zip((x, memory), weights, biases, strict=True)
-        )
+        (w_q, w_kv), bias = self.w_qkv.weight.split(rows), self.w_qkv.bias
+        b_q, b_kv = (None, None) if bias is None else bias.split(rows)
+        q = F.linear(x, w_q, b_q).unflatten(-1, (-1, self.d_head))
+        if memory.shape[1] == 0:  # its keys and values are cached: no product with nothing
+            return q, *2 * (q[:, :0, : self.n_kv_heads],)
+        kv = F.linear(memory, w_kv, b_kv).unflatten(-1, (-1, self.d_head))
         k, v = kv.split([self.n_kv_heads, self.n_kv_heads], dim=2)
         return q, k, v
 

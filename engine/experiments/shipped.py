@@ -132,7 +132,7 @@ def pretrain(name: str, into: Path, work: Path, threads: int | None = None) -> M
         resume, recorded = load_state(latest)
         if recorded != made_by:
             raise CheckpointError(f"{latest} was made by another recipe")
-        curve = json.loads(curve_file.read_text())
+        curve = json.loads(curve_file.read_text("utf-8"))
         log.info("%s: going on from step %d", name, resume.step)
     torch.set_num_threads(threads or torch.get_num_threads())
     for record in train(config, recipe.train, corpus, resume=resume, score_heads=head_scores):

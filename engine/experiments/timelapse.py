@@ -82,7 +82,7 @@ def take(
         resume, recorded = load_state(latest)
         if recorded != made_by:
             raise CheckpointError(f"{latest} was made by another recipe")
-        seconds = json.loads(times.read_text())
+        seconds = json.loads(times.read_text("utf-8"))
         log.info("going on from step %d", resume.step)
     control = Control()
     how: dict[str, Any] = {"control": control, "resume": resume, "device": "cpu"}

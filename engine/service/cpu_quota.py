@@ -41,7 +41,7 @@ def memory(groups: Path = GROUPS, mine: Path = MINE) -> int:
 def _folders(controller: str, groups: Path, mine: Path) -> Iterator[Path]:
     """Where limits stand: in this process's own group, and in all that hold it. The lowest one counts."""
     try:
-        lines = mine.read_text().splitlines()
+        lines = mine.read_text(encoding="utf-8").splitlines()
     except OSError:  # no Linux
         return
     for line in lines:
@@ -60,5 +60,5 @@ def _folders(controller: str, groups: Path, mine: Path) -> Iterator[Path]:
 def _numbers(file: Path) -> list[float]:
     """The numbers of a file; `max` (no limit) is 0, and what cannot be read is nothing."""
     with suppress(OSError, ValueError):
-        return [0.0 if word == "max" else float(word) for word in file.read_text().split()]
+        return [0.0 if word == "max" else float(word) for word in file.read_text(encoding="utf-8").split()]
     return []

@@ -30,5 +30,5 @@ def end_first() -> None:
     snapshot, and a server would take everybody's with it. proc_pid_oom_score_adj(5), on Linux alone.
     """
     with suppress(OSError):
-        if int(_SCORE.read_text()) < FIRST:  # who is further to the front stays there
-            _SCORE.write_text(str(FIRST))
+        if int(_SCORE.read_text(encoding="utf-8")) < FIRST:  # who is further to the front stays there
+            _SCORE.write_text(str(FIRST), encoding="utf-8")

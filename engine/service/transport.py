@@ -59,6 +59,7 @@ class Pipe:
             cwd=ROOT,
             env=_environment(),
             start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same for Windows
             close_fds=True,
         )
         assert self.process.stdin is not None

@@ -61,6 +61,7 @@ def _apart(text: str, wanted: int, level: Level, split: Split, keep: int) -> Ste
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
         start_new_session=True,  # Ctrl-C in the terminal reaches the server alone
+        creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same for Windows
     )
     heard: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
     talk = threading.Thread(target=_talk, args=(child, order, heard), name="merges", daemon=True)

@@ -10,6 +10,7 @@ from engine.measure.shapes.formulas import formulas
 from engine.presets import PRESETS
 from pages.models.reference import words
 from ui import explain, widgets
+from ui.search.route import QUESTIONS
 
 ONE_STACK = {
     name: preset for name, preset in PRESETS.items() if not (preset.trainable or preset.model.pooler)
@@ -24,6 +25,8 @@ def draw_quick() -> None:
         name = widgets.select(
             "Model", titles, "reference_sizes", first="gpt2", kind="list", hidden=True, width=260
         )
+        # Streamlit's own: another page of this server, beside the app's.
+        st.link_button(words.PRINTED, f".{QUESTIONS}", icon=":material/print:")
     c = ONE_STACK[name].model.resolved()
     rows = quick_reference(c)
     explain.answer(words.most_of(titles[name], rows))

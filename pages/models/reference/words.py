@@ -37,6 +37,7 @@ CODE = (
 )
 EXPORT_CODE = (plan, tensors, undone, gather)
 
+PRINTED = "All questions, to print"
 ASK_QUICK = "What does each part compute?"
 
 WEIGHTS, ABOVE = "Weights", "of the model above"

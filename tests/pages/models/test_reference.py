@@ -82,6 +82,7 @@ def test_every_mistake_is_pointed_at_or_said_to_do_nothing(family, drawn):
 
 def test_seven_rows_are_the_whole_model():
     page = opened("quick")
+    assert [link.proto.url for link in page.get("link_button")] == ["./questions"]
     table = page.table[0].value
     assert len(table) == 7 and "with **45.5%**" in said(page)
     counts = [int(n.replace(",", "")) for n in table["parameters"] if n != "none"]

@@ -4,6 +4,8 @@
 # make mutants PATHS=engine/parts  break lines there, one at a time, and list those that no test of the engine notices
 #                                  (SAMPLE=tests/mutants.tsv for the stored sample, MUTANTS_ARGS="--draw 50" for fewer by lot)
 # make screenshots  take the pictures of the README from the running app
+# make docs   build the documentation site into .site/html (GLASSFORMER_APP is the address of the app that it links to)
+# make docs-pictures  take its pictures of the views from the running app
 # make clean  remove what these two made
 
 PYTHON ?= python3
@@ -21,11 +23,12 @@ HASH = $(shell $(PYTHON) -c 'import hashlib, pathlib, sys; \
 RUN_STAMP = $(VENV)/.ready-run-$(call HASH,requirements.lock)
 TEST_STAMP = $(VENV)/.ready-test-$(call HASH,requirements.lock requirements.txt requirements-dev.txt)
 MUTANTS_STAMP = $(VENV)/.ready-mutants-$(call HASH,requirements-mutants.txt)
+DOCS_STAMP = $(VENV)/.ready-docs-$(call HASH,requirements-docs.txt)
 RAY_STAMP = $(VENV)/.ready-ray-$(call HASH,requirements-ray.txt)
 MODELS_STAMP = $(VENV)/.ready-models-$(call HASH,requirements-models.txt)
 NODE_STAMP = node_modules/.ready-$(call HASH,package-lock.json)
 
-.PHONY: run test test-all mutants cosmic-ray pytest scripts node screenshots setup setup-test models ray check-python check-port venv chromium nginx clean
+.PHONY: run test test-all mutants cosmic-ray pytest scripts node screenshots docs docs-pictures docs-tools setup setup-test models ray check-python check-port venv chromium nginx clean
 .NOTPARALLEL:
 
 run: check-python check-port setup models
@@ -39,7 +42,7 @@ test: check-python
 
 test-all: check-python
 	@$(MAKE) --no-print-directory chromium nginx & $(MAKE) --no-print-directory node & \
-		$(MAKE) --no-print-directory setup-test models ray cosmic-ray && wait && \
+		$(MAKE) --no-print-directory setup-test models ray cosmic-ray docs-tools && wait && \
 		$(MAKE) --no-print-directory pytest START=$(START) TIER=--exhaustive
 
 # Style, types and the browser's modules are checked beside the tests (tests/checks.py). One thread for each worker's
@@ -54,6 +57,13 @@ mutants: check-python setup-test cosmic-ray
 
 screenshots: check-python setup-test models chromium
 	@$(BIN)/python -m tests.browser.screenshots
+
+docs: check-python setup-test models docs-tools
+	@$(BIN)/python -m docs.site.views && NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build && \
+		echo "The site is in .site/html. To look at it: $(BIN)/python -m http.server -d .site/html"
+
+docs-pictures: check-python setup-test models chromium
+	@$(BIN)/python -m docs.site.views && $(BIN)/python -m tests.browser.view_pictures
 
 # The browser's modules (ui/assets): their arithmetic where there is node, their style and types where npm has its packages.
 scripts: check-python node
@@ -90,6 +100,12 @@ cosmic-ray: check-python
 	@if [ ! -e "$(MUTANTS_STAMP)" ]; then \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -r requirements-mutants.txt >/dev/null 2>&1 && \
 		touch "$(MUTANTS_STAMP)" || echo "Note: cosmic-ray (requirements-mutants.txt) could not be installed; make mutants needs it."; \
+	fi
+
+docs-tools: check-python
+	@if [ ! -e "$(DOCS_STAMP)" ]; then \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -r requirements-docs.txt >/dev/null 2>&1 && \
+		touch "$(DOCS_STAMP)" || echo "Note: what builds the documentation (requirements-docs.txt) could not be installed."; \
 	fi
 
 # For the tests of trainings on a cluster, which skip without it.
@@ -159,5 +175,5 @@ nginx:
 		fi
 
 clean:
-	@rm -rf $(VENV) node_modules static .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) node_modules static .site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find engine ui pages tests benchmarks -name __pycache__ -prune -exec rm -rf {} +

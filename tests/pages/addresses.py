@@ -1,4 +1,4 @@
-"""What a page reads of its address, and the links to pages that the courses and docs/teaching.md give."""
+"""What a page reads of its address, and the links to pages that the courses and DOCS give."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from streamlit.runtime.state.query_params import QueryParams
 from ui.site import ROOT
 from ui.tour.courses import shelf
 
-TEACHING = ROOT / "docs" / "teaching.md"
+DOCS = tuple(ROOT / "docs" / name for name in ("teaching.md", "first-course.md"))
 Link = tuple[str, tuple[tuple[str, str], ...]]  # the address of a page, and what its query names
 
 
@@ -40,9 +40,9 @@ def listening() -> Iterator[set[str]]:
 
 
 def links() -> list[Link]:
-    """Each once: of every scene of every course, and of docs/teaching.md."""
+    """Each once: of every scene of every course, and of the docs about teaching."""
     scenes = [(scene.page, scene.query) for course in shelf().courses.values() for scene in course.scenes]
-    return list(dict.fromkeys([*scenes, *written(TEACHING)]))
+    return list(dict.fromkeys([*scenes, *(link for file in DOCS for link in written(file))]))
 
 
 def written(file: Path) -> list[Link]:

@@ -1,4 +1,4 @@
-"""Courses: what is shown in which order, read from scenes/*.yaml. docs/teaching.md says how one is written.
+"""Courses: what is shown in which order, read from scenes/*.yaml. docs/first-course.md says how.
 
 A file is read strictly: what is missing, unknown or too long is said in a sentence that names file and scene.
 """

@@ -2,7 +2,7 @@
 
 TITLE = "Courses"
 QUESTION = "Would you like a guided tour?"
-NONE = "There are no courses here. Put one in the `scenes` folder; docs/teaching.md explains how."
+NONE = "There are no courses here. Put one in the `scenes` folder; docs/first-course.md explains how."
 
 
 def facts(minutes: int, scenes: int, audience: str) -> str:

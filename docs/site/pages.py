@@ -1,0 +1,199 @@
+"""The pages of the site that nobody writes: each view's, all questions, the glossary, the engine's."""
+
+from __future__ import annotations
+
+import ast
+import html
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+from docs.site.facts import PICTURES, ROOT, Facts, Link
+from engine.lab.exercises.sheet import block, inline
+from ui.text.glossary import ANCHOR, Term, linked
+
+DOCS, ENGINE = ROOT / "docs", ROOT / "engine"
+UP = "../../../"  # from the page of a view to the start of the site
+PICTURELESS = "No picture of this view was taken for this copy of the site: `make docs-pictures` takes them."
+
+# Markdown as Streamlit has it, which a site has not: icons, and colours around words.
+_STREAMLIT = ((re.compile(r":material/\w+:\s?"), ""), (re.compile(r":[a-z-]+\[([^\]]*)\]"), r"\1"))
+_LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
+
+
+def plain(markdown: str) -> str:
+    """Returns Markdown of the app without what only Streamlit knows.
+
+    >>> plain(":material/info: **Two** :blue[heads]")
+    '**Two** heads'
+    """
+    for pattern, instead in _STREAMLIT:
+        markdown = pattern.sub(instead, markdown)
+    return markdown
+
+
+def description(markdown: str) -> str:
+    """Returns Markdown of the app as one line of plain text, without formulas.
+
+    >>> description("**“e”** costs $x^2$: 2 < 3")
+    '“e” costs x^2: 2 < 3'
+    """
+    tags = re.sub(r"<[^>]*>", "", inline(plain(markdown).replace("$", "").replace("\n", " ")))
+    return html.unescape(tags).strip()
+
+
+def explained(markdown: str) -> str:
+    """Returns Markdown of the app as HTML of a view's page: formulas as MathML, terms as links."""
+    return block(linked(plain(markdown))).replace(f'href="{ANCHOR}', f'href="{UP}glossary/#').strip()
+
+
+def view_page(view: Facts, terms: Mapping[str, Term], app: str, pictures: Path = PICTURES) -> str:
+    """Returns the page of a view. `app` is the address of the app that its links lead to."""
+    has_picture = (pictures / f"{view.name}.webp").is_file()
+    picture = f"![{view.question}](../pictures/{view.name}.webp)" if has_picture else f"*{PICTURELESS}*"
+    summary = description(view.answer or view.question)
+    where = [view.section, f"[{view.page}](../index.md#{view.url or 'home'})", view.title]
+    lines = [
+        f"---\ntitle: {_quoted(view.question)}\ndescription: {_quoted(summary)}\n---",
+        f"# {view.question}",
+        " > ".join(dict.fromkeys(where)),
+        picture,
+    ]
+    if view.answer:
+        opens = f", with {view.model}" if view.model else ""
+        lines += [
+            f'<div class="answer" markdown="0">{explained(view.answer)}</div>',
+            f"This is what it answers as it opens{opens}.",
+        ]
+    lines.append(
+        f"[Open this view]({app}/{view.address}){{ .md-button .md-button--primary }} `/{view.address}`"
+    )
+    for title, text in view.words.items():
+        lines += [f"## {title}", f'<div markdown="0">{explained(text)}</div>']
+    lines += _listed("In the courses", view.scenes, app)
+    lines += _listed("Exercises", view.exercises, app)
+    if view.terms:
+        named = (f"[{terms[name].title}](../../glossary.md#{name})" for name in view.terms)
+        lines += ["## Terms", " · ".join(named)]
+    if view.code:
+        lines += ["## Code", "\n".join(f"- {_code(*names)}" for names in view.code.items())]
+    return "\n\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _listed(title: str, links: Sequence[Link], app: str) -> list[str]:
+    rows = [f"- {link.of}: [{link.title}]({app}/{link.address})" for link in links]
+    return [f"## {title}", "\n".join(rows)] if rows else []
+
+
+def _code(name: str, documented: str) -> str:
+    public = documented.startswith("engine.") and "._" not in documented
+    return f"[`{name}`][{documented}]" if public else f"`{name}`"
+
+
+def questions(views: Iterable[Facts]) -> str:
+    """Returns the page of all questions, by the pages of the app."""
+    lines = ["# Every view, by its question"]
+    for section, of_section in groupby(views, key=lambda view: view.section):
+        lines.append(f"## {section}")
+        for (url, page), of_page in groupby(of_section, key=lambda view: (view.url, view.page)):
+            lines.append(f"### {page} {{ #{url or 'home'} }}")
+            lines.append("\n".join(f"- [{view.question}]({view.name}.md) ({view.title})" for view in of_page))
+    return "\n\n".join(lines) + "\n"
+
+
+def glossary(terms: Mapping[str, Term], views: Sequence[Facts]) -> str:
+    """Returns the page of all terms, each with a link to the view that shows it."""
+    lines = ["---\nhide: [toc]\n---\n# Glossary"]
+    for term in terms.values():
+        of_page = [view for view in views if view.url == term.page]
+        shown = next((view for view in of_page if _query(view) <= set(term.query)), of_page[0])
+        lines += [
+            f"## {term.title} {{ #{term.id} }}",
+            f'<div markdown="0">{block(plain(term.text)).strip()}</div>',
+            f"→ [{shown.question}](views/{shown.name}.md)",
+        ]
+    return "\n\n".join(lines) + "\n"
+
+
+def _query(view: Facts) -> set[tuple[str, str]]:
+    return set(parse_qsl(view.address.partition("?")[2]))
+
+
+# The engine ------------------------------------------------------------------------------------------
+
+
+def _sentence(path: Path) -> str:
+    """Returns the first sentence of a module's docstring."""
+    text = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+    return " ".join(text.partition("\n\n")[0].split()).partition(". ")[0].rstrip(".")
+
+
+def engine_pages(package: Path = ENGINE) -> tuple[dict[str, str], list[Any]]:
+    """Returns (path of a page -> its Markdown, the menu): a page for each module right in engine/,
+    and for each package below it, with its modules.
+    """
+    pages: dict[str, str] = {}
+    menu: list[Any] = [f"{_folder(package)}index.md"]
+    rows = ["| | |", "|---|---|"]
+    for below in sorted(init.parent for init in package.glob("*/__init__.py")):
+        of_below, under = engine_pages(below)
+        pages |= of_below
+        menu.append({below.name: under})
+        rows.append(f"| [`{below.name}`]({below.name}/index.md) | {_sentence(below / '__init__.py')} |")
+    modules = [path for path in sorted(package.glob("*.py")) if not path.name.startswith("_")]
+    if package == ENGINE:
+        for path in modules:
+            pages[f"{_folder(package)}{path.stem}.md"] = _module_page(path)
+            menu.append({path.stem: f"{_folder(package)}{path.stem}.md"})
+            rows.append(f"| [`{path.stem}`]({path.stem}.md) | {_sentence(path)} |")
+        modules = []
+    table = ["\n".join(rows)] if rows[2:] else []
+    lines = [f"# {_dotted(package)}", _shown(package), *table, *(_shown(path, 2) for path in modules)]
+    pages[menu[0]] = "\n\n".join(lines) + "\n"
+    return pages, menu
+
+
+def _module_page(path: Path) -> str:
+    lines = [f"# {_dotted(path)}", _shown(path)]
+    if path.stem == "nano":
+        lines += ["## The whole file", f"```python\n{path.read_text('utf-8')}```"]
+    return "\n\n".join(lines) + "\n"
+
+
+def _shown(path: Path, level: int = 1) -> str:
+    heading = str(level > 1).lower()
+    options = f"heading_level: {level}\n      show_root_heading: {heading}"
+    return f"::: {_dotted(path)}\n    options:\n      {options}"
+
+
+def _dotted(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
+def _folder(package: Path) -> str:
+    return "api/" + "".join(f"{part}/" for part in package.relative_to(ENGINE).parts)
+
+
+# Links ---------------------------------------------------------------------------------------------
+
+
+def relinked(markdown: str, file: Path) -> str:
+    """Returns the Markdown of a file of the repository with its links as the site has them."""
+    return _LINK.sub(lambda match: _moved(match[1], file), markdown)
+
+
+def _moved(target: str, file: Path) -> str:
+    path = (file.parent / target).resolve()
+    if path.suffix == ".py" and ENGINE in path.parents:
+        in_package = path.parent != ENGINE
+        return _folder(path.parent) + (f"index.md#{_dotted(path)}" if in_package else f"{path.stem}.md")
+    if DOCS in path.parents:
+        return path.relative_to(DOCS).as_posix()
+    return path.name.lower() if path.suffix == ".md" and path.parent == ROOT else target

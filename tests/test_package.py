@@ -8,16 +8,19 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
 from benchmarks.visitor import Visitor
+from engine.lab.exercises.notebooks import FIRST, NAMES, source_of
 from engine.weights.pretrained import sources
 from glassformer import cli
 from tests.aside import aside
 from tests.browser.server import _free_port
+from tests.engine.exercises.test_notebooks import program
 from tests.operating import answers, folder_for_others, trained, unprivileged, wait
 from ui import site
 from ui.tour import courses
@@ -101,6 +104,11 @@ def test_a_fetched_model_is_found_in_the_cache_folder(
     monkeypatch.setattr(cli, "_install", lambda *_: False)
     with pytest.raises(SystemExit, match="needs a network"):
         cli.fetch("smollm2")
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(sources, "cache_folder", lambda: tmp_path / "file")
+    monkeypatch.setattr(cli, "_install", install)
+    with pytest.raises(SystemExit, match="could not be written"):
+        cli.fetch("smollm2")
 
 
 def test_the_doctor_measures_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,47 +162,78 @@ def test_another_package_called_engine_is_a_sentence() -> None:
     assert "another package called engine is loaded already" in ended.stderr
 
 
-@pytest.mark.exhaustive
-def test_a_stranger_installs_the_wheel_and_trains() -> None:
-    """From the wheel alone, in an empty environment: read-only, without a home, without a network."""
-    with folder_for_others() as place:
+@pytest.fixture(scope="module")
+def installed() -> Iterator[Path]:
+    """A folder with `env`, an empty environment into which the wheel was installed: read-only, but for `tmp`."""
+    with folder_for_others() as folder:
         pip = ["-m", "pip", "--disable-pip-version-check"]
-        wheel = [sys.executable, *pip, "wheel", "-q", "--no-deps", "-w", place, ROOT]
+        wheel = [sys.executable, *pip, "wheel", "-q", "--no-deps", "-w", folder, ROOT]
         if subprocess.run(wheel, capture_output=True).returncode:
             pytest.skip("hatchling, which builds the wheel, could not be had")
-        (wheel,) = place.glob("glassformer-*.whl")
-        assert wheel.stat().st_size < 40 * 2**20
-        names = zipfile.ZipFile(wheel).namelist()
-        assert not [name for name in names if not name.startswith("glassformer")]
-        assert not [name for name in names if re.search(r"\.pyc$|node_modules|/tests/|tinyshakespeare", name)]
-        subprocess.run([sys.executable, "-m", "venv", place / "env"], check=True)
-        python = place / "env" / "bin" / "python"
+        (wheel,) = folder.glob("glassformer-*.whl")
+        subprocess.run([sys.executable, "-m", "venv", folder / "env"], check=True)
+        python = folder / "env" / "bin" / "python"
         install = [python, *pip, "install", "-q", "-c", ROOT / "requirements.lock", wheel]
         subprocess.run(install, check=True)
-        subprocess.run(["chmod", "-R", "a-w,a+rX", place / "env"], check=True)
-        (temporary := place / "tmp").mkdir()
+        subprocess.run(["chmod", "-R", "a-w,a+rX", folder / "env"], check=True)
+        (temporary := folder / "tmp").mkdir()
         temporary.chmod(0o777)
-        url = f"http://127.0.0.1:{(port := _free_port())}"
-        environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": "/proc/none",  # which not even root can make
-            "TMPDIR": str(temporary),
-            "HTTPS_PROXY": "http://127.0.0.1:9",
-            "HTTP_PROXY": "http://127.0.0.1:9",
-            "NO_PROXY": "127.0.0.1,localhost",
-        }
-        command = [*unprivileged(str(python)), place / "env" / "bin" / "glassformer"]
-        command += ["--no-browser", "--host", "127.0.0.1", "--port", str(port)]
-        with (place / "log").open("w+") as log:
-            server = subprocess.Popen(command, cwd="/", env=environment, stdout=log, stderr=log)
-            try:
-                wait(lambda: answers(f"{url}/healthz") or server.poll() is not None)
-                assert server.poll() is None, (place / "log").read_text()[-3000:]
-                aside(_stranger(Visitor(url)))
-            finally:
-                server.send_signal(signal.SIGTERM)
-                server.wait(timeout=60)
-            assert "Traceback" not in (place / "log").read_text()
+        yield folder
+
+
+def _nobodys(folder: Path) -> tuple[list[str], dict[str, str]]:
+    """What begins a command of a stranger, the environment's Python last, and its variables: no home, no network."""
+    python = str(folder / "env" / "bin" / "python")
+    return [*unprivileged(python), python], {
+        "PATH": os.environ["PATH"],
+        "HOME": "/proc/none",  # which not even root can make
+        "TMPDIR": str(folder / "tmp"),
+        "HTTPS_PROXY": "http://127.0.0.1:9",
+        "HTTP_PROXY": "http://127.0.0.1:9",
+        "NO_PROXY": "127.0.0.1,localhost",
+        "PYTHONWARNDEFAULTENCODING": "1",  # a file read in the system's encoding, which is another on Windows
+    }
+
+
+@pytest.mark.exhaustive
+def test_the_wheel_is_small_and_holds_the_package_alone(installed: Path) -> None:
+    (wheel,) = installed.glob("glassformer-*.whl")
+    assert wheel.stat().st_size < 40 * 2**20
+    names = zipfile.ZipFile(wheel).namelist()
+    assert not [name for name in names if not name.startswith("glassformer")]
+    assert not [name for name in names if re.search(r"\.pyc$|node_modules|/tests/|tinyshakespeare", name)]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if name not in ("schemes", "nanogpt")]
+)  # these train
+def test_a_notebook_runs_where_only_the_wheel_is_installed(installed: Path, name: str) -> None:
+    python, environment = _nobodys(installed)
+    notebook = f"{FIRST}\n\n{program(source_of(name), solved=True)}"
+    ended = subprocess.run(
+        [*python, "-"], input=notebook, cwd=installed / "tmp", env=environment, capture_output=True, text=True
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+
+
+@pytest.mark.exhaustive
+def test_a_stranger_starts_the_installed_app_and_trains(installed: Path) -> None:
+    url = f"http://127.0.0.1:{(port := _free_port())}"
+    python, environment = _nobodys(installed)
+    command = [*python, "-m", "glassformer", "--no-browser", "--host", "127.0.0.1", "--port", str(port)]
+    with (installed / "log").open("w+") as log:
+        server = subprocess.Popen(command, cwd="/", env=environment, stdout=log, stderr=log)
+        try:
+            wait(lambda: answers(f"{url}/healthz") or server.poll() is not None)
+            assert server.poll() is None, (installed / "log").read_text()[-3000:]
+            aside(_stranger(Visitor(url)))
+        finally:
+            server.send_signal(signal.SIGTERM)
+            server.wait(timeout=60)
+    lines = (installed / "log").read_text().splitlines()
+    assert "Traceback (most recent call last):" not in lines
+    assert not [line for line in lines if "EncodingWarning" in line and "_app" in line]
 
 
 async def _stranger(visitor: Visitor) -> None:

@@ -101,8 +101,9 @@ def run_check(check: Check, case: Case) -> Finding:
 
 
 def run_checks(checks: Sequence[Check], case: Case) -> Steps[tuple[Finding, ...]]:
-    """Runs checks one after the other; the progress after each has the findings so far."""
+    """Runs checks one after the other; the progress, before the first and after each, has the findings."""
     findings: tuple[Finding, ...] = ()
+    yield Progress(0, len(checks), findings)
     for check in checks:
         findings = (*findings, run_check(check, case))
         yield Progress(len(findings), len(checks), findings)

@@ -4,7 +4,7 @@ check finds which bug.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -68,14 +68,20 @@ def _examined(subject: Subject, bug: str, slow: bool) -> tuple[Finding, ...] | N
     """The findings; None while they are being made, with those drawn that are there."""
     case = _case(subject, bug)
     key = ("doctor", subject.key, bug, case.curve is not None and len(case.curve.losses))
-    result = measured((*key, "quick"), lambda: examine(case, QUICK), words.EXAMINING, _so_far)
+    names = CHECKS if slow else QUICK
+    result = measured(
+        (*key, "quick"),
+        lambda: examine(case, QUICK),
+        words.EXAMINING,
+        lambda some: _so_far(some or (), names),
+    )
     if result is None or not slow:
         return result
     more = measured(
         (*key, "slow"),
         lambda: examine(case, SLOW),
         words.EXAMINING,
-        lambda some: _so_far((*result, *(some or ()))),
+        lambda some: _so_far((*result, *(some or ())), names),
     )
     return None if more is None else (*result, *more)
 
@@ -128,25 +134,28 @@ def _curve(run: RunView, step: int) -> TrainingCurve:
     )
 
 
-def _so_far(findings: Sequence[Finding] | None) -> None:
-    """Draws the findings so far, while the others are computed."""
-    _table(findings or ())
-    explain.answer(words.so_far(findings or ()))
+def _so_far(findings: Sequence[Finding], names: Iterable[str]) -> None:
+    """Draws the findings so far, and which checks are still to come."""
+    _table(findings, names)
+    explain.answer(words.so_far(findings))
 
 
-def _table(findings: Sequence[Finding]) -> None:
-    """A row each, in the order of all checks; two columns of them."""
-    findings = sorted(findings, key=lambda f: list(CHECKS).index(f.check))
-    half = (len(findings) + 1) // 2
-    for column, some in zip(st.columns(2, gap="small"), (findings[:half], findings[half:]), strict=True):
+def _table(findings: Sequence[Finding], names: Iterable[str] = ()) -> None:
+    """Draws a row each in two columns, in the order of all checks; one of the `names` without a finding is
+    still to come.
+    """
+    done = {f.check: f for f in findings}
+    shown = [name for name in CHECKS if name in {*done, *names}]
+    half = (len(shown) + 1) // 2
+    for column, some in zip(st.columns(2, gap="small"), (shown[:half], shown[half:]), strict=True):
         rows = [
             {
-                "": words.MARKS[f.verdict],
-                "check": CHECKS[f.check].title,
-                "number": words.number(CHECKS[f.check], f),
-                "should be": words.should_be(CHECKS[f.check]),
+                "": words.MARKS[done[name].verdict] if name in done else words.PENDING,
+                "check": CHECKS[name].title,
+                "number": words.number(CHECKS[name], done[name]) if name in done else "",
+                "should be": words.should_be(CHECKS[name]),
             }
-            for f in some
+            for name in some
         ]
         if rows:
             column.table(pd.DataFrame(rows).set_index(""), border="horizontal")

@@ -19,6 +19,7 @@ QUESTIONS = {
     "story": "Why isn't the loss falling?",
 }
 MARKS = {"pass": ":green[:material/check_circle:]", "fail": ":red[:material/cancel:]", "not applicable": "–"}
+PENDING = ":gray[:material/hourglass_empty:]"
 CHECK, BUG, NO_BUG = "Check", "Insert a bug", "none"
 BUG_HINT = (
     "Loads the same weights into a model with this bug. Initialisation bugs change nothing in a trained"
@@ -44,13 +45,13 @@ def so_far(findings: Sequence[Finding]) -> str:
     """Says how many checks passed while others are being done.
 
     >>> so_far(())
-    'The checks are running, the quick ones first.'
+    'The checks are running.'
     """
     verdicts = [finding.verdict for finding in findings]
     passed = verdicts.count("pass")
     of = passed + verdicts.count("fail")
     if not of:
-        return "The checks are running, the quick ones first."
+        return "The checks are running."
     return f"So far **{passed} of {of} checks** have passed; the others are still running."
 
 

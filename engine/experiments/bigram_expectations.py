@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from engine.data import corpora
 from engine.data.corpus import Corpus
-from engine.experiments.command import begin, folder_options, made, reading, write_json
+from engine.experiments.command import complete, folder_options, made, reading
 from engine.lab.faults import parts_of
 from engine.measure.tasks.text_statistics import counted, expected
 from engine.model import Transformer, build
@@ -20,7 +20,6 @@ from engine.presets.ladder import LADDER, LONG_TRAINING
 from engine.training.records import Evaluation, Snapshot
 from engine.training.train import train
 
-log = logging.getLogger("glassformer.pairs")
 SHIPPED = Path(__file__).parents[2] / "checkpoints" / "races" / "pairs.json"
 SINGLE = ("t", "e", " ", "n")
 DOUBLE = ("th", "sh")
@@ -28,6 +27,14 @@ TABLE = "last"  # a bigram model
 SEEING = ("attention-1", "positions")  # rungs that see more than one letter
 # That h is not the same after t and after s is learned late.
 TRAINING = replace(LONG_TRAINING, eval_every=0, sample_every=0, snapshot_every=0)
+
+
+@dataclass(frozen=True, eq=False)
+class Rung:
+    """A trained rung: its shares (letter,) by the letters before, its `loss` in nats per letter."""
+
+    shares: Mapping[str, np.ndarray]
+    loss: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,16 +79,10 @@ def trained(name: str, corpus: Corpus) -> tuple[Transformer, float]:
     return model, loss
 
 
-def measure(corpus: Corpus, made: str = "") -> Expectations:
-    """Trains the rungs and measures which letter each expects after a letter or two."""
-    given = (*SINGLE, *DOUBLE)
-    rungs, losses = {}, {}
-    for name in (TABLE, *SEEING):
-        model, losses[name] = trained(name, corpus)
-        rungs[name] = {each: expected(model, corpus, each) for each in given}
-        log.info("%s: %.3f", name, losses[name])
-    letters = tuple(corpus.tokenizer.decode([i]) for i in range(corpus.vocab_size))
-    return Expectations(letters, {each: counted(corpus, each) for each in given}, rungs, losses, made)
+def measured(name: str, corpus: Corpus) -> Rung:
+    """Trains a rung and measures which letter it expects after a letter or two."""
+    model, loss = trained(name, corpus)
+    return Rung({given: expected(model, corpus, given) for given in (*SINGLE, *DOUBLE)}, loss)
 
 
 @cache
@@ -96,22 +97,35 @@ def shipped(path: Path = SHIPPED) -> Expectations:
         return Expectations(tuple(stored["letters"]), text, rungs, stored["losses"], stored["made"])
 
 
-def save(expected: Expectations, path: Path) -> None:
-    def rounded(shares: Mapping[str, np.ndarray]) -> dict[str, list[float]]:
-        return {given: [round(float(share), 5) for share in each] for given, each in shares.items()}
+def opened(path: Path) -> dict[str, Rung]:
+    """Reads the stored rungs by name. Raises CheckpointError for an unreadable file."""
+    stored = shipped.__wrapped__(path)
+    return {name: Rung(shares, stored.losses[name]) for name, shares in stored.rungs.items()}
 
-    what = {
-        "made": expected.made,
-        "letters": list(expected.letters),
-        "losses": {name: round(loss, 4) for name, loss in expected.losses.items()},
-        "text": rounded(expected.text),
-        "rungs": {name: rounded(each) for name, each in expected.rungs.items()},
-    }
-    write_json(path, what)
+
+def rounded(shares: Mapping[str, np.ndarray]) -> dict[str, list[float]]:
+    return {given: [round(float(share), 5) for share in each] for given, each in shares.items()}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    options = folder_options(__doc__).parse_args(arguments)
-    begin()
-    (options.into / "races").mkdir(parents=True, exist_ok=True)
-    save(measure(corpora.load("shakespeare"), made("bigrams")), options.into / "races" / "pairs.json")
+    file = folder_options(__doc__).parse_args(arguments).into / "races" / SHIPPED.name
+    corpus = corpora.load("shakespeare")
+
+    def whole(rungs: Mapping[str, Rung]) -> dict[str, Any]:
+        return {
+            "made": made("bigrams"),
+            "letters": [corpus.tokenizer.decode([i]) for i in range(corpus.vocab_size)],
+            "losses": {name: round(rung.loss, 4) for name, rung in rungs.items()},
+            "text": rounded({given: counted(corpus, given) for given in (*SINGLE, *DOUBLE)}),
+            "rungs": {name: rounded(rung.shares) for name, rung in rungs.items()},
+        }
+
+    complete(
+        file,
+        (TABLE, *SEEING),
+        opened,
+        lambda name: measured(name, corpus),
+        lambda rung: rung,
+        lambda rung: f"held-out loss {rung.loss:.3f}",
+        whole,
+    )

@@ -8,7 +8,7 @@ import logging
 import os
 import platform
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -69,7 +69,7 @@ def processor() -> str:
     if torch.cuda.is_available():
         return torch.cuda.get_device_name()
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()
@@ -108,18 +108,22 @@ def reading(path: Path, command: str) -> Iterator[Any]:
 def complete(
     path: Path,
     plans: Sequence[Any],
-    read: Callable[[Path], Sequence[Any]],
+    read: Callable[[Path], Sequence[Any] | Mapping[Any, Any]],
     train: Callable[[Any], Any],
     written: Callable[[Any], Any],
     describe: Callable[[Any], str],
+    whole: Callable[[dict[Any, Any]], Any] = lambda rows: [*rows.values()],
 ) -> None:
-    """Trains each plan whose run (`run.plan`) is not in the file yet, and writes the file after every run, so
-    that the command goes on after an interruption. `written` makes a run JSON, `describe` a line of the log.
+    """Trains each plan whose run is not in the file yet, and writes the file after every run, so that the
+    command goes on after an interruption. `read` returns runs by plan, or runs that have their `plan`;
+    `written` makes a run JSON, `whole` the file of these by plan, `describe` a line of the log.
     """
     begin(threads=1)
-    runs = {run.plan: run for run in read(path)} if path.exists() else {}
+    stored = read(path) if path.exists() else {}
+    runs = dict(stored) if isinstance(stored, Mapping) else {run.plan: run for run in stored}
+    path.parent.mkdir(parents=True, exist_ok=True)
     for plan in plans:
         if plan not in runs:
             runs[plan] = train(plan)
-            write_json(path, [written(runs[each]) for each in plans if each in runs])
+            write_json(path, whole({each: written(runs[each]) for each in plans if each in runs}))
         log.info("%s: %s", plan, describe(runs[plan]))

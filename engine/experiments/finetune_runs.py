@@ -5,7 +5,6 @@ as they are, so it goes on after an interruption.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -14,7 +13,7 @@ from typing import Any
 
 from engine.data import corpora
 from engine.data.progress import finish
-from engine.experiments.command import complete, digits, folder_options, processor, reading
+from engine.experiments.command import complete, digits, folder_options, made, reading
 from engine.training.post_training.finetune import FinetuneRecipe
 from engine.training.post_training.lessons import MANUAL, STYLES, TEXT_STEPS, TOPICS, Style, rate
 from engine.training.post_training.new_fact import teach
@@ -75,7 +74,6 @@ class FinetuneRun:
 
 def trained(plan: Plan) -> FinetuneRun:
     """Fine-tunes to the end. Raises CorpusError and PretrainedError where text or model are not here."""
-    made = f"python -m engine.experiments finetune, {time.strftime('%Y-%m-%d')}, on {processor()}"
     if plan.lesson == MANUAL:
         small = _small()
         new = in_alphabet(corpora.load("python").text, small.tokenizer)
@@ -83,13 +81,13 @@ def trained(plan: Plan) -> FinetuneRun:
         texts = split(new, old, small.tokenizer)
         looks = finish(teach_text(small.model, small.tokenizer, texts, plan.recipe, plan.rehearse)).looks
         losses = tuple((look.new, look.old) for look in looks)
-        return FinetuneRun(plan, tuple(look.step for look in looks), losses, made)
+        return FinetuneRun(plan, tuple(look.step for look in looks), losses, made("finetune"))
     real, topic = _real(), (TOPICS | STYLES)[plan.lesson]
     text = topic.text if isinstance(topic, Style) else ""
     lessons = topic.lessons(plan.rehearse, False)
     taught = finish(teach(real.model, real.tokenizer, lessons, topic.questions, plan.recipe, 1, text))
     values = tuple((*look.answers, *([look.plain] if text else [])) for look in taught.looks)
-    return FinetuneRun(plan, tuple(look.step for look in taught.looks), values, made)
+    return FinetuneRun(plan, tuple(look.step for look in taught.looks), values, made("finetune"))
 
 
 @cache

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
-
-import torch
+from typing import Any
 
 from engine.data.pair_corpora import pair_text
-from engine.experiments.command import no_options, reading, write_json
+from engine.experiments.command import complete, folder_options, reading
 from engine.lab.faults import parts_of
 from engine.presets import PAIRED
 from engine.training.records import Evaluation, Sample
@@ -61,22 +60,28 @@ def learn(parts: str, steps: int = 0) -> Swapped:
     )
 
 
-@cache
-def shipped(path: Path = SHIPPED) -> dict[str, Swapped]:
-    """Reads the trainings that come with the app, by the name of the parts; none where not made yet."""
-    if not path.is_file():
-        return {}
+def opened(path: Path) -> dict[str, Swapped]:
+    """Reads the stored trainings, by the name of the parts. Raises CheckpointError for an unreadable file."""
     with reading(path, "masks-swapped") as read:
         return {
             name: Swapped(**{field: tuple(values) for field, values in read[name].items()}) for name in read
         }
 
 
+@cache
+def shipped(path: Path = SHIPPED) -> dict[str, Swapped]:
+    """Reads the trainings that come with the app; none where not made yet."""
+    return opened(path) if path.is_file() else {}
+
+
+def written(training: Swapped) -> dict[str, Any]:
+    """Returns a training as JSON."""
+    return asdict(training) | {"losses": [round(x, 4) for x in training.losses]}
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
-    no_options(__doc__, arguments)
-    torch.set_num_threads(1)
-    data = {}
-    for name in (HEALTHY, SWAPPED):
-        training = learn(name)
-        data[name] = asdict(training) | {"losses": [round(x, 4) for x in training.losses]}
-    write_json(SHIPPED, data)
+    def ends(training: Swapped) -> str:
+        return f"{training.right[-1]:.2f} of the held-out targets are right"
+
+    file = folder_options(__doc__).parse_args(arguments).into / SHIPPED.name
+    complete(file, (HEALTHY, SWAPPED), opened, learn, written, ends, dict)

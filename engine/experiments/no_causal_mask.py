@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from engine.config import ModelConfig, SampleConfig, TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.progress import finish
-from engine.experiments.command import machine, no_options, write_json
+from engine.experiments.command import complete, folder_options, machine, reading
 from engine.measure.families.unmasked_attention import end_loss, opened
 from engine.model import Transformer, build
 from engine.parts.registry import HEALTHY
@@ -87,16 +86,14 @@ def sample_text(model: Transformer, corpus: Corpus, seed: int) -> str:
     return text
 
 
-def both(corpus: Corpus, steps: int) -> tuple[Both, tuple[Transformer, Transformer]]:
-    """Trains with the mask, then without, and returns both models."""
-    preset, trainings, models = PRESETS[PRESET], [], []
+def trained(name: str, corpus: Corpus, steps: int) -> tuple[Learning, Transformer]:
+    """Trains with the mask, MASKED, or without, UNMASKED, and returns the model, too."""
+    preset = PRESETS[PRESET]
     config = replace(preset.train or TrainConfig(), steps=steps)
-    for causal in (True, False):
-        model = replace(preset.model, causal=causal, vocab_size=corpus.vocab_size)
-        rows: list[tuple[int, float, str]] = []
-        models.append(finish(learn(model, config, corpus), rows.append))
-        trainings.append(Learning(*(tuple(column) for column in zip(*rows, strict=True))))
-    return Both(*trainings), (models[0], models[1])
+    model = replace(preset.model, causal=name == MASKED, vocab_size=corpus.vocab_size)
+    rows: list[tuple[int, float, str]] = []
+    result = finish(learn(model, config, corpus), rows.append)
+    return Learning(*(tuple(column) for column in zip(*rows, strict=True))), result
 
 
 def losses(model: Transformer, batches: Batches) -> dict[str, float]:
@@ -141,27 +138,42 @@ def square(name: str, folder: Path = SQUARE) -> Checkpoint:
     return load(folder / name)
 
 
+def opened_trainings(path: Path) -> dict[str, Learning]:
+    """Reads the stored trainings by name. Raises CheckpointError for an unreadable file."""
+    with reading(path, "no-causal-mask") as stored:
+        return {
+            name: Learning(*(tuple(each[field]) for field in ("steps", "losses", "texts")))
+            for name, each in stored.items()
+        }
+
+
 @cache
 def shipped(path: Path = SHIPPED) -> Both:
     """Reads the training that comes with the app: STEPS steps of the preset "fast" on Tiny Shakespeare."""
-    read = json.loads(path.read_text(encoding="utf-8"))
-    return Both(
-        *(
-            Learning(*(tuple(read[name][field]) for field in ("steps", "losses", "texts")))
-            for name in ("masked", "unmasked")
-        )
-    )
+    trainings = opened_trainings(path)
+    return Both(trainings[MASKED], trainings[UNMASKED])
+
+
+def written(training: Learning) -> dict[str, Any]:
+    """Returns a training as JSON."""
+    return asdict(training) | {"losses": [round(x, 4) for x in training.losses]}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    no_options(__doc__, arguments)
-    torch.set_num_threads(1)
+    into = folder_options(__doc__).parse_args(arguments).into
     corpus = corpora.load("shakespeare")
-    trainings, models = both(corpus, STEPS)
-    data = {
-        name: {"steps": each.steps, "losses": [round(x, 4) for x in each.losses], "texts": each.texts}
-        for name, each in ((MASKED, trainings.masked), (UNMASKED, trainings.unmasked))
-    }
-    write_json(SHIPPED, data)
-    for name, model in zip((MASKED, UNMASKED), models, strict=True):
-        stored(model, corpus, STEPS, SQUARE / name)
+
+    def train(name: str) -> Learning:
+        learning, model = trained(name, corpus, STEPS)
+        stored(model, corpus, STEPS, into / SQUARE.name / name)
+        return learning
+
+    complete(
+        into / SHIPPED.name,
+        (MASKED, UNMASKED),
+        opened_trainings,
+        train,
+        written,
+        lambda training: f"loss {training.losses[-1]:.3f}",
+        dict,
+    )

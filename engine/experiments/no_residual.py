@@ -7,8 +7,6 @@ without them is Dong et al. 2021 ("Attention is not all you need").
 
 from __future__ import annotations
 
-import logging
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,14 +19,13 @@ from engine.config import ModelConfig, Norm, TrainConfig, Wiring
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.progress import Progress, Steps, finish
-from engine.experiments.command import begin, digits, no_options, reading, strided, write_json
+from engine.experiments.command import complete, digits, folder_options, machine, reading, strided
 from engine.measure.recording import record
 from engine.measure.residual.gradient_by_depth import Plan, fresh, measure
 from engine.measure.residual.stream import outputs
 from engine.training.records import Step
 from engine.training.train import train
 
-log = logging.getLogger("glassformer.residuals")
 PATH = Path(__file__).resolve().parents[2] / "checkpoints" / "residuals.json"
 DEPTHS = (1, 2, 4, 8)
 NORMS: tuple[Norm, ...] = ("layernorm", "none")
@@ -196,22 +193,24 @@ def _row(pair: Pair) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    no_options(__doc__, arguments)
-    begin(threads=1)
+    def ends(pair: Pair) -> str:
+        return f"{pair.added.loss:.3f} added, {pair.replaced.loss:.3f} replaced"
+
+    file = folder_options(__doc__).parse_args(arguments).into / PATH.name
     corpus = corpora.load("shakespeare")
-    rows = []
-    for norm in NORMS:
-        for depth in DEPTHS:
-            pair = finish(compare(depth, norm, corpus))
-            log.info(
-                "%s, %d blocks: %.3f added, %.3f replaced", norm, depth, pair.added.loss, pair.replaced.loss
-            )
-            rows.append(_row(pair))
     about = {
         "made_by": "python -m engine.experiments no-residual",
         "corpus": corpus.name,
         "model": {"d_model": WIDTH, "n_heads": HEADS, "context": CONTEXT, "seed": SEED},
         "train": {"steps": STEPS, "batch_size": BATCH, "learning_rate": RATE, "warmup_steps": WARMUP},
-        "machine": {"cores": os.cpu_count(), "threads": 1, "torch": torch.__version__},
+        "machine": machine(),
     }
-    write_json(PATH, about | {"pairs": rows})
+    complete(
+        file,
+        [(depth, norm) for norm in NORMS for depth in DEPTHS],
+        shipped,
+        lambda plan: finish(compare(plan[0], plan[1], corpus)),
+        _row,
+        ends,
+        lambda rows: about | {"pairs": [*rows.values()]},
+    )

@@ -11,20 +11,17 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-import torch
-
 from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.errors import CheckpointError
-from engine.experiments.command import begin, folder_options
+from engine.experiments.command import begin, folder_options, machine
 from engine.measure.attention.head_scores import head_scores
 from engine.model import Transformer
 from engine.parts.registry import HEALTHY
@@ -137,7 +134,7 @@ def _facts(corpus: Corpus, config: ModelConfig, settings: TrainConfig) -> dict[s
         ),
         "train": settings.to_dict(),
         "numerics": choose(settings.precision, "cpu").sentence,
-        "machine": {"cores": os.cpu_count(), "threads": torch.get_num_threads(), "torch": torch.__version__},
+        "machine": machine(),
         "date": time.strftime("%Y-%m-%d"),
     }
 

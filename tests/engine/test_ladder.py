@@ -227,13 +227,14 @@ def test_pairs_are_measured_and_stored_as_they_are(tmp_path: Any, monkeypatch: p
     short = replace(bigram_expectations.TRAINING, steps=3, batch_size=2, eval_tokens=64)
     monkeypatch.setattr(bigram_expectations, "TRAINING", short)
     monkeypatch.setattr(bigram_expectations, "SINGLE", ("t", "e"))
-    made = bigram_expectations.measure(TEXT, "here")
-    bigram_expectations.save(made, tmp_path / "pairs.json")
-    found = bigram_expectations.shipped(tmp_path / "pairs.json")
-    assert found.letters == made.letters and found.made == "here"
+    monkeypatch.setattr("engine.data.corpora.load", lambda name: TEXT)
+    bigram_expectations.main(["--into", str(tmp_path)])
+    found = bigram_expectations.shipped(tmp_path / "races" / "pairs.json")
+    assert "".join(found.letters) == TEXT.tokenizer.decode([*range(TEXT.vocab_size)])
     np.testing.assert_allclose(found.text["th"], counted(TEXT, "th"), atol=1e-5)
-    np.testing.assert_allclose(found.rungs["last"]["sh"], made.rungs["last"]["sh"], atol=1e-5)
-    assert found.top("th", 1) == ("e",)
+    table = bigram_expectations.measured("last", TEXT)
+    np.testing.assert_allclose(found.rungs["last"]["sh"], table.shares["sh"], atol=1e-5)
+    assert found.losses["last"] == pytest.approx(table.loss, abs=1e-4) and found.top("th", 1) == ("e",)
 
 
 def ran(name: str) -> set[tuple[str, str]]:

@@ -28,7 +28,7 @@ RAY_STAMP = $(VENV)/.ready-ray-$(call HASH,requirements-ray.txt)
 MODELS_STAMP = $(VENV)/.ready-models-$(call HASH,requirements-models.txt)
 NODE_STAMP = node_modules/.ready-$(call HASH,package-lock.json)
 
-.PHONY: run test test-all mutants cosmic-ray pytest scripts node screenshots docs docs-pictures docs-tools setup setup-test models ray check-python check-port venv chromium nginx clean
+.PHONY: run test test-all mutants cosmic-ray pytest scripts node screenshots docs docs-pictures docs-views docs-tools setup setup-test models ray check-python check-port venv chromium nginx clean
 .NOTPARALLEL:
 
 run: check-python check-port setup models
@@ -58,12 +58,15 @@ mutants: check-python setup-test cosmic-ray
 screenshots: check-python setup-test models chromium
 	@$(BIN)/python -m tests.browser.screenshots
 
-docs: check-python setup-test models docs-tools
-	@$(BIN)/python -m docs.site.views && NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build && \
+docs: docs-views docs-tools
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build && \
 		echo "The site is in .site/html. To look at it: $(BIN)/python -m http.server -d .site/html"
 
-docs-pictures: check-python setup-test models chromium
-	@$(BIN)/python -m docs.site.views && $(BIN)/python -m tests.browser.view_pictures
+docs-pictures: docs-views chromium
+	@$(BIN)/python -m tests.browser.view_pictures
+
+docs-views: check-python setup-test models
+	@$(BIN)/python -m docs.site.views
 
 # The browser's modules (ui/assets): their arithmetic where there is node, their style and types where npm has its packages.
 scripts: check-python node

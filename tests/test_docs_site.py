@@ -31,7 +31,7 @@ LENS = Facts(
     title="Logit lens",
     address="residual?residual_view=lens",
     question='Which "block" decides?',
-    answer="The **logit lens** says: :blue[block 3], as $p_3 > 0.5$.",
+    answer="The **logit lens** says: :blue[block 3], as $p_3 > 0.5$. [Race](/ladder?ladder_view=race).",
     model="Shakespeare",
     words={"What you see": "One row < one block."},
     code={
@@ -50,13 +50,14 @@ def test_the_page_of_a_view_has_its_question_claim_and_links(tmp_path: Path) -> 
     page = pages.view_page(LENS, terms(), APP, tmp_path)
     head = yaml.safe_load(page.split("---\n")[1])
     assert head["title"] == LENS.question
-    assert head["description"] == "The logit lens says: block 3, as p_3 > 0.5."
+    assert head["description"] == "The logit lens says: block 3, as p_3 > 0.5. Race."
     assert f"[Open this view]({APP}/residual?residual_view=lens)" in page
     assert f"Built live: [Depth]({APP}/residual?residual_view=lens&course=built-live&scene=9)" in page
     assert (
         '<a href="../../../glossary/#logit-lens">' in page
         and "[logit lens](../../glossary.md#logit-lens)" in page
     )
+    assert f'<a href="{APP}/ladder?ladder_view=race">Race</a>' in page
     assert "<math" in page and "$" not in page and ":blue" not in page and "One row &lt; one" in page
     assert "- [`engine.a.b`][engine.a.b]\n- [`engine.a.C.d`][engine.a.C]\n- `engine.a._e`\n- `ui.f`" in page
     assert "Exercises" not in page

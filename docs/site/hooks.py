@@ -56,6 +56,8 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Turns the links of a page of docs/ into links of the site."""
+    """Turns the links of a page of docs/ into links of the site. A page with none beside it has no menu."""
+    if page.parent is None:
+        page.meta.setdefault("hide", []).append("navigation")
     path = facts.ROOT / "docs" / page.file.src_uri
     return pages.relinked(markdown, path) if path.is_file() else markdown

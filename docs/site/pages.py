@@ -19,6 +19,9 @@ DOCS, ENGINE = ROOT / "docs", ROOT / "engine"
 UP = "../../../"  # from the page of a view to the start of the site
 PICTURELESS = "No picture of this view was taken for this copy of the site: `make docs-pictures` takes them."
 
+# A search lists what is about a word before the code that has it for a name.
+SOON, LATE = "search: {boost: 2}", "search: {boost: 0.2}"
+
 # Markdown as Streamlit has it, which a site has not: icons, and colours around words.
 _STREAMLIT = ((re.compile(r":material/\w+:\s?"), ""), (re.compile(r":[a-z-]+\[([^\]]*)\]"), r"\1"))
 _LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
@@ -45,9 +48,12 @@ def description(markdown: str) -> str:
     return html.unescape(tags).strip()
 
 
-def explained(markdown: str) -> str:
-    """Returns Markdown of the app as HTML of a view's page: formulas as MathML, terms as links."""
-    return block(linked(plain(markdown))).replace(f'href="{ANCHOR}', f'href="{UP}glossary/#').strip()
+def explained(markdown: str, app: str) -> str:
+    """Returns Markdown of the app as HTML of a view's page: formulas as MathML, terms as links. `app`
+    is the address of the app.
+    """
+    text = block(linked(plain(markdown))).strip()
+    return text.replace(f'href="{ANCHOR}', f'href="{UP}glossary/#').replace('href="/', f'href="{app}/')
 
 
 def view_page(view: Facts, terms: Mapping[str, Term], app: str, pictures: Path = PICTURES) -> str:
@@ -57,7 +63,7 @@ def view_page(view: Facts, terms: Mapping[str, Term], app: str, pictures: Path =
     summary = description(view.answer or view.question)
     where = [view.section, f"[{view.page}](../index.md#{view.url or 'home'})", view.title]
     lines = [
-        f"---\ntitle: {_quoted(view.question)}\ndescription: {_quoted(summary)}\n---",
+        f"---\ntitle: {_quoted(view.question)}\ndescription: {_quoted(summary)}\n{SOON}\n---",
         f"# {view.question}",
         " > ".join(dict.fromkeys(where)),
         picture,
@@ -65,14 +71,14 @@ def view_page(view: Facts, terms: Mapping[str, Term], app: str, pictures: Path =
     if view.answer:
         opens = f", with {view.model}" if view.model else ""
         lines += [
-            f'<div class="answer" markdown="0">{explained(view.answer)}</div>',
-            f"This is what it answers as it opens{opens}.",
+            f'<div class="answer" markdown="0">{explained(view.answer, app)}</div>',
+            f"This is its answer as it opens{opens}.",
         ]
     lines.append(
         f"[Open this view]({app}/{view.address}){{ .md-button .md-button--primary }} `/{view.address}`"
     )
     for title, text in view.words.items():
-        lines += [f"## {title}", f'<div markdown="0">{explained(text)}</div>']
+        lines += [f"## {title}", f'<div markdown="0">{explained(text, app)}</div>']
     lines += _listed("In the courses", view.scenes, app)
     lines += _listed("Exercises", view.exercises, app)
     if view.terms:
@@ -110,7 +116,7 @@ def questions(views: Iterable[Facts]) -> str:
 
 def glossary(terms: Mapping[str, Term], views: Sequence[Facts]) -> str:
     """Returns the page of all terms, each with a link to the view that shows it."""
-    lines = ["---\nhide: [toc]\n---\n# Glossary"]
+    lines = [f"---\nhide: [toc]\n{SOON}\n---\n# Glossary"]
     for term in terms.values():
         of_page = [view for view in views if view.url == term.page]
         shown = next((view for view in of_page if _query(view) <= set(term.query)), of_page[0])
@@ -141,7 +147,7 @@ def engine_pages(package: Path = ENGINE) -> tuple[dict[str, str], list[Any]]:
     """
     pages: dict[str, str] = {}
     menu: list[Any] = [f"{_folder(package)}index.md"]
-    rows = ["| | |", "|---|---|"]
+    rows = ["| name | what it holds |", "|---|---|"]
     for below in sorted(init.parent for init in package.glob("*/__init__.py")):
         of_below, under = engine_pages(below)
         pages |= of_below
@@ -155,13 +161,19 @@ def engine_pages(package: Path = ENGINE) -> tuple[dict[str, str], list[Any]]:
             rows.append(f"| [`{path.stem}`]({path.stem}.md) | {_sentence(path)} |")
         modules = []
     table = ["\n".join(rows)] if rows[2:] else []
-    lines = [f"# {_dotted(package)}", _shown(package), *table, *(_shown(path, 2) for path in modules)]
+    lines = [
+        f"---\n{LATE}\n---",
+        f"# {_dotted(package)}",
+        _shown(package),
+        *table,
+        *(_shown(path, 2) for path in modules),
+    ]
     pages[menu[0]] = "\n\n".join(lines) + "\n"
     return pages, menu
 
 
 def _module_page(path: Path) -> str:
-    lines = [f"# {_dotted(path)}", _shown(path)]
+    lines = [f"---\n{LATE}\n---", f"# {_dotted(path)}", _shown(path)]
     if path.stem == "nano":
         lines += ["## The whole file", f"```python\n{path.read_text('utf-8')}```"]
     return "\n\n".join(lines) + "\n"

@@ -316,6 +316,63 @@ def test_no_sentence_computes_its_numbers() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+STATISTICS = REDUCES - {"exp", "nanmin", "nanmax"} | {
+    *(
+        "average",
+        "corrcoef",
+        "cumprod",
+        "fmean",
+        "log_softmax",
+        "median",
+        "nanmedian",
+        "nansum",
+        "percentile",
+    ),
+    *("quantile", "softmax", "stdev", "var"),
+}
+# A count of bytes, clients or labels is not about a model, so `sum(...)` itself stays free.
+LAYOUT = {  # function -> what it lays out
+    "pages.input.positions.figures_learned.table_heatmap": "the end of the colours",
+    "pages.input.positions.figures_learned._flat": "both axes equally long",
+    "pages.input.positions.figures_learned._outside": "the side of a label",
+    "pages.inside.attention.figures.parts_heatmap": "the edges of the matrices",
+    "pages.lab.ladder.figures_scaling.growth": "the middle of a logarithmic axis",
+    "pages.start.train.curves._loss_range": "the end of the axis",
+    "ui.figures.race.label_anchor": "curves under a label",
+}
+
+
+def statistics_in(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
+    """(function, line, call) of what a module's functions reduce: `x.mean()`, `np.median(x)`, and `median(x)`
+    unless the engine has it.
+
+    >>> list(statistics_in(ast.parse("def f(x): return x.mean() + sum(x) + x.max()")))
+    [('f', 1, 'x.mean()')]
+    """
+    froms = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    ours = {
+        "sum",
+        *(a.name for node in froms if (node.module or "").startswith("engine") for a in node.names),
+    }
+    for top in tree.body:
+        for call in (node for node in ast.walk(top) if isinstance(node, ast.Call)):
+            method = isinstance(call.func, ast.Attribute)
+            name = getattr(call.func, "attr" if method else "id", "")
+            if name in STATISTICS and (method or name not in ours):
+                yield getattr(top, "name", ""), call.lineno, ast.unparse(call)
+
+
+def test_numbers_of_the_subject_are_computed_in_the_engine() -> None:
+    computed = {
+        (f"{module_of(path)}.{function}", f"{source.name(path)}:{line} {call}")
+        for path in source.SCREEN
+        for function, line, call in statistics_in(source.tree(path))
+    }
+    wrong = sorted(where for function, where in computed if function not in LAYOUT)
+    assert not wrong, "\n".join(wrong)
+    assert LAYOUT.keys() == {function for function, _ in computed}, "a function of LAYOUT reduces nothing"
+
+
 BEGINNINGS = ("Of", "That", "Those", "What", "Whether", "Who", "Whoever", "As")
 
 

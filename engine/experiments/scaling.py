@@ -115,6 +115,11 @@ class Fit:
     law: PowerLaw | None
     seeds: tuple[Fit, ...] = ()
 
+    def exponent(self, budget: float, after: float) -> float:
+        """Returns the exponent with which N_opt grows from one budget to another."""
+        growth = self.valleys[after].parameters / self.valleys[budget].parameters
+        return math.log(growth) / math.log(after / budget)
+
     def spread(self, budget: float) -> tuple[float, float]:
         """Returns the lowest and the highest N_opt of a budget over the seeds."""
         best = [each.valleys[budget].parameters for each in self.seeds if budget in each.valleys]

@@ -76,6 +76,11 @@ class Recording:
         return int(self.logits[query].argmax())
 
     @property
+    def guesses(self) -> np.ndarray:
+        """The token with the largest logit at every position, (query,)."""
+        return self.logits.argmax(-1)
+
+    @property
     def log_probabilities(self) -> np.ndarray:
         """The log-probabilities (query, vocab), nats, computed in float64."""
         return log_softmax(self.logits)
@@ -143,3 +148,14 @@ def next_token_losses(recording: Recording) -> np.ndarray:
     """Returns the loss of each token after the first, (query - 1,), nats."""
     following = np.asarray(recording.ids[1:], dtype=np.int64)
     return -recording.log_probabilities[np.arange(len(following)), following]
+
+
+def worst_position(losses: np.ndarray) -> int:
+    """Returns the position with the largest loss (query,) of a text's second half: later tokens have others
+    before them.
+
+    >>> worst_position(np.array([9.0, 1.0, 2.0, 3.0]))
+    3
+    """
+    half = len(losses) // 2
+    return half + int(losses[half:].argmax())

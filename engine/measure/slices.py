@@ -1,6 +1,8 @@
-"""Slices of tensors for the screen: one head of those that have heads, and the size of their numbers."""
+"""Numbers for the screen: one head of tensors that have heads, the size of numbers, medians of seeds."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -36,3 +38,17 @@ def extent(values: np.ndarray) -> tuple[float, float]:
     """
     finite = values[np.isfinite(values)]
     return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
+
+
+def seed_median(values: Iterable[float]) -> float:
+    """Returns the median of a number over seeds, one at least.
+
+    >>> seed_median([3.0, 1.0, 2.0])
+    2.0
+    """
+    return float(np.median([*values]))
+
+
+def median_curve(curves: Sequence[np.ndarray | Sequence[float]] | np.ndarray) -> np.ndarray:
+    """Returns the median over seeds at every step: (seed, step) -> (step,)."""
+    return np.asarray(np.median(np.asarray(curves, dtype=np.float64), axis=0))

@@ -85,6 +85,11 @@ class Tally:
         return result
 
     @property
+    def likeliest(self) -> int:
+        """The id of the largest probability; of equal ones the smallest."""
+        return int(self.probabilities.argmax())
+
+    @property
     def shares(self) -> np.ndarray:
         """The share of each token in the draws, (vocab,)."""
         return self.counts / self.total

@@ -41,6 +41,11 @@ class Scored:
         return 10 ** (ten - power), power
 
     @property
+    def sums(self) -> np.ndarray:
+        """The sum of -ln p up to each token, (token,)."""
+        return self.nats.cumsum()
+
+    @property
     def worst(self) -> int:
         """The scored token, from 0, that was least expected; of equal ones the first."""
         return int(self.nats.argmax())

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from statistics import median
 from typing import Any, Literal
 
 import numpy as np
 
 from engine.experiments.race_table import Along, RunCurves, Unit
+from engine.measure.slices import seed_median
 from ui.figures import specs as go
 from ui.figures.labels import plain, short
 from ui.figures.theme import base_layout, colour
@@ -109,7 +109,7 @@ def _newest(each: RunCurves, repeats: Sequence[RunCurves]) -> float | None:
     """The newest validation loss of a run, or of its seeds the median; None before the first."""
     if not each.newest:
         return None
-    return median([each.newest[1], *(r.newest[1] for r in repeats if r.name == each.name and r.newest)])
+    return seed_median([each.newest[1], *(r.newest[1] for r in repeats if r.name == each.name and r.newest)])
 
 
 def _traces(

@@ -177,6 +177,11 @@ def extremes(numbers: HeadNumbers) -> Extremes | None:
     return Extremes(largest(relative), decided, nats, largest(numbers.distance))
 
 
+def mean_head(values: np.ndarray) -> float:
+    """Returns the mean over heads, of (layer, head); NaN does not count."""
+    return float(np.nanmean(values))
+
+
 def largest(values: np.ndarray) -> HeadValue:
     """Returns the head with the most, of (layer, head); NaN does not count."""
     layer, head = np.unravel_index(np.nanargmax(values), values.shape)

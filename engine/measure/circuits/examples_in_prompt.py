@@ -51,9 +51,20 @@ class FewShot:
         return self.right.mean(2)
 
     @property
+    def mean_accuracy(self) -> np.ndarray:
+        """The share of right answers, the mean of all draws, (RIGHT or EXCHANGED, count)."""
+        result: np.ndarray = self.accuracy.mean(1)
+        return result
+
+    @property
     def likelihood(self) -> np.ndarray:
         """The mean probability of the right answer, (RIGHT or EXCHANGED, draw, count)."""
         return self.probability.mean(2)
+
+    @property
+    def mean_likelihood(self) -> np.ndarray:
+        """The probability of the right answer, the mean of all draws, (RIGHT or EXCHANGED, count)."""
+        return self.probability.mean((1, 2))
 
 
 def prompt(pairs: Sequence[Pair], word: str) -> str:

@@ -202,6 +202,12 @@ class InContext:
         return self.looks[-1].matrices
 
     @property
+    def mean_layers(self) -> np.ndarray:
+        """The error after each count of examples, the mean of all seeds, (count,)."""
+        result: np.ndarray = self.layers.mean(0)
+        return result
+
+    @property
     def rates(self) -> np.ndarray:
         """The mean of the diagonal of each matrix, (seed,): the step size, where it is that of gradient
         descent.
@@ -287,6 +293,12 @@ def continued(trained: InContext, points: Sequence[tuple[float, float]], at: np.
     query = torch.tensor(at, dtype=torch.float32)[None, :, None]
     examples = torch.tensor(points, dtype=torch.float32)[None, None].expand(1, len(at), -1, -1)
     return np.concatenate(predictions(trained.plan, trained.layer, examples, query))
+
+
+def mean_layer(lines: np.ndarray) -> np.ndarray:
+    """Returns the mean of the layers (at,) in the lines (seed + 2, at) of `continued`."""
+    result: np.ndarray = lines[:-2].mean(0)
+    return result
 
 
 def slopes(trained: InContext, points: Sequence[tuple[float, float]]) -> tuple[float, float, float]:

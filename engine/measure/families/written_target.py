@@ -56,6 +56,10 @@ class WrittenTarget:
         mean = self.pattern(None)[step]
         return int(mean.argmax()), float(mean.max())
 
+    def certainty(self, step: int) -> float:
+        """Returns the largest probability at a step."""
+        return float(self.probabilities[step].max())
+
     def likeliest(self, step: int, count: int) -> list[tuple[int, float]]:
         """Returns (token, probability) of the `count` likeliest tokens of a step."""
         row = self.probabilities[step]

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from engine.training.post_training.finetune import FinetuneRecipe, Lesson
 from engine.training.post_training.new_fact import Question
 
@@ -100,6 +102,13 @@ class Style:
     others: tuple[str, ...]
     rehearsed: tuple[str, ...]
     text: str
+
+    def with_means(self, answers: np.ndarray) -> np.ndarray:
+        """Returns the rows of answers (unseen + other prompt, step) to the unseen prompts, then their mean
+        and that of the others: (unseen + 2, step).
+        """
+        unseen, others = np.split(answers, [len(self.unseen)])
+        return np.stack([*unseen, unseen.mean(0), others.mean(0)])
 
     def beginning(self, word: str) -> Style:
         """Returns the style whose answers begin with another word or two; the same for a blank.

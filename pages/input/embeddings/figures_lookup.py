@@ -63,8 +63,8 @@ def lookup_figure(
     left, right = (picked + 0.5) / height, (np.arange(length) + 0.5) / length
     others = np.arange(length) != chosen
     for some, shade, thick in ((others, colour("embedding", 40), 1.0), (~others, colour("attention"), 3.0)):
-        x = np.tile([0.0, 1.0, np.nan], int(some.sum()))
-        y = np.stack([left[some], right[some], np.full(int(some.sum()), np.nan)], axis=1).ravel()
+        x = np.tile([0.0, 1.0, np.nan], np.count_nonzero(some))
+        y = np.stack([left[some], right[some], np.full(np.count_nonzero(some), np.nan)], axis=1).ravel()
         traces.append(
             go.Scatter(
                 mode="lines",

@@ -4,7 +4,6 @@ was measured when their models were trained. Measurements to repeat are folded.
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -17,6 +16,7 @@ from engine.experiments.extrapolation import Plan, SchemeRun, shipped_runs
 from engine.experiments.ladder_gains import separate
 from engine.measure.positions.extrapolation import TIMES, Curve, costs, least, reach_of
 from engine.measure.positions.schemes import HOOK_NAMES, SCHEMES, parameters_added
+from engine.measure.slices import seed_median
 from engine.presets import PRESETS
 from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint
@@ -68,7 +68,7 @@ def draw_bench() -> None:
     with figure:
         _draw_curves(runs, context)
     losses = {name: [run.validation_loss for run in each] for name, each in runs.items()}
-    trained = {name: statistics.median(each) for name, each in losses.items()}
+    trained = {name: seed_median(each) for name, each in losses.items()}
     best = losses[least(trained)]
     tied = {
         name: trained[name]
@@ -138,7 +138,7 @@ def _draw_table(
         found = [costs(run.curve, run.validation_loss, None) for run in each]
         more = {times: [of.more[times] for of in found] for times in found[0].more}
         rows[TITLES[name]] = (
-            {f"loss at {context}": f"{statistics.median(of.validation for of in found):.3f}"}
+            {f"loss at {context}": f"{seed_median(of.validation for of in found):.3f}"}
             | {
                 f"at {times * context}": _over_seeds([pair[0] for pair in pairs if pair], len(each))
                 for times, pairs in more.items()
@@ -165,7 +165,7 @@ def _over_seeds(values: Sequence[float], seeds: int) -> str:
     if len(values) < seeds:
         return "n/a"
     low, high = (f"{of(values):.2f}" for of in (min, max))
-    middle = f"{statistics.median(values):+.2f}"
+    middle = f"{seed_median(values):+.2f}"
     return minus(middle if low == high else f"{middle} ({low} to {high})")
 
 

@@ -219,7 +219,7 @@ def _sizes(there: np.ndarray) -> np.ndarray:
     """Returns the sizes of the markers in pixels: where a curve ends before the axis does, its last one is
     large.
     """
-    sizes = np.full(int(there.sum()), 6)
+    sizes = np.full(np.count_nonzero(there), 6)
     if sizes.size and not there.all():
         sizes[-1] = 14
     return sizes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from engine.measure.attention.head_patterns import largest
+from engine.measure.attention.head_patterns import largest, mean_head
 from engine.measure.attention.heads import HeadNumbers
 from engine.measure.slices import extent
 from pages.inside.attention import words
@@ -37,7 +37,7 @@ def draw_measure(subject: Subject, numbers: HeadNumbers, field: str) -> None:
             data=head_table(arrays),
             name="heads",
         )
-        explain.answer(words.most_of(measure, largest(values), float(np.nanmean(values))))
+        explain.answer(words.most_of(measure, largest(values), mean_head(values)))
     explain.measure_it(_more, subject, numbers, arrays)
 
 

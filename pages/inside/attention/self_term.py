@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from statistics import median
 
 import numpy as np
 import pandas as pd
@@ -12,6 +11,7 @@ import streamlit as st
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import CheckpointError
 from engine.experiments.lab_races import rung_losses
+from engine.measure.slices import seed_median
 from engine.measure.tasks.ladder import (
     KINDS,
     WIDTHS,
@@ -83,6 +83,6 @@ def _measured_more(seed: int) -> None:
 def _losses() -> Mapping[str, float]:
     """Returns the rungs' losses, medians over seeds; nothing where their file is missing or broken."""
     try:
-        return {name: median(over) for name, over in rung_losses().items()}
+        return {name: seed_median(over) for name, over in rung_losses().items()}
     except CheckpointError:
         return {}

@@ -74,9 +74,9 @@ def first_position(subject: Subject) -> int:
     """
     if subject.gap is not None:
         return subject.gap
-    logits = subject.recording().logits
-    guesses = logits.argmax(-1)
-    return telling(guesses, following(subject), sureness(logits), blanks(subject, guesses))
+    recording = subject.recording()
+    guesses = recording.guesses
+    return telling(guesses, following(subject), sureness(recording.logits), blanks(subject, guesses))
 
 
 def _more(subject: Subject, attribution: Attribution, told: Pushes, name: str, versus: Versus) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.data.progress import Progress, Steps
-from engine.measure.recording import next_token_losses
+from engine.measure.recording import next_token_losses, worst_position
 from engine.measure.shapes.backward import (
     AMOUNTS,
     Backward,
@@ -110,8 +110,7 @@ def _position(subject: Subject, strip: bool) -> int:
     a strip that may be drawn.
     """
     losses = next_token_losses(subject.recording())
-    half = len(losses) // 2  # later ones have tokens before them, which their gradient reaches
-    worst = half + int(losses[half:].argmax())
+    worst = worst_position(losses)
     if strip:
         return token_strip(
             subject.labels[:-1],

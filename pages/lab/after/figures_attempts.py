@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.measure.slices import median_curve
 from engine.measure.tasks.attempts import COUNTS, Attempts, Votes
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
@@ -27,7 +28,7 @@ def shares(attempts: Attempts) -> go.Figure:
     ):
         line = {"color": colour(shade), "dash": dash, "width": 1}
         traces += [_line(each, name, line, opacity=0.5, showlegend=False) for each in values]
-        traces.append(_line(np.median(values, 0), name, line | {"width": 3}))
+        traces.append(_line(median_curve(values), name, line | {"width": 3}))
     layout = base_layout(
         margin={"l": 52, "r": 12, "t": 8, "b": 40},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.measure.circuits.in_context import InContext, LearnedStep, Regression
+from engine.measure.circuits.in_context import InContext, LearnedStep, Regression, mean_layer
 from ui.figures import specs as go
 from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
 from ui.text.numbers import minus
@@ -83,7 +83,7 @@ def errors(trained: InContext) -> go.Figure:
     x, plan = trained.counts, trained.plan
     traces = [
         _line(x, trained.least, "least squares", LEAST, width=2, dash="dot"),
-        _line(x, trained.layers.mean(0), "the layer", LAYER, width=6),
+        _line(x, trained.mean_layers, "the layer", LAYER, width=6),
         *(_line(x, each, "the layer, one seed", LAYER, width=1, legend=False) for each in trained.layers),
         _line(x, trained.gradient, "one gradient step", STEP, width=2.5, dash="dash"),
     ]
@@ -151,7 +151,7 @@ def plane(points: Sequence[Point], at: np.ndarray, lines: np.ndarray, hint: str)
     traces = [
         _marks(x, y, {"size": 5, "color": colour(NOTHING, 30)}) | {"hovertemplate": ADD},
         _line(at, least, "least squares", LEAST, width=2, dash="dot"),
-        _line(at, np.mean(layers, 0), "the layer", LAYER, width=6),
+        _line(at, mean_layer(lines), "the layer", LAYER, width=6),
         *(_line(at, each, "the layer, one seed", LAYER, width=1, legend=False) for each in layers),
         _line(at, step, "one gradient step", STEP, width=2.5, dash="dash"),
         _marks(

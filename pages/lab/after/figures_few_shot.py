@@ -26,9 +26,9 @@ def by_examples(few: FewShot, way: int) -> go.Figure:
         for draw, each in enumerate(few.accuracy[way])
     ]
     if way == EXCHANGED:
-        traces.append(_line(few.accuracy[RIGHT].mean(0), SHADES[RIGHT], NAMES[RIGHT], 2.0))
-    traces.append(_line(few.accuracy[way].mean(0), SHADES[way], NAMES[way], 5.0))
-    traces.append(_line(few.likelihood[way].mean(0), "output", "probability of the right one", 2.5, "dash"))
+        traces.append(_line(few.mean_accuracy[RIGHT], SHADES[RIGHT], NAMES[RIGHT], 2.0))
+    traces.append(_line(few.mean_accuracy[way], SHADES[way], NAMES[way], 5.0))
+    traces.append(_line(few.mean_likelihood[way], "output", "probability of the right one", 2.5, "dash"))
     return go.figure(
         traces,
         uirevision="context-by-examples",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from engine.measure.slices import median_curve
 from engine.training.post_training.preferences import Plan, PreferenceLook
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
@@ -52,7 +53,7 @@ def by_step(stored: Sequence[pd.DataFrame], live: pd.DataFrame | None, plan: Pla
         if live is not None:
             traces.append(_line(panel, live["step"], live[key], name, bold, showlegend=legend))
         elif stored:
-            middle = np.median([run[key] for run in stored], axis=0)
+            middle = median_curve([run[key] for run in stored])
             traces.append(_line(panel, stored[0]["step"], middle, name, bold, showlegend=legend))
     of_word = plan.taste.of_word
     titles = (

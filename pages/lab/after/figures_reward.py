@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from engine.measure.slices import median_curve
 from engine.training.post_training.reward import TRIES, Group, Rewarded
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
@@ -38,7 +39,7 @@ def shares_by_step(
         if live is not None:
             traces.append(_line(live["step"], live[key], name, bold))
         elif stored:
-            middle = np.median([table[key] for table in stored], axis=0)
+            middle = median_curve([table[key] for table in stored])
             traces.append(_line(stored[0]["step"], middle, name, bold))
     layout = base_layout(
         margin={"l": 52, "r": 12, "t": 8, "b": 40},

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from math import comb
-from statistics import median
 
+from engine.measure.slices import seed_median
 from engine.measure.tasks.attempts import COUNTS, MOST, SEEDS, Attempts, Votes
 from engine.training.post_training.reward import ASKED, HALF
 from ui.page_frame import Words
@@ -37,7 +37,7 @@ ATTEMPTS = Words(
 def answer(attempts: Attempts) -> str:
     """Says what most answers gain over a single one, by medians of the seeds."""
     single, vote, verified = (
-        median(values.tolist())
+        seed_median(values.tolist())
         for values in (attempts.single, attempts.majority[:, -1], attempts.verifier[:, -1])
     )
     alike = (attempts.majority[:, -1] < attempts.single + CLEAR).any()

@@ -36,7 +36,7 @@ NOT_HERE = (
 
 def answer(task: WordTask, few: FewShot, way: int) -> str:
     """Says how often it is right without an example and after the most, or what exchanged answers do."""
-    right, other = (few.accuracy[each].mean(0) for each in (RIGHT, EXCHANGED))
+    right, other = (few.mean_accuracy[each] for each in (RIGHT, EXCHANGED))
     most = COUNTS[-1]
     if way == EXCHANGED:
         kept = other[-1] / right[-1] if right[-1] else 0.0
@@ -71,7 +71,7 @@ def measured(few: FewShot) -> str:
 
 
 def alt(task: WordTask, few: FewShot, way: int) -> str:
-    shares = few.accuracy[way].mean(0)
+    shares = few.mean_accuracy[way]
     each = ", ".join(f"{count}: {share:.0%}" for count, share in zip(COUNTS, shares, strict=True))
     return f"Share of words to which the model gives {task.answer}, by examples in the prompt: {each}."
 

@@ -83,8 +83,7 @@ def drawn(topic: Topic | Style, answers: np.ndarray) -> np.ndarray:
     """
     if isinstance(topic, Topic):
         return answers
-    unseen, others = np.split(answers, [len(topic.unseen)])
-    return np.stack([*unseen, unseen.mean(0), others.mean(0)])
+    return topic.with_means(answers)
 
 
 def labels(topic: Topic | Style) -> list[tuple[str, str]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import exp
-from statistics import median
 
+from engine.measure.slices import seed_median
 from engine.training.post_training.preferences import CHARACTERS, PAIRS, SAMPLES, Kind, Plan, PreferenceLook
 from ui.page_frame import Words
 from ui.text.markdown import safe
@@ -57,13 +57,13 @@ def answer(plan: Plan, runs: Sequence[Sequence[PreferenceLook]]) -> str:
     and whether even chosen texts became less likely.
     """
     before, after = ([run[at] for run in runs] for at in (0, -1))
-    began, ends = (median(look.measured for look in looks) for looks in (before, after))
+    began, ends = (seed_median(look.measured for look in looks) for looks in (before, after))
     of = f", median of {len(runs)} seeds" if len(runs) > 1 else " in this run"
     if plan.taste.of_word:
         now = f"**{ends:.0%}** of new samples contain “{safe(plan.taste.word)}” ({began:.0%} before{of})"
     else:
         now = f"New sentences are **{ends:.0f}** characters long ({began:.0f} before{of})"
-    ranked = median(look.held_out.ranked for look in after)
+    ranked = seed_median(look.held_out.ranked for look in after)
     if all(look.held_out.ranked > CHANCE for look in after):
         return f"{now}, and **{ranked:.0%}** of held-out pairs are ranked right. {_fell(after)}"
     return (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
 
+from engine.measure.slices import seed_median
 from engine.training.post_training.reward import ASKED, HALF, TRIES, Group, Plan, Rewarded, RewardLook
 from ui.page_frame import Words
 from ui.text.numbers import minus
@@ -52,13 +52,13 @@ MEASURED = (
 def answer(plan: Plan, runs: Sequence[Sequence[RewardLook]]) -> str:
     """Says what reward has changed: in one run, or by the median of several."""
     before, after = ([run[at] for run in runs] for at in (0, -1))
-    first, reward = (median(getattr(look, name) for look in after) for name in ("first_try", "reward"))
-    began = median(look.first_try for look in before)
+    first, reward = (seed_median(getattr(look, name) for look in after) for name in ("first_try", "reward"))
+    began = seed_median(look.first_try for look in before)
     of = f", median of {len(runs)} seeds" if len(runs) > 1 else " in this run"
     if plan.rewarded == "right":
         better = all(a.first_try > b.first_try + CLEAR for a, b in zip(after, before, strict=True))
         says = "Reward alone makes answers more reliable" if better else "Reward does not help reliably"
-        one = median(look.any_of for look in after)
+        one = seed_median(look.any_of for look in after)
         return (
             f"{says}: the first try is right for **{first:.0%}** of new sums ({began:.0%} before{of}); at"
             f" least one of {TRIES} tries, for **{one:.0%}**."

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import median
 
+from engine.measure.slices import seed_median
 from engine.presets.ladder import LADDER
 from ui.figures import specs as go
 from ui.figures.theme import colour
@@ -16,7 +16,7 @@ def rungs(seeds: Mapping[str, Sequence[float]], chosen: str, lines: Mapping[str,
     """Draws the losses of each rung by seed, lowest rung at the bottom: the median as a point, the range as a
     thin line; `lines` (n-gram -> loss) across; the chosen rung's step from the one below as a bar.
     """
-    losses = {name: median(over) for name, over in seeds.items()}
+    losses = {name: seed_median(over) for name, over in seeds.items()}
     names = list(losses)
     rows = {name: i for i, name in enumerate(names)}
     quiet, loud = colour("quiet"), colour("validation")

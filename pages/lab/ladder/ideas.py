@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from statistics import median
 
 import pandas as pd
 import streamlit as st
@@ -13,6 +12,7 @@ from engine.experiments.lab_races import RUNGS, SEEDS
 from engine.experiments.ladder_gains import idea
 from engine.experiments.race_table import standings
 from engine.experiments.stored_races import Stored
+from engine.measure.slices import seed_median
 from engine.measure.tasks.ladder import KINDS, lines
 from engine.measure.tasks.text_statistics import baselines
 from engine.presets.ladder import LADDER
@@ -36,7 +36,7 @@ def draw_ideas() -> None:
     """Draws a point for each rung; beside it the difference from the one below."""
     race = stored(RUNGS)
     by_seed = losses()
-    medians = {name: median(over) for name, over in by_seed.items()}
+    medians = {name: seed_median(over) for name, over in by_seed.items()}
     picture, beside = st.columns([3, 2], gap="medium")
     titles = {name: rung.title for name, rung in LADDER.items()}
     with beside:

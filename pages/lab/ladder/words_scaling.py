@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -142,7 +141,7 @@ def next_valley(fitted: Fit, budget: float, after: float, control: str) -> Guess
     if not {budget, after} <= fitted.valleys.keys():
         return None
     here, there = (fitted.valleys[each].parameters for each in (budget, after))
-    exponent = math.log(there / here) / math.log(after / budget)
+    exponent = fitted.exponent(budget, after)
     work = f"{after / budget:.2g}"
     choices = (
         Choice("the same size: it reads more", "Then all the compute would go into text."),

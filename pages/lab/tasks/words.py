@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.data.tasks.task import Task
 from engine.experiments.race_table import name_of
-from engine.measure.attention.heads import HeadValue
+from engine.measure.attention.heads import HeadValue, ranked_heads
 from engine.measure.tasks.task_heads import HALF, SourceAttention
 from engine.measure.tasks.task_scores import SOLVED, OutOfTurn, TaskCurve, median_solved
 from engine.sample.problems import Answered
@@ -191,15 +191,13 @@ def by_result(weights: Mapping[str, np.ndarray]) -> str:
     """Names the head that reads the next bit after each partial result, from the weights (layer, head) of
     all heads there; nothing where no head clearly does, or the same for both.
     """
-    best = {token: np.unravel_index(weights[token].argmax(), weights[token].shape) for token in "01"}
-    strong = all(weights[token][at] >= HALF for token, at in best.items())
-    if not strong or best["0"] == best["1"]:
+    zero, one = (ranked_heads(weights[token])[0] for token in "01")
+    if min(zero.value, one.value) < HALF or (zero.layer, zero.head) == (one.layer, one.head):
         return ""
-    (zero, zeros), (one, ones) = ((best[token], weights[token][best[token]]) for token in "01")
     return (
         "In this one trained model the last partial result decides which head reads the next digit:"
-        f" **{zero[0]}.{zero[1]}** where it is 0 (**{zeros:.0%}** of its weight),"
-        f" **{one[0]}.{one[1]}** where it is 1 (**{ones:.0%}**)."
+        f" **{zero.layer}.{zero.head}** where it is 0 (**{zero.value:.0%}** of its weight),"
+        f" **{one.layer}.{one.head}** where it is 1 (**{one.value:.0%}**)."
     )
 
 

@@ -90,7 +90,7 @@ def _by_hand(subject: Subject, scored: Scored) -> None:
         "token": names[1:],
         "p": scored.p,
         "−ln p": scored.nats,
-        "sum so far": scored.nats.cumsum(),
+        "sum so far": scored.sums,
     }
     form = {name: st.column_config.NumberColumn(format="%.4f") for name in ("p", "−ln p", "sum so far")}
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="sampling_chain", column_config=form)

@@ -49,7 +49,7 @@ def draw_stages(subject: Subject) -> None:
     draws = tally(records[-1].probabilities, numbers)
     sampler(logits, subject.vocabulary, previous, config, numbers, mode=mode, drawn=draws.ids)
     if mode == "draws":
-        likely = int(draws.probabilities.argmax())
+        likely = draws.likeliest
         explain.answer(words.drawn(draws, seed, safe(subject.vocabulary[likely]), likely))
         explain.measure_it(_shares, subject, draws, records[-1].remaining)
         return

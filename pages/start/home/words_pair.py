@@ -60,7 +60,7 @@ def _sizes(values: Iterable[float]) -> str:
 def step(wrote: WrittenTarget, at: int) -> str:
     """Says what this step writes, and where it attended (Markdown)."""
     place, weight = wrote.most_attended(at)
-    sure = wrote.probabilities[at].max()
+    sure = wrote.certainty(at)
     over = "" if wrote.written[at] != "<end>" else ", the end token"
     text = (" " if of_words(wrote) else "").join(wrote.source[:-1])
     return (

@@ -18,6 +18,7 @@ EXPERIMENTS = {
     ),
     "bugs": ("bug_races", "bugs/: every fault beside its healthy twin"),
     "doctor": ("engine.lab.doctor.table", "doctor.json: which check finds which bug"),
+    "dropout": ("dropout_runs", "dropout.json: models with and without dropout, over seeds"),
     "encoder-decoders": ("shipped_pairs", "paired/: the encoder-decoders and the classifier"),
     "extrapolation": ("extrapolation", "positions/seeds.json: the models of Extrapolation, with other seeds"),
     "finetune": (

@@ -1,8 +1,11 @@
-"""Guesses about two stored trainings."""
+"""Guesses about stored trainings."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from engine.experiments.bug_races import Comparison
+from engine.experiments.dropout_runs import Ends
 from engine.experiments.no_residual import Pair
 from engine.lab.guesses import Truth
 
@@ -27,3 +30,18 @@ def mistake(finding: Comparison) -> Truth | None:
         return None
     numbers = {"healthy": finding.healthy.loss, "broken": finding.broken.loss}
     return Truth(RESULT[finding.kind], ("better", "worse", "same"), numbers)
+
+
+def dropped(found: Sequence[Ends]) -> Truth | None:
+    """Compares the largest share of dropout with none, on held-out text: "helps", "costs", or "nothing" where
+    the seeds' ranges overlap. None without both.
+    """
+    if len(found) < 2:
+        return None
+    bare, most = found[0], found[-1]
+    apart = most.spread[1] < bare.spread[0] or bare.spread[1] < most.spread[0]
+    right = "nothing" if not apart else "helps" if most.validation < bare.validation else "costs"
+    numbers = {"without": bare.validation, "with": most.validation}
+    return Truth(
+        right, ("helps", "nothing", "costs"), numbers | {"share": most.dropout, "seeds": float(bare.seeds)}
+    )

@@ -13,6 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 from engine.data import corpora
 from engine.data.tokenizers.char import CharTokenizer
+from engine.experiments import dropout_runs
+from engine.experiments.dropout_runs import LITTLE, WHOLE
 from engine.measure.feedforward.activation_functions import curve, gated_surface, spread, worst_difference
 from engine.measure.feedforward.neurons import most_active, strongest, token_scores
 from engine.measure.recording import record
@@ -191,7 +193,7 @@ def test_the_contexts_are_where_the_neuron_answers():
 
 @pytest.mark.usefixtures("own")
 def test_functions_their_slopes_and_this_models_inputs(drawn):
-    page = feedforward_of("Activation functions", feedforward_reach="2", feedforward_inputs="1")
+    page = feedforward_of("functions", feedforward_reach="2", feedforward_inputs="1")
     gates = RECORDING[f"blocks.{LAYER}.ffn_gate"].astype(float)
     inputs, silu = spread(gates, -2, 2), curve("silu", -2, 2)
     for key, values in (("feedforward_output", silu.y), ("feedforward_slope", silu.slope)):
@@ -223,3 +225,52 @@ def test_functions_their_slopes_and_this_models_inputs(drawn):
         )
     )
     assert len(dots["x"]) == 500 and set(zip(dots["x"], dots["y"], strict=True)) <= pairs
+
+
+def test_dropout_keeps_the_mean_of_the_last_write_to_a_logit():
+    """The sum is worked out here from the recording: the last network's write times the guess's column."""
+    words = said(feedforward(feedforward_view="dropout", dropout_share="0.3", text="ROMEO:"))
+    known = shipped()
+    recording = record(known.model, known.tokenizer.encode("ROMEO:"))
+    guess = int(recording.logits[-1].argmax())
+    terms = recording["blocks.3.ffn_out"][-1] * known.model.output_matrix[guess].detach().numpy()
+    found = re.search(
+        r"Dropping \*\*30%\*\* of (\d+) terms .* mean: (\S+) for a contribution of \*\*(\S+)\*\*.* off by"
+        r" \*\*(\S+)\*\*; undivided, the mean is (\S+)\.",
+        words.replace("−", "-"),
+    )
+    count, mean, total, off, plain = map(float, found.groups())
+    assert count == len(terms) == 128 and total == pytest.approx(terms.sum(), abs=0.006)
+    spread = float(np.sqrt(3 / 7 * (terms**2).sum()))
+    assert off == pytest.approx(spread, rel=0.05) and mean == pytest.approx(total, abs=spread / 10)
+    assert plain == pytest.approx(0.7 * total, abs=spread / 10)
+
+
+def test_dropout_in_a_prediction_spreads_with_the_share(drawn):
+    spreads = []
+    for share in ("0.1", "0.5"):
+        words = said(feedforward(feedforward_view="dropout", dropout_shown="prediction", dropout_share=share))
+        bars, dots = drawn["dropout_prediction"].traces
+        first = np.reshape(dots["y"], (32, -1))[:, 0]
+        assert f"between **{first.min():.0%}** and **{first.max():.0%}**" in words
+        assert f"without dropout it is {bars['y'][0]:.0%}" in words
+        spreads.append(abs(first.mean() - bars["y"][0]))
+    assert spreads[0] < spreads[1], "a model that was trained without dropout loses its way"
+
+
+@pytest.mark.parametrize("characters", [LITTLE, WHOLE])
+def test_dropout_s_trainings_are_those_of_the_file(characters, drawn):
+    words = said(
+        feedforward(feedforward_view="dropout", dropout_shown="training", dropout_text=str(characters))
+    )
+    runs = [run for run in dropout_runs.shipped() if run.plan.characters == characters]
+    last = {
+        share: [run.validation[-1] for run in runs if run.plan.dropout == share] for share in (0.0, 0.1, 0.3)
+    }
+    ends = {share: float(np.median(losses)) for share, losses in last.items()}
+    best = min(ends, key=ends.__getitem__)
+    assert ("no dropout is best" in words) == (best == 0) and (
+        best == 0 or f"**p = {best:g}** is best" in words
+    )
+    assert f"**{ends[0.3]:.2f}** held out (medians of 3 seeds)" in words
+    assert len(drawn[f"dropout_training_{characters}"].traces) == 2 * 3 * (3 + 1)

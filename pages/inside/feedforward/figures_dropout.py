@@ -1,0 +1,126 @@
+"""Arrays -> figures of dropout: a sum, the probabilities of passes, losses of trainings. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.experiments.dropout_runs import SHARES, DropoutRun
+from engine.measure.feedforward.dropout import DroppedSum, PassSpread
+from engine.measure.slices import median_curve
+from ui.figures import specs as go
+from ui.figures.labels import plain as readable
+from ui.figures.labels import short
+from ui.figures.theme import colour
+
+BINS = 60
+TOKENS = 6
+SHADES = dict(zip(SHARES, ("quiet", "run0", "run1"), strict=True))
+
+
+def sum_bars(found: DroppedSum) -> go.Figure:
+    """Draws how often a sum takes each value under random masks, scaled and not; a line at the full sum."""
+    edges, scaled, plain = found.histograms(BINS)
+    middles, width = (edges[:-1] + edges[1:]) / 2, float(edges[1] - edges[0])
+    traces = []
+    for shares, name, shade in (
+        (plain, "not divided", "quiet"),
+        (scaled, "divided by 1 − p", "feedforward"),
+    ):
+        traces.append(
+            go.Bar(
+                x=middles,
+                y=shares,
+                width=width,
+                name=name,
+                marker={"color": colour(shade, 60)},
+                hovertemplate=f"{name}, %{{x:.3f}}: %{{y:.1%}}<extra></extra>",
+            )
+        )
+    return go.figure(
+        traces,
+        barmode="overlay",
+        bargap=0,
+        margin={"l": 60, "r": 12, "t": 30, "b": 44},
+        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        xaxis={"title": {"text": "contribution to the logit"}},
+        yaxis=go.axis("share of the masks", tickformat=".0%", showgrid=True),
+        shapes=[go.rule(x=found.total, line={"color": colour("quiet"), "width": 2, "dash": "dot"})],
+        annotations=[go.note("without dropout", found.total, 1.0, yref="paper", yanchor="bottom")],
+    )
+
+
+def pass_dots(found: PassSpread, names: Sequence[str]) -> go.Figure:
+    """Draws the probabilities of tokens in each pass as dots, and without dropout as bars."""
+    places = np.arange(len(names))
+    count = len(found.passes)
+    scattered = places + np.linspace(-0.28, 0.28, count)[:, None]
+    bars = go.Bar(
+        x=places,
+        y=found.exact,
+        name="without dropout",
+        marker={"color": colour("quiet", 40)},
+        hovertemplate="without dropout: %{y:.1%}<extra></extra>",
+    )
+    dots = go.Scatter(
+        x=scattered.ravel(),
+        y=found.passes.ravel(),
+        mode="markers",
+        name=f"{count} passes, other masks each",
+        marker={"color": colour("output", 70), "size": 6},
+        hovertemplate="%{y:.1%}<extra></extra>",
+    )
+    return go.figure(
+        [bars, dots],
+        margin={"l": 60, "r": 12, "t": 30, "b": 44},
+        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        xaxis=go.ticks(places.tolist(), [readable(short(name, 12)) for name in names], title="next token"),
+        yaxis=go.axis("probability", tickformat=".0%", range=[0, 1.02], showgrid=True),
+    )
+
+
+def loss_lines(runs: Sequence[DropoutRun]) -> go.Figure:
+    """Draws validation losses as full lines, training losses as dotted ones: a thin line for each seed, thick
+    the median.
+    """
+    traces = []
+    for share in SHARES:
+        some = [run for run in runs if run.plan.dropout == share]
+        if not some:
+            continue
+        steps = list(some[0].steps)[1:]
+        for split, label, dash in (("validation", "held out", "solid"), ("train", "training", "dot")):
+            lines = [np.array(getattr(run, split))[1:] for run in some]
+            name = f"p = {share:g}, {label}"
+            style = {"color": colour(SHADES[share]), "dash": dash}
+            for values in lines:
+                traces.append(
+                    go.Scatter(
+                        x=steps,
+                        y=values,
+                        mode="lines",
+                        name=name,
+                        showlegend=False,
+                        opacity=0.4,
+                        line=style | {"width": 1},
+                        hoverinfo="skip",
+                    )
+                )
+            traces.append(
+                go.Scatter(
+                    x=steps,
+                    y=median_curve(lines),
+                    mode="lines",
+                    name=name,
+                    line=style | {"width": 3 if split == "validation" else 2},
+                    hovertemplate=f"{name}, step %{{x}}: %{{y:.3f}} (median)<extra></extra>",
+                )
+            )
+    return go.figure(
+        traces,
+        margin={"l": 56, "r": 12, "t": 56, "b": 44},
+        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        xaxis={"title": {"text": "steps"}},
+        yaxis=go.axis("loss (nats per character)", showgrid=True, tickmode="auto", nticks=7),
+    )

@@ -57,6 +57,23 @@ def stream(g: G) -> Any:
     return pre, embedding
 
 
+def dropout(g: G) -> Any:
+    """From the two moments of the binomial distribution of how many inputs remain."""
+    remain = 1 - g["share"]
+    number = np.arange(g["count"] + 1)
+    logs = [
+        math.lgamma(g["count"] + 1)
+        - math.lgamma(n + 1)
+        - math.lgamma(g["count"] - n + 1)
+        + n * math.log(remain)
+        + (g["count"] - n) * math.log(g["share"])
+        for n in number
+    ]
+    chances, sums = np.exp(logs), number * g["size"] / remain
+    mean = float(chances @ sums)
+    return mean, math.sqrt(float(chances @ (sums - mean) ** 2))
+
+
 def queries(g: G) -> Any:
     x = np.empty((g["batch"], g["length"], g["d"]), dtype=np.int8)
     return x.reshape(*x.shape[:2], g["heads"], -1).swapaxes(1, 2)
@@ -260,6 +277,7 @@ ANSWERS: dict[str, Callable[[G], Any]] = {
     "windows": lambda g: len(range(g["size"] - g["length"])),  # the last one's y ends on the last token
     "batch": lambda g: np.empty((g["texts"], g["length"])).size,
     "stream": stream,
+    "dropout": dropout,
     "temperature": lambda g: soft(np.array(g["logits"]) / g["tau"]),
     "odds": odds,
     "top-k": top_k,

@@ -1,4 +1,4 @@
-"""The loss and what it means; the shifted batch; the stream under many writes."""
+"""The loss and what it means; the shifted batch; the stream under many writes; a sum under dropout."""
 
 from __future__ import annotations
 
@@ -183,6 +183,46 @@ def stream(rng: Random) -> Exercise:
     )
 
 
+def dropout(rng: Random) -> Exercise:
+    count, share, size = rng.choice([16, 64, 100, 256, 400]), rng.choice([0.1, 0.2, 0.5]), rng.randint(1, 3)
+    mean = float(count * size)
+    single = size**2 * share / (1 - share)
+    spread = math.sqrt(count * single)
+    return Exercise(
+        f"A neuron adds up {count} inputs, each equal to {size}. In training, dropout sets each of them to 0"
+        f" with probability $p = {share}$, independently, and divides the others by $1 - p$. What are the"
+        " mean and the standard deviation of the sum? (Both numbers.)",
+        Numbers(2, 2),
+        (mean, spread),
+        (
+            f"An input is {size} / {1 - share:g} with probability {1 - share:g}, else 0: its mean is {size},"
+            f" and {count} of them have the mean **{mean:g}**, as without dropout.",
+            f"Its variance is ${size}^2 \\cdot p / (1 - p)$ = {single:.3f}. Variances of independent inputs"
+            f" add up: $\\sqrt{{{count} \\cdot {single:.3f}}}$ = **{spread:.2f}**.",
+        ),
+        mistakes(
+            (
+                "undivided",
+                ((1 - share) * mean, size * math.sqrt(count * share * (1 - share))),
+                "That is the sum without the division by $1 - p$.",
+            ),
+            ("variance", (mean, spread**2), "The second is the variance: take its square root."),
+            (
+                "linear",
+                (mean, count * spread / math.sqrt(count)),
+                "You added standard deviations. For independent inputs *variances* add up.",
+            ),
+            (
+                "bernoulli",
+                (mean, size * math.sqrt(count * share * (1 - share))),
+                "The inputs that remain are divided by $1 - p$, and so is their spread.",
+            ),
+        ),
+        see("feedforward", feedforward_view="dropout"),
+        {"count": count, "share": share, "size": size},
+    )
+
+
 TASKS = (
     ("start", "Where the loss begins", start),
     ("perplexity", "Perplexity", perplexity),
@@ -190,4 +230,5 @@ TASKS = (
     ("windows", "How many windows", windows),
     ("batch", "Predictions in a batch", batch),
     ("stream", "The stream after many writes", stream),
+    ("dropout", "A sum under dropout", dropout),
 )

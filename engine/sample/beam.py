@@ -14,6 +14,7 @@ from engine.data.progress import Progress, Steps
 from engine.errors import ConfigError, ShapeError
 from engine.model import Transformer
 from engine.parts.cache import KVCache
+from engine.sample.decoder import Held
 from engine.sample.generate import steps
 from engine.sample.outcome import likeliest_ids
 
@@ -165,22 +166,29 @@ def _expand(
         {*kept, *(row * vocab + token for row, tokens in enumerate(best.tolist()) for token in tokens)}
     )
     chosen = frozenset(kept)
+    pairs = torch.stack([parts.flatten()[wanted], totals.flatten()[wanted]], dim=1).tolist()
     made: list[Node] = []
-    for place in wanted:
+    for place, (log_p, total) in zip(wanted, pairs, strict=True):
         (row, token), stays, index = divmod(place, vocab), place in chosen, len(nodes) + len(made)
-        log_p, total = float(parts[row, token]), float(totals[row, token])
         scores = log_p, total, total / step**penalty
         made.append(Node(index, live[row], token, step, *scores, stays, stays and token in stop))
     return made
 
 
 def sampled(
-    model: Transformer, tokens: Sequence[int], length: int, sampling: SampleConfig, ends: Collection[int] = ()
+    model: Transformer,
+    tokens: Sequence[int],
+    length: int,
+    sampling: SampleConfig,
+    ends: Collection[int] = (),
+    held: Held | None = None,
 ) -> tuple[tuple[int, ...], float]:
-    """Returns (a sample that is over with the first of `ends`, its log-probability at temperature 1)."""
+    """Returns (a sample that is over with the first of `ends`, its log-probability at temperature 1). `held`
+    is what an earlier text read, as in `engine.sample.generate.steps`.
+    """
     ids: list[int] = []
     total = 0.0
-    for record in steps(model, tokens, length, sampling):
+    for record in steps(model, tokens, length, sampling, held=held):
         ids.append(record.token)
         total += float(record.logits.double().log_softmax(-1)[record.token])
         if record.token in ends:

@@ -62,10 +62,11 @@ def rivals(
     """Decodes greedily and by sampling from the same prompt as `beam`, with its depth and `ends`."""
     prompt = fitting(ids, depth, model.config.context)
     best, free = SampleConfig(temperature=0.0), SampleConfig(temperature=1.0, seed=seed)
+    held = Held(model) if model.can_cache else None  # both go on from the same text
     return Rivals(
         Continuation(beam.path(beam.winner), beam.nodes[beam.winner].total),
-        Continuation(*sampled(model, prompt, depth, best, ends)),
-        Continuation(*sampled(model, prompt, depth, free, ends)),
+        Continuation(*sampled(model, prompt, depth, best, ends, held)),
+        Continuation(*sampled(model, prompt, depth, free, ends, held)),
     )
 
 

@@ -276,6 +276,14 @@ def test_rivals_read_the_same_prompt_and_end_at_their_first_stop():
     assert len({rivals(model, ids, beam, 6, ends, seed=s).sample.tokens for s in range(8)}) > 1
 
 
+def test_rivals_read_their_prompt_once():
+    model, ids, widths = loud(tiny(), seed=5, factor=4.0), (1, 2, 3, 4), []
+    beam = finish(beam_search(model, ids, 4, 2))
+    model.register_forward_pre_hook(lambda _, given: widths.append(given[0].shape[1]))
+    rivals(model, ids, beam, 4, frozenset(), seed=2)
+    assert [width for width in widths if width > 1] == [len(ids)]
+
+
 PROBABILITIES = (0.4, 0.3, 0.15, 0.1, 0.05)
 
 

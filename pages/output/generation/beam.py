@@ -81,7 +81,10 @@ def _rivalling(subject: Subject, beam: Beam, depth: int, ends: Ends, seed: int) 
 
 def _tree(subject: Subject, beam: Beam, width: int) -> None:
     tokens = [subject.vocabulary[node.token] for node in beam.nodes]
-    texts = [_written(subject, beam.path(node.index)) for node in beam.nodes]
+    paths: list[tuple[int, ...]] = []  # a branch stands behind its parent
+    for node in beam.nodes:
+        paths.append((*(() if node.parent is None else paths[node.parent]), node.token))
+    texts = [_written(subject, path) for path in paths]
     table = {
         "node": [n.index for n in beam.nodes],
         "parent": [n.parent for n in beam.nodes],

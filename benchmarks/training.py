@@ -34,8 +34,7 @@ from benchmarks.report import Goals, finish, table
 from engine.config import ModelConfig, TrainConfig
 from engine.model import build
 from engine.presets import PRESETS
-from engine.training.batches import Batch
-from engine.training.evaluation import loss_of
+from engine.training.batches import Batch, loss_of
 from engine.training.numerics import choose, keep_memory, onednn_is_exact
 from engine.training.optim import Optimiser
 

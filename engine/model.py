@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -11,16 +11,17 @@ from torch import Tensor, nn
 
 from engine.config import Init, ModelConfig, ResolvedConfig
 from engine.errors import HeadError, ShapeError
-from engine.parts.cache import KVCache
-from engine.parts.forward_pass import PassContext
-from engine.parts.masks import causal_mask, check_padding, window_mask
+from engine.parts.attention import causal_mask, check_padding, window_mask
+from engine.parts.blocks import PassContext
 from engine.parts.norms import NoNorm, Norm
 from engine.parts.output import POOLERS
 from engine.parts.parameters import InitialValues, initialise
 from engine.parts.positions import PositionHooks
-from engine.parts.protocols import Crossing, Output, Parts, Position, Wiring
-from engine.parts.registry import HEALTHY
+from engine.parts.registry import HEALTHY, Crossing, Output, Parts, Position, Wiring
 from engine.probe import Probe, identity
+
+if TYPE_CHECKING:
+    from engine.parts.cache import KVCache
 
 
 class BlockStack(nn.Module):
@@ -107,7 +108,7 @@ class Transformer(BlockStack):
 
         `types` say which text each token belongs to, where the model has a table for that; None: all to the
         first. `padding` (batch, 1, 1, position) is added to all scores: -inf for padding
-        (engine.parts.masks.padding_mask). `hooks` replace those of the position scheme: with
+        (engine.parts.attention.padding_mask). `hooks` replace those of the position scheme: with
         `PositionHooks()` the model has no positions. With a cache, `tokens` follow those that it holds, and
         it then holds them too (causal models only).
         Raises ShapeError for another rank or dtype, for no tokens, for types that do not fit, and for more

@@ -14,13 +14,12 @@ from torch import Tensor, nn
 from engine.config import Init, ModelConfig, Seq2SeqConfig
 from engine.errors import ConfigError, ShapeError
 from engine.model import BlockStack, Transformer, materialise
+from engine.parts.attention import causal_mask, check_causal, check_padding, decoder_masks, padding_mask
+from engine.parts.blocks import PassContext
 from engine.parts.cache import PairCache
-from engine.parts.forward_pass import PassContext
-from engine.parts.masks import causal_mask, check_causal, check_padding, decoder_masks, padding_mask
 from engine.parts.parameters import InitialValues, initialise
 from engine.parts.positions import PositionHooks
-from engine.parts.protocols import Output, Parts
-from engine.parts.registry import HEALTHY
+from engine.parts.registry import HEALTHY, Output, Parts
 from engine.probe import Probe, identity, scoped
 
 

@@ -185,7 +185,7 @@ def test_who_reads_the_model_or_the_trainer_meets_few_files() -> None:
         def met(): return sorted(name for name in sys.modules if name.startswith("engine"))
         import engine.model; print(*met()); import engine.training.train; print(*met())"""
     model, trainer = (line.split() for line in printed(script))
-    assert len(model) <= 20 and len(trainer) <= 35, (model, trainer)
+    assert len(model) <= 16 and len(trainer) <= 31, (model, trainer)
     above = tuple(f"engine.{name}" for name in ("experiments", "lab", "measure", "service", "weights"))
     assert not [name for name in trainer if name.startswith(above)]
 

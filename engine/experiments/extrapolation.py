@@ -15,8 +15,7 @@ from engine.data import corpora
 from engine.experiments.command import complete, folder_options, made, reading
 from engine.experiments.shipped import POSITION_RECIPES, extrapolation
 from engine.measure.positions.extrapolation import Curve
-from engine.training.batches import Batches
-from engine.training.evaluation import measure
+from engine.training.batches import Batches, measure
 from engine.training.records import Snapshot
 from engine.training.train import train
 from engine.weights.checkpoints import model_with

@@ -21,8 +21,7 @@ from engine.model import Transformer, build
 from engine.parts.registry import HEALTHY
 from engine.presets import PRESETS
 from engine.sample.generate import generate
-from engine.training.batches import Batches
-from engine.training.evaluation import loss_of, measure
+from engine.training.batches import Batches, loss_of, measure
 from engine.training.numerics import choose
 from engine.training.optim import Optimiser, learning_rate_factor
 from engine.weights.checkpoints import Checkpoint, load, model_with, save

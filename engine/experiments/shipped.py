@@ -34,8 +34,7 @@ from engine.model import Transformer
 from engine.presets import ENCODERS, PRESETS
 from engine.presets.task_recipes import task_recipe
 from engine.sample.problems import task_scores
-from engine.training.batches import Batches
-from engine.training.evaluation import guessed_right, measure
+from engine.training.batches import Batches, guessed_right, measure
 from engine.training.numerics import choose
 from engine.training.records import Evaluation, Snapshot, Step
 from engine.training.train import train

@@ -26,8 +26,7 @@ from engine.measure.attention.head_scores import head_scores
 from engine.model import Transformer
 from engine.parts.registry import HEALTHY
 from engine.presets import PRESETS
-from engine.training.batches import Batches
-from engine.training.evaluation import measure
+from engine.training.batches import Batches, measure
 from engine.training.numerics import choose
 from engine.training.records import Control, Evaluation, HeadScores, Snapshot, Step
 from engine.training.snapshot_series import Lapse, keep_facts, keep_step, model_at, open_lapse

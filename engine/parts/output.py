@@ -92,7 +92,7 @@ class MeanPooler(nn.Module):
         super().__init__()
 
     def forward(self, x: Tensor, probe: Probe, padding: Tensor | None = None) -> Tensor:
-        """Averages x over the tokens, (batch, d_model); `padding` as in engine.parts.masks.padding_mask."""
+        """Averages x over the tokens, (batch, d_model); `padding` as in `padding_mask` of attention."""
         if padding is None:
             return probe("pooled", x.mean(dim=1))
         shares = padding[:, 0].softmax(-1)  # (batch, 1, position): alike for tokens, 0 for padding

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from engine.errors import ConfigError
 from engine.model import Transformer
 from engine.parts.attention import Attention, HeadMixer, Mean, NoMixer, SharedQK, Similarity
-from engine.parts.blocks import NoResidualBlock, ParallelBlock, PostNormBlock, PreNormBlock
+from engine.parts.blocks import NoResidualBlock, ParallelBlock, PassContext, PostNormBlock, PreNormBlock
 from engine.parts.cache import KVCache
 from engine.parts.feedforward import (
     FeedForward,
@@ -37,7 +37,6 @@ from engine.parts.feedforward import (
     SquaredRelu,
     SwiGlu,
 )
-from engine.parts.forward_pass import PassContext
 from engine.parts.norms import NORMS, LayerNorm
 from engine.parts.output import LinearOutput, ScaledOutput
 from engine.parts.positions import (
@@ -50,7 +49,7 @@ from engine.parts.positions import (
     Sinusoidal,
     T5Bias,
 )
-from engine.parts.protocols import Position
+from engine.parts.registry import Position
 from engine.probe import Probe
 from engine.sample.row_products import Arithmetic, Product, check_arithmetic, product
 

@@ -14,8 +14,7 @@ from engine.data.tokenizers import bpe_work
 from engine.errors import ConfigError, RunError, TokenizerError
 from engine.lab.faults import parts_of
 from engine.ledger import BatchShape, activations, parameter_formula
-from engine.parts.protocols import Parts
-from engine.parts.registry import HEALTHY
+from engine.parts.registry import HEALTHY, Parts
 from engine.service.cpu_quota import cores, memory
 from engine.training.batches import MAX_LOGITS
 from engine.training.kinds import NAMES

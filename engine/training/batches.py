@@ -1,4 +1,4 @@
-"""Windows of a text as batches of inputs and targets."""
+"""Windows of a text as batches of inputs and targets, and the loss of a model on them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from engine.config import ModelConfig, TrainConfig
 from engine.data.corpus import Corpus, check_length
-from engine.parts.protocols import Targets
-from engine.parts.registry import shifted
+from engine.model import Transformer
+from engine.parts.registry import Targets, shifted
 
 # Of one forward pass of an evaluation: with a large vocabulary, 64 windows at once would take gigabytes.
 MAX_LOGITS = 2**24
@@ -155,3 +156,41 @@ class Batches:
         if masked:
             return masked_batch(windows, self.config.mask_rate, self.mask_id, generator)
         return graded(next_token_batch(windows, self.targets), self.corpus.graded(length))
+
+
+def loss_of(model: Transformer, batch: Batch, device: torch.device) -> Tensor:
+    """Returns the mean cross-entropy in nats per predicted token, in float32 whatever the model computes
+    in.
+    """
+    logits = model(batch.inputs.to(device))  # (batch, position, vocab)
+    return F.cross_entropy(logits.flatten(0, 1).float(), batch.targets.to(device).flatten(), ignore_index=-1)
+
+
+@torch.inference_mode()
+def measure(model: Transformer, batches: Batches, tokens: Tensor, limit: int = 0) -> Loss:
+    """Returns the loss over windows of a split, each `context` long: the whole split, or about `limit`
+    tokens.
+    """
+    device = next(model.parameters()).device
+    training = model.training
+    model.parts.mode(model, False)
+    total, count, characters = 0.0, 0, 0
+    for batch in batches.windows(tokens, limit):
+        loss = batches.loss(float(loss_of(model, batch, device)), batch)
+        total += loss.nats * loss.tokens
+        count, characters = count + loss.tokens, characters + loss.characters
+    model.parts.mode(model, training)
+    return Loss(total / count if count else math.nan, count, characters)
+
+
+@torch.inference_mode()
+def guessed_right(model: Transformer, batches: Batches, tokens: Tensor, limit: int = 0) -> float:
+    """Returns the accuracy, 0 to 1, of a model in evaluation mode over the windows that `measure` reads."""
+    device = next(model.parameters()).device
+    right = count = 0
+    for batch in batches.windows(tokens, limit):
+        asked = batch.targets >= 0
+        named = model(batch.inputs.to(device)).argmax(-1).cpu()
+        right += int((named == batch.targets)[asked].sum())
+        count += int(asked.sum())
+    return right / count if count else math.nan

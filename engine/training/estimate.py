@@ -9,8 +9,7 @@ import torch
 
 from engine.config import ModelConfig, TrainConfig
 from engine.ledger import BatchShape, activations, ledger
-from engine.parts.protocols import Parts
-from engine.parts.registry import HEALTHY
+from engine.parts.registry import HEALTHY, Parts
 from engine.training import numerics
 from engine.training.loop import early
 

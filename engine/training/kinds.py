@@ -24,7 +24,7 @@ from engine.data.tasks.paired import PAIR_TASKS
 from engine.errors import ConfigError, CorpusError, TaskError
 from engine.ledger import ledger
 from engine.measure.attention.head_scores import head_scores
-from engine.parts.protocols import Parts
+from engine.parts.registry import Parts
 from engine.presets import ENCODERS, PAIRED, Preset
 from engine.training import estimate
 from engine.training.records import Control, Record, TrainState

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from engine.config import TrainConfig
 from engine.errors import CheckpointError
-from engine.parts.protocols import Parts
+from engine.parts.registry import Parts
 from engine.training.numerics import Numerics
 from engine.training.optim import Optimiser, learning_rate_factor, spent
 from engine.training.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step, TrainState

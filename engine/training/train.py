@@ -22,8 +22,7 @@ from engine.errors import ConfigError
 from engine.model import Transformer, build
 from engine.parts.registry import HEALTHY, Parts
 from engine.sample import complete
-from engine.training.batches import Batch, Batches
-from engine.training.evaluation import loss_of, measure
+from engine.training.batches import Batch, Batches, loss_of, measure
 from engine.training.loop import Loop
 from engine.training.numerics import choose
 from engine.training.records import Control, Evaluation, HeadScores, Record, Sample, TaskScores, TrainState

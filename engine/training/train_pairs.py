@@ -30,8 +30,7 @@ from engine.data.tokenizers.pairs import (
     PairTokenizer,
 )
 from engine.errors import ConfigError
-from engine.parts.protocols import Targets
-from engine.parts.registry import HEALTHY, Parts, shifted
+from engine.parts.registry import HEALTHY, Parts, Targets, shifted
 from engine.sample.pairs import pair_steps, write_targets
 from engine.seq2seq import Classifier, Seq2Seq, build_classifier, build_pair
 from engine.training.loop import B, Loop, M

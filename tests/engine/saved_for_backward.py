@@ -7,8 +7,7 @@ import torch
 from engine.config import ModelConfig
 from engine.model import build
 from engine.parts.registry import HEALTHY, Parts
-from engine.training.batches import Batch
-from engine.training.evaluation import loss_of
+from engine.training.batches import Batch, loss_of
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 

@@ -11,8 +11,7 @@ from torch import Tensor
 from engine.config import ModelConfig, Seq2SeqConfig
 from engine.data.pairs import Labelled, LabelledText, Pair, PairedText
 from engine.data.tokenizers.pairs import PairTokenizer
-from engine.parts.protocols import Parts
-from engine.parts.registry import HEALTHY
+from engine.parts.registry import HEALTHY, Parts
 from engine.probe import Recorder
 from engine.seq2seq import Seq2Seq, build_pair
 from tests.engine.cases import for_each

@@ -37,8 +37,7 @@ from engine.measure.positions.alibi import visible
 from engine.measure.recording import Recording, record
 from engine.model import Transformer, build
 from engine.parts.attention import Attention
-from engine.parts.protocols import Parts
-from engine.parts.registry import HEALTHY, swapped
+from engine.parts.registry import HEALTHY, Parts, swapped
 from engine.presets import PRESETS
 from pages.inside.attention import words_steps
 from tests.engine.cases import for_each

@@ -25,8 +25,7 @@ from engine.measure.shapes.operations import tensor_of, trace
 from engine.model import Transformer, build
 from engine.parts.attention import HeadMixer
 from engine.parts.positions import NoPosition
-from engine.parts.protocols import Parts, swapped
-from engine.parts.registry import FEEDFORWARDS, HEALTHY, MIXERS, NORMS, POSITIONS, WIRINGS
+from engine.parts.registry import FEEDFORWARDS, HEALTHY, MIXERS, NORMS, POSITIONS, WIRINGS, Parts, swapped
 from engine.sample import Decoder
 from engine.sample.generate import steps
 from pages.start.home.map_drawing import model_map

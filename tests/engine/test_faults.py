@@ -39,9 +39,8 @@ from engine.sample import complete
 from engine.sample.single_row import SUPPORTED
 from engine.service.profiles import PROFILES, check, check_model, estimate_bytes
 from engine.service.state import Run, RunSpec
-from engine.training.batches import Batches
+from engine.training.batches import Batches, measure
 from engine.training.estimate import Pace, forward_flops
-from engine.training.evaluation import measure
 from engine.training.records import Snapshot, Step
 from engine.training.train import train
 from engine.weights.checkpoints import pack, unpack

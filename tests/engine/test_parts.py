@@ -15,9 +15,9 @@ from engine.config import Seq2SeqConfig
 from engine.errors import ConfigError, ShapeError
 from engine.measure.residual.norm_example import norm_example
 from engine.model import build
+from engine.parts.attention import causal_mask, window_mask
+from engine.parts.blocks import PassContext
 from engine.parts.feedforward import gelu_tanh, relu2
-from engine.parts.forward_pass import PassContext
-from engine.parts.masks import causal_mask, window_mask
 from engine.parts.positions import PositionHooks, alibi_slopes, t5_bucket
 from engine.parts.raw_values import QueriesAndKeys, SharedQKRawValues
 from engine.parts.registry import FEEDFORWARDS, MIXERS, NORMS, POSITIONS

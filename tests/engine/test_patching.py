@@ -39,8 +39,7 @@ from engine.measure.circuits.prompt_pairs import (
 )
 from engine.measure.recording import record
 from engine.model import Transformer
-from engine.parts.protocols import swapped
-from engine.parts.registry import HEALTHY
+from engine.parts.registry import HEALTHY, swapped
 from engine.probe import Patcher, Recorder
 from engine.sample.generate import generate
 from tests.engine.cases import for_each

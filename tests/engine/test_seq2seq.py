@@ -20,10 +20,9 @@ from engine.ledger import ledger
 from engine.ledger.memory import activations
 from engine.measure.shapes.operations import totals, trace_pair
 from engine.model import build
+from engine.parts.attention import causal_mask, check_causal, check_padding, decoder_masks, padding_mask
 from engine.parts.cards import BatchShape
-from engine.parts.masks import causal_mask, check_causal, check_padding, decoder_masks, padding_mask
-from engine.parts.protocols import swapped
-from engine.parts.registry import HEALTHY
+from engine.parts.registry import HEALTHY, swapped
 from engine.presets import ENCODER_DECODERS
 from engine.probe import AXES, Recorder, axes_of
 from engine.seq2seq import Memory, build_pair, reader_of

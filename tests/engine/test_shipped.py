@@ -34,8 +34,7 @@ from engine.model import build
 from engine.presets import ENCODERS, PAIRED
 from engine.sample import complete
 from engine.sample.pairs import write_pair
-from engine.training.batches import Batches
-from engine.training.evaluation import guessed_right, measure
+from engine.training.batches import Batches, guessed_right, measure
 from engine.training.train_pairs import exact
 from engine.weights.checkpoints import load, load_labels, load_pair
 from tests.engine.cases import for_each

@@ -21,8 +21,7 @@ from engine.experiments import shipped_pairs
 from engine.measure.families.classifier import counting_right, labelled_right, share
 from engine.model import build
 from engine.presets import Preset
-from engine.training.batches import Batches
-from engine.training.evaluation import guessed_right
+from engine.training.batches import Batches, guessed_right
 from engine.training.train_pairs import exact
 from engine.weights.checkpoints import load_labels, load_pair
 from tests.engine.cases import for_each

@@ -25,8 +25,7 @@ from engine.data.tasks.task import Task, marked, problems
 from engine.errors import ConfigError, CorpusError
 from engine.presets.task_recipes import task_recipe
 from engine.sample.problems import task_scores
-from engine.training.batches import Batches
-from engine.training.evaluation import measure
+from engine.training.batches import Batches, measure
 from engine.training.records import Evaluation, Sample
 from engine.training.train import train
 from engine.weights import checkpoints

@@ -20,9 +20,8 @@ from engine.errors import CheckpointError, ConfigError, CorpusError
 from engine.measure.shapes.batch_example import shifted_batch
 from engine.model import build
 from engine.parts.registry import HEALTHY
-from engine.training.batches import MAX_LOGITS, Batches, masked_batch, next_token_batch, windows_at
+from engine.training.batches import MAX_LOGITS, Batches, masked_batch, measure, next_token_batch, windows_at
 from engine.training.compare import Comparison, MeanLoss, compare
-from engine.training.evaluation import measure
 from engine.training.numerics import Numerics
 from engine.training.records import Control, Done, Evaluation, Record, Sample, Snapshot, Step
 from engine.training.train import train, warning

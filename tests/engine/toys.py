@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
 from engine.parts.attention import Attention, HeadMixer
+from engine.parts.blocks import PassContext
 from engine.parts.cards import BatchShape, Formula, Product, SavedForBackward, Weight
 from engine.parts.cards.mixers import HeadMixerCard, MixerCard
 from engine.parts.cards.norms import NormCard
 from engine.parts.cards.positions import PositionCard
-from engine.parts.forward_pass import PassContext
 from engine.parts.norms import FixedDivisor
 from engine.parts.parameters import InitialValues
 from engine.parts.positions import HookName, PositionHooks, Scheme

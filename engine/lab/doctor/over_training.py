@@ -12,7 +12,7 @@ from engine.data.tokenizers import written
 from engine.lab.doctor.case import Case, NotApplicable
 from engine.lab.doctor.check import Measurement
 from engine.sample import generate
-from engine.training.evaluation import measure
+from engine.training.batches import measure
 
 YOUNG = 0.3  # nats above counting pairs: a model that young writes noise, healthy or not
 WINDOW = 32  # tokens of validation text that are looked for in the training text

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from engine.lab.faults import FAULTS, PARTS
 from engine.model import Transformer, build
-from engine.parts.protocols import Parts
-from engine.parts.registry import HEALTHY
+from engine.parts.registry import HEALTHY, Parts
 
 FUNCTIONS = ("stack", "mask", "targets", "split")
 

@@ -14,8 +14,7 @@ from engine.lab.doctor.case import Case, NotApplicable, by_the_book
 from engine.lab.doctor.check import Measurement
 from engine.measure.residual.gradient_by_depth import block_gradients
 from engine.model import Transformer
-from engine.training.batches import Batch
-from engine.training.evaluation import loss_of
+from engine.training.batches import Batch, loss_of
 from engine.training.numerics import choose
 from engine.training.optim import Optimiser, learning_rate_factor
 

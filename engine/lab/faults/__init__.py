@@ -12,7 +12,7 @@ from engine.lab.faults import positions as positions
 from engine.lab.faults import training as training
 from engine.lab.faults import weights as weights
 from engine.lab.faults.fault import LAB_MODEL, LAB_TRAIN, PARTS, Diff, Fault
-from engine.parts.protocols import Parts
+from engine.parts.registry import Parts
 
 __all__ = ["FAULTS", "LAB_MODEL", "LAB_TRAIN", "PARTS", "Diff", "Fault", "parts_of"]
 

@@ -10,11 +10,10 @@ from torch import Tensor
 from engine.config import ResolvedConfig
 from engine.lab.faults.fault import ADAMW, fault
 from engine.parts.attention import Attention
-from engine.parts.blocks import PreNormBlock, add
+from engine.parts.blocks import PassContext, PreNormBlock, add
 from engine.parts.cards import Formula
 from engine.parts.cards.mixers import AttentionCard, MixerCard
-from engine.parts.forward_pass import PassContext
-from engine.parts.protocols import Sublayers
+from engine.parts.registry import Sublayers
 
 
 class UnscaledAttentionCard(AttentionCard):

@@ -1,4 +1,4 @@
-"""Faults in a block, and in the loop over the blocks (`engine.parts.forward_pass`)."""
+"""Faults in a block, and in the loop over the blocks (`engine.parts.blocks`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from torch import Tensor
 
 from engine.lab.faults.fault import ADAMW, DEEP, fault, settings_fault
-from engine.parts.forward_pass import PassContext
+from engine.parts.blocks import PassContext
 
 settings_fault("no_residual", model={"wiring": "none"}, on_model={"n_layers": 4})
 settings_fault(

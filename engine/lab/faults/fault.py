@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from engine.config import ModelConfig, TrainConfig
-from engine.parts.protocols import Parts, swapped
 from engine.parts.raw_values import QueriesAndKeys, SharedQKRawValues
-from engine.parts.registry import HEALTHY
+from engine.parts.registry import HEALTHY, Parts, swapped
 
 ROOT = Path(__file__).resolve().parents[3]
 # What a fault is shown on, where nothing else is said: small enough for half a minute on one slow core.

@@ -1,4 +1,4 @@
-"""Masks that let a query look where it should not, beside `engine.parts.masks.causal_mask`."""
+"""Masks that let a query look where it should not, beside `engine.parts.attention.causal_mask`."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class MaskAfterSoftmax(Attention):
 @variant("swapped_masks", "decoder_masks")  # of an encoder-decoder alone: no fault of the lab
 def swapped_masks(causal: Tensor | None, padding: Tensor) -> tuple[Tensor | None, Tensor | None]:
     """Gives each attention of a decoder the mask that is meant for the other, beside
-    `engine.parts.masks.decoder_masks`: in training it reads the token that it should write, and of the source
-    it sees no further than it has written.
+    `engine.parts.attention.decoder_masks`: in training it reads the token that it should write, and of the
+    source it sees no further than it has written.
 
     Where sources and targets are equally long, nothing would say so. Elsewhere each mask is cut, or grown by
     places that may be seen, so that it fits.

@@ -19,7 +19,7 @@ from engine.data.progress import Progress, Steps
 from engine.measure.recording import Recording, check_plain_stack, next_token_losses, record
 from engine.model import Transformer
 from engine.parts.attention import by_heads
-from engine.parts.forward_pass import PassContext
+from engine.parts.blocks import PassContext
 from engine.parts.positions import PositionHooks
 
 Ablation = Literal["zero", "mean"]

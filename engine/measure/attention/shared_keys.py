@@ -10,8 +10,7 @@ import numpy as np
 from engine.config import ModelConfig
 from engine.errors import ConfigError
 from engine.parts.cards import numbers
-from engine.parts.protocols import Parts
-from engine.parts.registry import HEALTHY
+from engine.parts.registry import HEALTHY, Parts
 
 Kind = Literal["multi-head", "grouped-query", "multi-query"]
 

@@ -18,7 +18,7 @@ from engine.measure.circuits.induction import Repeat
 from engine.measure.recording import check_plain_stack
 from engine.model import Transformer
 from engine.parts.attention import by_heads
-from engine.parts.forward_pass import PassContext
+from engine.parts.blocks import PassContext
 from engine.probe import Probe, Recorder, identity
 
 Head = tuple[int, int]  # (layer, head), counted from 0

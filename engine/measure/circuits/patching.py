@@ -25,9 +25,9 @@ from engine.errors import ConfigError, ShapeError
 from engine.measure.circuits.prompt_pairs import Contrast, Prompts, Runs, both_runs, difference
 from engine.measure.recording import check_plain_stack
 from engine.model import Transformer
+from engine.parts.blocks import PassContext
 from engine.parts.cache import KVCache
-from engine.parts.forward_pass import PassContext
-from engine.parts.protocols import Parts
+from engine.parts.registry import Parts
 from engine.probe import Patcher
 
 Site = Literal["resid_pre", "attn_out", "ffn_out", "z"]

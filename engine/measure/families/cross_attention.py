@@ -15,7 +15,7 @@ from engine.data.tokenizers.pairs import PairTokenizer
 from engine.errors import ShapeError, TaskError
 from engine.lab.faults import parts_of
 from engine.measure.attention.heads import HeadValue, ranked_heads
-from engine.parts.masks import causal_mask, padding_mask
+from engine.parts.attention import causal_mask, padding_mask
 from engine.probe import Recorder
 from engine.seq2seq import Seq2Seq
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from engine.parts.masks import causal_mask
+from engine.parts.attention import causal_mask
 
 HIDDEN, LATER, DONE, NOW = 0, 1, 2, 3  # a cell: never looked at, not yet, looked at before, at this step
 

@@ -12,8 +12,7 @@ from torch import Tensor
 
 from engine.config import ModelConfig
 from engine.parts.feedforward import gelu_tanh, relu2
-from engine.parts.protocols import Parts
-from engine.parts.registry import HEALTHY
+from engine.parts.registry import HEALTHY, Parts
 
 Written = tuple[str, Callable[[Tensor], Tensor]]  # as it is written, the engine's own function
 ACTIVATIONS: dict[str, Written] = {

@@ -20,8 +20,7 @@ from engine.measure.attention.ablation import Switches, edits_for
 from engine.measure.recording import record
 from engine.model import Transformer
 from engine.parts.cache import KVCache
-from engine.parts.protocols import Parts
-from engine.parts.registry import HEALTHY
+from engine.parts.registry import HEALTHY, Parts
 from engine.sample import Decoder, Drawn, steps
 from engine.sample.decoder import Held
 

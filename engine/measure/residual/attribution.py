@@ -22,8 +22,7 @@ from engine.measure.residual.stream import outputs
 from engine.model import Transformer
 from engine.parts.attention import by_heads
 from engine.parts.norms import FixedDivisor
-from engine.parts.protocols import Parts
-from engine.parts.registry import HEALTHY
+from engine.parts.registry import HEALTHY, Parts
 
 BLOCK = 1024  # rows that are summed in float32
 Versus = int | Literal["mean"] | None

@@ -9,8 +9,7 @@ import numpy as np
 
 from engine.config import ModelConfig, ResolvedConfig
 from engine.measure.recording import Recording
-from engine.parts.protocols import Wiring
-from engine.parts.registry import Parts
+from engine.parts.registry import Parts, Wiring
 
 
 @dataclass(frozen=True, eq=False)

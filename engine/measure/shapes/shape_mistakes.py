@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from engine.config import ModelConfig
 from engine.errors import ConfigError
 from engine.model import build
-from engine.parts.masks import causal_mask
+from engine.parts.attention import causal_mask
 
 MOST_HEADS = 64  # that are suggested
 

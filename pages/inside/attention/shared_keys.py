@@ -14,8 +14,7 @@ from engine.measure.attention.shared_keys import (
     served_by,
     shared_keys,
 )
-from engine.parts.protocols import Parts
-from engine.parts.registry import HEALTHY
+from engine.parts.registry import HEALTHY, Parts
 from engine.presets import PRESETS
 from pages.inside.attention import words
 from pages.inside.attention.figures import shared_figure

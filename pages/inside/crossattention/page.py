@@ -3,8 +3,8 @@
 from engine.experiments.masks_swapped import learn
 from engine.measure.families.cross_attention import hits, masks_of
 from engine.measure.families.written_target import write_target
+from engine.parts.attention import causal_mask, decoder_masks, padding_mask
 from engine.parts.blocks import DecoderBlock, PreNormDecoderBlock
-from engine.parts.masks import causal_mask, decoder_masks, padding_mask
 from pages.inside.crossattention import words
 from pages.inside.crossattention.alignment import draw_alignment
 from pages.inside.crossattention.masks import draw_masks

@@ -18,7 +18,7 @@ from engine.measure.residual.lens import (
 from engine.measure.residual.norm_example import Habit, NormExample
 from engine.measure.residual.stream import Summary
 from engine.parts.cards.norms import NORM_CARDS, norm_title
-from engine.parts.protocols import Parts
+from engine.parts.registry import Parts
 from ui.page_frame import Words
 from ui.text.markdown import safe
 from ui.text.numbers import minus, number

@@ -12,8 +12,7 @@ from engine.config import ModelConfig, ResolvedConfig
 from engine.errors import ConfigError, GlassformerError
 from engine.lab.faults import parts_of
 from engine.ledger import Ledger, ledger
-from engine.parts.protocols import Parts
-from engine.parts.registry import HEALTHY
+from engine.parts.registry import HEALTHY, Parts
 from engine.presets import ENCODER_DECODERS, LECTURE_MODELS, PRESETS, Preset
 from engine.weights import checkpoints
 from engine.weights.pretrained import pairs, sources

@@ -21,7 +21,7 @@ from engine.lab.doctor.check import Check, Finding, Measurement, run_check
 from engine.lab.doctor.checks import CHECKS, examine
 from engine.lab.faults import PARTS
 from engine.model import Transformer, build
-from engine.parts.masks import causal_mask
+from engine.parts.attention import causal_mask
 from engine.parts.registry import HEALTHY, swapped
 from engine.probe import Recorder
 from engine.training.records import Evaluation

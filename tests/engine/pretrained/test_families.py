@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save, save_file
 from engine.errors import HeadError, PretrainedError, ShapeError
 from engine.ledger import parameter_formula
 from engine.measure.recording import record
-from engine.parts.masks import padding_mask
+from engine.parts.attention import padding_mask
 from engine.probe import Recorder
 from engine.sample import Decoder
 from engine.weights.pretrained.load import open_model

@@ -48,9 +48,9 @@ HEADS = Words(
         " sources, the pattern does not show how the problem is solved."
     ),
     attempt=(
-        "Choose Reverse, then Copy, then Addition: which digits do heads attend to? Repeat and Sort are"
-        " solved although no head attends to a source; *Measure it* shows Repeat's rule; Sort's has not been"
-        " measured. Some heads attend elsewhere and are still needed."
+        "Choose Reverse, then Copy, then Addition: which digits do heads attend to? These Repeat and Sort"
+        " models, one seed each, solve their tasks although no head attends to a source; *Measure it* shows"
+        " Repeat's rule; Sort's has not been measured. Some heads attend elsewhere and are still needed."
     ),
 )
 ORDER_QUESTION = "Is addition easier with the ones digit first?"

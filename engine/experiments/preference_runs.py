@@ -16,7 +16,7 @@ from engine.experiments.command import complete, digits, folder_options, made, r
 from engine.training.post_training.preferences import (
     Kind,
     Plan,
-    PreferenceLook,
+    PreferenceEvaluation,
     Preferred,
     Scores,
     Taste,
@@ -78,7 +78,7 @@ def written(run: PreferenceRun) -> dict[str, Any]:
 def opened(values: dict[str, Any]) -> PreferenceRun:
     """Reads a run from JSON. Raises KeyError or TypeError for another."""
     looks = tuple(
-        PreferenceLook(
+        PreferenceEvaluation(
             look["step"],
             Scores(*look["training"]),
             Scores(*look["held_out"]),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.experiments.command import complete, digits, folder_options, made, reading
-from engine.training.post_training.reward import Group, Plan, RewardLook, half_trained, reinforce
+from engine.training.post_training.reward import Group, Plan, RewardEvaluation, half_trained, reinforce
 
 PATH = Path(__file__).resolve().parents[2] / "checkpoints" / "reward.json"
 SEEDS = (0, 1, 2)
@@ -29,7 +29,7 @@ class RewardRun:
     """A training by reward, with all of its looks; `made` says where and when."""
 
     plan: Plan
-    looks: tuple[RewardLook, ...] = field(repr=False)
+    looks: tuple[RewardEvaluation, ...] = field(repr=False)
     made: str = ""
 
 
@@ -55,7 +55,9 @@ def opened(values: dict[str, Any]) -> RewardRun:
     for i, (step, group) in enumerate(zip(values["steps"], values["groups"], strict=True)):
         answers, rewards, advantages = (tuple(group[name]) for name in ("answers", "rewards", "advantages"))
         shares = {name: float(values[name][i]) for name in NUMBERS}
-        looks.append(RewardLook(step, **shares, group=Group(group["question"], answers, rewards, advantages)))
+        looks.append(
+            RewardEvaluation(step, **shares, group=Group(group["question"], answers, rewards, advantages))
+        )
     return RewardRun(Plan(**values["plan"]), tuple(looks), values["made"])
 
 

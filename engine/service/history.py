@@ -17,7 +17,7 @@ SMOOTH = 5  # batches whose mean loss tells of a step
 SPEED_WINDOW = 2.0  # seconds of training over which tokens/s is measured
 
 T = TypeVar("T")
-Look = TypeVar("Look", Evaluation, Sample)
+Entry = TypeVar("Entry", Evaluation, Sample)
 
 
 def _kinds(of_float: type) -> np.dtype[np.void]:
@@ -172,19 +172,19 @@ def _row(step: Step) -> tuple[float, ...]:
     return tuple(math.nan if value is None else value for value in values)
 
 
-def _append(looks: list[Look], record: Look, limit: int) -> None:
-    """Adds one; a training that goes on repeats the look at its first step, which then counts once. At its
-    end a quick look and one at the whole split are of the same step: both are kept.
+def _append(entries: list[Entry], record: Entry, limit: int) -> None:
+    """Adds an entry. A training that goes on repeats that of its first step, which then counts once. At its
+    end a quick evaluation and one of the whole split are of the same step: both stay.
     """
-    if looks and looks[-1].step == record.step and _kind(looks[-1]) == _kind(record):
-        looks.pop()
-    looks.append(record)
-    if len(looks) > limit:
-        looks[:] = thin(looks)
+    if entries and entries[-1].step == record.step and _kind(entries[-1]) == _kind(record):
+        entries.pop()
+    entries.append(record)
+    if len(entries) > limit:
+        entries[:] = thin(entries)
 
 
-def _kind(look: Evaluation | Sample) -> bool:
-    return isinstance(look, Evaluation) and look.complete
+def _kind(entry: Evaluation | Sample) -> bool:
+    return isinstance(entry, Evaluation) and entry.complete
 
 
 def thin(items: Sequence[T]) -> list[T]:

@@ -17,7 +17,7 @@ from engine.measure.tasks.attempts import COUNTS as ANSWERS
 from engine.measure.tasks.attempts import Attempts
 from engine.model import build
 from engine.training.post_training.finetune import FinetuneRecipe, adapters
-from engine.training.post_training.preferences import PreferenceLook
+from engine.training.post_training.preferences import PreferenceEvaluation
 from tests.engine.cases import for_each
 from tests.engine.helpers import tiny
 
@@ -94,7 +94,7 @@ def test_dots_that_do_worse_than_an_answer_at_once_are_no_better() -> None:
 def test_how_far_another_beta_goes_is_judged_by_medians(then: int | tuple[int, ...], right: str) -> None:
     first = preference_runs.shipped()[0].preferred.looks[0]
 
-    def runs(*ends: int) -> list[tuple[PreferenceLook, ...]]:
+    def runs(*ends: int) -> list[tuple[PreferenceEvaluation, ...]]:
         return [(replace(first, measured=40), replace(first, measured=end)) for end in ends]
 
     others = runs(*then) if isinstance(then, tuple) else runs(then)

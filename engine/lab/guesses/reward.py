@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from statistics import median
 
 from engine.lab.guesses import Truth
-from engine.training.post_training.preferences import PreferenceLook
-from engine.training.post_training.reward import RewardLook
+from engine.training.post_training.preferences import PreferenceEvaluation
+from engine.training.post_training.reward import RewardEvaluation
 
 HALF, FEW = 0.5, 0.1  # of the share that was right before: half of it, and hardly any of it
 CLEAR = 0.1  # a change that differs from another by a smaller share is as large
 
 
-def hacked(runs: Sequence[Sequence[RewardLook]]) -> Truth | None:
+def hacked(runs: Sequence[Sequence[RewardEvaluation]]) -> Truth | None:
     """Compares the share of right first tries after the runs with the share before: "same" (at least half of
     it), "half", or "none" (less than a tenth). Medians over the runs; None without one.
     """
@@ -30,7 +30,9 @@ def hacked(runs: Sequence[Sequence[RewardLook]]) -> Truth | None:
     return Truth(right, ("same", "half", "none"), {"before": before, "after": after, "reward": reward})
 
 
-def beta(now: Sequence[Sequence[PreferenceLook]], then: Sequence[Sequence[PreferenceLook]]) -> Truth | None:
+def beta(
+    now: Sequence[Sequence[PreferenceEvaluation]], then: Sequence[Sequence[PreferenceEvaluation]]
+) -> Truth | None:
     """Compares how far the runs with another beta, `then`, change what the model writes with how far those of
     `now` do: "farther", "same" or "nearer". Medians over the runs; None without one, or without a change.
     """

@@ -74,9 +74,9 @@ class Adapter:
 
 
 @dataclass(frozen=True)
-class Look:
+class FinetuneStep:
     """The model after `step` steps: its mean loss on the lessons, in nats per token, and the weights that
-    differ from the model's own, by name. They are the optimiser's, valid until the next look is asked for,
+    differ from the model's own, by name. They are the optimiser's, valid until the next step is taken,
     and so are the adapters.
     """
 
@@ -172,9 +172,9 @@ def loss_of(logits: Tensor, targets: Tensor) -> Tensor:
 
 def fine_tune(
     model: Transformer, tokenizer: Tokenizer, lessons: Sequence[Lesson], recipe: FinetuneRecipe
-) -> Iterator[Look]:
-    """Fine-tunes and yields a Look before the first step and after each: `recipe.steps` + 1 of them. Raises
-    ConfigError at once where something does not fit.
+) -> Iterator[FinetuneStep]:
+    """Fine-tunes and yields a FinetuneStep before the first step and after each: `recipe.steps` + 1 of them.
+    Raises ConfigError at once where something does not fit.
     """
     recipe.check()
     if not model.config.causal:
@@ -182,14 +182,16 @@ def fine_tune(
     return fine_tune_on(model, batch(lessons, tokenizer, min(MAX_TOKENS, model.config.context)), recipe)
 
 
-def fine_tune_on(model: Transformer, data: Data, recipe: FinetuneRecipe) -> Iterator[Look]:
+def fine_tune_on(model: Transformer, data: Data, recipe: FinetuneRecipe) -> Iterator[FinetuneStep]:
     """Fine-tunes on inputs and targets as `batch` makes them, all of them at every step, and yields as
     `fine_tune` does.
     """
     return fine_tune_over(model, lambda step: data, recipe)
 
 
-def fine_tune_over(model: Transformer, data: Callable[[int], Data], recipe: FinetuneRecipe) -> Iterator[Look]:
+def fine_tune_over(
+    model: Transformer, data: Callable[[int], Data], recipe: FinetuneRecipe
+) -> Iterator[FinetuneStep]:
     """Fine-tunes on the inputs and targets of each step, and yields as `fine_tune` does."""
     drawn = adapters(model, recipe) if recipe.rank else {}
     if recipe.rank:
@@ -206,7 +208,9 @@ def fine_tune_over(model: Transformer, data: Callable[[int], Data], recipe: Fine
         with torch.enable_grad():
             loss = loss_of(copy(inputs), targets)
         weights = merged(model, drawn) if recipe.rank else dict(copy.named_parameters())
-        yield Look(step, float(loss.detach()), {name: w.detach() for name, w in weights.items()}, drawn)
+        yield FinetuneStep(
+            step, float(loss.detach()), {name: w.detach() for name, w in weights.items()}, drawn
+        )
         if step < recipe.steps:
             optimiser.zero_grad()
             loss.backward()

@@ -40,7 +40,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class FactLook:
+class FactEvaluation:
     """After `step` steps: the mean loss on the lessons, in nats per token, and the probability of each
     question's whole answer; `plain` is the mean loss on a text that is no lesson, NaN without one.
     """
@@ -62,17 +62,17 @@ class MatrixChange:
     singular: tuple[float, ...]
 
 
-AnyLook = TypeVar("AnyLook")
+AnyEvaluation = TypeVar("AnyEvaluation")
 
 
 @dataclass(frozen=True)
-class Taught(Generic[AnyLook]):
-    """A fine-tuning with its looks (FactLook after every step, or those at another text), and what the model
-    wrote `before` and `after` each prompt. `trained` of `total` numbers were trained. The adapters are empty
-    where all weights were; then `weights` has these, unless they are larger than MOST_BYTES.
+class Taught(Generic[AnyEvaluation]):
+    """A fine-tuning with its looks (FactEvaluation after every step, or those at another text), and what the
+    model wrote `before` and `after` each prompt. `trained` of `total` numbers were trained. The adapters are
+    empty where all weights were; then `weights` has these, unless they are larger than MOST_BYTES.
     """
 
-    looks: tuple[AnyLook, ...]
+    looks: tuple[AnyEvaluation, ...]
     before: tuple[str, ...]
     after: tuple[str, ...]
     trained: int
@@ -94,13 +94,13 @@ def teach(
     recipe: FinetuneRecipe,
     written: int = 3,
     text: str = "",
-) -> Steps[Taught[FactLook]]:
+) -> Steps[Taught[FactEvaluation]]:
     """Fine-tunes a copy of the model and asks it all questions after every step; at both ends it writes
     `written` tokens after each prompt, the likeliest one at a time. Forgetting is measured on `text`.
     Yields the looks so far. Raises ConfigError where something does not fit.
     """
     asked = _Asked(model, tokenizer, questions)
-    looks: list[FactLook] = []
+    looks: list[FactEvaluation] = []
     before: tuple[str, ...] = ()
     weights: Mapping[str, Tensor] = {}
     adapters: Mapping[str, Adapter] = {}
@@ -109,7 +109,7 @@ def teach(
         if look.step == 0:
             before = asked.written(look.weights, written)
         plain = loss_on(model, tokenizer, text, look.weights) if text else math.nan
-        looks.append(FactLook(look.step, look.loss, asked.probabilities(look.weights), plain))
+        looks.append(FactEvaluation(look.step, look.loss, asked.probabilities(look.weights), plain))
         weights, adapters = look.weights, look.adapters
         yield Progress(look.step + 1, recipe.steps + 1, tuple(looks))
     return Taught(

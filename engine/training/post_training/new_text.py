@@ -54,7 +54,7 @@ class Texts:
 
 
 @dataclass(frozen=True)
-class TextLook:
+class TextEvaluation:
     """After `step` steps: the `loss` on the step's batch, and on the held-out parts of the new text and of
     the old one, in nats per token.
     """
@@ -104,7 +104,7 @@ def teach_text(
     recipe: FinetuneRecipe,
     rehearse: bool = False,
     prompt: str = "",
-) -> Steps[Taught[TextLook]]:
+) -> Steps[Taught[TextEvaluation]]:
     """Fine-tunes a copy of the model on the new text. `rehearse`: half of every batch is the old one. After a
     `prompt` the model writes at both ends, with the same draws. Yields the looks so far. Raises ConfigError
     where something does not fit.
@@ -113,7 +113,7 @@ def teach_text(
     if not model.config.causal:
         raise ConfigError("causal", False, "must be True: a fine-tuned model predicts the next token")
     generator = torch.Generator().manual_seed(recipe.seed)
-    looks: list[TextLook] = []
+    looks: list[TextEvaluation] = []
     weights: Mapping[str, Tensor] = {}
     adapters: Mapping[str, Adapter] = {}
     apart = max(1, recipe.steps // LOOKS)
@@ -129,7 +129,7 @@ def teach_text(
     for look in fine_tune_over(model, batch, recipe):
         weights, adapters = look.weights, look.adapters
         if look.step % apart == 0 or look.step == recipe.steps:
-            looks.append(TextLook(look.step, look.loss, *held_out_losses(model, texts, weights)))
+            looks.append(TextEvaluation(look.step, look.loss, *held_out_losses(model, texts, weights)))
         yield Progress(look.step + 1, recipe.steps + 1, tuple(looks))
     return Taught(
         tuple(looks),

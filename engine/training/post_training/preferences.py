@@ -119,7 +119,7 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class PreferenceLook:
+class PreferenceEvaluation:
     """After `step` steps: scores of the pairs it is trained on and of those held out, and of new samples what
     the taste measures, characters or a share; `texts` are a few of them.
     """
@@ -136,7 +136,7 @@ class Preferred:
     """A training by preferences and all of its looks, and how many pairs it was trained and tested on."""
 
     plan: Plan
-    looks: tuple[PreferenceLook, ...]
+    looks: tuple[PreferenceEvaluation, ...]
     pairs: int
     held_out: int
 
@@ -148,7 +148,7 @@ def measure(model: Transformer, tokenizer: Tokenizer, plan: Plan, text: str = ""
     plan.check()
     yield Progress(0, plan.steps, ())
     training, held_out = yield from drawn_pairs(model, tokenizer, plan, text)
-    looks: list[PreferenceLook] = []
+    looks: list[PreferenceEvaluation] = []
     for look in prefer(model, tokenizer, training, held_out, plan):
         looks.append(look)
         yield Progress(look.step, plan.steps, tuple(looks))
@@ -274,7 +274,7 @@ class _Pairs:
 
 def prefer(
     first: Transformer, tokenizer: Tokenizer, training: Sequence[Pair], held_out: Sequence[Pair], plan: Plan
-) -> Iterator[PreferenceLook]:
+) -> Iterator[PreferenceEvaluation]:
     """Trains a copy of a model by pairs and yields looks: before the first step, every `look_every` steps and
     at the end. Raises ConfigError at once for a plan that is none.
     """
@@ -284,7 +284,7 @@ def prefer(
 
 def _looks(
     first: Transformer, tokenizer: Tokenizer, training: Sequence[Pair], held_out: Sequence[Pair], plan: Plan
-) -> Iterator[PreferenceLook]:
+) -> Iterator[PreferenceEvaluation]:
     model = with_weights(first, {name: weight.clone() for name, weight in first.named_parameters()})
     optimiser = torch.optim.AdamW(model.requires_grad_(True).parameters(), lr=plan.rate, weight_decay=0.0)
     learned, tested = (_Pairs(first, tokenizer, pairs) for pairs in (training, held_out))
@@ -293,7 +293,7 @@ def _looks(
         if step % plan.look_every == 0 or step == plan.steps:
             texts = sampled(model, tokenizer, SAMPLES, torch.Generator().manual_seed(2**20 + plan.seed))
             trained, other = (pairs.scores(model, plan.beta) for pairs in (learned, tested))
-            yield PreferenceLook(step, trained, other, plan.taste.measure(texts), tuple(texts[:SHOWN]))
+            yield PreferenceEvaluation(step, trained, other, plan.taste.measure(texts), tuple(texts[:SHOWN]))
         if step == plan.steps:
             return
         if len(queue) < plan.batch:  # every pair once, then again in another order

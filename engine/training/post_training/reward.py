@@ -88,7 +88,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class RewardLook:
+class RewardEvaluation:
     """After `step` steps, on held-out sums: the share right when the likeliest digits are written (`greedy`),
     of answers that are drawn (`first_try`), and with at least one right among TRIES drawn (`any_of`); the
     mean `reward` of drawn answers, and their divergence from the first model in nats per token. `group` is
@@ -109,7 +109,7 @@ class Reinforced:
     """A training by reward and all of its looks."""
 
     plan: Plan
-    looks: tuple[RewardLook, ...]
+    looks: tuple[RewardEvaluation, ...]
 
 
 def measure(plan: Plan) -> Steps[Reinforced]:
@@ -125,7 +125,7 @@ def measure(plan: Plan) -> Steps[Reinforced]:
         if len(_taught) >= MOST_TAUGHT:
             del _taught[next(iter(_taught))]
         _taught[plan.seed] = model
-    looks: list[RewardLook] = []
+    looks: list[RewardEvaluation] = []
     for look in reinforce(_taught[plan.seed], plan):
         looks.append(look)
         yield Progress(look.step, plan.steps, tuple(looks))
@@ -227,7 +227,7 @@ def log_p(model: Transformer, questions: Tensor, drawn: Tensor) -> Tensor:
     return model(ids)[:, TASK.given - 1 :].log_softmax(-1).view(*drawn.shape, -1)
 
 
-def reinforce(first: Transformer, plan: Plan) -> Iterator[RewardLook]:
+def reinforce(first: Transformer, plan: Plan) -> Iterator[RewardEvaluation]:
     """Trains a copy of a model by reward and yields looks: before the first step, every `look_every` steps
     and at the end. Raises ConfigError at once for a plan that is none.
     """
@@ -235,7 +235,7 @@ def reinforce(first: Transformer, plan: Plan) -> Iterator[RewardLook]:
     return _looks(first, plan)
 
 
-def _looks(first: Transformer, plan: Plan) -> Iterator[RewardLook]:
+def _looks(first: Transformer, plan: Plan) -> Iterator[RewardEvaluation]:
     model = copy.deepcopy(first)
     draws = random.Random(plan.seed + 1)
     generator = torch.Generator().manual_seed(plan.seed + 1)
@@ -266,12 +266,12 @@ def _looks(first: Transformer, plan: Plan) -> Iterator[RewardLook]:
 @torch.no_grad()
 def _look(
     model: Transformer, first: Transformer, questions: Tensor, plan: Plan, step: int, group: Group
-) -> RewardLook:
+) -> RewardEvaluation:
     generator = torch.Generator().manual_seed(2**20)  # the same draws at every look
     drawn = draw_answers(model, questions, TRIES, generator)
     right = rewards(questions, drawn, "right")
     now, before = log_p(model, questions, drawn), log_p(first, questions, drawn)
-    return RewardLook(
+    return RewardEvaluation(
         step,
         float(rewards(questions, draw_answers(model, questions, 1, None), "right").mean()),
         float(right.mean()),

@@ -69,7 +69,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Look:
+class RoundedMatrix:
     """A matrix before and after."""
 
     taken: RoundingError
@@ -87,7 +87,7 @@ def draw_quantisation(subject: Subject) -> None:
         return
     setting = _way(name, scope)
     parameter = dict(subject.model.named_parameters())[name]
-    found = _look(subject.key, name, setting.way, parameter)
+    found = _rounded(subject.key, name, setting.way, parameter)
     stays, goes = st.columns(2, gap="small")
     with stays:
         _before_after(setting, found)
@@ -136,10 +136,10 @@ def _way(name: str, scope: Scope) -> Setting:
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _look(key: tuple[str, int], name: str, way: Rounding | None, _matrix: Tensor) -> Look:
+def _rounded(key: tuple[str, int], name: str, way: Rounding | None, _matrix: Tensor) -> RoundedMatrix:
     matrix = _matrix.detach()
     found = None if way is None else rounded(matrix, way)
-    return Look(rounding_error(matrix, found), histogram(matrix, found))
+    return RoundedMatrix(rounding_error(matrix, found), histogram(matrix, found))
 
 
 def _losses(subject: Subject, setting: Setting) -> Losses | None:
@@ -162,16 +162,16 @@ def _losses(subject: Subject, setting: Setting) -> Losses | None:
     )
 
 
-def _before_after(setting: Setting, look: Look) -> None:
+def _before_after(setting: Setting, matrix: RoundedMatrix) -> None:
     plot(
-        figures.weights_before_after(look.histogram, f"in {setting.bits} bits"),
+        figures.weights_before_after(matrix.histogram, f"in {setting.bits} bits"),
         key="bits_weights",
         height=300,
         name="weights",
         data={
-            "weight": look.histogram.middles,
-            "before": look.histogram.before,
-            "after": look.histogram.after,
+            "weight": matrix.histogram.middles,
+            "before": matrix.histogram.before,
+            "after": matrix.histogram.after,
         },
         alt=f"Histogram of the weights of {setting.name}, original and in {setting.bits} bits.",
     )
@@ -206,7 +206,7 @@ def _stored(subject: Subject, name: str, parameter: Tensor) -> None:
         return
     words = f":material/info: The model's file stores this matrix as {' and '.join(held)}"
     if list(held) == ["Q4_1"]:
-        again = _look(subject.key, name, Rounding(4, BLOCK, offset=True), parameter).taken
+        again = _rounded(subject.key, name, Rounding(4, BLOCK, offset=True), parameter).taken
         does = f"each weight by at most {again.largest:.2g}" if again.largest else "nothing"
         words += f": 4 bits, blocks of 32, with an offset. Rounding it that way again changes **{does}**."
     else:

@@ -19,7 +19,7 @@ from engine.training.post_training.new_text import (
     BATCH,
     LEAST,
     MOST,
-    TextLook,
+    TextEvaluation,
     Texts,
     held_out_losses,
     in_alphabet,
@@ -135,7 +135,7 @@ def draw_text(subject: Subject, setting: Setting, lesson: TextLesson, pressed: b
         st.warning(safe(str(error)))
         return
 
-    def teach() -> Steps[Taught[TextLook]]:
+    def teach() -> Steps[Taught[TextEvaluation]]:
         return teach_text(
             subject.model, subject.tokenizer, texts, setting.recipe, setting.rehearse, lesson.prompt
         )
@@ -165,8 +165,8 @@ def draw_text(subject: Subject, setting: Setting, lesson: TextLesson, pressed: b
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _first(
     key: tuple[str, int], lesson: TextLesson, seed: int, _subject: Subject, _texts: Texts
-) -> tuple[TextLook, tuple[str, ...]]:
-    look = TextLook(0, math.nan, *held_out_losses(_subject.model, _texts))
+) -> tuple[TextEvaluation, tuple[str, ...]]:
+    look = TextEvaluation(0, math.nan, *held_out_losses(_subject.model, _texts))
     return look, sample(_subject.model, _subject.tokenizer, lesson.prompt, seed)
 
 
@@ -184,7 +184,9 @@ def _before(subject: Subject, setting: Setting, lesson: TextLesson, texts: Texts
     explain.answer(words.text_untaught(lesson.title, _old_title(subject), look, setting.recipe.steps))
 
 
-def _by_step(subject: Subject, setting: Setting, lesson: TextLesson, looks: tuple[TextLook, ...]) -> None:
+def _by_step(
+    subject: Subject, setting: Setting, lesson: TextLesson, looks: tuple[TextEvaluation, ...]
+) -> None:
     if not looks:
         return
     steps, losses = [look.step for look in looks], np.array([(look.new, look.old) for look in looks]).T
@@ -217,6 +219,6 @@ def _samples(
         st.caption(words.lacking(lesson.lacking))
 
 
-def _more(subject: Subject, setting: Setting, taught: Taught[TextLook]) -> None:
+def _more(subject: Subject, setting: Setting, taught: Taught[TextEvaluation]) -> None:
     changes(subject, setting, taught)
     take_along(subject, setting, taught)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from engine.measure.slices import median_curve
-from engine.training.post_training.preferences import Plan, PreferenceLook
+from engine.training.post_training.preferences import Plan, PreferenceEvaluation
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
 
@@ -28,7 +28,7 @@ LINES = {
 GAP, RAISED = 0.1, 0.57  # between panels, and where the upper ones begin; shares of the figure
 
 
-def table(looks: Sequence[PreferenceLook]) -> pd.DataFrame:
+def table(looks: Sequence[PreferenceEvaluation]) -> pd.DataFrame:
     """Returns the numbers of a run, a row for each look."""
     names = ("margin", "ranked", "chosen", "rejected")
     scores = {

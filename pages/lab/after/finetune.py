@@ -27,7 +27,7 @@ from engine.training.post_training.lessons import (
     Topic,
     rate,
 )
-from engine.training.post_training.new_fact import FactLook, Taught, ask, teach
+from engine.training.post_training.new_fact import FactEvaluation, Taught, ask, teach
 from pages.lab.after import figures_finetune as figures
 from pages.lab.after import guesses_finetune as guesses
 from pages.lab.after import words_finetune as words
@@ -139,7 +139,7 @@ def _before(subject: Subject, setting: Setting, topic: Topic | Style) -> None:
     answers, written = first
     left, right = st.columns(WIDTHS[type(topic)], gap="small")
     with left:
-        _by_step(subject, setting, topic, (FactLook(0, math.nan, answers),))
+        _by_step(subject, setting, topic, (FactEvaluation(0, math.nan, answers),))
     with right:
         _written(setting, topic, written)
         total = trained_parameters(subject.model, 0)
@@ -149,7 +149,7 @@ def _before(subject: Subject, setting: Setting, topic: Topic | Style) -> None:
     explain.measure_it(st.markdown, words.lessons(topic, setting.rehearse))
 
 
-def _teach(subject: Subject, setting: Setting, topic: Topic | Style) -> Steps[Taught[FactLook]]:
+def _teach(subject: Subject, setting: Setting, topic: Topic | Style) -> Steps[Taught[FactEvaluation]]:
     lessons = topic.lessons(setting.rehearse, setting.answers_only)
     text, written = topic.text if isinstance(topic, Style) else "", WRITTEN[type(topic)]
     return teach(subject.model, subject.tokenizer, lessons, topic.questions, setting.recipe, written, text)
@@ -221,7 +221,9 @@ def _own() -> Topic | None:
     return Topic("Your own", sentences, prompt, "", answer, first.known, first.rehearsed)
 
 
-def _by_step(subject: Subject, setting: Setting, topic: Topic | Style, looks: tuple[FactLook, ...]) -> None:
+def _by_step(
+    subject: Subject, setting: Setting, topic: Topic | Style, looks: tuple[FactEvaluation, ...]
+) -> None:
     if not looks:
         return
     questions, steps = topic.questions, [look.step for look in looks]
@@ -266,7 +268,7 @@ def _written(
     st.markdown("\n".join([head, "|-|-|-|", *rows]))
 
 
-def _more(subject: Subject, setting: Setting, topic: Topic | Style, taught: Taught[FactLook]) -> None:
+def _more(subject: Subject, setting: Setting, topic: Topic | Style, taught: Taught[FactEvaluation]) -> None:
     changes(subject, setting, taught)
     st.markdown(words.lessons(topic, setting.rehearse))
     take_along(subject, setting, taught)

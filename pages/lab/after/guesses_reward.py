@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.lab.guesses import reward
-from engine.training.post_training.preferences import Plan, PreferenceLook
-from engine.training.post_training.reward import RewardLook
+from engine.training.post_training.preferences import Plan, PreferenceEvaluation
+from engine.training.post_training.reward import RewardEvaluation
 from ui.guess import Choice, Guess, offered
 
 HACKED = {
@@ -36,7 +36,7 @@ REACHES = {
 }
 
 
-def hacked(runs: Sequence[Sequence[RewardLook]], control: str) -> Guess | None:
+def hacked(runs: Sequence[Sequence[RewardEvaluation]], control: str) -> Guess | None:
     """Makes a guess about a reward for sums that end in 0; a choice sets it, in the `control`."""
     truth = reward.hacked(runs)
     if truth is None:
@@ -56,8 +56,8 @@ def hacked(runs: Sequence[Sequence[RewardLook]], control: str) -> Guess | None:
 def beta(
     plan: Plan,
     other: float,
-    now: Sequence[Sequence[PreferenceLook]],
-    then: Sequence[Sequence[PreferenceLook]],
+    now: Sequence[Sequence[PreferenceEvaluation]],
+    then: Sequence[Sequence[PreferenceEvaluation]],
 ) -> Guess | None:
     """Makes a guess about the stored runs `then`, with `other` as beta; a choice sets it."""
     truth = reward.beta(now, then)

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import CheckpointError, ConfigError, CorpusError
 from engine.experiments.preference_runs import BETAS, CORPUS, WORDS, begin, shipped
-from engine.training.post_training.preferences import MOST_WORD, Kind, Plan, PreferenceLook, Taste
+from engine.training.post_training.preferences import MOST_WORD, Kind, Plan, PreferenceEvaluation, Taste
 from pages.lab.after import figures_preferences as figures
 from pages.lab.after import guesses_reward as guesses
 from pages.lab.after import words_preferences as words
@@ -22,7 +22,7 @@ from ui.text.markdown import safe
 
 MOST_SEED = 100
 HEIGHT = 352
-Looks = tuple[PreferenceLook, ...]
+Looks = tuple[PreferenceEvaluation, ...]
 
 
 def draw_preferences(container: DeltaGenerator) -> None:

@@ -18,7 +18,7 @@ from engine.training.post_training.preferences import drawn_pairs, prefer, prefe
 from engine.training.post_training.reward import (
     Plan,
     Rewarded,
-    RewardLook,
+    RewardEvaluation,
     advantages,
     measure,
     reinforce,
@@ -37,7 +37,7 @@ from ui.text.markdown import safe
 
 MOST_SEED = 100
 HEIGHT = 350
-Looks = tuple[RewardLook, ...]
+Looks = tuple[RewardEvaluation, ...]
 
 
 def _mode() -> str:
@@ -166,7 +166,7 @@ def _all(stored: Sequence[Looks], live: Looks) -> pd.DataFrame:
     return pd.concat([*tables, *([table(live).assign(run="trained here")] if live else [])])
 
 
-def _group(look: RewardLook) -> None:
+def _group(look: RewardEvaluation) -> None:
     """Draws the answers to one question, and their advantages."""
     group = look.group
     plot(

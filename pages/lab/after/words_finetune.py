@@ -8,8 +8,8 @@ import numpy as np
 
 from engine.training.post_training.finetune import FinetuneRecipe
 from engine.training.post_training.lessons import Style, Topic
-from engine.training.post_training.new_fact import MOST_BYTES, FactLook, MatrixChange, Taught
-from engine.training.post_training.new_text import TextLook
+from engine.training.post_training.new_fact import MOST_BYTES, FactEvaluation, MatrixChange, Taught
+from engine.training.post_training.new_text import TextEvaluation
 from ui.page_frame import Words
 from ui.text.markdown import safe
 from ui.text.numbers import gigabytes, percent
@@ -101,7 +101,7 @@ def labels(topic: Topic | Style) -> list[tuple[str, str]]:
     return rows
 
 
-def learned(topic: Topic | Style, taught: Taught[FactLook]) -> str:
+def learned(topic: Topic | Style, taught: Taught[FactEvaluation]) -> str:
     """Returns the answer: what is learned, and what became of the first known fact (Markdown)."""
     if isinstance(topic, Style):
         return _styled(topic, taught)
@@ -130,7 +130,7 @@ def learned(topic: Topic | Style, taught: Taught[FactLook]) -> str:
     return f"{says}{became} “{old}” (**{was:.0%}** before, **{now:.0%}** now)."
 
 
-def _styled(topic: Style, taught: Taught[FactLook]) -> str:
+def _styled(topic: Style, taught: Taught[FactEvaluation]) -> str:
     """Says how likely the style is where it was not shown, and what became of plain text (Markdown)."""
     first, last = taught.looks[0], taught.looks[-1]
     after, leak = drawn(topic, np.array([last.answers]).T)[-2:, 0]
@@ -200,7 +200,7 @@ def lessons(topic: Topic | Style, rehearse: bool) -> str:
     return "**Read at every step**: " + " ".join(f"“{safe(line)}”" for line in lines)
 
 
-def alt(topic: Topic | Style, looks: Sequence[FactLook]) -> str:
+def alt(topic: Topic | Style, looks: Sequence[FactEvaluation]) -> str:
     last = drawn(topic, np.array([looks[-1].answers]).T)[:, 0]
     ends = "; ".join(f"{name} {value:.0%}" for (name, _), value in zip(labels(topic), last, strict=True))
     return f"Probability of each answer by step of fine-tuning. After {looks[-1].step} steps: {ends}."
@@ -266,7 +266,7 @@ def text_to_train(count: int, total: int, windows: tuple[int, int], tokens: int,
     )
 
 
-def text_untaught(new: str, old: str, look: TextLook, steps: int) -> str:
+def text_untaught(new: str, old: str, look: TextEvaluation, steps: int) -> str:
     """Returns the answer before anything is taught (Markdown)."""
     return (
         f"The model predicts {old} with a loss of **{look.old:.2f}** nats per token, {new} with"
@@ -274,7 +274,7 @@ def text_untaught(new: str, old: str, look: TextLook, steps: int) -> str:
     )
 
 
-def text_learned(new: str, old: str, looks: Sequence[TextLook]) -> str:
+def text_learned(new: str, old: str, looks: Sequence[TextEvaluation]) -> str:
     """Returns the answer: both losses before and after (Markdown)."""
     first, last = looks[0], looks[-1]
     rose = last.old - first.old
@@ -298,7 +298,7 @@ def spread_of_losses(count: int, step: int, values: np.ndarray) -> str:
     )
 
 
-def text_alt(names: Sequence[str], looks: Sequence[TextLook]) -> str:
+def text_alt(names: Sequence[str], looks: Sequence[TextEvaluation]) -> str:
     last = looks[-1]
     return (
         f"Loss on held-out text by step of fine-tuning. After {last.step} steps: {names[0]} {last.new:.2f},"

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from math import exp
 
 from engine.measure.slices import seed_median
-from engine.training.post_training.preferences import CHARACTERS, PAIRS, SAMPLES, Kind, Plan, PreferenceLook
+from engine.training.post_training.preferences import (
+    CHARACTERS,
+    PAIRS,
+    SAMPLES,
+    Kind,
+    Plan,
+    PreferenceEvaluation,
+)
 from ui.page_frame import Words
 from ui.text.markdown import safe
 from ui.text.numbers import minus
@@ -52,7 +59,7 @@ MEASURED = (
 )
 
 
-def answer(plan: Plan, runs: Sequence[Sequence[PreferenceLook]]) -> str:
+def answer(plan: Plan, runs: Sequence[Sequence[PreferenceEvaluation]]) -> str:
     """Says what the model writes now and how it ranks held-out pairs: of one run, or the median of several;
     and whether even chosen texts became less likely.
     """
@@ -71,7 +78,7 @@ def answer(plan: Plan, runs: Sequence[Sequence[PreferenceLook]]) -> str:
     )
 
 
-def _fell(after: Sequence[PreferenceLook]) -> str:
+def _fell(after: Sequence[PreferenceEvaluation]) -> str:
     """Says which log-probabilities of chosen texts fell, where those of rejected texts fell further."""
     for scores, where in (
         ([look.training for look in after], ""),
@@ -84,7 +91,7 @@ def _fell(after: Sequence[PreferenceLook]) -> str:
     return "The chosen text became likelier than the rejected one."
 
 
-def by_hand(plan: Plan, look: PreferenceLook) -> str:
+def by_hand(plan: Plan, look: PreferenceEvaluation) -> str:
     """Returns the loss, and its arithmetic with the means of the held-out pairs."""
     s = look.held_out
     chosen, rejected, margin = (minus(f"{value:.2f}") for value in (s.chosen, s.rejected, s.margin))
@@ -109,7 +116,7 @@ def _verse(text: str) -> str:
     return safe(" / ".join(line for line in text.strip().split("\n") if line))
 
 
-def alt(runs: Sequence[Sequence[PreferenceLook]]) -> str:
+def alt(runs: Sequence[Sequence[PreferenceEvaluation]]) -> str:
     """Returns what the curves end at, for those who do not see them."""
     ends = "; ".join(
         f"margin {minus(f'{run[-1].training.margin:.2f}')}, held out"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.measure.slices import seed_median
-from engine.training.post_training.reward import ASKED, HALF, TRIES, Group, Plan, Rewarded, RewardLook
+from engine.training.post_training.reward import ASKED, HALF, TRIES, Group, Plan, Rewarded, RewardEvaluation
 from ui.page_frame import Words
 from ui.text.numbers import minus
 
@@ -49,7 +49,7 @@ MEASURED = (
 )
 
 
-def answer(plan: Plan, runs: Sequence[Sequence[RewardLook]]) -> str:
+def answer(plan: Plan, runs: Sequence[Sequence[RewardEvaluation]]) -> str:
     """Says what reward has changed: in one run, or by the median of several."""
     before, after = ([run[at] for run in runs] for at in (0, -1))
     first, reward = (seed_median(getattr(look, name) for look in after) for name in ("first_try", "reward"))
@@ -83,7 +83,7 @@ def by_hand(group: Group) -> str:
     )
 
 
-def alt(runs: Sequence[Sequence[RewardLook]]) -> str:
+def alt(runs: Sequence[Sequence[RewardEvaluation]]) -> str:
     ends = "; ".join(
         f"first try {run[-1].first_try:.0%}, one of {TRIES} {run[-1].any_of:.0%}, reward {run[-1].reward:.0%}"
         for run in runs

@@ -20,8 +20,8 @@ from engine.model import build
 from engine.training.post_training import new_fact
 from engine.training.post_training.finetune import FinetuneRecipe, Lesson, merged
 from engine.training.post_training.lessons import FULL_RATE, LORA_RATE, STYLES, TOPICS, Style, Topic, rate
-from engine.training.post_training.new_fact import FactLook, MatrixChange, Taught, teach
-from engine.training.post_training.new_text import TextLook
+from engine.training.post_training.new_fact import FactEvaluation, MatrixChange, Taught, teach
+from engine.training.post_training.new_text import TextEvaluation
 from pages.lab.after import figures_finetune as figures
 from pages.lab.after import finetune, tuned_model
 from pages.lab.after import guesses_finetune as guesses
@@ -215,7 +215,7 @@ def test_only_the_answer_of_a_lesson_is_counted() -> None:
 def test_the_answer_says_what_was_learned_and_what_became_of_the_old(
     new: float, old: float, says: str
 ) -> None:
-    look = FactLook(0, 6.0, (0.0, 0.0, 0.8, 0.8, 0.0))
+    look = FactEvaluation(0, 6.0, (0.0, 0.0, 0.8, 0.8, 0.0))
     last = replace(look, step=10, answers=(new, 0.5, old, 0.3, 0.2))
     taught = Taught((look, last), (), (), 1, 2, MatrixChange("w", 0.1, (1.0,)), {})
     assert says in words.learned(CAPITAL, taught)
@@ -248,7 +248,7 @@ def test_the_guess_about_rehearsal_stands_where_runs_are_stored(
 
 
 def taught_by(*answers: tuple[float, ...]) -> Taught:
-    looks = tuple(FactLook(step, 1.0, each) for step, each in enumerate(answers))
+    looks = tuple(FactEvaluation(step, 1.0, each) for step, each in enumerate(answers))
     return Taught(looks, (), (), 1, 2, MatrixChange("w", 0.1, (1.0,)), {})
 
 
@@ -307,7 +307,7 @@ def test_the_answer_says_how_far_a_style_spreads(
     begins: float, leaks: float, plain: float, says: str
 ) -> None:
     unseen, others = len(AHOY.unseen), len(AHOY.others)
-    look = FactLook(0, 6.0, (0.0,) * (unseen + others), 2.5)
+    look = FactEvaluation(0, 6.0, (0.0,) * (unseen + others), 2.5)
     last = replace(look, step=10, answers=(begins,) * unseen + (leaks,) * others, plain=plain)
     taught = Taught((look, last), (), (), 1, 2, MatrixChange("w", 0.1, (1.0,)), {})
     assert says in words.learned(AHOY, taught)
@@ -397,7 +397,7 @@ def test_the_shipped_model_is_taught_the_python_manual_beside_stored_seeds(
     ],
 )
 def test_the_answer_says_what_became_of_both_texts(new: float, old: float, says: str) -> None:
-    looks = [TextLook(0, 3.7, 3.7, 1.45), TextLook(60, 1.5, new, old)]
+    looks = [TextEvaluation(0, 3.7, 3.7, 1.45), TextEvaluation(60, 1.5, new, old)]
     assert says in words.text_learned("the manual", "Hamlet", looks)
 
 

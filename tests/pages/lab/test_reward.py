@@ -85,7 +85,7 @@ def test_a_run_trained_here_is_the_engines(manager: StageManager, drawn: dict[st
 def test_a_claim_is_made_only_where_every_seed_has_it() -> None:
     look = shipped()[0].looks[0]
 
-    def run(before: float, after: float) -> tuple[engine.RewardLook, ...]:
+    def run(before: float, after: float) -> tuple[engine.RewardEvaluation, ...]:
         return replace(look, first_try=before), replace(look, first_try=after, reward=0.99)
 
     better = [run(0.45, 0.7), run(0.46, 0.8), run(0.44, 0.75)]

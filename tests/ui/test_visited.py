@@ -4,6 +4,7 @@ import pytest
 import streamlit as st
 
 from tests.pages import helpers
+from tests.pages.helpers import in_address
 from tests.pages.stage import StageManager
 from ui import session, visited
 from ui.page_frame import Page, View
@@ -48,21 +49,12 @@ def opening(address: str, drawn: str) -> None:
     [
         ("sampling?sampling_view=stages", "pages/output/sampling/page.py", {"sampling_view": "stages"}),
         ("?home_view=both", "pages/start/home/page.py", {"home_view": "both"}),
-        (
-            "attention?attention_view=mask",
-            "pages/inside/attention/page.py",
-            {"attention_view": "mask", "model": "m"},
-        ),
-        (
-            "attention?attention_view=mask&course=c",
-            "pages/inside/attention/page.py",
-            {"attention_view": "mask", "course": "c"},
-        ),
+        ("attention?attention_view=mask", "", {}),
         ("https://example.org/", "", {}),
         ("../secret", "", {}),
     ],
 )
-def test_an_address_opens_its_page_and_the_same_page_keeps_all_else(
+def test_an_address_opens_its_page_and_what_is_no_page_opens_nothing(
     address, path, query, monkeypatch
 ) -> None:
     gone: list[tuple[str, dict[str, str]]] = []
@@ -71,3 +63,16 @@ def test_an_address_opens_its_page_and_the_same_page_keeps_all_else(
     )
     helpers.opened(opening, None, address, "attention", attention_view="heads", model="m")
     assert gone == ([(path, query)] if path else [])
+
+
+def test_a_view_of_the_same_page_leaves_all_else_of_its_address() -> None:
+    page = helpers.opened(
+        opening,
+        None,
+        "attention?attention_view=mask",
+        "attention",
+        attention_view="heads",
+        attention_layer="1",
+    )
+    assert in_address(page, "attention_view") == page.session_state["attention_view"] == "mask"
+    assert in_address(page, "attention_layer") == "1"

@@ -3,6 +3,7 @@
 // ours (ui/search/route.py); the page that is chosen is drawn by the server (ui/search/panel.py).
 
 import { button, element, within, write } from "./shared/dom.js"
+import { visit } from "./shared/history.js"
 import { component } from "./shared/mount.js"
 import { isHere, next, opens } from "./search_state.js"
 
@@ -128,7 +129,9 @@ function choose(self, row) {
   if (!row) return
   self.box.close()
   document.dispatchEvent(new Event("gf-release")) // what lies over the page: ./stage.js
-  self.trigger("opened", row.address)
+  // A scene says all that its page shows, as for Back; a view opens with what is looked into and read.
+  if (new URLSearchParams(row.address.split("?")[1]).has("course")) visit(new URL(row.address, ROOT))
+  else self.trigger("opened", row.address)
 }
 
 function remove(self) {

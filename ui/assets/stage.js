@@ -65,7 +65,7 @@ function act(self, what) {
   }
   if (fills()) { back(); return true }
   if (isFrozen()) { thaw(self); return true }
-  if (document.querySelector(":popover-open, [data-testid=stPopoverBody], [role=listbox]")) return false // what lies on top goes first
+  if (document.querySelector(":popover-open, [data-testid=stPopoverBody], [role=listbox]:not(dialog *)")) return false // what lies on top goes first
   if (self.on) { turn(self, false); return true }
   return false
 }

@@ -8,7 +8,6 @@ import streamlit as st
 
 from ui import site, visited, widgets
 from ui.players.component import mounted
-from ui.tour.bar import COURSE
 
 KEY = "search"
 
@@ -26,12 +25,12 @@ def draw_search() -> None:
 
 def open_address(address: str) -> None:
     """Goes to an address below the app's root, with the visitor's model and text. On the same page all else
-    stays as it is, as when the view is chosen by its button; a scene of a course says all that it shows.
+    stays as it is, as when the view is chosen by its button.
     """
     page, _, written = address.partition("?")
     entry, query = site.entry_of(page), dict(parse_qsl(written))
-    if entry is None:
-        return
-    if page == widgets.page_drawn() and COURSE not in query:
-        query = {name: str(st.query_params[name]) for name in st.query_params} | query
-    st.switch_page(entry.path, query_params=query)
+    if entry is not None and page == widgets.page_drawn():
+        for name, value in query.items():
+            widgets.put(name, value)
+    elif entry is not None:
+        st.switch_page(entry.path, query_params=query)

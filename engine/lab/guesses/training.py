@@ -32,13 +32,13 @@ def mistake(finding: Comparison) -> Truth | None:
     return Truth(RESULT[finding.kind], ("better", "worse", "same"), numbers)
 
 
-def dropped(found: Sequence[Ends]) -> Truth | None:
+def dropped(finals: Sequence[Ends]) -> Truth | None:
     """Compares the largest share of dropout with none, on held-out text: "helps", "costs", or "nothing" where
     the seeds' ranges overlap. None without both.
     """
-    if len(found) < 2:
+    if len(finals) < 2:
         return None
-    bare, most = found[0], found[-1]
+    bare, most = finals[0], finals[-1]
     apart = most.spread[1] < bare.spread[0] or bare.spread[1] < most.spread[0]
     right = "nothing" if not apart else "helps" if most.validation < bare.validation else "costs"
     numbers = {"without": bare.validation, "with": most.validation}

@@ -40,6 +40,21 @@ class DroppedSum:
         """The standard deviation of the scaled sum by theory: sqrt(p / (1 - p) * the sum of squares)."""
         return math.sqrt(self.share / (1 - self.share) * float(np.square(self.terms).sum()))
 
+    @property
+    def mean(self) -> float:
+        """The mean of the scaled sum over the masks."""
+        return float(self.scaled.mean())
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the scaled sum over the masks."""
+        return float(self.scaled.std())
+
+    @property
+    def plain_mean(self) -> float:
+        """The mean over the masks without the division."""
+        return float(self.plain.mean())
+
     def histograms(self, bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Returns edges (bin + 1,) and the shares of the masks in each bin (bin,): scaled, and plain."""
         edges = np.histogram_bin_edges(np.concatenate((self.scaled, self.plain, [self.total])), bins)
@@ -91,6 +106,16 @@ class PassSpread:
     tokens: tuple[int, ...]
     exact: np.ndarray = field(repr=False)
     passes: np.ndarray = field(repr=False)
+
+    @property
+    def lowest(self) -> np.ndarray:
+        """The lowest probability of each token in a pass, (token,)."""
+        return self.passes.min(0)
+
+    @property
+    def highest(self) -> np.ndarray:
+        """The highest probability of each token in a pass, (token,)."""
+        return self.passes.max(0)
 
 
 def likeliest_in(passes: np.ndarray, exact: np.ndarray, count: int) -> PassSpread:

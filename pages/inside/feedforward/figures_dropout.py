@@ -19,9 +19,9 @@ TOKENS = 6
 SHADES = dict(zip(SHARES, ("quiet", "run0", "run1"), strict=True))
 
 
-def sum_bars(found: DroppedSum) -> go.Figure:
+def sum_bars(dropped: DroppedSum) -> go.Figure:
     """Draws how often a sum takes each value under random masks, scaled and not; a line at the full sum."""
-    edges, scaled, plain = found.histograms(BINS)
+    edges, scaled, plain = dropped.histograms(BINS)
     middles, width = (edges[:-1] + edges[1:]) / 2, float(edges[1] - edges[0])
     traces = []
     for shares, name, shade in (
@@ -46,26 +46,26 @@ def sum_bars(found: DroppedSum) -> go.Figure:
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
         xaxis={"title": {"text": "contribution to the logit"}},
         yaxis=go.axis("share of the masks", tickformat=".0%", showgrid=True),
-        shapes=[go.rule(x=found.total, line={"color": colour("quiet"), "width": 2, "dash": "dot"})],
-        annotations=[go.note("without dropout", found.total, 1.0, yref="paper", yanchor="bottom")],
+        shapes=[go.rule(x=dropped.total, line={"color": colour("quiet"), "width": 2, "dash": "dot"})],
+        annotations=[go.note("without dropout", dropped.total, 1.0, yref="paper", yanchor="bottom")],
     )
 
 
-def pass_dots(found: PassSpread, names: Sequence[str]) -> go.Figure:
+def pass_dots(spread: PassSpread, names: Sequence[str]) -> go.Figure:
     """Draws the probabilities of tokens in each pass as dots, and without dropout as bars."""
     places = np.arange(len(names))
-    count = len(found.passes)
+    count = len(spread.passes)
     scattered = places + np.linspace(-0.28, 0.28, count)[:, None]
     bars = go.Bar(
         x=places,
-        y=found.exact,
+        y=spread.exact,
         name="without dropout",
         marker={"color": colour("quiet", 40)},
         hovertemplate="without dropout: %{y:.1%}<extra></extra>",
     )
     dots = go.Scatter(
         x=scattered.ravel(),
-        y=found.passes.ravel(),
+        y=spread.passes.ravel(),
         mode="markers",
         name=f"{count} passes, other masks each",
         marker={"color": colour("output", 70), "size": 6},

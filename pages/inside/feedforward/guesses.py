@@ -20,9 +20,9 @@ HOLDS = {
 }
 
 
-def dropout(found: Sequence[Ends], characters: int) -> Guess | None:
+def dropout(finals: Sequence[Ends], characters: int) -> Guess | None:
     """Makes a guess about the largest share on the other text; a choice shows that text."""
-    truth = training.dropped(found)
+    truth = training.dropped(finals)
     if truth is None:
         return None
     choices, right = offered(truth, SAID, HOLDS[truth.right])

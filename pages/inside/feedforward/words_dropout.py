@@ -42,21 +42,21 @@ WORDS = Words(
 )
 
 
-def sum_answer(found: DroppedSum, name: str) -> str:
+def sum_answer(dropped: DroppedSum, name: str) -> str:
     """Says what masks do to the mean and the spread of the sum."""
     return (
-        f"Dropping **{found.share:.0%}** of {len(found.terms)} terms and dividing the rest by"
-        f" {1 - found.share:g} keeps the mean: {_n(found.scaled.mean())} for a contribution of"
-        f" **{_n(found.total)}** to “{safe(name)}”. A single mask is off by **{found.scaled.std():.2f}**;"
-        f" undivided, the mean is {_n(found.plain.mean())}."
+        f"Dropping **{dropped.share:.0%}** of {len(dropped.terms)} terms and dividing the rest by"
+        f" {1 - dropped.share:g} keeps the mean: {_n(dropped.mean)} for a contribution of"
+        f" **{_n(dropped.total)}** to “{safe(name)}”. A single mask is off by **{dropped.deviation:.2f}**;"
+        f" undivided, the mean is {_n(dropped.plain_mean)}."
     )
 
 
-def sum_alt(found: DroppedSum, name: str) -> str:
+def sum_alt(dropped: DroppedSum, name: str) -> str:
     return (
-        f"Histograms of the contribution to the logit of {name} under {len(found.scaled):,} masks: divided by"
-        f" 1 − p around {_n(found.scaled.mean())}, not divided around {_n(found.plain.mean())};"
-        f" {_n(found.total)} without dropout."
+        f"Histograms of the contribution to the logit of {name} under {len(dropped.scaled):,} masks: divided"
+        f" by 1 − p around {_n(dropped.mean)}, not divided around {_n(dropped.plain_mean)};"
+        f" {_n(dropped.total)} without dropout."
     )
 
 
@@ -64,31 +64,28 @@ def _n(value: float) -> str:
     return minus(f"{value:.2f}")
 
 
-def prediction_answer(name: str, found: PassSpread, share: float) -> str:
+def prediction_answer(name: str, spread: PassSpread, share: float) -> str:
     """Says how far passes with other masks differ in the probability of the likeliest token."""
-    own = found.passes[:, 0]
     return (
-        f"With **p = {share:g}**, {len(own)} forward passes give “{safe(name)}” between **{own.min():.0%}**"
-        f" and **{own.max():.0%}**; without dropout it is {found.exact[0]:.0%}. When the model is used,"
-        " dropout is off."
+        f"With **p = {share:g}**, {len(spread.passes)} forward passes give “{safe(name)}” between"
+        f" **{spread.lowest[0]:.0%}** and **{spread.highest[0]:.0%}**; without dropout it is"
+        f" {spread.exact[0]:.0%}. When the model is used, dropout is off."
     )
 
 
-def prediction_alt(names: Sequence[str], found: PassSpread) -> str:
+def prediction_alt(names: Sequence[str], spread: PassSpread) -> str:
     """Lists the tokens with their range."""
     parts = (
         f"{name} {p:.0%}, in the passes {low:.0%} to {high:.0%}"
-        for name, p, low, high in zip(
-            names, found.exact, found.passes.min(0), found.passes.max(0), strict=True
-        )
+        for name, p, low, high in zip(names, spread.exact, spread.lowest, spread.highest, strict=True)
     )
     return f"Probabilities without dropout: {'; '.join(parts)}."
 
 
-def training_answer(found: Sequence[Ends], passes: float) -> str:
+def training_answer(finals: Sequence[Ends], passes: float) -> str:
     """Names the best share on held-out text, and what it does to the two losses."""
-    bare, *dropped = found
-    best = min(found, key=lambda each: each.validation)
+    bare, *dropped = finals
+    best = min(finals, key=lambda each: each.validation)
     read = f"After {passes:.0f} epochs" if passes >= 2 else f"After {passes:.1f} epochs"
     losses = "; ".join(
         f"p = {each.dropout:g}: {each.train:.2f} in training, **{each.validation:.2f}** held out"
@@ -98,30 +95,30 @@ def training_answer(found: Sequence[Ends], passes: float) -> str:
     return f"{read}, {verdict} on held-out text. {losses} (medians of {bare.seeds} seeds)."
 
 
-def training_alt(found: Sequence[Ends]) -> str:
+def training_alt(finals: Sequence[Ends]) -> str:
     parts = (
         f"dropout {each.dropout:g}: training {each.train:.2f}, held out {each.validation:.2f}"
         f" ({each.spread[0]:.2f} to {each.spread[1]:.2f})"
-        for each in found
+        for each in finals
     )
     return f"Losses at the end, nats per character, medians of seeds. {'; '.join(parts)}."
 
 
-def ends_table(found: Sequence[Ends]) -> dict[str, list[Any]]:
+def ends_table(finals: Sequence[Ends]) -> dict[str, list[Any]]:
     """Returns columns: a row for each share."""
     return {
-        "dropout": [each.dropout for each in found],
-        "seeds": [each.seeds for each in found],
-        "training, median": [each.train for each in found],
-        "held out, median": [each.validation for each in found],
-        "held out, range": [f"{each.spread[0]:.3f}–{each.spread[1]:.3f}" for each in found],
-        "lowest on the way": [each.lowest for each in found],
+        "dropout": [each.dropout for each in finals],
+        "seeds": [each.seeds for each in finals],
+        "training, median": [each.train for each in finals],
+        "held out, median": [each.validation for each in finals],
+        "held out, range": [f"{each.spread[0]:.3f}–{each.spread[1]:.3f}" for each in finals],
+        "lowest on the way": [each.lowest for each in finals],
     }
 
 
-def on_the_way(found: Sequence[Ends]) -> str:
+def on_the_way(finals: Sequence[Ends]) -> str:
     """Says how low each share came before it overfitted."""
-    lowest = ", ".join(f"{each.lowest:.2f} with p = {each.dropout:g}" for each in found)
+    lowest = ", ".join(f"{each.lowest:.2f} with p = {each.dropout:g}" for each in finals)
     return (
         f"The lowest held-out loss on the way: {lowest} (medians). Where it was lower than at the end,"
         " stopping early is the other remedy."

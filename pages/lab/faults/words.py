@@ -15,8 +15,8 @@ QUESTIONS = {"cost": "What does this bug cost?"}
 ELSEWHERE = (
     "Swapping the causal and the padding mask is a bug too, but only in a model that has both: see"
     " [Cross-attention](/crossattention?cross_view=masks). A coding lab's printed `generate` returns inside"
-    " its loop, after one token: its training is healthy, so there is nothing to race. The notebook"
-    " [A whole GPT](/exercises?exercises_view=code&notebook=gpt) finds it."
+    " its loop, after one token: its training is healthy, so there is nothing to race. *A whole GPT*"
+    " under [Notebooks](/exercises?exercises_view=code&notebook=gpt) finds it."
 )
 QUOTED = 24  # letters of what a model writes, in a sentence
 

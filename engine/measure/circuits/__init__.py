@@ -1,1 +1,1 @@
-"""Experiments on trained models: patching, induction, sinks, steering, quantisation."""
+"""Experiments on trained models: patching, induction, in-context learning, sinks, steering, quantisation."""

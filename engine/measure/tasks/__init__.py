@@ -1,1 +1,1 @@
-"""Synthetic tasks and the ladder: scores, rules, baselines."""
+"""Synthetic tasks and the ladder: scores, rules, baselines, several answers to a question."""

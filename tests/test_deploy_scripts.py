@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.operating import answering
 
@@ -81,3 +82,23 @@ def test_a_setting_that_means_nothing_ends_the_start_with_a_sentence(
     ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert "Traceback" not in ended.stderr and allowed in ended.stderr.splitlines()[-1]
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a git checkout")
+def test_a_space_gets_its_front_matter_and_stores_every_binary_file_by_lfs(tmp_path: Path) -> None:
+    """Also the second time; what the Space has of its own stays. Docker Spaces run user 1000 and read app_port."""
+    (tmp_path / ".gitattributes").write_text("*.bin filter=lfs diff=lfs merge=lfs -text\n")
+    for _ in range(2):
+        subprocess.run(["sh", ROOT / "deploy" / "space" / "publish.sh", tmp_path], check=True)
+    front = yaml.safe_load((tmp_path / "README.md").read_text("utf-8").split("---")[1])
+    dockerfile = (tmp_path / "Dockerfile").read_text("utf-8")
+    assert (
+        front["sdk"] == "docker" and f"PORT={front['app_port']}" in dockerfile and "--uid 1000" in dockerfile
+    )
+    lines = (tmp_path / ".gitattributes").read_text().splitlines()
+    assert len(lines) == len(set(lines)) and all(
+        line.endswith("filter=lfs diff=lfs merge=lfs -text") for line in lines
+    )
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    binary = {f"*{path.suffix}" for path in files if b"\0" in path.read_bytes()[:8192]}
+    assert binary <= {line.split()[0] for line in lines} and "*.bin" in lines[0]

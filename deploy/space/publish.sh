@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 mkdir -p "$target"
 git archive HEAD | tar -x -C "$target"
 cp deploy/space/README.md "$target/README.md"
-# A Space refuses binary files that are not stored by git-lfs or git-xet: `git lfs install` once, before you add them.
+# A Space refuses binary files that git-lfs (or git-xet) does not store: `git lfs install` once, before you add them.
 for kind in safetensors png webp; do
     line="*.$kind filter=lfs diff=lfs merge=lfs -text"
     grep -qxF "$line" "$target/.gitattributes" 2>/dev/null || echo "$line" >>"$target/.gitattributes"

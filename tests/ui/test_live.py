@@ -121,11 +121,11 @@ def test_an_address_asks_as_often_as_all_its_tabs_may(
 
     guarded = Guard(app)
     guarded._most_tabs = 10
-    scope = {"type": "http", "method": "GET", "path": "/live/x", "client": (peer, 1), "headers": []}
+    scope = {"type": "http", "method": "GET", "client": (peer, 1), "headers": []}
 
     async def play() -> None:
-        for _ in range(15):
-            await guarded({**scope, "scheme": "http"}, None, send)  # type: ignore[arg-type]
+        for path in ("/live/x", "/search", "/live/y") * 5:
+            await guarded({**scope, "path": path, "scheme": "http"}, None, send)  # type: ignore[arg-type]
 
     aside(play())
     assert answers.count(429) == refused and answers.count(204) == 15 - refused

@@ -73,3 +73,14 @@ test("a scene is a page and a place in a course", () => {
   assert.notEqual(sceneOf(AT), sceneOf(`${AT}&scene=2`))
   assert.notEqual(sceneOf(AT), sceneOf("http://a/train"))
 })
+
+test("an address of a scene that is left already, which the server sends late, is not written", () => {
+  visit("http://a/residual?course=c&scene=7")
+  visit("http://a/sampling?course=c&scene=8")
+  sent("http://a/sampling?course=c&scene=7&model=x")
+  sent("http://a/sampling?course=c&scene=8&model=y")
+  assert.deepEqual(entries, [AT, "http://a/residual?course=c&scene=7", "http://a/sampling?course=c&scene=8&model=y"])
+  act() // on the button that begins a course
+  sent("http://a/?course=c&scene=1")
+  assert.equal(entries.at(-1), "http://a/?course=c&scene=1")
+})

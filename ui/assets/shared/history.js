@@ -21,6 +21,16 @@ export function sceneOf(address) {
   return [pathname, searchParams.get("course"), searchParams.get("scene")].join(" ")
 }
 
+/**
+ * Whether an address is one of another scene than that which is shown, of the same course.
+ * @param {string | URL} written
+ * @param {string} shown
+ */
+export function leavesScene(written, shown) {
+  const [to, from] = [new URL(written, shown).searchParams, new URL(shown).searchParams]
+  return from.has("course") && from.get("course") === to.get("course") && from.get("scene") !== to.get("scene")
+}
+
 /** Has `amend` change every address that is written. @param {Amend} amend */
 export function amended(amend) {
   amends.add(amend)
@@ -57,6 +67,7 @@ export function visit(address) {
 
 /** Draws the address anew, under its own entry. @param {string | URL} address */
 export function revisit(address) {
+  acted = true
   history.replaceState({}, "", address)
   dispatchEvent(new PopStateEvent("popstate"))
 }
@@ -66,6 +77,8 @@ export function install() {
   const real = { pushState: history.pushState, replaceState: history.replaceState }
   for (const name of /** @type {const} */ (["pushState", "replaceState"])) {
     history[name] = (state, unused, url) => {
+      // From scene to scene a person goes: what the server sends by itself was written for one that is left already.
+      if (!acted && leavesScene(url ?? location.href, location.href)) return
       const adds = name === "pushState" && acted
       acted = false
       real[adds ? "pushState" : "replaceState"].call(history, state, unused, amendedAddress(url ?? location.href))

@@ -14,8 +14,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import pytest
 import yaml
 
-from docs.site import doctests, facts, pages
+from docs.site import facts, pages
 from docs.site.facts import Facts, Link
+from docs.site.views import exercises, opens, scenes
 from tests import source
 from tests.source import ROOT
 from ui.text.glossary import terms
@@ -104,8 +105,7 @@ def test_every_public_module_of_the_engine_is_documented_once() -> None:
 
 def test_examples_in_docstrings_are_fenced() -> None:
     assert (
-        doctests.fenced("A.\n\n>>> f(1)\n2\n>>> g()\n\nB.")
-        == "A.\n\n```pycon\n>>> f(1)\n2\n>>> g()\n```\n\nB."
+        pages.fenced("A.\n\n>>> f(1)\n2\n>>> g()\n\nB.") == "A.\n\n```pycon\n>>> f(1)\n2\n>>> g()\n```\n\nB."
     )
 
 
@@ -173,6 +173,13 @@ def test_broken_links_and_anchors_are_seen(tmp_path: Path) -> None:
 
 
 @pytest.mark.exhaustive
+def test_every_scene_and_exercise_is_on_the_page_of_a_single_view() -> None:
+    links = [*scenes(), *exercises()]
+    wrong = [link for link, url, query in links if sum(opens(view, url, query) for view in views()) != 1]
+    assert len(links) > 200 and not wrong
+
+
+@pytest.mark.exhaustive
 @pytest.mark.skipif(find_spec("material") is None, reason="requirements-docs.txt is not installed")
 def test_the_site_is_built_whole_from_the_app_and_the_docs(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT), "GLASSFORMER_APP": APP, "NO_MKDOCS_2_WARNING": "1"}
@@ -187,6 +194,8 @@ def test_the_site_is_built_whole_from_the_app_and_the_docs(tmp_path: Path) -> No
             check=False,
         )
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    # a published model is only drawn
+    assert [view.name for view in facts.read() if not view.answer] == ["home/published"]
     html = {path: Html(path) for path in site.rglob("*.html")}
     assert not broken(site, html)
     assert not [link for found in html.values() for link in found.loaded if urlsplit(link).netloc]

@@ -24,6 +24,7 @@ SOON, LATE = "search: {boost: 2}", "search: {boost: 0.2}"
 
 # Markdown as Streamlit has it, which a site has not: icons, and colours around words.
 _STREAMLIT = ((re.compile(r":material/\w+:\s?"), ""), (re.compile(r":[a-z-]+\[([^\]]*)\]"), r"\1"))
+_EXAMPLE = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
 _LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
 
 
@@ -183,6 +184,15 @@ def _shown(path: Path, level: int = 1) -> str:
     heading = str(level > 1).lower()
     options = f"heading_level: {level}\n      show_root_heading: {heading}"
     return f"::: {_dotted(path)}\n    options:\n      {options}"
+
+
+def fenced(docstring: str) -> str:
+    r"""Returns a docstring with each of its examples in a fence.
+
+    >>> fenced("Doubles.\n\n>>> double(2)\n4")
+    'Doubles.\n\n```pycon\n>>> double(2)\n4\n```'
+    """
+    return _EXAMPLE.sub(lambda example: f"```pycon\n{example[0]}\n```", docstring)
 
 
 def _dotted(path: Path) -> str:

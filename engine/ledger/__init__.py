@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil
@@ -98,6 +99,11 @@ class Ledger:
     def in_attention(self) -> int:
         """Parameters of attention's matrices, those that read an encoder included."""
         return sum(row.parameters for row in self.rows if row.component in ("attention", "cross_attention"))
+
+    def of_stack(self, stack: str, components: Container[str]) -> int:
+        """Returns the parameters of some components in the "encoder" or the "decoder"."""
+        rows = (row for row in self.rows if row.stack == stack and row.component in components)
+        return sum(row.parameters for row in rows)
 
     def flops(self, tokens: int | None = None) -> Flops:
         """Counts the FLOPs for each token of a sequence of `tokens`, the whole context if None."""

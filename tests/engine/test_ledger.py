@@ -136,6 +136,13 @@ def test_t5_is_an_encoder_and_a_decoder_of_one_embedding():
     assert cross == 12 * (4 * 2 * 768 * 768 + 2 * 2 * 10 * 768)
 
 
+def test_a_stack_counts_what_is_its_own():
+    t5 = of("t5-base")
+    attention = 12 * 4 * 768 * 768  # W_Q, W_K, W_V and W_O of every block
+    assert t5.of_stack("encoder", ("attention", "cross_attention")) == attention
+    assert t5.of_stack("decoder", ("attention", "cross_attention")) == 2 * attention
+
+
 @for_each("name", TOYS)
 def test_the_ledger_asks_the_parts_that_it_is_given(name):
     config, parts = ModelConfig(n_layers=2, d_model=32, context=16), TOYS[name]

@@ -136,13 +136,18 @@ def _alone(slot: Slot) -> nn.Module:
     return model
 
 
+def parameter_count(model: Transformer) -> int:
+    """Returns the number of parameters that a model has, a tied matrix counted once."""
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
 def single_step(
     model: Transformer, ids: Sequence[int], scales: Sequence[float] = SCALES
 ) -> Steps[SingleStep]:
     """Takes one step of each rule on a text and measures its loss after, at each of `scales` of the learning
     rate. Raises ConfigError for a model that is too large, and as `check` does.
     """
-    size = sum(parameter.numel() for parameter in model.parameters())
+    size = parameter_count(model)
     if size > MAX_PARAMETERS:
         raise ConfigError(
             "parameters", size, f"must be at most {MAX_PARAMETERS:,}: a step holds three copies"

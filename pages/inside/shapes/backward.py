@@ -28,6 +28,7 @@ from engine.measure.shapes.optimiser_step import (
     SCALES,
     SingleStep,
     Spectra,
+    parameter_count,
     single_step,
     spectra,
     update_of,
@@ -247,7 +248,7 @@ def _weight_by_hand(
 ) -> None:
     """Works the gradient out without calculus, where the model is small enough for float64."""
     st.markdown(words.first_order(result, entry))
-    if sum(parameter.numel() for parameter in subject.model.parameters()) <= EXACT:
+    if parameter_count(subject.model) <= EXACT:
         found = finite_difference(subject.model, prediction, key, entry)
         st.markdown(words.difference(result, found))
 
@@ -291,7 +292,7 @@ def _first(names: dict[str, str]) -> str:
 
 
 def _taken(subject: Subject) -> SingleStep | None:
-    size = sum(parameter.numel() for parameter in subject.model.parameters())
+    size = parameter_count(subject.model)
     if size > MAX_PARAMETERS:
         st.info(words.too_large(size, MAX_PARAMETERS))
         return None

@@ -56,7 +56,7 @@ def _of_the_whole(counted: Ledger, stack: str, name: str, part: Part) -> Part:
     config = counted.encoder if stack == "encoder" else counted.config
     assert config is not None
     if name == "block":
-        every = sum(row.parameters for row in counted.rows if row.stack == stack and row.component in _INSIDE)
+        every = counted.of_stack(stack, _INSIDE)
         each = every // config.n_layers
         rows = [row for row in part.rows if row[0] not in ("parameters", "of the model")]
         rows += [
@@ -69,7 +69,7 @@ def _of_the_whole(counted: Ledger, stack: str, name: str, part: Part) -> Part:
 
 
 def _rows(counted: Ledger, stack: str, component: str, layers: int) -> tuple[tuple[str, str], ...]:
-    every = _held(counted, stack, component)
+    every = counted.of_stack(stack, (component,))
     return (
         ("parameters", f"{every // layers:,} in each block"),
         ("in all blocks", f"{every:,}"),
@@ -77,13 +77,9 @@ def _rows(counted: Ledger, stack: str, component: str, layers: int) -> tuple[tup
     )
 
 
-def _held(counted: Ledger, stack: str, component: str) -> int:
-    return sum(r.parameters for r in counted.rows if r.stack == stack and r.component == component)
-
-
 def _cross(counted: Ledger) -> Part:
     c = counted.config
-    every = _held(counted, "decoder", "cross_attention")
+    every = counted.of_stack("decoder", ("cross_attention",))
     text = (
         "Queries (q) come from the tokens written so far; keys and values (k, v) come from the memory. So"
         " each token attends to every position of the source; only the padding of shorter sources is hidden."

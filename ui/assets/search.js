@@ -76,8 +76,9 @@ async function ask(self) {
 function fill(self, rows) {
   const first = !self.kind && !self.input.value.trim()
   const before = first ? self.visited.filter((/** @type {Row} */ row) => !isHere(row, ROOT, location.href)).slice(0, 6) : []
-  const groups = first ? { "Last views": before, "To begin with": rows } : { Results: rows }
-  self.rows = [...before, ...rows]
+  const others = rows.filter((row) => !before.some((/** @type {Row} */ one) => one.address === row.address))
+  const groups = first ? { "Last views": before, "To begin with": others } : { Results: others }
+  self.rows = [...before, ...others]
   self.list.replaceChildren(...Object.entries(groups).filter(([, some]) => some.length).map(([title, some]) => {
     const group = element("div", first ? "gf-search-titled" : "")
     Object.assign(group, { role: "group", ariaLabel: title })

@@ -113,3 +113,19 @@ def note(text: str, x: Any, y: Any, **rest: Any) -> dict[str, Any]:
 def scale(title: str) -> dict[str, Any]:
     """Returns a scale of colours with its title at its side."""
     return {"title": {"text": title, "side": "right"}}
+
+
+def scale_above(title: str, share: float = 0.4, **rest: Any) -> dict[str, Any]:
+    """Returns a scale of colours above the figure, over a `share` of its width: the cells get all of that."""
+    return {
+        "orientation": "h",
+        "x": 0,
+        "xanchor": "left",
+        "y": 1.0,
+        "yanchor": "bottom",
+        "len": share,
+        "thickness": 10,
+        "title": {"text": title, "side": "top", "font": {"size": 13}},
+        "ticklabelposition": "outside top",
+        "tickfont": {"size": 12},
+    } | (rest or {"nticks": 5})

@@ -29,25 +29,6 @@ PART_WORDS = {
 }
 
 
-def _bar(title: str) -> dict[str, Any]:
-    """A scale that lies above the figure, so that the cells get its width."""
-    place = {
-        "orientation": "h",
-        "x": 0,
-        "xanchor": "left",
-        "y": 1.0,
-        "yanchor": "bottom",
-        "len": 0.4,
-        "thickness": 10,
-        "nticks": 5,
-    }
-    return place | {
-        "title": {"text": title, "side": "top", "font": {"size": 13}},
-        "ticklabelposition": "outside top",
-        "tickfont": {"size": 12},
-    }
-
-
 def _by_block(labels: Sequence[str]) -> dict[str, Any]:
     """Ticks of an axis that has too many rows to name each: every fifth block, where it begins."""
     if len(labels) <= MANY:
@@ -95,7 +76,7 @@ def lens_table(
         zmax=max(top, 1e-6),
         xgap=1,
         ygap=1,
-        colorbar=_bar(title),
+        colorbar=go.scale_above(title),
     )
     edges = np.repeat(np.arange(columns + 1), 2)[1:-1] - 0.5
     line = go.Scatter(
@@ -236,7 +217,7 @@ def stream_map(values: np.ndarray, labels: Sequence[str], rows: Sequence[str], t
         colorscale=SEQUENTIAL,
         customdata=np.broadcast_to(np.asarray([plain(label) for label in labels]), values.shape).tolist(),
         hovertemplate="%{y}, token “%{customdata}”: %{z:.3f}<extra></extra>",
-        colorbar=_bar("norm of the stream"),
+        colorbar=go.scale_above("norm of the stream"),
     )
     tall = crowded(labels)
     margin = {"l": 8, "r": 8, "t": 8, "b": 44 + LETTER * tall}

@@ -53,20 +53,7 @@ def lanes(prediction: Backward, labels: Sequence[str]) -> go.Figure:
         hovertemplate="%{y}, token “%{text}”: %{customdata:.3g}<extra></extra>",
         xgap=1,
         ygap=1,
-        colorbar={
-            "orientation": "h",
-            "x": 0,
-            "xanchor": "left",
-            "y": 1.0,
-            "yanchor": "bottom",
-            "len": 0.4,
-            "thickness": 10,
-            "tickvals": marks,
-            "ticktext": [f"{10.0**mark:g}" for mark in marks],
-            "title": {"text": words.LANES, "side": "top", "font": {"size": 13}},
-            "ticklabelposition": "outside top",
-            "tickfont": {"size": 12},
-        },
+        colorbar=go.scale_above(words.LANES, tickvals=marks, ticktext=[f"{10.0**mark:g}" for mark in marks]),
     )
     bars = go.Bar(
         x=totals,
@@ -185,19 +172,7 @@ def gradient_map(gradient: MatrixGradient, entry: tuple[int, int]) -> go.Figure:
         hovertemplate="%{text}: %{z:.3g}<extra></extra>",
         xgap=1,
         ygap=1,
-        colorbar={
-            "orientation": "h",
-            "x": 0,
-            "xanchor": "left",
-            "y": 1.0,
-            "yanchor": "bottom",
-            "len": 0.6,
-            "thickness": 10,
-            "nticks": 5,
-            "title": {"text": words.GRADIENT, "side": "top", "font": {"size": 13}},
-            "ticklabelposition": "outside top",
-            "tickfont": {"size": 12},
-        },
+        colorbar=go.scale_above(words.GRADIENT, 0.6),
     )
     down, across = (
         int(np.flatnonzero(places == each)[0]) for places, each in zip((rows, columns), entry, strict=True)

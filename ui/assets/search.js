@@ -29,6 +29,7 @@ function create(place) {
   root.append(button("Search", "Search views, terms and exercises (key /)", () => open(self)))
   input.oninput = () => later(self)
   input.onkeydown = (event) => pressed(self, event)
+  box.onclose = () => emptied(self)
   box.onclick = (event) => { if (event.target === box) box.close() } // beside it
   document.addEventListener("gf-search", (event) => open(self, /** @type {CustomEvent} */ (event).detail ?? ""), { signal: ended.signal })
   document.addEventListener("keydown", (event) => {
@@ -47,6 +48,16 @@ function open(self, kind = "") {
   fill(self, [])
   self.box.showModal()
   ask(self)
+}
+
+/** Nothing of a search stays on the page behind it. */
+function emptied(self) {
+  clearTimeout(self.timer)
+  self.asking.abort()
+  Object.assign(self, { entered: false, rows: [] })
+  self.input.value = ""
+  self.list.replaceChildren()
+  write(self.state, "")
 }
 
 function later(self) {

@@ -132,6 +132,9 @@ def reasons(experiment: Experiment) -> str:
                 f"*{LECTURE[name].rung.title}* ends at {each.train[-1]:.3f}, **{_off(each)}** from the"
                 f" lecture's {each.published:.2f}{still}."
             )
+    off = [experiment.rungs[name].off or 0.0 for name in experiment.compared]
+    if len(lines) > 1 and all(each > 0 for each in off if abs(each) > NEAR):
+        lines.append("All of these lie above, which points to a difference in the recipe, not to chance.")
     return f"{' '.join(lines)} {UNKNOWN}" if lines else ""
 
 

@@ -280,6 +280,7 @@ def test_the_replication_holds_however_many_rungs_are_there(finished, begun, tmp
             " over the last 1,000 steps its training loss fell by 0.010."
         )
         assert (line in said) == (name in off)
+    assert ("All of these lie above" in said) == (len(off) > 1)
     kinds = [(each["numerics"].split()[0], each["processor"]) for each in rungs.values()]
     told = " ".join(str(each.value) for each in page.caption)
     for precision, processor in set(kinds):

@@ -20,7 +20,7 @@ UP = "../../../"  # from the page of a view to the start of the site
 PICTURELESS = "No picture of this view was taken for this copy of the site: `make docs-pictures` takes them."
 
 # A search lists what is about a word before the code that has it for a name.
-SOON, LATE = "search: {boost: 2}", "search: {boost: 0.2}"
+SOON, LATE = "search: {boost: 2}", "search: {boost: 0.02}"
 
 # Markdown as Streamlit has it, which a site has not: icons, and colours around words.
 _STREAMLIT = ((re.compile(r":material/\w+:\s?"), ""), (re.compile(r":[a-z-]+\[([^\]]*)\]"), r"\1"))
@@ -167,7 +167,7 @@ def engine_pages(package: Path = ENGINE) -> tuple[dict[str, str], list[Any]]:
         f"# {_dotted(package)}",
         _shown(package),
         *table,
-        *(_shown(path, 2) for path in modules),
+        *(_shown(path, heading=True) for path in modules),
     ]
     pages[menu[0]] = "\n\n".join(lines) + "\n"
     return pages, menu
@@ -180,10 +180,9 @@ def _module_page(path: Path) -> str:
     return "\n\n".join(lines) + "\n"
 
 
-def _shown(path: Path, level: int = 1) -> str:
-    heading = str(level > 1).lower()
-    options = f"heading_level: {level}\n      show_root_heading: {heading}"
-    return f"::: {_dotted(path)}\n    options:\n      {options}"
+def _shown(path: Path, heading: bool = False) -> str:
+    """Returns the lines that have mkdocstrings document a module, with or without a heading."""
+    return f"::: {_dotted(path)}\n    options:\n      show_root_heading: {str(heading).lower()}"
 
 
 def fenced(docstring: str) -> str:

@@ -161,6 +161,8 @@ def choose_model(
             shown = safe(title_of(current, views.get(current)))
             with st.container(key="another_model"):
                 st.caption(f":material/info: {_missing(missing)}; {shown} is shown instead.")
+    # In each run: a popover mounts its boxes when it first opens, and the browser knows no earlier value.
+    st.session_state[CHOSEN] = current
     with inside(current) if inside else nullcontext():
         # Streamlit's own: a link may name somebody else's run, a missing one is said, and the URL always
         # holds the name, also of the first.

@@ -4,9 +4,10 @@
 # make mutants PATHS=engine/parts  break lines there, one at a time, and list those that no test of the engine notices
 #                                  (SAMPLE=tests/mutants.tsv for the stored sample, MUTANTS_ARGS="--draw 50" for fewer by lot)
 # make screenshots  take the pictures of the README from the running app
-# make docs   build the documentation site into .site/html (GLASSFORMER_APP is the address of the app that it links to)
+# make docs   build the documentation site into .site/html (GLASSFORMER_APP is the address of the app that it links to,
+#             GLASSFORMER_SITE its own)
 # make docs-pictures  take its pictures of the views from the running app
-# make clean  remove what these two made
+# make clean  remove what these made
 
 PYTHON ?= python3
 PORT ?= 8501
@@ -178,5 +179,5 @@ nginx:
 		fi
 
 clean:
-	@rm -rf $(VENV) node_modules static .site .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	@find engine ui pages tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
+	@rm -rf $(VENV) node_modules .site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find engine ui pages tests benchmarks docs glassformer -name __pycache__ -prune -exec rm -rf {} +

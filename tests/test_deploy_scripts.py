@@ -86,10 +86,16 @@ def test_a_setting_that_means_nothing_ends_the_start_with_a_sentence(
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a git checkout")
 def test_a_space_gets_its_front_matter_and_stores_every_binary_file_by_lfs(tmp_path: Path) -> None:
-    """Also the second time; what the Space has of its own stays. Docker Spaces run user 1000 and read app_port."""
+    """Also the second time, when what is tracked here no longer goes; the Space's own attributes stay. Docker
+    Spaces run user 1000 and read app_port.
+    """
     (tmp_path / ".gitattributes").write_text("*.bin filter=lfs diff=lfs merge=lfs -text\n")
+    (tmp_path / "gone.py").touch()
+    for command in (["init", "--quiet"], ["add", "."]):
+        subprocess.run(["git", "-C", tmp_path, *command], check=True)
     for _ in range(2):
         subprocess.run(["sh", ROOT / "deploy" / "space" / "publish.sh", tmp_path], check=True)
+    assert not (tmp_path / "gone.py").exists()
     front = yaml.safe_load((tmp_path / "README.md").read_text("utf-8").split("---")[1])
     dockerfile = (tmp_path / "Dockerfile").read_text("utf-8")
     assert (
@@ -99,6 +105,6 @@ def test_a_space_gets_its_front_matter_and_stores_every_binary_file_by_lfs(tmp_p
     assert len(lines) == len(set(lines)) and all(
         line.endswith("filter=lfs diff=lfs merge=lfs -text") for line in lines
     )
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and ".git" not in path.parts]
     binary = {f"*{path.suffix}" for path in files if b"\0" in path.read_bytes()[:8192]}
     assert binary <= {line.split()[0] for line in lines} and "*.bin" in lines[0]

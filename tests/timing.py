@@ -3,13 +3,18 @@
 `tests/conftest.py` loads it. Times travel from xdist's workers in each report's `user_properties`.
 """
 
-import resource
+import time
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator
 
 import pytest
 
 from tests.checks import COMMANDS, RUNNING
+
+try:
+    import resource
+except ModuleNotFoundError:  # Windows
+    resource = None  # type: ignore[assignment]
 
 LIMIT_SECONDS = 20  # of processor time, for one test of the fast tier
 SLOWEST = 10  # files named in the summary
@@ -19,6 +24,8 @@ _started = pytest.StashKey[float]()
 
 def cpu_seconds() -> float:
     """Returns the processor time of this process and of its finished children, in seconds."""
+    if resource is None:
+        return time.process_time()
     usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 

@@ -5,6 +5,8 @@ set -eu
 target=${1:?"name the folder of the clone of your Space"}
 cd "$(dirname "$0")/../.."
 mkdir -p "$target"
+# What is no longer tracked here goes there, too.
+if [ -e "$target/.git" ]; then git -C "$target" rm -rqf --ignore-unmatch -- . ':!.gitattributes'; fi
 git archive HEAD | tar -x -C "$target"
 cp deploy/space/README.md "$target/README.md"
 # A Space refuses binary files that git-lfs (or git-xet) does not store: `git lfs install` once, before you add them.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -46,6 +45,7 @@ from tests.engine.running import (
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/statm").exists(), reason="these tests look at processes through /proc"
 )
+resource = pytest.importorskip("resource")  # Windows has none
 ME = "me"
 
 

@@ -21,20 +21,21 @@ NAMES = (
 _BLOCK = re.compile(r"^```python ?(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FIRST = """\
 # Run this first. It takes the Glassformer folder around this notebook, else the installed package, else it
-# installs that, as in Colab. PACKAGE is what pip installs: until a package of this name is published, write
-# the path or the address of a wheel here.
+# installs PACKAGE, as in Colab: the path or the address of a wheel.
 import importlib.util
 import subprocess
 import sys
 from pathlib import Path
 
-PACKAGE = "glassformer"
+PACKAGE = ""
 here = Path.cwd()
 root = next((folder for folder in (here, *here.parents) if (folder / "engine" / "model.py").is_file()), None)
 if root:
     sys.path.insert(0, str(root))
 else:
     if not importlib.util.find_spec("glassformer"):
+        if not PACKAGE:
+            raise SystemExit("Write the path or the address of Glassformer's wheel into PACKAGE, above.")
         subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", PACKAGE], check=True)
     import glassformer.engine  # from now on `import engine` gives the same modules"""
 SOLVED = (

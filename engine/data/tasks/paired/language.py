@@ -1,8 +1,8 @@
 """English sentences for Velan: how they are drawn, how they are read, and the task.
 
-    sentence -> phrase verb phrase [adverb]
-    phrase   -> determiner adjective* noun [that verb phrase | that phrase verb]    (a clause holds no other)
-    verb     -> [will | does | do] [not] form
+sentence -> phrase verb phrase [adverb]
+phrase   -> determiner adjective* noun [that verb phrase | that phrase verb]    (a clause holds no other)
+verb     -> [will | does | do] [not] form
 """
 
 from __future__ import annotations

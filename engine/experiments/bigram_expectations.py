@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.data import corpora
 from engine.data.corpus import Corpus
-from engine.experiments.command import complete, folder_options, made, reading
+from engine.experiments.command import complete, folder_options, made, reading, require_all, require_recipe
 from engine.lab.faults import parts_of
 from engine.measure.tasks.text_statistics import counted, expected
 from engine.model import Transformer, build
@@ -31,21 +31,26 @@ TRAINING = replace(LONG_TRAINING, eval_every=0, sample_every=0, snapshot_every=0
 
 @dataclass(frozen=True, eq=False)
 class Rung:
-    """A trained rung: its shares (letter,) by the letters before, its `loss` in nats per letter."""
+    """A trained rung: its shares (letter,) by the letters before, its `loss` in nats per letter. `made` says
+    where and when.
+    """
 
     shares: Mapping[str, np.ndarray]
     loss: float
+    made: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Expectations:
-    """Shares (letter,) by the letters before, in the text and by rung; `losses` in nats per letter."""
+    """Shares (letter,) by the letters before, in the text and by rung; `losses` in nats per letter, and
+    what `made` it, by rung.
+    """
 
     letters: tuple[str, ...]
     text: Mapping[str, np.ndarray]
     rungs: Mapping[str, Mapping[str, np.ndarray]]
     losses: Mapping[str, float]
-    made: str
+    made: Mapping[str, str]
 
     def of(self, source: str, given: str, letter: str) -> float:
         """Returns the share of one letter; `source` is `text` or a rung."""
@@ -82,25 +87,39 @@ def trained(name: str, corpus: Corpus) -> tuple[Transformer, float]:
 def measured(name: str, corpus: Corpus) -> Rung:
     """Trains a rung and measures which letter it expects after a letter or two."""
     model, loss = trained(name, corpus)
-    return Rung({given: expected(model, corpus, given) for given in (*SINGLE, *DOUBLE)}, loss)
+    return Rung(
+        {given: expected(model, corpus, given) for given in (*SINGLE, *DOUBLE)}, loss, made("bigrams")
+    )
+
+
+def stored(path: Path) -> Expectations:
+    """Reads the expectations that are stored so far. Raises CheckpointError, also for a file of another
+    training.
+    """
+    with reading(path, "bigrams") as values:
+        require_recipe(values, {"train": TRAINING.to_dict()}, path)
+        text = {given: np.array(shares) for given, shares in values["text"].items()}
+        rungs = {
+            name: {given: np.array(shares) for given, shares in each.items()}
+            for name, each in values["rungs"].items()
+        }
+        made_by = values["made"]  # for all rungs at once in older files
+        by_rung = dict.fromkeys(rungs, made_by) if isinstance(made_by, str) else made_by
+        return Expectations(tuple(values["letters"]), text, rungs, values["losses"], by_rung)
 
 
 @cache
 def shipped(path: Path = SHIPPED) -> Expectations:
-    """Reads the expectations that come with the app. Raises CheckpointError for an unreadable file."""
-    with reading(path, "bigrams") as stored:
-        text = {given: np.array(shares) for given, shares in stored["text"].items()}
-        rungs = {
-            name: {given: np.array(shares) for given, shares in each.items()}
-            for name, each in stored["rungs"].items()
-        }
-        return Expectations(tuple(stored["letters"]), text, rungs, stored["losses"], stored["made"])
+    """Reads the expectations that come with the app. Raises CheckpointError where a rung is not stored."""
+    expectations = stored(path)
+    require_all(expectations.rungs, (TABLE, *SEEING), path, "bigrams")
+    return expectations
 
 
 def opened(path: Path) -> dict[str, Rung]:
     """Reads the stored rungs by name. Raises CheckpointError for an unreadable file."""
-    stored = shipped.__wrapped__(path)
-    return {name: Rung(shares, stored.losses[name]) for name, shares in stored.rungs.items()}
+    found = stored(path)
+    return {name: Rung(shares, found.losses[name], found.made[name]) for name, shares in found.rungs.items()}
 
 
 def rounded(shares: Mapping[str, np.ndarray]) -> dict[str, list[float]]:
@@ -113,7 +132,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     def whole(rungs: Mapping[str, Rung]) -> dict[str, Any]:
         return {
-            "made": made("bigrams"),
+            "train": TRAINING.to_dict(),
+            "made": {name: rung.made for name, rung in rungs.items()},
             "letters": [corpus.tokenizer.decode([i]) for i in range(corpus.vocab_size)],
             "losses": {name: round(rung.loss, 4) for name, rung in rungs.items()},
             "text": rounded({given: counted(corpus, given) for given in (*SINGLE, *DOUBLE)}),

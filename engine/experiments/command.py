@@ -8,7 +8,7 @@ import logging
 import os
 import platform
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -100,9 +100,29 @@ def reading(path: Path, command: str) -> Iterator[Any]:
     try:
         yield json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, KeyError, TypeError) as error:
+        again = f"`python -m engine.experiments {command}` makes it anew"
         raise CheckpointError(
-            f"{path.name} cannot be read: {error}. `python -m engine.experiments {command}` makes it anew"
+            f"{path.name} cannot be read: {error}. {'Delete it, then ' if path.exists() else ''}{again}"
         ) from error
+
+
+def require_all(runs: Collection[Any], plans: Collection[Any], path: Path, command: str) -> None:
+    """Raises CheckpointError where a planned run is not among the stored, as after an interruption."""
+    if missing := sum(plan not in runs for plan in plans):
+        raise CheckpointError(
+            f"{path.name} lacks {missing} of {len(plans)} runs."
+            f" `python -m engine.experiments {command}` trains them"
+        )
+
+
+def require_recipe(stored: Mapping[str, Any], recipe: Mapping[str, Any], path: Path) -> None:
+    """Raises CheckpointError where a file names other settings than these. Settings that it lacks pass."""
+    recipe = json.loads(json.dumps(recipe))
+    if other := [name for name in recipe if stored.get(name, recipe[name]) != recipe[name]]:
+        raise CheckpointError(
+            f"{path.name} was made with another recipe ({', '.join(other)}). Delete it to train all runs"
+            " again, or give another folder with `--into`"
+        )
 
 
 def complete(

@@ -14,7 +14,7 @@ from typing import Any
 from engine.config import ModelConfig, TrainConfig, passes
 from engine.data import corpora
 from engine.data.corpus import Corpus
-from engine.experiments.command import complete, digits, folder_options, made, reading
+from engine.experiments.command import complete, digits, folder_options, made, reading, require_all
 from engine.training.records import Evaluation
 from engine.training.train import train
 
@@ -136,11 +136,18 @@ def ends(runs: Sequence[DropoutRun], characters: int) -> tuple[Ends, ...]:
     return tuple(found)
 
 
+def stored(path: Path) -> tuple[DropoutRun, ...]:
+    """Reads the runs that are stored so far. Raises CheckpointError for an unreadable file."""
+    with reading(path, "dropout") as rows:
+        return tuple(map(opened, rows))
+
+
 @cache
 def shipped(path: Path = PATH) -> tuple[DropoutRun, ...]:
-    """Reads the runs that come with the app. Raises CheckpointError for an unreadable file."""
-    with reading(path, "dropout") as stored:
-        return tuple(map(opened, stored))
+    """Reads the runs that come with the app. Raises CheckpointError, also where one is not stored."""
+    runs = stored(path)
+    require_all({run.plan for run in runs}, PLANS, path, "dropout")
+    return runs
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -148,4 +155,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return f"training {run.train[-1]:.3f}, held out {run.validation[-1]:.3f}"
 
     file = folder_options(__doc__).parse_args(arguments).into / PATH.name
-    complete(file, PLANS, shipped, trained, written, losses)
+    complete(file, PLANS, stored, trained, written, losses)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.data.pair_corpora import pair_text
-from engine.experiments.command import complete, folder_options, reading
+from engine.experiments.command import complete, folder_options, made, reading
 from engine.lab.faults import parts_of
 from engine.presets import PAIRED
 from engine.training.records import Evaluation, Sample
@@ -31,6 +31,7 @@ class Swapped:
     losses: tuple[float, ...]
     right: tuple[float, ...]
     texts: tuple[str, ...]
+    made: str = ""
 
 
 def learn(parts: str, steps: int = 0) -> Swapped:
@@ -57,6 +58,7 @@ def learn(parts: str, steps: int = 0) -> Swapped:
         tuple(looks[step][0] for step in reached),
         tuple(looks[step][1] for step in reached),
         tuple(texts.get(step, "") for step in reached),
+        made("masks-swapped"),
     )
 
 
@@ -64,14 +66,22 @@ def opened(path: Path) -> dict[str, Swapped]:
     """Reads the stored trainings, by the name of the parts. Raises CheckpointError for an unreadable file."""
     with reading(path, "masks-swapped") as read:
         return {
-            name: Swapped(**{field: tuple(values) for field, values in read[name].items()}) for name in read
+            name: Swapped(
+                tuple(each["steps"]),
+                tuple(each["losses"]),
+                tuple(each["right"]),
+                tuple(each["texts"]),
+                each.get("made", ""),
+            )
+            for name, each in read.items()
         }
 
 
 @cache
 def shipped(path: Path = SHIPPED) -> dict[str, Swapped]:
-    """Reads the trainings that come with the app; none where not made yet."""
-    return opened(path) if path.is_file() else {}
+    """Reads the trainings that come with the app; none where not both are made yet."""
+    trainings = opened(path) if path.is_file() else {}
+    return trainings if trainings.keys() >= {HEALTHY, SWAPPED} else {}
 
 
 def written(training: Swapped) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from engine.config import ModelConfig, SampleConfig, TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.progress import finish
-from engine.experiments.command import complete, folder_options, machine, reading
+from engine.experiments.command import complete, folder_options, machine, made, reading, require_all
 from engine.measure.families.unmasked_attention import end_loss, opened
 from engine.model import Transformer, build
 from engine.parts.registry import HEALTHY
@@ -36,11 +36,14 @@ WRITTEN, SEEN = 60, 8192  # letters; tokens of unseen text
 
 @dataclass(frozen=True)
 class Learning:
-    """One training: `losses` on unseen text (nats per letter) and `texts` after PROMPT, at `steps`."""
+    """One training: `losses` on unseen text (nats per letter) and `texts` after PROMPT, at `steps`. `made`
+    says where and when.
+    """
 
     steps: tuple[int, ...]
     losses: tuple[float, ...]
     texts: tuple[str, ...]
+    made: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,8 @@ def trained(name: str, corpus: Corpus, steps: int) -> tuple[Learning, Transforme
     model = replace(preset.model, causal=name == MASKED, vocab_size=corpus.vocab_size)
     rows: list[tuple[int, float, str]] = []
     result = finish(learn(model, config, corpus), rows.append)
-    return Learning(*(tuple(column) for column in zip(*rows, strict=True))), result
+    at, nats, texts = zip(*rows, strict=True)
+    return Learning(at, nats, texts), result
 
 
 def losses(model: Transformer, batches: Batches) -> dict[str, float]:
@@ -141,15 +145,20 @@ def opened_trainings(path: Path) -> dict[str, Learning]:
     """Reads the stored trainings by name. Raises CheckpointError for an unreadable file."""
     with reading(path, "no-causal-mask") as stored:
         return {
-            name: Learning(*(tuple(each[field]) for field in ("steps", "losses", "texts")))
+            name: Learning(
+                tuple(each["steps"]), tuple(each["losses"]), tuple(each["texts"]), each.get("made", "")
+            )
             for name, each in stored.items()
         }
 
 
 @cache
 def shipped(path: Path = SHIPPED) -> Both:
-    """Reads the training that comes with the app: STEPS steps of the preset "fast" on Tiny Shakespeare."""
+    """Reads the training that comes with the app: STEPS steps of the preset "fast" on Tiny Shakespeare.
+    Raises CheckpointError, also where one of the two is not stored.
+    """
     trainings = opened_trainings(path)
+    require_all(trainings, (MASKED, UNMASKED), path, "no-causal-mask")
     return Both(trainings[MASKED], trainings[UNMASKED])
 
 
@@ -165,12 +174,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     def train(name: str) -> Learning:
         learning, model = trained(name, corpus, STEPS)
         stored(model, corpus, STEPS, into / SQUARE.name / name)
-        return learning
+        return replace(learning, made=made("no-causal-mask"))
+
+    def with_model(path: Path) -> dict[str, Learning]:
+        """The stored trainings whose model is stored, too."""
+        trainings = opened_trainings(path)
+        return {name: each for name, each in trainings.items() if (into / SQUARE.name / name).is_dir()}
 
     complete(
         into / SHIPPED.name,
         (MASKED, UNMASKED),
-        opened_trainings,
+        with_model,
         train,
         written,
         lambda training: f"loss {training.losses[-1]:.3f}",

@@ -8,7 +8,7 @@ without them is Dong et al. 2021 ("Attention is not all you need").
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +19,16 @@ from engine.config import ModelConfig, Norm, TrainConfig, Wiring
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.progress import Progress, Steps, finish
-from engine.experiments.command import complete, digits, folder_options, machine, reading, strided
+from engine.experiments.command import (
+    complete,
+    digits,
+    folder_options,
+    made,
+    reading,
+    require_all,
+    require_recipe,
+    strided,
+)
 from engine.measure.recording import record
 from engine.measure.residual.gradient_by_depth import Plan, fresh, measure
 from engine.measure.residual.stream import outputs
@@ -67,7 +76,7 @@ class TrainedStack:
 class Pair:
     """The two models of one depth: `added`, with residual connections, and `replaced`, without. `uniform` and
     `counting` are the losses of knowing nothing, and of knowing how often each token occurs, nats. `points`
-    (point,) are the steps after which the losses stand.
+    (point,) are the steps after which the losses stand. `made` says where and when, of a stored pair.
     """
 
     depth: int
@@ -76,6 +85,7 @@ class Pair:
     counting: float
     added: TrainedStack
     replaced: TrainedStack
+    made: str = ""
 
     @property
     def points(self) -> np.ndarray:
@@ -105,7 +115,8 @@ def compare(depth: int, norm: Norm, corpus: Corpus, steps: int = STEPS) -> Steps
             yield Progress(n * steps + len(losses), len(kinds) * steps)
         points = strided(losses, STRIDE)
         both.append(TrainedStack(points, *_before(depth, norm, wiring, corpus)))
-    return Pair(depth, norm, corpus.baselines["uniform"], corpus.baselines["unigram"], *both)
+    added, replaced = both
+    return Pair(depth, norm, corpus.baselines["uniform"], corpus.baselines["unigram"], added, replaced)
 
 
 def _losses(depth: int, norm: Norm, wiring: Wiring, corpus: Corpus, steps: int) -> Iterator[float]:
@@ -169,18 +180,45 @@ def likeness(stream: np.ndarray) -> float:
 # What is shipped ----------------------------------------------------------------------------------
 
 
+PLANS: tuple[tuple[int, Norm], ...] = tuple((depth, norm) for norm in NORMS for depth in DEPTHS)
+
+
+def recipe() -> dict[str, Any]:
+    """Returns the settings that all pairs share."""
+    return {
+        "model": {"d_model": WIDTH, "n_heads": HEADS, "context": CONTEXT, "seed": SEED},
+        "train": {"steps": STEPS, "batch_size": BATCH, "learning_rate": RATE, "warmup_steps": WARMUP},
+    }
+
+
 def shipped(path: Path = PATH) -> dict[tuple[int, Norm], Pair]:
-    """Reads the stored measurements: (depth, norm) -> pair. Raises CheckpointError."""
+    """Reads the stored pairs by (depth, norm). Raises CheckpointError, also where one is not stored."""
+    pairs = opened(path)
+    require_all(pairs, PLANS, path, "no-residual")
+    return pairs
+
+
+def opened(path: Path) -> dict[tuple[int, Norm], Pair]:
+    """Reads the pairs that are stored so far. Raises CheckpointError, also for a file of another recipe."""
     with reading(path, "no-residual") as stored:
+        require_recipe(stored, recipe(), path)
         return {(row["depth"], row["norm"]): _pair(row) for row in stored["pairs"]}
 
 
 def _pair(row: Mapping[str, Any]) -> Pair:
-    both = [
+    added, replaced = (
         TrainedStack(*(np.array(row[name][what], dtype=float) for what in ("losses", "gradients", "alike")))
         for name in ("added", "replaced")
-    ]
-    return Pair(int(row["depth"]), row["norm"], float(row["uniform"]), float(row["counting"]), *both)
+    )
+    return Pair(
+        int(row["depth"]),
+        row["norm"],
+        float(row["uniform"]),
+        float(row["counting"]),
+        added,
+        replaced,
+        row.get("made", ""),
+    )
 
 
 def _row(pair: Pair) -> dict[str, Any]:
@@ -189,7 +227,7 @@ def _row(pair: Pair) -> dict[str, Any]:
         for name, trained in (("added", pair.added), ("replaced", pair.replaced))
     }
     knowing = {"uniform": round(pair.uniform, 4), "counting": round(pair.counting, 4)}
-    return {"depth": pair.depth, "norm": pair.norm} | knowing | sides
+    return {"depth": pair.depth, "norm": pair.norm, "made": pair.made} | knowing | sides
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -201,15 +239,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     about = {
         "made_by": "python -m engine.experiments no-residual",
         "corpus": corpus.name,
-        "model": {"d_model": WIDTH, "n_heads": HEADS, "context": CONTEXT, "seed": SEED},
-        "train": {"steps": STEPS, "batch_size": BATCH, "learning_rate": RATE, "warmup_steps": WARMUP},
-        "machine": machine(),
+        **recipe(),
     }
     complete(
         file,
-        [(depth, norm) for norm in NORMS for depth in DEPTHS],
-        shipped,
-        lambda plan: finish(compare(plan[0], plan[1], corpus)),
+        PLANS,
+        opened,
+        lambda plan: replace(finish(compare(plan[0], plan[1], corpus)), made=made("no-residual")),
         _row,
         ends,
         lambda rows: about | {"pairs": [*rows.values()]},

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 from engine.data import corpora
-from engine.experiments import bigram_expectations, masks_swapped, no_causal_mask, no_residual
-from engine.experiments.command import complete
+from engine.errors import CheckpointError
+from engine.experiments import (
+    bigram_expectations,
+    dropout_runs,
+    masks_swapped,
+    no_causal_mask,
+    no_residual,
+)
+from engine.experiments.bigram_expectations import DOUBLE, SEEING, SINGLE, TABLE
+from engine.experiments.command import complete, reading, require_all
 from engine.presets import PAIRED
 from tests.engine.cases import for_each
 
@@ -23,7 +33,7 @@ TEXT = corpora.from_text("ROMEO: the cat sat on the mat; she sees the shed.\n" *
 def shortened(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every training has a step or two, on a toy text."""
     monkeypatch.setattr(corpora, "load", lambda name: TEXT)
-    for name, value in {"DEPTHS": (1, 2), "NORMS": ("none",), "STRIDE": 1}.items():
+    for name, value in {"PLANS": ((1, "none"), (2, "none")), "STRIDE": 1}.items():
         monkeypatch.setattr(no_residual, name, value)
     monkeypatch.setattr(no_residual.compare, "__defaults__", (2,))
     monkeypatch.setattr(no_causal_mask, "STEPS", 1)
@@ -52,6 +62,108 @@ def test_no_run_of_a_file_is_trained_twice(tmp_path: Path) -> None:
     assert begun == ["a", "x", "b"] and path.read_text() == '{"a":1,"b":2}\n'
 
 
+@for_each(
+    "text, message",
+    [("{", r"broken\.json cannot be read: .*\. Delete it, then `python"), (None, r"\. `python")],
+)
+def test_a_file_that_cannot_be_read_has_to_be_deleted_if_it_is_there(
+    text: str | None, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "broken.json"
+    if text:
+        path.write_text(text)
+    with pytest.raises(CheckpointError, match=message), reading(path, "dropout"):
+        pass
+
+
+def test_an_interrupted_file_says_how_many_runs_it_lacks() -> None:
+    require_all("ba", "ab", Path("x.json"), "dropout")
+    with pytest.raises(CheckpointError, match=r"x\.json lacks 2 of 3 runs\. `python -m .* dropout`"):
+        require_all("b", "abc", Path("x.json"), "dropout")
+
+
+def cut_short(source: Path, target: Path) -> Path:
+    """A stored file as an interruption leaves it: all but its last run."""
+    values = json.loads(source.read_text())
+    runs = values if isinstance(values, list) else values.get("pairs") or values.get("rungs") or values
+    runs.pop() if isinstance(runs, list) else runs.popitem()
+    target.write_text(json.dumps(values))
+    return target
+
+
+@for_each(
+    "command, source",
+    [
+        (bigram_expectations, bigram_expectations.SHIPPED),
+        (dropout_runs, dropout_runs.PATH),
+        (no_causal_mask, no_causal_mask.SHIPPED),
+        (no_residual, no_residual.PATH),
+    ],
+)
+def test_a_page_is_refused_a_file_that_lacks_a_run(command: ModuleType, source: Path, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"lacks 1 of"):
+        command.shipped(cut_short(source, tmp_path / source.name))
+
+
+def test_of_swapped_masks_both_trainings_are_shown_or_none(tmp_path: Path) -> None:
+    path = cut_short(masks_swapped.SHIPPED, tmp_path / "swapped.json")
+    assert len(masks_swapped.opened(path)) == 1 and masks_swapped.shipped(path) == {}
+
+
+@for_each("setting", ["model", "train"])
+def test_a_file_of_another_recipe_is_not_gone_on_with(setting: str, tmp_path: Path) -> None:
+    values = json.loads(no_residual.PATH.read_text())
+    values[setting] |= {"d_model": 32} if setting == "model" else {"steps": 1}
+    path = tmp_path / "residuals.json"
+    path.write_text(json.dumps(values))
+    with pytest.raises(CheckpointError, match=rf"another recipe \({setting}\)"):
+        no_residual.opened(path)
+
+
+def test_a_rung_keeps_the_day_on_which_it_was_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shares = {given: np.ones(TEXT.vocab_size) for given in (*SINGLE, *DOUBLE)}
+
+    def measured(name: str, corpus: Any) -> bigram_expectations.Rung:
+        if name == days.get("broken"):
+            raise KeyboardInterrupt
+        return bigram_expectations.Rung(shares, 1.0, days["now"])
+
+    days = {"now": "Monday", "broken": SEEING[0]}
+    monkeypatch.setattr(corpora, "load", lambda name: TEXT)
+    monkeypatch.setattr(bigram_expectations, "measured", measured)
+    with pytest.raises(KeyboardInterrupt):
+        bigram_expectations.main(["--into", str(tmp_path)])
+    days = {"now": "Tuesday"}
+    bigram_expectations.main(["--into", str(tmp_path)])
+    made = bigram_expectations.shipped(tmp_path / "races" / "pairs.json").made
+    assert made == {TABLE: "Monday", **dict.fromkeys(SEEING, "Tuesday")}
+    values = json.loads((tmp_path / "races" / "pairs.json").read_text()) | {"train": {"steps": 1}}
+    (tmp_path / "races" / "pairs.json").write_text(json.dumps(values))
+    with pytest.raises(CheckpointError, match="another recipe"):
+        bigram_expectations.main(["--into", str(tmp_path)])
+
+
+def test_a_training_without_its_model_is_trained_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained = no_causal_mask.Learning((0,), (1.0,), ("x",))
+    begun = []
+
+    def train(name: str, *_: Any) -> tuple[no_causal_mask.Learning, None]:
+        begun.append(name)
+        return trained, None
+
+    monkeypatch.setattr(corpora, "load", lambda name: TEXT)
+    monkeypatch.setattr(no_causal_mask, "trained", train)
+    monkeypatch.setattr(no_causal_mask, "stored", lambda *arguments: arguments[-1].mkdir(parents=True))
+    no_causal_mask.main(["--into", str(tmp_path)])
+    (tmp_path / "square" / "unmasked").rmdir()
+    no_causal_mask.main(["--into", str(tmp_path)])
+    assert begun == ["masked", "unmasked", "unmasked"]
+
+
 @pytest.mark.exhaustive
 @for_each(
     "command, step",
@@ -66,6 +178,7 @@ def test_an_interrupted_command_goes_on_and_ends_as_one_in_a_piece(
     command: ModuleType, step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shortened(monkeypatch)
+    monkeypatch.setattr(time, "strftime", lambda *_: "today")  # both go on past midnight
     train, begun = getattr(command, step), []
 
     def interrupted(after: int) -> Callable[..., Any]:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from engine.errors import CheckpointError
 from engine.experiments.no_causal_mask import shipped
 from engine.measure.attention.ablation import UnmaskedReading, without_mask
 from engine.measure.recording import Recording
@@ -27,7 +28,11 @@ def draw_mask(subject: Subject) -> None:
     if len(subject.ids) < 2:
         st.info(words.ONE_TOKEN)
         return
-    both = shipped()
+    try:
+        both = shipped()
+    except CheckpointError as error:
+        st.info(str(error))
+        return
     found = _without(subject.key, subject.ids, subject.recording(), subject.model)
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         layer, head = widgets.head(subject.config, TOPIC)

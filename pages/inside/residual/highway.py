@@ -9,6 +9,7 @@ import streamlit as st
 
 from engine.config import Norm
 from engine.data import corpora
+from engine.errors import CheckpointError
 from engine.experiments import no_residual
 from engine.experiments.no_residual import (
     DEPTHS,
@@ -39,18 +40,23 @@ def draw_highway() -> None:
     """Draws two lines and the answer; the wirings of published models, and a training here and now, are
     folded.
     """
+    try:
+        pairs = _shipped()
+    except CheckpointError as error:
+        st.info(str(error))
+        return
     left, right = st.columns([3, 1], gap="medium")
     with right:
         depth = widgets.select("Blocks", DEPTHS, "residual_depth", first=8)
         norm = widgets.select("Norm in the blocks", NORMS, "residual_pair_norm")
         offered = NORMLESS if norm == "none" else SHOWN
         shown = widgets.select("Show", offered, "residual_shown", hint=words.SHOWN_HINT, wrap=True)
-    pair = _shipped()[depth, norm]
+    pair = pairs[depth, norm]
     with left:
         _figure(pair, shown, "residual_pair", 400)
     explain.answer(words.why_residual(pair, shown))
     other = min(DEPTHS) if depth > min(DEPTHS) else max(DEPTHS)
-    ask("depth", guesses.depth, _shipped()[other, norm])
+    ask("depth", guesses.depth, pairs[other, norm])
     explain.measure_it(_more, depth, norm)
 
 

@@ -70,4 +70,4 @@ def alt(expectations: Expectations, other: str) -> str:
 
 
 def made(expectations: Expectations) -> str:
-    return f"Made by {safe(expectations.made)}."
+    return f"Made by {safe('; '.join(dict.fromkeys(expectations.made.values())))}."

@@ -134,7 +134,7 @@ def reasons(experiment: Experiment) -> str:
             )
     off = [experiment.rungs[name].off or 0.0 for name in experiment.compared]
     if len(lines) > 1 and all(each > 0 for each in off if abs(each) > NEAR):
-        lines.append("All of these lie above, which points to a difference in the recipe, not to chance.")
+        lines.append("All of these lie above; with one seed each, that does not tell a recipe from chance.")
     return f"{' '.join(lines)} {UNKNOWN}" if lines else ""
 
 
@@ -211,8 +211,9 @@ def made(experiment: Experiment) -> str:
         for (precision, processor), count in experiment.machines.items()
     )
     return (
-        f"`{about['command']}`, {safe(str(about['date']))}: {machines}. {safe(str(about['measured']))}. It"
-        " resumes where it stopped; on a GPU the whole experiment takes minutes."
+        f"`{about['command']}`, {safe(str(about['date']))}: {machines}."
+        f" Losses in {safe(str(about['measured']))}. It resumes where it stopped; on a GPU the"
+        " whole experiment takes minutes."
     )
 
 

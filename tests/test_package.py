@@ -111,6 +111,12 @@ def test_a_fetched_model_is_found_in_the_cache_folder(
         cli.fetch("smollm2")
 
 
+def test_an_installer_that_fails_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = "import sys; sys.exit('Collecting\\nNo space left on device\\n')"
+    assert not cli._install([sys.executable, "-c", script], str(tmp_path))
+    assert capsys.readouterr().err == "No space left on device\n"
+
+
 def test_the_doctor_measures_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli, "TRIAL_SECONDS", 0.0)
     lines = list(cli.report())

@@ -6,17 +6,21 @@ the mean of a sum stays what it was.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from engine.measure.recording import Recording
+from engine.data.progress import Progress, Steps
+from engine.errors import ConfigError
+from engine.measure.recording import Recording, softmax
+from engine.measure.residual.attribution import agree, through_norm
 from engine.model import Transformer
+from engine.parts.output import ScaledOutput
 
 MASKS, PASSES = 4_000, 32  # random masks of a sum; forward passes
+TOKENS_AT_ONCE = 512  # of the texts that are read side by side, with other masks each
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +38,6 @@ class DroppedSum:
     def total(self) -> float:
         """The sum of all terms, without dropout."""
         return float(self.terms.sum())
-
-    @property
-    def spread(self) -> float:
-        """The standard deviation of the scaled sum by theory: sqrt(p / (1 - p) * the sum of squares)."""
-        return math.sqrt(self.share / (1 - self.share) * float(np.square(self.terms).sum()))
 
     @property
     def mean(self) -> float:
@@ -70,12 +69,26 @@ def drop_sum(terms: np.ndarray, share: float, masks: int = MASKS, seed: int = 0)
     return DroppedSum(share, terms, plain / (1 - share), plain)
 
 
-def logit_terms(recording: Recording, unembedding: np.ndarray, position: int) -> np.ndarray:
-    """Returns the d_model products that the last feed-forward network's write adds to a logit, before the
-    final norm: write (d_model,) times a row of the unembedding (d_model,), entry by entry.
+@torch.no_grad()
+def logit_terms(model: Transformer, recording: Recording, position: int, target: int) -> np.ndarray:
+    """Returns the products whose sum the last feed-forward network contributes to the logit of `target`,
+    (d_model,) float64: its write times a direction, entry by entry.
+
+    The direction is the row of the unembedding, taken back through the norm between them with its divisor
+    held (engine.measure.residual.attribution). Raises ConfigError where the way to the logit is not linear.
     """
-    write = recording[f"blocks.{recording.config.n_layers - 1}.ffn_out"][position]
-    return write.astype(np.float64) * unembedding
+    last = f"blocks.{model.config.n_layers - 1}."
+    u = model.output_matrix[target].double().cpu()  # (d_model,)
+    if isinstance(model.output, ScaledOutput):
+        u = u * len(u) ** -0.5
+    elif not model.output.linear:
+        raise ConfigError("output_head", model.config.output_head, "makes no logit that is a product")
+    norm = model.blocks[-1].norm2 if model.parts.wiring(model.config).ends_normed else model.norm_final
+    x = torch.tensor(recording[last + "resid_post"][position]).double()
+    through = through_norm(norm, x, u)
+    parts, logit = through.direction * x, float(recording.logits[position, target])
+    agree(float(parts.sum()) + through.constant, logit, float(parts.abs().sum()), "wiring", model.blocks[-1])
+    return recording[last + "ffn_out"][position].astype(np.float64) * through.direction.numpy()
 
 
 class Dropper:
@@ -118,20 +131,34 @@ class PassSpread:
         return self.passes.max(0)
 
 
-def likeliest_in(passes: np.ndarray, exact: np.ndarray, count: int) -> PassSpread:
-    """Picks the tokens that are likeliest without dropout: passes (pass, vocab), exact (vocab,)."""
-    top = np.argsort(-exact, kind="stable")[:count]
-    return PassSpread(tuple(top.tolist()), exact[top], passes[:, top])
-
-
 @torch.no_grad()
 def passes(
-    model: Transformer, ids: tuple[int, ...], position: int, share: float, count: int = PASSES, seed: int = 0
-) -> np.ndarray:
-    """Returns the next-token probabilities at a position in `count` forward passes, each with its own masks:
-    (pass, vocab) float64.
+    model: Transformer,
+    recording: Recording,
+    position: int,
+    share: float,
+    most: int,
+    count: int = PASSES,
+    seed: int = 0,
+) -> Steps[PassSpread]:
+    """Reads the recorded text in `count` forward passes, each with its own masks, and returns the
+    probabilities of the `most` tokens that are likeliest at a position without dropout.
+
+    A few passes run side by side, and only that position is unembedded.
     """
-    read = ids[: position + 1] if model.config.causal else ids
-    tokens = torch.tensor(read)[None].expand(count, -1)  # (pass, position)
-    logits = model(tokens.contiguous(), Dropper(share, seed))[:, position]
-    return torch.softmax(logits.double(), -1).numpy()
+    exact = softmax(recording.logits[position].astype(np.float64))  # (vocab,)
+    top = np.argsort(-exact, kind="stable")[:most]
+    read = recording.ids[: position + 1] if model.config.causal else recording.ids
+    tokens = torch.tensor(read, device=model.embedding.device)[None]  # (1, position)
+    drop, rows = Dropper(share, seed), max(1, TOKENS_AT_ONCE // len(read))
+
+    def probe(name: str, x: Tensor) -> Tensor:
+        return x[:, position : position + 1] if name == "norm_final" else drop(name, x)
+
+    spread: list[np.ndarray] = []
+    while len(spread) < count:
+        yield Progress(len(spread), count)
+        batch = tokens.repeat(min(rows, count - len(spread)), 1)  # (pass, position)
+        logits = model(batch, probe)[:, 0]  # (pass, vocab)
+        spread.extend(torch.softmax(logits.double(), -1)[:, top.tolist()].cpu().numpy())
+    return PassSpread(tuple(top.tolist()), exact[top], np.stack(spread))

@@ -82,7 +82,7 @@ def attribute(
         raise ShapeError(f"position must be below {length} and tokens below {vocab}")
     pick = _chooser(target, versus)
     u = pick(model.output_matrix).cpu()  # (d_model,)
-    through = _through_norm(model, torch.tensor(outputs(recording)[-1][position]).double(), u)
+    through = through_norm(model.norm_final, torch.tensor(outputs(recording)[-1][position]).double(), u)
     d = through.direction
     blocks = range(c.n_layers)
     layers = [_layer(model, recording, i, position, d) for i in blocks]
@@ -98,7 +98,7 @@ def attribute(
         norm_bias=through.constant,
         scale=through.scale,
     )
-    _agree(result.total, result.logit, result.size, "wiring", model.blocks[0])
+    agree(result.total, result.logit, result.size, "wiring", model.blocks[0])
     return result
 
 
@@ -117,17 +117,18 @@ def _mean(rows: Tensor) -> Tensor:
     return torch.stack(sums).sum(0, dtype=torch.float64) / len(rows)
 
 
-def _through_norm(model: Transformer, x: Tensor, u: Tensor) -> FixedDivisor:
-    """Linearises the final norm at x for the reader u. Raises ConfigError where it divides otherwise."""
-    norm: Any = copy.deepcopy(model.norm_final)
-    norm = norm.double().cpu()
+def through_norm(norm: Any, x: Tensor, u: Tensor) -> FixedDivisor:
+    """Linearises a norm of a model at x for the reader u, both (d_model,) float64. Raises ConfigError where
+    it does not divide x by a single number.
+    """
+    norm = copy.deepcopy(norm).double().cpu()
     result: FixedDivisor | None = norm.with_fixed_divisor(x, u)
     if result is None:
         raise ConfigError(
             "norm", type(norm).__name__, "is no division by one number: no logit is a sum of what was written"
         )
     parts = result.direction * x
-    _agree(float(parts.sum()) + result.constant, float(u @ norm(x)), float(parts.abs().sum()), "norm", norm)
+    agree(float(parts.sum()) + result.constant, float(u @ norm(x)), float(parts.abs().sum()), "norm", norm)
     return result
 
 
@@ -144,12 +145,14 @@ def _layer(
     constant = mixer.constant()
     bias = 0.0 if constant is None else float(constant.double().cpu() @ d)
     wrote = _dot(recording, name + "attn_out", position, d)
-    _agree(float(heads.sum()) + bias, wrote, float(heads.abs().sum()) + abs(bias), "mixer", mixer)
+    agree(float(heads.sum()) + bias, wrote, float(heads.abs().sum()) + abs(bias), "mixer", mixer)
     return heads.numpy(), bias
 
 
-def _agree(ours: float, wanted: float, size: float, field: str, part: object) -> None:
-    """Raises ConfigError where a swapped part does something else than it declares."""
+def agree(ours: float, wanted: float, size: float, field: str, part: object) -> None:
+    """Raises ConfigError where a swapped part does something else than it declares: where `ours` is not
+    `wanted`, but for the rounding of a sum of that `size`.
+    """
     if not abs(ours - wanted) <= 1e-3 * size + 1e-6:
         raise ConfigError(
             field,

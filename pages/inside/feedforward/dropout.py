@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.errors import CheckpointError
+from engine.errors import CheckpointError, ConfigError
 from engine.experiments.dropout_runs import LITTLE, WHOLE, DropoutRun, ends, shipped
-from engine.measure.feedforward.dropout import drop_sum, likeliest_in, logit_terms, passes
+from engine.measure.feedforward.dropout import drop_sum, logit_terms, passes
 from pages.inside.feedforward import figures_dropout as figures
 from pages.inside.feedforward import guesses
 from pages.inside.feedforward import words_dropout as words
 from ui import explain, widgets
+from ui.background_jobs import measured
 from ui.guess import ask
 from ui.model_bar import Subject
 from ui.players.plot import plot
@@ -43,11 +43,15 @@ def _first(subject: Subject) -> int:
 
 
 def _sum(subject: Subject, share: float, position: int) -> None:
-    """The last write of the stream, taken towards the logit of the model's own guess."""
+    """The last write of the stream, taken through the final norm to the logit of the model's own guess."""
     recording = subject.recording()
     guess = recording.likeliest(position)
-    row = subject.model.output_matrix[guess].detach().float().numpy()
-    found = drop_sum(logit_terms(recording, row, position), share)
+    try:
+        terms = logit_terms(subject.model, recording, position, guess)
+    except ConfigError:
+        st.info(words.NO_SUM)
+        return
+    found = drop_sum(terms, share)
     name = subject.vocabulary[guess]
     plot(
         figures.sum_bars(found),
@@ -61,9 +65,14 @@ def _sum(subject: Subject, share: float, position: int) -> None:
 
 
 def _prediction(subject: Subject, share: float, position: int) -> None:
-    exact = np.exp(subject.recording().log_probabilities[position])
-    every = _passes(subject.key, subject.ids, position, share, subject)
-    found = likeliest_in(every, exact, figures.TOKENS)
+    recording = subject.recording()
+    found = measured(
+        ("dropout", subject.key, subject.ids, position, share),
+        lambda: passes(subject.model, recording, position, share, figures.TOKENS),
+        words.READING,
+    )
+    if found is None:
+        return
     names = [subject.vocabulary[i] for i in found.tokens]
     passes_of = {f"pass_{i}": row for i, row in enumerate(found.passes)}
     plot(
@@ -75,13 +84,6 @@ def _prediction(subject: Subject, share: float, position: int) -> None:
         alt=words.prediction_alt(names, found),
     )
     explain.answer(words.prediction_answer(names[0], found, share))
-
-
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _passes(
-    key: tuple[str, int], ids: tuple[int, ...], position: int, share: float, _subject: Subject
-) -> np.ndarray:
-    return passes(_subject.model, ids, position, share)
 
 
 def _training(controls: st.delta_generator.DeltaGenerator) -> None:

@@ -44,7 +44,7 @@ def sum_bars(dropped: DroppedSum) -> go.Figure:
         bargap=0,
         margin={"l": 60, "r": 12, "t": 30, "b": 44},
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
-        xaxis={"title": {"text": "contribution to the logit"}},
+        xaxis={"title": {"text": "contribution to the logit (nats)"}},
         yaxis=go.axis("share of the masks", tickformat=".0%", showgrid=True),
         shapes=[go.rule(x=dropped.total, line={"color": colour("quiet"), "width": 2, "dash": "dot"})],
         annotations=[go.note("without dropout", dropped.total, 1.0, yref="paper", yanchor="bottom")],

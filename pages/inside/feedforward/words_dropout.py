@@ -18,10 +18,11 @@ TOKEN = "Token after which the model predicts"
 TEXT = "Text to train on"
 WORDS = Words(
     see=(
-        "*Sum*: what the last feed-forward network adds to the logit of the model's guess, a sum of $d$"
-        " products, under thousands of random masks. *Prediction*: the next token in forward passes with"
-        " different masks, dropped where training drops: in the embedding, the attention patterns and the"
-        " output of each sublayer. *Training*: losses of stored runs, measured without dropout."
+        "*Sum*: what the last feed-forward network contributes to the logit of the model's guess through the"
+        " final norm, whose divisor is held: a sum of $d$ products, under thousands of random masks."
+        " *Prediction*: the next token in forward passes with different masks, dropped where training drops:"
+        " in the embedding, the attention patterns and the output of each sublayer. *Training*: losses of"
+        " stored runs, measured without dropout."
     ),
     why=(
         "In training, each entry is set to 0 with probability $p$ and the others are divided by $1-p$"
@@ -40,6 +41,13 @@ WORDS = Words(
         " GPT-2 still has 0.1, LLaMA none."
     ),
 )
+
+NO_SUM = (
+    "In this model the last feed-forward network reaches the logit through a nonlinear step: a norm that"
+    " squashes each number, or an output head with a layer of its own. Its contribution is no sum of terms."
+    " *Prediction* shows what dropout does here."
+)
+READING = "Reading the text with other masks"
 
 
 def sum_answer(dropped: DroppedSum, name: str) -> str:

@@ -16,8 +16,10 @@ from engine.data.tokenizers.char import CharTokenizer
 from engine.experiments import dropout_runs
 from engine.experiments.dropout_runs import LITTLE, WHOLE
 from engine.measure.feedforward.activation_functions import curve, gated_surface, spread, worst_difference
+from engine.measure.feedforward.dropout import logit_terms
 from engine.measure.feedforward.neurons import most_active, strongest, token_scores
 from engine.measure.recording import record
+from engine.measure.residual.attribution import attribute
 from engine.probe import Recorder
 from pages.inside.feedforward import contexts as feedforward_contexts
 from tests.engine.helpers import loud, tiny
@@ -228,22 +230,28 @@ def test_functions_their_slopes_and_this_models_inputs(drawn):
 
 
 def test_dropout_keeps_the_mean_of_the_last_write_to_a_logit():
-    """The sum is worked out here from the recording: the last network's write times the guess's column."""
+    """The sum is what attribution through the final norm gives the last network."""
     words = said(feedforward(feedforward_view="dropout", dropout_share="0.3", text="ROMEO:"))
     known = shipped()
     recording = record(known.model, known.tokenizer.encode("ROMEO:"))
     guess = int(recording.logits[-1].argmax())
-    terms = recording["blocks.3.ffn_out"][-1] * known.model.output_matrix[guess].detach().numpy()
+    terms = logit_terms(known.model, recording, len(recording.ids) - 1, guess)
+    attributed = attribute(known.model, recording, len(recording.ids) - 1, guess).feedforward[3]
     found = re.search(
         r"Dropping \*\*30%\*\* of (\d+) terms .* mean: (\S+) for a contribution of \*\*(\S+)\*\*.* off by"
         r" \*\*(\S+)\*\*; undivided, the mean is (\S+)\.",
         words.replace("−", "-"),
     )
     count, mean, total, off, plain = map(float, found.groups())
-    assert count == len(terms) == 128 and total == pytest.approx(terms.sum(), abs=0.006)
+    assert count == len(terms) == 128 and total == pytest.approx(attributed, abs=0.006)
     spread = float(np.sqrt(3 / 7 * (terms**2).sum()))
     assert off == pytest.approx(spread, rel=0.05) and mean == pytest.approx(total, abs=spread / 10)
     assert plain == pytest.approx(0.7 * total, abs=spread / 10)
+
+
+def test_dropout_s_sum_says_where_a_logit_is_none(monkeypatch):
+    only_this(monkeypatch, of_letters(loud(tiny(norm="dyt"))), "dropout-without-a-sum")
+    assert "Its contribution is no sum of terms" in said(feedforward(feedforward_view="dropout", text="abc"))
 
 
 def test_dropout_in_a_prediction_spreads_with_the_share(drawn):

@@ -24,6 +24,7 @@ from ui.tour.courses import parse
 from ui.views import views
 
 APP = "https://glassformer.example"
+SITE = "https://docs.glassformer.example"
 LENS = Facts(
     section="Inside",
     page="Residual stream",
@@ -136,7 +137,7 @@ class Html(HTMLParser):
         self.ids |= {values[name] for name in ("id", "name") if name in values}
         if tag == "a" and "href" in values:
             self.links.append(values["href"])
-        if tag in ("script", "link", "img", "source", "iframe"):
+        if tag in ("script", "link", "img", "source", "iframe") and values.get("rel") != "canonical":
             self.loaded += [values[name] for name in ("href", "src") if name in values]
 
 
@@ -182,7 +183,8 @@ def test_every_scene_and_exercise_is_on_the_page_of_a_single_view() -> None:
 @pytest.mark.exhaustive
 @pytest.mark.skipif(find_spec("material") is None, reason="requirements-docs.txt is not installed")
 def test_the_site_is_built_whole_from_the_app_and_the_docs(tmp_path: Path) -> None:
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "GLASSFORMER_APP": APP, "NO_MKDOCS_2_WARNING": "1"}
+    environment = os.environ | {"GLASSFORMER_APP": APP, "GLASSFORMER_SITE": SITE, "NO_MKDOCS_2_WARNING": "1"}
+    environment["PYTHONPATH"] = str(ROOT)
     site = tmp_path / "site"
     for command in (["docs.site.views"], ["mkdocs", "--quiet", "build", "--site-dir", str(site)]):
         done = subprocess.run(
@@ -200,10 +202,13 @@ def test_the_site_is_built_whole_from_the_app_and_the_docs(tmp_path: Path) -> No
     assert not broken(site, html)
     assert not [link for found in html.values() for link in found.loaded if urlsplit(link).netloc]
 
+    sitemap = (site / "sitemap.xml").read_text("utf-8")
     known = {listed.entry.url: (listed.page.key, set[str]()) for listed in views()}
     for listed in views():
         known[listed.entry.url][1].add(listed.view.id)
-        page = html[site / "views" / (listed.entry.url or "home") / listed.view.id / "index.html"]
+        path = f"views/{listed.entry.url or 'home'}/{listed.view.id}/"
+        assert f"<loc>{SITE}/{path}</loc>" in sitemap
+        page = html[site / path / "index.html"]
         assert f"{APP}/{listed.address()}" in page.links
     for link in {link for found in html.values() for link in found.links if link.startswith(APP)}:
         url, query = urlsplit(link).path.strip("/"), dict(parse_qsl(urlsplit(link).query))

@@ -260,6 +260,17 @@ def test_a_link_with_model_and_text_goes_along(walk):
     walk.check()
 
 
+def test_a_bar_opened_late_holds_the_model_and_the_text_that_it_names(walk):
+    """Its boxes mount only then, some runs after the one that set them."""
+    walk.open("attention?model=shakespeare-modern&text=ROMEO%3A%0AO")
+    walk.sidebar("Sampling")
+    walk.view(1)
+    walk.page.locator(".st-key-subject_bar button").first.click()
+    box = walk.page.get_by_test_id("stPopoverBody")
+    expect(box.get_by_label("Text", exact=True)).to_have_value("ROMEO:\nO")
+    expect(box.get_by_role("combobox", name="Model")).to_have_value("Shakespeare, modern (trained)")
+
+
 def test_the_search_leads_to_a_view_with_model_and_text(walk):
     page = walk.page
     box = page.get_by_role("combobox", name="Search views")

@@ -57,7 +57,9 @@ def test_a_notebook_is_up_to_date_and_can_be_read(name: str) -> None:
 
 def engine_of(folder: Path, *path: Path) -> Path:
     """The engine that a notebook in `folder` gets from its first cell, with the packages of `path` installed."""
-    code = f"{FIRST}\nimport engine; print(engine.__file__)"
+    code = (
+        FIRST.replace('PACKAGE = ""', 'PACKAGE = "glassformer"') + "\nimport engine; print(engine.__file__)"
+    )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, path))}
     ended = subprocess.run(
         [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=True
@@ -82,6 +84,18 @@ def test_the_first_cell_installs_the_package_where_it_is_not(tmp_path: Path) -> 
     (pip / "__init__.py").touch()
     (pip / "__main__.py").write_text(f"import sys; from pathlib import Path; {link}")
     assert engine_of(tmp_path, pip.parent) == FOLDER.parent / "engine"
+
+
+def test_the_first_cell_installs_nothing_by_itself(tmp_path: Path) -> None:
+    """A stranger may own the name `glassformer`."""
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    command = [sys.executable, "-c", FIRST]
+    ended = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 1 and ended.stderr.startswith(
+        "Write the path or the address of Glassformer's wheel"
+    )
 
 
 @for_each("name", NAMES)

@@ -18,6 +18,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine.data.tokenizers.char import CharTokenizer
+from engine.errors import CheckpointError
 from engine.lab.faults import PARTS
 from engine.measure.attention.ablation import Switches, compare
 from engine.measure.attention.heads import head_numbers
@@ -328,6 +329,14 @@ def test_switches_names_what_is_off_and_what_it_costs():
         assert f"still expects “{one}”, with **{q:.0%}** instead of **{p:.0%}**" in text
     else:
         assert f"goes from “{one}” (**{p:.0%}**) to “{other}” (**{q:.0%}**)" in text
+
+
+def test_without_the_stored_trainings_the_mask_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def shipped() -> None:
+        raise CheckpointError("unmasked.json lacks 1 of 2 runs")
+
+    monkeypatch.setattr("pages.inside.attention.mask.shipped", shipped)
+    assert [each.value for each in attention("mask").info] == ["unmasked.json lacks 1 of 2 runs"]
 
 
 def test_the_mask_is_shown_on_and_off_and_what_a_training_makes_of_it(drawn: dict[str, Drawn]):

@@ -13,6 +13,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from engine.data.tokenizers.char import CharTokenizer
+from engine.errors import CheckpointError
 from engine.measure.recording import record
 from engine.measure.residual import stream as stream
 from engine.measure.residual.attribution import attribute
@@ -261,6 +262,14 @@ def assert_gradient_is_told(row: dict[str, Any], sentence: str) -> None:
     assert times is not None
     digits = times[1].replace(" × 10", "e").translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
     assert float(digits) == pytest.approx(back["replaced"], rel=0.06)
+
+
+def test_without_the_stored_pairs_a_sentence_is_shown(monkeypatch):
+    def shipped() -> None:
+        raise CheckpointError("residuals.json lacks 3 of 8 runs")
+
+    monkeypatch.setattr("pages.inside.residual.highway._shipped", shipped)
+    assert [each.value for each in residual("highway").info] == ["residuals.json lacks 3 of 8 runs"]
 
 
 def test_the_highway_draws_the_means_of_what_was_measured(drawn, monkeypatch):

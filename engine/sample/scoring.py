@@ -64,7 +64,7 @@ def score(logits: np.ndarray, ids: Sequence[int]) -> Scored:
         raise ShapeError("a text of one token has nothing to be scored after")
     if len(logits) != len(ids):
         raise ShapeError(f"{len(logits)} rows of logits do not belong to {len(ids)} tokens")
-    rows = torch.from_numpy(logits[:-1]).double().log_softmax(-1).numpy()
+    rows = torch.tensor(logits[:-1], dtype=torch.float64).log_softmax(-1).numpy()
     log_p = rows[np.arange(len(rows)), list(ids[1:])]
     total = float(log_p.sum())
     return Scored(np.exp(log_p), -log_p, Likelihood(len(log_p), total), math.log(logits.shape[1]))

@@ -247,7 +247,7 @@ def test_numbers_are_those_of_the_patterns(drawn):
 
 
 def test_the_scale_is_shown_beside_its_theory(drawn):
-    page = attention("√d_k", attention_dk="64", attention_scale="1/d_k", attention_zeros="9")
+    page = attention("scaling", attention_dk="64", attention_scale="1/d_k", attention_zeros="9")
     table = page.table[0].value
     left, right = (drawn[f"attention_scaling_{k}"].traces[0] for k in ("example", "divided"))
     np.testing.assert_allclose(np.sum([left["y"], right["y"]], axis=1), 1, rtol=1e-5)

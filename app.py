@@ -65,6 +65,7 @@ def route() -> None:
     draw_search()
     draw_stage()
     chosen.run()
+    search_route.build_ahead()
 
 
 if get_script_run_ctx(suppress_warning=True) is None:

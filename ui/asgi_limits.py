@@ -33,8 +33,9 @@ MB = 1 << 20
 UPLOAD_SECONDS = 120.0  # for one file
 FORM_BYTES = 1 * MB  # around a file
 PRIVATE = ("/_stcore/metrics", "/_stcore/script-health-check", "/_stcore/agent")
-ASKS = 4  # requests of COUNTED a second, for each tab that an address may have
-COUNTED = ("/live/", "/search")  # ui.live, ui.search.route
+ASKS = 4  # requests of LIVE a second, for each tab that an address may have
+SEARCHES = 40  # requests of SEARCH a second, for all tabs of an address
+LIVE, SEARCH = "/live/", "/search"  # ui.live, ui.search.route
 UPLOAD = "/_stcore/upload_file/"
 POLICY, TRY_LATER = 1008, 1013  # what a WebSocket that is not taken is told (RFC 6455, IANA registry)
 _TABS = Counter[str]()  # open tabs of this server by address
@@ -126,8 +127,8 @@ class Guard:
         self._tabs, profile = _TABS, profiles.current()
         self._most_tabs, self._public = profile.max_tabs_address, profile.public
         self._base = "/" + (config.get_option("server.baseUrlPath") or "").strip("/")
-        self._counted = tuple(f"{self._base.rstrip('/')}{path}" for path in COUNTED)
-        self._second, self._asked = 0, Counter[str]()
+        self._counted = {f"{self._base.rstrip('/')}{path}": path for path in (LIVE, SEARCH)}
+        self._second, self._asked = 0, Counter[tuple[str, str]]()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -179,8 +180,8 @@ class Guard:
             await _refuse(send, 400, "Files cannot be uploaded here")
         elif any(path == one or path.startswith(one + "/") for one in PRIVATE):
             await _refuse(send, 404, "Not found")
-        elif raw.startswith(self._counted):
-            if self._asks_too_often(scope):
+        elif counted := next((path for start, path in self._counted.items() if raw.startswith(start)), ""):
+            if self._asks_too_often(scope, counted):
                 await _refuse(send, 429, "Too many requests from your network")
             else:
                 await self._app(scope, receive, send)
@@ -189,13 +190,14 @@ class Guard:
         else:
             await self._app(scope, receive, send)
 
-    def _asks_too_often(self, scope: Scope) -> bool:
+    def _asks_too_often(self, scope: Scope, path: str) -> bool:
         """True for an address that asks more often in this second than all its tabs together may."""
         where, now = self._address(scope), int(time.monotonic())
         if self._second != now:
-            self._second, self._asked = now, Counter[str]()
-        self._asked[where] += 1
-        return bool(where) and 0 < self._most_tabs * ASKS < self._asked[where]
+            self._second, self._asked = now, Counter[tuple[str, str]]()
+        self._asked[where, path] += 1
+        most = self._most_tabs * ASKS if path == LIVE else min(self._most_tabs, SEARCHES)
+        return bool(where) and 0 < most < self._asked[where, path]
 
     def _path(self, scope: Scope) -> str:
         """Below the base, whatever stands before it in the address."""

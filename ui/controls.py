@@ -41,7 +41,7 @@ def preset_picker() -> Preset:
         required=True,
         key="preset",
         bind="query-params",
-        on_change=_fill_in,
+        on_change=lambda: fill_in(st.session_state.get("preset")),
         wrap=True,
         label_visibility="collapsed",
     )
@@ -59,10 +59,10 @@ def fill(values: Mapping[str, Any]) -> None:
             st.session_state[VOCABULARY] = size
 
 
-def _fill_in() -> None:
-    chosen = st.session_state.get("preset")
-    if chosen in TRAINABLE:
-        for name, value in preset_values(TRAINABLE[chosen]).items():
+def fill_in(preset: object) -> None:
+    """Puts a preset's values into the controls of the next run; nothing where no preset has this name."""
+    if isinstance(preset, str) and preset in TRAINABLE:
+        for name, value in preset_values(TRAINABLE[preset]).items():
             st.session_state[name] = value
 
 

@@ -1,14 +1,21 @@
 """Search: what a person types finds what they mean, in the order that they expect; and what is printed of it."""
 
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cache
+from types import SimpleNamespace
 
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from tests.pages.helpers import opened
 from tests.pages.rooms import views as views_of
-from ui import site
-from ui.search import route
+from tests.pages.stage import StageManager
+from ui import session, site, visited
+from ui.search import entries, route
 from ui.search.entries import index, starts
 from ui.search.index import MOST, TERM, VIEW, Entry, Index
 from ui.search.question_list import question_list
@@ -35,6 +42,12 @@ EXPECTED = {
     "Why did decoder-only models win?": ("Families > Why decoders",),
     "gpt-2, exactly": ("GPT-2, exactly",),
     "train": ("Train",),
+    "train a model": ("Train",),
+    "how do I train a model": ("Train",),
+    "train my own model": ("Train",),
+    "normalization": ("Residual stream > Norms", "LayerNorm"),
+    "layer normalization": ("Residual stream > Norms", "LayerNorm"),
+    "interpretability": ("Circuits > Patching", "Residual stream > Logit lens"),
 }
 
 
@@ -90,6 +103,11 @@ def test_a_kind_is_limited_beside_others_and_whole_by_itself() -> None:
         "head": "a",
         "heads norms": "a",
         "layernrom": "b",
+        "layrnorm": "b",
+        "haeds": "a",
+        "kayernorm": "",
+        "heals": "",
+        "aaaa bbbb cccc dddd layernrom": "",
         "NORM?!": "b",
         "zzzz": "",
         "": "",
@@ -105,6 +123,48 @@ def test_nothing_typed_gives_what_to_begin_with_and_of_terms_all() -> None:
     terms = route.results("", TERM)
     assert {entry.kind for entry in terms} == {TERM} and len(terms) > 60
     assert route.results("rotary", TERM)[0].title == "RoPE"
+
+
+def test_what_the_app_does_not_show_finds_nothing() -> None:
+    assert index().find("mixture of experts") == []
+
+
+def test_first_searches_at_the_same_time_build_one_index(monkeypatch) -> None:
+    both, built = threading.Barrier(2), []
+
+    def build() -> Index:
+        with suppress(threading.BrokenBarrierError):
+            both.wait(0.2)  # for a second search that does not wait
+        built.append(FEW)
+        return FEW
+
+    monkeypatch.setattr(entries, "_index", cache(build))
+    with ThreadPoolExecutor(2) as searches:
+        assert [each.result() for each in [searches.submit(entries.index) for _ in range(2)]] == [FEW, FEW]
+    assert built == [FEW]
+
+
+@pytest.mark.parametrize("public", [False, True])
+def test_a_server_for_many_builds_the_index_once_after_a_page(public, monkeypatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(route, "results", asked.append)
+    monkeypatch.setattr(route.session, "profile", lambda: SimpleNamespace(public=public))
+    at_once = SimpleNamespace(
+        Thread=lambda target, args, **_: SimpleNamespace(start=lambda: target(*args)),
+    )
+    monkeypatch.setattr(route, "threading", at_once)
+    ahead = cache(route.build_ahead.__wrapped__)
+    ahead()
+    ahead()
+    assert asked == [""] * public
+
+
+def test_the_index_is_built_ahead_when_a_page_has_been_drawn(monkeypatch) -> None:
+    drawn: list[str] = []
+    monkeypatch.setattr(session, "manager", StageManager)
+    monkeypatch.setattr(route, "build_ahead", lambda: drawn.append(visited.last()[0]["title"]))
+    opened("app.py", home_view="published")
+    assert drawn == ["Home > Published models"]
 
 
 @pytest.fixture

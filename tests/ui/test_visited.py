@@ -8,6 +8,7 @@ from tests.pages.helpers import in_address
 from tests.pages.stage import StageManager
 from ui import session, visited
 from ui.page_frame import Page, View
+from ui.search import entries as search_entries
 from ui.search import panel
 
 
@@ -63,6 +64,39 @@ def test_an_address_opens_its_page_and_what_is_no_page_opens_nothing(
     )
     helpers.opened(opening, None, address, "attention", attention_view="heads", model="m")
     assert gone == ([(path, query)] if path else [])
+
+
+def sent(address: str) -> None:
+    from types import SimpleNamespace
+
+    import streamlit as st
+
+    from ui.search import panel
+
+    panel.mounted = lambda *_, **__: lambda **_: SimpleNamespace(opened=address)
+    st.session_state["page_drawn"] = "attention"
+    panel.draw_search()
+
+
+@pytest.mark.parametrize(
+    "address, opened",
+    [
+        ("attention?attention_view=mask", "mask"),
+        ("attention?attention_view=seen", "seen"),
+        ("attention?attention_view=mask&owner=forged", None),
+        ("attention?owner=forged&opened_files=x&measures_as=other&visited=abc", None),
+        ([], None),
+    ],
+)
+def test_the_panel_opens_what_it_listed_and_no_forged_address(address, opened, monkeypatch) -> None:
+    monkeypatch.setattr(panel, "mounted", panel.mounted)  # put back after the script has replaced it
+    monkeypatch.setattr(search_entries, "addresses", lambda: {"attention?attention_view=mask"})
+    seen = [{"address": "attention?attention_view=seen"}]
+    page = helpers.opened(sent, {"visited": seen}, address)
+    state = page.session_state
+    assert in_address(page, "attention_view") == opened
+    assert state["owner"] == "this-browser" and state["visited"] == seen
+    assert "opened_files" not in state and "measures_as" not in state
 
 
 def test_a_view_of_the_same_page_leaves_all_else_of_its_address() -> None:

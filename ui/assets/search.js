@@ -27,7 +27,10 @@ function create(place) {
   foot.append(" · key / on every page")
   const self = { root, box, input, list, state, ended, kind: "", rows: [], at: 0, visited: [], answered: /** @type {string | null} */ (null), entered: false, timer: 0, asking: new AbortController() }
   root.append(button("Search", "Search views, terms and exercises (key /)", () => open(self)))
-  input.oninput = () => later(self)
+  input.oninput = () => {
+    self.entered = false // Enter was for what stood there
+    later(self)
+  }
   input.onkeydown = (event) => pressed(self, event)
   box.onclose = () => emptied(self)
   box.onclick = (event) => { if (event.target === box) box.close() } // beside it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -22,10 +23,23 @@ _WEIGHTS = {VIEW: 1.0, TERM: 0.38, EXERCISE: 0.35, NOTEBOOK: 0.33, COURSE: 0.4, 
 # The addresses of what is offered before anything is typed and before any view was visited.
 _STARTS = ("?home_view=living", "train", "attention?attention_view=heads", "sampling?sampling_view=stages")
 
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def index() -> Index:
+    """Returns the index of this process. It is built once, at the first search, from every page."""
+    with _ONE_AT_A_TIME:
+        return _index()
+
 
 @cache
-def index() -> Index:
-    """Returns the index of this process. It is built at the first search, from every page."""
+def addresses() -> frozenset[str]:
+    """Returns the addresses that a search can lead to."""
+    return frozenset(entry.address for entry in index().entries)
+
+
+@cache
+def _index() -> Index:
     return Index((*_views(), *_terms(), *_exercises(), *_notebooks(), *_courses()), _MOST)
 
 
@@ -44,7 +58,7 @@ def _views() -> Iterator[Entry]:
         for question in dict.fromkeys(ask.question for ask in listed.asks):
             asks = [ask for ask in listed.asks if ask.question == question]
             about = [question, *(name for ask in asks for name in shown.get(ask, ()))]
-            if asks[0] is listed.asks[0]:
+            if asks[0] == listed.asks[0]:
                 about += listed.view.shows
                 if listed.view is listed.page.views[0]:
                     names += (listed.entry.title,)

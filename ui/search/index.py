@@ -20,7 +20,8 @@ from math import log
 MOST = 12  # results
 MOST_QUERY = 120  # characters that are read of a query
 STEM, BEGINS, ALMOST = 0.95, 0.8, 0.6  # weight of a match that is not exact
-CLOSE = 0.75  # similarity of two spellings (difflib)
+CLOSE = 0.86  # similarity of two spellings (difflib)
+MOST_SLIPS = 4  # words of a query whose spelling is compared with the index: it takes longest
 SHORTEST = 4  # letters of a word that may be misspelt
 PHRASE = 2.0  # times the score, where the query is a title, a name or a question as it stands
 _SIGNS = {"√": " sqrt ", "×": " x ", "÷": " divide ", "β": " beta ", "σ": " sigma "}
@@ -69,8 +70,12 @@ class Index:
         self._stems: dict[str, list[str]] = {}
         for word in self._holders:
             self._stems.setdefault(stem(word), []).append(word)
-        self._vocabulary = sorted(word for word in self._holders if len(word) >= SHORTEST)
+        self._by_letter: dict[str, list[str]] = {}
+        for word in sorted(self._holders):
+            if len(word) >= SHORTEST:
+                self._by_letter.setdefault(word[0], []).append(word)
         self._similar = lru_cache(2_000)(self._matches)
+        self._misspelt = lru_cache(2_000)(self._almost)
 
     def find(self, query: str, most: int = MOST, kind: str = "") -> list[Entry]:
         """Returns the best entries for a query, best first; of a single `kind` where that is given."""
@@ -90,9 +95,11 @@ class Index:
         """Entry -> score, less where a word of the query is missing."""
         scores: dict[int, float] = defaultdict(float)
         matched: Counter[int] = Counter()
+        unknown = [word for word in dict.fromkeys(topic) if len(word) >= SHORTEST and not self._similar(word)]
         for word in topic:
             best: dict[int, float] = {}
-            for known, quality in self._similar(word):
+            known_words = self._misspelt(word) if word in unknown[:MOST_SLIPS] else self._similar(word)
+            for known, quality in known_words:
                 rarity = log(1 + len(self.entries) / len(self._holders[known]))
                 for i in self._holders[known]:
                     best[i] = max(best.get(i, 0.0), quality * rarity * self._weights[i][known])
@@ -109,11 +116,17 @@ class Index:
         if len(word) > 1:
             begins = {each: BEGINS for each in self._holders if each.startswith(word)}
             result = begins | result
-        if not result and len(word) >= SHORTEST:
-            result = dict.fromkeys(get_close_matches(word, self._vocabulary, 3, CLOSE), ALMOST)
         if word in self._holders:
             result[word] = 1.0
         return tuple(result.items())
+
+    def _almost(self, word: str) -> tuple[tuple[str, float], ...]:
+        """Words of the index that have the same first letter and almost the same spelling, or two letters the
+        other way round.
+        """
+        swapped = (word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(len(word) - 1))
+        close = get_close_matches(word, self._by_letter.get(word[0], ()), 3, CLOSE)
+        return tuple(dict.fromkeys([*filter(self._holders.__contains__, swapped), *close], ALMOST).items())
 
     def _limited(self, order: Sequence[int], most: int) -> list[Entry]:
         best = {(self.entries[i].kind, self.entries[i].title): i for i in reversed(order)}

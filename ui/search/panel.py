@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 
 import streamlit as st
 
-from ui import site, visited, widgets
+from ui import controls, site, visited, widgets
 from ui.players.component import mounted
 
 KEY = "search"
@@ -19,18 +19,28 @@ def draw_search() -> None:
             key=KEY, data={"visited": visited.last()}, on_opened_change=lambda: None
         )
     address = getattr(result, "opened", None)
-    if isinstance(address, str):
+    if isinstance(address, str) and _offered(address):
         open_address(address)
+
+
+def _offered(address: str) -> bool:
+    """True for an address that the panel lists. A browser may send any other, which would set any key of the
+    session.
+    """
+    from ui.search.entries import addresses  # a server's first page does without
+
+    return address in (row["address"] for row in visited.last()) or address in addresses()
 
 
 def open_address(address: str) -> None:
     """Goes to an address below the app's root, with the visitor's model and text. On the same page all else
-    stays as it is, as when the view is chosen by its button.
+    stays as it is, as when the view is chosen by its button. A preset brings its settings.
     """
     page, _, written = address.partition("?")
     entry, query = site.entry_of(page), dict(parse_qsl(written))
     if entry is not None and page == widgets.page_drawn():
         for name, value in query.items():
             widgets.put(name, value)
+        controls.fill_in(query.get("preset"))
     elif entry is not None:
         st.switch_page(entry.path, query_params=query)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+from functools import cache
+
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from streamlit import config
 
+from ui import session
 from ui.search.index import MOST_QUERY, TERM, Entry
 
 PATH, QUESTIONS = "/search", "/questions"
@@ -20,6 +24,15 @@ def routes() -> list[Route]:
     root = f"/{base}" if base else ""
     answers = {PATH: _results, QUESTIONS: _questions}
     return [Route(root + path, answer, methods=["GET"]) for path, answer in answers.items()]
+
+
+@cache
+def build_ahead() -> None:
+    """Builds the index in a thread, once, on a server for many. Called after a page was drawn: the first
+    page of a server waits for nothing of it, and no search for the index.
+    """
+    if session.profile().public:
+        threading.Thread(target=results, args=("",), name="search index", daemon=True).start()
 
 
 def results(query: str, kind: str = "") -> list[Entry]:

@@ -38,6 +38,7 @@ show(
                 PATCHED,
                 brings_text=True,
                 question=words.PATCHING_QUESTION,
+                shows=("interpretability", "mechanistic interpretability"),
                 takes=(SAYS, CAUSAL),
             ),
             View(

@@ -28,6 +28,7 @@ show(
                 words.LENS,
                 (lens_steps, read_lens, first_settled),
                 question=Q["lens"],
+                shows=("interpretability",),
                 takes=(SAYS,),
             ),
             View(

@@ -17,6 +17,15 @@ VIEW = View(
     needs_model=False,
     question=words.QUESTION,
     asks=(Ask(words.QUESTION), Ask(words_heads.QUESTION, query=(("preset", "induction"),))),
-    shows=("loss curve", "perplexity", "baselines", "learning rate", "training", "overfitting"),
+    shows=(
+        "train a model",
+        "my own model",
+        "loss curve",
+        "perplexity",
+        "baselines",
+        "learning rate",
+        "training",
+        "overfitting",
+    ),
 )
 show(Page("Train", "", (VIEW,)), draw_page)

@@ -26,6 +26,7 @@ from pages.start.train.curve_points import curve_of
 from pages.start.train.curves import WHOLE, loss_curves
 from pages.start.train.losses import baselines, vocabulary
 from pages.start.train.whatif import WHAT_IFS
+from tests.pages import helpers
 from tests.pages.helpers import bars, ran
 from tests.pages.stage import history
 from tests.pages.start.training import changed, clicked, opened, sentences, unescaped
@@ -47,6 +48,26 @@ def test_every_preset_fills_everything_in_and_starts(manager):
         assert spec.train == preset.train
         assert spec.model == ModelConfig(**{**preset.model.to_dict(), "vocab_size": spec.model.vocab_size})
         assert page.query_params["run"] == list(manager.views)[-1]
+
+
+def drawn_then(address: str) -> None:
+    import streamlit as st
+
+    from pages.start.train.desk import draw_desk
+    from ui.search.panel import open_address
+
+    if st.session_state.setdefault("page_drawn", "") == "train":
+        open_address(address)
+    st.session_state["page_drawn"] = "train"
+    draw_desk()
+
+
+def test_a_preset_that_the_search_leads_to_brings_its_settings_to_a_page_already_drawn(manager):
+    page = helpers.opened(drawn_then, None, "train?preset=induction", data="python")
+    assert page.session_state["preset"] == "fast"
+    ran(page)
+    for field, value in preset_values(TRAINABLE["induction"]).items():
+        assert page.session_state[field] == value, field
 
 
 def test_an_illegal_combination_is_explained_beside_its_control_and_cannot_be_started(manager):

@@ -17,7 +17,7 @@ from importlib.util import spec_from_loader
 from pathlib import Path
 from types import ModuleType
 
-__version__ = "0.9.0"
+__version__ = "1.0.0"
 
 _HERE = Path(__file__).resolve().parent
 ROOT = _HERE / "_app" if (_HERE / "_app").is_dir() else _HERE.parent

@@ -42,7 +42,7 @@ def test_the_cloud_turns_in_the_browser_and_its_angle_is_in_the_link(tab, app_ur
     assert cloud.evaluate("node => node.isConnected")
 
 
-CLOCKS = "positions?positions_view=sinusoidal&sinusoid_part=Clock&sinusoid_length=32&sinusoid_width=8"
+CLOCKS = "positions?positions_view=sinusoidal&sinusoid_part=clock&sinusoid_length=32&sinusoid_width=8"
 HANDS = "[...document.querySelectorAll('.gf-clock-dial .gf-clock-hand')].map(e => e.style.transform)"
 
 

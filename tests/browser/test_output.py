@@ -50,7 +50,7 @@ def lit(page, panel: int, row: int) -> list[float]:
     [
         pytest.param("generation?generation_view=cache&kv_length=12&kv_step=", "Step", id="kv"),
         pytest.param(
-            "positions?positions_view=sinusoidal&sinusoid_part=Clock&sinusoid_length=32&sinusoid_width=8&clock_position=",
+            "positions?positions_view=sinusoidal&sinusoid_part=clock&sinusoid_length=32&sinusoid_width=8&clock_position=",
             "Position",
             id="clock",
             marks=pytest.mark.exhaustive,

@@ -15,7 +15,7 @@ from tests.browser.visit import linked
 XHTML = "{http://www.w3.org/1999/xhtml}"
 HOSTILE = """<img src=x onerror=alert(1)>&"',"""
 KV = "generation?generation_view=cache&kv_step=23"  # a step of its own: without one it plays by itself
-CLOCK = "positions?positions_view=sinusoidal&sinusoid_part=Clock&sinusoid_length=32&sinusoid_width=8"
+CLOCK = "positions?positions_view=sinusoidal&sinusoid_part=clock&sinusoid_length=32&sinusoid_width=8"
 ARCS = "attention?measure=true&attention_as=Arcs&attention_layer=1&attention_head=0"
 CHIPS = "tokens?tokens_view=compare&compare_corpus=The+Python+manual&compare_text="
 # Name, address, player, head of its table, its number of rows, words of its picture

@@ -3,7 +3,7 @@
 # make test-all  the same, the exhaustive tests and a short run of every benchmark: half an hour more
 # make mutants PATHS=engine/parts  break lines there, one at a time, and list those that no test of the engine notices
 #                                  (SAMPLE=tests/mutants.tsv for the stored sample, MUTANTS_ARGS="--draw 50" for fewer by lot)
-# make screenshots  take the pictures of the README from the running app
+# make screenshots  take the pictures of the README, and of the site's views, from the running app
 # make docs   build the documentation site into .site/html (GLASSFORMER_APP is the address of the app that it links to,
 #             GLASSFORMER_SITE its own)
 # make docs-pictures  take its pictures of the views from the running app
@@ -58,6 +58,7 @@ mutants: check-python setup-test cosmic-ray
 
 screenshots: check-python setup-test models chromium
 	@$(BIN)/python -m tests.browser.screenshots
+	@$(MAKE) --no-print-directory docs-pictures
 
 docs: docs-views docs-tools
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build && \

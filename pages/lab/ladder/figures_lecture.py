@@ -57,7 +57,7 @@ def beside(experiment: Experiment) -> go.Figure:
         traces,
         margin={"l": 210, "r": 20, "t": 30, "b": 40},
         legend={"orientation": "h", "y": 1.02, "x": 0, "yanchor": "bottom"},
-        xaxis={"title": {"text": "loss (nats per character)"}, "zeroline": False},
+        xaxis={"title": {"text": "nats per character"}, "zeroline": False},
         yaxis={
             "tickmode": "array",
             "tickvals": list(rows.values()),

@@ -6,8 +6,8 @@ from engine.measure.positions.alibi import alibi_effect
 from engine.parts.positions import Alibi, T5Bias, alibi_slopes, t5_bucket
 from pages.input.positions import words
 from pages.input.positions.alibi import draw_alibi
-from pages.input.positions.parts import Part
 from pages.input.positions.t5 import draw_t5
+from ui.view_parts import Part
 
 PARTS = {
     "alibi": Part("ALiBi", draw_alibi, words.ALIBI, (Alibi, alibi_slopes, alibi_effect), words.ALIBI_ASKED),

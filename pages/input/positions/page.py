@@ -13,10 +13,10 @@ from pages.input.positions import biases, rope, words
 from pages.input.positions import sinusoidal as waves
 from pages.input.positions.bench import draw_bench
 from pages.input.positions.learned import draw_learned
-from pages.input.positions.parts import view_of_parts
 from pages.input.positions.why import draw_why
 from ui.model_needs import POSITION_TABLE, ROTATES
 from ui.page_frame import Page, View, show
+from ui.view_parts import view_of_parts
 
 show(
     Page(

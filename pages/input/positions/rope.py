@@ -10,7 +10,6 @@ from engine.measure.positions.position_scores import entrances, position_scores
 from engine.measure.positions.rope import rotate_interleaved, score_curve, turns
 from engine.parts.positions import Rope, rotate_half_pairs
 from pages.input.positions import words
-from pages.input.positions.parts import Part
 from pages.input.positions.rope_against import draw_against
 from pages.input.positions.rope_arrows import draw_arrows
 from pages.input.positions.rope_distance import draw_distance
@@ -18,6 +17,7 @@ from pages.input.positions.rope_layouts import draw_layouts
 from pages.input.positions.rope_turns import draw_turns
 from ui.model_bar import Subject
 from ui.page_frame import Code
+from ui.view_parts import Part
 
 
 def _part(title: str, draw: Callable[[Subject], None], *code: Callable[..., object] | type) -> Part:

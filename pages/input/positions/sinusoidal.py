@@ -18,13 +18,13 @@ from engine.measure.positions.sinusoids import (
 )
 from engine.parts.positions import sinusoidal_table
 from pages.input.positions import words
-from pages.input.positions.parts import Part
 from pages.input.positions.shared import thousands
 from pages.input.positions.sinusoidal_clock import draw_clock
 from pages.input.positions.sinusoidal_rotation import draw_rotation
 from pages.input.positions.sinusoidal_similarity import draw_similarity
 from pages.input.positions.sinusoidal_table import draw_table
 from ui import session, widgets
+from ui.view_parts import Part
 
 SHORTEST, LONGEST = 2, 512  # positions, and dimensions
 BASES = (2, 5, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import streamlit as st
 
 from ui import widgets
 from ui.model_needs import Need
@@ -13,7 +15,9 @@ from ui.page_frame import Ask, Code, View, Words
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a view. `draw` gets what the view gets."""
+    """A part of a view. `draw` gets what the view gets; before that, where the buttons that choose a part
+    have a label, the container of their line, for controls of its own.
+    """
 
     title: str
     draw: Callable[..., object]
@@ -27,11 +31,16 @@ def view_of_parts(
     title: str,
     key: str,
     parts: Mapping[str, Part],
+    *,
     takes: tuple[Need, ...] = (),
     best: tuple[str, ...] = (),
+    label: str = "",
+    hint: str | None = None,
+    line: Sequence[float] = (),
 ) -> View:
     """Returns a view that draws the part that `key` holds, below the buttons that choose one. Where it
-    `takes` a model, its parts get the subject of the bar.
+    `takes` a model, its parts get the subject of the bar. With a `label`, a part's own controls stand beside
+    the buttons, in columns where `line` gives the widths of both.
     """
     titles, first = {name: part.title for name, part in parts.items()}, next(iter(parts))
 
@@ -39,7 +48,12 @@ def view_of_parts(
         return parts[widgets.settled(titles, key)]
 
     def draw(*about: Any) -> None:
-        parts[widgets.select("What is drawn", titles, key, hidden=True, wrap=True)].draw(*about)
+        if not label:
+            parts[widgets.select("What is drawn", titles, key, hidden=True, wrap=True)].draw(*about)
+            return
+        style: Any = {"gap": "small", "vertical_alignment": "bottom"}
+        buttons, beside = st.columns(line, **style) if line else [st.container(horizontal=True, **style)] * 2
+        parts[widgets.select(label, titles, key, container=buttons, hint=hint)].draw(beside, *about)
 
     return View(
         id,

@@ -40,7 +40,7 @@ WIDE = 800  # pixels: about what the chart is wide
 NARROW = {
     "margin": {"l": 44, "r": 10, "t": 64, "b": 42},
     "showlegend": True,
-    "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.0, "yanchor": "bottom"},
+    "legend": base_layout()["legend"],
 }
 
 
@@ -74,7 +74,6 @@ def race_curves(
         margin={"l": 48, "r": 24 + LETTER * (5 + longest), "t": 8, "b": 42},
         showlegend=False,
         meta={"narrow": NARROW},
-        hovermode="closest",
         xaxis={
             "title": {"text": AXES[along]},
             "range": [0, max(ends) or 1],

@@ -44,9 +44,7 @@ def solved_curves(curves: Sequence[Solved], end: float, *, what: str = "problems
     layout = base_layout(
         uirevision="solved",
         margin={"l": 52, "r": 14, "t": 8, "b": 40},
-        showlegend=True,
-        legend={"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "font": {"size": 13}},
-        hovermode="closest",
+        legend={"font": {"size": 13}},
         xaxis={"title": {"text": "step"}, "showgrid": False, "range": [0, end]},
         yaxis={"title": {"text": what}, "range": [-0.02, 1.03], "tickformat": ".0%"},
     )

@@ -13,7 +13,10 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from ui.figures.theme import base_layout
+import numpy as np
+
+from ui.figures.axes import symmetric
+from ui.figures.theme import DIVERGING, base_layout
 
 Trace = dict[str, Any]
 
@@ -28,6 +31,16 @@ def Heatmap(**properties: Any) -> Trace:
 
 def Scatter(**properties: Any) -> Trace:
     return {"type": "scatter"} | properties
+
+
+def signed(values: np.ndarray, top: float | None = None, **properties: Any) -> Trace:
+    """Returns a heatmap of `values` (row, column) around zero: blue below, orange above, blank where infinite
+    or NaN. Colours end at `top`, else at the largest.
+    """
+    top = symmetric(values) if top is None else top
+    shown = np.where(np.isfinite(values), values, np.nan).astype(np.float32)
+    scale = {"zmin": -top, "zmax": top, "colorscale": DIVERGING, "hoverongaps": False}
+    return Heatmap(z=shown, **scale | properties)
 
 
 class Figure:

@@ -86,13 +86,16 @@ def colour(part: str, opacity: int = 100) -> str:
 
 def base_layout(**changes: Any) -> dict[str, Any]:
     """Returns the Plotly layout that every figure starts from: no frame, room for labels, one hover box. Text
-    and grid colours follow the page by themselves. `changes` are layered on top.
+    and grid colours follow the page by themselves. `changes` are layered on top; a `legend` changes only what
+    it names.
     """
     layout: dict[str, Any] = {
         "template": None,
         "margin": {"l": 56, "r": 16, "t": 28, "b": 44},
         "hovermode": "closest",
         "showlegend": True,
-        "legend": {"orientation": "h", "x": 0, "y": 1.0, "xanchor": "left", "yanchor": "bottom"},
     }
-    return layout | changes
+    # Plotly turns the order of stacked bars round.
+    legend = {"orientation": "h", "x": 0, "y": 1.0, "xanchor": "left", "yanchor": "bottom"}
+    legend |= {"traceorder": "normal"}
+    return layout | changes | {"legend": legend | changes.get("legend", {})}

@@ -96,7 +96,6 @@ def token_map(
         margin={"l": 52, "r": 12, "t": 44, "b": 44},
         xaxis=axis | {"title": {"text": titles[0]}, "range": list(ranges[0])},
         yaxis=axis | {"title": {"text": titles[1]}, "range": list(ranges[1])},
-        hovermode="closest",
         showlegend=frequency is None,
         uirevision=f"map-{list(ranges[0])}",
     )

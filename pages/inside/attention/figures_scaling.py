@@ -76,7 +76,7 @@ def scaling_curves(
     for i, found in enumerate(curves.values()):
         theory = _curve("theory", found.widths, found.expected, "validation", "", i == 0)
         traces.append(theory | {"mode": "lines", "line": dashed})
-    legend = {"orientation": "h", "x": 0, "y": 1.04, "yanchor": "bottom"}
+    legend = {"y": 1.04}
     layout = base_layout(
         margin={"l": 52, "r": 8, "t": 44, "b": 46}, shapes=shapes, annotations=notes, legend=legend
     )

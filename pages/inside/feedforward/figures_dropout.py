@@ -43,7 +43,7 @@ def sum_bars(dropped: DroppedSum) -> go.Figure:
         barmode="overlay",
         bargap=0,
         margin={"l": 60, "r": 12, "t": 52, "b": 44},
-        legend={"orientation": "h", "x": 0, "y": 1.1, "yanchor": "bottom"},
+        legend={"y": 1.1},
         xaxis={"title": {"text": "contribution to the logit (nats)"}},
         yaxis=go.axis("share of the masks", tickformat=".0%", showgrid=True),
         shapes=[go.rule(x=dropped.total, line={"color": colour("quiet"), "width": 2, "dash": "dot"})],
@@ -74,7 +74,6 @@ def pass_dots(spread: PassSpread, names: Sequence[str]) -> go.Figure:
     return go.figure(
         [bars, dots],
         margin={"l": 60, "r": 12, "t": 30, "b": 44},
-        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
         xaxis=go.ticks(places.tolist(), [readable(short(name, 12)) for name in names], title="next token"),
         yaxis=go.axis("probability", tickformat=".0%", range=[0, 1.02], showgrid=True),
     )
@@ -120,7 +119,6 @@ def loss_lines(runs: Sequence[DropoutRun]) -> go.Figure:
     return go.figure(
         traces,
         margin={"l": 56, "r": 12, "t": 56, "b": 44},
-        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
         xaxis={"title": {"text": "steps"}},
         yaxis=go.axis("loss (nats per character)", showgrid=True, tickmode="auto", nticks=7),
     )

@@ -59,7 +59,7 @@ def function_curves(
         uirevision=f"functions-{reach}",
         margin={"l": 48, "r": 8, "t": 64, "b": 44},
         bargap=0,
-        legend=dict(orientation="h", x=0, y=1.02, xanchor="left", yanchor="bottom", entrywidth=96),
+        legend={"entrywidth": 96},
         xaxis={"title": {"text": "input x"}, "range": [-reach, reach]},
         yaxis=go.axis(
             "slope" if slopes else "output",

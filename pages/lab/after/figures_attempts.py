@@ -31,7 +31,6 @@ def shares(attempts: Attempts) -> go.Figure:
         traces.append(_line(median_curve(values), name, line | {"width": 3}))
     layout = base_layout(
         margin={"l": 52, "r": 12, "t": 8, "b": 40},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         xaxis=go.axis(
             "n, answers per sum", type="log", tickvals=list(COUNTS), ticktext=[str(n) for n in COUNTS]
         ),

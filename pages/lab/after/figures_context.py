@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.measure.circuits.in_context import InContext, LearnedStep, Regression, mean_layer
 from ui.figures import specs as go
-from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
+from ui.figures.theme import DIVERGING, SEQUENTIAL, colour
 from ui.text.numbers import minus
 
 REACH, CELL = 2.0, 0.5  # of the plane on which points are chosen, and between its dots
@@ -168,14 +168,13 @@ def plane(points: Sequence[Point], at: np.ndarray, lines: np.ndarray, hint: str)
         uirevision="in-context-plane",
         margin={"l": 48, "r": 8, "t": 8, "b": 42},
         legend=LEGEND,
-        hovermode="closest",
         dragmode=False,
         xaxis=go.axis("x", **axis),
         yaxis=go.axis("y", **axis),
     )
 
 
-LEGEND: dict[str, Any] = base_layout()["legend"] | {"y": 1.01, "font": {"size": 13}, "traceorder": "reversed"}
+LEGEND = {"font": {"size": 13}, "traceorder": "reversed"}
 
 
 def _line(

@@ -79,7 +79,6 @@ def answers_by_step(
         **below,
         margin={"l": 52, "r": 12, "t": 8, "b": 40},
         showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         xaxis=go.axis("step", dtick=max(1, end // 10), range=[-0.02 * end, 1.02 * end], **hangs),
         yaxis=go.axis("probability of the answer", range=[-0.02, 1.04], tickformat=".0%", showgrid=True)
         | ({"domain": [0.38, 1]} if below else {}),
@@ -116,7 +115,6 @@ def losses_by_step(
     layout = base_layout(
         margin={"l": 52, "r": 12, "t": 8, "b": 40},
         showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         xaxis=go.axis("step", range=[-0.02 * end, 1.02 * end]),
         yaxis=go.axis("held-out loss (nats)", showgrid=True),
     )

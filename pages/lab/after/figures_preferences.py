@@ -66,7 +66,7 @@ def by_step(stored: Sequence[pd.DataFrame], live: pd.DataFrame | None, plan: Pla
     kinds: tuple[dict[str, Any], ...] = ({}, share, {}, share if of_word else {"rangemode": "tozero"})
     layout: dict[str, Any] = base_layout(
         margin={"l": 40, "r": 8, "t": 46, "b": 34},
-        legend={"orientation": "h", "y": 1.1, "yanchor": "bottom", "x": 0},
+        legend={"y": 1.1},
         annotations=[_title(i + 1, title) for i, title in enumerate(titles)],
     )
     for i, kind in enumerate(kinds):

@@ -43,7 +43,6 @@ def shares_by_step(
             traces.append(_line(stored[0]["step"], middle, name, bold))
     layout = base_layout(
         margin={"l": 52, "r": 12, "t": 8, "b": 40},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         xaxis=go.axis("step of training on reward", range=[0, steps]),
         yaxis=go.axis("share of new sums", range=[-0.02, 1.04], tickformat=".0%", showgrid=True),
     )

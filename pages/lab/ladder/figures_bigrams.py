@@ -26,7 +26,7 @@ def panels(expectations: Expectations, other: str, top: int) -> go.Figure:
         margin={"l": 44, "r": 12, "t": 66, "b": 28},
         barmode="group",
         bargap=0.25,
-        legend={"orientation": "h", "y": 1.09, "x": 0, "yanchor": "bottom"},
+        legend={"y": 1.09},
     )
     traces = []
     given = (*SINGLE, *DOUBLE)

@@ -56,7 +56,6 @@ def beside(experiment: Experiment) -> go.Figure:
     return go.figure(
         traces,
         margin={"l": 210, "r": 20, "t": 30, "b": 40},
-        legend={"orientation": "h", "y": 1.02, "x": 0, "yanchor": "bottom"},
         xaxis={"title": {"text": "nats per character"}, "zeroline": False},
         yaxis={
             "tickmode": "array",

@@ -53,8 +53,7 @@ def learned(curve: TaskCurve, floor: float, *, log: bool = False) -> go.Figure:
         uirevision="task-learned",
         margin={"l": 56, "r": 14, "t": 8, "b": 40},
         showlegend=True,
-        legend={"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "font": {"size": 13}},
-        hovermode="closest",
+        legend={"font": {"size": 13}},
         xaxis=go.axis("step", anchor="y2") | scale,
         yaxis={
             "title": {"text": "solved"},

@@ -199,16 +199,7 @@ def comparison(models: Sequence[tuple[str, Ledger]], *, shares: bool) -> go.Figu
         barmode="stack",
         bargap=0.35,
         margin={"l": 110, "r": 16, "t": 84, "b": 44},
-        legend={
-            "orientation": "h",
-            "x": 0,
-            "xref": "container",
-            "y": 1.0,
-            "yref": "container",
-            "yanchor": "top",
-            "traceorder": "normal",
-            "entrywidth": 96,
-        },
+        legend={"xref": "container", "yref": "container", "yanchor": "top", "entrywidth": 96},
         xaxis={
             "title": {"text": "share of all parameters" if shares else "parameters"},
             "nticks": 6,

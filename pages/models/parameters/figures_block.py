@@ -40,7 +40,6 @@ def block_bars(rows: Sequence[tuple[str, BlockParameters]]) -> go.Figure:
         bars,
         barmode="stack",
         margin={"l": 130, "r": 16, "t": 34, "b": 44},
-        legend={"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "traceorder": "normal"},
         bargap=0.3,
         uniformtext={"minsize": 12, "mode": "hide"},
         xaxis={"title": {"text": "parameters in one block"}, "tickformat": "~s"},

@@ -85,14 +85,7 @@ def flops_by_length(
             "tickformat": "~s",
             "dtick": 1,
         },
-        legend={
-            "orientation": "h",
-            "x": 0,
-            "y": 1.0,
-            "yanchor": "bottom",
-            "traceorder": "normal",
-            "entrywidth": 128,
-        },
+        legend={"entrywidth": 128},
     )
 
 
@@ -245,13 +238,5 @@ def memory_bars(uses: Mapping[str, Mapping[str, int]], devices: Mapping[str, int
             "range": [0, 1.13 * end / GB],
         },
         yaxis={"autorange": "reversed", "showgrid": False, "tickfont": {"size": 15}},
-        legend={
-            "orientation": "h",
-            "x": 0,
-            "xref": "container",
-            "y": 1.0,
-            "yref": "container",
-            "yanchor": "top",
-            "traceorder": "normal",
-        },
+        legend={"xref": "container", "yref": "container", "yanchor": "top"},
     )

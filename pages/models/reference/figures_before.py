@@ -39,6 +39,4 @@ def influence_lines(layers: Sequence[LayerInfluence]) -> go.Figure:
             "exponentformat": "power",
             "dtick": 2,
         },
-        showlegend=True,
-        legend={"orientation": "h", "y": 1.08, "x": 0},
     )

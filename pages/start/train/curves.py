@@ -65,7 +65,7 @@ def loss_curves(
         uirevision=f"loss-{x}-{unit}",
         margin={"l": 48, "r": 52 if unit == "nats" else 12, "t": 8, "b": 40},
         showlegend=main is not None,
-        legend={"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "font": {"size": 13}},
+        legend={"font": {"size": 13}},
         hovermode="closest" if others else "x unified",
         xaxis=_x_axis("step" if x == "step" else "training time (s)", reach or None),
         yaxis={

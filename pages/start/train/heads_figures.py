@@ -61,7 +61,7 @@ def scores(looks: Looks, formations: Sequence[HeadFormation], best: HeadValue, e
     layout = base_layout(
         uirevision="head-scores",
         margin={"l": 48, "r": 12, "t": 8, "b": 40},
-        legend={"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "font": {"size": 12}},
+        legend={"font": {"size": 12}},
         hovermode="closest",
         xaxis={"title": {"text": "step"}, "range": [0, max(end, float(steps[-1]))], "anchor": "y2"},
         yaxis={"title": {"text": "attention weight"}, "range": [0, 1.02], "domain": [0.44, 1]},

@@ -332,7 +332,7 @@ STATISTICS = REDUCES - {"exp", "nanmin", "nanmax"} | {
 }
 # A count of bytes, clients or labels is not about a model, so `sum(...)` itself stays free.
 LAYOUT = {  # function -> what it lays out
-    "pages.input.positions.figures_learned.table_heatmap": "the end of the colours",
+    "pages.input.positions.figures_learned.table_map": "the end of the colours",
     "pages.input.positions.figures_learned._flat": "both axes equally long",
     "pages.input.positions.figures_learned._outside": "the side of a label",
     "pages.inside.attention.figures.parts_heatmap": "the edges of the matrices",

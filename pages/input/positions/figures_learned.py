@@ -7,44 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from pages.input.positions.figures_shared import signed_map
 from ui.figures import specs as go
-from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout, colour
+from ui.figures.theme import SEQUENTIAL, colour
 
 
-def table_heatmap(table: np.ndarray) -> go.Figure:
-    """Draws table (position, d_model), position 0 on top."""
-    reach = float(np.quantile(np.abs(table), 0.995)) or 1.0
-    heat = go.Heatmap(
-        z=table.astype(np.float32),
-        zmin=-reach,
-        zmax=reach,
-        colorscale=DIVERGING,
-        hovertemplate="position %{y}, dimension %{x}: %{z:.4f}<extra></extra>",
-        colorbar={"nticks": 5},
-    )
-    return go.Figure({"data": [heat], "layout": _square("dimension", "position")})
-
-
-def alike_heatmap(values: np.ndarray) -> go.Figure:
-    """Draws cosines (position, position), -1 to 1."""
-    heat = go.Heatmap(
-        z=values.astype(np.float32),
-        zmin=-1,
-        zmax=1,
-        colorscale=DIVERGING,
-        hovertemplate="positions %{y} and %{x}: cosine %{z:.4f}<extra></extra>",
-        colorbar={"nticks": 5},
-    )
-    return go.Figure({"data": [heat], "layout": _square("position", "position")})
-
-
-def _square(x: str, y: str) -> dict[str, Any]:
-    return base_layout(
-        margin={"l": 48, "r": 8, "t": 8, "b": 40},
-        showlegend=False,
-        xaxis=go.axis(x, zeroline=False),
-        yaxis=go.axis(y, autorange="reversed", zeroline=False),
-    )
+def table_map(table: np.ndarray, dimension: str = "dimension") -> go.Figure:
+    """Draws a table (position, d_model), position 0 on top."""
+    top = float(np.quantile(np.abs(table), 0.995)) or 1.0
+    return signed_map(table, dimension, "position", "position %{y}, dimension %{x}: %{z:+.4f}", top)
 
 
 def path(scores: np.ndarray, share: np.ndarray) -> go.Figure:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from engine.measure.positions.position_scores import DistanceScores, PositionScores
-from pages.input.positions.figures_shared import SCALE, counted
+from pages.input.positions.figures_shared import signed_map
 from ui.figures import specs as go
-from ui.figures.theme import DIVERGING, colour
+from ui.figures.theme import colour
 
 BOTTOM, TOP = 1.06, 1.15  # of the strip of blocks, in heights of the plot
 EMBEDDING = 0.3  # of the strip's width
@@ -95,19 +95,5 @@ def _strip(entrances: Sequence[tuple[str, bool]]) -> tuple[list[dict[str, Any]],
 
 def every_two_positions(scores: PositionScores, reach: float) -> go.Figure:
     """Draws scores (query, key), zero in the middle of the scale."""
-    heat = go.Heatmap(
-        z=scores.scores.astype(np.float32),
-        zmin=-reach,
-        zmax=reach,
-        colorscale=DIVERGING,
-        colorbar=SCALE,
-        hovertemplate="query at %{y}, key at %{x}: score %{z:.4f}<extra></extra>",
-    )
-    count = len(scores.scores)
-    return go.figure(
-        [heat],
-        margin={"l": 8, "r": 8, "t": 8, "b": 44},
-        showlegend=False,
-        xaxis=counted("position of the key", count),
-        yaxis=counted("position of the query", count, autorange="reversed"),
-    )
+    hover = "query at %{y}, key at %{x}: score %{z:.4f}"
+    return signed_map(scores.scores, "position of the key", "position of the query", hover, reach)

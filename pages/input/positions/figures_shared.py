@@ -1,5 +1,5 @@
-"""Arrays -> figures that several views draw: a bias, a pattern in half the width; and how a head is told from
-others. Pure functions.
+"""Arrays -> figures that several views draw: signed values, a pattern in half the width, the line of a head.
+Pure functions.
 """
 
 from __future__ import annotations
@@ -12,22 +12,11 @@ import numpy as np
 from ui.figures import specs as go
 from ui.figures.labels import plain
 from ui.figures.patterns import pattern_heatmap
-from ui.figures.theme import DIVERGING, colour
+from ui.figures.theme import colour
 
 HEAD_COLOURS = ("position", "attention", "validation", "run0", "output", "run2", "run3", "residual")
 DASHES = ("solid", "dash", "dot", "dashdot")
-SCALE = {
-    "orientation": "h",
-    "x": 0,
-    "xanchor": "left",
-    "y": 1.0,
-    "yanchor": "bottom",
-    "len": 0.5,
-    "thickness": 10,
-    "nticks": 4,
-    "ticklabelposition": "outside top",
-    "tickfont": {"size": 12},
-}
+SCALE = go.scale_above("", 0.5, nticks=4)
 
 
 def head_line(head: int) -> dict[str, Any]:
@@ -43,52 +32,50 @@ def counted(title: str, count: int, labels: int = 8, **rest: Any) -> dict[str, A
     return go.axis(title, tickvals=np.arange(0, count, step), zeroline=False, tickangle=0) | rest
 
 
-def bias_heatmap(values: np.ndarray, name: str = "bias", reach: float | None = None) -> go.Figure:
-    """Draws the bias added to the scores, (query, key); -inf is left blank. Signed, around zero; queries go
-    down.
+def signed_map(
+    values: np.ndarray,
+    x: str,
+    y: str,
+    hover: str,
+    top: float | None = None,
+    *,
+    step: int = 1,
+    shapes: Sequence[dict[str, Any]] = (),
+) -> go.Figure:
+    """Draws values (row, column) around zero, row 0 on top; colours end at `top`, else at the largest. The
+    values are those of every `step`-th row and column. `x` and `y` are titles, `hover` is a cell's text.
     """
-    shown = np.where(np.isfinite(values), values, np.nan).astype(np.float32)
-    most = reach or float(np.nanmax(np.abs(shown))) or 1.0
-    heat = go.Heatmap(
-        z=shown,
-        hoverongaps=False,
-        zmin=-most,
-        zmax=most,
-        zmid=0,
-        colorscale=DIVERGING,
-        hovertemplate="query %{y}, key %{x}<br>" + name + " %{z:.4f}<extra></extra>",
-        colorbar=go.scale(name),
-    )
-    bare: dict[str, Any] = {"showgrid": False, "zeroline": False}
+    rows, columns = (np.arange(count) * step for count in values.shape)
+    heat = go.signed(values, top, x=columns, y=rows, colorbar=SCALE, hovertemplate=f"{hover}<extra></extra>")
     return go.figure(
         [heat],
-        margin={"l": 52, "r": 8, "t": 44, "b": 8},
+        margin={"l": 8, "r": 8, "t": 8, "b": 44},
         showlegend=False,
-        xaxis={"title": {"text": "key position"}, "side": "top"} | bare,
-        yaxis={"title": {"text": "query position"}, "autorange": "reversed"} | bare,
+        shapes=list(shapes),
+        xaxis=counted(x, len(columns) * step),
+        yaxis=counted(y, len(rows) * step, autorange="reversed"),
     )
+
+
+def cosine_map(cosines: np.ndarray, step: int = 1) -> go.Figure:
+    """Draws the cosine of every two positions (position, position), or of every `step`-th."""
+    hover = "positions %{y} and %{x}: cosine %{z:+.4f}"
+    return signed_map(cosines, "position", "position", hover, 1, step=step)
+
+
+def bias_heatmap(values: np.ndarray, top: float | None = None) -> go.Figure:
+    """Draws the bias added to the scores, (query, key); -inf is left blank."""
+    hover = "query %{y}, key %{x}<br>bias %{z:.4f}"
+    return signed_map(values, "key position", "query position", hover, top)
 
 
 def half_width_pattern(weights: np.ndarray, labels: Sequence[str]) -> go.Figure:
     """Draws a pattern (query, key) in [0, 1] that stands beside another: fewer labels, so that they do not
     run into each other, and no scale.
     """
-    figure = pattern_heatmap(weights, labels)
     step = -(-len(labels) // 24)
     ticks = {
         "tickvals": list(range(0, len(labels), step)),
         "ticktext": [plain(label) for label in labels[::step]],
     }
-    shown = {
-        "showscale": False,
-        "hovertext": None,
-        "customdata": _places(labels),
-        "hovertemplate": "%{customdata}<br>weight %{z:.4f}<extra></extra>",
-    }
-    return figure.changed({"xaxis": ticks, "yaxis": ticks}, **shown)
-
-
-def _places(labels: Sequence[str]) -> list[list[str]]:
-    """Returns the hover text of each cell: its two tokens, which the thinned axes no longer name."""
-    names = [f"“{plain(label)}” at {i}" for i, label in enumerate(labels)]
-    return [[f"query {q}<br>key {k}" for k in names] for q in names]
+    return pattern_heatmap(weights, labels).changed({"xaxis": ticks, "yaxis": ticks}, showscale=False)

@@ -1,4 +1,4 @@
-"""Arrays -> figures of the sinusoidal positions: the table, its wavelengths, likeness and rotation. Pure
+"""Arrays -> figures of the sinusoidal positions: wavelengths, likeness and rotation. Pure
 functions.
 """
 
@@ -6,29 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pages.input.positions.figures_shared import SCALE, counted
+from pages.input.positions.figures_shared import signed_map
 from ui.figures import specs as go
-from ui.figures.axes import symmetric
-from ui.figures.theme import DIVERGING, colour
-
-
-def table_map(values: np.ndarray) -> go.Figure:
-    """Draws PE (position, d_model): a row for each position, 0 on top; blue is -1, orange +1."""
-    heat = go.Heatmap(
-        z=values.astype(np.float32),
-        zmin=-1,
-        zmax=1,
-        colorscale=DIVERGING,
-        colorbar=SCALE,
-        hovertemplate="PE(position %{y}, dimension %{x}) = %{z:+.4f}<extra></extra>",
-    )
-    return go.figure(
-        [heat],
-        margin={"l": 8, "r": 8, "t": 8, "b": 44},
-        showlegend=False,
-        xaxis=counted("dimension (even: sine, odd: cosine)", values.shape[1]),
-        yaxis=counted("position", len(values), autorange="reversed"),
-    )
+from ui.figures.theme import colour
 
 
 def wavelength_curve(values: np.ndarray, length: int) -> go.Figure:
@@ -56,28 +36,6 @@ def wavelength_curve(values: np.ndarray, length: int) -> go.Figure:
         margin={"l": 8, "r": 12, "t": 30, "b": 44},
         xaxis={"title": {"text": "pair i"}, "zeroline": False},
         yaxis=go.axis("wavelength, positions", showgrid=True, type="log", exponentformat="power", dtick=1),
-    )
-
-
-def likeness_map(values: np.ndarray, step: int) -> go.Figure:
-    """Draws cosines (position, position), every `step`-th position."""
-    at = np.arange(len(values)) * step
-    heat = go.Heatmap(
-        z=values.astype(np.float32),
-        x=at,
-        y=at,
-        zmin=-1,
-        zmax=1,
-        colorscale=DIVERGING,
-        colorbar=SCALE,
-        hovertemplate="positions %{y} and %{x}: cosine %{z:+.4f}<extra></extra>",
-    )
-    return go.figure(
-        [heat],
-        margin={"l": 8, "r": 8, "t": 8, "b": 44},
-        showlegend=False,
-        xaxis=counted("position", len(at) * step),
-        yaxis=counted("position", len(at) * step, autorange="reversed"),
     )
 
 
@@ -142,18 +100,9 @@ def turned_pair(start: np.ndarray, end: np.ndarray, p: int, k: int) -> go.Figure
 
 
 def block_map(matrix: np.ndarray, k: int, pair: int | None) -> go.Figure:
-    """Draws r(k) (dimension, dimension), the first row on top; a frame around the block of `pair` where that
+    """Draws R(k) (dimension, dimension), the first row on top; a frame around the block of `pair` where that
     is drawn.
     """
-    top = symmetric(matrix)
-    heat = go.Heatmap(
-        z=matrix.astype(np.float32),
-        zmin=-top,
-        zmax=top,
-        colorscale=DIVERGING,
-        colorbar=SCALE,
-        hovertemplate=f"R({k}), row %{{y}}, column %{{x}}: %{{z:+.4f}}<extra></extra>",
-    )
     frame = {"type": "rect", "line": {"color": colour("attention"), "width": 3}}
     corners = (
         []
@@ -162,11 +111,5 @@ def block_map(matrix: np.ndarray, k: int, pair: int | None) -> go.Figure:
             frame | {"x0": 2 * pair - 0.5, "x1": 2 * pair + 1.5, "y0": 2 * pair - 0.5, "y1": 2 * pair + 1.5}
         ]
     )
-    return go.figure(
-        [heat],
-        margin={"l": 8, "r": 8, "t": 8, "b": 44},
-        showlegend=False,
-        shapes=corners,
-        xaxis=counted("dimension of PE(p)", len(matrix)),
-        yaxis=counted("dimension of PE(p + k)", len(matrix), autorange="reversed"),
-    )
+    hover = f"R({k}), row %{{y}}, column %{{x}}: %{{z:+.4f}}"
+    return signed_map(matrix, "dimension of PE(p)", "dimension of PE(p + k)", hover, shapes=corners)

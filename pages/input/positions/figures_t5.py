@@ -8,7 +8,7 @@ import numpy as np
 
 from pages.input.positions.figures_shared import head_line
 from ui.figures import specs as go
-from ui.figures.theme import DIVERGING, colour
+from ui.figures.theme import colour
 
 
 def bucket_steps(offsets: np.ndarray, buckets: np.ndarray, exact: int, open_from: int) -> go.Figure:
@@ -78,15 +78,10 @@ def bias_lines(bias: np.ndarray, offsets: np.ndarray, context: int) -> go.Figure
 
 def bias_by_head(bias: np.ndarray, offsets: np.ndarray, context: int) -> go.Figure:
     """Draws the same as a picture: bias (head, offset), a row for each head."""
-    most = float(np.abs(bias).max()) or 1.0
-    heat = go.Heatmap(
+    heat = go.signed(
+        bias,
         x=offsets,
         y=np.arange(len(bias)),
-        z=bias.astype(np.float32),
-        zmin=-most,
-        zmax=most,
-        zmid=0,
-        colorscale=DIVERGING,
         hovertemplate="head %{y}, key − query = %{x}<br>bias %{z:.4f}<extra></extra>",
         colorbar=go.scale("bias"),
     )

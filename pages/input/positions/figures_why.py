@@ -14,7 +14,7 @@ from pages.input.positions.figures_shared import SCALE, counted
 from ui.figures import specs as go
 from ui.figures.axes import MONO, rows_axis, symmetric, token_axis
 from ui.figures.labels import plain
-from ui.figures.theme import DIVERGING, colour
+from ui.figures.theme import colour
 
 FLOOR = 1e-8  # where a difference of exactly 0 is drawn on a logarithmic axis
 
@@ -64,14 +64,12 @@ def two_orders(comparison: Comparison, words: Sequence[str]) -> go.Figure:
 
 
 def _half(values: np.ndarray, words: Sequence[str], top: float, axis: str) -> go.Trace:
-    return go.Heatmap(
-        z=values.astype(np.float32),
+    return go.signed(
+        values,
+        top,
         y=-np.arange(len(words)),
         xaxis=f"x{axis}",
         yaxis=f"y{axis}",
-        zmin=-top,
-        zmax=top,
-        colorscale=DIVERGING,
         showscale=False,
         xgap=1,
         ygap=4,
@@ -119,22 +117,17 @@ def _title(text: str, x: float) -> dict[str, Any]:
     )
 
 
-def word_rows(
-    values: np.ndarray, words: Sequence[str], top: float, name: str, *, scale: bool = True
-) -> go.Figure:
+def word_rows(values: np.ndarray, words: Sequence[str], top: float, name: str) -> go.Figure:
     """Draws values (word, dimension), the first word on top; blue below zero, orange above, the scale ending
     at `top`.
     """
     at = -np.arange(len(words))
-    heat = go.Heatmap(
-        z=values.astype(np.float32),
+    heat = go.signed(
+        values,
+        top,
         y=at,
-        zmin=-top,
-        zmax=top,
-        colorscale=DIVERGING,
         xgap=1,
         ygap=2,
-        showscale=scale,
         colorbar=SCALE,
         customdata=np.broadcast_to(np.asarray([plain(w) for w in words])[:, None], values.shape).tolist(),
         hovertemplate=f"{name}, “%{{customdata}}”, dimension %{{x}}: %{{z:.7g}}<extra></extra>",

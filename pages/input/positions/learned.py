@@ -18,6 +18,7 @@ from engine.measure.positions.position_table import (
 )
 from engine.model import Transformer
 from pages.input.positions import figures_learned as figures
+from pages.input.positions.figures_shared import cosine_map
 from pages.input.positions.words_answers import learned_sentence
 from ui import explain, widgets
 from ui.model_bar import Subject
@@ -97,7 +98,7 @@ def _draw_table(name: str, position_table: PositionTable, length: int, width: in
     st.markdown(f"**{title}**")
     columns = [f"d{i}" for i in range(width)]
     plot(
-        figures.table_heatmap(position_table.table),
+        figures.table_map(position_table.table),
         key=f"learned_table_{name}",
         height=360,
         name=f"{name}-positions",
@@ -125,7 +126,7 @@ def _draw_path(name: str, position_table: PositionTable, length: int, width: int
 def _draw_alike(name: str, position_table: PositionTable, length: int, width: int) -> None:
     st.markdown(f"**{name.capitalize()}**: cosine similarity of every pair of positions")
     plot(
-        figures.alike_heatmap(position_table.alike.cosines),
+        cosine_map(position_table.alike.cosines),
         key=f"learned_alike_{name}",
         height=360,
         name=f"{name}-cosines",

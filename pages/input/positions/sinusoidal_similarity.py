@@ -11,6 +11,7 @@ import streamlit as st
 
 from engine.measure.positions.sinusoids import Similarity, similarity
 from pages.input.positions import figures_sinusoidal as figures
+from pages.input.positions.figures_shared import cosine_map
 from pages.input.positions.words_answers import similarity_sentence
 from ui import explain
 from ui.players.plot import plot
@@ -54,7 +55,7 @@ def _draw_map(similarity: Similarity, length: int, width: int) -> None:
     step = math.ceil(length / MOST_CELLS)
     cosines = similarity.cosines[::step, ::step]
     plot(
-        figures.likeness_map(cosines, step),
+        cosine_map(cosines, step),
         key="sinusoid_likeness",
         height=440,
         name="similarity-of-positions",

@@ -11,6 +11,7 @@ import streamlit as st
 from engine.measure.positions.sinusoids import Waves, waves
 from engine.parts.positions import sinusoidal_table
 from pages.input.positions import figures_sinusoidal as figures
+from pages.input.positions.figures_learned import table_map
 from pages.input.positions.words_answers import waves_sentence
 from ui import explain
 from ui.players.plot import plot
@@ -26,7 +27,7 @@ def draw_table(figure: DeltaGenerator, controls: DeltaGenerator, length: int, wi
     values, found = _table(length, width, base), waves(length, width, base)
     with figure:
         plot(
-            figures.table_map(values),
+            table_map(values, "dimension (even: sine, odd: cosine)"),
             key="sinusoid_table",
             height=400,
             name=f"sinusoidal-{length}x{width}",

@@ -97,7 +97,7 @@ def _draw_matrix(source: _Source, reach: float) -> None:
     head = widgets.select("Added to the scores of head", heads, "t5_head", kind="list")
     matrix = measured.t5_matrix(source.weight, head, min(source.context, MOST_DRAWN), not source.causal)
     plot(
-        bias_heatmap(matrix, reach=reach),
+        bias_heatmap(matrix, reach),
         key="t5_matrix",
         height=340,
         name=f"t5-bias-head-{head}",

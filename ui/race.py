@@ -1,6 +1,6 @@
 """A race on a page: several trainings side by side, live, or a shipped one until somebody starts theirs.
 
-views = show_race("rungs", "The ladder", specs, say=words.answer, stored=load_race(PATH))
+views = show_race("rungs", "The ladder", specs, say=words.answer, stored=stored_race("ladder"))
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine.data.corpora import from_text
 from engine.data.corpus import Corpus
-from engine.errors import ConfigError, CorpusError
+from engine.errors import CheckpointError, ConfigError, CorpusError
 from engine.experiments import race_table
+from engine.experiments.lab_races import shipped
 from engine.experiments.stored_races import Stored
 from engine.measure.tasks.text_statistics import baselines
 from engine.service.state import RunSpec, RunView
@@ -61,6 +62,14 @@ def show_race(
     st.html(ASSETS / "race.css")
     st.fragment(_panel)(key, title, specs, say, stored, height, going, beside=beside, more=more)
     return views
+
+
+def stored_race(name: str) -> Stored | None:
+    """Returns a race that comes with the app; None where its file is missing or broken."""
+    try:
+        return shipped(name)
+    except CheckpointError:
+        return None
 
 
 def shown(

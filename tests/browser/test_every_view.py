@@ -54,7 +54,7 @@ MODES = (  # second ones of views
     "after?after_view=finetune&model=shakespeare-classic",  # another text
     "after?after_view=reward&reward_mode=preferences",
     "after?after_view=aloud&aloud_mode=attempts",
-    "after?after_view=aloud&aloud_problem=addition",
+    "after?after_view=aloud&aloud_mode=addition",
     "after?after_view=context&context_size=1",
     *(["after?after_view=context&context_learner=words"] if REAL else []),
     "shapes?shapes_view=backward&shapes_back=step",

@@ -1,89 +1,35 @@
-"""The view of chains of thought: a question, answered at once, after dots, or step by step. Its second mode
-are many answers to a question.
-"""
+"""The parts of chains of thought: a question, answered at once, after dots, or step by step."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.data.tasks.carries import column_steps, long_addition
-from engine.data.tasks.parity import parity, running_parity
 from engine.data.tasks.task import examples
-from engine.errors import CheckpointError
-from engine.experiments.lab_races import shipped
 from engine.experiments.stored_races import Stored
-from engine.experiments.thinking_aloud import ALOUD, PROBLEMS, Problem, accuracies
-from engine.measure.tasks.attempts import drawn, majority_at, pass_at
+from engine.experiments.thinking_aloud import ALOUD, Problem, accuracies
 from engine.service.state import RunView
-from pages.lab.after import guesses_aloud, words_attempts
+from pages.lab.after import guesses_aloud as guesses
 from pages.lab.after import words_aloud as words
-from pages.lab.after.attempts import draw_attempts
 from pages.lab.after.figures_aloud import accuracy_curves
-from ui import guess, widgets
+from ui import guess
 from ui.layout import link_to
-from ui.page_frame import Ask, Words
 from ui.players.plot import plot
-from ui.race import show_race
+from ui.race import show_race, stored_race
 
 HEIGHT = 304
-PROBLEM, PARITY = "aloud_problem", "parity"  # the control, and its first choice
 
 
-def _mode() -> str:
-    return widgets.settled(words.MODES, "aloud_mode", "training")
-
-
-def _problem() -> str:
-    return widgets.settled(words.PROBLEMS, PROBLEM, PARITY)
-
-
-ASKS = (
-    Ask(words.ALOUD_QUESTION, words.WORDS[PARITY]),
-    Ask(words_attempts.QUESTION, words_attempts.ATTEMPTS, (("aloud_mode", "attempts"),)),
-)
-
-
-def question() -> str:
-    """Returns the question of the mode that is chosen."""
-    return words_attempts.QUESTION if _mode() == "attempts" else words.ALOUD_QUESTION
-
-
-def read_as() -> Words:
-    """Returns the words of the mode that is chosen."""
-    return words_attempts.ATTEMPTS if _mode() == "attempts" else words.WORDS[_problem()]
-
-
-def sources() -> tuple[Callable[..., object], ...]:
-    """Returns the engine's functions behind the mode that is chosen."""
-    if _mode() == "attempts":
-        return pass_at, majority_at, drawn
-    return (running_parity, parity) if _problem() == PARITY else (column_steps, long_addition)
-
-
-def draw_aloud() -> None:
-    """Draws the mode that is chosen: three ways to answer, or many answers."""
-    left, right = st.columns([2, 7], gap="small", vertical_alignment="bottom")
-    mode = widgets.select("More compute", words.MODES, "aloud_mode", container=left, hint=words.MODE_HINT)
-    if mode == "attempts":
-        draw_attempts(right)
-    else:
-        _draw_race(right)
-
-
-def _draw_race(container: DeltaGenerator) -> None:
-    """Draws the choice of a problem, an example as each is taught it, and the race of the three, the stored
-    one until there is another.
+def draw_aloud(problem: Problem, title: str, named: str, container: DeltaGenerator) -> None:
+    """Draws an example of a problem as each of the three is taught it, with what stands before an answer, and
+    the race of the three, the stored one until there is another.
     """
-    left, right = container.columns([2, 5], gap="small", vertical_alignment="bottom")
-    chosen = widgets.select("Problem", words.PROBLEMS, PROBLEM, container=left)
-    problem, title = PROBLEMS[chosen], words.RACES[chosen]
-    stored = _stored(problem)
-    right.code(_taught(problem, words.ANSWERS[chosen]), language=None)
-    guess.ask("dots", guesses_aloud.dots, stored)
+    stored = stored_race(problem.race)
+    container.code(_taught(problem, named), language=None)
+    guess.ask("dots", guesses.dots, stored)
     show_race(
         problem.race,
         title,
@@ -94,14 +40,6 @@ def _draw_race(container: DeltaGenerator) -> None:
         beside=lambda views: _accuracy(views, stored, problem),
         more=lambda views: _more(views, stored),
     )
-
-
-def _stored(problem: Problem) -> Stored | None:
-    """The race that is shipped; None where its file is not whole."""
-    try:
-        return shipped(problem.race)
-    except CheckpointError:
-        return None
 
 
 def _taught(problem: Problem, name: str) -> str:

@@ -1,45 +1,32 @@
-"""The view of in-context learning: a layer trained here and now, and the gradient step that it becomes; or
-SmolLM2.
-"""
+"""In-context learning on numbers: a layer trained here and now, and the gradient step that it becomes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from engine.measure.circuits import examples_in_prompt
 from engine.measure.circuits.in_context import (
-    AttentionLayer,
     InContext,
     Layer,
     LearnedStep,
     Regression,
     continued,
-    gradient_step,
-    learn,
-    least_squares,
     measure,
 )
 from pages.lab.after import figures_context as figures
 from pages.lab.after import guesses_context as guesses
 from pages.lab.after import words_context as words
-from pages.lab.after import words_few_shot
-from pages.lab.after.few_shot import draw_few_shot
 from pages.lab.after.figures_context import REACH, Point
 from ui import explain, guess, widgets
 from ui.background_jobs import measured
-from ui.page_frame import Code, Words
 from ui.players.plot import plot
 
-LEARNERS = {"layer": "new layer", "words": "SmolLM2"}
-LEARNER, TRAINED_ON = "context_learner", "context_examples"  # keys
-LAYER_CODE: Code = (AttentionLayer, learn, gradient_step, least_squares)
-WORDS_CODE: Code = (examples_in_prompt.measure, examples_in_prompt.order)
+TRAINED_ON = "context_examples"  # key
 LAYERS: dict[Layer, str] = {
     "linear": "linear",
     "softmax": "softmax",
@@ -55,28 +42,9 @@ HEIGHT, BOX = 412, 84  # pixels: of a figure, and of the box above the plane
 PAIR = re.compile(r"(-?\d(?:\.\d{1,2})?) (-?\d(?:\.\d{1,2})?)")
 
 
-def draw_context() -> None:
-    """Draws who learns from examples: layers that are trained here and now, or SmolLM2."""
-    line = st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="context_line")
-    learner = widgets.select("Learner", LEARNERS, LEARNER, container=line, hint=words.LEARNER_HINT)
-    if learner == "words":
-        draw_few_shot(line)
-    else:
-        _draw_layer(_controls(line))
-
-
-def read_as() -> Words:
-    """Returns the words of what is shown."""
-    return words_few_shot.FEW_SHOT if widgets.settled(LEARNERS, LEARNER) == "words" else words.CONTEXT
-
-
-def sources() -> Code:
-    """Returns the code of what is shown."""
-    return WORDS_CODE if widgets.settled(LEARNERS, LEARNER) == "words" else LAYER_CODE
-
-
-def _draw_layer(plan: Regression) -> None:
+def draw_context(line: DeltaGenerator) -> None:
     """Trains the layers, while their matrix is drawn; then draws what they are, and how well they predict."""
+    plan = _controls(line)
     guess.ask("step", guesses.step, plan, TRAINED_ON)
     trained = measured(
         ("in-context", plan),
@@ -99,7 +67,7 @@ def _draw_layer(plan: Regression) -> None:
     explain.by_hand(lambda: st.markdown(words.by_hand(plan)))
 
 
-def _controls(line: Any) -> Regression:
+def _controls(line: DeltaGenerator) -> Regression:
     with line:
         layer = widgets.select("Layer", LAYERS, "context_layer", hint=words.LAYER_HINT)
         size = widgets.select("Dimension of x", SIZES, "context_size", hint=words.SIZE_HINT)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine.data.tokenizers import Tokenizer
 from engine.measure.circuits.examples_in_prompt import (
@@ -35,7 +34,7 @@ SHOWN = 2  # examples of the prompt that is written out
 HEIGHT = 412
 
 
-def draw_few_shot(line: Any) -> None:
+def draw_few_shot(line: DeltaGenerator) -> None:
     """Draws the controls and a prompt into `line`; below it the share of right answers, and what was answered
     to every word.
     """

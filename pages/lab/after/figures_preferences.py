@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from engine.measure.slices import median_curve
 from engine.training.post_training.preferences import Plan, PreferenceEvaluation
+from pages.lab.after.figures_by_seed import seed_lines
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
 
@@ -46,15 +47,8 @@ def by_step(stored: Sequence[pd.DataFrame], live: pd.DataFrame | None, plan: Pla
     """
     traces = []
     for key, (panel, name, shade, dash, legend) in LINES.items():
-        line = {"color": colour(shade), "dash": dash, "width": 1}
-        for run in stored:
-            traces.append(_line(panel, run["step"], run[key], name, line, opacity=0.4, showlegend=False))
-        bold = line | {"width": 2.5}
-        if live is not None:
-            traces.append(_line(panel, live["step"], live[key], name, bold, showlegend=legend))
-        elif stored:
-            middle = median_curve([run[key] for run in stored])
-            traces.append(_line(panel, stored[0]["step"], middle, name, bold, showlegend=legend))
+        line, draw = {"color": colour(shade), "dash": dash}, partial(_line, panel, name=name)
+        traces += seed_lines(stored, live, key, line, 2.5, draw, showlegend=legend)
     of_word = plan.taste.of_word
     titles = (
         "margin",
@@ -80,10 +74,10 @@ def by_step(stored: Sequence[pd.DataFrame], live: pd.DataFrame | None, plan: Pla
     return go.Figure({"data": traces, "layout": layout})
 
 
-def _line(panel: int, x: Any, y: Any, name: str, line: dict[str, Any], **rest: Any) -> go.Trace:
+def _line(panel: int, x: Any, y: Any, name: str, **rest: Any) -> go.Trace:
     number = "" if panel == 1 else str(panel)
     form = ".0%" if panel == 2 else ".3~g"
-    values = {"x": np.asarray(x), "y": np.asarray(y), "name": name, "mode": "lines", "line": line}
+    values = {"x": np.asarray(x), "y": np.asarray(y), "name": name, "mode": "lines"}
     hover = f"step %{{x}}: %{{y:{form}}}<extra>{name}</extra>"
     return go.Scatter(**values, xaxis=f"x{number}", yaxis=f"y{number}", hovertemplate=hover, **rest)
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from engine.measure.slices import median_curve
-from engine.training.post_training.reward import TRIES, Group, Rewarded
+from engine.training.post_training.reward import TRIES, Group, Rewarded, RewardEvaluation
+from pages.lab.after.figures_by_seed import seed_lines
 from ui.figures import specs as go
-from ui.figures.theme import base_layout, colour
+from ui.figures.theme import colour
 
 LINES = {
     "any_of": (f"at least one of {TRIES} right (pass@{TRIES})", "validation", "dot", 2.0),
@@ -19,6 +20,12 @@ LINES = {
     "greedy": ("likeliest answer right", "quiet", "solid", 1.5),
     "reward": ("mean reward", "run1", "dash", 2.5),
 }
+
+
+def table(looks: Sequence[RewardEvaluation]) -> pd.DataFrame:
+    """Returns the shares of a run, a row for each look."""
+    names = ("step", "first_try", "greedy", "any_of", "reward", "divergence")
+    return pd.DataFrame({name: np.array([getattr(look, name) for look in looks]) for name in names})
 
 
 def shares_by_step(
@@ -32,27 +39,18 @@ def shares_by_step(
         if key == "reward" and rewarded == "right":
             continue
         line = {"color": colour(shade), "dash": dash}
-        for table in stored:
-            thin = line | {"width": 1}
-            traces.append(_line(table["step"], table[key], name, thin, opacity=0.4, showlegend=False))
-        bold = line | {"width": width}
-        if live is not None:
-            traces.append(_line(live["step"], live[key], name, bold))
-        elif stored:
-            middle = median_curve([table[key] for table in stored])
-            traces.append(_line(stored[0]["step"], middle, name, bold))
-    layout = base_layout(
+        traces += seed_lines(stored, live, key, line, width, partial(_line, name=name))
+    return go.figure(
+        traces,
         margin={"l": 52, "r": 12, "t": 8, "b": 40},
         xaxis=go.axis("step of training on reward", range=[0, steps]),
         yaxis=go.axis("share of new sums", range=[-0.02, 1.04], tickformat=".0%", showgrid=True),
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
-def _line(x: Any, y: Any, name: str, line: dict[str, Any], **rest: Any) -> go.Trace:
+def _line(x: Any, y: Any, name: str, **rest: Any) -> go.Trace:
     hover = "step %{x}: %{y:.0%}<extra>" + name + "</extra>"
-    values = {"x": np.asarray(x), "y": np.asarray(y), "name": name, "mode": "lines", "line": line}
-    return go.Scatter(**values, hovertemplate=hover, **rest)
+    return go.Scatter(x=np.asarray(x), y=np.asarray(y), name=name, mode="lines", hovertemplate=hover, **rest)
 
 
 def advantages(group: Group) -> go.Figure:
@@ -68,7 +66,8 @@ def advantages(group: Group) -> go.Figure:
         hovertemplate="%{text}<extra></extra>",
         showlegend=False,
     )
-    layout = base_layout(
+    return go.figure(
+        [bar],
         margin={"l": 64, "r": 12, "t": 30, "b": 40},
         title={"text": f"{group.question} …", "font": {"size": 15}, "x": 0.5, "y": 0.98},
         xaxis=go.axis(
@@ -79,4 +78,3 @@ def advantages(group: Group) -> go.Figure:
         ),
         yaxis=go.ticks(places, list(group.answers), autorange="reversed"),
     )
-    return go.Figure({"data": [bar], "layout": layout})

@@ -1,26 +1,25 @@
-"""The view of preferences (DPO): a model sees pairs of texts, and makes the preferred ones likelier."""
+"""The part of preferences (DPO): a model sees pairs of texts, and makes the preferred ones likelier."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.errors import CheckpointError, ConfigError, CorpusError
+from engine.errors import ConfigError, CorpusError
 from engine.experiments.preference_runs import BETAS, CORPUS, WORDS, begin, shipped
 from engine.training.post_training.preferences import MOST_WORD, Kind, Plan, PreferenceEvaluation, Taste
 from pages.lab.after import figures_preferences as figures
 from pages.lab.after import guesses_reward as guesses
 from pages.lab.after import words_preferences as words
+from pages.lab.after.stored_runs import draw_ends, joined, seed_and_button, stored_runs, tables_of, trained
 from ui import explain, guess, session, widgets
-from ui.background_jobs import begun, measured
+from ui.background_jobs import begun
 from ui.players.plot import plot
 from ui.text.markdown import safe
 
-MOST_SEED = 100
 HEIGHT = 352
 Looks = tuple[PreferenceEvaluation, ...]
 
@@ -34,24 +33,21 @@ def draw_preferences(container: DeltaGenerator) -> None:
     key = ("preferences", plan)
     try:
         plan.check()
-        wanted = pressed or begun(key)
-        text = session.corpus(CORPUS).text if wanted and plan.taste.of_word else ""
+        wanted = plan.taste.of_word and (pressed or begun(key))
+        text = session.corpus(CORPUS).text if wanted else ""
     except (ConfigError, CorpusError) as error:
         st.info(safe(str(error)))
         return
     stored = _stored(plan)
-    live: Looks = ()
-    if wanted:
-        preferred = measured(
-            key,
-            lambda: begin(plan, text),
-            words.DOING,
-            lambda looks: _by_step(plan, stored, looks or ()),
-            pausable=True,
-        )
-        if preferred is None:
-            return
-        live = preferred.looks
+    live = trained(
+        key,
+        pressed,
+        lambda: begin(plan, text),
+        words.DOING,
+        lambda looks: _by_step(plan, stored, looks),
+    )
+    if live is None:
+        return
     if not (live or stored):
         explain.answer(words.NOTHING)
         return
@@ -64,7 +60,7 @@ def draw_preferences(container: DeltaGenerator) -> None:
     with right:
         st.markdown(words.samples(shown[0].texts, shown[-1].texts, plan.steps))
     explain.answer(words.answer(plan, (live,) if live else stored))
-    explain.measure_it(_more, stored, live)
+    explain.measure_it(draw_ends, *tables_of(figures.table, stored, live), words.MEASURED)
     explain.by_hand(st.markdown, words.by_hand(plan, shown[-1]))
 
 
@@ -84,44 +80,27 @@ def _plan() -> tuple[Plan, bool]:
     names = {beta: f"{beta:g}" for beta in BETAS}
     first = Plan().beta
     beta = widgets.select("Beta", names, "preferred_beta", first=first, container=c, hint=words.BETA_HINT)
-    seed = widgets.whole("Seed", 0, MOST_SEED, 0, "preferred_seed", container=d, hint=words.SEED_HINT)
-    with e:
-        # Streamlit's own: it begins something and has no value.
-        pressed = st.button("Train", icon=":material/play_arrow:", type="primary", key="preferred_train")
+    seed, pressed = seed_and_button(d, e, "preferred", words.SEED_HINT, words.TRAIN)
     return Plan(Taste(kind, word), beta, seed=seed), pressed
 
 
 def _stored(plan: Plan) -> tuple[Looks, ...]:
     """Returns the stored runs with this taste and beta, by seed; none where the file is not whole."""
-    try:
-        runs = shipped()
-    except CheckpointError as error:
-        st.info(safe(str(error)))
-        return ()
     wanted = plan.taste, plan.beta
-    return tuple(run.preferred.looks for run in runs if (run.plan.taste, run.plan.beta) == wanted)
+    return tuple(
+        run.preferred.looks for run in stored_runs(shipped) if (run.plan.taste, run.plan.beta) == wanted
+    )
 
 
 def _by_step(plan: Plan, stored: Sequence[Looks], live: Looks) -> None:
     if not (stored or live):
         return
-    tables = [figures.table(looks) for looks in stored]
+    tables = tables_of(figures.table, stored, live)
     plot(
-        figures.by_step(tables, figures.table(live) if live else None, plan),
+        figures.by_step(*tables, plan),
         key="preferences_by_step",
         height=HEIGHT,
         name="preferences",
-        data=_all(stored, live),
+        data=joined(*tables),
         alt=words.alt((live,) if live else stored),
     )
-
-
-def _all(stored: Sequence[Looks], live: Looks) -> pd.DataFrame:
-    tables = [figures.table(looks).assign(run=f"stored, seed {i}") for i, looks in enumerate(stored)]
-    return pd.concat([*tables, *([figures.table(live).assign(run="trained here")] if live else [])])
-
-
-def _more(stored: Sequence[Looks], live: Looks) -> None:
-    ends = _all(stored, live).groupby("run", sort=False).tail(1).set_index("run").reset_index()
-    st.dataframe(ends, hide_index=True)
-    st.caption(words.MEASURED)

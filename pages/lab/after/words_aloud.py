@@ -9,13 +9,10 @@ from engine.data.tasks.parity import BITS
 from engine.experiments.thinking_aloud import CARRIES, SOLVED, Accuracy, Problem, mean_end, recipe
 from ui.page_frame import Words
 
-MODES = {"training": "Training", "attempts": "Best of n"}
-PROBLEMS = {"parity": "Parity", "addition": "Addition"}
-RACES = {"parity": "Chain of thought", "addition": "Long addition"}  # their titles, by problem
-ANSWERS = {"parity": "parity", "addition": "sum"}  # what stands before an answer in the examples
-ALOUD_QUESTION = "Why does it help to think step by step?"
+COMPUTE = "More compute"
+QUESTION = "Why does it help to think step by step?"
 WHICH_HEAD = "Which head reads the next bit?"
-ALOUD_WORDS = Words(
+PARITY = Words(
     see=(
         f"Three equal-sized models learn the parity of {BITS} bits: 1 where the number of ones is odd. One"
         " answers at once; one first writes as many dots as the third writes steps; the third writes the"
@@ -35,7 +32,7 @@ ALOUD_WORDS = Words(
         " other tasks (Pfau et al. 2024)."
     ),
 )
-ADDITION_WORDS = Words(
+ADDITION = Words(
     see=(
         f"Three equal-sized models learn to add two numbers of {COLUMNS} digits. One writes the sum at once;"
         " one first writes as many dots as the third writes steps; the third writes each column's carry (the"
@@ -55,9 +52,11 @@ ADDITION_WORDS = Words(
         " one of the others on its own page, and look at which digits of its sums are right first."
     ),
 )
-WORDS = {"parity": ALOUD_WORDS, "addition": ADDITION_WORDS}
 POSITIONS = {"rope": "RoPE", "learned": "learned positions"}
-MODE_HINT = "Training: longer answers. Best of n: many answers to one question, with no further training."
+COMPUTE_HINT = (
+    "Parity, addition: training on longer answers. Best of n: many answers to one question, with no further"
+    " training."
+)
 # by task title
 LABELS = {"At once": "at once", "With dots": "with dots", "Chain of thought": "chain of thought"}
 

@@ -8,7 +8,7 @@ from engine.measure.circuits.in_context import TASKS, InContext, LearnedStep, Re
 from ui.page_frame import Words
 from ui.text.numbers import minus
 
-CONTEXT_QUESTION = "How does a model learn from examples in its prompt?"
+QUESTION = "How does a model learn from examples in its prompt?"
 CONTEXT = Words(
     see=(
         "A prompt holds examples (x, y) of a linear function, then a query x. Left, the matrix through"
@@ -28,6 +28,7 @@ CONTEXT = Words(
         " it can subtract that out. In one dimension, drag an example away from the line."
     ),
 )
+LEARNER = "Learner"
 LEARNER_HINT = "A layer trained here on numbers, or a language model prompted in words."
 LAYER_HINT = (
     "Linear attention divides the scores by the number of examples; softmax turns them into positive weights,"

@@ -27,6 +27,7 @@ TASTES: dict[Kind, str] = {
 }
 CHANCE = 0.6  # of held-out pairs: what not every seed ranks right counts as chance
 NOTHING = "No run is stored for this: press *Train*."
+TRAIN = "Train"
 DOING = "Drawing pairs and training on them"
 BETA_HINT = (
     "Scales the log-ratios in the loss. With a larger beta, a small change in probabilities is enough, so"

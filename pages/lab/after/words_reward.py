@@ -9,12 +9,13 @@ from engine.training.post_training.reward import ASKED, HALF, TRIES, Group, Plan
 from ui.page_frame import Words
 from ui.text.numbers import minus
 
-MODES = {"reward": "Reward", "preferences": "Preferences"}
-REWARD_QUESTION = "What does a model learn from reward alone?"
+LEARN_FROM = "Learn from"
+QUESTION = "What does a model learn from reward alone?"
 REWARDS: dict[Rewarded, str] = {"right": "a correct sum", "ends in 0": "a sum that ends in 0"}
 CLEAR = 0.05  # a share that changes by less is not said to have changed
 NOTHING = "No run is stored here: press *Train*."
 SEED_HINT = "Seeds 0, 1 and 2 are stored: the group shown is from one of them. Any seed can be trained here."
+TRAIN = "Train seed {}"
 DOING = "Half-training it, then training on reward"
 LEASH_HINT = (
     "Adds the Kullback-Leibler divergence from the first model to the loss, with this weight: it keeps the"

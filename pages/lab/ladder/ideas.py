@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
-from engine.errors import CorpusError
-from engine.experiments.lab_races import RUNGS, SEEDS
+from engine.errors import CheckpointError, CorpusError
+from engine.experiments.lab_races import RUNGS, SEEDS, rung_losses
 from engine.experiments.ladder_gains import idea
 from engine.experiments.race_table import standings
 from engine.experiments.stored_races import Stored
@@ -18,7 +18,6 @@ from engine.measure.tasks.text_statistics import baselines
 from engine.presets.ladder import LADDER
 from pages.lab.ladder import words
 from pages.lab.ladder.figures_ideas import rungs
-from pages.lab.ladder.shared import losses, stored
 from ui import (
     explain,
     race_words,
@@ -27,6 +26,7 @@ from ui import (
 )
 from ui.layout import link_to
 from ui.players.plot import plot
+from ui.race import stored_race
 
 HEIGHT = 440
 FIRST = "positions"
@@ -34,8 +34,8 @@ FIRST = "positions"
 
 def draw_ideas() -> None:
     """Draws a point for each rung; beside it the difference from the one below."""
-    race = stored(RUNGS)
-    by_seed = losses()
+    race = stored_race(RUNGS)
+    by_seed = _losses()
     medians = {name: seed_median(over) for name, over in by_seed.items()}
     picture, beside = st.columns([3, 2], gap="medium")
     titles = {name: rung.title for name, rung in LADDER.items()}
@@ -88,6 +88,14 @@ def _difference(name: str) -> None:
         link_to("attention", words.SELF_TERM, attention_view="self")
 
 
+def _losses() -> dict[str, tuple[float, ...]]:
+    """Returns the losses of the stored race of all rungs, by seed; nothing where it is missing or broken."""
+    try:
+        return rung_losses()
+    except CheckpointError:
+        return {}
+
+
 def _lines() -> Mapping[str, float]:
     """Returns the losses of counting on the text of the stored race; nothing where that is not here."""
     try:
@@ -101,6 +109,6 @@ def _table(race: Stored) -> None:
     st.dataframe(pd.DataFrame(race_words.table(standings(race.runs))), hide_index=True)
     st.caption(race_words.made(race.made))
     st.caption(words.SEEDS)
-    by_seed = losses()
+    by_seed = _losses()
     rows = {f"seed {seed}": [over[at] for over in by_seed.values()] for at, seed in enumerate(SEEDS)}
     st.dataframe(pd.DataFrame({"rung": [LADDER[name].title for name in by_seed]} | rows), hide_index=True)

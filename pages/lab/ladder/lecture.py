@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.errors import CheckpointError
-from engine.experiments import lab_races
+from engine.experiments.lab_races import RUNGS
 from engine.experiments.ladder import (
     Experiment,
     Overfit,
@@ -20,6 +20,7 @@ from pages.lab.ladder import words_lecture as words
 from pages.lab.ladder.figures_lecture import SHADES, beside, over_steps, readings
 from ui import explain, widgets
 from ui.players.plot import plot
+from ui.race import stored_race
 
 HEIGHT = 420
 OURS = "shakespeare-modern"
@@ -78,11 +79,8 @@ def _measured(experiment: Experiment, overfit: Overfit) -> None:
 
 def _short_ladder(container: Any, name: str) -> None:
     """Draws what the same rung wrote in the short ladder, where it is one of its rungs."""
-    try:
-        race = lab_races.shipped(lab_races.RUNGS)
-    except CheckpointError:
-        return
-    for view in race.runs:
+    race = stored_race(RUNGS)
+    for view in race.runs if race else ():
         if name in LADDER and view.name == LADDER[name].title and view.history.samples:
             sample, look = view.history.samples[-1], view.history.evaluations[-1]
             container.caption(words.wrote_small(sample.step, look.validation_loss, len(sample.text)))

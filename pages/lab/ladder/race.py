@@ -18,9 +18,8 @@ from engine.presets.ladder import FIRST_FOUR, LADDER, LONG_TRAINING, RACE_TRAINI
 from engine.presets.races import QUESTIONS
 from engine.service.state import RunView
 from pages.lab.ladder import words
-from pages.lab.ladder.shared import stored
 from ui import session, widgets
-from ui.race import show_race
+from ui.race import show_race, stored_race
 from ui.text.markdown import safe
 
 STEPS = (150, RACE_TRAINING.steps, LONG_TRAINING.steps)
@@ -39,7 +38,7 @@ def draw_race() -> None:
     if name == RUNGS:
         _rungs(line)
         return
-    question, unit, race = QUESTIONS[name], _unit(name), stored(name)
+    question, unit, race = QUESTIONS[name], _unit(name), stored_race(name)
 
     def say(views: Sequence[RunView]) -> str:
         return words.compared(name, _finish(views, race, unit, _lines(unit)))
@@ -104,7 +103,7 @@ def _rungs(line: st.delta_generator.DeltaGenerator) -> None:
         seconds=float(budget[:-1]) if by_clock else 0.0,
     )
 
-    race = stored(RUNGS)
+    race = stored_race(RUNGS)
 
     def say(views: Sequence[RunView]) -> str:
         return words.race_answer(_finish(views, race, "nats", lines))

@@ -9,15 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from engine.data.tasks.all import TASKS
-from engine.errors import CheckpointError
-from engine.experiments.lab_races import (
-    ADDITIONS,
-    DIGITS,
-    shipped,
-    specs_of,
-)
+from engine.experiments.lab_races import ADDITIONS, DIGITS, specs_of
 from engine.experiments.race_table import name_of
-from engine.experiments.stored_races import Stored
 from engine.measure.tasks.task_scores import by_carries
 from engine.sample.problems import lines_of
 from engine.service.state import RunView
@@ -27,7 +20,7 @@ from ui.figures.race import DASHES, SHADES
 from ui.figures.solved import Solved, solved_curves
 from ui.models import task_model
 from ui.players.plot import plot
-from ui.race import show_race
+from ui.race import show_race, stored_race
 
 HEIGHT = 340
 SUMS = 1000  # that are asked of each model
@@ -37,7 +30,7 @@ def draw_order() -> None:
     """Draws the race of both, the stored one until there is another; beside the losses, who
     solves how much.
     """
-    stored = _stored()
+    stored = stored_race(DIGITS)
     show_race(
         DIGITS,
         "Digit order",
@@ -48,14 +41,6 @@ def draw_order() -> None:
         beside=_solved,
         more=_carries,
     )
-
-
-def _stored() -> Stored | None:
-    """The race that is shipped; None where its file is not whole."""
-    try:
-        return shipped(DIGITS)
-    except CheckpointError:
-        return None
 
 
 def _solved(views: Sequence[RunView]) -> None:

@@ -259,7 +259,7 @@ def solved_lines(shown: str, name: str, tasks: Mapping[str, Task]) -> list[str]:
 def test_addition_is_another_problem_of_the_same_view(
     manager: StageManager, drawn: dict[str, helpers.Any]
 ) -> None:
-    page = helpers.opened(ROOM, after_view="aloud", aloud_problem="addition", **helpers.FOLDS)
+    page = helpers.opened(ROOM, after_view="aloud", aloud_mode="addition", **helpers.FOLDS)
     solved_lines(page.code[0].value, "sum", LONG_ADDITIONS)
     stored = shipped(PROBLEMS["addition"].race)
     scores = accuracies(stored.runs, stored)

@@ -487,7 +487,7 @@ def column_carries(rng: Random) -> Exercise:
             ("forwards", forwards, "You began with the first column. Carries run from the last."),
             ("digits", tuple(digit for _, digit in pairs), "Those are the digits. Write each carry too."),
         ),
-        _view("aloud", aloud_problem="addition"),
+        _view("aloud", aloud_mode="addition"),
         {"first": first, "second": second},
     )
 

@@ -16,14 +16,16 @@ from ui.page_frame import Ask, Code, View, Words
 @dataclass(frozen=True)
 class Part:
     """A part of a view. `draw` gets what the view gets; before that, where the buttons that choose a part
-    have a label, the container of their line, for controls of its own.
+    have a label, the container of their line, for controls of its own. A `question` may depend on that, too;
+    lists of questions then have `asked`.
     """
 
     title: str
     draw: Callable[..., object]
     words: Words
     code: Code
-    question: str
+    question: str | Callable[..., str]
+    asked: str = ""
 
 
 def view_of_parts(
@@ -47,6 +49,10 @@ def view_of_parts(
     def now(*_: Any) -> Part:
         return parts[widgets.settled(titles, key)]
 
+    def question(*about: Any) -> str:
+        asked = now().question
+        return asked if isinstance(asked, str) else asked(*about)
+
     def draw(*about: Any) -> None:
         if not label:
             parts[widgets.select("What is drawn", titles, key, hidden=True, wrap=True)].draw(*about)
@@ -62,11 +68,11 @@ def view_of_parts(
         lambda *_: now().words,
         lambda *_: now().code,
         bool(takes),
-        question=lambda *_: now().question,
+        question=question,
         takes=takes,
         best=best,
         asks=tuple(
-            Ask(part.question, part.words, () if name == first else ((key, name),))
+            Ask(part.asked or str(part.question), part.words, () if name == first else ((key, name),))
             for name, part in parts.items()
         ),
     )

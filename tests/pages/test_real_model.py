@@ -30,7 +30,8 @@ from ui.players import sampler
 
 pytestmark = [carried, pytest.mark.usefixtures("manager")]
 VIEWS = [
-    *(("models/parameters", "parameters_view", view) for view in ("where", "two", "flops", "memory")),
+    *(("models/parameters", "parameters_view", view) for view in ("where", "flops", "memory")),
+    ("models/parameters", "parameters_scope", "two"),
     *(("inside/shapes", "shapes_view", view) for view in ("pass", "backward", "hand", "wrong")),
     *(
         ("input/positions", "positions_view", view)

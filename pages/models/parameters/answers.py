@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from engine.config import GATED
 from engine.ledger import TRAINED_IN, Flops
 from engine.ledger.block import BlockParameters
@@ -27,33 +29,27 @@ HELD = {  # where a component's parameters are, after a share
     "unembedding": "in the unembedding",
 }
 
-ASKS = {  # by view; what stands in the gap is the model
+BLOCK_ASKED = "Where are the parameters of one block?"
+ASKS = {  # what stands in the gap is the model
     "where": "How many parameters does {} have, and where?",
     "two": "How does {} differ from another model?",
     "flops": "How much compute does one token take in {}?",
     "memory": "How much memory does {} need?",
 }
-ANY = "a model"  # where none is chosen
 
 
 def name(choice: Choice) -> str:
     return safe(whole(choice.title))
 
 
-def ask_where(choice: Choice) -> str:
-    return ASKS["where"].format(name(choice))
+def question(of: str) -> Callable[[Choice], str]:
+    """Returns a question of ASKS about the model that is chosen."""
+    return lambda choice: ASKS[of].format(name(choice))
 
 
-def ask_two(choice: Choice) -> str:
-    return ASKS["two"].format(name(choice))
-
-
-def ask_flops(choice: Choice) -> str:
-    return ASKS["flops"].format(name(choice))
-
-
-def ask_memory(choice: Choice) -> str:
-    return ASKS["memory"].format(name(choice))
+def listed(of: str) -> str:
+    """Returns a question of ASKS for lists of views, where no model is chosen."""
+    return ASKS[of].format("a model")
 
 
 def where_they_are(choice: Choice, parts: dict[str, int], elsewhere: int) -> str:

@@ -6,40 +6,41 @@ from engine.ledger.flops import products
 from engine.ledger.hand_count import terms
 from engine.ledger.memory import activations, kv_numbers
 from pages.models.parameters import answers, words
+from pages.models.parameters.block import draw_block
 from pages.models.parameters.change import chosen_model
 from pages.models.parameters.flops import draw_flops
 from pages.models.parameters.memory import draw_memory
 from pages.models.parameters.two import draw_two
 from pages.models.parameters.where import draw_where
 from ui.page_frame import Ask, Page, View, show
+from ui.view_parts import Part, view_of_parts
 
-ASKS = {view: (Ask(question.format(answers.ANY)),) for view, question in answers.ASKS.items()}
+BREAKDOWN = {
+    "whole": Part(
+        "The whole model",
+        draw_where,
+        words.WHERE,
+        (parameter_rows, terms),
+        answers.question("where"),
+        answers.listed("where"),
+    ),
+    "block": Part("One block", draw_block, words.BLOCK, (gate_paid,), answers.BLOCK_ASKED),
+    "two": Part(
+        "Beside another model",
+        draw_two,
+        words.TWO,
+        (ledger, parameter_rows),
+        answers.question("two"),
+        answers.listed("two"),
+    ),
+}
 
 show(
     Page(
         "Parameters",
         "parameters_view",
         (
-            View(
-                "where",
-                "Breakdown",
-                draw_where,
-                words.WHERE,
-                (parameter_rows, terms, gate_paid),
-                False,
-                question=answers.ask_where,
-                asks=ASKS["where"],
-            ),
-            View(
-                "two",
-                "Compare",
-                draw_two,
-                words.TWO,
-                (ledger, parameter_rows),
-                False,
-                question=answers.ask_two,
-                asks=ASKS["two"],
-            ),
+            view_of_parts("where", "Breakdown", "parameters_scope", BREAKDOWN),
             View(
                 "flops",
                 "FLOPs",
@@ -47,8 +48,8 @@ show(
                 words.FLOPS,
                 (products,),
                 False,
-                question=answers.ask_flops,
-                asks=ASKS["flops"],
+                question=answers.question("flops"),
+                asks=(Ask(answers.listed("flops")),),
             ),
             View(
                 "memory",
@@ -57,8 +58,8 @@ show(
                 words.MEMORY,
                 (kv_numbers, activations),
                 False,
-                question=answers.ask_memory,
-                asks=ASKS["memory"],
+                question=answers.question("memory"),
+                asks=(Ask(answers.listed("memory")),),
             ),
         ),
         bar=chosen_model,

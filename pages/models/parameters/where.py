@@ -1,4 +1,4 @@
-"""Where the parameters of a model are, tensor by tensor or in one block; what tying and grouping save."""
+"""Where the parameters of a model are, tensor by tensor; what tying and grouping save."""
 
 from __future__ import annotations
 
@@ -9,21 +9,17 @@ from engine.ledger import Ledger
 from engine.ledger.hand_count import terms
 from engine.ledger.shares import change, largest, thin, where
 from pages.models.parameters import answers, figures, guesses, words
-from pages.models.parameters.block import draw_block
 from pages.models.parameters.choice import Choice
-from ui import explain, widgets
+from ui import explain
 from ui.guess import ask
 from ui.players.plot import plot
 from ui.text.numbers import percent
 
 
 def draw_where(choice: Choice) -> None:
-    """Draws every tensor as an area, or one block as bars, and where most of them are; what tying and
-    grouping save, and how all are counted by hand, folded.
+    """Draws every tensor as an area, and where most of them are; folded, what tying and grouping save, and
+    the count by hand.
     """
-    if widgets.select("What is counted", words.SCOPES, "parameters_scope", hidden=True) == "block":
-        draw_block(choice)
-        return
     ledger = choice.ledger
     explain.answer(answers.where_they_are(choice, *largest(ledger)))
     plot(

@@ -15,33 +15,42 @@ from pages.models.parameters.choice import Choice
 from ui.page_frame import Words
 from ui.text.numbers import flop, gigabytes, percent, short
 
-SCOPES = {"whole": "The whole model", "block": "One block"}
 WHERE = Words(
     see=(
         "Every tensor of the model as an area, in the colour of its part. *By hand* has each one's shape in"
-        " symbols and in numbers.\n\n*One block* shows the model's own block and three others of the same"
-        " width. Bars two and three are the same size, since three matrices at two thirds of the width hold"
-        " as much as two."
+        " symbols and in numbers."
     ),
     why=(
         "Some twenty configuration fields determine a model's size to the last parameter. The counts are"
         " exact, and no model is built for them. Where weights are published, the totals of unchanged"
-        " models match them; GPT-3's are not, and its paper says about 175 billion.\n\nThree terms, $4d^2$,"
-        " $2\\,d\\,d_{ff}$ and $V d$, account for nearly all of a classic Transformer. A gated network has"
-        " $3\\,d\\,d_{ff}$, and shared keys make $4d^2$ smaller. When a paper compares SwiGLU at equal"
-        " size, its network is only two thirds as wide (Shazeer 2020)."
+        " models match them; GPT-3's are not, and its paper says about 175 billion."
     ),
     attempt=(
         "Choose LLaMA-2 70B and give every query head its own key-value head. Then untie GPT-2's embeddings,"
-        " and watch the red area grow.\n\nCount GPT-2's blocks yourself, $12\\,L\\,d^2$, and see *By hand*"
-        " for what is left out. In *One block*, change the width: the shares hardly change, because"
-        " everything but norms and biases grows with its square."
+        " and watch the red area grow. Count GPT-2's blocks yourself, $12\\,L\\,d^2$, and see *By hand* for"
+        " what is left out."
     ),
     texts=(
         "A lecture says that the blocks outgrow the embeddings at about 10 layers. Its own formula, $2Vd ="
         " 11Ld^2$, gives $L = 2V/(11d)$: 1.8 layers for $V$ = 100,000 and $d$ = 10,000, and less than one for"
         " the 65 characters of Shakespeare. A lab puts its model at about 1.6 million parameters; the"
         " matrices of 4 layers of width 128, the tables and the norms come to 813,440."
+    ),
+)
+
+BLOCK = Words(
+    see=(
+        "The model's own block and three others of the same width. Bars two and three are the same size,"
+        " since three matrices at two thirds of the width hold as much as two."
+    ),
+    why=(
+        "Three terms, $4d^2$, $2\\,d\\,d_{ff}$ and $V d$, account for nearly all of a classic Transformer. A"
+        " gated network has $3\\,d\\,d_{ff}$, and shared keys make $4d^2$ smaller. When a paper compares"
+        " SwiGLU at equal size, its network is only two thirds as wide (Shazeer 2020)."
+    ),
+    attempt=(
+        "Change the width: the shares hardly change, because everything but norms and biases grows with its"
+        " square."
     ),
 )
 

@@ -94,7 +94,7 @@ def test_a_run_of_mine_and_one_that_went_away(manager):
 
 
 def test_two_models_and_their_differences(drawn):
-    page = opened(view="two", other="bert-base", model="gpt2")
+    page = opened(scope="two", other="bert-base", model="gpt2")
     table = page.dataframe[0].value.set_index("component")
     assert table.loc["all"].tolist()[:3] == [124_439_808, 109_482_240, 109_482_240 - 124_439_808]
     assert table.loc["all", "ratio"] == "0.88×" and table.loc["pooler", "ratio"] == "–"

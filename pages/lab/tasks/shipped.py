@@ -21,8 +21,16 @@ from ui.text.markdown import safe
 
 def choose_task(names: Sequence[str]) -> Task:
     """Draws the choice of one of some tasks; it goes along from view to view."""
-    titles = {name: MODELLED[name].title for name in names}
-    return MODELLED[widgets.select("Task", titles, "task", kind="pills", hidden=True, wrap=True)]
+    return MODELLED[widgets.select("Task", _titles(names), "task", kind="pills", hidden=True, wrap=True)]
+
+
+def task_chosen(names: Sequence[str]) -> Task:
+    """Returns the task that `choose_task` will show, before it is drawn."""
+    return MODELLED[widgets.settled(_titles(names), "task")]
+
+
+def _titles(names: Sequence[str]) -> dict[str, str]:
+    return {name: MODELLED[name].title for name in names}
 
 
 def shipped(task: Task) -> tuple[Checkpoint, TaskCurve, Corpus]:

@@ -1,4 +1,6 @@
-"""The view of a task: how it was learned, and what its model answers."""
+"""The view of a task: how it was learned, and what its model answers. One of them groks: it knows its own
+sums by heart, and finds the rule long after.
+"""
 
 from __future__ import annotations
 
@@ -6,35 +8,55 @@ import pandas as pd
 import streamlit as st
 
 from engine.data.tasks.all import TASKS
+from engine.data.tasks.lines import remainders
 from engine.data.tasks.task import Task, marked
 from engine.errors import TaskError
-from engine.measure.tasks.task_scores import TaskCurve
+from engine.measure.tasks.task_scores import SOLVED, TaskCurve
+from engine.presets.task_recipes import task_recipe
 from engine.sample import complete
 from engine.sample.problems import Answered, answered, ask, lines_of
 from engine.weights.checkpoints import Checkpoint
 from pages.lab.tasks import figures, words
-from pages.lab.tasks.shipped import choose_task, look_inside, shipped, train_it
+from pages.lab.tasks.shipped import choose_task, look_inside, shipped, task_chosen, train_it
 from ui import explain, session, widgets
+from ui.page_frame import Ask, Code
 from ui.players.plot import plot
 from ui.text.markdown import safe
 
-HEIGHT = 372
+HEIGHT, AXIS = 372, 52  # pixels: of the chart, and of the choice of its axis
 SHOWN = 6  # held-out problems
 WRITTEN = 158  # letters of a stream
 MOST_SHIFT = 30  # sets of problems
+GROKS = "modular"  # the task that is solved long after it is known by heart
+ASKS = (
+    Ask(words.SOLVE_QUESTION, words.SOLVE),
+    Ask(words.GROKKING_QUESTION, words.GROKKING, (("task", GROKS),)),
+)
+
+
+def asked() -> Ask:
+    """Returns the question of the task that is chosen, with its words."""
+    return ASKS[task_chosen(list(TASKS)).name == GROKS]
+
+
+def sources() -> Code:
+    """Returns the engine's functions behind the task that is chosen."""
+    return (remainders,) if asked().query else (answered, task_recipe)
 
 
 def draw_solve() -> None:
     """Draws the chart, and beside it problems with the model's answers."""
     task = choose_task(list(TASKS))
-    found, curve, _ = shipped(task)
+    found, curve, corpus = shipped(task)
+    groks = task.name == GROKS
     chart, beside = st.columns([5, 3], gap="medium")
     floor = task.floor(found.config.context)
     with chart:
+        log = groks and widgets.select("Steps", words.AXES, "grokking_axis", hidden=True) == "log"
         plot(
-            figures.learned(curve, floor),
+            figures.learned(curve, floor, log=log),
             key="task_learned",
-            height=HEIGHT,
+            height=HEIGHT - AXIS if groks else HEIGHT,
             alt=words.learned_alt(task, curve, floor),
             name=f"task-{task.name}",
             data=pd.DataFrame(vars(curve)),
@@ -47,9 +69,10 @@ def draw_solve() -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             train_it(task)
             look_inside(task)
-    share = found.metrics["solved"]["validation"]
-    explain.answer(words.solved(task, share, found.metrics["validation_loss"], floor))
-    explain.measure_it(_measured, task, found, curve)
+    end = words.solved(task, found.metrics["solved"]["validation"], found.metrics["validation_loss"], floor)
+    by_heart, rule = curve.step_of(SOLVED, trained_on=True), curve.step_of(SOLVED)
+    explain.answer(words.grokked(by_heart, rule, curve) if groks else end)
+    explain.measure_it(_measured, task, found, curve, *([end, corpus.problems] if groks else []))
     explain.by_hand(_by_hand, task, found.config.context)
 
 
@@ -102,9 +125,15 @@ def _written(name: str, _found: Checkpoint) -> list[tuple[str, bool]]:
     return marked(task, start + text)
 
 
-def _measured(task: Task, found: Checkpoint, curve: TaskCurve) -> None:
-    """When it was solved, by which recipe."""
-    st.markdown(words.when(task, curve, found.metrics))
+def _measured(
+    task: Task, found: Checkpoint, curve: TaskCurve, end: str = "", problems: tuple[int, int] | None = None
+) -> None:
+    """When it was solved, by which recipe; of the task that groks also how it ends, and its problems of both
+    kinds.
+    """
+    st.markdown(f"{end} {words.when(task, curve, found.metrics)}")
+    if problems is not None:
+        st.markdown(words.grokking_recipe(found.metrics, *problems))
 
 
 def _by_hand(task: Task, context: int) -> None:

@@ -308,13 +308,6 @@ def carries(shares: Mapping[str, Mapping[bool, tuple[int, float]]], problems: in
     )
 
 
-def grokking_alt(curve: TaskCurve) -> str:
-    return (
-        f"Share of sums answered right by step: at the end {curve.train_solved[-1]:.0%} of those trained on"
-        f" and {curve.solved[-1]:.0%} of the others; below, both losses."
-    )
-
-
 def grokked(by_heart: int | None, understood: int | None, curve: TaskCurve) -> str:
     """Says when it memorised its sums, and when it generalised."""
     if by_heart is None:
@@ -329,7 +322,7 @@ def grokked(by_heart: int | None, understood: int | None, curve: TaskCurve) -> s
     )
 
 
-def grokking_recipe(task: Task, metrics: Mapping[str, Any], train: int, validation: int) -> str:
+def grokking_recipe(metrics: Mapping[str, Any], train: int, validation: int) -> str:
     settings = metrics["train"]
     return (
         f"**{train:,}** pairs are used for training and **{validation:,}** held out; a + b and b + a are"

@@ -58,7 +58,7 @@ def metrics(name: str) -> dict[str, Any]:
     [n if n in ("reverse", "markov") else pytest.param(n, marks=pytest.mark.exhaustive) for n in NAMES],
 )
 def test_every_task_shows_its_curve_its_floor_and_its_answers(name, manager, drawn):
-    page, known = opened("solve", task=name), metrics(name)
+    page, known = opened("solve", task=name, grokking_axis="plain", measure="true"), metrics(name)
     chart, curve = drawn["task_learned"], known["curve"]
     assert chart.traces[0]["y"] == pytest.approx([point["solved"] for point in curve])
     assert chart.traces[2]["y"] == pytest.approx([point["train_solved"] for point in curve])
@@ -222,7 +222,7 @@ def test_repeat_follows_another_rule_than_induction(manager: StageManager) -> No
 
 @pytest.mark.skipif("modular" not in NAMES, reason="its model is not there")
 def test_grokking_says_what_its_curve_holds(manager: StageManager, drawn: dict[str, Any]) -> None:
-    page, curve = opened("grokking"), metrics("modular")["curve"]
+    page, curve = opened("solve", task="modular", measure="true"), metrics("modular")["curve"]
     by_heart = next(point for point in curve if point["train_solved"] >= 0.95)
     rule = next(point for point in curve if point["solved"] >= 0.95)
     answer = said(page)
@@ -231,8 +231,11 @@ def test_grokking_says_what_its_curve_holds(manager: StageManager, drawn: dict[s
         f"only **{by_heart['solved']:.0%}**" in answer and f"**{rule['step']:,}** steps, when 95%" in answer
     )
     assert by_heart["step"] * 2 < rule["step"]
-    assert drawn["grokking"].layout["xaxis"]["type"] == "log"
-    assert "type" not in (opened("grokking", grokking_axis="plain"), drawn)[1]["grokking"].layout["xaxis"]
+    assert [header.value for header in page.header] == [words.GROKKING_QUESTION]
+    assert "a + b and b + a are always in the same split" in answer
+    assert drawn["task_learned"].layout["xaxis"]["type"] == "log"
+    opened("solve", task="modular", grokking_axis="plain")
+    assert "type" not in drawn["task_learned"].layout["xaxis"]
 
 
 def test_it_is_trained_live(manager: StageManager, gone: list[tuple[str, dict[str, str]]]) -> None:

@@ -213,6 +213,13 @@ def of_characters(text: str, alphabet: str) -> RoundTrip:
     return RoundTrip(cut_characters(text, alphabet), back, lost, back == text)
 
 
+def of_bytes(text: str) -> RoundTrip:
+    """Encodes one id a byte: nothing is lost."""
+    cut = cut_bytes(text)
+    back = bytes(cut.ids.tolist()).decode("utf-8")
+    return RoundTrip(cut, back, (), back == text)
+
+
 def of_words(text: str, known: WordTokenizer) -> RoundTrip:
     """Encodes one id a word. Words come back with one blank between them, an unknown one as NO_WORD."""
     cut = cut_words(text, known)

@@ -1,17 +1,24 @@
-"""The tokenizers that are compared, by name: how each cuts a text, and how large its vocabulary is."""
+"""The tokenizers that are compared, by name: how each cuts a text, what comes back, the size of its vocabulary."""
 
 from __future__ import annotations
 
 import streamlit as st
 
+from engine.data.tokenizers.bpe import BpeTokenizer
 from engine.data.tokenizers.published import PUBLISHED, PublishedTokenizer
+from engine.data.tokenizers.words import WordTokenizer
 from engine.errors import TokenizerError
 from engine.measure.tokens.vocabulary import (
     Cut,
+    RoundTrip,
     cut_bytes,
     cut_characters,
     cut_tokens,
     cut_words,
+    of_bytes,
+    of_characters,
+    of_tokens,
+    of_words,
 )
 from pages.input.tokens import shared
 
@@ -28,36 +35,54 @@ SHOWN = 1500  # characters whose tokens are drawn; the numbers are of the whole 
 Encodings = dict[str, PublishedTokenizer]
 
 
+def _encoder(
+    name: str, known: shared.Sources, encodings: Encodings
+) -> BpeTokenizer | PublishedTokenizer | None:
+    """A tokenizer of pieces; None for bytes, characters and words."""
+    if name.startswith("bpe-"):
+        return shared.smaller(known, requested_size(name))
+    return encodings.get(name)
+
+
+def _words(known: shared.Sources) -> WordTokenizer:
+    listed = shared.known_words(known)
+    if listed is None:
+        raise TokenizerError("this text contains no word")
+    return listed
+
+
+def _alphabet(known: shared.Sources) -> str:
+    return shared.alphabet(known.name, known.custom, known.text)
+
+
 def vocabulary_of(name: str, known: shared.Sources, encodings: Encodings) -> int:
     """Entries of a tokenizer's vocabulary."""
-    if name in encodings:
-        return encodings[name].vocab_size
-    if name.startswith("bpe-"):
-        return shared.smaller(known, requested_size(name)).vocab_size
-    listed = shared.known_words(known) if name == "words" else None
-    return {
-        "bytes": 256,
-        "characters": len(shared.alphabet(known.name, known.custom, known.text)),
-        "words": listed.vocab_size if listed else 0,
-    }[name]
+    if (encoder := _encoder(name, known, encodings)) is not None:
+        return encoder.vocab_size
+    if name == "words":
+        return _words(known).vocab_size
+    return 256 if name == "bytes" else len(_alphabet(known))
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
 def cut_of(
     name: str, source: str, custom: str, text: str, _known: shared.Sources, _encodings: Encodings
 ) -> Cut:
-    if name in _encodings:
-        return cut_tokens(text, _encodings[name], SHOWN)
-    if name.startswith("bpe-"):
-        return cut_tokens(text, shared.smaller(_known, requested_size(name)), SHOWN)
-    if name == "bytes":
-        return cut_bytes(text, SHOWN)
-    if name == "characters":
-        return cut_characters(text, shared.alphabet(_known.name, _known.custom, _known.text), SHOWN)
-    listed = shared.known_words(_known)
-    if listed is None:
-        raise TokenizerError("this text contains no word")
-    return cut_words(text, listed, SHOWN)
+    """Returns a text in tokens. Raises TokenizerError where the tokenizer cannot cut it."""
+    if (encoder := _encoder(name, _known, _encodings)) is not None:
+        return cut_tokens(text, encoder, SHOWN)
+    if name == "words":
+        return cut_words(text, _words(_known), SHOWN)
+    return cut_bytes(text, SHOWN) if name == "bytes" else cut_characters(text, _alphabet(_known), SHOWN)
+
+
+def trip_of(name: str, text: str, known: shared.Sources, encodings: Encodings) -> RoundTrip:
+    """Returns a text's ids, and the text that they are decoded to. Raises TokenizerError like `cut_of`."""
+    if (encoder := _encoder(name, known, encodings)) is not None:
+        return of_tokens(text, encoder)
+    if name == "words":
+        return of_words(text, _words(known))
+    return of_bytes(text) if name == "bytes" else of_characters(text, _alphabet(known))
 
 
 def requested_size(name: str) -> int:

@@ -1,4 +1,4 @@
-"""Tokens that stand for no text, and one that was hardly ever taught."""
+"""Tokens that encode no text, and one that was hardly ever trained."""
 
 from __future__ import annotations
 
@@ -6,11 +6,29 @@ import pandas as pd
 import streamlit as st
 
 from engine.data.tokenizers.published import END_OF_TEXT
-from pages.input.tokens import words
+from pages.input.tokens import shared, words
 from pages.input.tokens.cutting import Encodings
 from ui.text.tokens import show_bytes
 
 GLITCHES = (" SolidGoldMagikarp", " petertodd", " Glassformer")
+
+
+def draw_marks() -> None:
+    """Draws ids that stand for no text, and one that was hardly ever trained."""
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.markdown("### A token that was never trained")
+        draw_glitch(shared.at_hand(["gpt2"]))
+    with right:
+        st.markdown("### Start and end tokens")
+        st.table(
+            pd.DataFrame(
+                [(model, f"`{begin}`", f"`{end}`") for model, begin, end in words.BEGIN_END],
+                columns=["", "before a text", "after it"],
+            ).set_index("")
+        )
+    st.markdown("### Special tokens")
+    draw_special(shared.at_hand())
 
 
 def draw_special(encodings: Encodings) -> None:

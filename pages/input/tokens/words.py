@@ -55,8 +55,8 @@ ROUNDTRIP = Words(
         " text."
     ),
     attempt=(
-        "Take “To be or not to be”: the round trip is lossless. Then add a character that Shakespeare does"
-        " not use, or an emoji, and count its bytes."
+        "Take “An é”: Shakespeare has no such character. Then take “Emoji”, and count the ids of one picture."
+        " Type an ordinary sentence: only words cannot be joined again."
     ),
 )
 
@@ -195,6 +195,13 @@ def four_ways(cut: str, new_tokens: int, by_heart: bool) -> str:
 
 # Compare tokenizers -----------------------------------------------------------------------------
 
+NO_TOKENIZER = "Choose at least one tokenizer."
+NO_TEXT = "The box is empty, so there are no tokens: type something, or choose an example."
+TRAINED_ON = "The text on which our own tokenizers are trained. The published ones were trained on web text."
+LOST_CHARACTER = "A dashed frame: a character outside the vocabulary."
+LOST_SPACES = "Spaces belong to no token and are lost."
+LOST_WORD = f"A dashed frame: out of vocabulary, so the model sees “some word”, not which one. {LOST_SPACES}"
+
 SPECIAL = (
     "Special tokens encode no text at all. `{end}` marks the boundary between two documents: the *program*"
     " inserts its id between them for training, and a model that produces it has finished. Typed text must"
@@ -212,6 +219,27 @@ def dearest(spread: Spread, most: str, least: str, entries: tuple[int, int]) -> 
         f" times as many**, and {spread.work:.1f} times the work for attention. The price of fewer tokens is"
         f" a vocabulary of {entries[1]:,} entries instead of {entries[0]:,}."
     )
+
+
+def cut_short(shown: int, characters: int) -> str:
+    return (
+        f"Only the tokens of the first {shown:,} characters are drawn; the numbers count all {characters:,}."
+    )
+
+
+def encoded_short(shown: int, characters: int) -> str:
+    return f"Only the first {shown:,} of {characters:,} characters are encoded here."
+
+
+def facts(cut: Cut, entries: int, piece: str = "token") -> str:
+    """Returns two lines beside a row of tokens."""
+    unknown = f", {cut.unknown:,} unknown" if cut.unknown else ""
+    return f"{cut.tokens:,} {piece}{'s' * (cut.tokens != 1)}{unknown}\n{entries:,} entries"
+
+
+def fewer_entries(requested: int, entries: int) -> str:
+    """Says that a text was too short for a BPE of the requested size."""
+    return f"{requested:,} entries were requested, but this text has no pair left to merge after {entries:,}."
 
 
 def only(title: str, cut: Cut) -> str:
@@ -310,26 +338,29 @@ def came_back(trip: RoundTrip) -> str:
     return f"back: “{trip.back}”. Spaces are not kept"
 
 
-def round_trip(trips: dict[str, RoundTrip], entries: dict[str, int]) -> str:
-    """Returns the answer of the view; `trips` and the `entries` of the vocabularies are by title."""
-    whole = [name for name, one in trips.items() if one.same]
-    letters = trips["Characters"]
-    if len(whole) == len(trips):
-        return (
-            f"**All {len(trips)} tokenizers restore the text exactly**: its {letters.cut.tokens} characters"
-            f" are {letters.cut.tokens} ids in a character vocabulary and {trips['BPE'].cut.tokens} in BPE. A"
-            " character outside the vocabulary would change that: try “bé”."
+def round_trip(trips: dict[str, RoundTrip], alphabet: int, spells: tuple[str, RoundTrip] | None) -> str:
+    """Returns the answer of the view; `trips` are by the tokenizer's name. `alphabet` is the number of known
+    characters, `spells` the title and the trip of a tokenizer that starts from bytes.
+    """
+    whole, letters = sum(trip.same for trip in trips.values()), trips.get("characters")
+    if letters is not None and letters.lost:
+        spelled = (
+            "" if spells is None else f": **{spells[0]}'s {spells[1].cut.tokens:,} ids decode to this text**"
         )
-    if letters.lost:
-        one = safe(letters.lost[0])
         return (
-            f"**“{one}” is not one of the {entries['Characters']} known characters, so it has no id**:"
-            " encoding fails or drops it. Byte-level BPE starts from the 256 bytes and can spell anything:"
-            f" **its {trips['BPE'].cut.tokens} ids decode to this text**."
+            f"**“{safe(letters.lost[0])}” is not one of the {alphabet:,} known characters, so it has no id**:"
+            " encoding fails or drops it. Byte-level BPE starts from the 256 bytes and can spell"
+            f" anything{spelled}."
+        )
+    if whole == len(trips):
+        return (
+            "**Every tokenizer restores the text exactly.** A character outside a vocabulary would change"
+            " that: take the example “An é”."
         )
     return (
-        f"**{len(whole)} of {len(trips)} tokenizers restore the text exactly.** The word vocabulary keeps no"
-        " spaces, and has no id for a word outside its training text."
+        f"**{whole} of {len(trips)} tokenizers restore the text exactly.** A word vocabulary keeps no spaces,"
+        " and has no id for a new word. Characters outside an alphabet are lost, too: take the example “An"
+        " é”."
     )
 
 

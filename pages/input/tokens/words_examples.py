@@ -8,6 +8,10 @@ EXAMPLES = {
         LINE,
         ("Frequent words are one token; the space before a word belongs to it."),
     ),
+    "An é": (
+        "To be or not to bé",
+        "Tiny Shakespeare has no é. In bytes it is two, and every text consists of bytes.",
+    ),
     "Languages": (
         "A language model reads numbers, not letters.\nEin Sprachmodell liest Zahlen, keine Buchstaben.\n"
         "Un modèle de langue lit des nombres, pas des lettres.\nЯзыковая модель читает числа, а не буквы.\n"  # noqa: RUF001

@@ -21,7 +21,7 @@ from engine.data.tokenizers.words import WordTokenizer
 from engine.measure.tokens.vocabulary import cut_bytes, cut_tokens, cut_words
 from engine.model import build
 from engine.service import profiles
-from pages.input.tokens import bpe_result, bpe_text, cutting, roundtrip, shared, watching
+from pages.input.tokens import bpe_result, bpe_text, cutting, shared, watching
 from pages.input.tokens import chips as token_chips
 from pages.input.tokens import cost as tokens_cost
 from pages.input.tokens.bpe_text import EXAMPLES
@@ -251,7 +251,7 @@ def test_a_part_of_a_character_is_shown_as_bytes():
         assert not any("\ufffd" in piece for piece, _ in token_words.parts(token))
 
 
-COMPARE, COST, TRIP = "compare", "cost", "roundtrip"
+COMPARE, COST = "compare", "cost"
 
 
 def stand_in(name: str) -> PublishedTokenizer:
@@ -353,19 +353,18 @@ def test_every_tokenizer_counts_as_it_cuts(drawn: dict[str, Any], monkeypatch: p
 
 
 @for_each("text", [*ODD.values(), ""], ids=[*ODD, "empty"], fast=["", ODD["half a character"], ODD["markup"]])
-def test_no_text_breaks_a_view(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(roundtrip, "SOURCE", "python")
-    held = {shared.TEXT: text, roundtrip.TEXT: text}
+def test_no_text_breaks_a_view(text: str) -> None:
+    held = {shared.TEXT: text}
     page = opened(
         "input/tokens", held, tokens_view=COMPARE, compare_corpus="yours", cost_corpus="yours", measure="true"
     )
     assert "\ud83d" not in text or "half character" in said(page)
     assert not text.strip() or counted(page)["Characters"] == f"{len(text):,}"
     assert text or "empty" in said(page)
-    for view in (COST, TRIP):
-        page.get_by_key("tokens_view").set_value(view).run()
-        assert not page.exception and not page.error, view
-        assert text or view == TRIP or "empty" in said(page)
+    for key, value in (("compare_part", "ids"), ("tokens_view", COST)):
+        page.get_by_key(key).set_value(value).run()
+        assert not page.exception and not page.error, value
+        assert text or "empty" in said(page)
 
 
 def test_a_text_beyond_the_limit_is_refused_with_the_limit_named_and_kept() -> None:
@@ -392,7 +391,7 @@ def test_without_a_network_a_line_says_so_and_the_rest_is_shown(_encodings: dict
 
 
 def test_a_typed_special_token_is_ordinary_text() -> None:
-    table = compared(TRIP).table[-1].value
+    table = compared(compare_part="ids").table[-1].value
     ids = [int(i) for i in table.loc["gpt2", "its ids"].replace(",", " ").split()]
     assert len(ids) > 1 and 300 not in ids and table.loc["gpt2", "the real one"] == "300"
     shown = table.loc["gpt2", f"`{END_OF_TEXT}` typed by a person"]
@@ -479,24 +478,34 @@ def test_what_comes_back_and_what_has_no_id(monkeypatch: pytest.MonkeyPatch) -> 
     sent: list[Any] = []
     real = token_chips.payload
     monkeypatch.setattr(token_chips, "payload", lambda *rest: sent.append(rest) or real(*rest))
-    monkeypatch.setattr(roundtrip, "SOURCE", "python")
-    page = compared(TRIP)
+    text = "To be or not to b☃"
+    page = compared(text=text, compare_part="ids")
     manual = state.corpus("python").text
     learned = bpe.train(manual, 512)
-    text, rows = "To be or not to b☃", {row.name: row for row in sent[-1][1]}
-    assert list(rows) == ["Characters", "Words", "BPE", "gpt2"] and sent[-1][3]  # with their ids
-    page.text_input(key=roundtrip.TEXT).input(text).run()
     rows = {row.name: row for row in sent[-1][1]}
+    assert list(rows) == ["Characters", "Words", "BPE 512", *PUBLISHED] and sent[-1][3]  # with their ids
     alphabet = sorted(set(manual))
     assert rows["Characters"].cut.ids.tolist() == [*(alphabet.index(c) for c in text[:-1]), -1]
     assert rows["Characters"].note == "back: “To be or not to b”. No id for “☃”"
-    assert rows["BPE"].cut.ids.tolist() == learned.encode(text)
-    assert rows["BPE"].note == f"back: “{text}”, character for character"
-    words = said(page)
+    assert rows["Characters"].facts == f"18 ids, 1 unknown\n{len(alphabet):,} entries"
+    assert rows["BPE 512"].cut.ids.tolist() == learned.encode(text)
+    assert rows["BPE 512"].note == f"back: “{text}”, character for character"
+    words, last = said(page), [*PUBLISHED][-1]
     assert f"**“☃” is not one of the {len(alphabet)} known characters, so it has no id**" in words
-    assert f"**its {len(learned.encode(text))} ids decode to this text**" in words
+    assert f"**{last}'s {len(stand_in(last).encode(text))} ids decode to this text**" in words
     glitch = next(t.value for t in page.table if "tokens" in t.value.columns)
     assert glitch.iloc[0]["tokens"] == str(len(stand_in("gpt2").encode(" SolidGoldMagikarp")))
+
+
+def test_a_long_text_is_encoded_in_part_and_what_ours_restore_is_counted() -> None:
+    page = compared(text="the " * 100, compare_part="ids")
+    assert "Only the first 160 of 400 characters are encoded" in said(page)
+    assert (
+        f"**{1 + 1 + len(PUBLISHED)} of {3 + len(PUBLISHED)} tokenizers restore the text exactly.**"
+        in said(page)
+    )
+    page.button_group(key="compare_show").set_value(["characters", "bytes"]).run()
+    assert "**Every tokenizer restores the text exactly.**" in said(page)
 
 
 def test_what_is_sent_holds_every_tokens_place_and_label() -> None:

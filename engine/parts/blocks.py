@@ -202,10 +202,11 @@ class DecoderBlock(nn.Module):
         """Returns x (batch, query, d_model) after the block. `context.cross` has the memory that it reads."""
         if context.cross is None:
             raise ShapeError("a decoder's block needs a memory to read: `context.cross`")
-        return self.connect(x, context, context.cross)
+        return self.connect(self, x, context)
 
-    def connect(self, x: Tensor, context: PassContext, cross: PassContext) -> Tensor:
-        """Joins the sublayers to the residual stream."""
+    @staticmethod
+    def connect(parts: DecoderBlock, x: Tensor, context: PassContext) -> Tensor:
+        """Joins norms and sublayers to the residual stream, as `Block.connect` does."""
         raise NotImplementedError
 
 
@@ -216,13 +217,14 @@ class PreNormDecoderBlock(DecoderBlock):
        └──────────────────────┘  └───────────────────────┘  └────────────────┘
     """
 
-    def connect(self, x: Tensor, context: PassContext, cross: PassContext) -> Tensor:
+    @staticmethod
+    def connect(parts: DecoderBlock, x: Tensor, context: PassContext) -> Tensor:
         probe = context.probe
         x = probe("resid_pre", x)
-        x = probe("resid_mid", add(x, self.mixer(probe("norm1", self.norm1(x)), context)))
-        normed = probe("cross_norm", self.norm_cross(x))
-        x = probe("cross_resid", add(x, self.cross(normed, cross)))
-        return probe("resid_post", add(x, self.ffn(probe("norm2", self.norm2(x)), probe)))
+        x = probe("resid_mid", add(x, parts.mixer(probe("norm1", parts.norm1(x)), context)))
+        normed = probe("cross_norm", parts.norm_cross(x))
+        x = probe("cross_resid", add(x, parts.cross(normed, context.cross)))
+        return probe("resid_post", add(x, parts.ffn(probe("norm2", parts.norm2(x)), probe)))
 
 
 class PostNormDecoderBlock(DecoderBlock):
@@ -234,12 +236,13 @@ class PostNormDecoderBlock(DecoderBlock):
 
     ends_normed: ClassVar[bool] = True
 
-    def connect(self, x: Tensor, context: PassContext, cross: PassContext) -> Tensor:
+    @staticmethod
+    def connect(parts: DecoderBlock, x: Tensor, context: PassContext) -> Tensor:
         probe = context.probe
         x = probe("resid_pre", x)
-        x = probe("resid_mid", add(x, self.mixer(x, context)))
-        x = probe("norm1", self.norm1(x))
-        x = probe("cross_resid", add(x, self.cross(x, cross)))
-        x = probe("cross_norm", self.norm_cross(x))
-        x = probe("resid_post", add(x, self.ffn(x, probe)))
-        return probe("norm2", self.norm2(x))
+        x = probe("resid_mid", add(x, parts.mixer(x, context)))
+        x = probe("norm1", parts.norm1(x))
+        x = probe("cross_resid", add(x, parts.cross(x, context.cross)))
+        x = probe("cross_norm", parts.norm_cross(x))
+        x = probe("resid_post", add(x, parts.ffn(x, probe)))
+        return probe("norm2", parts.norm2(x))

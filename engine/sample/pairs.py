@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -15,6 +16,10 @@ from engine.probe import Probe, identity
 from engine.sample.generate import Drawn, choose
 from engine.sample.stages import uniform
 from engine.seq2seq import Memory, Seq2Seq
+
+if TYPE_CHECKING:
+    from engine.parts.cache import KVCache
+    from engine.sample.single_row import FastPath
 
 GREEDY = SampleConfig(temperature=0.0)
 
@@ -45,14 +50,28 @@ def pair_steps(
     else:
         memory = model.encode(torch.tensor([list(source)], dtype=torch.int64, device=device))
     cache = model.cache(memory, room) if cached and model.can_cache else None
+    fast = None if cache is None or probe is not identity else _fast_path(model, memory, cache.target)
     seen = [model.config.begin]
     for u in uniform(sampling.seed, room).numpy():
         new = seen if cache is None else seen[cache.length :]
-        logits = model.decode(torch.tensor([new], device=device), memory, probe, cache)[0, -1].float().cpu()
+        if fast is None:
+            logits = model.decode(torch.tensor([new], device=device), memory, probe, cache)[0, -1]
+        else:
+            logits = fast.read(seen[-1])
+        logits = logits.float().cpu()
         seen.append(choose(logits, sampling, seen, u))
         yield Drawn(seen[-1], len(seen) - 1, 0, len(new), logits)
         if seen[-1] == model.config.end:
             return
+
+
+def _fast_path(model: Seq2Seq, memory: Memory, cache: KVCache) -> FastPath | None:
+    """Returns the fast path for one target, or None where it would compute something else."""
+    from engine.sample.single_row import FastPath, Products, is_fast
+
+    if memory.padding.any() or not is_fast(model):
+        return None
+    return FastPath(model, cache, Products(model.embedding), memory)
 
 
 def write_pair(model: Seq2Seq, tokenizer: PairTokenizer, source: str, sampling: SampleConfig = GREEDY) -> str:

@@ -6,14 +6,15 @@ weights from memory. So there are few operations here: matrices are prepared onc
 The wiring is the blocks' own.
 
 The arithmetic of the parts stands here a second time, so exactly the classes in SUPPORTED are served. For a
-subclass of one of them, or any other part, `engine.sample.decoder`, its only user, takes the model's own
-forward.
+subclass of one of them, or any other part, its users (`engine.sample.decoder`, and `engine.sample.pairs` for
+the decoder of an encoder-decoder) take the model's own forward.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -21,9 +22,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.errors import ConfigError
-from engine.model import Transformer
+from engine.model import BlockStack, Transformer
 from engine.parts.attention import Attention, HeadMixer, Mean, NoMixer, SharedQK, Similarity
-from engine.parts.blocks import NoResidualBlock, ParallelBlock, PassContext, PostNormBlock, PreNormBlock
+from engine.parts.blocks import (
+    NoResidualBlock,
+    ParallelBlock,
+    PassContext,
+    PostNormBlock,
+    PostNormDecoderBlock,
+    PreNormBlock,
+    PreNormDecoderBlock,
+)
 from engine.parts.cache import KVCache
 from engine.parts.feedforward import (
     FeedForward,
@@ -52,6 +61,7 @@ from engine.parts.positions import (
 from engine.parts.registry import Position
 from engine.probe import Probe
 from engine.sample.row_products import Arithmetic, Product, check_arithmetic, product
+from engine.seq2seq import Memory, Seq2Seq
 
 Network = FeedForward | GatedFeedForward  # those that have neurons
 Vector = Callable[[Tensor], Tensor]  # (1, in) -> (1, out)
@@ -62,6 +72,7 @@ SUPPORTED = frozenset(
         *(NoMixer, Mean, Similarity, SharedQK, Attention),
         *(Relu, SquaredRelu, Gelu, GeluTanh, SwiGlu, GeGlu, GeGluTanh, NoFeedForward),
         *(PreNormBlock, PostNormBlock, ParallelBlock, NoResidualBlock),
+        *(PreNormDecoderBlock, PostNormDecoderBlock),
         *(LinearOutput, ScaledOutput),
     )
 )
@@ -71,12 +82,16 @@ _HALF, _ROOT = torch.tensor(0.5), torch.tensor(0.5).sqrt()
 
 @dataclass(frozen=True, eq=False)
 class RowParts:
-    """The four parts of a block as functions of a single row (1, d_model), for the block's own `connect`."""
+    """The parts of a block as functions of a single row (1, d_model), for the block's own `connect`. Only a
+    block that reads a memory has `norm_cross` and `cross`.
+    """
 
     norm1: Vector
     norm2: Vector
     mixer: Callable[..., Tensor | None]
     ffn: Callable[[Tensor, Probe], Tensor | None]
+    norm_cross: Vector | None = None
+    cross: Callable[..., Tensor | None] | None = None
 
 
 def tables(positions: Position, capacity: int, like: Tensor) -> PositionHooks:
@@ -222,6 +237,32 @@ class AttentionStep:
         return z if self.output is None else self.output(z)
 
 
+class CrossStep:
+    """Attention of one query to a memory (1, source, d_model) without padding: its keys and values are
+    computed once, here.
+    """
+
+    def __init__(self, mixer: Attention, memory: Tensor, products: Products) -> None:
+        rows, bias, w_o = mixer.n_heads * mixer.d_head, mixer.w_qkv.bias, mixer.w_o
+        # k, v (1, source, kv_head, d_head) -> (kv_head, d_head, source) and (kv_head, source, d_head)
+        _, k, v = mixer.heads(memory[:, :1], memory)
+        self.keys = mixer.normed(k[0], mixer.k_gain).permute(1, 2, 0).contiguous()
+        self.values = v[0].transpose(0, 1).contiguous()
+        w_q, b_q = mixer.w_qkv.weight[:rows], None if bias is None else bias[:rows]
+        self.project = _Linear(product(w_q, b_q, products.arithmetic), rows, memory)
+        self.q = self.project.row.view(mixer.n_kv_heads, -1, mixer.d_head)  # (kv_head, group, d_head)
+        self.normed = partial(mixer.normed, gain=mixer.q_gain) if mixer.qk_norm else None
+        self.scale = memory.new_tensor(mixer.scale)
+        self.output: Vector | None = None if w_o is None else linear(w_o.weight, w_o.bias, products)
+
+    def __call__(self, x: Tensor, context: object) -> Tensor:
+        self.project(x)
+        q = self.q if self.normed is None else self.normed(self.q)
+        pattern = torch.bmm(q * self.scale, self.keys).softmax(-1)  # (kv_head, group, source)
+        z = torch.bmm(pattern, self.values).view(1, -1)  # (1, head * d_head)
+        return z if self.output is None else self.output(z)
+
+
 def _projection(mixer: HeadMixer, like: Tensor, products: Products) -> _Linear | _Copies:
     """Returns the function that gives q, k and v of a row, (1, (head + 2 kv_head) * d_head). SharedQK's one
     matrix is stacked twice: a few microseconds more, and no second case.
@@ -238,14 +279,21 @@ def _projection(mixer: HeadMixer, like: Tensor, products: Products) -> _Linear |
     return _Linear(multiply, len(weight), like)
 
 
-def is_fast(model: Transformer) -> bool:
-    """True if every part is supported: no dropout, and no window."""
-    c = model.config
-    blocks = [part for b in model.blocks for part in (b, b.mixer, b.ffn, b.norm1, b.norm2)]
-    has_dropout = model.training and c.dropout > 0
-    odd = has_dropout or c.window > 0 or not model.parts.is_plain_stack
-    ends = (model.norm_embed or model.norm_final, model.norm_final, model.output)
-    return not odd and all(type(part) in SUPPORTED for part in (model.positions, *ends, *blocks))
+def _stack(model: Transformer | Seq2Seq) -> BlockStack:
+    """Returns the stack that writes: a decoder-only model itself, or the decoder."""
+    return model if isinstance(model, Transformer) else model.decoder
+
+
+def is_fast(model: Transformer | Seq2Seq) -> bool:
+    """True if every part is supported: no dropout, no window, and a memory read by nothing but Attention."""
+    stack = _stack(model)
+    blocks = [part for b in stack.blocks for part in (b, b.mixer, b.ffn, b.norm1, b.norm2)]
+    across = [part for b in stack.blocks if hasattr(b, "cross") for part in (b.cross, b.norm_cross)]
+    has_dropout = model.training and stack.config.dropout > 0
+    odd = has_dropout or stack.config.window > 0 or not model.parts.is_plain_stack
+    odd = odd or any(type(mixer) is not Attention for mixer in across[::2])
+    ends = (stack.norm_embed or stack.norm_final, stack.norm_final, model.output)
+    return not odd and all(type(part) in SUPPORTED for part in (stack.positions, *ends, *blocks, *across))
 
 
 @torch.inference_mode()
@@ -261,18 +309,23 @@ def ready(model: Transformer, arithmetic: Arithmetic = "float32") -> Products:
 
 
 class FastPath:
-    """A model whose every part is supported, for one token at a time."""
+    """A model whose every part is supported, for one token at a time; an encoder-decoder with the `memory` of
+    one source without padding.
+    """
 
-    def __init__(self, model: Transformer, cache: KVCache, products: Products) -> None:
-        self.positions, self.reach = model.positions, model.positions.reach(model.config)
+    def __init__(
+        self, model: Transformer | Seq2Seq, cache: KVCache, products: Products, memory: Memory | None = None
+    ) -> None:
+        stack = _stack(model)
+        self.positions, self.reach = stack.positions, stack.positions.reach(stack.config)
         self.embedding = model.embedding.detach()
-        self.embedding_scale = model.embedding_scale
-        types = model.token_types
+        self.embedding_scale = stack.embedding_scale
+        types = model.token_types if isinstance(model, Transformer) else None
         self.type = None if types is None else types[0].detach()
-        self.norm_embed = None if model.norm_embed is None else norm_of(model.norm_embed)
+        self.norm_embed = None if stack.norm_embed is None else norm_of(stack.norm_embed)
         self.blocks: list[tuple[Callable[..., Tensor], RowParts]] = []
         block: Any
-        for i, block in enumerate(model.blocks):
+        for i, block in enumerate(stack.blocks):
             mixer = (
                 _nothing
                 if isinstance(block.mixer, NoMixer)
@@ -280,8 +333,11 @@ class FastPath:
             )
             norms = norm_of(block.norm1), norm_of(block.norm2)
             parts = RowParts(*norms, mixer, _feedforward(block.ffn, products))
+            if memory is not None:
+                cross = CrossStep(block.cross, memory.vectors, products)
+                parts = replace(parts, norm_cross=norm_of(block.norm_cross), cross=cross)
             self.blocks.append((type(block).connect, parts))
-        self.norm_final = norm_of(model.norm_final)
+        self.norm_final = norm_of(stack.norm_final)
         self.unembedding = unembedding(model.output, model.output_matrix, products)
         self.follow(cache)
 

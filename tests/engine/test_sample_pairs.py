@@ -12,10 +12,12 @@ from engine.config import SampleConfig
 from engine.data.tokenizers.pairs import PairTokenizer
 from engine.errors import ConfigError, CorpusError, ShapeError, TokenizerError
 from engine.lab.faults import PARTS
+from engine.probe import Recorder
 from engine.sample.pairs import pair_steps, write_pair, write_targets
+from engine.sample.single_row import is_fast
 from engine.seq2seq import Seq2Seq
 from tests.engine.cases import for_each
-from tests.engine.seq2seq_toys import attending, loud_ending, loud_pair, some
+from tests.engine.seq2seq_toys import KINDS, attending, loud_ending, loud_pair, some
 
 
 def naively(model: Seq2Seq, source: list[int], length: int) -> list[int]:
@@ -57,6 +59,35 @@ def test_cached_keys_give_the_same_logits(fields: dict[str, Any]) -> None:
     assert cache.length == 9 and cache.knows_source and cache.source.length == 7
 
 
+GROUPED = {"n_heads": 6, "d_model": 24, "n_kv_heads": 2, "qk_norm": True, "qk_gain": True}
+
+
+@for_each("fields", [*KINDS, GROUPED])
+def test_a_row_at_a_time_gives_the_logits_of_the_whole_target(fields: dict[str, Any]) -> None:
+    """In float64, where a different order of the sums does not hide another formula."""
+    model, source = loud_pair(**fields).double(), some(1, 7)
+    records = list(pair_steps(model, source[0].tolist(), 12))
+    target = torch.tensor([[model.config.begin, *(record.token for record in records[:-1])]])
+    whole = model(source, target)[0]
+    assert is_fast(model) is (fields.get("mixer", "attention") == "attention")
+    torch.testing.assert_close(torch.stack([r.logits for r in records]).double(), whole, rtol=1e-5, atol=1e-5)
+
+
+def test_a_source_with_padding_and_one_that_is_looked_into_take_the_model_s_own_forward(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model, passes = loud_pair(), []
+    decode = model.decode
+    monkeypatch.setattr(model, "decode", lambda *given: passes.append(1) or decode(*given))
+    padded = model.encode(torch.tensor([[4, 5, 6, 0, 0]]))
+    fast = [record.token for record in pair_steps(model, [4, 5, 6], 5)]
+    assert not passes
+    assert [record.token for record in pair_steps(model, padded, 5)] == fast and len(passes) == len(fast)
+    recorder = Recorder({"decoder.norm_final"})
+    assert [record.token for record in pair_steps(model, [4, 5, 6], 5, probe=recorder)] == fast
+    assert len(passes) == 2 * len(fast) and "decoder.norm_final" in recorder.tensors
+
+
 def test_the_source_is_read_once() -> None:
     model, read = loud_pair(), []
     encode = model.encode
@@ -68,7 +99,7 @@ def test_the_source_is_read_once() -> None:
     assert len(ids) > 1 and read == [1] and keys == [3, *[0] * (len(ids) - 1)]
     keys.clear()
     records = list(pair_steps(model, [4, 5, 6], 5))
-    assert [r.token for r in records] == ids and read == [1, 1] and keys == [3, *[0] * (len(ids) - 1)]
+    assert [r.token for r in records] == ids and read == [1, 1] and keys == [3]
     assert [r.computed for r in records] == [1] * len(records)
     assert [r.position for r in records] == list(range(1, len(records) + 1))
 

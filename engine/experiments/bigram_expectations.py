@@ -12,7 +12,15 @@ import numpy as np
 
 from engine.data import corpora
 from engine.data.corpus import Corpus
-from engine.experiments.command import complete, folder_options, made, reading, require_all, require_recipe
+from engine.experiments.command import (
+    complete,
+    folder_options,
+    from_json,
+    made,
+    reading,
+    require_all,
+    require_recipe,
+)
 from engine.lab.faults import parts_of
 from engine.measure.tasks.text_statistics import counted, expected
 from engine.model import Transformer, build
@@ -98,14 +106,7 @@ def stored(path: Path) -> Expectations:
     """
     with reading(path, "bigrams") as values:
         require_recipe(values, {"train": TRAINING.to_dict()}, path)
-        text = {given: np.array(shares) for given, shares in values["text"].items()}
-        rungs = {
-            name: {given: np.array(shares) for given, shares in each.items()}
-            for name, each in values["rungs"].items()
-        }
-        made_by = values["made"]  # for all rungs at once in older files
-        by_rung = dict.fromkeys(rungs, made_by) if isinstance(made_by, str) else made_by
-        return Expectations(tuple(values["letters"]), text, rungs, values["losses"], by_rung)
+        return from_json(Expectations, {name: each for name, each in values.items() if name != "train"})
 
 
 @cache
@@ -122,10 +123,6 @@ def opened(path: Path) -> dict[str, Rung]:
     return {name: Rung(shares, found.losses[name], found.made[name]) for name, shares in found.rungs.items()}
 
 
-def rounded(shares: Mapping[str, np.ndarray]) -> dict[str, list[float]]:
-    return {given: [round(float(share), 5) for share in each] for given, each in shares.items()}
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     file = folder_options(__doc__).parse_args(arguments).into / "races" / SHIPPED.name
     corpus = corpora.load("shakespeare")
@@ -135,9 +132,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "train": TRAINING.to_dict(),
             "made": {name: rung.made for name, rung in rungs.items()},
             "letters": [corpus.tokenizer.decode([i]) for i in range(corpus.vocab_size)],
-            "losses": {name: round(rung.loss, 4) for name, rung in rungs.items()},
-            "text": rounded({given: counted(corpus, given) for given in (*SINGLE, *DOUBLE)}),
-            "rungs": {name: rounded(rung.shares) for name, rung in rungs.items()},
+            "losses": {name: rung.loss for name, rung in rungs.items()},
+            "text": {given: counted(corpus, given) for given in (*SINGLE, *DOUBLE)},
+            "rungs": {name: rung.shares for name, rung in rungs.items()},
         }
 
     complete(
@@ -145,7 +142,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         (TABLE, *SEEING),
         opened,
         lambda name: measured(name, corpus),
-        lambda rung: rung,
         lambda rung: f"held-out loss {rung.loss:.3f}",
         whole,
     )

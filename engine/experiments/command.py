@@ -8,10 +8,11 @@ import logging
 import os
 import platform
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 import torch
@@ -21,6 +22,8 @@ from engine.training.numerics import keep_memory
 from engine.weights.checkpoints import write_whole
 
 log = logging.getLogger("glassformer.experiments")
+DIGITS = 6  # of a stored float
+T = TypeVar("T")
 
 
 def folder_options(description: str | None) -> argparse.ArgumentParser:
@@ -34,11 +37,6 @@ def folder_options(description: str | None) -> argparse.ArgumentParser:
         help="where the resumable state lies (default: the user's cache folder)",
     )
     return parser
-
-
-def no_options(description: str | None, arguments: Sequence[str] | None) -> None:
-    """Reads the options of a command that has none but `--help`."""
-    argparse.ArgumentParser(description=description).parse_args(arguments)
 
 
 def begin(threads: int | None = None) -> None:
@@ -75,13 +73,36 @@ def processor() -> str:
         return platform.processor() or platform.machine()
 
 
-def digits(values: Iterable[float], count: int = 5) -> list[float]:
-    """Returns numbers rounded to so many digits, for a file.
+def to_json(value: Any) -> Any:
+    """Returns a dataclass with all that it holds as JSON has it, every float to DIGITS digits.
 
-    >>> digits([1 / 3, 1234567.0], 3)
-    [0.333, 1230000.0]
+    >>> to_json((1 / 3, 7, {"a": np.array([1234567.0])}))
+    [0.333333, 7, {'a': [1234570.0]}]
     """
-    return [float(f"{value:.{count}g}") for value in values]
+    if is_dataclass(value):
+        return {each.name: to_json(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: to_json(each) for name, each in value.items()}
+    if isinstance(value, tuple | list | np.ndarray):
+        return [to_json(each) for each in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+
+
+def from_json(kind: Any, value: Any) -> Any:
+    """Returns what `to_json` was given: a dataclass, or a tuple, array or mapping of one type. Raises
+    KeyError or TypeError for the JSON of another.
+
+    >>> from_json(tuple[tuple[float, ...], ...], [[0.5], []])
+    ((0.5,), ())
+    """
+    if is_dataclass(kind):
+        types = get_type_hints(kind)
+        return kind(**{name: from_json(types[name], each) for name, each in value.items()})  # type: ignore[operator]
+    if get_origin(kind) is tuple:
+        return tuple(from_json(get_args(kind)[0], each) for each in value)
+    if get_origin(kind) is Mapping:
+        return {name: from_json(get_args(kind)[1], each) for name, each in value.items()}
+    return np.array(value, dtype=np.float64) if kind is np.ndarray else value
 
 
 def strided(values: Sequence[float], stride: int) -> np.ndarray:
@@ -104,6 +125,12 @@ def reading(path: Path, command: str) -> Iterator[Any]:
         raise CheckpointError(
             f"{path.name} cannot be read: {error}. {'Delete it, then ' if path.exists() else ''}{again}"
         ) from error
+
+
+def read_runs(path: Path, command: str, kind: type[T]) -> tuple[T, ...]:
+    """Reads the runs of a list that a command has stored so far. Raises CheckpointError as `reading`."""
+    with reading(path, command) as rows:
+        return tuple(from_json(kind, row) for row in rows)
 
 
 def require_all(runs: Collection[Any], plans: Collection[Any], path: Path, command: str) -> None:
@@ -130,13 +157,12 @@ def complete(
     plans: Sequence[Any],
     read: Callable[[Path], Sequence[Any] | Mapping[Any, Any]],
     train: Callable[[Any], Any],
-    written: Callable[[Any], Any],
     describe: Callable[[Any], str],
-    whole: Callable[[dict[Any, Any]], Any] = lambda rows: [*rows.values()],
+    whole: Callable[[dict[Any, Any]], Any] = lambda runs: [*runs.values()],
 ) -> None:
     """Trains each plan whose run is not in the file yet, and writes the file after every run, so that the
     command goes on after an interruption. `read` returns runs by plan, or runs that have their `plan`;
-    `written` makes a run JSON, `whole` the file of these by plan, `describe` a line of the log.
+    `whole` makes the file's contents of these by plan, `describe` a line of the log.
     """
     begin(threads=1)
     stored = read(path) if path.exists() else {}
@@ -145,5 +171,5 @@ def complete(
     for plan in plans:
         if plan not in runs:
             runs[plan] = train(plan)
-            write_json(path, whole({each: written(runs[each]) for each in plans if each in runs}))
+            write_json(path, to_json(whole({each: runs[each] for each in plans if each in runs})))
         log.info("%s: %s", plan, describe(runs[plan]))

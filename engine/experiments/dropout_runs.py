@@ -5,16 +5,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from engine.config import ModelConfig, TrainConfig, passes
 from engine.data import corpora
 from engine.data.corpus import Corpus
-from engine.experiments.command import complete, digits, folder_options, made, reading, require_all
+from engine.experiments.command import complete, folder_options, made, read_runs, require_all
 from engine.training.records import Evaluation
 from engine.training.train import train
 
@@ -91,17 +90,6 @@ def trained(plan: Plan, corpus: Corpus | None = None, config: TrainConfig = TRAI
     )
 
 
-def written(run: DropoutRun) -> dict[str, Any]:
-    """Returns a run as JSON."""
-    return asdict(run) | {"train": digits(run.train), "validation": digits(run.validation)}
-
-
-def opened(values: dict[str, Any]) -> DropoutRun:
-    """Reads a run from JSON. Raises KeyError or TypeError for another."""
-    columns = {name: tuple(values[name]) for name in ("steps", "train", "validation")}
-    return DropoutRun(**values | columns | {"plan": Plan(**values["plan"])})
-
-
 @dataclass(frozen=True)
 class Ends:
     """The seeds of one share at the end: medians of both losses, nats per character, and the range of the
@@ -138,8 +126,7 @@ def ends(runs: Sequence[DropoutRun], characters: int) -> tuple[Ends, ...]:
 
 def stored(path: Path) -> tuple[DropoutRun, ...]:
     """Reads the runs that are stored so far. Raises CheckpointError for an unreadable file."""
-    with reading(path, "dropout") as rows:
-        return tuple(map(opened, rows))
+    return read_runs(path, "dropout", DropoutRun)
 
 
 @cache
@@ -155,4 +142,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return f"training {run.train[-1]:.3f}, held out {run.validation[-1]:.3f}"
 
     file = folder_options(__doc__).parse_args(arguments).into / PATH.name
-    complete(file, PLANS, stored, trained, written, losses)
+    complete(file, PLANS, stored, trained, losses)

@@ -6,14 +6,13 @@ as they are, so it goes on after an interruption.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from engine.data import corpora
 from engine.data.progress import finish
-from engine.experiments.command import complete, digits, folder_options, made, reading
+from engine.experiments.command import complete, folder_options, made, read_runs
 from engine.training.post_training.finetune import FinetuneRecipe
 from engine.training.post_training.lessons import MANUAL, STYLES, TEXT_STEPS, TOPICS, Style, rate
 from engine.training.post_training.new_fact import teach
@@ -100,22 +99,9 @@ def _real() -> Pretrained:
     return library.load(REAL, LARGEST)
 
 
-def written(run: FinetuneRun) -> dict[str, Any]:
-    """Returns a run as JSON."""
-    values = [digits(values, 4) for values in run.values]
-    return {"plan": asdict(run.plan), "made": run.made, "steps": run.steps, "values": values}
-
-
-def opened(values: dict[str, Any]) -> FinetuneRun:
-    """Reads a run from JSON. Raises KeyError or TypeError for another."""
-    looks = tuple(tuple(map(float, each)) for each in values["values"])
-    return FinetuneRun(Plan(**values["plan"]), tuple(values["steps"]), looks, values["made"])
-
-
 def shipped(path: Path = PATH) -> tuple[FinetuneRun, ...]:
     """Reads the runs that come with the app. Raises CheckpointError for an unreadable file."""
-    with reading(path, "finetune") as stored:
-        return tuple(map(opened, stored))
+    return read_runs(path, "finetune", FinetuneRun)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -123,4 +109,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return ", ".join(f"{value:.3f}" for value in run.values[-1])
 
     file = folder_options(__doc__).parse_args(arguments).into / PATH.name
-    complete(file, PLANS, shipped, trained, written, ends)
+    complete(file, PLANS, shipped, trained, ends)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from engine.data.pair_corpora import pair_text
-from engine.experiments.command import complete, folder_options, made, reading
+from engine.experiments.command import complete, folder_options, from_json, made, reading
 from engine.lab.faults import parts_of
 from engine.presets import PAIRED
 from engine.training.records import Evaluation, Sample
@@ -64,17 +63,8 @@ def learn(parts: str, steps: int = 0) -> Swapped:
 
 def opened(path: Path) -> dict[str, Swapped]:
     """Reads the stored trainings, by the name of the parts. Raises CheckpointError for an unreadable file."""
-    with reading(path, "masks-swapped") as read:
-        return {
-            name: Swapped(
-                tuple(each["steps"]),
-                tuple(each["losses"]),
-                tuple(each["right"]),
-                tuple(each["texts"]),
-                each.get("made", ""),
-            )
-            for name, each in read.items()
-        }
+    with reading(path, "masks-swapped") as stored:
+        return {name: from_json(Swapped, each) for name, each in stored.items()}
 
 
 @cache
@@ -84,14 +74,9 @@ def shipped(path: Path = SHIPPED) -> dict[str, Swapped]:
     return trainings if trainings.keys() >= {HEALTHY, SWAPPED} else {}
 
 
-def written(training: Swapped) -> dict[str, Any]:
-    """Returns a training as JSON."""
-    return asdict(training) | {"losses": [round(x, 4) for x in training.losses]}
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     def ends(training: Swapped) -> str:
         return f"{training.right[-1]:.2f} of the held-out targets are right"
 
     file = folder_options(__doc__).parse_args(arguments).into / SHIPPED.name
-    complete(file, (HEALTHY, SWAPPED), opened, learn, written, ends, dict)
+    complete(file, (HEALTHY, SWAPPED), opened, learn, ends, dict)

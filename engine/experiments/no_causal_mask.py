@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from engine.config import ModelConfig, SampleConfig, TrainConfig
+from engine.config import TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
-from engine.data.progress import finish
-from engine.experiments.command import complete, folder_options, machine, made, reading, require_all
+from engine.experiments.command import (
+    complete,
+    folder_options,
+    from_json,
+    machine,
+    made,
+    reading,
+    require_all,
+)
 from engine.measure.families.unmasked_attention import end_loss, opened
-from engine.model import Transformer, build
-from engine.parts.registry import HEALTHY
+from engine.model import Transformer
 from engine.presets import PRESETS
-from engine.sample.generate import generate
-from engine.training.batches import Batches, loss_of, measure
-from engine.training.numerics import choose
-from engine.training.optim import Optimiser, learning_rate_factor
+from engine.training.batches import Batches, measure
+from engine.training.records import Evaluation, Sample, Snapshot
+from engine.training.train import train
 from engine.weights.checkpoints import Checkpoint, load, model_with, save
 
 SHIPPED = Path(__file__).parents[2] / "checkpoints" / "unmasked.json"
@@ -54,49 +59,32 @@ class Both:
     unmasked: Learning
 
 
-def learn(
-    model_config: ModelConfig, config: TrainConfig, corpus: Corpus
-) -> Generator[tuple[int, float, str], None, Transformer]:
-    """Trains on the next token, mask or not, yielding (step, loss, sample); returns the model."""
-    numerics = choose("float32", "cpu")
-    model = build(model_config, config.seed, init=config.init)
-    HEALTHY.mode(model, True)
-    optimiser, batches = Optimiser(model, config, numerics), Batches(corpus, model_config, config)
-    for step in range(config.steps + 1):
-        if step % EVERY == 0:
-            loss = measure(model, batches, corpus.validation, SEEN).nats
-            yield step, loss, sample_text(model, corpus, config.seed)
-        if step < config.steps:
-            optimiser.update(
-                loss_of(model, batches.at(step), numerics.device), learning_rate_factor(config, step)
-            )
-    return model
-
-
-def sample_text(model: Transformer, corpus: Corpus, seed: int) -> str:
-    """Writes WRITTEN letters after PROMPT, each drawn from the last position's probabilities."""
-    HEALTHY.mode(model, False)
-    ids = generate(
-        model,
-        corpus.tokenizer.encode(PROMPT),
-        WRITTEN,
-        SampleConfig(temperature=0.8, seed=seed),
-        cached=False,
-    )
-    text = corpus.tokenizer.decode(list(ids))
-    HEALTHY.mode(model, True)
-    return text
-
-
-def trained(name: str, corpus: Corpus, steps: int) -> tuple[Learning, Transformer]:
-    """Trains with the mask, MASKED, or without, UNMASKED, and returns the model, too."""
+def learn(name: str, corpus: Corpus, steps: int) -> tuple[Learning, Transformer]:
+    """Trains on the next token with the mask, MASKED, or without, UNMASKED, and returns the model, too."""
     preset = PRESETS[PRESET]
-    config = replace(preset.train or TrainConfig(), steps=steps)
     model = replace(preset.model, causal=name == MASKED, vocab_size=corpus.vocab_size)
-    rows: list[tuple[int, float, str]] = []
-    result = finish(learn(model, config, corpus), rows.append)
-    at, nats, texts = zip(*rows, strict=True)
-    return Learning(at, nats, texts), result
+    config = replace(
+        preset.train or TrainConfig(),
+        steps=steps,
+        precision="float32",
+        eval_every=EVERY,
+        eval_tokens=SEEN,
+        look_early=False,
+        sample_every=EVERY,
+        sample_prompt=PROMPT,
+        sample_length=WRITTEN,
+        sample_temperature=0.8,
+    )
+    nats: dict[int, float] = {}
+    texts: dict[int, str] = {}
+    for record in train(model, config, corpus, device="cpu"):
+        if isinstance(record, Evaluation) and not record.complete:
+            nats[record.step] = record.validation_loss
+        elif isinstance(record, Sample):
+            texts[record.step] = record.text
+        elif isinstance(record, Snapshot):
+            weights = record.state.weights()
+    return Learning(tuple(nats), tuple(nats.values()), tuple(texts.values())), model_with(model, weights)
 
 
 def losses(model: Transformer, batches: Batches) -> dict[str, float]:
@@ -144,12 +132,7 @@ def square(name: str, folder: Path = SQUARE) -> Checkpoint:
 def opened_trainings(path: Path) -> dict[str, Learning]:
     """Reads the stored trainings by name. Raises CheckpointError for an unreadable file."""
     with reading(path, "no-causal-mask") as stored:
-        return {
-            name: Learning(
-                tuple(each["steps"]), tuple(each["losses"]), tuple(each["texts"]), each.get("made", "")
-            )
-            for name, each in stored.items()
-        }
+        return {name: from_json(Learning, each) for name, each in stored.items()}
 
 
 @cache
@@ -162,17 +145,12 @@ def shipped(path: Path = SHIPPED) -> Both:
     return Both(trainings[MASKED], trainings[UNMASKED])
 
 
-def written(training: Learning) -> dict[str, Any]:
-    """Returns a training as JSON."""
-    return asdict(training) | {"losses": [round(x, 4) for x in training.losses]}
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     into = folder_options(__doc__).parse_args(arguments).into
     corpus = corpora.load("shakespeare")
 
-    def train(name: str) -> Learning:
-        learning, model = trained(name, corpus, STEPS)
+    def trained(name: str) -> Learning:
+        learning, model = learn(name, corpus, STEPS)
         stored(model, corpus, STEPS, into / SQUARE.name / name)
         return replace(learning, made=made("no-causal-mask"))
 
@@ -185,8 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         into / SHIPPED.name,
         (MASKED, UNMASKED),
         with_model,
-        train,
-        written,
+        trained,
         lambda training: f"loss {training.losses[-1]:.3f}",
         dict,
     )

@@ -7,7 +7,7 @@ without them is Dong et al. 2021 ("Attention is not all you need").
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -21,8 +21,8 @@ from engine.data.corpus import Corpus
 from engine.data.progress import Progress, Steps, finish
 from engine.experiments.command import (
     complete,
-    digits,
     folder_options,
+    from_json,
     made,
     reading,
     require_all,
@@ -202,32 +202,7 @@ def opened(path: Path) -> dict[tuple[int, Norm], Pair]:
     """Reads the pairs that are stored so far. Raises CheckpointError, also for a file of another recipe."""
     with reading(path, "no-residual") as stored:
         require_recipe(stored, recipe(), path)
-        return {(row["depth"], row["norm"]): _pair(row) for row in stored["pairs"]}
-
-
-def _pair(row: Mapping[str, Any]) -> Pair:
-    added, replaced = (
-        TrainedStack(*(np.array(row[name][what], dtype=float) for what in ("losses", "gradients", "alike")))
-        for name in ("added", "replaced")
-    )
-    return Pair(
-        int(row["depth"]),
-        row["norm"],
-        float(row["uniform"]),
-        float(row["counting"]),
-        added,
-        replaced,
-        row.get("made", ""),
-    )
-
-
-def _row(pair: Pair) -> dict[str, Any]:
-    sides = {
-        name: {what: digits(getattr(trained, what)) for what in ("losses", "gradients", "alike")}
-        for name, trained in (("added", pair.added), ("replaced", pair.replaced))
-    }
-    knowing = {"uniform": round(pair.uniform, 4), "counting": round(pair.counting, 4)}
-    return {"depth": pair.depth, "norm": pair.norm, "made": pair.made} | knowing | sides
+        return {(row["depth"], row["norm"]): from_json(Pair, row) for row in stored["pairs"]}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -246,7 +221,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         PLANS,
         opened,
         lambda plan: replace(finish(compare(plan[0], plan[1], corpus)), made=made("no-residual")),
-        _row,
         ends,
         lambda rows: about | {"pairs": [*rows.values()]},
     )

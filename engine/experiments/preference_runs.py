@@ -6,22 +6,13 @@ are left as they are, so it goes on after an interruption.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from engine.data import corpora
 from engine.data.progress import Steps, finish
-from engine.experiments.command import complete, digits, folder_options, made, reading
-from engine.training.post_training.preferences import (
-    Kind,
-    Plan,
-    PreferenceEvaluation,
-    Preferred,
-    Scores,
-    Taste,
-    measure,
-)
+from engine.experiments.command import complete, folder_options, made, read_runs
+from engine.training.post_training.preferences import Kind, Plan, Preferred, Taste, measure
 from engine.weights import checkpoints
 
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
@@ -58,43 +49,9 @@ def trained(plan: Plan) -> PreferenceRun:
     return PreferenceRun(finish(begin(plan, text)), made("preferences"))
 
 
-def written(run: PreferenceRun) -> dict[str, Any]:
-    """Returns a run as JSON: texts of its first and last look only."""
-    preferred, last = run.preferred, len(run.preferred.looks) - 1
-    looks = [
-        {
-            "step": look.step,
-            "training": digits(asdict(look.training).values(), 4),
-            "held_out": digits(asdict(look.held_out).values(), 4),
-            "measured": digits([look.measured], 4)[0],
-            "texts": look.texts if at in (0, last) else (),
-        }
-        for at, look in enumerate(preferred.looks)
-    ]
-    counts = {"pairs": preferred.pairs, "held_out": preferred.held_out}
-    return {"plan": asdict(run.plan), "made": run.made, **counts, "looks": looks}
-
-
-def opened(values: dict[str, Any]) -> PreferenceRun:
-    """Reads a run from JSON. Raises KeyError or TypeError for another."""
-    looks = tuple(
-        PreferenceEvaluation(
-            look["step"],
-            Scores(*look["training"]),
-            Scores(*look["held_out"]),
-            float(look["measured"]),
-            tuple(look["texts"]),
-        )
-        for look in values["looks"]
-    )
-    plan = Plan(**{**values["plan"], "taste": Taste(**values["plan"]["taste"])})
-    return PreferenceRun(Preferred(plan, looks, values["pairs"], values["held_out"]), values["made"])
-
-
 def shipped(path: Path = PATH) -> tuple[PreferenceRun, ...]:
     """Reads the runs that come with the app. Raises CheckpointError for an unreadable file."""
-    with reading(path, "preferences") as stored:
-        return tuple(map(opened, stored))
+    return read_runs(path, "preferences", PreferenceRun)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -102,4 +59,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return f"{run.preferred.looks[-1].measured:.2f}"
 
     file = folder_options(__doc__).parse_args(arguments).into / PATH.name
-    complete(file, PLANS, shipped, trained, written, measured)
+    complete(file, PLANS, shipped, trained, measured)

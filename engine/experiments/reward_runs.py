@@ -5,17 +5,15 @@ which the app shows until somebody trains a run of his own. Stored runs are kept
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from engine.experiments.command import complete, digits, folder_options, made, reading
-from engine.training.post_training.reward import Group, Plan, RewardEvaluation, half_trained, reinforce
+from engine.experiments.command import complete, folder_options, made, read_runs
+from engine.training.post_training.reward import Plan, RewardEvaluation, half_trained, reinforce
 
 PATH = Path(__file__).resolve().parents[2] / "checkpoints" / "reward.json"
 SEEDS = (0, 1, 2)
 LEASHES = (0.0, 0.3)
-NUMBERS = ("greedy", "first_try", "any_of", "reward", "divergence")
 PLANS = tuple(
     Plan(rewarded, leash=leash, seed=seed)
     for rewarded in ("right", "ends in 0")
@@ -38,33 +36,9 @@ def trained(plan: Plan) -> RewardRun:
     return RewardRun(plan, tuple(reinforce(half_trained(plan.seed), plan)), made("reward"))
 
 
-def written(run: RewardRun) -> dict[str, Any]:
-    """Returns a run as JSON."""
-    return {
-        "plan": asdict(run.plan),
-        "made": run.made,
-        "steps": [look.step for look in run.looks],
-        **{name: digits((getattr(look, name) for look in run.looks), 4) for name in NUMBERS},
-        "groups": [asdict(look.group) for look in run.looks],
-    }
-
-
-def opened(values: dict[str, Any]) -> RewardRun:
-    """Reads a run from JSON. Raises KeyError or TypeError for another."""
-    looks = []
-    for i, (step, group) in enumerate(zip(values["steps"], values["groups"], strict=True)):
-        answers, rewards, advantages = (tuple(group[name]) for name in ("answers", "rewards", "advantages"))
-        shares = {name: float(values[name][i]) for name in NUMBERS}
-        looks.append(
-            RewardEvaluation(step, **shares, group=Group(group["question"], answers, rewards, advantages))
-        )
-    return RewardRun(Plan(**values["plan"]), tuple(looks), values["made"])
-
-
 def shipped(path: Path = PATH) -> tuple[RewardRun, ...]:
     """Reads the runs that come with the app. Raises CheckpointError for an unreadable file."""
-    with reading(path, "reward") as stored:
-        return tuple(map(opened, stored))
+    return read_runs(path, "reward", RewardRun)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -72,4 +46,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return f"first try {run.looks[-1].first_try:.2f}"
 
     file = folder_options(__doc__).parse_args(arguments).into / PATH.name
-    complete(file, PLANS, shipped, trained, written, first_try)
+    complete(file, PLANS, shipped, trained, first_try)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.progress import Progress, Steps, finish
 from engine.errors import GlassformerError
-from engine.experiments.command import complete, folder_options, made, reading
+from engine.experiments.command import complete, folder_options, made, read_runs
 from engine.ledger import ledger
 from engine.measure.isoflop import PowerLaw, Valley, power_law, valley
 from engine.training.records import Evaluation, Step
@@ -104,7 +104,7 @@ def measure(plan: Plan) -> Steps[ScalingRun]:
             loss = record.validation_loss
     tokens = config.steps * BATCH * CONTEXT
     flops = 6 * plan.parameters * tokens
-    return ScalingRun(plan, plan.parameters, tokens, flops, round(loss, 5), made("scaling"))
+    return ScalingRun(plan, plan.parameters, tokens, flops, loss, made("scaling"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,8 +159,7 @@ def plans(seeds: Sequence[int] = SEEDS) -> tuple[Plan, ...]:
 
 def shipped(path: Path = PATH) -> tuple[ScalingRun, ...]:
     """Reads the runs that come with the app. Raises CheckpointError for an unreadable file."""
-    with reading(path, "scaling") as stored:
-        return tuple(ScalingRun(**{**values, "plan": Plan(**values["plan"])}) for values in stored)
+    return read_runs(path, "scaling", ScalingRun)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -168,4 +167,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return f"{run.parameters} parameters, {run.tokens} characters, loss {run.loss:.4f}"
 
     file = folder_options(__doc__).parse_args(arguments).into / PATH.name
-    complete(file, plans(), shipped, lambda plan: finish(measure(plan)), asdict, ends)
+    complete(file, plans(), shipped, lambda plan: finish(measure(plan)), ends)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +13,8 @@ from engine.data import corpora
 from engine.data.progress import Progress, finish
 from engine.errors import ConfigError
 from engine.experiments import dropout_runs
-from engine.experiments.dropout_runs import LITTLE, PLANS, SEEDS, SHARES, WHOLE, Plan
+from engine.experiments.command import from_json, to_json
+from engine.experiments.dropout_runs import LITTLE, PLANS, SEEDS, SHARES, WHOLE, DropoutRun, Plan
 from engine.lab.guesses import training
 from engine.measure.feedforward import dropout
 from engine.measure.feedforward.dropout import Dropper, PassSpread, drop_sum, logit_terms, passes
@@ -159,8 +159,7 @@ def test_a_run_goes_through_its_file_unchanged():
     config = replace(dropout_runs.TRAINING, steps=2, eval_every=1, eval_tokens=256)
     run = dropout_runs.trained(Plan(2_000, 0.3, 1), corpus, config)
     assert run.steps == (0, 1, 2) and run.passes == pytest.approx(2 * 8 * 64 / 2_000)
-    values: dict[str, Any] = dropout_runs.written(run)
-    again = dropout_runs.opened(values)
+    again = from_json(DropoutRun, to_json(run))
     assert again.plan == run.plan and again.validation == pytest.approx(run.validation, rel=1e-4)
 
 

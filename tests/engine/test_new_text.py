@@ -11,6 +11,7 @@ from engine.data.progress import finish
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import ConfigError
 from engine.experiments import finetune_runs
+from engine.experiments.command import from_json, to_json
 from engine.model import build
 from engine.training.post_training import new_fact
 from engine.training.post_training.finetune import FinetuneRecipe, with_weights
@@ -104,7 +105,7 @@ def test_all_weights_are_held_unless_they_are_too_large(model, monkeypatch):
 def test_every_planned_run_is_stored_and_read_as_it_was_written():
     runs = finetune_runs.shipped()
     assert tuple(run.plan for run in runs) == finetune_runs.PLANS
-    assert all(finetune_runs.opened(finetune_runs.written(run)) == run for run in runs)
+    assert all(from_json(finetune_runs.FinetuneRun, to_json(run)) == run for run in runs)
     assert all(run.steps[-1] == run.plan.recipe.steps and len(run.steps) == len(run.values) for run in runs)
 
 

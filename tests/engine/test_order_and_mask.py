@@ -113,9 +113,9 @@ def test_what_it_writes_when_opened_and_what_that_costs():
 
 def test_two_trainings_end_as_two_models(tmp_path, shakespeare: Corpus, monkeypatch):
     monkeypatch.setattr(no_causal_mask, "SEEN", 256)
-    masked, with_mask = no_causal_mask.trained(no_causal_mask.MASKED, shakespeare, 1)
-    _, without = no_causal_mask.trained(no_causal_mask.UNMASKED, shakespeare, 1)
-    assert with_mask.config.causal and not without.config.causal and masked.steps == (0,)
+    masked, with_mask = no_causal_mask.learn(no_causal_mask.MASKED, shakespeare, 1)
+    _, without = no_causal_mask.learn(no_causal_mask.UNMASKED, shakespeare, 1)
+    assert with_mask.config.causal and not without.config.causal and masked.steps == (0, 1)
     short = lambda *_: {"validation_loss": 1.0, "end_loss": 2.0}  # noqa: E731
     monkeypatch.setattr(no_causal_mask, "losses", short)
     metrics = no_causal_mask.stored(with_mask, shakespeare, 1, tmp_path / "masked")

@@ -4,13 +4,10 @@ are found one after the other, by printing shapes and by logging gradient norms.
 
 from __future__ import annotations
 
-import json
-import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +16,8 @@ from engine.config import Init, ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.progress import Progress, Steps, finish
-from engine.experiments.command import begin, digits, no_options, strided, write_json
+from engine.experiments.command import complete as complete_file
+from engine.experiments.command import folder_options, from_json, reading, strided
 from engine.lab.doctor.start import stream_gradients
 from engine.lab.faults.masks import transposed_mask
 from engine.measure.recording import record
@@ -31,7 +29,6 @@ from engine.training.batches import Batches, loss_of, measure
 from engine.training.numerics import choose
 from engine.training.optim import Optimiser, learning_rate_factor
 
-log = logging.getLogger("glassformer.story")
 PATH = Path(__file__).resolve().parents[3] / "checkpoints" / "story.json"
 STEPS, STRIDE, SEEN = 2000, 10, 8192  # updates; of which each STRIDE are a point; tokens of held-out text
 LOOKS = (0, 20, 100, 200, 500, 1000, 2000)
@@ -150,43 +147,28 @@ def later(run: StageRun) -> float:
     return float(np.triu(run.pattern, 1).sum() / run.pattern.sum())
 
 
-def row(run: StageRun) -> dict[str, Any]:
-    """Returns the JSON of a stage: five digits of every number."""
-
-    return {
-        "losses": digits(run.losses),
-        "norms": digits(run.norms),
-        "first_norm": float(f"{run.first_norm:.5g}"),
-        "blocks": digits(run.blocks),
-        "growth": float(f"{run.growth:.5g}"),
-        "looks": [asdict(look) | {"loss": float(f"{look.loss:.5g}")} for look in run.looks],
-        "pattern": [digits(line) for line in run.pattern],
-    }
-
-
-def read(name: str, stored: Mapping[str, Any]) -> StageRun:
-    """Reads what `row` returned."""
-    arrays = {what: np.array(stored[what]) for what in ("losses", "norms", "blocks", "pattern")}
-    looks = tuple(StoryStep(**look) for look in stored["looks"])
-    return StageRun(name, first_norm=stored["first_norm"], growth=stored["growth"], looks=looks, **arrays)
+def stored(path: Path) -> dict[str, StageRun]:
+    """Reads the stages that are stored so far, by name. Raises CheckpointError for an unreadable file."""
+    with reading(path, "story") as values:
+        return {name: from_json(StageRun, {"name": name} | row) for name, row in values["stages"].items()}
 
 
 @cache
 def shipped(path: Path = PATH) -> Mapping[str, StageRun]:
-    """Reads the stages that come with the app, by name."""
-    stages = json.loads(path.read_text(encoding="utf-8"))["stages"]
-    return {name: read(name, stages[name]) for name in STAGES if name in stages}
+    """Reads the stages that come with the app, by name, in their order."""
+    stages = stored(path)
+    return {name: stages[name] for name in STAGES if name in stages}
 
 
 @cache
 def baselines(path: Path = PATH) -> Mapping[str, float]:
     """Reads the losses of counting (`Corpus.baselines`) on the text of the story."""
-    return json.loads(path.read_text(encoding="utf-8"))["lines"]
+    with reading(path, "story") as values:
+        return values["lines"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    no_options(__doc__, arguments)
-    begin(threads=1)
+    file = folder_options(__doc__).parse_args(arguments).into / PATH.name
     torch.set_flush_denormal(True)  # numbers too small to matter would take a hundred times as long
     corpus = corpora.load("shakespeare")
     about = {
@@ -195,12 +177,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "preset": "classic",
         "steps": STEPS,
         "torch": torch.__version__,
-        "lines": {name: round(nats, 4) for name, nats in corpus.baselines.items()},
+        "lines": dict(corpus.baselines),
     }
-    stages: dict[str, Any] = json.loads(PATH.read_text("utf-8"))["stages"] if PATH.exists() else {}
-    for name, stage in STAGES.items():
-        if name in stages:
-            continue
-        stages[name] = row(finish(play(stage, corpus)))
-        log.info("%s: %s", name, stages[name]["looks"][-1])
-        write_json(PATH, about | {"stages": stages})
+    complete_file(
+        file,
+        tuple(STAGES),
+        stored,
+        lambda name: finish(play(STAGES[name], corpus)),
+        lambda run: f"loss {run.last.loss:.3f}",
+        lambda stages: about | {"stages": stages},
+    )

@@ -14,6 +14,7 @@ from engine.config import ModelConfig
 from engine.data.progress import finish
 from engine.data.tokenizers.char import CharTokenizer
 from engine.experiments import preference_runs, reward_runs
+from engine.experiments.command import from_json, to_json
 from engine.experiments.preference_runs import PreferenceRun
 from engine.experiments.reward_runs import PLANS, RewardRun, shipped
 from engine.measure.tasks import attempts
@@ -108,7 +109,7 @@ def test_a_run_is_read_as_it_was_written_and_kept(tmp_path: Any, monkeypatch: py
     assert tuple(run.plan for run in once) == plans
     monkeypatch.setattr(reward_runs, "trained", lambda plan: pytest.fail("it is stored already"))
     reward_runs.main(["--into", str(tmp_path)])
-    again = reward_runs.opened(reward_runs.written(once[0]))
+    again = from_json(RewardRun, to_json(once[0]))
     assert isinstance(again, RewardRun) and again == once[0]
 
 

@@ -5,11 +5,12 @@
         return
 
 A measurement goes on while somebody watches it; the next one who asks for the same finds it under way, or
-done.
+done. Python computes in one thread at a time, so it gives way between two steps to the pages that are drawn.
 """
 
 from __future__ import annotations
 
+import math
 import secrets
 import threading
 import time
@@ -31,10 +32,16 @@ Key = tuple[Hashable, ...]
 GLANCE = 0.7  # seconds in which a result is simply there
 TELLING = 2.0  # seconds of work after which the rest is estimated
 UNWATCHED = 75.0  # seconds: a browser lets a hidden tab ask once a minute
+UNSHOWN = (
+    10.0  # likewise; then it ends as soon as another is asked for, since visible tabs ask twice a second
+)
+DUTY = 1 / 4  # the share of the time that it has at least while pages are drawn without a break
+PAGES = "ScriptRunner"  # how the threads are called in which Streamlit draws them
 KEPT = 64  # results, the oldest go first
 WAITING, MINE = 32, 4  # measurements under way or waiting for their turn: on a server, for one tab
 NEAR = 24  # likewise, for one network address: a hall often has one, and others want some, too
 _GIVEN_UP = "measures_given_up"  # keys that this tab has cancelled
+_glancing: set[int] = set()  # threads of pages that wait for a measurement, and compute nothing
 
 
 class TooMany(GlassformerError):
@@ -105,8 +112,14 @@ class Job:
         if not self._is_watched():
             self.cancel()
 
-    def _is_watched(self) -> bool:
-        return time.monotonic() - max(self._watched.copy().values(), default=-UNWATCHED) <= UNWATCHED
+    def leave_if_unshown(self) -> None:
+        """Ends it where no tab has asked about it lately, hidden ones apart."""
+        if not self._is_watched(UNSHOWN):
+            self.cancel()
+
+    def _is_watched(self, within: float | None = None) -> bool:
+        within = UNWATCHED if within is None else within
+        return time.monotonic() - max(self._watched.copy().values(), default=-math.inf) <= within
 
     def _unwanted(self) -> bool:
         return self._cancelled.is_set() or not self._is_watched()
@@ -139,15 +152,27 @@ class Job:
     def _reaches_end(self, steps: Steps[Any]) -> bool:
         """Goes on until the result is there; returns False if it was paused before, or is unwanted."""
         while self._resumed.is_set() and not self._unwanted():
-            began = time.monotonic()
+            began, computed = time.monotonic(), time.thread_time()
             try:
                 self.progress = next(steps)
             except StopIteration as end:
                 self.result = end.value
                 return True
+            self._give_way(time.thread_time() - computed)
             if not self.progress.preparing:
                 self._worked += time.monotonic() - began
         return False
+
+    def _give_way(self, computed: float) -> None:
+        """Waits while pages are drawn, after so many seconds of work."""
+        until = time.monotonic() + computed * (1 / DUTY - 1)
+        while time.monotonic() < until and _drawing() and not self._cancelled.wait(0.005):
+            pass
+
+
+def _drawing() -> bool:
+    """True if a page is being drawn, other than by a thread that waits for a measurement."""
+    return any(t.name.startswith(PAGES) and t.ident not in _glancing for t in threading.enumerate())
 
 
 class Jobs:
@@ -175,6 +200,8 @@ class Jobs:
                     raise TooMany(f"{near} measurements from your network are waiting: try again in a minute")
                 for first in [each for each in going if each.asked_by == who][: 1 - MINE]:
                     first.leave(who)
+                for each in going:
+                    each.leave_if_unshown()
                 job = self._jobs[key] = Job(measure, self._turn, who, where)
             self._jobs.move_to_end(key)
             for old in [k for k, j in self._jobs.items() if j.ended][: max(0, len(self._jobs) - self._kept)]:
@@ -237,7 +264,7 @@ def measured(
         except TooMany as error:
             st.error(f"{safe(str(error))}.")
             return None
-    if key not in given_up and not job.wait(GLANCE, who):
+    if key not in given_up and not _glance(job, who):
         st.fragment(_watch)(key, job, doing, meanwhile, pausable)
         return None
     if job.error is not None:
@@ -253,6 +280,16 @@ def measured(
         return None
     result: T = job.result
     return result
+
+
+def _glance(job: Job, who: str) -> bool:
+    """Waits for a quick one; returns True if it has ended."""
+    thread = threading.get_ident()
+    _glancing.add(thread)
+    try:
+        return job.wait(GLANCE, who)
+    finally:
+        _glancing.discard(thread)
 
 
 def known(key: Key) -> Any:

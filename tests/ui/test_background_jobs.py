@@ -1,6 +1,8 @@
 """Slow measurements: done once for all who ask, shown while they go on, left when nobody wants them."""
 
+import itertools
 import threading
+import time
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
@@ -66,7 +68,9 @@ def test_the_seconds_left_are_those_of_the_pace_so_far(worked: float, done: int,
 
 def test_preparation_does_not_count_in_the_pace(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, begun, go = [0.0], threading.Event(), threading.Event()
-    monkeypatch.setattr(background_jobs, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(
+        background_jobs, "time", SimpleNamespace(monotonic=lambda: clock[0], thread_time=lambda: 0.0)
+    )
 
     def measure() -> Steps[str]:
         for seconds, progress in ((10, Progress(0, 4, preparing=True)), (3, Progress(1, 4))):
@@ -183,6 +187,36 @@ def test_who_leaves_does_not_take_it_from_others() -> None:
     alone.leave("me")
     go.set()
     assert alone.wait(5) and alone.left
+
+
+def test_what_no_tab_shows_ends_when_another_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs, go = Jobs(), threading.Event()
+    shown, unshown = (jobs.of((name,), counted([], go), name) for name in ("shown", "unshown"))
+    unshown._watched["unshown"] -= background_jobs.UNSHOWN
+    assert not unshown.leaves, "by itself it goes on for as long as a hidden tab may be silent"
+    other = jobs.of(("other",), counted([], go), "other")
+    assert unshown.leaves and not shown.leaves and not other.leaves
+    go.set()
+    assert shown.wait(5) and other.wait(5) and unshown.wait(5) and unshown.left
+
+
+def test_a_measurement_gives_way_to_a_page_that_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But not to one that waits for it, and not for ever."""
+    monkeypatch.setattr(background_jobs, "DUTY", 1e-9)
+    computed = itertools.count()
+    clock = SimpleNamespace(monotonic=time.monotonic, thread_time=lambda: next(computed))
+    monkeypatch.setattr(background_jobs, "time", clock)
+    drawn = threading.Event()
+    page = threading.Thread(target=drawn.wait, name=background_jobs.PAGES, daemon=True)
+    page.start()
+    job = Jobs().of(("a",), counted([]))
+    assert not job.wait(0.2) and job.progress.done == 0
+    background_jobs._glancing.add(page.ident or 0)
+    assert job.wait(5) and job.result == "found"
+    background_jobs._glancing.clear()
+    monkeypatch.setattr(background_jobs, "DUTY", 1.0)
+    assert Jobs().of(("b",), counted([])).wait(5)
+    drawn.set()
 
 
 def test_one_address_leaves_room_for_the_others() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from engine.data.progress import Progress, Steps
 from engine.errors import ConfigError
 from engine.sample.rounding import rounding
 from engine.sample.row_products import ARITHMETICS, Arithmetic, check_arithmetic
@@ -32,12 +33,19 @@ def _has(arithmetic: Arithmetic, subject: Subject) -> bool:
     return True
 
 
-def draw_rounding(subject: Subject, arithmetic: Arithmetic) -> None:
+def draw_rounding(subject: Subject, arithmetic: Arithmetic) -> bool:
     """Draws one line on what rounded weights change; nothing where they are not rounded, or nothing is
-    foretold.
+    foretold. Returns False while the weights are being rounded: nothing can be written with them yet.
     """
-    if arithmetic == "float32" or len(subject.ids) < 2:
-        return
+    if arithmetic == "float32":
+        return True
+    if (
+        measured(("products", subject.key, arithmetic), lambda: _round(subject, arithmetic), words.ROUNDING)
+        is None
+    ):
+        return False
+    if len(subject.ids) < 2:
+        return True
     products = products_of(subject.key, arithmetic, subject.model)
     found = measured(
         ("rounding", subject.key, subject.ids, arithmetic),
@@ -46,3 +54,11 @@ def draw_rounding(subject: Subject, arithmetic: Arithmetic) -> None:
     )
     if found is not None:
         st.caption(words.rounded(found))
+    return True
+
+
+def _round(subject: Subject, arithmetic: Arithmetic) -> Steps[bool]:
+    """Seconds of work, done once for all visitors and not in the run of a page."""
+    yield Progress(0, 1)
+    products_of(subject.key, arithmetic, subject.model)
+    return True

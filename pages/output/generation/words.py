@@ -184,6 +184,7 @@ ARITHMETIC_HINT = (
     "Generation is memory-bound: for each token the model reads all its weights once, so weights with fewer"
     " bits are faster. Quantisation rounds them; the effect is measured on your text."
 )
+ROUNDING = "Rounding the weights"
 READING_BOTH = "Reading the text at both precisions"
 
 

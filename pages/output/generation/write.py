@@ -42,8 +42,8 @@ def draw_tokens(subject: Subject) -> None:
     sampling, limits = settings(speaking, ends, places)
     if about:
         st.caption(about)
-    draw_rounding(speaking, limits.arithmetic)
-    _write(speaking, sampling, limits)
+    if draw_rounding(speaking, limits.arithmetic):
+        _write(speaking, sampling, limits)
 
 
 @st.fragment

@@ -28,27 +28,16 @@ from ui.status import sidebar_status
 from ui.tour.bar import draw_tour
 
 ASSETS = Path(__file__).parent / "ui" / "assets"
+PAGES = "pages_of_the_menu"  # in the session
 LOGO, WORDMARK = ASSETS / "logo.svg", ASSETS / "wordmark.svg"
 
 
 def route() -> None:
     """Draws what stands on every page, and the page that was asked for."""
     st.html(ASSETS / "app.css")
-    sections: dict[str, list[st.Page]] = {}
-    for entry in site.built():
-        page = st.Page(
-            entry.path,
-            title=entry.title,
-            icon=entry.icon,
-            url_path=entry.url or None,
-            help=entry.help,
-            default=not entry.url,
-        )
-        sections.setdefault(entry.section, []).append(page)
-    # where phones answer: in no section, and in no menu
-    room = st.Page("pages/stage/room/page.py", title="Your answer", url_path=URL, visibility="hidden")
-    sections["Stage"] = [room]
-    chosen = st.navigation(sections, expanded=True)
+    if PAGES not in st.session_state:  # kept: each of them looks up its file
+        st.session_state[PAGES] = _sections()
+    chosen = st.navigation(st.session_state[PAGES], expanded=True)
     name = f"{chosen.title} · Glassformer" if chosen.url_path else "Glassformer"
     st.set_page_config(page_title=name, page_icon=str(LOGO), layout="wide")
     if chosen.url_path == URL:  # a phone has nothing but its question
@@ -66,6 +55,25 @@ def route() -> None:
     draw_stage()
     chosen.run()
     search_route.build_ahead()
+
+
+def _sections() -> dict[str, list[st.Page]]:
+    """Returns the pages by their section in the menu."""
+    sections: dict[str, list[st.Page]] = {}
+    for entry in site.built():
+        page = st.Page(
+            entry.path,
+            title=entry.title,
+            icon=entry.icon,
+            url_path=entry.url or None,
+            help=entry.help,
+            default=not entry.url,
+        )
+        sections.setdefault(entry.section, []).append(page)
+    # where phones answer: in no section, and in no menu
+    room = st.Page("pages/stage/room/page.py", title="Your answer", url_path=URL, visibility="hidden")
+    sections["Stage"] = [room]
+    return sections
 
 
 if get_script_run_ctx(suppress_warning=True) is None:

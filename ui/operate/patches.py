@@ -18,7 +18,7 @@ from typing import Any
 
 from engine.errors import GlassformerError
 from engine.service import profiles
-from ui.operate import invalid_widget_values
+from ui.operate import invalid_widget_values, widget_lookup
 
 log = logging.getLogger(__name__)
 
@@ -85,6 +85,17 @@ TABLE = (
         upstream=NONE,
         lost="a forged widget value leaves its sender without a page, and a traceback in the log",
         make=invalid_widget_values.reader,
+    ),
+    Patch(
+        name="widget lookup",
+        symbol="streamlit.runtime.state.session_state:SessionState.filtered_state",
+        reads=("streamlit.runtime.state.session_state:SessionState.__contains__",),
+        package="streamlit 1.67",
+        digest="c4b66ed04ec7a270",
+        reason="most widgets copy the state of all pages visited to look up one key: a tenth of an answer",
+        upstream=NONE,
+        lost="an answer takes longer, the more pages and controls its tab has seen",
+        make=widget_lookup.by_key,
     ),
     Patch(
         name=SESSIONS,
@@ -188,6 +199,7 @@ def digest(patch: Patch) -> str:
     name is missing.
     """
     found = [_found(name)[2] for name in (patch.symbol, *patch.reads)]
+    found = [one.fget if isinstance(one, property) else one for one in found]
     try:
         sources = [inspect.getsource(one) for one in found if inspect.isroutine(one) or inspect.isclass(one)]
     except (OSError, TypeError) as error:

@@ -12,9 +12,11 @@ from engine.data.tokenizers.bpe import Level, Split
 from engine.measure.tokens.subwords import ThreeWays, achieved
 from pages.input.tokens import guesses, words
 from pages.input.tokens.bpe_result import draw_result
-from pages.input.tokens.bpe_text import OWN, SHAKESPEARE, SOURCES, Texts, choose_texts, typed_text
+from pages.input.tokens.bpe_text import OWN, SHAKESPEARE, Texts, choose_texts
 from pages.input.tokens.shared import Sources, known_words
+from pages.input.tokens.text_box import text_box
 from pages.input.tokens.watching import Watching, learned, watching
+from pages.input.tokens.words_examples import MERGES
 from ui import explain, session
 from ui.guess import ask
 from ui.players.component import SAVES, mounted
@@ -31,20 +33,17 @@ FOLLOW = -1  # the token whose tree is shown is the one that the step makes
 def draw_bpe() -> None:
     """Controls in one line; the player, and beside it what it comes to."""
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        typed = typed_text()
+        typed = text_box(MERGES, "bpe_text")
         source, level, split, new_tokens = _settings()
     # so that a sentence more, or a spinner, does not move the player out of its place
     notes = st.container()
     with notes:
-        texts = choose_texts(typed, level, split, source)
+        texts = None if typed is None else choose_texts(typed, level, split, source)
         if texts is None or not learned(texts.learned, new_tokens, level, split):
             return
         watched = watching(texts.learned, texts.passage, new_tokens, level, split)
     if not watched.seen.tokenizer.merges:
-        st.info(
-            "There is nothing to merge: no word has two adjacent symbols. Write at least one word of two"
-            " letters."
-        )
+        st.info(words.NOTHING_TO_MERGE)
         return
     left, right = st.columns([15, 8], gap="medium")
     with left:
@@ -59,7 +58,7 @@ def draw_bpe() -> None:
 def _settings() -> tuple[str, Level, Split, int]:
     """(what is learned from, the starting symbols, whether words are kept apart, tokens to learn)"""
     with st.popover("Training settings", icon=":material/tune:"):
-        source = select("Train on", SOURCES, "bpe_from", first=OWN, wrap=True)
+        source = select("Train on", words.MERGES_FROM, "bpe_from", first=OWN, wrap=True)
         level = select("Start from", LEVELS, "bpe_level", wrap=True)
         split = select("Pre-tokenization", SPLITS, "bpe_split", wrap=True)
         hint = f"Each merge adds one token to the starting symbols; at most {MOST:,} here."
@@ -69,7 +68,7 @@ def _settings() -> tuple[str, Level, Split, int]:
 
 def _large_list(texts: Texts) -> int | None:
     """How many words all of Tiny Shakespeare has; None where it is not here, or is what is learned from."""
-    if texts.name == SOURCES[SHAKESPEARE] or corpora.shakespeare_path() is None:
+    if texts.name == words.TEXTS[SHAKESPEARE] or corpora.shakespeare_path() is None:
         return None
     known = known_words(Sources(SHAKESPEARE, "", session.corpus(SHAKESPEARE).text))
     return None if known is None else known.vocab_size

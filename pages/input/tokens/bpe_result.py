@@ -28,23 +28,11 @@ UNITS: dict[str, Callable[[Shrinking], np.ndarray]] = {
     "characters per token": lambda one: one.characters_per_token,
     "bytes per token": lambda one: one.bytes_per_token,
 }
-WAYS = {
-    ("byte", "words"): "bytes, split into words",
-    ("byte", "none"): "bytes, no splitting",
-    ("char", "words"): "characters, split into words",
-    ("char", "none"): "characters, no splitting",
-}
-PARTS = {
-    "compression": "Compression",
-    "merges": "Merges",
-    "ways": "Base symbols and splitting",
-    "tiktoken": "As tiktoken",
-}
 
 
 def draw_result(watched: Watching, texts: Texts, new_tokens: int) -> None:
     """Draws one of four parts, as chosen."""
-    part = select("Shown", PARTS, "bpe_part", hidden=True)
+    part = select("Shown", words.PARTS, "bpe_part", hidden=True)
     if part == "merges":
         _draw_merges(watched.seen)
     elif part == "ways":
@@ -58,18 +46,18 @@ def draw_result(watched: Watching, texts: Texts, new_tokens: int) -> None:
 def _draw_compression(watched: Watching, texts: Texts) -> None:
     unit = select("Measure", list(UNITS), "bpe_unit")
     seen, passage = watched.seen, texts.passage
-    found = {texts.name: achieved(seen).shrinking}
+    shrinking = {texts.name: achieved(seen).shrinking}
     if not texts.same:
-        found["the passage shown"] = Shrinking(
+        shrinking[words.PASSAGE] = Shrinking(
             watched.shown.lengths(len(seen.tokenizer.merges)),
             len(passage),
             len(passage.encode("utf-8", "surrogatepass")),
         )
     table = pd.DataFrame({"merges": np.arange(len(seen.lengths))})
-    for name, one in found.items():
+    for name, one in shrinking.items():
         columns = {"tokens left": one.tokens} | {written: of(one) for written, of in UNITS.items()}
         table = table.assign(**{f"{measure}, {name}": column for measure, column in columns.items()})
-    curves = {name: UNITS[unit](one) for name, one in found.items()}
+    curves = {name: UNITS[unit](one) for name, one in shrinking.items()}
     first = curves[texts.name]
     plot(
         figures.compression(curves, unit),
@@ -77,12 +65,9 @@ def _draw_compression(watched: Watching, texts: Texts) -> None:
         height=320,
         data=table,
         name="bpe-compression",
-        alt=(
-            f"{unit} against the number of merges made: from {first[0]:.3g} to {first[-1]:.3g} for"
-            f" {texts.name}."
-        ),
+        alt=words.compression_alt(unit, first[0], first[-1], texts.name),
     )
-    st.caption(words.saved(found[texts.name], texts.name))
+    st.caption(words.saved(shrinking[texts.name], texts.name))
 
 
 def _draw_merges(seen: Watched) -> None:
@@ -96,11 +81,7 @@ def _draw_merges(seen: Watched) -> None:
             "tokens left": st.column_config.NumberColumn(format="localized"),
         },
     )
-    st.caption(
-        "In the order in which they were learned. Hexadecimal pairs are bytes that do not yet form a whole"
-        " character. Use its toolbar to search or download the table. Counts are of adjacent pairs, overlaps"
-        " included: “aaa” contains the pair “a”, “a” twice, but allows one merge."
-    )
+    st.caption(words.MERGES_LIST)
 
 
 def merges_table(seen: Watched) -> pd.DataFrame:
@@ -119,7 +100,7 @@ def merges_table(seen: Watched) -> pd.DataFrame:
     )
 
 
-@st.cache_resource(max_entries=16, show_spinner="Training four tokenizers …")
+@st.cache_resource(max_entries=16, show_spinner=words.TRAINING_FOUR)
 def _ways(text: str, new_tokens: int) -> list[Way]:
     return train_four_ways(text, new_tokens)
 
@@ -127,7 +108,7 @@ def _ways(text: str, new_tokens: int) -> list[Way]:
 def _draw_ways(texts: Texts, new_tokens: int) -> None:
     text = texts.learned[:COMPARED]
     ways = _ways(text, new_tokens)
-    names = [WAYS[way.level, way.split] for way in ways]
+    names = [words.WAYS[way.level, way.split] for way in ways]
     table = pd.DataFrame(
         {
             "way": names,
@@ -144,12 +125,7 @@ def _draw_ways(texts: Texts, new_tokens: int) -> None:
         height=330,
         data=table,
         name="bpe-four-ways",
-        alt=(
-            f"Tokens of the same text at the start and after up to {new_tokens} merges, for four ways to"
-            " start: "
-        )
-        + ", ".join(f"{n} {w.length:,}" for n, w in zip(names, ways, strict=True))
-        + ".",
+        alt=words.four_ways_alt(new_tokens, {n: w.length for n, w in zip(names, ways, strict=True)}),
     )
     st.dataframe(
         table,
@@ -161,19 +137,7 @@ def _draw_ways(texts: Texts, new_tokens: int) -> None:
         f"the first {COMPARED:,} characters of {texts.name}" if len(text) < len(texts.learned) else texts.name
     )
     st.caption(words.four_ways(cut, new_tokens, any(way.by_heart for way in ways)))
-    crossing = ways[1].crossing
-    if crossing:
-        some = " · ".join(f"“{safe(show_bytes(token))}”" for token in crossing[:10])
-        st.markdown(
-            f"Without splitting, {len(crossing):,} of the tokens learned from bytes cross a word boundary,"
-            f" such as {some}. They save tokens here but would rarely help elsewhere: the vocabulary spends"
-            " entries on words *and* on their chance combinations with neighbours."
-        )
-    else:
-        st.markdown(
-            "Without splitting, none of these tokens crosses a word boundary: there are too few merges, or"
-            " too few words."
-        )
+    st.markdown(words.crossing([safe(show_bytes(token)) for token in ways[1].crossing]))
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -185,23 +149,14 @@ def _theirs(frozen: str, passage: str) -> list[int]:
 def _draw_tiktoken(own: BpeTokenizer, passage: str) -> None:
     frozen = json.dumps(own.to_dict())
     if own.level == "char":
-        st.info(
-            "tiktoken always starts from the 256 bytes, so it cannot take a tokenizer that starts from"
-            " characters. Choose “Bytes” above to compare both."
-        )
+        st.info(words.BYTES_ONLY)
     else:
         mine, theirs = own.encode(passage), _theirs(frozen, passage)
-        found = agreement(mine, theirs)
-        if found.first is None:
-            st.success(
-                f"The same ids: ours and tiktoken's agree in all {found.ours:,} tokens of the passage.",
-                icon=":material/check:",
-            )
+        both = agreement(mine, theirs)
+        if both.first is None:
+            st.success(words.same_ids(both.ours), icon=":material/check:")
         else:
-            st.error(
-                f"The ids differ from token {found.first:,} onwards: {found.ours:,} in ours, {found.theirs:,}"
-                " in tiktoken's."
-            )
+            st.error(words.other_ids(both.first, both.ours, both.theirs))
         st.dataframe(
             pd.DataFrame(
                 {
@@ -215,15 +170,10 @@ def _draw_tiktoken(own: BpeTokenizer, passage: str) -> None:
             height=240,
             key="bpe_ids",
         )
-        st.caption("Computed just now by both, from the same ranks. In a notebook:")
-        st.code(
-            "import json\nfrom engine.data.tokenizers.bpe import BpeTokenizer\n\nown ="
-            ' BpeTokenizer.from_dict(json.load(open("tokenizer.json")))\nencoding = own.as_tiktoken()  # a'
-            ' tiktoken.Encoding\nencoding.encode_ordinary("any text")',
-            language="python",
-        )
+        st.caption(words.BOTH_COMPUTED)
+        st.code(words.NOTEBOOK, language="python")
     st.download_button(
-        "Download this tokenizer (JSON)",
+        words.DOWNLOAD,
         frozen,
         "tokenizer.json",
         "application/json",

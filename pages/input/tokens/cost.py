@@ -118,7 +118,7 @@ def _draw_trade(counted: _Counted) -> None:
         ),
         key="cost_trade",
         alt=(
-            f"Tokens of {counted.found.words:,} words of {shared.SOURCES[counted.known.name]}, falling, and"
+            f"Tokens of {counted.found.words:,} words of {words.TEXTS[counted.known.name]}, falling, and"
             " embedding parameters, rising, against vocabulary size: "
             + "; ".join(f"{cost.name} {cost.tokens:,} tokens" for cost in others)
             + "."
@@ -143,7 +143,7 @@ def _measured(counted: _Counted) -> None:
         "Layers", LAYERS, LAYERS_FIRST, "cost_layers", hint="Used for the parameter count of the whole model."
     )
     table = counted.table(layers)
-    st.caption(words.measured_on(found, counted.asked, shared.SOURCES[known.name]))
+    st.caption(words.measured_on(found, counted.asked, words.TEXTS[known.name]))
     _curves(counted.curve, table, counted.d)
     _table(table, counted.d, layers)
     st.markdown(words.share_of(*_ends(table), counted.d))

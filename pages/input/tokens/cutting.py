@@ -1,4 +1,4 @@
-"""The tokenizers that are compared, by name: how each cuts a text, what comes back, the size of its vocabulary."""
+"""The tokenizers that are compared, by name: how each cuts a text, what comes back, and its entries."""
 
 from __future__ import annotations
 

@@ -9,26 +9,25 @@ from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from urllib.parse import quote
 
 import streamlit as st
 
 from engine.data.progress import Steps
 from engine.data.tokenizers import bpe, bpe_process, bpe_work, published
 from engine.data.tokenizers.bpe import BpeTokenizer
-from engine.data.tokenizers.published import PUBLISHED, PublishedTokenizer, whole_characters
+from engine.data.tokenizers.published import PUBLISHED, PublishedTokenizer
 from engine.data.tokenizers.words import WordTokenizer
 from engine.errors import CorpusError, TokenizerError
 from engine.measure.tokens.vocabulary import prefix
-from pages.input.tokens.words_examples import EXAMPLES, LINE
-from ui import session, widgets
+from pages.input.tokens import words
+from pages.input.tokens.text_box import text_box
+from pages.input.tokens.words_examples import EXAMPLES
+from ui import session
 from ui.background_jobs import Key, known, measured
 from ui.text.markdown import safe
 from ui.widgets import select
 
-TEXT, EXAMPLE = "compare_text", "compare_example"
-LINK = 6000  # characters of an address that a text may take; a longer one stays out of it
-SOURCES = {"shakespeare": "Tiny Shakespeare", "python": "The Python manual", "yours": "Your text"}
+TEXT = "compare_text"
 LARGEST = 8192  # the one training from which all smaller vocabularies are cut
 
 
@@ -44,92 +43,41 @@ class Sources:
 
 
 def custom_text() -> str | None:
-    """Draws the examples and, folded, the box. Returns the text in whole characters, or None, with a
-    sentence, where it is too long.
-    """
-    if TEXT not in st.session_state:
-        linked = widgets.read_url(TEXT)[: 2 * LINK]
-        st.session_state[TEXT] = linked or st.session_state.get("kept_compare_text", LINE)
-    held, halves = whole_characters(str(st.session_state[TEXT]))
-    if halves:
-        st.session_state[TEXT] = held
-    # Streamlit's own: a button that puts a text into the box; the box has the value, and is in the link.
-    st.pills(
-        "Examples",
-        list(EXAMPLES),
-        key=EXAMPLE,
-        label_visibility="collapsed",
-        wrap=True,
-        on_change=_take_example,
-    )
-    limit = session.profile().max_watched
-    hint = (
-        f"Anything, up to {limit:,} characters; {widgets.MUCH_LONGER} Press Ctrl+Enter to apply. A long text"
-        " is not part of the link."
-    )
-    with st.popover("Your text", icon=":material/edit:"):
-        typed = widgets.box("Your text", limit, TEXT, height=150, width=420, help=hint)
-        st.session_state["kept_compare_text"] = typed
-        text, more = whole_characters(typed)
-        _to_link(text)
-    if len(text) > limit:
-        st.error(
-            f"The text has {len(text):,} characters; at most {limit:,} are allowed here. Shorten it by"
-            f" {len(text) - limit:,}."
-        )
-        return None
-    if halves + more:
-        st.caption(
-            f":material/info: {halves + more:,} lone surrogates (half characters) cannot be encoded in UTF-8:"
-            " each tokenizer reads U+FFFD instead."
-        )
-    return text
-
-
-def _take_example() -> None:
-    chosen = st.session_state.get(EXAMPLE)
-    if chosen in EXAMPLES:
-        st.session_state[TEXT] = EXAMPLES[chosen][0]
-        st.session_state[EXAMPLE] = None
-
-
-def _to_link(text: str) -> None:
-    fits = len(text) <= LINK and len(quote(text)) <= LINK
-    widgets.write_url(TEXT, None if text == LINE or not fits else text)
-    if not fits:
-        st.caption("The text is too long for the link: if you share it, others will see a different text.")
+    """Draws the text that tokenizers cut or learn from; None, with a sentence, where it is too long."""
+    return text_box({name: text for name, (text, _) in EXAMPLES.items()}, TEXT)
 
 
 def choose_source(key: str, label: str, hint: str) -> str:
     """Draws the choice of one of SOURCES, kept in the URL under `key`."""
-    return select(label, SOURCES, key, first="shakespeare", hint=hint, wrap=True)
+    return select(label, words.SOURCES, key, first="shakespeare", hint=hint, wrap=True)
 
 
 def source(name: str, custom: str) -> Sources | None:
     """Returns the text of a source; the Python manual where Tiny Shakespeare cannot be had. None while its
     tokens are learned, with a bar, or where that was cancelled or is too much work, with a sentence.
     """
-    found = Sources("yours", custom, custom) if name == "yours" and custom else _built_in(name)
-    most = session.profile().max_merging if found.custom else None
-    doing = f"Learning the tokens of {'your text' if found.custom else SOURCES[found.name]}"
-    learned = measured(_merges_of(found.name, found.custom), partial(_learning, found.text, most), doing)
-    return None if learned is None else found
+    sources = Sources("yours", custom, custom) if name == "yours" and custom else _built_in(name)
+    most = session.profile().max_merging if sources.custom else None
+    doing = f"Learning the tokens of {words.TEXTS[sources.name]}"
+    learned = measured(
+        _merges_of(sources.name, sources.custom), partial(_learning, sources.text, most), doing
+    )
+    return None if learned is None else sources
 
 
 def _built_in(name: str) -> Sources:
     if name == "yours":
-        st.info(
-            "There is nothing to learn from an empty text: the tokenizers below were trained on the Python"
-            " manual."
-        )
+        st.info(words.NOTHING_TO_LEARN)
         name = "python"
+    return corpus(name)
+
+
+def corpus(name: str) -> Sources:
+    """Returns a corpus; the Python manual, with a line, in place of one that is not on this machine."""
     try:
         return Sources(name, "", session.corpus(name).text)
     except CorpusError as error:
-        st.caption(
-            f":material/info: {SOURCES[name]} is not on this machine: the Python manual is used instead.",
-            help=safe(str(error)),
-        )
+        st.caption(words.MANUAL_INSTEAD, help=safe(str(error)))
         return Sources("python", "", session.corpus("python").text)
 
 
@@ -150,7 +98,7 @@ def known_words(sources: Sources) -> WordTokenizer | None:
     return _words(sources.name, sources.custom, sources.text)
 
 
-@st.cache_resource(max_entries=6, show_spinner="Learning merges …")
+@st.cache_resource(max_entries=6, show_spinner=words.LEARNING)
 def _trained(name: str, custom: str, _text: str) -> BpeTokenizer:
     learned: BpeTokenizer | None = known(_merges_of(name, custom))
     return learned or bpe.train(_text, LARGEST)
@@ -192,16 +140,12 @@ def encodings(names: Iterable[str]) -> dict[str, PublishedTokenizer]:
     failed = _failures()
     wanted = [name for name in names if name in PUBLISHED]
     fresh = [name for name in wanted if name not in failed]
-    found: dict[str, PublishedTokenizer] = {}
+    loaded: dict[str, PublishedTokenizer] = {}
     if fresh:
-        with (
-            nullcontext()
-            if all(map(published.ready, fresh))
-            else st.spinner("Reading the published vocabularies …")
-        ):
-            found, problems = published.load_all(fresh)
+        with nullcontext() if all(map(published.ready, fresh)) else st.spinner(words.READING_VOCABULARIES):
+            loaded, problems = published.load_all(fresh)
         failed.update(problems)
-    return {name: found[name] for name in wanted if name in found}
+    return {name: loaded[name] for name in wanted if name in loaded}
 
 
 def at_hand(names: Iterable[str] = PUBLISHED) -> dict[str, PublishedTokenizer]:
@@ -217,10 +161,8 @@ def tell_missing(names: Iterable[str]) -> None:
     missing = [name for name in names if name in PUBLISHED and name in failed]
     if missing:
         why, again = st.columns([6, 1], vertical_alignment="center")
-        why.caption(
-            f":material/cloud_off: Shown without {', '.join(map(safe, missing))}. {safe(failed[missing[0]])}."
-        )
-        again.button("Try again", key="compare_retry", on_click=failed.clear)
+        why.caption(words.shown_without(missing, failed[missing[0]]))
+        again.button(words.TRY_AGAIN, key="compare_retry", on_click=failed.clear)
 
 
 @st.cache_resource(ttl=600, show_spinner=False)

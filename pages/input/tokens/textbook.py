@@ -41,7 +41,7 @@ def draw_thousand_words(known: shared.Sources, passage: Passage) -> None:
         rows.append(row)
     st.table(pd.DataFrame(rows).set_index(""))
     tokens = passage.per_word("gpt2") if "gpt2" in here else None
-    st.caption(words.thousand_words(shared.SOURCES[known.name], passage.per_word("characters"), tokens))
+    st.caption(words.thousand_words(words.TEXTS[known.name], passage.per_word("characters"), tokens))
 
 
 def draw_line(gpt2: PublishedTokenizer | None) -> None:

@@ -85,6 +85,73 @@ COST = Words(
 )
 
 
+# The text ---------------------------------------------------------------------------------------
+
+SOURCES = {"shakespeare": "Tiny Shakespeare", "python": "The Python manual", "yours": "Your text"}
+MERGES_FROM = {"own": "This text", "shakespeare": "Tiny Shakespeare", "python": "Python manual"}
+TEXTS = {"shakespeare": "Tiny Shakespeare", "python": "the Python manual", "yours": "your text"}
+EXAMPLES, YOUR_TEXT, TRY_AGAIN = "Examples", "Your text", "Try again"
+LEARNING, READING_VOCABULARIES = "Learning the merges …", "Reading the published vocabularies …"
+NOT_LINKED = "The text is too long for the link: if you share it, others will see a different text."
+NOTHING_TO_LEARN = (
+    "There is nothing to learn from an empty text: the tokenizers below were trained on the Python manual."
+)
+MANUAL_INSTEAD = (
+    ":material/info: Tiny Shakespeare is not on this machine (the Train page can download it): the Python"
+    " manual is used instead."
+)
+NO_MERGES = "The box is empty. Type or paste a text to learn merges from, or choose an example."
+NOTHING_TO_MERGE = (
+    "There is nothing to merge: no word has two adjacent symbols. Write at least one word of two letters."
+)
+BEGINNING_SHOWN = "The box is empty: the beginning of the training text is shown instead."
+
+
+def box_hint(limit: int, longer: str) -> str:
+    return (
+        f"Anything, up to {limit:,} characters; {longer} Press Ctrl+Enter to apply. A long text is not part"
+        " of the link."
+    )
+
+
+def too_long(characters: int, limit: int) -> str:
+    return (
+        f"The text has {characters:,} characters; at most {limit:,} are allowed here. Shorten it by"
+        f" {characters - limit:,}."
+    )
+
+
+def half_characters(count: int) -> str:
+    return (
+        f":material/info: {count:,} lone surrogates (half characters) cannot be encoded in UTF-8: each"
+        " tokenizer reads U+FFFD instead."
+    )
+
+
+def shown_without(missing: list[str], why: str) -> str:
+    """Says which published encodings could not be had."""
+    return f":material/cloud_off: Shown without {', '.join(map(safe, missing))}. {safe(why)}."
+
+
+def learned_in_part(unsplit: bool, learned: int, characters: int) -> str:
+    """Says that merges are learned from the beginning of a text only."""
+    why = "Without splitting into words, nothing occurs twice" if unsplit else "Its words hardly ever recur"
+    return (
+        f":material/info: {why}, so a long text would take too much time and memory: merges are learned from"
+        f" its first {learned:,} of {characters:,} characters."
+    )
+
+
+def shown_in_part(shown: int, characters: int, learned: bool) -> str:
+    """Says that the beginning of the typed text is shown; `learned`: merges are learned from all of it."""
+    if learned:
+        return (
+            f":material/info: Merges are learned from all {characters:,} characters; the first {shown:,} are"
+            " shown as tokens."
+        )
+    return f":material/info: The first {shown:,} of {characters:,} characters are shown."
+
+
 def _times(ratio: float) -> str:
     """A factor, no more exact than is of use."""
     return f"{ratio:,.{1 if ratio < 10 else 0}f}"
@@ -139,6 +206,70 @@ def lists(ways: ThreeWays, base: int, level: str, large: int | None = None) -> s
 def spelled(way: Way) -> str:
     """Says how a word that the text does not have is written in one way."""
     return f"{way.spelled:,} token{'s' * (way.spelled != 1)}" if way.spelled else "impossible"
+
+
+PARTS = {
+    "compression": "Compression",
+    "merges": "Merges",
+    "ways": "Base symbols and splitting",
+    "tiktoken": "As tiktoken",
+}
+WAYS = {
+    ("byte", "words"): "bytes, split into words",
+    ("byte", "none"): "bytes, no splitting",
+    ("char", "words"): "characters, split into words",
+    ("char", "none"): "characters, no splitting",
+}
+PASSAGE, TRAINING_FOUR = "the passage shown", "Training four tokenizers …"
+MERGES_LIST = (
+    "In the order in which they were learned. Hexadecimal pairs are bytes that do not yet form a whole"
+    " character. Use its toolbar to search or download the table. Counts are of adjacent pairs, overlaps"
+    " included: “aaa” contains the pair “a”, “a” twice, but allows one merge."
+)
+BYTES_ONLY = (
+    "tiktoken always starts from the 256 bytes, so it cannot take a tokenizer that starts from characters."
+    " Choose “Bytes” above to compare both."
+)
+BOTH_COMPUTED = "Computed just now by both, from the same ranks. In a notebook:"
+NOTEBOOK = """import json
+from engine.data.tokenizers.bpe import BpeTokenizer
+
+own = BpeTokenizer.from_dict(json.load(open("tokenizer.json")))
+encoding = own.as_tiktoken()  # a tiktoken.Encoding
+encoding.encode_ordinary("any text")"""
+DOWNLOAD = "Download this tokenizer (JSON)"
+
+
+def compression_alt(unit: str, first: float, last: float, name: str) -> str:
+    return f"{unit} against the number of merges made: from {first:.3g} to {last:.3g} for {name}."
+
+
+def four_ways_alt(new_tokens: int, left: dict[str, int]) -> str:
+    counts = ", ".join(f"{name} {tokens:,}" for name, tokens in left.items())
+    return f"Tokens of a text at first and after up to {new_tokens} merges, for four ways to start: {counts}."
+
+
+def crossing(tokens: list[str]) -> str:
+    """Says what the tokens (Markdown) across a word boundary are worth."""
+    if not tokens:
+        return (
+            "Without splitting, none of these tokens crosses a word boundary: there are too few merges, or"
+            " too few words."
+        )
+    some = " · ".join(f"“{token}”" for token in tokens[:10])
+    return (
+        f"Without splitting, {len(tokens):,} of the tokens learned from bytes cross a word boundary, such as"
+        f" {some}. They save tokens here but would rarely help elsewhere: the vocabulary spends entries on"
+        " words *and* on their chance combinations with neighbours."
+    )
+
+
+def same_ids(tokens: int) -> str:
+    return f"The same ids: ours and tiktoken's agree in all {tokens:,} tokens of the passage."
+
+
+def other_ids(first: int, ours: int, theirs: int) -> str:
+    return f"The ids differ from token {first:,} onwards: {ours:,} in ours, {theirs:,} in tiktoken's."
 
 
 def learned_from(name: str, characters: int) -> str:

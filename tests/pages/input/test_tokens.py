@@ -24,7 +24,7 @@ from engine.service import profiles
 from pages.input.tokens import bpe_result, bpe_text, cutting, shared, watching
 from pages.input.tokens import chips as token_chips
 from pages.input.tokens import cost as tokens_cost
-from pages.input.tokens.bpe_text import EXAMPLES
+from pages.input.tokens.words_examples import MERGES
 from tests.engine.cases import for_each
 from tests.pages.helpers import opened, said
 from ui import session as state
@@ -55,7 +55,7 @@ def tokens(**query: str) -> AppTest:
 
 
 def with_text(text: str, **query: str) -> AppTest:
-    return opened(PAGE, {bpe_text.TYPED: text}, **{"measure": "true", **query})
+    return opened(PAGE, {"bpe_text": text}, **{"measure": "true", **query})
 
 
 def merged(text: str, merges: int, level: str, split: str) -> int:
@@ -212,7 +212,7 @@ def test_a_link_says_where_the_player_is():
 
 
 def test_frames_are_small_and_can_be_played():
-    text = (EXAMPLES["Languages"] + EXAMPLES["Code"]) * 5
+    text = (MERGES["Languages"] + MERGES["Code"]) * 5
     passage = text[: bpe_text.SHOWN]
     seen = watch(text, 1000)
     shown = replay(seen.tokenizer, passage)

@@ -1,0 +1,59 @@
+"""The text that the views of Tokens read: examples and a box, in the link where it is short."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import quote
+
+import streamlit as st
+
+from engine.data.tokenizers.published import whole_characters
+from pages.input.tokens import words
+from ui import session, widgets
+
+LINK = 6000  # characters of an address that a text may take; a longer one stays out of it
+
+
+def text_box(examples: Mapping[str, str], key: str) -> str | None:
+    """Draws the examples, name -> text, and, folded, the box: the first example until there is another text.
+    Returns it in whole characters, or None, with a sentence, where it is too long. A link holds it under
+    `key`.
+    """
+    first, linked, written = next(iter(examples.values())), widgets.read_url(key), f"{key}__in_url"
+    if key not in st.session_state or linked not in ("", st.session_state.get(written)):
+        st.session_state[key] = linked[: 2 * LINK] or first
+    # Half a character cannot be sent to the browser.
+    st.session_state[key], halves = whole_characters(str(st.session_state[key]))
+    # Streamlit's own: a button that puts a text into the box; the box has the value, and is in the link.
+    st.pills(
+        words.EXAMPLES,
+        list(examples),
+        key=f"{key}_example",
+        label_visibility="collapsed",
+        wrap=True,
+        on_change=_take,
+        args=(key, examples),
+    )
+    limit = session.profile().max_watched
+    with st.popover(words.YOUR_TEXT, icon=":material/edit:"):
+        hint = words.box_hint(limit, widgets.MUCH_LONGER)
+        typed = widgets.box(words.YOUR_TEXT, limit, key, height=150, width=420, help=hint)
+        text, more = whole_characters(typed)
+        fits = len(quote(text)) <= LINK
+        widgets.write_url(key, None if text == first or not fits else text)
+        st.session_state[written] = widgets.read_url(key)
+        if not fits:
+            st.caption(words.NOT_LINKED)
+    if len(text) > limit:
+        st.error(words.too_long(len(text), limit))
+        return None
+    if halves + more:
+        st.caption(words.half_characters(halves + more))
+    return text
+
+
+def _take(key: str, examples: Mapping[str, str]) -> None:
+    chosen = st.session_state.get(f"{key}_example")
+    if chosen in examples:
+        st.session_state[key] = examples[chosen]
+        st.session_state[f"{key}_example"] = None

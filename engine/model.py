@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import torch
@@ -12,12 +13,12 @@ from torch import Tensor, nn
 from engine.config import Init, ModelConfig, ResolvedConfig
 from engine.errors import HeadError, ShapeError
 from engine.parts.attention import causal_mask, check_padding, window_mask
-from engine.parts.blocks import PassContext
+from engine.parts.blocks import Block, DecoderBlock, PassContext
 from engine.parts.norms import NoNorm, Norm
-from engine.parts.output import POOLERS
+from engine.parts.output import POOLERS, Output
 from engine.parts.parameters import InitialValues, initialise
-from engine.parts.positions import PositionHooks
-from engine.parts.registry import HEALTHY, Crossing, Output, Parts, Position, Wiring
+from engine.parts.positions import PositionHooks, Scheme
+from engine.parts.registry import HEALTHY, Parts
 from engine.probe import Probe, identity
 
 if TYPE_CHECKING:
@@ -37,9 +38,9 @@ class BlockStack(nn.Module):
         self.config = c = config
         self.embedding_scale = math.sqrt(c.d_model) if c.embedding_scale else None
         self.norm_embed: Norm | None = parts.norm(c)(c) if c.embedding_norm else None
-        self.positions: Position = parts.position(c)(c)
-        block: type[Wiring] | type[Crossing] = parts.crossing(c) if crossing else parts.wiring(c)
-        self.blocks = nn.ModuleList(block(c, parts) for _ in range(c.n_layers))  # type: ignore[misc]
+        self.positions: Scheme = parts.position(c)(c)
+        block: type[Block] | type[DecoderBlock] = parts.crossing(c) if crossing else parts.wiring(c)
+        self.blocks = nn.ModuleList(block(c, parts) for _ in range(c.n_layers))
         self.norm_final: Norm = NoNorm(c) if block.ends_normed else parts.norm(c)(c)
 
     @property
@@ -114,14 +115,8 @@ class Transformer(BlockStack):
         Raises ShapeError for another rank or dtype, for no tokens, for types that do not fit, and for more
         positions than a learned table or the cache holds.
         """
-        if tokens.dim() != 2 or tokens.dtype != torch.int64:
-            raise ShapeError(
-                f"tokens must be int64 of shape (batch, position), not {tokens.dtype} of shape"
-                f" {tuple(tokens.shape)}"
-            )
+        check_tokens(tokens, "tokens")
         length = tokens.shape[1]
-        if tokens.numel() == 0:
-            raise ShapeError(f"tokens of shape {tuple(tokens.shape)} are empty: give at least one token")
         tokens = probe("tokens", tokens)
         x = probe("embed", self.embedded(tokens))  # (batch, position) -> (batch, position, d_model)
         start = 0 if cache is None else cache.length
@@ -197,6 +192,17 @@ class Transformer(BlockStack):
         return self.embedding if self.unembedding is None else self.unembedding
 
 
+def check_tokens(tokens: Tensor, name: str) -> None:
+    """Raises ShapeError, which begins with `name`, unless tokens are int64 (batch, position) and not empty."""
+    shape = tuple(tokens.shape)
+    if len(shape) != 2 or tokens.dtype != torch.int64:
+        raise ShapeError(
+            f"{name} must be int64 of shape (batch, position), not {tokens.dtype} of shape {shape}"
+        )
+    if 0 in shape:
+        raise ShapeError(f"{name} of shape {shape} cannot be empty: give at least one token")
+
+
 def mask_of(config: ResolvedConfig, parts: Parts, length: int, like: Tensor, start: int = 0) -> Tensor | None:
     """Returns what a model adds to its scores, (query, key): the mask of its parts, and -inf for keys
     before its sliding window.
@@ -227,15 +233,20 @@ def build(
 
     Raises ConfigError when the configuration cannot be built.
     """
+    return built(lambda: Transformer(config, parts), seed, device, init)
+
+
+M = TypeVar("M", bound=nn.Module)
+
+
+def built(make: Callable[[], M], seed: int, device: str | torch.device, init: Init) -> M:
+    """Makes a model on the meta device and, for another one, gives it memory and its initial values there."""
     with torch.device("meta"):
-        model = Transformer(config, parts)
+        model = make()
     if torch.device(device).type != "meta":
         materialise(model, device)
         initialise(model, seed, init)
     return model
-
-
-M = TypeVar("M", bound=nn.Module)
 
 
 def materialise(model: M, device: str | torch.device) -> M:

@@ -13,13 +13,14 @@ from torch import Tensor, nn
 
 from engine.config import Init, ModelConfig, Seq2SeqConfig
 from engine.errors import ConfigError, ShapeError
-from engine.model import BlockStack, Transformer, materialise
+from engine.model import BlockStack, Transformer, built, check_tokens
 from engine.parts.attention import causal_mask, check_causal, check_padding, decoder_masks, padding_mask
 from engine.parts.blocks import PassContext
 from engine.parts.cache import PairCache
-from engine.parts.parameters import InitialValues, initialise
+from engine.parts.output import Output
+from engine.parts.parameters import InitialValues
 from engine.parts.positions import PositionHooks
-from engine.parts.registry import HEALTHY, Output, Parts
+from engine.parts.registry import HEALTHY, Parts
 from engine.probe import Probe, identity, scoped
 
 
@@ -119,13 +120,7 @@ class Seq2Seq(nn.Module):
         """Returns the input (batch, position, d_model) of a stack's first block and the hooks of its
         positions. `what` is source or target. Raises ShapeError as `encode` and `decode` do.
         """
-        if tokens.dim() != 2 or tokens.dtype != torch.int64:
-            raise ShapeError(
-                f"the {what} must be int64 of shape (batch, position), not {tokens.dtype} of shape"
-                f" {tuple(tokens.shape)}"
-            )
-        if tokens.numel() == 0:
-            raise ShapeError(f"a {what} of shape {tuple(tokens.shape)} is empty: give at least one token")
+        check_tokens(tokens, f"the {what}")
         length, context = tokens.shape[1], stack.config.context
         if start + length > context:
             raise ShapeError(
@@ -182,12 +177,7 @@ def build_pair(
     """Builds an encoder-decoder as `engine.model.build` builds a Transformer; a decoder's block writes to its
     stream three times, an encoder's twice. Raises ConfigError.
     """
-    with torch.device("meta"):
-        model = Seq2Seq(config, parts)
-    if torch.device(device).type != "meta":
-        materialise(model, device)
-        initialise(model, seed, init)
-    return model
+    return built(lambda: Seq2Seq(config, parts), seed, device, init)
 
 
 def reader_of(model: Seq2Seq) -> Transformer:
@@ -243,9 +233,4 @@ def build_classifier(
     init: Init = "scaled",
 ) -> Classifier:
     """Builds a classifier as `engine.model.build` builds a Transformer. Raises ConfigError."""
-    with torch.device("meta"):
-        model = Classifier(config, labels, parts=parts)
-    if torch.device(device).type != "meta":
-        materialise(model, device)
-        initialise(model, seed, init)
-    return model
+    return built(lambda: Classifier(config, labels, parts=parts), seed, device, init)

@@ -23,7 +23,26 @@ if TYPE_CHECKING:
     from engine.parts.cards.mixers import MixerCard
 
 
-class HeadMixer(nn.Module):
+class Mixer(nn.Module):
+    """Moves information between positions. HeadMixer is one to begin from."""
+
+    card: ClassVar[type[MixerCard]]
+    present: ClassVar[bool] = True
+    cacheable: ClassVar[bool] = True  # under the causal mask, later tokens change nothing written before them
+
+    def __init__(self, config: ResolvedConfig) -> None:
+        super().__init__()
+
+    def forward(self, x: Tensor, context: PassContext) -> Tensor | None:
+        """Maps x (batch, query, d_model) to what is written to the stream, of the same shape; None: nothing.
+
+        `context.memory` is what is gathered from, x itself where it is None. The keys and values of earlier
+        positions come from `context.extend`.
+        """
+        raise NotImplementedError
+
+
+class HeadMixer(Mixer):
     """Heads, scores, mask, softmax, weighted sum. Subclasses say where q, k and v come from.
 
     Keys and values come from `context.memory`, another text's vectors, or from x itself. The methods are also
@@ -31,13 +50,11 @@ class HeadMixer(nn.Module):
     """
 
     card: ClassVar[type[MixerCard]] = card_of("mixers", "HeadMixerCard")
-    present: ClassVar[bool] = True
-    cacheable: ClassVar[bool] = True
     initial_values: ClassVar[InitialValues] = {"q_gain": 1.0, "k_gain": 1.0, "w_o": "to_stream"}
     w_o: nn.Linear | None
 
     def __init__(self, config: ResolvedConfig) -> None:
-        super().__init__()
+        super().__init__(config)
         self.n_heads, self.n_kv_heads, self.d_head = config.n_heads, config.n_kv_heads, config.d_head
         self.qk_norm, self.eps, self.dropout = config.qk_norm, config.norm_eps, config.dropout
         # Keeps the scores' spread near 1 (Vaswani et al. 2017, 3.2.1); T5 has the factor in its first W_Q.
@@ -252,15 +269,11 @@ class Mean(Similarity):
         return None
 
 
-class NoMixer(nn.Module):
+class NoMixer(Mixer):
     """No mixing: each position predicts from its own token alone."""
 
     card: ClassVar[type[MixerCard]] = card_of("mixers", "NoMixerCard")
     present: ClassVar[bool] = False
-    cacheable: ClassVar[bool] = True
-
-    def __init__(self, config: ResolvedConfig) -> None:
-        super().__init__()
 
     def forward(self, x: Tensor, context: PassContext) -> Tensor | None:
         return None

@@ -34,8 +34,9 @@ class FeedForward(nn.Module):
 
     card: ClassVar[type[FeedForwardCard]] = card_of("feedforward", "PlainCard")
     present: ClassVar[bool] = True
-    gated: ClassVar[bool] = False
-    exact_zeros: ClassVar[bool] = False
+    gated: ClassVar[bool] = False  # one half of the widened vector decides how much of the other passes
+    exact_zeros: ClassVar[bool] = False  # many activations are exactly 0
+    # The name of `activation`, a key of `engine.measure.feedforward.activation_functions`.
     act: ClassVar[str] = ""
     initial_values: ClassVar[InitialValues] = {"w_in": "matrix", "w_out": "to_stream"}
 
@@ -47,10 +48,11 @@ class FeedForward(nn.Module):
 
     @staticmethod
     def activation(x: Tensor) -> Tensor:
-        """Applies the nonlinearity to each number; subclasses differ here."""
+        """Applies the nonlinearity to each number, of the gate if there is one; subclasses differ here."""
         raise NotImplementedError
 
     def forward(self, x: Tensor, probe: Probe) -> Tensor | None:
+        """Maps x (batch, query, d_model) to what is written to the stream, of the same shape."""
         pre = probe("ffn_pre", self.w_in(x))  # (batch, query, d_ff)
         post = probe("ffn_post", self.activation(pre))
         return probe("ffn_out", F.dropout(self.w_out(post), self.dropout, self.training))
@@ -60,29 +62,18 @@ class FeedForward(nn.Module):
         return self.w_out.weight[:, neuron]
 
 
-class GatedFeedForward(nn.Module):
+class GatedFeedForward(FeedForward):
     """W2 (act(G x) * W1 x): one half decides how much of the other passes (Shazeer 2020).
 
     `w_in` holds G and W1, in that order.
     """
 
     card: ClassVar[type[FeedForwardCard]] = card_of("feedforward", "GatedCard")
-    present: ClassVar[bool] = True
     gated: ClassVar[bool] = True
-    exact_zeros: ClassVar[bool] = False
-    act: ClassVar[str] = ""
-    initial_values: ClassVar[InitialValues] = {"w_in": "matrix", "w_out": "to_stream"}
 
     def __init__(self, config: ResolvedConfig) -> None:
-        super().__init__()
-        self.dropout = config.dropout
+        super().__init__(config)
         self.w_in = StackedLinear(config.d_model, (config.d_ff, config.d_ff), bias=config.ffn_bias)
-        self.w_out = nn.Linear(config.d_ff, config.d_model, bias=config.ffn_bias)
-
-    @staticmethod
-    def activation(x: Tensor) -> Tensor:
-        """Applies the nonlinearity to each number of the gate; subclasses differ here."""
-        raise NotImplementedError
 
     def forward(self, x: Tensor, probe: Probe) -> Tensor | None:
         gate, pre = self.w_in(x).chunk(2, dim=-1)  # each (batch, query, d_ff)
@@ -90,22 +81,15 @@ class GatedFeedForward(nn.Module):
         post = probe("ffn_post", self.activation(gate) * pre)
         return probe("ffn_out", F.dropout(self.w_out(post), self.dropout, self.training))
 
-    def column(self, neuron: int) -> Tensor:
-        """Returns the column of W2 that a neuron writes for each unit of `ffn_post`, (d_model,)."""
-        return self.w_out.weight[:, neuron]
 
-
-class NoFeedForward(nn.Module):
+class NoFeedForward(FeedForward):
     """No feed-forward network: attention only."""
 
     card: ClassVar[type[FeedForwardCard]] = card_of("feedforward", "NoFeedForwardCard")
     present: ClassVar[bool] = False
-    gated: ClassVar[bool] = False
-    exact_zeros: ClassVar[bool] = False
-    act: ClassVar[str] = ""
 
     def __init__(self, config: ResolvedConfig) -> None:
-        super().__init__()
+        nn.Module.__init__(self)  # no matrices
 
     @staticmethod
     def activation(x: Tensor) -> Tensor:

@@ -18,44 +18,54 @@ if TYPE_CHECKING:
     from engine.parts.cards.output import OutputCard, PoolerCard
 
 
-class LinearOutput(nn.Module):
-    """x W_U: a logit is the product of the last vector with the token's column of W_U."""
+class Output(nn.Module):
+    """Base of the output heads."""
 
-    card: ClassVar[type[OutputCard]] = card_of("output", "LinearOutputCard")
-    present: ClassVar[bool] = True
-    linear: ClassVar[bool] = True
+    card: ClassVar[type[OutputCard]]
+    present: ClassVar[bool] = True  # False: there are no logits, and the model hands its vectors on
+    linear: ClassVar[bool] = False  # logits are the product with W_U, and nothing else
 
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__()
+
+    def forward(self, x: Tensor, matrix: Tensor, probe: Probe) -> Tensor:
+        """Maps x (batch, query, d_model), by W_U^T (vocab, d_model), to logits (batch, query, vocab); x where
+        there are none.
+        """
+        raise NotImplementedError
+
+
+class LinearOutput(Output):
+    """x W_U: a logit is the product of the last vector with the token's column of W_U."""
+
+    card: ClassVar[type[OutputCard]] = card_of("output", "LinearOutputCard")
+    linear: ClassVar[bool] = True
 
     def forward(self, x: Tensor, matrix: Tensor, probe: Probe) -> Tensor:
         return probe("logits", F.linear(x, matrix))  # (batch, position, d_model) -> (batch, position, vocab)
 
 
-class ScaledOutput(LinearOutput):
+class ScaledOutput(Output):
     """x W_U / sqrt(d_model): T5 makes its last vectors smaller where W_U is its embedding, whose numbers are
     large (Raffel et al. 2020; the factor is in its code).
     """
 
     card: ClassVar[type[OutputCard]] = card_of("output", "ScaledOutputCard")
-    linear: ClassVar[bool] = False
 
     def forward(self, x: Tensor, matrix: Tensor, probe: Probe) -> Tensor:
         return probe("logits", F.linear(x * matrix.shape[1] ** -0.5, matrix))
 
 
-class MaskedOutput(nn.Module):
+class MaskedOutput(Output):
     """LayerNorm(GELU(x W + b)) W_U + b_U: the head with which BERT guesses hidden tokens (Devlin et al. 2018,
     3.1; the layer before W_U is in its code).
     """
 
     card: ClassVar[type[OutputCard]] = card_of("output", "MaskedOutputCard")
-    present: ClassVar[bool] = True
-    linear: ClassVar[bool] = False
     initial_values: ClassVar[InitialValues] = {"w_in": "matrix", "bias": 0.0}
 
     def __init__(self, config: ResolvedConfig) -> None:
-        super().__init__()
+        super().__init__(config)
         self.w_in = nn.Linear(config.d_model, config.d_model)
         self.norm = LayerNorm(config)
         self.bias = nn.Parameter(torch.empty(config.vocab_size))
@@ -102,15 +112,11 @@ class MeanPooler(nn.Module):
 POOLERS: dict[Pooling, type[FirstPooler | MeanPooler]] = {"first": FirstPooler, "mean": MeanPooler}
 
 
-class NoOutput(nn.Module):
+class NoOutput(Output):
     """No output head: an encoder hands its vectors on, T5's to its decoder, BERT's to a task."""
 
     card: ClassVar[type[OutputCard]] = card_of("output", "NoOutputCard")
     present: ClassVar[bool] = False
-    linear: ClassVar[bool] = False
-
-    def __init__(self, config: ResolvedConfig) -> None:
-        super().__init__()
 
     def forward(self, x: Tensor, matrix: Tensor, probe: Probe) -> Tensor:
         return x

@@ -58,14 +58,24 @@ HookName = Literal["embed", "rotate", "bias"]
 
 
 class Scheme(nn.Module):
-    """Base of the position schemes."""
+    """Base of the position schemes, which tell positions apart by one or more of the three hooks."""
 
-    card: ClassVar[type[PositionCard]] = card_of("positions", "PositionCard")
+    card: ClassVar[type[PositionCard]]
     present: ClassVar[bool] = True
-    enters: ClassVar[tuple[HookName, ...]] = ()
+    enters: ClassVar[tuple[HookName, ...]] = ()  # the hooks that it uses
+
+    def __init__(self, config: ResolvedConfig) -> None:
+        super().__init__()
+
+    def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
+        """Returns the hooks of positions start .. start + length - 1, in the dtype and on the device of
+        `like`. Raises ShapeError for positions beyond a table.
+        """
+        return PositionHooks()
 
     @classmethod
     def reach(cls, config: ResolvedConfig) -> int | None:
+        """Returns how many positions the scheme covers; None: any number."""
         return None
 
 
@@ -74,12 +84,6 @@ class NoPosition(Scheme):
 
     card: ClassVar[type[PositionCard]] = card_of("positions", "NoPositionCard")
     present: ClassVar[bool] = False
-
-    def __init__(self, config: ResolvedConfig) -> None:
-        super().__init__()
-
-    def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
-        return PositionHooks()
 
 
 class Added(PositionHooks):
@@ -104,7 +108,7 @@ class Sinusoidal(Scheme):
     enters: ClassVar[tuple[HookName, ...]] = ("embed",)
 
     def __init__(self, config: ResolvedConfig) -> None:
-        super().__init__()
+        super().__init__(config)
         self.d_model = config.d_model
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
@@ -133,7 +137,7 @@ class Learned(Scheme):
     enters: ClassVar[tuple[HookName, ...]] = ("embed",)
 
     def __init__(self, config: ResolvedConfig) -> None:
-        super().__init__()
+        super().__init__(config)
         self.weight = nn.Parameter(torch.empty(config.context, config.d_model))
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
@@ -177,7 +181,7 @@ class Rope(Scheme):
     enters: ClassVar[tuple[HookName, ...]] = ("rotate",)
 
     def __init__(self, config: ResolvedConfig) -> None:
-        super().__init__()
+        super().__init__(config)
         self.d_rotary, self.theta = config.d_rotary, config.rope_theta
         self.hooks = _Rotated if config.d_rotary == config.d_head else _PartlyRotated
 
@@ -231,7 +235,7 @@ class Alibi(Scheme):
     enters: ClassVar[tuple[HookName, ...]] = ("bias",)
 
     def __init__(self, config: ResolvedConfig) -> None:
-        super().__init__()
+        super().__init__(config)
         self.n_heads = config.n_heads
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
@@ -267,7 +271,7 @@ class T5Bias(Scheme):
     buckets, max_distance = 32, 128  # T5's own; the card counts as many
 
     def __init__(self, config: ResolvedConfig) -> None:
-        super().__init__()
+        super().__init__(config)
         self.bidirectional = not config.causal
         self.weight = nn.Parameter(torch.empty(self.buckets, config.n_heads))
 

@@ -1,4 +1,4 @@
-"""Interfaces of the parts, the set of parts that a model is built from, and the healthy ones by name.
+"""The set of parts that a model is built from, and the healthy ones by name.
 
 A part is an `nn.Module` made from a resolved configuration. Its `card` says what the rest of the engine, and
 the screen, need to know of it: nobody else looks at its name or its class.
@@ -8,119 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
-from engine.parts import norms
-from engine.parts.attention import Attention, Mean, NoMixer, SharedQK, Similarity, causal_mask, decoder_masks
-from engine.parts.blocks import (
-    NoResidualBlock,
-    ParallelBlock,
-    PassContext,
-    PostNormBlock,
-    PostNormDecoderBlock,
-    PreNormBlock,
-    PreNormDecoderBlock,
-    each_block,
-)
-from engine.parts.feedforward import (
-    GeGlu,
-    GeGluTanh,
-    Gelu,
-    GeluTanh,
-    NoFeedForward,
-    Relu,
-    SquaredRelu,
-    SwiGlu,
-)
+from engine.parts import attention, blocks, feedforward, output, positions
+from engine.parts.attention import Mixer, causal_mask, decoder_masks
+from engine.parts.blocks import Block, DecoderBlock, PassContext, each_block
+from engine.parts.feedforward import FeedForward
+from engine.parts.norms import NORMS as ALL_NORMS
 from engine.parts.norms import Norm
-from engine.parts.output import LinearOutput, MaskedOutput, NoOutput, ScaledOutput
-from engine.parts.positions import (
-    Alibi,
-    HookName,
-    Learned,
-    NoPosition,
-    PositionHooks,
-    Rope,
-    Sinusoidal,
-    T5Bias,
-)
+from engine.parts.output import Output
+from engine.parts.positions import Scheme
 from engine.probe import Probe
-
-if TYPE_CHECKING:
-    from engine.parts.cards.blocks import BlockCard, DecoderBlockCard
-    from engine.parts.cards.feedforward import FeedForwardCard
-    from engine.parts.cards.mixers import MixerCard
-    from engine.parts.cards.output import OutputCard
-    from engine.parts.cards.positions import PositionCard
-
-
-class Position(Protocol):
-    """Tells positions apart, by one or more of three hooks (see `engine.parts.positions.PositionHooks`)."""
-
-    card: ClassVar[type[PositionCard]]
-    present: ClassVar[bool]
-    enters: ClassVar[tuple[HookName, ...]]  # the hooks that it uses
-
-    def __init__(self, config: ResolvedConfig) -> None: ...
-
-    def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
-        """Returns the hooks of positions start .. start + length - 1, in the dtype and on the device of
-        `like`. Raises ShapeError for positions beyond a table.
-        """
-
-    @classmethod
-    def reach(cls, config: ResolvedConfig) -> int | None:
-        """Returns how many positions the scheme covers; None: any number."""
-
-
-class Mixer(Protocol):
-    """Moves information between positions. `engine.parts.attention.HeadMixer` is one to begin from."""
-
-    card: ClassVar[type[MixerCard]]
-    present: ClassVar[bool]
-    cacheable: ClassVar[bool]  # under the causal mask, later tokens change nothing that it wrote before them
-
-    def __init__(self, config: ResolvedConfig) -> None: ...
-
-    def __call__(self, x: Tensor, context: PassContext) -> Tensor | None:
-        """x (batch, query, d_model) -> what is written to the stream, of the same shape; None for nothing.
-
-        `context.memory` is what is gathered from, x itself where it is None. The keys and values of earlier
-        positions come from `context.extend`.
-        """
-
-
-class FeedForward(Protocol):
-    """Transforms each token's vector by itself."""
-
-    card: ClassVar[type[FeedForwardCard]]
-    present: ClassVar[bool]
-    gated: ClassVar[bool]  # one half of the widened vector decides how much of the other passes
-    act: ClassVar[
-        str
-    ]  # the name of `activation`, a key of `engine.measure.feedforward.activation_functions`; "" for none
-    exact_zeros: ClassVar[bool]  # many activations are exactly 0
-
-    def __init__(self, config: ResolvedConfig) -> None: ...
-
-    def __call__(self, x: Tensor, probe: Probe) -> Tensor | None:
-        """(batch, query, d_model) -> what is written to the stream, of the same shape; None for nothing."""
-
-    @staticmethod
-    def activation(x: Tensor) -> Tensor:
-        """Applies the nonlinearity to each number of `ffn_pre`, or of `ffn_gate` if it is gated. Shape in =
-        shape out. Not called where `act` is empty.
-        """
-
-    def column(self, neuron: int) -> Tensor:
-        """Returns what a neuron adds to the stream for each unit of its activation `ffn_post`, (d_model,)."""
 
 
 class Sublayers(Protocol):
-    """The four parts that a block wires."""
+    """The four parts that a block wires: its own, or the faster ones of engine.sample.single_row."""
 
     @property
     def norm1(self) -> Callable[[Tensor], Tensor]: ...
@@ -135,69 +40,18 @@ class Sublayers(Protocol):
     def ffn(self) -> Callable[[Tensor, Probe], Tensor | None]: ...
 
 
-class Wiring(Protocol):
-    """A block: joins the two sublayers to the residual stream."""
+class CrossSublayers(Sublayers, Protocol):
+    """The six parts that a decoder's block wires."""
 
-    card: ClassVar[type[BlockCard]]
-    ends_normed: ClassVar[bool]  # norms sit on the stream, after each sum; none is left for the model's end
-    parallel: ClassVar[bool]  # both sublayers read at one place and write at one place
-    replaces: ClassVar[bool]  # what a sublayer makes takes the place of what it read
+    @property
+    def norm_cross(self) -> Callable[[Tensor], Tensor]: ...
 
-    def __init__(self, config: ResolvedConfig, parts: Parts) -> None: ...
-
-    def __call__(self, x: Tensor, context: PassContext) -> Tensor:
-        """(batch, query, d_model) -> the same shape."""
+    @property
+    def cross(self) -> Callable[..., Tensor | None]: ...
 
 
-class Crossing(Protocol):
-    """A block of a decoder that reads a memory too. `engine.parts.blocks.DecoderBlock` is one to begin
-    from.
-    """
-
-    card: ClassVar[type[DecoderBlockCard]]
-    ends_normed: ClassVar[bool]
-
-    def __init__(self, config: ResolvedConfig, parts: Parts) -> None: ...
-
-    def __call__(self, x: Tensor, context: PassContext) -> Tensor:
-        """x (batch, query, d_model) -> the same shape. `context.cross` has the memory that is read."""
-
-
-class Output(Protocol):
-    """Makes logits of the last vectors."""
-
-    card: ClassVar[type[OutputCard]]
-    present: ClassVar[bool]  # False: there are none, and the model hands its vectors on
-    linear: ClassVar[bool]  # logits are the product with W_U, and nothing else
-
-    def __init__(self, config: ResolvedConfig) -> None: ...
-
-    def __call__(self, x: Tensor, matrix: Tensor, probe: Probe) -> Tensor:
-        """x (batch, query, d_model) and W_U^T (vocab, d_model) -> logits (batch, query, vocab), or x where
-        there are none.
-        """
-
-
-class Mask(Protocol):
-    def __call__(self, length: int, like: Tensor, start: int = 0) -> Tensor | None:
-        """Returns the mask of a causal model, (query, key), for queries start .. start + length - 1 and all
-        keys up to the last of them. None for nothing.
-        """
-
-
-class Stack(Protocol):
-    def __call__(
-        self,
-        blocks: Sequence[Wiring],
-        norm: Norm,
-        x: Tensor,
-        context: PassContext,
-    ) -> Tensor:
-        """The embedded tokens x (batch, query, d_model) -> what the final norm reads, of the same shape.
-        `norm` is that norm, which is not this function's to apply.
-        """
-
-
+Stack = Callable[[Sequence[Block], Norm, Tensor, PassContext], Tensor]
+Mask = Callable[[int, Tensor, int], Tensor | None]
 DecoderMasks = Callable[[Tensor | None, Tensor], tuple[Tensor | None, Tensor | None]]
 Targets = Callable[[Tensor], tuple[Tensor, Tensor]]
 Mode = Callable[[nn.Module, bool], None]
@@ -215,13 +69,17 @@ class Parts:
 
     name: str
     norms: Mapping[str, type[Norm]]
-    positions: Mapping[str, type[Position]]
+    positions: Mapping[str, type[Scheme]]
     mixers: Mapping[str, type[Mixer]]
     feedforwards: Mapping[str, type[FeedForward]]
-    wirings: Mapping[str, type[Wiring]]
-    crossings: Mapping[str, type[Crossing]]  # by the names of wirings, where a decoder reads a memory
+    wirings: Mapping[str, type[Block]]
+    crossings: Mapping[str, type[DecoderBlock]]  # by the names of wirings, where a decoder reads a memory
     outputs: Mapping[str, type[Output]]
-    stack: Stack  # which blocks read what
+    # The blocks, the final norm (not to be applied here), the embedded tokens x (batch, query, d_model)
+    # -> what that norm reads, of the same shape.
+    stack: Stack
+    # The number of queries, a tensor like the mask, the first query's position -> the mask of a causal model,
+    # (query, key), for all keys up to the last query; None for nothing.
     mask: Mask
     decoder_masks: DecoderMasks  # the causal and the padding mask -> those of own text and of source
     spread: Spread  # a parameter's name and the spread that its recipe says -> that of its first values
@@ -236,7 +94,7 @@ class Parts:
     def norm(self, config: ResolvedConfig) -> type[Norm]:
         return self.norms[config.norm]
 
-    def position(self, config: ResolvedConfig) -> type[Position]:
+    def position(self, config: ResolvedConfig) -> type[Scheme]:
         return self.positions[config.position]
 
     def mixer(self, config: ResolvedConfig) -> type[Mixer]:
@@ -245,10 +103,10 @@ class Parts:
     def feedforward(self, config: ResolvedConfig) -> type[FeedForward]:
         return self.feedforwards[config.ffn]
 
-    def wiring(self, config: ResolvedConfig) -> type[Wiring]:
+    def wiring(self, config: ResolvedConfig) -> type[Block]:
         return self.wirings[config.wiring]
 
-    def crossing(self, config: ResolvedConfig) -> type[Crossing]:
+    def crossing(self, config: ResolvedConfig) -> type[DecoderBlock]:
         return self.crossings[config.wiring]
 
     def output(self, config: ResolvedConfig) -> type[Output]:
@@ -292,44 +150,47 @@ def swapped(parts: Parts, name: str, **others: Any) -> Parts:
 
 # The parts of a healthy model ----------------------------------------------------------------------
 
-NORMS: dict[str, type[Norm]] = {norm.card.name: norm for norm in norms.NORMS}
-POSITIONS: dict[str, type[Position]] = {
-    "none": NoPosition,
-    "sinusoidal": Sinusoidal,
-    "learned": Learned,
-    "rope": Rope,
-    "alibi": Alibi,
-    "t5": T5Bias,
+NORMS: dict[str, type[Norm]] = {norm.card.name: norm for norm in ALL_NORMS}
+POSITIONS: dict[str, type[Scheme]] = {
+    "none": positions.NoPosition,
+    "sinusoidal": positions.Sinusoidal,
+    "learned": positions.Learned,
+    "rope": positions.Rope,
+    "alibi": positions.Alibi,
+    "t5": positions.T5Bias,
 }
 MIXERS: dict[str, type[Mixer]] = {
-    "none": NoMixer,
-    "mean": Mean,
-    "similarity": Similarity,
-    "shared_qk": SharedQK,
-    "attention": Attention,
+    "none": attention.NoMixer,
+    "mean": attention.Mean,
+    "similarity": attention.Similarity,
+    "shared_qk": attention.SharedQK,
+    "attention": attention.Attention,
 }
 FEEDFORWARDS: dict[str, type[FeedForward]] = {
-    "relu": Relu,
-    "relu2": SquaredRelu,
-    "gelu": Gelu,
-    "gelu_tanh": GeluTanh,
-    "swiglu": SwiGlu,
-    "geglu": GeGlu,
-    "geglu_tanh": GeGluTanh,
-    "none": NoFeedForward,
+    "relu": feedforward.Relu,
+    "relu2": feedforward.SquaredRelu,
+    "gelu": feedforward.Gelu,
+    "gelu_tanh": feedforward.GeluTanh,
+    "swiglu": feedforward.SwiGlu,
+    "geglu": feedforward.GeGlu,
+    "geglu_tanh": feedforward.GeGluTanh,
+    "none": feedforward.NoFeedForward,
 }
-WIRINGS: dict[str, type[Wiring]] = {
-    "pre": PreNormBlock,
-    "post": PostNormBlock,
-    "parallel": ParallelBlock,
-    "none": NoResidualBlock,
+WIRINGS: dict[str, type[Block]] = {
+    "pre": blocks.PreNormBlock,
+    "post": blocks.PostNormBlock,
+    "parallel": blocks.ParallelBlock,
+    "none": blocks.NoResidualBlock,
 }
-CROSSINGS: dict[str, type[Crossing]] = {"pre": PreNormDecoderBlock, "post": PostNormDecoderBlock}
+CROSSINGS: dict[str, type[DecoderBlock]] = {
+    "pre": blocks.PreNormDecoderBlock,
+    "post": blocks.PostNormDecoderBlock,
+}
 OUTPUTS: dict[str, type[Output]] = {
-    "linear": LinearOutput,
-    "scaled": ScaledOutput,
-    "masked": MaskedOutput,
-    "none": NoOutput,
+    "linear": output.LinearOutput,
+    "scaled": output.ScaledOutput,
+    "masked": output.MaskedOutput,
+    "none": output.NoOutput,
 }
 
 

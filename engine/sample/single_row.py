@@ -36,7 +36,6 @@ from engine.parts.blocks import (
 from engine.parts.cache import KVCache
 from engine.parts.feedforward import (
     FeedForward,
-    GatedFeedForward,
     GeGlu,
     GeGluTanh,
     Gelu,
@@ -55,15 +54,14 @@ from engine.parts.positions import (
     NoPosition,
     PositionHooks,
     Rope,
+    Scheme,
     Sinusoidal,
     T5Bias,
 )
-from engine.parts.registry import Position
 from engine.probe import Probe
 from engine.sample.row_products import Arithmetic, Product, check_arithmetic, product
 from engine.seq2seq import Memory, Seq2Seq
 
-Network = FeedForward | GatedFeedForward  # those that have neurons
 Vector = Callable[[Tensor], Tensor]  # (1, in) -> (1, out)
 SUPPORTED = frozenset(
     (
@@ -94,7 +92,7 @@ class RowParts:
     cross: Callable[..., Tensor | None] | None = None
 
 
-def tables(positions: Position, capacity: int, like: Tensor) -> PositionHooks:
+def tables(positions: Scheme, capacity: int, like: Tensor) -> PositionHooks:
     """Returns a position scheme's hooks; their size grows with the capacity, not with its square."""
     if type(positions) in (Alibi, T5Bias):
         last = positions.prepare(1, like, start=capacity - 1)
@@ -161,9 +159,7 @@ class _Copies:
         return self.row
 
 
-def _feedforward(
-    ffn: Network | NoFeedForward, products: Products
-) -> Callable[[Tensor, Probe], Tensor | None]:
+def _feedforward(ffn: FeedForward, products: Products) -> Callable[[Tensor, Probe], Tensor | None]:
     if isinstance(ffn, NoFeedForward):
         return _nothing
     w_in, w_out = (linear(part.weight, part.bias, products) for part in (ffn.w_in, ffn.w_out))

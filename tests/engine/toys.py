@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.config import ResolvedConfig
-from engine.parts.attention import Attention, HeadMixer
+from engine.parts.attention import Attention, HeadMixer, Mixer
 from engine.parts.blocks import PassContext
 from engine.parts.cards import BatchShape, Formula, Product, SavedForBackward, Weight
 from engine.parts.cards.mixers import HeadMixerCard, MixerCard
@@ -89,7 +89,7 @@ class LogBias(Scheme):
     initial_values: ClassVar[InitialValues] = {"strength": "table"}
 
     def __init__(self, config: ResolvedConfig) -> None:
-        super().__init__()
+        super().__init__(config)
         self.strength = nn.Parameter(torch.empty(config.n_heads, 1))
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
@@ -172,16 +172,14 @@ class RunningMeanCard(MixerCard):
         return {"attn_out": (r"\mathrm{out}_i = W \sum_{j \le i} x_j / i", "W · mean so far")}
 
 
-class RunningMean(nn.Module):
+class RunningMean(Mixer):
     """A mixer that is no HeadMixer: the plain average of what there is so far, times a matrix."""
 
     card: ClassVar[type[MixerCard]] = RunningMeanCard
-    present: ClassVar[bool] = True
-    cacheable: ClassVar[bool] = True
     initial_values: ClassVar[InitialValues] = {"w_mean": "matrix"}
 
     def __init__(self, config: ResolvedConfig) -> None:
-        super().__init__()
+        super().__init__(config)
         self.heads = config.n_heads
         self.w_mean = nn.Linear(config.d_model, config.d_model, bias=False)
 

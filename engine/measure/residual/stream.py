@@ -9,7 +9,8 @@ import numpy as np
 
 from engine.config import ModelConfig, ResolvedConfig
 from engine.measure.recording import Recording
-from engine.parts.registry import Parts, Wiring
+from engine.parts.blocks import Block
+from engine.parts.registry import Parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +160,7 @@ class Stream:
     written: np.ndarray
     shares: np.ndarray | None
     cosines: np.ndarray
-    wiring: type[Wiring]
+    wiring: type[Block]
 
 
 def stream(recording: Recording) -> Stream:

@@ -60,8 +60,8 @@ function advance(self) {
 
 function go(self, index) {
   self.index = index
+  self.question.ask() // the server is at work on it while the browser lays the slider out
   draw(self)
-  self.question.ask()
 }
 
 const PATIENCE_MS = 60_000 // for one picture of a film

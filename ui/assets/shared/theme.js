@@ -5,14 +5,22 @@ import { channels, luminance } from "./colours.js"
 
 /** @typedef {import("./colours.js").Palette} Palette */
 
+/** @type {WeakMap<Element, { theme: string, values: Record<string, string> }>} */
+const known = new WeakMap()
+
 /**
- * A custom property of the page's theme.
+ * A custom property of the page's theme. It is asked for once in each theme, which the class of Streamlit's root names: the answer
+ * makes the browser work out every style of a page that is just being drawn.
  * @param {Element} node
  * @param {string} name without its `--st-`
  * @param {string} [fallback]
  */
 export function themed(node, name, fallback = "") {
-  return getComputedStyle(node).getPropertyValue(`--st-${name}`).trim() || fallback
+  const theme = document.querySelector('[data-testid="stApp"]')?.className ?? ""
+  let held = known.get(node)
+  if (held?.theme !== theme) known.set(node, (held = { theme, values: {} }))
+  held.values[name] ||= getComputedStyle(node).getPropertyValue(`--st-${name}`).trim()
+  return held.values[name] || fallback
 }
 
 /**

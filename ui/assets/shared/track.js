@@ -19,7 +19,9 @@ export function createTrack(name = "") {
   const names = within(root, "div", "gf-scrub-marks"), slider = within(root, "input")
   names.setAttribute("aria-hidden", "true")
   Object.assign(slider, { type: "range", min: "0", step: "1" })
-  return { root, line, done, names, slider }
+  const track = { root, line, done, names, slider, wide: 900, training: /** @type {Training | null} */ (null) }
+  new ResizeObserver(([{ contentRect }]) => { track.wide = contentRect.width || 900; drawNames(track) }).observe(names)
+  return track
 }
 
 /**
@@ -28,16 +30,21 @@ export function createTrack(name = "") {
  * @param {Training} training
  * @param {number} index
  */
-export function drawTrack(track, { steps, losses, marks }, index, on = true) {
-  const last = Math.max(steps.length - 1, 0), line = points(losses)
+export function drawTrack(track, training, index, on = true) {
+  const { steps, losses } = training, last = Math.max(steps.length - 1, 0), line = points(losses)
   const text = (some) => some.map((p) => p.map((n) => n.toFixed(1)).join(",")).join(" ")
   Object.assign(track.slider, { max: String(last), value: String(index) })
   track.line.setAttribute("points", text(line))
   track.done.setAttribute("points", on ? text(line.filter(([x]) => x <= (1000 * index) / Math.max(last, 1) + 0.01)) : "")
-  const found = marked(steps, marks, track.names.clientWidth || 900), known = JSON.stringify(found)
-  if (known === track.names.dataset.known) return
-  track.names.dataset.known = known
-  track.names.replaceChildren(...found.map(({ at, side, short, words: full }) => {
+  track.training = training
+  drawNames(track)
+}
+
+function drawNames(/** @type {ReturnType<typeof createTrack>} */ { names, training, wide }) {
+  const found = training ? marked(training.steps, training.marks, wide) : [], known = JSON.stringify(found)
+  if (known === names.dataset.known) return
+  names.dataset.known = known
+  names.replaceChildren(...found.map(({ at, side, short, words: full }) => {
     const name = element("span", "", side === "none" ? "" : short)
     name.style.left = `${at}%`
     name.dataset.side = side

@@ -94,6 +94,11 @@ class PairedText:
             "validation": rows_of(self.validation, self.tokenizer),
         }
 
+    @cached_property
+    def mean_tokens(self) -> float:
+        """The tokens of a source and its target, on average over what is learned from."""
+        return mean_tokens(self.rows["train"].sources, self.rows["train"].targets[:, 1:])
+
     @property
     def longest(self) -> tuple[int, int]:
         """The tokens of the longest source and of the longest target, each with its END."""
@@ -140,6 +145,11 @@ class LabelledText:
         """Both splits as ids."""
         return {"train": self._rows(self.train), "validation": self._rows(self.validation)}
 
+    @cached_property
+    def mean_tokens(self) -> float:
+        """The tokens of a text, on average over what is learned from."""
+        return mean_tokens(self.rows["train"].texts)
+
     def _rows(self, examples: Sequence[Labelled]) -> LabelledRows:
         texts = padded([label_ids(each.text, self.tokenizer) for each in examples])
         return LabelledRows(texts, torch.tensor([self.labels.index(each.label) for each in examples]))
@@ -178,6 +188,11 @@ def padded(rows: Sequence[Sequence[int]]) -> Tensor:
     """
     longest = max((len(row) for row in rows), default=0)
     return torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in rows], dtype=torch.int64)
+
+
+def mean_tokens(*parts: Tensor) -> float:
+    """Returns the tokens of a row, all its parts (row, position) together, on average over the rows."""
+    return sum(float((part != PAD).sum()) / len(part) for part in parts)
 
 
 def _trimmed(rows: Tensor) -> Tensor:

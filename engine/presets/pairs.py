@@ -26,58 +26,56 @@ _BASE = derived(
 
 _TRIED = "share of held-out sources whose whole target is right, seed 0, tried: "
 
-PAIRED: dict[str, Preset] = {
-    "dates": derived(
+
+def _preset(
+    title: str, summary: str, tried: str, d_model: int = 64, steps: int = 300, why_width: str = ""
+) -> Preset:
+    """Returns _BASE with another width and number of steps, and what was tried for them."""
+    why = {"d_model": _TRIED + why_width} if why_width else {}
+    return derived(
         _BASE,
+        title,
+        summary,
+        model={"d_model": d_model},
+        train={"steps": steps},
+        why=why | {"steps": _TRIED + tried},
+        source=_BASE.source,
+    )
+
+
+PAIRED: dict[str, Preset] = {
+    "dates": _preset(
         "Dates",
         "Character by character, from dates as people write them.",
-        model={},
-        why={"steps": _TRIED + "33% after 100 of 300 steps, 90% after 200, 99.9% at the end"},
-        source=_BASE.source,
+        "33% after 100 of 300 steps, 90% after 200, 99.9% at the end",
     ),
-    "language": derived(
-        _BASE,
+    "language": _preset(
         "A small language",
         "Word by word, from English sentences.",
-        model={"d_model": 96},
-        train={"steps": 500},
-        why={
-            "d_model": _TRIED + "64 wide, 34% after 300 steps",
-            "steps": _TRIED + "28% after 150 of 500 steps, 88% after 275, 94% after 350, 99.3% at the end",
-        },
-        source=_BASE.source,
+        "28% after 150 of 500 steps, 88% after 275, 94% after 350, 99.3% at the end",
+        d_model=96,
+        steps=500,
+        why_width="64 wide, 34% after 300 steps",
     ),
-    "numbers": derived(
-        _BASE,
+    "numbers": _preset(
         "Numbers into digits",
         "Digit by digit, from numbers in words.",
-        model={},
-        train={"steps": 400},
-        why={"steps": _TRIED + "59% after 150 of 400 steps, 83% after 250, 98.3% at the end"},
-        source=_BASE.source,
+        "59% after 150 of 400 steps, 83% after 250, 98.3% at the end",
+        steps=400,
     ),
-    "number_words": derived(
-        _BASE,
+    "number_words": _preset(
         "Digits into words",
         "Word by word, from digits.",
-        model={},
-        why={"steps": _TRIED + "78% after 200 of 300 steps, 98.2% at the end"},
-        source=_BASE.source,
+        "78% after 200 of 300 steps, 98.2% at the end",
     ),
-    "reverse": derived(
-        _BASE,
+    "reverse": _preset(
         "Reverse",
         "Three to twelve characters, backwards.",
-        model={},
-        why={"steps": _TRIED + "80% after 200 of 300 steps, 98.8% at the end"},
-        source=_BASE.source,
+        "80% after 200 of 300 steps, 98.8% at the end",
     ),
-    "sort": derived(
-        _BASE,
+    "sort": _preset(
         "Sort",
         "Three to twelve characters, in alphabetical order.",
-        model={},
-        why={"steps": _TRIED + "85% after 200 of 300 steps, 99.4% at the end"},
-        source=_BASE.source,
+        "85% after 200 of 300 steps, 99.4% at the end",
     ),
 }

@@ -5,8 +5,9 @@ labels. The loop and its records are those of engine.training.train.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Generic, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -23,13 +24,9 @@ from engine.data.pairs import (
     padded,
     source_ids,
 )
-from engine.data.tokenizers.pairs import (
-    BEGIN,
-    END,
-    PAD,
-    PairTokenizer,
-)
+from engine.data.tokenizers.pairs import BEGIN, END, PAD, PairTokenizer
 from engine.errors import ConfigError
+from engine.model import BlockStack
 from engine.parts.registry import HEALTHY, Parts, Targets, shifted
 from engine.sample.pairs import pair_steps, write_targets
 from engine.seq2seq import Classifier, Seq2Seq, build_classifier, build_pair
@@ -37,6 +34,8 @@ from engine.training.loop import B, Loop, M
 from engine.training.numerics import choose
 from engine.training.records import Control, Evaluation, Record, Sample, TaskScores, TrainState
 
+T = TypeVar("T", PairedText, LabelledText)
+E = TypeVar("E", Seq2Seq, Classifier)
 ASKED = 100  # sources of each split that are answered at a quick look, spread evenly over it
 AT_ONCE = 256  # rows of one forward pass of an evaluation
 
@@ -134,7 +133,8 @@ def train_pairs(
     check_vocabulary(model_config.encoder, text)
     if (model_config.pad, model_config.begin, model_config.end) != (PAD, BEGIN, END):
         raise ConfigError("begin", model_config.begin, f"pad, begin and end must be {PAD}, {BEGIN} and {END}")
-    return _Pairs(model_config, train_config, text, control or Control(), device, parts).records(resume)
+    model = build_pair(model_config, train_config.seed, parts=parts, init=train_config.init)
+    return _Pairs(model, text, train_config, control, device).records(resume)
 
 
 def train_labels(
@@ -157,7 +157,9 @@ def train_labels(
     if model_config.context < need:
         raise ConfigError("context", model_config.context, f"must be at least {need} for the longest text")
     check_vocabulary(model_config, text)
-    return _Labels(model_config, train_config, text, control or Control(), device, parts).records(resume)
+    config, labels = train_config, len(text.labels)
+    model = build_classifier(model_config, labels, config.seed, parts=parts, init=config.init)
+    return _Labels(model, text, config, control, device).records(resume)
 
 
 def check_settings(config: TrainConfig) -> None:
@@ -181,10 +183,21 @@ def check_vocabulary(config: ModelConfig, text: PairedText | LabelledText) -> No
         )
 
 
-class _Examples(Loop[M, B]):
+class _Examples(Loop[M, B], Generic[M, B, T]):
     """The shared part of both trainings. `measured` and `answer` are what differs at a look."""
 
-    mean_tokens: float  # of a row
+    def __init__(
+        self,
+        model: M,
+        text: T,
+        config: TrainConfig,
+        control: Control | None,
+        device: str | torch.device,
+    ) -> None:
+        has_dropout = any(part.config.dropout > 0 for part in model.modules() if isinstance(part, BlockStack))
+        numerics = choose(config.precision, device)
+        super().__init__(model, model.parts, config, control or Control(), numerics, has_dropout)  # type: ignore[arg-type]
+        self.text = text
 
     def measured(self, split: Split, wanted: int, complete: bool) -> tuple[float, float]:
         """Returns the mean loss of `wanted` rows of a split (0: all of them), and the share of answers that
@@ -197,10 +210,10 @@ class _Examples(Loop[M, B]):
         raise NotImplementedError
 
     def tokens(self, batch: B) -> int:
-        return round(self.step * self.config.batch_size * self.mean_tokens)
+        return round(self.step * self.config.batch_size * self.text.mean_tokens)
 
     def evaluation(self, complete: bool) -> Evaluation:
-        limit = rows_for(self.config.eval_tokens, self.mean_tokens)
+        limit = rows_for(self.config.eval_tokens, self.text.mean_tokens)
         self.last_quick_step = self.last_quick_step if complete else self.step
         with self.numerics.scope():
             loss, right = self.measured("train", limit, False)
@@ -221,22 +234,7 @@ class _Examples(Loop[M, B]):
             return Sample(self.step, *self.answer(model, prompt))
 
 
-class _Pairs(_Examples[Seq2Seq, PairBatch]):
-    def __init__(
-        self,
-        model_config: Seq2SeqConfig,
-        config: TrainConfig,
-        text: PairedText,
-        control: Control,
-        device: str | torch.device,
-        parts: Parts,
-    ) -> None:
-        model = build_pair(model_config, config.seed, parts=parts, init=config.init)
-        has_dropout = max(model_config.encoder.dropout, model_config.decoder.dropout) > 0
-        super().__init__(model, parts, config, control, choose(config.precision, device), has_dropout)
-        self.text = text
-        self.mean_tokens = _mean_tokens(text.rows["train"].sources, text.rows["train"].targets[:, 1:])
-
+class _Pairs(_Examples[Seq2Seq, PairBatch, PairedText]):
     def batch(self) -> PairBatch:
         rows = self.text.rows["train"]
         return teacher_forced(rows.of(drawn(len(rows), self.config, self.step)), self.parts.targets)
@@ -272,23 +270,7 @@ class _Pairs(_Examples[Seq2Seq, PairBatch]):
         return source, tokenizer.decode([r.token for r in pair_steps(model, ids, None, sampling)])
 
 
-class _Labels(_Examples[Classifier, LabelledRows]):
-    def __init__(
-        self,
-        model_config: ModelConfig,
-        config: TrainConfig,
-        text: LabelledText,
-        control: Control,
-        device: str | torch.device,
-        parts: Parts,
-    ) -> None:
-        labels = len(text.labels)
-        model = build_classifier(model_config, labels, config.seed, parts=parts, init=config.init)
-        has_dropout = model_config.dropout > 0
-        super().__init__(model, parts, config, control, choose(config.precision, device), has_dropout)
-        self.text = text
-        self.mean_tokens = _mean_tokens(text.rows["train"].texts)
-
+class _Labels(_Examples[Classifier, LabelledRows, LabelledText]):
     def batch(self) -> LabelledRows:
         rows = self.text.rows["train"]
         return rows.of(drawn(len(rows), self.config, self.step))
@@ -316,21 +298,16 @@ class _Labels(_Examples[Classifier, LabelledRows]):
         return text, self.text.labels[int(model(padded([ids]).to(self.numerics.device)).argmax())]
 
 
-class evaluating:
-    """A context in which a model is in evaluation mode and keeps no gradients."""
-
-    def __init__(self, model: Any, parts: Parts) -> None:
-        self.model, self.mode, self.training = model, parts.mode, model.training
-        self.no_gradient = torch.inference_mode()
-
-    def __enter__(self) -> Any:
-        self.mode(self.model, False)
-        self.no_gradient.__enter__()
-        return self.model
-
-    def __exit__(self, *error: Any) -> None:
-        self.no_gradient.__exit__(*error)
-        self.mode(self.model, self.training)
+@contextmanager
+def evaluating(model: E, parts: Parts) -> Iterator[E]:
+    """Puts a model into evaluation mode, without gradients, and back."""
+    training = model.training
+    parts.mode(model, False)
+    try:
+        with torch.inference_mode():
+            yield model
+    finally:
+        parts.mode(model, training)
 
 
 def known(text: str, tokenizer: PairTokenizer) -> str:
@@ -347,8 +324,3 @@ def rows_for(tokens: int, each: float) -> int:
     (11, 1, 0)
     """
     return max(1, int(tokens / each)) if tokens else 0
-
-
-def _mean_tokens(*rows: Tensor) -> float:
-    """Tokens of a row, all its parts together, on average over the rows."""
-    return sum(float((part != PAD).sum()) / len(part) for part in rows)

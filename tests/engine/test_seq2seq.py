@@ -269,8 +269,8 @@ def test_a_configuration_as_plain_values() -> None:
     [
         (torch.zeros(1, 3, dtype=torch.int64), some(1, 2), "an empty source"),
         (some(2, 3).masked_fill(torch.tensor([[False], [True]]), 0), some(2, 2), "an empty source"),
-        (some(1, 0), some(1, 2), "a source of shape .* is empty"),
-        (some(1, 3), some(1, 0), "a target of shape .* is empty"),
+        (some(1, 0), some(1, 2), "the source of shape .* cannot be empty"),
+        (some(1, 3), some(1, 0), "the target of shape .* cannot be empty"),
         (some(1, 13), some(1, 2), "a source of 13 tokens is too long: .* at most 12"),
         (some(1, 3), some(1, 13), "a target of 13 tokens is too long: .* at most 12"),
         (some(2, 3), some(1, 2), "1 targets do not belong to 2 sources"),

@@ -193,7 +193,7 @@ class Transformer(BlockStack):
 
 
 def check_tokens(tokens: Tensor, name: str) -> None:
-    """Raises ShapeError, which begins with `name`, unless tokens are int64 (batch, position) and not empty."""
+    """Raises ShapeError, beginning with `name`, unless tokens are int64 (batch, position) and not empty."""
     shape = tuple(tokens.shape)
     if len(shape) != 2 or tokens.dtype != torch.int64:
         raise ShapeError(

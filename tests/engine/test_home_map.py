@@ -177,6 +177,15 @@ def test_an_encoder_s_text_is_read_anew():
     np.testing.assert_allclose(again.streams, living_map.read(model, [*IDS, 7]).streams)
 
 
+@for_each("gap, lane", [(0, 15), (3, 15), (4, 0), (9, 5), (19, 15)])
+def test_a_gap_is_predicted_at_its_lane_and_one_before_the_lanes_at_the_last(gap, lane):
+    model = loud(tiny(causal=False, context=20))
+    ids = [(7 * i * i + 3) % 11 for i in range(20)]  # lanes 4 to 19 are drawn
+    reading = living_map.read(model, ids, gap=gap)
+    assert reading.predicted_lane == lane
+    np.testing.assert_array_equal(reading.logits, record(model, ids).get("logits")[4 + lane])
+
+
 def alike(model, before, *texts):
     """What is read of a text by the help of another is what is read of it alone."""
     had = living_map.read(model, before, None, True)

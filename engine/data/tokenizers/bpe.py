@@ -303,7 +303,7 @@ class Trainer:
         rank = 0
         while heap and len(self.tokens) < vocab_size:
             negative, pair = heapq.heappop(heap)
-            count = self.counts.get(pair, 0)
+            count = self.counts[pair]
             if count != -negative:
                 continue  # it has changed since, and stands in the heap anew
             if count < 1:
@@ -327,11 +327,7 @@ class Trainer:
         best: list[tuple[int, tuple[int, int]]] = []
         while heap and len(best) < keep:
             entry = heapq.heappop(heap)
-            if (
-                entry[0] == -self.counts.get(entry[1], 0) < 0
-                and entry[1] != winner
-                and entry not in best[-1:]
-            ):
+            if entry[0] == -self.counts[entry[1]] < 0 and entry[1] != winner and entry not in best[-1:]:
                 best.append(entry)
         for entry in best:
             heapq.heappush(heap, entry)

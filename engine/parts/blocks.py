@@ -5,7 +5,7 @@ that a forward pass hands to them, and the loop over them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from torch import Tensor, nn
 
@@ -18,7 +18,7 @@ from engine.probe import Probe, crossing, identity, scoped
 if TYPE_CHECKING:
     from engine.parts.cache import KVCache
     from engine.parts.cards.blocks import BlockCard, DecoderBlockCard
-    from engine.parts.registry import Parts, Sublayers
+    from engine.parts.registry import Parts
 
 
 NO_POSITIONS = PositionHooks()
@@ -67,6 +67,22 @@ def each_block(
     return x
 
 
+class Sublayers(Protocol):
+    """The four parts that a block wires: its own, or the faster ones of engine.sample.single_row."""
+
+    @property
+    def norm1(self) -> Callable[[Tensor], Tensor]: ...
+
+    @property
+    def norm2(self) -> Callable[[Tensor], Tensor]: ...
+
+    @property
+    def mixer(self) -> Callable[..., Tensor | None]: ...
+
+    @property
+    def ffn(self) -> Callable[[Tensor, Probe], Tensor | None]: ...
+
+
 class Block(nn.Module):
     """Owns the four parts; its subclasses only wire them. (batch, query, d_model) in and out.
 
@@ -74,9 +90,9 @@ class Block(nn.Module):
     """
 
     card: ClassVar[type[BlockCard]] = card_of("blocks", "BlockCard")
-    ends_normed: ClassVar[bool] = False
-    parallel: ClassVar[bool] = False
-    replaces: ClassVar[bool] = False
+    ends_normed: ClassVar[bool] = False  # norms sit on the stream, after each sum; none is left for the end
+    parallel: ClassVar[bool] = False  # both sublayers read at one place and write at one place
+    replaces: ClassVar[bool] = False  # what a sublayer makes takes the place of what it read
 
     def __init__(self, config: ResolvedConfig, parts: Parts) -> None:
         super().__init__()
@@ -90,9 +106,7 @@ class Block(nn.Module):
 
     @staticmethod
     def connect(parts: Sublayers, x: Tensor, context: PassContext) -> Tensor:
-        """Joins norms and sublayers to the residual stream. `parts` are the block's, or the faster ones
-        of engine.sample.single_row.
-        """
+        """Joins norms and sublayers to the residual stream."""
         raise NotImplementedError
 
 

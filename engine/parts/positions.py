@@ -158,16 +158,13 @@ class _Rotated(PositionHooks):
         self.cos, self.sin = cos, sin  # each (query, d_rotary)
 
     def turn(self, x: Tensor) -> Tensor:
-        return rotate_half_pairs(x, self.cos, self.sin)
+        turned = self.cos.shape[-1]
+        if turned == x.shape[-1]:
+            return rotate_half_pairs(x, self.cos, self.sin)
+        return torch.cat((rotate_half_pairs(x[..., :turned], self.cos, self.sin), x[..., turned:]), -1)
 
     def at(self, position: int) -> PositionHooks:
-        return type(self)(self.cos[position : position + 1], self.sin[position : position + 1])
-
-
-class _PartlyRotated(_Rotated):
-    def turn(self, x: Tensor) -> Tensor:
-        turned = self.cos.shape[-1]
-        return torch.cat((rotate_half_pairs(x[..., :turned], self.cos, self.sin), x[..., turned:]), -1)
+        return _Rotated(self.cos[position : position + 1], self.sin[position : position + 1])
 
 
 class Rope(Scheme):
@@ -183,13 +180,12 @@ class Rope(Scheme):
     def __init__(self, config: ResolvedConfig) -> None:
         super().__init__(config)
         self.d_rotary, self.theta = config.d_rotary, config.rope_theta
-        self.hooks = _Rotated if config.d_rotary == config.d_head else _PartlyRotated
 
     def prepare(self, length: int, like: Tensor, start: int = 0) -> PositionHooks:
         angles = _angles(start, length, self.d_rotary, self.theta, like.device)  # (query, d_rotary/2)
         cos, sin = angles.cos(), angles.sin()
         # The sign of `rotate_half` is kept in the table: one multiplication fewer for every q and k.
-        return self.hooks(torch.cat((cos, cos), -1).to(like.dtype), torch.cat((-sin, sin), -1).to(like.dtype))
+        return _Rotated(torch.cat((cos, cos), -1).to(like.dtype), torch.cat((-sin, sin), -1).to(like.dtype))
 
 
 def rotate_half_pairs(x: Tensor, cos: Tensor, signed_sin: Tensor) -> Tensor:

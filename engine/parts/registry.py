@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -21,34 +21,6 @@ from engine.parts.norms import NORMS as ALL_NORMS
 from engine.parts.norms import Norm
 from engine.parts.output import Output
 from engine.parts.positions import Scheme
-from engine.probe import Probe
-
-
-class Sublayers(Protocol):
-    """The four parts that a block wires: its own, or the faster ones of engine.sample.single_row."""
-
-    @property
-    def norm1(self) -> Callable[[Tensor], Tensor]: ...
-
-    @property
-    def norm2(self) -> Callable[[Tensor], Tensor]: ...
-
-    @property
-    def mixer(self) -> Callable[..., Tensor | None]: ...
-
-    @property
-    def ffn(self) -> Callable[[Tensor, Probe], Tensor | None]: ...
-
-
-class CrossSublayers(Sublayers, Protocol):
-    """The six parts that a decoder's block wires."""
-
-    @property
-    def norm_cross(self) -> Callable[[Tensor], Tensor]: ...
-
-    @property
-    def cross(self) -> Callable[..., Tensor | None]: ...
-
 
 Stack = Callable[[Sequence[Block], Norm, Tensor, PassContext], Tensor]
 Mask = Callable[[int, Tensor, int], Tensor | None]

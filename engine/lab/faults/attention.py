@@ -10,10 +10,9 @@ from torch import Tensor
 from engine.config import ResolvedConfig
 from engine.lab.faults.fault import ADAMW, fault
 from engine.parts.attention import Attention
-from engine.parts.blocks import PassContext, PreNormBlock, add
+from engine.parts.blocks import PassContext, PreNormBlock, Sublayers, add
 from engine.parts.cards import Formula
 from engine.parts.cards.mixers import AttentionCard, MixerCard
-from engine.parts.registry import Sublayers
 
 
 class UnscaledAttentionCard(AttentionCard):

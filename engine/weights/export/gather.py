@@ -146,10 +146,17 @@ def _pruned(wanted: Definition, read: set[str]) -> ast.stmt:
 
 def _stays(node: ast.stmt, index: int, read: set[str]) -> bool:
     if isinstance(node, ast.FunctionDef):
-        return node.name in read or node.name.startswith("__") or node.name == "forward"
+        called = node.name in read or node.name.startswith("__") or node.name == "forward"
+        return called and not _is_abstract(node)
     if isinstance(node, ast.Assign | ast.AnnAssign):
         return any(name in read for name in _bound(node))
     return index == 0  # what the class says of itself
+
+
+def _is_abstract(node: ast.FunctionDef) -> bool:
+    """True for a method that subclasses must write: it raises NotImplementedError."""
+    last = node.body[-1]
+    return isinstance(last, ast.Raise) and getattr(last.exc, "id", "") == "NotImplementedError"
 
 
 def _span(node: ast.stmt) -> tuple[int, int]:

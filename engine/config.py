@@ -43,13 +43,24 @@ def gated_width(plain: int) -> int:
     return math.ceil(plain / 12) * 8
 
 
-class _Fields:
-    """Checks that every dataclass field holds a value of its declared type, and reads and writes dicts."""
+Ranges = Mapping[str, tuple[float, float]]  # a field's least and largest value
+COUNT, SHARE = (1, math.inf), (0.0, 1.0)
+LARGEST_SEED = 2**31 - 1
 
-    def validate_types(self) -> None:
+
+class _Fields:
+    """Checks the type and the range of every dataclass field, and reads and writes dicts."""
+
+    def check_fields(self, ranges: Ranges) -> None:
+        """Raises ConfigError for the first field that is not of its declared type, or not in its range."""
         hints = get_type_hints(type(self))
         for each in fields(self):  # type: ignore[arg-type]
-            _check_type(each.name, getattr(self, each.name), hints[each.name])
+            name, value = each.name, getattr(self, each.name)
+            _check_type(name, value, hints[name])
+            low, high = ranges.get(name, (0, 0))
+            if name in ranges and value is not None and not (low <= value <= high):  # also catches NaN
+                limits = f"at least {low:g}" if high == math.inf else f"between {low:g} and {high:,.10g}"
+                raise ConfigError(name, value, f"must be {limits}")
 
     def to_dict(self) -> dict[str, Any]:
         """Returns plain values, ready for JSON; `from_dict` is its inverse."""
@@ -130,24 +141,7 @@ class ModelConfig(_Fields):
 
     def validate(self) -> Self:
         """Returns itself when it can be built; raises ConfigError naming the first field that is wrong."""
-        self.validate_types()
-        for name in (
-            "vocab_size",
-            "context",
-            "d_model",
-            "n_layers",
-            "n_heads",
-            "n_kv_heads",
-            "d_head",
-            "d_ff",
-        ):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ConfigError(name, value, "must be at least 1")
-        _check_range("norm_eps", self.norm_eps, 0.0, 1.0)
-        _check_range("dropout", self.dropout, 0.0, 0.95)
-        _check_range("rope_theta", self.rope_theta, 1.0, 1e12)
-        _check_range("rope_fraction", self.rope_fraction, 0.0, 1.0)
+        self.check_fields(_MODEL_RANGES)
         if self.d_head is None and self.d_model % self.n_heads:
             raise ConfigError(
                 "n_heads",
@@ -162,14 +156,21 @@ class ModelConfig(_Fields):
                 self.d_model,
                 "must be even for sinusoidal positions: sines and cosines come in pairs",
             )
-        if self.window < 0:
-            raise ConfigError("window", self.window, "must not be negative; 0 means no window")
         if self.window and not self.causal:
             raise ConfigError("window", self.window, "needs the causal mask: it is counted backwards")
         _check_norm(self)
-        if self.token_types < 0:
-            raise ConfigError("token_types", self.token_types, "must not be negative; 0 means no table")
         return self
+
+
+_MODEL_RANGES: Ranges = {
+    **dict.fromkeys(("vocab_size", "context", "d_model", "n_layers", "n_heads"), COUNT),
+    **dict.fromkeys(("n_kv_heads", "d_head", "d_ff"), COUNT),
+    **dict.fromkeys(("window", "token_types"), (0, math.inf)),
+    "norm_eps": SHARE,
+    "dropout": (0.0, 0.95),
+    "rope_theta": (1.0, 1e12),
+    "rope_fraction": SHARE,
+}
 
 
 @dataclass(frozen=True)
@@ -231,36 +232,24 @@ class TrainConfig(_Fields):
 
     def validate(self) -> TrainConfig:
         """Returns itself when it can be run; raises ConfigError naming the first field that is wrong."""
-        self.validate_types()
-        for name in ("steps", "batch_size"):
-            if getattr(self, name) < 1:
-                raise ConfigError(name, getattr(self, name), "must be at least 1")
-        for name in (
-            "warmup_steps",
-            "eval_every",
-            "eval_tokens",
-            "sample_every",
-            "sample_length",
-            "snapshot_every",
-            "seed",
-        ):
-            if getattr(self, name) < 0:
-                raise ConfigError(name, getattr(self, name), "must not be negative")
-        _check_range("learning_rate", self.learning_rate, 0.0, 1e6)
-        _check_range("muon_learning_rate", self.muon_learning_rate, 0.0, 1e6)
-        _check_range("weight_decay", self.weight_decay, 0.0, 10.0)
-        _check_range("grad_clip", self.grad_clip, 0.0, 1e6)
-        _check_range("sample_temperature", self.sample_temperature, 0.0, 10.0)
-        _check_range("mask_rate", self.mask_rate, 0.01, 0.99)
-        for name in ("muon_momentum", "beta1", "beta2"):
-            _check_range(name, getattr(self, name), 0.0, 0.9999)
-        _check_range("min_lr_fraction", self.min_lr_fraction, 0.0, 1.0)
-        _check_range("repeat", self.repeat, 0.0, 1.0)
-        _check_range("seconds", self.seconds, 0.0, 1e6)
-        if self.seed >= 2**31:
-            raise ConfigError("seed", self.seed, f"must be below {2**31}")
+        self.check_fields(_TRAIN_RANGES)
         bpe_size(self.tokenizer)
         return self
+
+
+_TRAIN_RANGES: Ranges = {
+    **dict.fromkeys(("steps", "batch_size"), COUNT),
+    **dict.fromkeys(("warmup_steps", "eval_every", "eval_tokens", "sample_every"), (0, math.inf)),
+    **dict.fromkeys(("sample_length", "snapshot_every"), (0, math.inf)),
+    **dict.fromkeys(("learning_rate", "muon_learning_rate", "grad_clip", "seconds"), (0.0, 1e6)),
+    **dict.fromkeys(("muon_momentum", "beta1", "beta2"), (0.0, 0.9999)),
+    "weight_decay": (0.0, 10.0),
+    "sample_temperature": (0.0, 10.0),
+    "mask_rate": (0.01, 0.99),
+    "min_lr_fraction": SHARE,
+    "repeat": SHARE,
+    "seed": (0, LARGEST_SEED),
+}
 
 
 def passes(steps: int, batch_size: int, context: int, tokens: int) -> float:
@@ -305,14 +294,18 @@ class SampleConfig(_Fields):
 
     def validate(self) -> SampleConfig:
         """Returns itself when it can be used; raises ConfigError naming the first field that is wrong."""
-        self.validate_types()
-        _check_range("temperature", self.temperature, 0.0, 100.0)
-        _check_range("top_k", self.top_k, 0, 2**31)
-        _check_range("top_p", self.top_p, 0.0, 1.0)
-        _check_range("min_p", self.min_p, 0.0, 1.0)
-        _check_range("repetition_penalty", self.repetition_penalty, 0.01, 100.0)
-        _check_range("seed", self.seed, 0, 2**31 - 1)
+        self.check_fields(_SAMPLE_RANGES)
         return self
+
+
+_SAMPLE_RANGES: Ranges = {
+    "temperature": (0.0, 100.0),
+    "top_k": (0, 2**31),
+    "top_p": SHARE,
+    "min_p": SHARE,
+    "repetition_penalty": (0.01, 100.0),
+    "seed": (0, LARGEST_SEED),
+}
 
 
 def _check_mixer(c: ResolvedConfig) -> None:
@@ -364,11 +357,6 @@ def _check_norm(c: ModelConfig) -> None:
     if c.norm_bias and "norm_bias" not in card.reads:
         why = f"must be False for {c.norm}: {card.title} has a gain but no bias"
         raise ConfigError("norm_bias", True, why)
-
-
-def _check_range(name: str, value: float, low: float, high: float) -> None:
-    if not (low <= value <= high):  # also catches NaN
-        raise ConfigError(name, value, f"must be between {low:g} and {high:g}")
 
 
 def _check_type(name: str, value: Any, hint: Any) -> None:

@@ -50,11 +50,11 @@ class PlainCard(FeedForwardCard):
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        ffn, wide = (r" + b", " + b") if config.ffn_bias else ("", "")
+        bias = " + b" if config.ffn_bias else ""
         return {
-            "ffn_pre": (rf"u = x\,W_1{ffn}", f"x · W₁{wide}"),
+            "ffn_pre": (rf"u = x\,W_1{bias}", f"x · W₁{bias}"),
             "ffn_post": cls.activation_formula,
-            "ffn_out": (rf"\mathrm{{out}} = h\,W_2{ffn}", f"h · W₂{wide}"),
+            "ffn_out": (rf"\mathrm{{out}} = h\,W_2{bias}", f"h · W₂{bias}"),
         }
 
 
@@ -83,16 +83,16 @@ class GatedCard(FeedForwardCard):
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        ffn, wide = (r" + b", " + b") if config.ffn_bias else ("", "")
+        bias = " + b" if config.ffn_bias else ""
         return {
             "ffn_in": (
-                rf"[\mathrm{{gate}}, u] = x\,[W_G, W_1]{ffn}",
-                f"x · [W_G, W₁]{wide}, one product for both",
+                rf"[\mathrm{{gate}}, u] = x\,[W_G, W_1]{bias}",
+                f"x · [W_G, W₁]{bias}, one product for both",
             ),
             "ffn_gate": (r"\mathrm{gate} = x\,W_G", "the first half of that product: the gate"),
             "ffn_pre": (r"u = x\,W_1", "the second half of that product"),
             "ffn_post": cls.activation_formula,
-            "ffn_out": (rf"\mathrm{{out}} = h\,W_2{ffn}", f"h · W₂{wide}"),
+            "ffn_out": (rf"\mathrm{{out}} = h\,W_2{bias}", f"h · W₂{bias}"),
         }
 
 

@@ -28,8 +28,6 @@ class HeadMixerCard(MixerCard):
     title: ClassVar[str] = "Mixer"
     sentence: ClassVar[str] = "Tokens gather from each other."
     scored: ClassVar[bool] = True
-    learned: ClassVar[bool] = False
-    flat: ClassVar[Mapping[str, str]] = {}
 
     @classmethod
     def read_by(cls, config: ResolvedConfig) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -82,9 +80,9 @@ class HeadMixerCard(MixerCard):
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        bias, plus = (r" + b", " + b") if config.attention_bias and config.output_bias else ("", "")
+        bias = _bias(config) if config.output_bias else ""
         side_by_side = (r"\mathrm{out} = [z_1, \dots, z_H]", "heads concatenated")
-        projected = (rf"\mathrm{{out}} = z\,W_O{bias}", f"z · W_O{plus}")
+        projected = (rf"\mathrm{{out}} = z\,W_O{bias}", f"z · W_O{bias}")
         return {
             **{name: _in_front(name) for name in ("q", "k", "v")},
             **{f"{name}_rot": _normed(name, config) for name in ("q", "k")},
@@ -116,22 +114,46 @@ def lies_in_order(config: ResolvedConfig, run: BatchShape) -> bool:
     return run.batch == 1 or config.n_kv_heads == 1
 
 
+def norm_saved(config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
+    """Returns what is saved of queries and keys that are normed, beside what they are normed from: results,
+    what the gains multiply, a spread for each head. In fewer bits than float32, a copy of each is normed.
+    """
+    heads = config.n_heads + config.n_kv_heads
+    width = heads * config.d_head
+    measured = heads + (width if config.qk_gain else 0)
+    if run.narrow:
+        return SavedForBackward(internal=width, full=width + measured)
+    return SavedForBackward(internal=width + measured)
+
+
 def alike_saved(config: ResolvedConfig, run: BatchShape) -> tuple[SavedForBackward, bool]:
     """Returns what is saved of queries and keys that are one tensor, and whether the tensor itself is."""
-    width, spreads = config.n_heads * config.d_head, 2 * config.n_heads
-    gained = 2 * width if config.qk_gain else 0  # what the gains multiply
-    if config.qk_norm and run.narrow:  # normed in float32, each from a copy
-        return SavedForBackward(internal=2 * width, full=2 * width + spreads + gained), False
     if config.qk_norm:
-        return SavedForBackward(internal=2 * width + spreads + gained), True
+        return norm_saved(config, run), not run.narrow
     if lies_in_order(config, run) and not run.turned:
         return SavedForBackward(), True
-    return SavedForBackward(internal=2 * width), False
+    return SavedForBackward(internal=2 * config.n_heads * config.d_head), False
 
 
 def _shared(config: ResolvedConfig) -> str:
     groups = config.n_heads // config.n_kv_heads
     return f"; {groups} query heads share a key-value head" if groups > 1 else ""
+
+
+CUT = r"(d) \to (H, d_{head})"
+STREAM_AS_VALUES: dict[str, Formula] = {"x_heads": (CUT, "v is the stream, split into heads")}
+
+
+def _bias(config: ResolvedConfig) -> str:
+    """Returns what a formula adds for the biases of attention, in LaTeX and in plain signs alike."""
+    return " + b" if config.attention_bias else ""
+
+
+def _shared_flat(config: ResolvedConfig) -> dict[str, Formula]:
+    """Returns the formulas of queries and keys that are the same, until they are cut into heads."""
+    bias = _bias(config)
+    same = (rf"q = k = x\,W_{{QK}}{bias}", f"x · W_QK{bias}: queries and keys are the same")
+    return {"qk_flat": same, "qk_heads": (CUT, "split into heads")}
 
 
 def _in_front(name: str) -> Formula:
@@ -164,27 +186,24 @@ class AttentionCard(HeadMixerCard):
         q, kv = config.n_heads * config.d_head, config.n_kv_heads * config.d_head
         lies = lies_in_order(config, run)
         whole = q + 2 * kv  # W_QKV gives all three as one tensor: a view of one holds it all
-        gained = q + kv if config.qk_gain else 0  # what the gains multiply
-        if config.qk_norm and run.narrow:  # normed in float32, from copies of q and k
-            heads = config.n_heads + config.n_kv_heads
-            return SavedForBackward(internal=q + kv + (whole if lies else kv), full=q + kv + heads + gained)
+        values = whole if lies else kv
         if config.qk_norm:
-            heads = config.n_heads + config.n_kv_heads
-            return SavedForBackward(internal=q + kv + (0 if lies else kv) + whole + heads + gained)
+            read = whole + (0 if lies else kv)  # what is normed, and the values
+            return norm_saved(config, run) + SavedForBackward(internal=values if run.narrow else read)
         if run.turned:
-            return SavedForBackward(internal=q + kv + (whole if lies else kv))
+            return SavedForBackward(internal=q + kv + values)
         copied = 0 if lies and config.n_kv_heads == config.n_heads else q  # a group's queries are stacked
         return SavedForBackward(internal=copied + (whole if lies else 2 * kv))
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        bias, plus = (r" + b", " + b") if config.attention_bias else ("", "")
+        bias = _bias(config)
         return super().formulas(config) | {
             "qkv_flat": (
                 rf"[q, k, v] = x\,[W_Q, W_K, W_V]{bias}",
-                f"x · [W_Q, W_K, W_V]{plus}, one product for all three",
+                f"x · [W_Q, W_K, W_V]{bias}, one product for all three",
             ),
-            "qkv_heads": (r"(d) \to (H, d_{head})", "split into q, k, v, and each into heads"),
+            "qkv_heads": (CUT, "split into q, k, v, and each into heads"),
         }
 
 
@@ -209,16 +228,11 @@ class SharedQKCard(HeadMixerCard):
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        bias, plus = (r" + b", " + b") if config.attention_bias else ("", "")
-        cut = (r"(d) \to (H, d_{head})", "split into heads")
+        bias = _bias(config)
         return super().formulas(config) | {
-            "qk_flat": (
-                rf"q = k = x\,W_{{QK}}{bias}",
-                f"x · W_QK{plus}: queries and keys are the same",
-            ),
-            "qk_heads": cut,
-            "v_flat": (rf"v = x\,W_V{bias}", f"x · W_V{plus}"),
-            "v_heads": cut,
+            **_shared_flat(config),
+            "v_flat": (rf"v = x\,W_V{bias}", f"x · W_V{bias}"),
+            "v_heads": (CUT, "split into heads"),
         }
 
 
@@ -239,8 +253,7 @@ class SimilarityCard(HeadMixerCard):
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        cut = (r"(d) \to (H, d_{head})", "split into heads; there are no matrices")
-        return super().formulas(config) | {"x_heads": cut}
+        return super().formulas(config) | {"x_heads": (CUT, "split into heads; there are no matrices")}
 
 
 class MeanCard(SimilarityCard):
@@ -258,8 +271,6 @@ class MeanCard(SimilarityCard):
 class NoMixerCard(MixerCard):
     title: ClassVar[str] = "No mixer"
     sentence: ClassVar[str] = "Tokens never exchange information."
-    scored: ClassVar[bool] = False
-    learned: ClassVar[bool] = False
     flat: ClassVar[Mapping[str, str]] = {}
 
 
@@ -282,12 +293,7 @@ class SharedQKRawValuesCard(HeadMixerCard):
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        bias, plus = (r" + b", " + b") if config.attention_bias else ("", "")
-        return super().formulas(config) | {
-            "qk_flat": (rf"q = k = x\,W_{{QK}}{bias}", f"x · W_QK{plus}: queries and keys are the same"),
-            "qk_heads": (r"(d) \to (H, d_{head})", "split into heads"),
-            "x_heads": (r"(d) \to (H, d_{head})", "v is the stream, split into heads"),
-        }
+        return super().formulas(config) | _shared_flat(config) | STREAM_AS_VALUES
 
 
 class QueriesAndKeysCard(HeadMixerCard):
@@ -302,23 +308,18 @@ class QueriesAndKeysCard(HeadMixerCard):
 
     @classmethod
     def vectors_saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
-        width, spreads = config.n_heads * config.d_head, 2 * config.n_heads
-        gained = 2 * width if config.qk_gain else 0
-        if config.qk_norm and run.narrow:  # normed in float32, each from a copy
-            return SavedForBackward(internal=2 * width, full=2 * width + spreads + gained) + _values(
-                config, run
-            )
-        if config.qk_norm:  # what is normed, and what comes of it
-            return SavedForBackward(internal=4 * width + spreads + gained) + _values(config, run)
-        return SavedForBackward(internal=2 * width) + _values(config, run)
+        both = SavedForBackward(internal=2 * config.n_heads * config.d_head) + _values(config, run)
+        if not config.qk_norm:
+            return both
+        return norm_saved(config, run) + (_values(config, run) if run.narrow else both)
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:
-        bias, plus = (r" + b", " + b") if config.attention_bias else ("", "")
+        bias = _bias(config)
         return super().formulas(config) | {
-            "qk_flat": (rf"[q, k] = x\,[W_Q, W_K]{bias}", f"x · [W_Q, W_K]{plus}, one product for both"),
-            "qk_heads": (r"(d) \to (H, d_{head})", "split into q, k, and each into heads"),
-            "x_heads": (r"(d) \to (H, d_{head})", "v is the stream, split into heads"),
+            "qk_flat": (rf"[q, k] = x\,[W_Q, W_K]{bias}", f"x · [W_Q, W_K]{bias}, one product for both"),
+            "qk_heads": (CUT, "split into q, k, and each into heads"),
+            **STREAM_AS_VALUES,
         }
 
 

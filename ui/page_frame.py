@@ -23,7 +23,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from engine.errors import HeadError
+from engine.errors import CheckpointError, HeadError
 from ui import (
     explain,
     families,
@@ -350,13 +350,16 @@ def _one_of(page: Page, views: tuple[View, ...]) -> View:
 @contextmanager
 def boundary() -> Iterator[None]:
     """Turns an exception inside it into a sentence with a number; the rest of the page lives, and the log has
-    the trace.
+    the trace. A stored result that cannot be read says so itself.
     """
     try:
         yield
     except HeadError as error:  # an encoder that others trained, say: no fault of anybody
         said = str(error)
         st.info(f"{said[0].upper()}{said[1:]}. Other views may still work.", icon=":material/info:")
+    except CheckpointError as error:  # what comes with the app is missing, or not whole
+        log.warning("a stored result cannot be read: %s", error)
+        st.info(safe(str(error)), icon=":material/info:")
     except Exception as error:  # Streamlit's own signals to stop or run again are no Exceptions
         failed(error)
 

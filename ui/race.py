@@ -12,15 +12,11 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.data.corpora import from_text
-from engine.data.corpus import Corpus
-from engine.errors import CheckpointError, ConfigError, CorpusError
+from engine.errors import CheckpointError
 from engine.experiments import race_table
 from engine.experiments.lab_races import shipped
 from engine.experiments.stored_races import Stored
-from engine.measure.tasks.text_statistics import baselines
 from engine.service.state import RunSpec, RunView
-from engine.training.numerics import in_bits
 from ui import (
     explain,
     live,
@@ -32,6 +28,7 @@ from ui.figures.race import WIDE, Curves, race_curves
 from ui.players.plot import payload, plot
 from ui.players.served import ASSETS
 from ui.race_desk import buttons, in_hand, progress, troubles
+from ui.run_text import baselines
 from ui.text.markdown import token_word
 
 HEIGHT = 360  # of the chart
@@ -191,7 +188,7 @@ def _chart(
     """Draws the curves, those of other seeds thin. Returns how they are drawn at any later moment."""
     cuts = {one.train.tokenizer for one in ([view.spec for view in views] or specs)}
     unit: race_table.Unit = "bits" if len(cuts) > 1 else "nats"
-    lines = _lines(views[0].spec if views else specs[0], unit)
+    lines = baselines(views[0].spec if views else specs[0], unit)
 
     def chart(now: Sequence[RunView]) -> dict[str, Any]:
         going = any(view.active for view in now)
@@ -218,34 +215,6 @@ def _chart(
 
     plot(**chart(views))
     return lambda now: payload(**chart(now))
-
-
-def _lines(spec: RunSpec, unit: race_table.Unit) -> dict[str, float]:
-    """Returns the losses of predictors without a network on the text; nothing where it is not here."""
-    try:
-        corpus = _corpus_of(spec)
-    except (CorpusError, ConfigError):
-        return {}
-    return {**dict(baselines(corpus, unit == "bits")), **_floor(corpus, spec.model.context, unit)}
-
-
-def _corpus_of(spec: RunSpec) -> Corpus:
-    if spec.corpus == "text" and spec.text is not None:
-        return _own_text(spec.text, spec.train.tokenizer)
-    return session.corpus(spec.corpus, spec.train.tokenizer)
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _own_text(text: str, tokenizer: str) -> Corpus:
-    return from_text(text, tokenizer=tokenizer)
-
-
-def _floor(corpus: Corpus, context: int, unit: race_table.Unit) -> dict[str, float]:
-    """The lowest loss that a model can reach, where the text is a task and it is known."""
-    if corpus.task is None:
-        return {}
-    lowest = corpus.task.floor(context)
-    return {"floor": in_bits(lowest) if unit == "bits" else lowest}
 
 
 def _measured(views: Sequence[RunView], more: Draw | None) -> None:

@@ -150,8 +150,8 @@ class RunCurves:
     losses: np.ndarray  # (points,) of the batches
     looked_at: np.ndarray  # (looks,)
     looked: np.ndarray  # (looks,)
-    end_at: np.ndarray  # (0 or 1,)
-    end: np.ndarray  # (0 or 1,)
+    end_at: np.ndarray  # (ends,) one, and one for each time that it was continued
+    end: np.ndarray  # (ends,)
 
     @property
     def newest(self) -> tuple[float, float] | None:
@@ -171,7 +171,7 @@ def run_curves(
     history = view.history
     losses = smoothed(history.losses if unit == "nats" else history.bits, smooth)
     some = np.unique(np.linspace(0, len(losses) - 1, min(points, len(losses))).astype(np.int64))
-    whole = [e for e in history.evaluations if e.complete][-1:]
+    whole = [e for e in history.evaluations if e.complete]
     quick = [e for e in history.evaluations if not e.complete]
     if not quick:  # where every look is at the whole split, these are one curve
         quick, whole = list(history.evaluations), []
@@ -231,8 +231,7 @@ def _looks(
 
 def _along(view: RunView, along: Along, steps: np.ndarray, seconds: np.ndarray) -> np.ndarray:
     """Steps, or what they come to: tokens that were read, seconds of training, FLOPs."""
-    if along == "seconds":
-        return seconds
+    if along in ("steps", "seconds"):
+        return steps.astype(np.float64) if along == "steps" else seconds
     tokens = tokens_a_step(view.spec.model, view.spec.train)
-    each = {"steps": 1, "tokens": tokens, "flops": tokens * flops_a_token(view)}[along]
-    return steps.astype(np.float64) * each
+    return steps.astype(np.float64) * (tokens if along == "tokens" else tokens * flops_a_token(view))

@@ -56,12 +56,14 @@ MODES = (  # second ones of views
     "after?after_view=aloud&aloud_mode=attempts",
     "after?after_view=aloud&aloud_mode=addition",
     "after?after_view=context&context_size=1",
+    "tasks?tasks_view=solve&task=modular",
+    "?model=pair-language",
     *(["after?after_view=context&context_learner=words"] if REAL else []),
     "shapes?shapes_view=backward&shapes_back=step",
     "generation?generation_view=cache&kv_part=bytes",
     "generation?generation_view=cache&kv_part=why",
 )
-HOMES = ("?part=attention", "?model=shakespeare-classic", "?model=timelapse")
+HOMES = ("?part=attention", "?model=shakespeare-classic", "?model=encoder-blanks", "?model=timelapse")
 
 
 @pytest.fixture

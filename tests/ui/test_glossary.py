@@ -5,7 +5,7 @@ import re
 import pytest
 
 from engine.presets import PRESETS
-from pages.start.home.map_text import describe
+from pages.start.home.words_map import describe
 from tests.pages.helpers import opened
 from tests.pages.rooms import views
 from ui import site

@@ -49,7 +49,7 @@ def opening(address: str, drawn: str) -> None:
     "address, path, query",
     [
         ("sampling?sampling_view=stages", "pages/output/sampling/page.py", {"sampling_view": "stages"}),
-        ("?home_view=both", "pages/start/home/page.py", {"home_view": "both"}),
+        ("?home_view=published", "pages/start/home/page.py", {"home_view": "published"}),
         ("attention?attention_view=mask", "", {}),
         ("https://example.org/", "", {}),
         ("../secret", "", {}),

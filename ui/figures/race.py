@@ -69,7 +69,8 @@ def race_curves(
     traces += [trace for i, each in enumerate(runs) for trace in _traces(each, i, curves, repeats)]
     inside = height - 8 - 42
     longest = max((len(short(each.name, LONGEST)) for each in runs), default=0)
-    layout = base_layout(
+    return go.figure(
+        traces,
         uirevision=f"race-{along}-{unit}",
         margin={"l": 48, "r": 24 + LETTER * (5 + longest), "t": 8, "b": 42},
         showlegend=False,
@@ -90,7 +91,6 @@ def race_curves(
             *_names(runs, repeats, y_range, inside, curves),
         ],
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def loss_range(runs: Sequence[RunCurves], lines: Mapping[str, float]) -> list[float]:

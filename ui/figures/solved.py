@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ui.figures import specs as go
-from ui.figures.theme import base_layout, colour
+from ui.figures.theme import colour
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +41,11 @@ def solved_curves(curves: Sequence[Solved], end: float, *, what: str = "problems
                 "hovertemplate": "%{y:.0%} after step %{x:,}<extra></extra>",
             }
         )
-    layout = base_layout(
+    return go.figure(
+        traces,
         uirevision="solved",
         margin={"l": 52, "r": 14, "t": 8, "b": 40},
         legend={"font": {"size": 13}},
         xaxis={"title": {"text": "step"}, "showgrid": False, "range": [0, end]},
         yaxis={"title": {"text": what}, "range": [-0.02, 1.03], "tickformat": ".0%"},
     )
-    return go.Figure({"data": traces, "layout": layout})

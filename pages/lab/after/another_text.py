@@ -39,8 +39,6 @@ from ui.text.markdown import safe, whole
 from ui.widgets import MOST_PROMPT, line
 
 OWN_TEXT = "own-text"  # the lesson that a visitor pastes
-TITLES = {"python": "the Python manual", "shakespeare": "Tiny Shakespeare"}
-OWN_TITLE = "your text"
 FIRST_PROMPT = "The "
 BOX = 20_000  # characters of a visitor's text
 HEIGHT, SAMPLE, BOX_ROW = 336, 112, 124  # pixels: the figure, a sample, and the row of a visitor's text
@@ -52,9 +50,9 @@ def lessons(subject: Subject) -> dict[str, str]:
     """
     if _old_text(subject) is None or models.kind_of(subject.key[0]) != "letters":
         return {}
-    others = {name: f"Text: {title.removeprefix('the ')}" for name, title in TITLES.items()}
+    others = {name: words.text_lesson(title) for name, title in words.TEXTS.items()}
     others.pop(_old_name(subject) or "", None)
-    return others | {OWN_TEXT: "Text: your own"}
+    return others | {OWN_TEXT: words.OWN_TEXT}
 
 
 def choose_prompt(subject: Subject) -> str:
@@ -80,7 +78,7 @@ def chosen(name: str, subject: Subject, prompt: str) -> TextLesson | None:
         except CorpusError as error:
             st.info(safe(str(error)))
             return None
-    return replace(lesson, name=name, title=TITLES.get(name, OWN_TITLE), prompt=prompt)
+    return replace(lesson, name=name, title=words.TEXTS.get(name, words.YOUR_TEXT), prompt=prompt)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -110,7 +108,7 @@ def _old_text(subject: Subject) -> str | None:
 
 
 def _old_title(subject: Subject) -> str:
-    return TITLES.get(_old_name(subject) or "", "its own text")
+    return words.TEXTS.get(_old_name(subject) or "", words.ITS_TEXT)
 
 
 def _texts(subject: Subject, lesson: TextLesson) -> Texts:
@@ -143,7 +141,7 @@ def draw_text(subject: Subject, setting: Setting, lesson: TextLesson, pressed: b
     taught = measured(
         key,
         teach,
-        "Fine-tuning",
+        words.DOING,
         lambda looks: _by_step(subject, setting, lesson, looks or ()),
         pausable=True,
     )
@@ -211,8 +209,8 @@ def _samples(
     if not before:
         return
     height = SAMPLE - (BOX_ROW // 2 if lesson.name == OWN_TEXT else 0)
-    for title, texts in (("before", before), (f"after {steps} steps", after)):
-        st.caption(f"“{safe(lesson.prompt.strip())} …”, {title}")
+    for when, texts in ((words.BEFORE, before), (words.after(steps), after)):
+        st.caption(words.sample(lesson.prompt, when))
         written = lesson.prompt + texts[0] if texts else "?"
         st.code(whole(written), language=None, wrap_lines=True, height=height)
     if lesson.lacking:

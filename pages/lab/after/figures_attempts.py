@@ -9,7 +9,7 @@ import numpy as np
 from engine.measure.slices import median_curve
 from engine.measure.tasks.attempts import COUNTS, Attempts, Votes
 from ui.figures import specs as go
-from ui.figures.theme import base_layout, colour
+from ui.figures.theme import colour
 
 LINES = (
     ("verifier: one is right (pass@n)", "run0", "solid"),
@@ -29,14 +29,14 @@ def shares(attempts: Attempts) -> go.Figure:
         line = {"color": colour(shade), "dash": dash, "width": 1}
         traces += [_line(each, name, line, opacity=0.5, showlegend=False) for each in values]
         traces.append(_line(median_curve(values), name, line | {"width": 3}))
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 52, "r": 12, "t": 8, "b": 40},
         xaxis=go.axis(
             "n, answers per sum", type="log", tickvals=list(COUNTS), ticktext=[str(n) for n in COUNTS]
         ),
         yaxis=go.axis("share of new sums", range=[0, 1.04], tickformat=".0%", showgrid=True),
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def _line(y: Any, name: str, line: dict[str, Any], **rest: Any) -> go.Trace:
@@ -59,10 +59,10 @@ def votes(each: Votes) -> go.Figure:
         hovertemplate="%{text} times<extra></extra>",
         showlegend=False,
     )
-    layout = base_layout(
+    return go.figure(
+        [bar],
         margin={"l": 52, "r": 12, "t": 30, "b": 40},
         title={"text": f"{each.question} … (right: {each.right})", "font": {"size": 15}, "x": 0.5, "y": 0.98},
         xaxis=go.axis("out of 64"),
         yaxis=go.ticks(places, [text for text, _ in shown], autorange="reversed"),
     )
-    return go.Figure({"data": [bar], "layout": layout})

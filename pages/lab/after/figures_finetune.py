@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ui.figures import specs as go
-from ui.figures.theme import base_layout, colour
+from ui.figures.theme import colour
 
 STYLES = {
     "new": ("output", "solid", 3.0),
@@ -75,7 +75,8 @@ def answers_by_step(
         reach = [float(every.min()) - room, float(every.max()) + room]
         hangs = {"anchor": "y2"}
         below = {"yaxis2": go.axis("nats", domain=[0, 0.27], range=reach, showgrid=True, nticks=4)}
-    layout = base_layout(
+    return go.figure(
+        traces,
         **below,
         margin={"l": 52, "r": 12, "t": 8, "b": 40},
         showlegend=True,
@@ -83,7 +84,6 @@ def answers_by_step(
         yaxis=go.axis("probability of the answer", range=[-0.02, 1.04], tickformat=".0%", showgrid=True)
         | ({"domain": [0.38, 1]} if below else {}),
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def losses_by_step(
@@ -112,13 +112,13 @@ def losses_by_step(
     for at, run in stored:
         for values, name, shade in zip(np.array(run).T, names, shades, strict=True):
             traces.append(_thin(at, values, name, shade, "%{y:.3f} nats"))
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 52, "r": 12, "t": 8, "b": 40},
         showlegend=True,
         xaxis=go.axis("step", range=[-0.02 * end, 1.02 * end]),
         yaxis=go.axis("held-out loss (nats)", showgrid=True),
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def _thin(steps: Sequence[int], values: np.ndarray, name: str, shade: str, form: str) -> go.Trace:
@@ -142,9 +142,9 @@ def singular_values(values: Sequence[float]) -> go.Figure:
         marker={"color": colour("feedforward")},
         hovertemplate="%{x}: %{y:.3g}<extra></extra>",
     )
-    layout = base_layout(
+    return go.figure(
+        [bar],
         margin={"l": 52, "r": 12, "t": 8, "b": 40},
         xaxis=go.axis("singular value of the change, by size", dtick=1),
         yaxis=go.axis("", showgrid=True),
     )
-    return go.Figure({"data": [bar], "layout": layout})

@@ -43,12 +43,6 @@ from ui.text.markdown import safe, whole
 from ui.widgets import MOST_ANSWER, MOST_PROMPT, line
 
 OWN, REHEARSE = "own", "tune_rehearse"
-METHODS = {
-    LORA: "LoRA, rank 4",
-    "lora-1": "LoRA, rank 1",
-    "lora-16": "LoRA, rank 16",
-    "full": "All weights",
-}
 WRITTEN = {Topic: 3, Style: 6}  # tokens that the model writes after each prompt
 WIDTHS = {Topic: (5, 4), Style: (1, 1)}  # of the figure and the table
 RANKS = {"lora-1": 1, LORA: 4, "lora-16": 16, "full": 0}
@@ -96,7 +90,7 @@ def _taught(subject: Subject, setting: Setting, topic: Topic | Style, key: Key) 
     taught = measured(
         key,
         lambda: _teach(subject, setting, topic),
-        "Fine-tuning",
+        words.DOING,
         lambda looks: _by_step(subject, setting, topic, looks or ()),
         pausable=True,
     )
@@ -132,7 +126,7 @@ def _before(subject: Subject, setting: Setting, topic: Topic | Style) -> None:
     first = measured(
         ("asked", subject.key, questions, tokens),
         lambda: ask(subject.model, subject.tokenizer, questions, tokens),
-        "Asking the model",
+        words.ASKING,
     )
     if first is None:
         return
@@ -160,7 +154,7 @@ def _controls(subject: Subject) -> tuple[Setting | None, bool]:
     is to begin now.
     """
     others = texts(subject)
-    titles = {name: topic.title for name, topic in (TOPICS | STYLES).items()} | {OWN: "Your own fact"}
+    titles = {name: topic.title for name, topic in (TOPICS | STYLES).items()} | {OWN: words.OWN_FACT}
     first = next(iter(others), None)
     lessons = others | titles
     settled = widgets.settled(lessons, "tune_fact", first or next(iter(lessons)))
@@ -168,7 +162,7 @@ def _controls(subject: Subject) -> tuple[Setting | None, bool]:
     widths = [5.4, 4, 3, 3.6, 3, 2, 3.6] if of_text else [5, 4, 3, 5, 3, 2, 4] if of_style else ROW
     a, b, c, d, *g, e, f = st.columns(widths, gap="small", vertical_alignment="bottom")
     name = widgets.select("Lesson", lessons, "tune_fact", first=first, kind="list", container=a)
-    method = widgets.select("Method", METHODS, METHOD, kind="list", container=b)
+    method = widgets.select("Method", words.METHODS, METHOD, kind="list", container=b)
     prompt = ""
     if of_text:
         with g[0]:
@@ -179,10 +173,10 @@ def _controls(subject: Subject) -> tuple[Setting | None, bool]:
     else:
         steps = widgets.slide("Steps", 2, MOST_STEPS, STEPS, "tune_steps", container=c)
     with d:
-        label = "Rehearse" if of_text or of_style else "Rehearse old facts"
+        label = words.REHEARSE if of_text or of_style else words.REHEARSE_FACTS
         hint = words.TEXT_REHEARSE_HINT if of_text else words.REHEARSE_HINT
         rehearse = widgets.switch(label, False, REHEARSE, hint=hint)
-        label = "Answers only" if of_style else "Loss on answers only"
+        label = words.ANSWERS_ONLY if of_style else words.LOSS_ON_ANSWERS
         only = not of_text and widgets.switch(label, False, "tune_answers", hint=words.ANSWERS_HINT)
     seed = widgets.whole("Seed", 0, MOST_SEED, 0, "tune_seed", container=e, hint=words.SEED_HINT)
     with f:
@@ -218,7 +212,7 @@ def _own() -> Topic | None:
     if not (sentences and prompt.strip() and answer.strip()):
         st.info(words.OWN_MISSING)
         return None
-    return Topic("Your own", sentences, prompt, "", answer, first.known, first.rehearsed)
+    return Topic(words.OWN_TITLE, sentences, prompt, "", answer, first.known, first.rehearsed)
 
 
 def _by_step(
@@ -258,14 +252,7 @@ def _written(
     for i, question in enumerate(topic.questions):
         if not isinstance(topic, Style) or question.prompt in topic.listed:
             asked.setdefault(question.prompt, (before[i], after[i] if after else ""))
-    rows = [
-        f"| {safe(prompt)} … | {safe(first.strip())} | **{safe(then.strip())}** |"
-        if after
-        else f"| {safe(prompt)} … | {safe(first.strip())} | ? |"
-        for prompt, (first, then) in asked.items()
-    ]
-    head = f"| {words.PROMPT} | before | after {setting.recipe.steps} steps |"
-    st.markdown("\n".join([head, "|-|-|-|", *rows]))
+    st.markdown(words.written(asked, setting.recipe.steps, bool(after)))
 
 
 def _more(subject: Subject, setting: Setting, topic: Topic | Style, taught: Taught[FactEvaluation]) -> None:

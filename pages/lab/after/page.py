@@ -82,7 +82,7 @@ ALOUD = {
         "Best of n",
         draw_attempts,
         words_attempts.ATTEMPTS,
-        (attempts.pass_at, attempts.majority_at, attempts.drawn),
+        (attempts.pass_at, attempts.majority_at, reward.draw_answers),
         words_attempts.QUESTION,
     ),
 }

@@ -29,12 +29,12 @@ def stored_runs(shipped: Callable[[], Iterable[T]]) -> tuple[T, ...]:
 
 
 def seed_and_button(
-    seed_place: DeltaGenerator, button_place: DeltaGenerator, prefix: str, hint: str, label: str
+    seed_container: DeltaGenerator, button_container: DeltaGenerator, prefix: str, hint: str, label: str
 ) -> tuple[int, bool]:
     """Draws the seed and the button that trains with it; returns the seed, and whether it was pressed."""
-    seed = widgets.whole("Seed", 0, MOST_SEED, 0, f"{prefix}_seed", container=seed_place, hint=hint)
+    seed = widgets.whole("Seed", 0, MOST_SEED, 0, f"{prefix}_seed", container=seed_container, hint=hint)
     # Streamlit's own: it begins something and has no value.
-    pressed = button_place.button(
+    pressed = button_container.button(
         label.format(seed), icon=":material/play_arrow:", type="primary", key=f"{prefix}_train"
     )
     return seed, pressed

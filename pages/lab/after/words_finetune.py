@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -14,6 +14,19 @@ from ui.page_frame import Words
 from ui.text.markdown import safe
 from ui.text.numbers import gigabytes, percent
 
+METHODS = {
+    "lora-4": "LoRA, rank 4",
+    "lora-1": "LoRA, rank 1",
+    "lora-16": "LoRA, rank 16",
+    "full": "All weights",
+}
+DOING, ASKING = "Fine-tuning", "Asking the model"
+OWN_FACT, OWN_TITLE = "Your own fact", "Your own"
+REHEARSE, REHEARSE_FACTS = "Rehearse", "Rehearse old facts"
+ANSWERS_ONLY, LOSS_ON_ANSWERS = "Answers only", "Loss on answers only"
+TEXTS = {"python": "the Python manual", "shakespeare": "Tiny Shakespeare"}
+YOUR_TEXT, ITS_TEXT, OWN_TEXT = "your text", "its own text", "Text: your own"
+BEFORE = "before"
 QUESTION = "What does fine-tuning teach, and what is forgotten?"
 PROMPT = "prompt"
 FORGETS = 0.1  # nats per token: a loss that rises further is said to be forgotten, one that falls, learned
@@ -311,3 +324,26 @@ def too_large(memory: int) -> str:
         f"Fine-tuning all weights of this model takes {gigabytes(memory)}, more than one visitor may use on"
         " this server. LoRA takes little more than the model itself."
     )
+
+
+def text_lesson(title: str) -> str:
+    """Returns the name of a lesson that is a text."""
+    return f"Text: {title.removeprefix('the ')}"
+
+
+def after(steps: int) -> str:
+    return f"after {steps} steps"
+
+
+def sample(prompt: str, when: str) -> str:
+    """Returns the heading of what the model writes."""
+    return f"“{safe(prompt.strip())} …”, {when}"
+
+
+def written(texts: Mapping[str, tuple[str, str]], steps: int, taught: bool) -> str:
+    """Returns a table of what the model writes after each prompt before and, once it is `taught`, after."""
+    rows = [
+        f"| {safe(prompt)} … | {safe(first.strip())} | {f'**{safe(then.strip())}**' if taught else '?'} |"
+        for prompt, (first, then) in texts.items()
+    ]
+    return "\n".join([f"| {PROMPT} | {BEFORE} | {after(steps)} |", "|-|-|-|", *rows])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from engine.errors import CheckpointError
 from engine.experiments.bigram_expectations import (
     DOUBLE,
     SEEING,
@@ -25,22 +24,18 @@ TOP = 5
 
 def draw_pairs() -> None:
     """Draws six small bar charts: after four letters, and after two pairs of letters."""
-    try:
-        found = shipped()
-    except CheckpointError as error:
-        st.info(str(error))
-        return
+    expectations = shipped()
     other = widgets.select(words.BESIDE, words.RUNGS, "ladder_seeing", first=SEEING[-1])
     plot(
-        panels(found, other, TOP),
+        panels(expectations, other, TOP),
         key="ladder_pairs",
         height=HEIGHT,
-        alt=words.alt(found, other),
-        data=_shares(found, other),
+        alt=words.alt(expectations, other),
+        data=_shares(expectations, other),
         name="pairs",
     )
-    explain.answer(words.answer(found, other))
-    explain.measure_it(_measured, found)
+    explain.answer(words.answer(expectations, other))
+    explain.measure_it(_measured, expectations)
 
 
 def _shares(expectations: Expectations, other: str) -> pd.DataFrame:

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pandas as pd
 import streamlit as st
 
-from engine.errors import CheckpointError, CorpusError
+from engine.errors import CheckpointError
 from engine.experiments.lab_races import RUNGS, SEEDS, rung_losses
 from engine.experiments.ladder_gains import idea
 from engine.experiments.race_table import standings
 from engine.experiments.stored_races import Stored
 from engine.measure.slices import seed_median
 from engine.measure.tasks.ladder import KINDS, lines
-from engine.measure.tasks.text_statistics import baselines
 from engine.presets.ladder import LADDER
 from pages.lab.ladder import words
 from pages.lab.ladder.figures_ideas import rungs
 from ui import (
     explain,
     race_words,
-    session,
     widgets,
 )
 from ui.layout import link_to
 from ui.players.plot import plot
 from ui.race import stored_race
+from ui.run_text import counting
 
 HEIGHT = 440
 FIRST = "positions"
@@ -46,7 +43,7 @@ def draw_ideas() -> None:
         if not by_seed:
             st.info(words.NOT_STORED)
         plot(
-            rungs(by_seed, name, _lines()),
+            rungs(by_seed, name, counting()),
             key="ladder_ideas",
             height=HEIGHT,
             alt=words.ladder_alt(medians),
@@ -93,14 +90,6 @@ def _losses() -> dict[str, tuple[float, ...]]:
     try:
         return rung_losses()
     except CheckpointError:
-        return {}
-
-
-def _lines() -> Mapping[str, float]:
-    """Returns the losses of counting on the text of the stored race; nothing where that is not here."""
-    try:
-        return dict(baselines(session.corpus("shakespeare")))
-    except CorpusError:
         return {}
 
 

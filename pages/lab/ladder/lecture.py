@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from engine.errors import CheckpointError
 from engine.experiments.lab_races import RUNGS
 from engine.experiments.ladder import (
     Experiment,
@@ -28,24 +27,20 @@ OURS = "shakespeare-modern"
 
 def draw_lecture() -> None:
     """Draws what was published beside what was measured here; or the curves."""
-    try:
-        found = shipped()
-    except CheckpointError as error:
-        st.info(str(error))
-        return
+    experiment = shipped()
     shown = widgets.select(words.SHOWN, words.SHOWS, "ladder_lecture", hidden=True)
-    figure = beside(found) if shown == "ends" else over_steps(found, _chosen(found))
+    figure = beside(experiment) if shown == "ends" else over_steps(experiment, _chosen(experiment))
     plot(
         figure,
         key=f"ladder_lecture_{shown}",
         height=HEIGHT,
-        alt=words.alt(found),
-        data=pd.DataFrame(words.table(found)),
+        alt=words.alt(experiment),
+        data=pd.DataFrame(words.table(experiment)),
         name="lecture",
     )
-    overfit = of_checkpoint(OURS, found.letters)
-    explain.answer(words.answer(found, overfit))
-    explain.measure_it(_measured, found, overfit)
+    overfit = of_checkpoint(OURS, experiment.letters)
+    explain.answer(words.answer(experiment, overfit))
+    explain.measure_it(_measured, experiment, overfit)
 
 
 def _chosen(experiment: Experiment) -> list[str]:

@@ -13,13 +13,13 @@ from engine.experiments.lab_races import RUNGS, question_specs, rung_specs
 from engine.experiments.ladder_gains import Finish, finish
 from engine.experiments.race_table import Unit, standings
 from engine.experiments.stored_races import Stored
-from engine.measure.tasks.text_statistics import baselines
 from engine.presets.ladder import FIRST_FOUR, LADDER, LONG_TRAINING, RACE_TRAINING
 from engine.presets.races import QUESTIONS
 from engine.service.state import RunView
 from pages.lab.ladder import words
 from ui import session, widgets
 from ui.race import show_race, stored_race
+from ui.run_text import counting
 from ui.text.markdown import safe
 
 STEPS = (150, RACE_TRAINING.steps, LONG_TRAINING.steps)
@@ -41,7 +41,7 @@ def draw_race() -> None:
     question, unit, race = QUESTIONS[name], _unit(name), stored_race(name)
 
     def say(views: Sequence[RunView]) -> str:
-        return words.compared(name, _finish(views, race, unit, _lines(unit)))
+        return words.compared(name, _finish(views, race, unit, counting(unit=unit)))
 
     show_race(f"question_{name}", question.title, question_specs(name), say=say, stored=race, height=HEIGHT)
 
@@ -56,14 +56,6 @@ def _finish(
 def _unit(name: str) -> Unit:
     """Nats of different tokens say nothing between them."""
     return "bits" if len({c.train.tokenizer for c in QUESTIONS[name].contestants}) > 1 else "nats"
-
-
-def _lines(unit: Unit) -> Mapping[str, float]:
-    """Returns the losses of counting; nothing where the text is not here."""
-    try:
-        return dict(baselines(session.corpus("shakespeare"), unit == "bits"))
-    except CorpusError:
-        return {}
 
 
 def _rungs(line: st.delta_generator.DeltaGenerator) -> None:
@@ -92,7 +84,7 @@ def _rungs(line: st.delta_generator.DeltaGenerator) -> None:
         st.info(words.FEW)
         names = list(FIRST_FOUR)
     text, typed, corpus = _corpus(text)
-    lines = {} if corpus is None else dict(baselines(corpus))
+    lines = {} if corpus is None else corpus.baselines
     by_clock = budget.endswith("s")
     specs = rung_specs(
         names,

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from engine.errors import CheckpointError
 from engine.experiments.scaling import WIDTHS, Fit, Plan, ScalingRun, fit, measure, shipped
 from engine.ledger import ledger
 from pages.lab.ladder import figures_scaling as figures
@@ -17,12 +16,10 @@ from pages.lab.ladder import words_scaling as words
 from ui import explain, guess, widgets
 from ui.background_jobs import begun, measured
 from ui.players.plot import plot
-from ui.text.markdown import safe
 
 HEIGHT = 400
 MOST_SEED, NEW_SEED = 100, 3  # the stored runs have the seeds below
 BUDGETS = tuple(WIDTHS)
-DOING = "Training on Tiny Shakespeare, in steps"
 FIRST = BUDGETS[-2]  # the last curve is left to be guessed
 
 
@@ -30,11 +27,7 @@ def draw_scaling() -> None:
     """Draws the loss against the size, a curve for each budget up to the chosen one, and the valleys against
     the work. A run of the chosen budget and size is trained here on demand.
     """
-    try:
-        stored = shipped()
-    except CheckpointError as error:
-        st.info(safe(str(error)))
-        return
+    stored = shipped()
     plan, pressed = _plan()
     shown = [run for run in stored if run.plan.budget <= plan.budget]
     fitted = fit(shown)
@@ -46,7 +39,7 @@ def draw_scaling() -> None:
     key, live = ("scaling", plan), None
     left, right = st.columns([3, 2], gap="small")
     if pressed or begun(key):  # below the figures, where the answer will stand
-        live = measured(key, lambda: measure(plan), DOING, pausable=True)
+        live = measured(key, lambda: measure(plan), words.DOING, pausable=True)
     with left:
         plot(
             figures.curves(shown, fitted, plan, live),
@@ -74,15 +67,15 @@ def _plan() -> tuple[Plan, bool]:
     """Returns the run that would be trained, and whether its button was pressed."""
     a, b, c, d = st.columns([8, 4, 3, 3], gap="small", vertical_alignment="bottom")
     names, hint = {budget: words.power(budget) for budget in BUDGETS}, words.BUDGET_HINT
-    budget = widgets.select("FLOP budget", names, "ladder_flops", first=FIRST, container=a, hint=hint)
+    budget = widgets.select(words.FLOP_BUDGET, names, "ladder_flops", first=FIRST, container=a, hint=hint)
     low, high = WIDTHS[budget][0], WIDTHS[budget][-1]
-    sizes = {w: f"{Plan(budget, w).parameters:,} parameters" for w in range(low, high + 1, 4)}
+    sizes = {w: words.parameters(Plan(budget, w).parameters) for w in range(low, high + 1, 4)}
     first = _first(budget).width
-    width = widgets.select("Your model", sizes, "ladder_width", first=first, kind="list", container=b)
+    width = widgets.select(words.MODEL, sizes, "ladder_width", first=first, kind="list", container=b)
     seed = widgets.whole("Seed", 0, MOST_SEED, NEW_SEED, "ladder_seed", container=c)
     with d:
         # Streamlit's own: it begins something and has no value.
-        pressed = st.button("Train it", icon=":material/play_arrow:", type="primary", key="scaling_train")
+        pressed = st.button(words.TRAIN, icon=":material/play_arrow:", type="primary", key="scaling_train")
     return Plan(budget, width, seed), pressed
 
 
@@ -100,13 +93,13 @@ def table(runs: Sequence[ScalingRun]) -> pd.DataFrame:
 
 def _valleys(fitted: Fit) -> pd.DataFrame:
     rows = [
-        {
-            "budget (FLOPs)": words.power(budget),
-            "N_opt": round(valley.parameters),
-            "N_opt over the seeds": "{:,.0f} to {:,.0f}".format(*fitted.spread(budget)),
-            "loss": f"{valley.loss:.3f}",
-            "characters per parameter": round(budget / (6 * valley.parameters**2), 1),
-        }
+        words.valley_row(
+            budget,
+            valley.parameters,
+            fitted.spread(budget),
+            valley.loss,
+            budget / (6 * valley.parameters**2),
+        )
         for budget, valley in fitted.valleys.items()
     ]
     return pd.DataFrame(rows)

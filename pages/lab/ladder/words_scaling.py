@@ -41,6 +41,25 @@ SCALING = Words(
         " read several times, is no evidence for either law. What carries over is the method."
     ),
 )
+DOING = "Training on Tiny Shakespeare, in steps"
+FLOP_BUDGET, MODEL, TRAIN = "FLOP budget", "Your model", "Train it"
+
+
+def parameters(count: int) -> str:
+    return f"{count:,} parameters"
+
+
+def valley_row(
+    budget: float, size: float, over_seeds: tuple[float, float], loss: float, each: float
+) -> dict[str, str | int | float]:
+    """Returns the row of a budget in the table of the valleys; `each`: characters per parameter."""
+    return {
+        "budget (FLOPs)": power(budget),
+        "N_opt": round(size),
+        "N_opt over the seeds": "{:,.0f} to {:,.0f}".format(*over_seeds),
+        "loss": f"{loss:.3f}",
+        "characters per parameter": round(each, 1),
+    }
 
 
 def power(budget: float) -> str:

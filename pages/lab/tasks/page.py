@@ -6,7 +6,7 @@ from engine.measure.tasks.task_scores import by_carries, out_of_turn
 from pages.lab.tasks import words
 from pages.lab.tasks.heads import draw_heads
 from pages.lab.tasks.order import draw_order
-from pages.lab.tasks.solve import ASKS, asked, draw_solve, sources
+from pages.lab.tasks.solve import ASKS, current_ask, draw_solve, sources
 from ui.page_frame import Page, View, show
 
 show(
@@ -18,10 +18,10 @@ show(
                 "solve",
                 "Solved",
                 draw_solve,
-                lambda: asked().words,
+                lambda: current_ask().words,
                 sources,
                 needs_model=False,
-                question=lambda: asked().question,
+                question=lambda: current_ask().question,
                 asks=ASKS,
                 shows=("grokking", "generalisation", "memorisation"),
             ),

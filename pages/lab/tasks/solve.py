@@ -34,14 +34,14 @@ ASKS = (
 )
 
 
-def asked() -> Ask:
+def current_ask() -> Ask:
     """Returns the question of the task that is chosen, with its words."""
     return ASKS[task_chosen(list(TASKS)).name == GROKS]
 
 
 def sources() -> Code:
     """Returns the engine's functions behind the task that is chosen."""
-    return (remainders,) if asked().query else (answered, task_recipe)
+    return (remainders,) if current_ask().query else (answered, task_recipe)
 
 
 def draw_solve() -> None:

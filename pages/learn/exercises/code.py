@@ -22,7 +22,7 @@ def draw_code() -> None:
         titles = {name: title_of(name) for name in NAMES}
         name = widgets.select("Notebook", titles, "notebook", kind="list", width=320)
         st.download_button(
-            "Download the notebook",
+            words.DOWNLOAD_NOTEBOOK,
             notebook(name),
             f"{name}.ipynb",
             "application/x-ipynb+json",

@@ -22,11 +22,11 @@ def draw_sheet() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         count = widgets.whole("Exercises", 1, MOST, 8, "sheet_count", width=130)
         seed = widgets.whole("Seed", 0, LARGEST_SEED, 1, "sheet_seed", width=130)
-        title = st.text_input("Title", "Transformers on paper", key="sheet_title", max_chars=80, width=300)
+        title = st.text_input("Title", words.SHEET_TITLE, key="sheet_title", max_chars=80, width=300)
         exercises = chosen(sets, count, seed)
         # Streamlit's own: a file is built when it is asked for, not before.
         st.download_button(
-            "Download the worksheet",
+            words.DOWNLOAD_SHEET,
             lambda: sheet(exercises, title, seed),
             f"exercises-{seed}.html",
             "text/html",

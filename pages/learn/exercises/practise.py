@@ -33,11 +33,9 @@ def draw_practise() -> None:
         )
         tasks = {id_: title for id_, (title, _) in SETS[name].tasks.items()}
         task = widgets.select("Exercise", tasks, TASK, kind="list", width=280)
-        seed = widgets.whole(
-            "Seed", 0, LARGEST_SEED, 1, SEED, width=130, hint="Another seed gives new numbers."
-        )
+        seed = widgets.whole("Seed", 0, LARGEST_SEED, 1, SEED, width=130, hint=words.SEED_HINT)
         # Streamlit's own: a link to an exercise must not open its answer.
-        shown = st.toggle("Show me", key=SHOWN, help="Shows the solution, step by step.")
+        shown = st.toggle(words.SHOW, key=SHOWN, help=words.SHOW_HINT)
     exercise = make(task, seed)
     left, right = st.columns([5, 3], gap="large")
     with left:
@@ -85,7 +83,7 @@ def _verdict(exercise: Exercise) -> Verdict | None:
 
 def _input(exercise: Exercise, key: str) -> Any:
     form = exercise.form
-    label = f"Your answer: {form.ask}"
+    label = words.your_answer(form.ask)
     # Streamlit's own: an answer begins empty and never goes into the link.
     if isinstance(form, Choice):
         return st.radio(label, form.options, index=None, key=key)
@@ -133,7 +131,7 @@ def _onward(exercise: Exercise) -> None:
             icon=":material/refresh:",
         )
         st.button(
-            "Next exercise",
+            words.NEXT,
             key="exercise_next",
             on_click=_next,
             args=(exercise.id,),
@@ -144,7 +142,7 @@ def _onward(exercise: Exercise) -> None:
         with suppress(StreamlitPageNotFoundError):  # this page is run alone, without app.py
             st.page_link(
                 entry.path,
-                label=f"See it: {entry.title}",
+                label=words.see(entry.title),
                 icon=":material/visibility:",
                 query_params=dict(exercise.see.query),
             )

@@ -8,6 +8,11 @@ from engine.lab.exercises.exercise import Exercise, Verdict
 from engine.lab.exercises.forms import Order
 from ui.page_frame import Words
 
+SEED_HINT = "Another seed gives new numbers."
+SHOW, SHOW_HINT = "Show me", "Shows the solution, step by step."
+NEXT = "Next exercise"
+SHEET_TITLE = "Transformers on paper"
+DOWNLOAD_SHEET, DOWNLOAD_NOTEBOOK = "Download the worksheet", "Download the notebook"
 PRACTISE_QUESTION = "Can you work it out?"
 PRACTISE = Words(
     see=(
@@ -53,6 +58,14 @@ SHEET = Words(
         " parts."
     ),
 )
+
+
+def your_answer(ask: str) -> str:
+    return f"Your answer: {ask}"
+
+
+def see(page: str) -> str:
+    return f"See it: {page}"
 
 
 def standing(exercise: Exercise, number: int, count: int) -> str:

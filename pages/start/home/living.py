@@ -16,7 +16,6 @@ from engine.measure.home.living_map import DepthPredictions
 from engine.measure.residual.lens import first_settled
 from engine.sample.stages import draw, stages
 from pages.start.home import links, words
-from pages.start.home.map_text import describe
 from pages.start.home.packing import KEY, living_map, living_map_further, packed, spoken
 from pages.start.home.reading import (
     HELD,
@@ -29,6 +28,7 @@ from pages.start.home.reading import (
     look,
     reading_of,
 )
+from pages.start.home.words_map import describe
 from ui import explain, site, training_step, widgets
 from ui.fit_text import ENGLISH, EXAMPLES, MAX_TEXT
 from ui.model_bar import Choice, Subject

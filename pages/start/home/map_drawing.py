@@ -13,7 +13,7 @@ from typing import Any
 
 from engine.config import ModelConfig, ResolvedConfig
 from engine.parts.registry import HEALTHY, Parts
-from pages.start.home.map_text import Part, describe
+from pages.start.home.words_map import Part, describe
 
 Point = tuple[float, float]
 
@@ -251,18 +251,28 @@ def _road_name(plan: Plan, parts: Mapping[str, Part]) -> str:
     return f"{'passed on' if plan.replaces else 'residual stream'}  {parts['block'].shape}"
 
 
-def _frame(sheet: Sheet, parts: Mapping[str, Part], s: tuple[float, float], c: tuple[float, float]) -> Box:
-    """The frame around a block. It comes first, so that everything else lies on it."""
+def frame(
+    sheet: Sheet,
+    part: Part,
+    s: tuple[float, float],
+    c: tuple[float, float],
+    title: str,
+    size: float,
+    lower: float = 0.0,
+) -> Box:
+    """Draws the frame around a block, with its title, and its parameters by so much `lower`. It comes first,
+    so that everything else lies on it.
+    """
     sheet.box("block", s, c, "frame")
     sheet.boxes.insert(0, sheet.boxes.pop())
-    frame = sheet.boxes[0]
-    each = parts["block"].lines[0]
-    indent, size, each = (
-        (14.0, 19, each) if sheet.wide else (38.0, 15, each.replace("parameters", "params"))
-    )  # past the road
-    sheet.labels.append(Label(frame.x + indent, frame.y + 27, parts["block"].title, size=size, strong=True))
-    sheet.labels.append(Label(frame.x + frame.w - 12, frame.y + 27, each, "end", 15 if sheet.wide else 12.5))
-    return frame
+    box, each = sheet.boxes[0], part.lines[0]
+    indent = 14.0 if sheet.wide else 40.0  # past the road
+    each = each if size > 16 else each.replace("parameters", "params")
+    sheet.labels += [
+        Label(box.x + indent, box.y + 26, title, size=size, strong=True),
+        Label(box.x + box.w - 12, box.y + 26 + lower, each, "end", 0.8 * size),
+    ]
+    return box
 
 
 def added(parts: Mapping[str, Part]) -> bool:
@@ -273,31 +283,29 @@ def _wide(plan: Plan, parts: Mapping[str, Part]) -> Sheet:
     """A U: input comes down on the left, the road runs right through the block, output goes up on the
     right.
     """
-    left, column, gap, top, foot = 2.0, 176.0, 34.0, 32.0, 404.0
-    road = left + column - 26  # where the road comes down
+    left, width, gap, top, foot = 2.0, 176.0, 34.0, 32.0, 404.0
+    road = left + width - 26  # where the road comes down
     sheet = Sheet(True, y0=foot)
     tokens, table = (top, top + 62), (top + 98, top + 190)
     sheet.boxes += [
-        Box("tokens", "box", left, tokens[0], column, 62),
-        Box("embedding", "box", left, table[0], column, 92),
+        Box("tokens", "box", left, tokens[0], width, 62),
+        Box("embedding", "box", left, table[0], width, 92),
     ]
     sheet.arrows.append(
-        Arrow("branch", "residual", ((left + column / 2, tokens[1]), (left + column / 2, table[0])))
+        Arrow("branch", "residual", ((left + width / 2, tokens[1]), (left + width / 2, table[0])))
     )
-    enter = left + column + gap
+    enter = left + width + gap
     if added(parts):
         middle = (table[1] + foot) / 2 - (37 if "norm_embed" in parts else 10)
-        sheet.boxes.append(Box("position", "box", left, middle - 46, column - 64, 92))
+        sheet.boxes.append(Box("position", "box", left, middle - 46, width - 64, 92))
         sheet.boxes.append(Box("sum_position", "plus", road - PLUS, middle - PLUS, 2 * PLUS, 2 * PLUS))
-        sheet.arrows.append(
-            Arrow("branch", "position", ((left + column - 64, middle), (road - PLUS, middle)))
-        )
+        sheet.arrows.append(Arrow("branch", "position", ((left + width - 64, middle), (road - PLUS, middle))))
     down = table[1]
     if "norm_embed" in parts:
-        box = Box("norm_embed", "box", left + column - 112, foot - 68, 112, 56)
-        sheet.boxes.append(box)
-        sheet.arrows.append(Arrow("stream", "residual", ((road, down), (road, box.y)), False))
-        down = box.y + box.h
+        norm = Box("norm_embed", "box", left + width - 112, foot - 68, 112, 56)
+        sheet.boxes.append(norm)
+        sheet.arrows.append(Arrow("stream", "residual", ((road, down), (road, norm.y)), False))
+        down = norm.y + norm.h
     sheet.arrows.append(
         Arrow("stream", "residual", ((road, down), (road, foot), (enter + 10.5, foot)), False)
     )
@@ -308,24 +316,25 @@ def _wide(plan: Plan, parts: Mapping[str, Part]) -> Sheet:
         end - sizes.gap - 0.5,
         max(end, enter + 330),
     )  # the frame's words need room, however little is in it
-    frame = _frame(sheet, parts, (enter, end), (-60, sizes.sub_c[1] + (70 if plan.parallel else 46)))
-    sheet.labels.append(Label(frame.x + 14, frame.y + frame.h - 14, _road_name(plan, parts), size=16))
+    around = (-60, sizes.sub_c[1] + (70 if plan.parallel else 46))
+    box = frame(sheet, parts["block"], (enter, end), around, parts["block"].title, 19)
+    sheet.labels.append(Label(box.x + 14, box.y + box.h - 14, _road_name(plan, parts), size=16))
     chip(sheet, parts)
 
     right = end + gap
-    centre = right + column / 2
+    centre = right + width / 2
     if "norm_final" in parts:
-        sheet.boxes.append(Box("norm_final", "box", right, foot - 36, column, 72))
+        sheet.boxes.append(Box("norm_final", "box", right, foot - 36, width, 72))
         sheet.arrows.append(Arrow("stream", "residual", ((last, foot), (right, foot))))
         sheet.arrows.append(Arrow("stream", "residual", ((centre, foot - 36), (centre, table[1]))))
     else:
         sheet.arrows.append(Arrow("stream", "residual", ((last, foot), (centre, foot), (centre, table[1]))))
-    sheet.boxes.append(Box("unembedding", "box", right, table[0], column, 92))
+    sheet.boxes.append(Box("unembedding", "box", right, table[0], width, 92))
     if "softmax" in parts:
-        sheet.boxes.append(Box("softmax", "box", right, tokens[0], column, 62))
+        sheet.boxes.append(Box("softmax", "box", right, tokens[0], width, 62))
         sheet.arrows.append(Arrow("branch", "output", ((centre, table[0]), (centre, tokens[1]))))
     if parts["unembedding"].tied:
-        a, b, y = left + column, right, table[0] + 20
+        a, b, y = left + width, right, table[0] + 20
         sheet.arrows.append(
             Arrow(
                 "tie",
@@ -337,7 +346,7 @@ def _wide(plan: Plan, parts: Mapping[str, Part]) -> Sheet:
         sheet.labels.append(Label((a + b) / 2, 40, "tied: one matrix, used twice", "middle", 15))
     sheet.labels += [
         Label(left, 19, "1  Input", size=17, strong=True),
-        Label(right + column, 19, "3  Output", "end", 17, True),
+        Label(right + width, 19, "3  Output", "end", 17, True),
     ]
     return sheet
 
@@ -345,50 +354,61 @@ def _wide(plan: Plan, parts: Mapping[str, Part]) -> Sheet:
 def _tall(plan: Plan, parts: Mapping[str, Part]) -> Sheet:
     """One road from top to bottom, for a phone."""
     sheet = Sheet(False, x0=26.0)
-    full, s = (-24.0, 314.0), 28.0
-    sheet.labels.append(Label(2, 18, "1  Input", size=15, strong=True))
-
-    def on_road(name: str, height: float, kind: str = "stream") -> None:
-        nonlocal s
-        if name != "tokens":
-            sheet.line(kind, "output" if name == "softmax" else "residual", (s, 0), (s + 26, 0))
-            s += 26
-        sheet.box(name, (s, s + height), full)
-        s += height
-
-    on_road("tokens", 58)
-    on_road("embedding", 80, "branch")
-    start = s + 26
-    if added(parts):
-        sheet.box("position", (s + 18, s + 92), (44, full[1]))
-        sheet.line("branch", "position", (s + 55, 44), (s + 55, PLUS))
-        start = s + 110
-    leaves = s
-    if "norm_embed" in parts:
-        sheet.box("norm_embed", (start, start + TALL.stream_norm_s), TALL.stream_norm_c)
-        sheet.line("stream", "residual", (s, 0), (start, 0), head=False)
-        leaves = start + TALL.stream_norm_s
-        start = leaves + 18
-    first = start + 42
-    sheet.line("stream", "residual", (leaves, 0), (first + 0.5, 0), head=False)
-    if added(parts):
-        sheet.plus("sum_position", s + 55)
-    end = block(sheet, TALL, plan, first) + 26
-    frame = _frame(sheet, parts, (start, end), full)
-    sheet.labels.append(Label(frame.x + 44, frame.y + frame.h - 14, _road_name(plan, parts), size=14))
-    sheet.line("stream", "residual", (end - 26 - TALL.gap - 0.5, 0), (end + 0.5, 0), head=False)
-    chip(sheet, parts)
-    s = end
-    sheet.labels.append(Label(sheet.x0 + full[1], s + 19, "3  Output", "end", 15, True))
-    if "norm_final" in parts:
-        on_road("norm_final", 66)
-    on_road("unembedding", 80)
-    if "softmax" in parts:
-        on_road("softmax", 58, "branch")
+    column(sheet, TALL, plan, parts)
     if parts["unembedding"].tied:
         tables = {b.id: b.y + b.h / 2 for b in sheet.boxes if b.id in ("embedding", "unembedding")}
-        edge, top, low = sheet.x0 + full[1], tables["embedding"], tables["unembedding"]
+        edge, top, low = sheet.x0 + 314, tables["embedding"], tables["unembedding"]
         sheet.arrows.append(
             Arrow("tie", "embedding", ((edge, top), (edge + 17, top), (edge + 17, low), (edge, low)), False)
         )
     return sheet
+
+
+def column(sheet: Sheet, z: Sizes, plan: Plan, parts: Mapping[str, Part], stack: str = "") -> float:
+    """Draws a model downwards, or a `stack` of one, which bears its name; returns its length."""
+    full, s = ((-24.0, 292.0), 8.0) if stack else ((-24.0, 314.0), 28.0)
+
+    def on_road(name: str, height: float, kind: str = "stream") -> None:
+        nonlocal s
+        if name not in parts:
+            return
+        if name != "tokens":
+            sheet.line(kind, "output" if name == "softmax" else "residual", (s, 0), (s + 24, 0))
+            s += 24
+        sheet.box(name, (s, s + height), full)
+        s += height
+
+    on_road("tokens", 72 if stack else 58)
+    on_road("embedding", 76, "branch")
+    start = s + 24
+    if added(parts):
+        sheet.box("position", (s + 18, s + (74 if stack else 92)), (44, full[1]))
+        sheet.line("branch", "position", (s + 46, 44), (s + 46, PLUS))
+        start = s + (90 if stack else 110)
+    leaves = s
+    if "norm_embed" in parts:
+        sheet.box("norm_embed", (start, start + z.stream_norm_s), z.stream_norm_c)
+        sheet.line("stream", "residual", (s, 0), (start, 0), head=False)
+        leaves = start + z.stream_norm_s
+        start = leaves + 18
+    first = start + (54 if stack else 42)
+    sheet.line("stream", "residual", (leaves, 0), (first + 0.5, 0), head=False)
+    if added(parts):
+        sheet.plus("sum_position", s + 46)
+    inside = block(sheet, z, plan, first)
+    s = inside + (10 if stack else 26)
+    title = parts["block"].title
+    title = f"{stack} {title.removeprefix('2  ').lower()}" if stack else title
+    box = frame(sheet, parts["block"], (start, s), full, title, 15, 20 if stack else 0)
+    sheet.line("stream", "residual", (inside - z.gap - 0.5, 0), (s + 0.5, 0), head=False)
+    chip(sheet, parts, 26 if stack else 30)
+    if not stack:
+        sheet.labels += [
+            Label(2, 18, "1  Input", size=15, strong=True),
+            Label(box.x + 44, box.y + box.h - 14, _road_name(plan, parts), size=14),
+            Label(sheet.x0 + full[1], s + 19, "3  Output", "end", 15, True),
+        ]
+    on_road("norm_final", 62)
+    on_road("unembedding", 76)
+    on_road("softmax", 72 if stack else 58, "branch")
+    return s

@@ -13,17 +13,19 @@ from pages.start.home.map_drawing import (
     PLUS,
     Arrow,
     Box,
-    Label,
+    Plan,
     Sheet,
     Sizes,
     added,
     block,
     chip,
+    column,
+    frame,
     plain,
     plan_of,
 )
-from pages.start.home.map_pair_text import describe_pair
-from pages.start.home.map_text import Part
+from pages.start.home.words_map import Part
+from pages.start.home.words_map_pair import describe_pair
 
 STACKS = ("encoder", "decoder")
 CROSS = "cross_attention"
@@ -93,7 +95,11 @@ class _Stack:
     parts: Mapping[str, Part]
 
     @property
-    def sublayers(self) -> Any:
+    def title(self) -> str:
+        return self.name.capitalize()
+
+    @property
+    def sublayers(self) -> Plan:
         """Returns the plan of a block, with cross-attention between the two sublayers of a decoder."""
         config = self.counted.encoder if self.name == "encoder" else self.counted.config
         assert config is not None
@@ -133,28 +139,30 @@ def _wide(counted: Ledger, parts: Mapping[str, Part]) -> Sheet:
 
 def _row(sheet: Sheet, stack: _Stack) -> float:
     """Draws one stream from its tokens on; returns the x at which the part after its last norm begins."""
-    left, column, foot = 2.0, 149.0, sheet.y0
-    stream_x = left + column - 24
+    left, width, foot = 2.0, 149.0, sheet.y0
+    stream_x = left + width - 24
     sheet.boxes += [
-        Box("tokens", "box", left, foot - 192, column, 66),
-        Box("embedding", "box", left, foot - 114, column, 64),
+        Box("tokens", "box", left, foot - 192, width, 66),
+        Box("embedding", "box", left, foot - 114, width, 64),
     ]
-    middle = left + column / 2
+    middle = left + width / 2
     sheet.arrows.append(Arrow("branch", "residual", ((middle, foot - 126), (middle, foot - 114))))
     if added(stack.parts):
         sheet.boxes += [
-            Box("position", "box", left, foot - 42, column - 60, 46),
+            Box("position", "box", left, foot - 42, width - 60, 46),
             Box("sum_position", "plus", stream_x - PLUS, foot - 24 - PLUS, 2 * PLUS, 2 * PLUS),
         ]
         sheet.arrows.append(
-            Arrow("branch", "position", ((left + column - 60, foot - 24), (stream_x - PLUS, foot - 24)))
+            Arrow("branch", "position", ((left + width - 60, foot - 24), (stream_x - PLUS, foot - 24)))
         )
-    enter = left + column + 28
+    enter = left + width + 28
     sheet.arrows.append(
         Arrow("stream", "residual", ((stream_x, foot - 50), (stream_x, foot), (enter + 10.5, foot)), False)
     )
     end = block(sheet, WIDE, stack.sublayers, enter + 10)
-    _frame(sheet, stack, (enter, -30), (end, WIDE.sub_c[1] + 34))
+    part, around = stack.parts["block"], (-30, WIDE.sub_c[1] + 34)
+    title = f"{stack.title} {part.title.removeprefix('2  ').lower()}"
+    frame(sheet, part, (enter, end), around, title, 16)
     chip(sheet, stack.parts, 26)
     right = end + 22
     if "norm_final" in stack.parts:
@@ -181,28 +189,13 @@ def _out(sheet: Sheet, right: float, foot: float) -> None:
     ]
 
 
-def _frame(sheet: Sheet, stack: _Stack, low: tuple[float, float], high: tuple[float, float]) -> None:
-    """Draws the frame of a block from (s, c) to (s, c), with its name and its parameters."""
-    part = stack.parts["block"]
-    name = f"{stack.name.capitalize()} {part.title.removeprefix('2  ').lower()}"
-    sheet.box("block", (low[0], high[0]), (low[1], high[1]), "frame")
-    sheet.boxes.insert(0, sheet.boxes.pop())
-    frame = sheet.boxes[0]
-    indent = 14.0 if sheet.wide else 42.0
-    second, said = 24 if sheet.wide else 44, part.lines[0].replace("parameters", "params")
-    sheet.labels += [
-        Label(frame.x + indent, frame.y + 24, name, size=16, strong=True),
-        Label(frame.x + frame.w - 12, frame.y + second, said, "end", 13),
-    ]
-
-
 def _tall(counted: Ledger, parts: Mapping[str, Part]) -> Sheet:
     """Draws the map for a phone: the decoder below the encoder, the memory's arrow on the right."""
     both, s = Sheet(False), 0.0
     for name in STACKS:
         stack = _stack(counted, parts, name)
         sheet = Sheet(False, x0=26.0, y0=s)
-        s += _column(sheet, stack)
+        s += column(sheet, TALL, stack.sublayers, stack.parts, stack.title)
         _merge(both, sheet, name)
         if name == "encoder":
             both.boxes.append(Box("memory", "box", 2.0, s + 22, 316, 72))
@@ -219,41 +212,6 @@ def _tall(counted: Ledger, parts: Mapping[str, Part]) -> Sheet:
         )
     )
     return both
-
-
-def _column(sheet: Sheet, stack: _Stack) -> float:
-    """Draws one stream downwards; returns its length."""
-    full, s = (-24.0, 292.0), 8.0
-
-    def put(name: str, height: float, kind: str = "stream") -> None:
-        nonlocal s
-        if name != "tokens":
-            sheet.line(kind, "output" if name == "softmax" else "residual", (s, 0), (s + 22, 0))
-            s += 22
-        sheet.box(name, (s, s + height), full)
-        s += height
-
-    put("tokens", 72)
-    put("embedding", 72, "branch")
-    start = s + 22
-    if added(stack.parts):
-        sheet.box("position", (s + 12, s + 68), (44, full[1]))
-        sheet.line("branch", "position", (s + 40, 44), (s + 40, PLUS))
-        sheet.plus("sum_position", s + 40)
-        start = s + 84
-    first = start + 54
-    sheet.line("stream", "residual", (s, 0), (first + 0.5, 0), head=False)
-    end = block(sheet, TALL, stack.sublayers, first) + 10
-    _frame(sheet, stack, (start, full[0]), (end, full[1]))
-    sheet.line("stream", "residual", (end - 10 - TALL.gap - 0.5, 0), (end + 0.5, 0), head=False)
-    chip(sheet, stack.parts, 26)
-    s = end
-    if "norm_final" in stack.parts:
-        put("norm_final", 58)
-    if stack.name == "decoder":
-        put("unembedding", 72)
-        put("softmax", 72, "branch")
-    return s
 
 
 def _merge(both: Sheet, sheet: Sheet, stack: str) -> None:

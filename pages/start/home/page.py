@@ -1,7 +1,6 @@
 """Home: a model that runs, and published ones as drawings."""
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from engine.measure.families.written_target import write_target
 from engine.measure.home.living_map import depth_logits, lanes, outlook, read
@@ -11,10 +10,12 @@ from pages.start.home.choice import choose_preset
 from pages.start.home.living import draw_living
 from pages.start.home.map import draw_map
 from pages.start.home.running_pair import draw_running_pair
-from ui import families, models, session, widgets
+from ui import families, models, session
 from ui.model_bar import Choice, choose_subject
 from ui.models import REAL_MODEL
 from ui.page_frame import (
+    Ask,
+    Code,
     Page,
     View,
     boundary,
@@ -27,6 +28,7 @@ from ui.page_frame import (
 from ui.tour import bar
 from ui.tour.courses import shelf
 from ui.training_step import NEWEST
+from ui.view_parts import Part
 
 
 def draw_published() -> None:
@@ -36,77 +38,101 @@ def draw_published() -> None:
         draw_map(preset)
 
 
-RUNNING = (read, lanes, depth_logits, outlook)
-FAMILIES = {"decoder": "living", "encoder": "encoder", "both": "both"}
-VIEWS = (
-    View("living", "Decoder", draw_living, words.LIVING, RUNNING, question=words.QUESTION),
-    View("encoder", "Encoder", draw_living, words.FILLING, RUNNING, question=words.GAPS_QUESTION),
-    View(
-        "both",
-        "Both",
-        draw_running_pair,
-        words_pair.RUNNING,
-        (write_target, Seq2Seq.forward),
-        question=words.PAIR_QUESTION,
+MAP: Code = (read, lanes, depth_logits, outlook)
+FAMILIES: dict[families.Family, Part] = {
+    "decoder": Part("Decoder", draw_living, words.LIVING, MAP, words.QUESTION),
+    "encoder": Part("Encoder", draw_living, words.FILLING, MAP, words.GAPS_QUESTION),
+    "both": Part(
+        "Both", draw_running_pair, words_pair.RUNNING, (write_target, Seq2Seq.forward), words.PAIR_QUESTION
     ),
-    View("published", "Published models", draw_published, words.MAP, question=words.PUBLISHED_QUESTION),
+}
+FIRST: dict[families.Family, str] = {
+    "decoder": REAL_MODEL,
+    "encoder": families.FIRST_ENCODER,
+    "both": families.FIRST_PAIR,
+}
+FAMILY = "home_family"  # key
+
+
+def _part(choice: Choice) -> Part:
+    return FAMILIES[_family_of(choice.name)]
+
+
+VIEWS = (
+    View(
+        "living",
+        "Running model",
+        lambda choice: _part(choice).draw(choice),
+        lambda choice: _part(choice).words,
+        lambda choice: _part(choice).code,
+        question=lambda choice: str(_part(choice).question),
+        asks=tuple(
+            Ask(str(part.question), part.words, () if family == "decoder" else (("model", FIRST[family]),))
+            for family, part in FAMILIES.items()
+        ),
+    ),
+    View(
+        "published",
+        "Published models",
+        draw_published,
+        words.MAP,
+        needs_model=False,
+        question=words.PUBLISHED_QUESTION,
+    ),
 )
-KEY, SHOWN = "home_view", "home_view_shown"
-PAGE = Page(words.TITLE, KEY, VIEWS)
-FIRST = {"living": REAL_MODEL, "encoder": families.FIRST_ENCODER, "both": families.FIRST_PAIR}
+PAGE = Page(words.TITLE, "home_view", VIEWS)
 
 
-def _line() -> DeltaGenerator:
-    """The place of the views, and beside them the course for whom all of this is new."""
-    place = st.empty()
+def _line() -> View:
+    """The views, and beside them the course for whom all of this is new."""
+    view = choose_view(VIEWS, PAGE.key)
     course = next(iter(shelf().courses.values()), None)
     # Streamlit's own: it leads to another page.
     if course is not None and st.button(
         words.course(course.minutes), key="to_course", type="primary", icon=":material/play_arrow:"
     ):
         bar.start(course)
-    return place
+    return view
 
 
-def _view_of(name: str) -> str:
-    """The id of the view of a model's family; a run's or a published one's own configuration says it."""
+def _family_of(name: str) -> families.Family:
+    """A model's family; a run's or a published one's own configuration says it."""
     family = families.family_of(name)
     run = models.run_of(name)
     if family == "decoder" and (run is not None or models.is_pretrained(name)):
         config = run.spec.model if run is not None else models.model_of(name, NEWEST, ()).config
-        family = "decoder" if config.causal else "encoder"
-    return FAMILIES[family]
+        return "decoder" if config.causal else "encoder"
+    return family
 
 
-def _choose(place: DeltaGenerator, line: DeltaGenerator) -> tuple[View, Choice | None]:
-    """(the view, what is looked into). A view of another family than the model's opens with its own first
-    model; a model from the bar or a link takes its view along.
-    """
-    titles = {view.id: view.title for view in VIEWS}
-    wanted, choice = widgets.settled(titles, KEY, "living"), None
-    if wanted in FIRST:
-        if wanted not in (st.session_state.get(SHOWN), _view_of(st.session_state.get(models.CHOSEN, ""))):
-            models.choose(models.first_of((FIRST[wanted],)))
-        with line:
-            choice = choose_subject(words.FIRST_LETTERS, FIRST[wanted])
-        widgets.put(KEY, _view_of(choice.name))
-    with place:
-        view = choose_view(VIEWS, KEY)
-    st.session_state[SHOWN] = view.id
-    return view, choice
+def _choose() -> Choice:
+    """What is looked into, and beside it its family: another one is looked into at its own first model."""
+    place = st.empty()
+    choice = choose_subject(words.FIRST_LETTERS, REAL_MODEL)
+    st.session_state[FAMILY] = _family_of(choice.name)
+    # Streamlit's own: the model, which stands in the link, has the value.
+    place.segmented_control(
+        words.FAMILY,
+        list(FAMILIES),
+        format_func=lambda family: FAMILIES[family].title,
+        key=FAMILY,
+        label_visibility="collapsed",
+        required=True,
+        on_change=lambda: models.choose(models.first_of((FIRST[st.session_state[FAMILY]],))),
+    )
+    return choice
 
 
 def draw_page() -> None:
     session.drop_endless()
-    place = header(words.TITLE, _line)
-    with question_line() as question:
-        line = st.container(width="content")
-    view, choice = _choose(place, line)
+    view = header(words.TITLE, _line)
     note_visit(PAGE, view)
-    view.ask(question)
+    with question_line() as question:
+        about = (_choose(),) if view.needs_model else ()
+    view.ask(question, *about)
     with boundary():
-        view.draw(*([] if choice is None else [choice]))
-    view.tell()
+        view.draw(*about)
+    view.tell(*about)
 
 
 show(PAGE, draw_page)

@@ -18,14 +18,15 @@ from engine.measure.home.living_map import (
 from engine.model import Transformer
 from pages.start.home.words import forgotten
 from ui import training_step
+from ui.byte_cache import Bounded
 from ui.fields import visible
 from ui.fit_text import MAX_TEXT, most_tokens, read
 from ui.model_bar import LARGE, Subject, subject_from
 from ui.models import model_of, run_of
 from ui.timeline import Timeline, timeline_of
 
-HELD, SAID, BEFORE = "home_ids", "home_said", "home_before_reading"
-REMEMBERED = 2000  # lanes of which it is remembered what is said
+HELD, BEFORE = "home_ids", "home_before_reading"
+LANE_BYTES = 8 * 2**20  # of predictions that are kept for all visitors: some 4,000 lanes of a large model
 
 
 @dataclass(frozen=True)
@@ -191,16 +192,17 @@ def _name(subject: Subject, reading: living_map.Reading, lane: int) -> tuple[obj
 
 
 def _remembered(subject: Subject, reading: living_map.Reading, lane: int) -> DepthPredictions | None:
-    memory: dict[tuple[object, ...], DepthPredictions] = st.session_state.setdefault(SAID, {})
-    return memory.get(_name(subject, reading, lane))
+    return _lanes().get(_name(subject, reading, lane))
 
 
 def _remember(
     subject: Subject, reading: living_map.Reading, lane: int, depth_predictions: DepthPredictions
 ) -> None:
-    """Caches the predictions of a lane; the last one requested is the last to go."""
-    memory = st.session_state.setdefault(SAID, {})
-    memory.pop(name := _name(subject, reading, lane), None)
-    memory[name] = depth_predictions
-    while len(memory) > REMEMBERED:
-        memory.pop(next(iter(memory)))
+    size = depth_predictions.tokens.nbytes + depth_predictions.chances.nbytes + 8 * len(subject.ids)
+    _lanes().put(_name(subject, reading, lane), depth_predictions, size)
+
+
+@st.cache_resource(show_spinner=False)
+def _lanes() -> Bounded[DepthPredictions]:
+    """The predictions of lanes: all visitors begin with the same text, and a large model takes 2 s for it."""
+    return Bounded(LANE_BYTES)

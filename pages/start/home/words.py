@@ -11,6 +11,7 @@ QUESTION = "What comes next?"
 GAPS_QUESTION = "What fills the gaps?"
 PAIR_QUESTION = "How does one text become another?"
 PUBLISHED_QUESTION = "What is a model made of?"
+FAMILY = "Family"
 FIRST_LETTERS = "ROMEO:\nO, she d"  # as many as there are lanes
 REPEATING = "hark, hark, har"  # for a model in which heads learn to copy
 

@@ -7,7 +7,6 @@ import re
 import streamlit as st
 
 from engine.service.state import RunSpec, RunView
-from pages.start.train.curve_points import curve_of
 from ui import session, widgets
 
 OVER = "over"  # in the link
@@ -102,4 +101,4 @@ def _said(view: RunView) -> str:
     """A run on its chip. The loss is told once it is at its end: Streamlit knows a chip by what is on it."""
     if view.active or not view.history.evaluations:
         return view.name
-    return f"{view.name} · {curve_of(view.name, view.history, 1).final:.2f}"
+    return f"{view.name} · {view.history.evaluations[-1].validation_loss:.2f}"

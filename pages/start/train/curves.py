@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from pages.start.train.curve_points import Curve, Unit, XAxis, _empty
+from engine.experiments.race_table import Along, RunCurves, Unit
+from engine.service.state import Change
 from ui.figures import specs as go
 from ui.figures.labels import plain
 from ui.figures.theme import base_layout, colour
+from ui.run_text import FLOOR
 
 WHOLE = "validation, whole split"
 GAP = 5  # pixels between a point and its label
@@ -23,16 +25,18 @@ BASELINE_WORDS = {
     "unigram": "unigram",
     "bigram": "bigram",
     "trigram": "trigram",
+    FLOOR: "entropy floor",
 }
 
 
 def loss_curves(
-    main: Curve | None,
+    main: RunCurves | None,
     baselines: Mapping[str, float],
     vocab_size: int,
     *,
-    x: XAxis = "step",
-    others: Sequence[Curve] = (),
+    along: Along = "steps",
+    others: Sequence[RunCurves] = (),
+    changes: Sequence[Sequence[Change]] = (),
     end: float | None = None,
     unit: Unit = "nats",
     token: str = "character",
@@ -40,34 +44,32 @@ def loss_curves(
     """Draws training and validation loss of `main`, the validation loss of `others`, and what predictors
     without a network reach.
 
-    Curves and baselines are in `unit`; `token` says what a token is, in words. `end` is where the x axis
+    Curves and baselines are in `unit`; `token` says what a token is, in words. `changes` by hand are those of
+    `main`, then of each of the `others`. `end` is where the x axis
     stops while the curves are still short of it, so that the axis holds still as they grow. Built as one
     dictionary: adding to a figure piece by piece takes ten times as long, and this one is made several times
     a second.
     """
     parts: list[Parts] = [_baselines(baselines, vocab_size, unit, token)]
-    parts += [_other(other, x, colour(OTHERS[index % len(OTHERS)])) for index, other in enumerate(others)]
-    parts += [_main(main, x)] if main is not None else []
-    reach = max(
-        [
-            end or 0.0,
-            *(
-                float(along[-1])
-                for curve in (*others, *([main] if main else []))
-                for along in curve.along(x)
-                if len(along)
-            ),
-        ]
-    )
-    y_range = _loss_range(main, others, baselines)
+    shades = [colour(OTHERS[index % len(OTHERS)]) for index in range(len(others))]
+    parts += [_other(other, shade) for other, shade in zip(others, shades, strict=True)]
+    parts += [_main(main)] if main is not None else []
+    drawn = [*([main] if main is not None else []), *others]
+    reach = max([end or 0.0, *(_reach(curve) for curve in drawn)])
+    owners = zip(drawn, [colour("validation")] * (main is not None) + shades, strict=True)
+    parts += [
+        _marks(some, along, _reach(curve), shade)
+        for some, (curve, shade) in zip(changes, owners, strict=False)
+    ]
+    y_range = _loss_range(drawn, main, baselines)
     labels = _apart([label for part in parts for label in part.labels], y_range, reach)
     layout = base_layout(
-        uirevision=f"loss-{x}-{unit}",
+        uirevision=f"loss-{along}-{unit}",
         margin={"l": 48, "r": 52 if unit == "nats" else 12, "t": 8, "b": 40},
         showlegend=main is not None,
         legend={"font": {"size": 13}},
         hovermode="closest" if others else "x unified",
-        xaxis=_x_axis("step" if x == "step" else "training time (s)", reach or None),
+        xaxis=_x_axis("step" if along == "steps" else "training time (s)", reach or None),
         yaxis={
             "title": {"text": f"loss (nats per {token})" if unit == "nats" else "loss (bits per character)"},
             "range": y_range,
@@ -118,32 +120,34 @@ class Parts:
     shapes: tuple[dict[str, Any], ...] = ()
 
 
-def _main(curve: Curve, x: XAxis) -> Parts:
-    at, eval_at, whole_at = curve.along(x)
+def _reach(curve: RunCurves) -> float:
+    """Returns where the last point of a curve lies on the axis; 0 before the first."""
+    return max([0.0, *(float(at[-1]) for at in (curve.at, curve.looked_at, curve.end_at) if len(at))])
+
+
+def _main(curve: RunCurves) -> Parts:
     shade = colour("validation")
-    thin, thick = {"color": colour("training"), "width": 1.2}, {"color": colour("validation"), "width": 3}
-    traces = (
-        _line(at, curve.losses, "each batch", line=thin, opacity=0.75, hovertemplate="%{y:.3f}"),
-        _line(
-            eval_at,
-            curve.eval_losses,
-            _named(curve),
-            line=thick,
-            marker={"size": 6},
-            mode="lines+markers",
-            cliponaxis=False,
-            hovertemplate="%{y:.4f}",
-        ),
-        *_whole(whole_at, curve.whole_losses, WHOLE, shade, "%{y:.4f}"),
-    )
-    marks = _marks(curve, x, shade)
-    return Parts(traces, marks.notes, _ends(curve, x, shade), marks.shapes)
+    thin = {"color": colour("training"), "width": 1.2}
+    batches = _line(curve.at, curve.losses, "each batch", line=thin, opacity=0.75, hovertemplate="%{y:.3f}")
+    looks = _looks(curve, shade, 3, 6) | {"cliponaxis": False}
+    return Parts((batches, looks, *_whole(curve, WHOLE, shade)), labels=_ends(curve, shade))
 
 
-def _named(curve: Curve) -> str:
+def _other(curve: RunCurves, shade: str) -> Parts:
+    whole = _whole(curve, f"{plain(curve.name)}: {WHOLE}", shade)
+    return Parts((_looks(curve, shade, 2, 5), *whole), labels=_ends(curve, shade))
+
+
+def _looks(curve: RunCurves, shade: str, width: int, size: int) -> dict[str, Any]:
+    """The validation losses on a part of the split."""
+    look = {"line": {"color": shade, "width": width}, "marker": {"size": size}, "mode": "lines+markers"}
+    return _line(curve.looked_at, curve.looked, _named(curve), hovertemplate="%{y:.4f}", **look)
+
+
+def _named(curve: RunCurves) -> str:
     """The name in the legend, with its newest validation loss."""
     name = plain(_middle(curve.name))
-    return f"{name} {curve.final:.2f}" if math.isfinite(curve.final) else name
+    return f"{name} {curve.newest[1]:.2f}" if curve.newest and math.isfinite(curve.newest[1]) else name
 
 
 def _middle(name: str) -> str:
@@ -155,71 +159,42 @@ def _middle(name: str) -> str:
     return name if len(name) <= 26 else f"{name[:20]}…{name[-4:]}"
 
 
-def _ends(curve: Curve, x: XAxis, shade: str) -> tuple[dict[str, Any], ...]:
-    """The loss at a curve's last point, of whatever kind, written at that point."""
-    found = curve.newest(x)
-    if found is None or not math.isfinite(found[1]):
+def _ends(curve: RunCurves, shade: str) -> tuple[dict[str, Any], ...]:
+    """The loss at a curve's last point, of whatever kind, written at that point: `_apart` says where."""
+    if not curve.newest or not math.isfinite(curve.newest[1]):
         return ()
-    return (_label(*found, f"{found[1]:.2f}", shade),)
+    at, loss = curve.newest
+    look = {"font": {"color": shade, "size": 13}, "yanchor": "top", "borderpad": 0}
+    return (go.note(f"{loss:.2f}", at, loss, **look),)
 
 
-def _marks(curve: Curve, x: XAxis, shade: str) -> Parts:
+def _marks(changes: Sequence[Change], along: Along, reach: float, shade: str) -> Parts:
     """A line across the chart where somebody changed something by hand, and what it was."""
-    where = [float(c.step if x == "step" else c.seconds) for c in curve.changes]
-    reach = max([float(along[-1]) for along in curve.along(x) if len(along)], default=0.0)
+    where = [float(c.step if along == "steps" else c.seconds) for c in changes]
     line = {"color": shade, "width": 1.5, "dash": "dash"}
-    shapes = tuple(
-        {"type": "line", "x0": at, "x1": at, "yref": "paper", "y0": 0, "y1": 1, "line": line} for at in where
-    )
     notes = tuple(
-        {
-            "x": at,
-            "yref": "paper",
-            "y": 0.08 * (index % 4),  # low, where a falling curve leaves room
-            "text": f"by hand: {change.brief}",
-            "showarrow": False,
-            "xanchor": "left" if at < reach / 2 else "right",
-            "yanchor": "bottom",
-            "xshift": 3 if at < reach / 2 else -3,
-            "font": {"color": shade, "size": 12},
-        }
-        for index, (at, change) in enumerate(zip(where, curve.changes, strict=True))
+        go.note(
+            f"by hand: {change.brief}",
+            at,
+            0.08 * (index % 4),  # low, where a falling curve leaves room
+            yref="paper",
+            xanchor="left" if at < reach / 2 else "right",
+            yanchor="bottom",
+            xshift=3 if at < reach / 2 else -3,
+            font={"color": shade, "size": 12},
+        )
+        for index, (at, change) in enumerate(zip(where, changes, strict=True))
     )
-    return Parts(notes=notes, shapes=shapes)
+    return Parts(notes=notes, shapes=tuple(go.rule(x=at, line=line) for at in where))
 
 
-def _whole(
-    at: np.ndarray, losses: np.ndarray, name: str, shade: str, hover: str
-) -> tuple[dict[str, Any], ...]:
+def _whole(curve: RunCurves, name: str, shade: str) -> tuple[dict[str, Any], ...]:
     """Marks of the evaluations on the whole split, which no line joins to anything; nothing where there are
     none.
     """
     look = {"size": 11, "symbol": "diamond-open", "color": shade, "line": {"width": 2.5}}
-    rest = {
-        "mode": "markers",
-        "marker": look,
-        "cliponaxis": False,
-        "hovertemplate": hover,
-        "showlegend": False,
-    }
-    return (_line(at, losses, name, **rest),) if len(at) else ()
-
-
-def _other(curve: Curve, x: XAxis, shade: str) -> Parts:
-    _, at, whole_at = curve.along(x)
-    name = plain(curve.name)
-    trace = _line(
-        at,
-        curve.eval_losses,
-        _named(curve),
-        line={"color": shade, "width": 2},
-        marker={"size": 5},
-        mode="lines+markers",
-        hovertemplate="%{y:.4f}",
-    )
-    whole = _whole(whole_at, curve.whole_losses, f"{name}: {WHOLE}", shade, "%{y:.4f}")
-    marks = _marks(curve, x, shade)
-    return Parts((trace, *whole), marks.notes, _ends(curve, x, shade), marks.shapes)
+    rest = {"mode": "markers", "cliponaxis": False, "hovertemplate": "%{y:.4f}", "showlegend": False}
+    return (_line(curve.end_at, curve.end, name, marker=look, **rest),) if len(curve.end) else ()
 
 
 def _baselines(baselines: Mapping[str, float], vocab_size: int, unit: Unit, token: str) -> Parts:
@@ -236,32 +211,12 @@ def _baselines(baselines: Mapping[str, float], vocab_size: int, unit: Unit, toke
         name: BASELINE_WORDS.get(name, name).format(v=f"{vocab_size:,}", log=log, each=each)
         for name in baselines
     }
-    words = {name: f"{said[name]}: {value:.2f}" for name, value in baselines.items()}
     return Parts(
-        shapes=tuple(
-            {
-                "type": "line",
-                "xref": "paper",
-                "x0": 0,
-                "x1": 1,
-                "y0": y,
-                "y1": y,
-                "line": line,
-                "layer": "below",
-            }
-            for y in baselines.values()
-        ),
+        shapes=tuple(go.rule(y=y, line=line, layer="below") for y in baselines.values()),
         notes=tuple(
-            {
-                "xref": "paper",
-                "x": 1,
-                "y": y,
-                "text": words[name],
-                "showarrow": False,
-                "xanchor": "right",
-                "yanchor": "bottom",
-                "font": font,
-            }
+            go.note(
+                f"{said[name]}: {y:.2f}", 1, y, xref="paper", xanchor="right", yanchor="bottom", font=font
+            )
             for name, y in baselines.items()
         ),
     )
@@ -274,12 +229,6 @@ def _line(x: np.ndarray, y: np.ndarray, name: str, **rest: Any) -> dict[str, Any
 def _small(values: np.ndarray) -> np.ndarray:
     """float32: half the bytes on the way to the browser, and exact for step numbers up to 2^24."""
     return np.asarray(values, dtype=np.float32)
-
-
-def _label(x: float, y: float, text: str, shade: str) -> dict[str, Any]:
-    """At a curve's last point: `_apart` says where."""
-    look = {"font": {"color": shade, "size": 13}, "yanchor": "top", "borderpad": 0}
-    return {"x": x, "y": y, "text": text, "showarrow": False} | look
 
 
 def _apart(
@@ -311,17 +260,18 @@ def _x_axis(title: str, end: float | None) -> dict[str, Any]:
     )
 
 
-def _loss_range(main: Curve | None, others: Sequence[Curve], baselines: Mapping[str, float]) -> list[float]:
+def _loss_range(
+    drawn: Sequence[RunCurves], main: RunCurves | None, baselines: Mapping[str, float]
+) -> list[float]:
     """Holds still as far as it can: from a little above ln V down to the lowest loss, in steps of half a nat.
 
     A loss that explodes is left to run out of the picture; the range stays readable, and a double click shows
     all.
     """
     top = max(baselines.values(), default=4.0)
-    curves = (*others, *([main] if main else []))
-    values = [y for curve in curves for y in (curve.eval_losses, curve.whole_losses)]
+    values = [np.zeros(0), *(y for curve in drawn for y in (curve.looked, curve.end))]
     values += [main.losses] if main else []
-    finite = np.concatenate([np.asarray(v, dtype=np.float64) for v in values]) if values else _empty()
+    finite = np.concatenate([np.asarray(v, dtype=np.float64) for v in values])
     finite = finite[np.isfinite(finite)]
     lowest = min([*baselines.values(), *([float(finite.min())] if finite.size else [])], default=0.0)
     highest = float(np.quantile(finite, 0.95)) if finite.size else top
@@ -339,14 +289,12 @@ def small_curve(
 ) -> go.Figure:
     """Draws one thin line over steps: x (n,), y (n,)."""
     y_axis = {"type": "log", "nticks": 4} if log else {"type": "linear", "rangemode": "tozero", "nticks": 4}
-    layout = base_layout(
+    line = {"color": colour(shade), "width": 1.5}
+    return go.figure(
+        [_line(x, y, title, line=line, hovertemplate="%{y:.4g}<extra></extra>")],
         uirevision=title,
         margin={"l": 48, "r": 12, "t": 8, "b": 34},
         showlegend=False,
         xaxis=_x_axis("step", end),
         yaxis=y_axis,
     )
-    line = _line(
-        x, y, title, line={"color": colour(shade), "width": 1.5}, hovertemplate="%{y:.4g}<extra></extra>"
-    )
-    return go.Figure({"data": [line], "layout": layout})

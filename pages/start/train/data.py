@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,17 +19,16 @@ from engine.presets.task_recipes import task_recipe
 from engine.service import profiles
 from engine.service.profiles import Profile
 from engine.training import kinds
-from pages.start.train import pairs, words, words_pairs, words_tasks
+from pages.start.train import pairs, words, words_data, words_pairs, words_tasks
 from ui import session, widgets
 from ui.background_jobs import Key, known, measured
 from ui.controls import fill, tokenizer_control
 from ui.fields import label_of
+from ui.run_text import custom_corpus, merges_of
 from ui.text.markdown import safe
 
 SOURCES = ("shakespeare", "python", "paste", "upload", "task", "pairs")
 OWN = ("paste", "upload")
-LEARNING = "Training the tokenizer on the text"
-FIRST = "The tokenizer has to be trained on this text first."
 EXCERPT, SHIFTED = 280, 12  # characters of the excerpt; of an input and its target
 
 
@@ -53,12 +51,14 @@ def data_group(profile: Profile) -> Data:
     link.
     """
     with st.expander("Data", icon=":material/menu_book:"):
-        hint = (
-            "Tiny Shakespeare, the Python manual, your own text (pasted or uploaded as UTF-8), problems with"
-            " answers that can be checked, or pairs: a source with its target, or a line with its speaker."
-        )
         source = widgets.select(
-            "Text", SOURCES, "data", hint=hint, width="stretch", wrap=True, on_change=_settle_chosen
+            "Text",
+            SOURCES,
+            "data",
+            hint=words_data.TEXT_HINT,
+            width="stretch",
+            wrap=True,
+            on_change=_settle_chosen,
         )
         cut = tokenizer_control()
         found = _chosen(source, profile, cut)
@@ -97,7 +97,7 @@ def _task(cut: str) -> Data:
     name = widgets.select("Task", titles, "task", kind="pills", wrap=True)
     st.caption(TASKS[name].rule)
     st.button(
-        "Settings that solve it",
+        words_data.SETTINGS,
         icon=":material/task_alt:",
         on_click=_settle,
         args=(name,),
@@ -170,11 +170,11 @@ def _built_in(source: str, cut: str) -> Data:
     try:
         text = session.corpus(name).text
     except CorpusError as error:
-        name, note = "python", f"{error}. The Python manual is used instead."
+        name, note = "python", words_data.INSTEAD.format(error)
         text = session.corpus(name).text
     key = ("merges", name, cut)
     if not _learned(key, text, cut):
-        return Data(name, None, None, FIRST)
+        return Data(name, None, None, words_data.FIRST)
     return Data(name, None, session.corpus(name, cut, known(key)), note)
 
 
@@ -182,50 +182,38 @@ def _fetch_shakespeare() -> str:
     """Downloads it with a progress bar. Returns '' or, where it cannot be had, one sentence; asks again only
     after a while.
     """
-    missing = (
-        "Tiny Shakespeare is not on this machine and could not be downloaded, so the Python manual is used:"
-        " it needs no network."
-    )
     if failed := session.refusals():
-        return missing
-    words = "Downloading Tiny Shakespeare (1.1 MB), once"
-    bar = st.progress(0.0, text=words)
+        return words_data.MISSING
+    text = words_data.DOWNLOADING
+    bar = st.progress(0.0, text=text)
     try:
         corpora.load(
             "shakespeare",
-            lambda done, total: bar.progress(min(1.0, done / total) if total else 0.0, text=words),
+            lambda done, total: bar.progress(min(1.0, done / total) if total else 0.0, text=text),
         )
     except CorpusError as error:
         failed.append(error)
-        return missing
+        return words_data.MISSING
     finally:
         bar.empty()
     return ""
 
 
 def _own(source: str, profile: Profile, cut: str) -> Data:
-    most = f"At most {profile.max_text:,} characters"
-    st.caption(f"Your text is too long to be part of the link. {most}; {widgets.MUCH_LONGER}")
+    st.caption(words_data.not_in_link(profile.max_text, widgets.MUCH_LONGER))
     if source == "paste":
-        hint = "Paste at least a few thousand characters: the more, the better."
-        text = widgets.box("Your text", profile.max_text, "pasted", height=160, placeholder=hint)
-        problem = "" if text else "Paste a text to train on."
+        hint = words_data.YOURS_HINT
+        text = widgets.box(words_data.YOURS, profile.max_text, "pasted", height=160, placeholder=hint)
+        problem = "" if text else words_data.PASTE
     else:
         text, problem = _uploaded(profile)
     if not text:
         return Data("text", None, None, problem)
     if len(text) > profile.max_text:
-        over = len(text) - profile.max_text
-        return Data(
-            "text",
-            text,
-            None,
-            f"The text has {len(text):,} characters; at most {profile.max_text:,} are allowed here. Shorten"
-            f" it by {over:,}.",
-        )
+        return Data("text", text, None, words_data.over(len(text), profile.max_text))
     try:
-        if not _learned(_merges_of(text, cut), text, cut, profile.max_merging):
-            return Data("text", text, None, FIRST)
+        if not _learned(merges_of(text, cut), text, cut, profile.max_merging):
+            return Data("text", text, None, words_data.FIRST)
         return Data("text", text, custom_corpus(text, cut))
     except CorpusError as error:
         return Data("text", text, None, f"{str(error)[0].upper()}{str(error)[1:]}.")
@@ -237,7 +225,7 @@ def _learned(key: Key, text: str, cut: str, most: int | None = None) -> bool:
     """
     if bpe_size(cut) is None:
         return True
-    return measured(key, partial(corpora.learning, text, cut, most), LEARNING) is not None
+    return measured(key, partial(corpora.learning, text, cut, most), words_data.LEARNING) is not None
 
 
 def _uploaded(profile: Profile) -> tuple[str, str]:
@@ -245,71 +233,44 @@ def _uploaded(profile: Profile) -> tuple[str, str]:
     opened.
     """
     most = max(1, math.ceil(profile.max_text * 4 / 2**20))
-    file = st.file_uploader("A text file (UTF-8)", key="upload", max_upload_size=most)
+    file = st.file_uploader(words_data.FILE, key="upload", max_upload_size=most)
     # the widget's limit is the browser's alone
     if file is not None and file.size > most << 20:
-        return "", f"{safe(file.name)} is too large: at most {most} MB are allowed here."
+        return "", words_data.file_too_large(safe(file.name), most)
     if file is not None:
         try:
             text = file.getvalue().decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            return (
-                "",
-                (
-                    f"{safe(file.name)} is not UTF-8 text (byte {error.start:,} is not valid): save it as"
-                    " UTF-8 plain text and upload it again."
-                ),
-            )
+            return "", words_data.not_utf8(safe(file.name), error.start)
         if "\0" in text:
-            return (
-                "",
-                (
-                    f"{safe(file.name)} is not text: it contains null bytes, as pictures, archives and office"
-                    " documents do. Save it as plain text."
-                ),
-            )
+            return "", words_data.null_bytes(safe(file.name))
         if not text:
-            return "", f"{safe(file.name)} is empty."
+            return "", words_data.empty(safe(file.name))
         st.session_state["uploaded"] = (file.name, text)
     name, text = st.session_state.get("uploaded", ("", ""))
     if name and file is None:
-        st.caption(f"Still in use: {len(text):,} characters uploaded earlier.")
-    return text, "" if text else "Upload a text to train on."
-
-
-def _merges_of(text: str, cut: str) -> Key:
-    """Under this key their training is known (ui.background_jobs)."""
-    return "merges", hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(), cut
-
-
-@st.cache_resource(max_entries=6, show_spinner=False)
-def custom_corpus(text: str, tokenizer: str) -> Corpus:
-    """Tokenizes and splits a text, once for each text and tokenizer. Raises CorpusError."""
-    return corpora.from_text(text, tokenizer=tokenizer, cutter=known(_merges_of(text, tokenizer)))
+        st.caption(words_data.still_in_use(len(text)))
+    return text, "" if text else words_data.UPLOAD
 
 
 def _describe(corpus: Corpus) -> None:
-    split = (
-        f"Train on the first **{len(corpus.train):,}**, validate on the last **{len(corpus.validation):,}**."
-    )
+    parts = words_data.split(len(corpus.train), len(corpus.validation))
     if corpus.task is not None:
         st.markdown(words_tasks.described(corpus.task, *_counts(corpus)))
         st.code(corpus.text[:EXCERPT].strip(), language=None, wrap_lines=True)
         return
     if corpus.kind == "char":
-        st.markdown(f"**{corpus.characters:,}** characters, **{corpus.vocab_size}** distinct. {split}")
+        st.markdown(words_data.characters(corpus.characters, corpus.vocab_size, parts))
         st.code(visible_text(corpus.text[:EXCERPT]), language=None, wrap_lines=True)
         pair = visible_text(corpus.text[: SHIFTED + 1].replace("\n", " "))
         st.caption(words.SHIFTED)
         st.code(f"x  {pair[:-1]}\ny  {pair[1:]}", language=None)
         return
-    what, short = ("bytes", "") if corpus.kind == "byte" else ("tokens", _fewer(corpus))
-    st.markdown(
-        f"**{corpus.characters:,}** characters make **{len(corpus.train) + len(corpus.validation):,}** {what}"
-        f" of **{corpus.characters_per_token:.2f}** characters on average, from a vocabulary of"
-        f" **{corpus.vocab_size:,}**{short}. {split}"
-    )
-    st.caption("The beginning, with a bar between tokens:")
+    noun, asked = ("bytes", 0) if corpus.kind == "byte" else ("tokens", bpe_size(corpus.cut) or 0)
+    made, vocabulary = len(corpus.train) + len(corpus.validation), corpus.vocab_size
+    of = words_data.vocabulary_of(vocabulary, asked)
+    st.markdown(words_data.tokens(corpus.characters, made, noun, corpus.characters_per_token, of, parts))
+    st.caption(words_data.BEGINNING)
     st.code(_cut_text(corpus), language=None, wrap_lines=True)
 
 
@@ -317,12 +278,6 @@ def _counts(corpus: Corpus) -> tuple[int, int]:
     """Counts a task's problems, or the letters of its stream."""
     stream = corpus.task is not None and corpus.task.stream
     return (len(corpus.train), len(corpus.validation)) if stream else corpus.problems
-
-
-def _fewer(corpus: Corpus) -> str:
-    """Said where a text had no more pairs to merge than these."""
-    asked = bpe_size(corpus.cut) or 0
-    return f" ({asked:,} requested, but this text has no more pairs)" if corpus.vocab_size < asked else ""
 
 
 def _cut_text(corpus: Corpus) -> str:

@@ -12,7 +12,7 @@ from pages.start.train.asking import selected, start, start_beside, start_compar
 from pages.start.train.beside import trained_already
 from pages.start.train.curves import loss_curves
 from pages.start.train.data import data_group
-from pages.start.train.losses import baselines, corpus_of, vocabulary
+from pages.start.train.losses import baselines, vocabulary
 from pages.start.train.run import run_panel
 from pages.start.train.saved import saved_model
 from pages.start.train.setup import (
@@ -35,6 +35,7 @@ from ui.page_frame import boundary, header, question_line
 from ui.players.plot import plot
 from ui.players.served import ASSETS
 from ui.requests import refusal
+from ui.run_text import corpus_of
 from ui.text.markdown import whole
 
 TALL = 420  # of the empty chart: there is nothing else yet
@@ -57,7 +58,7 @@ def draw_desk() -> None:
         controls = st.container(key="train_controls")
         place = st.container(key="train_run")
     if busy:  # nothing but the run: what starts another one is folded below it
-        controls = drawer = st.popover("Another run", icon=":material/add:", width="stretch")
+        controls = drawer = st.popover(words.ANOTHER_RUN, icon=":material/add:", width="stretch")
         with drawer:
             preset = preset_picker()
     assert preset is not None
@@ -102,7 +103,7 @@ def _controls(preset: Preset, drawer: st.delta_generator.DeltaGenerator) -> Setu
             st.caption(f":material/info: {misfit}")
         summary(chosen, last_finished())
         changes_note(preset, values)
-        with st.expander("What this preset uses, and why", icon=":material/lightbulb:"):
+        with st.expander(words.PRESET_USES, icon=":material/lightbulb:"):
             preset_notes(preset)
     with line:
         _start_line(chosen)
@@ -122,11 +123,11 @@ def _start_line(chosen: Setup) -> None:
         width=120,
     )
     senseless = pairs.NO_WHAT_IFS.get(chosen.spec.kind.name, ())
-    labels = {n: f"Compare with: {what.label}" for n, what in WHAT_IFS.items() if n not in senseless}
-    name = widgets.select("Compare with", labels, "what_if", kind="list", hidden=True, width=275)
+    labels = {n: words.compare_with(what.label) for n, what in WHAT_IFS.items() if n not in senseless}
+    name = widgets.select(words.COMPARE, labels, "what_if", kind="list", hidden=True, width=275)
     other, done = WHAT_IFS[name].applied(chosen.spec), trained_already(chosen.spec)
     both = st.button(
-        "Train both",
+        words.TRAIN_BOTH,
         icon=":material/compare_arrows:",
         disabled=impossible or other.same_recipe(chosen.spec),
         key="train_both",
@@ -173,10 +174,10 @@ def _before(chosen: Setup) -> None:
                 loss_curves(None, lines, vocabulary(spec), end=float(spec.train.steps), token=word),
                 key="empty_chart",
                 height=TALL,
-                alt="An empty chart of loss against step, with lines for the uniform and n-gram baselines",
+                alt=words.EMPTY_ALT,
             )
     with right:
-        what = words_pairs.READS if paired else "**The training text**"
+        what = words_pairs.READS if paired else words.READS
         st.markdown(words_heads.READS if repeats else what)
         corpus = corpus_of(spec)
         read = (heads.windows(spec, corpus, WINDOWS) if repeats else corpus.text[:READ]) if corpus else ""

@@ -10,6 +10,7 @@ from engine.lab.faults import parts_of
 from engine.service.profiles import Profile
 from engine.service.state import RunSpec, RunView
 from engine.training import estimate as arithmetic
+from pages.start.train import words
 from ui.text.numbers import duration
 
 
@@ -37,12 +38,12 @@ def estimate(
         before = last.spec
         model, encoder = before.kind.cost_stacks(before.model, before.corpus)
         pace = arithmetic.Pace(model, before.train, last.step, last.seconds, parts_of(before.parts), encoder)
-        rate, source = pace.work_a_second, "from the speed of your last run"
+        rate, source = pace.work_a_second, words.FROM_LAST
     else:
         measured = _cpu_rate(profile.threads_per_run, train.precision)
         if measured is None:
             return None
-        rate, source = measured, "roughly, from this machine's speed in matrix multiplication"
+        rate, source = measured, words.FROM_MACHINE
     return Estimate(spec.kind.seconds(spec.model, train, spec.corpus, validation_tokens, rate, parts), source)
 
 

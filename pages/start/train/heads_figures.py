@@ -58,7 +58,8 @@ def scores(looks: Looks, formations: Sequence[HeadFormation], best: HeadValue, e
         _loss(steps, second, "the same, repeated", "validation"),
     ]
     apart = first[-1] - second[-1] > APART
-    layout = base_layout(
+    return go.figure(
+        traces,
         uirevision="head-scores",
         margin={"l": 48, "r": 12, "t": 8, "b": 40},
         legend={"font": {"size": 12}},
@@ -78,7 +79,6 @@ def scores(looks: Looks, formations: Sequence[HeadFormation], best: HeadValue, e
             _beside(steps, second, "repeated", "validation", "bottom" if apart else "top", end),
         ],
     )
-    return go.Figure({"data": traces, "layout": layout})
 
 
 def _half() -> dict[str, Any]:

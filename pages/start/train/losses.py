@@ -11,29 +11,23 @@ from typing import Any, TypeAlias
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.data.corpus import Corpus
-from engine.errors import ConfigError, CorpusError
+from engine.experiments import race_table
 from engine.service.state import RunSpec, RunView
-from engine.training.numerics import in_bits, perplexity
+from engine.training.numerics import perplexity
 from engine.training.records import Evaluation
 from pages.start.train import curve_points, curves, words
 from pages.start.train.beside import laid_over
-from pages.start.train.data import custom_corpus
 from pages.start.train.pairs import baselines as of_pairs
 from pages.start.train.pairs import noun_of, paired_of
-from pages.start.train.tasks import floor
-from ui import session, widgets
+from pages.start.train.tasks import task_of
+from ui import run_text, widgets
 from ui.players.plot import payload, plot
+from ui.run_text import FLOOR
 from ui.text.markdown import token_word
 
 LIVE_POINTS = 500  # of a curve that is sent again several times a second; once it rests, all of them are
 LOSS_IN = {"nats per token": "nats", "bits per character": "bits"}  # id in a link -> on the button
 Picture: TypeAlias = Callable[[RunView, RunView | None], bytes]  # of a run and the other of its pair
-COMPARABLE = (
-    "Nats per token and perplexity cannot be compared between tokenizers, because a longer token is harder to"
-    " guess but covers more text; bits per character can, because every tokenizer has the same characters to"
-    " account for."
-)
 
 
 def losses(
@@ -49,13 +43,13 @@ def losses(
         words_only = paired_of(view.spec.corpus) is not None  # pairs have no characters to share bits among
         beside = [*([other] if other else []), *laid]
         mixed = any(one.spec.train.tokenizer != view.spec.train.tokenizer for one in beside)
-        unit: curve_points.Unit = "bits" if mixed else "nats" if words_only else _unit()
-    axis: curve_points.XAxis = "time" if x == "time" else "step"
+        unit: race_table.Unit = "bits" if mixed else "nats" if words_only else _unit()
+    along: race_table.Along = "seconds" if x == "time" else "steps"
     lines, word = baselines(view.spec, unit), noun_of(view.spec)
     ways: dict[str, Any] = {
         "lines": lines,
         "vocab_size": vocabulary(view.spec),
-        "axis": axis,
+        "along": along,
         "unit": unit,
         "token": word,
     }
@@ -74,21 +68,23 @@ def _chart(
     *,
     lines: Mapping[str, float],
     vocab_size: int,
-    axis: curve_points.XAxis,
-    unit: curve_points.Unit,
+    along: race_table.Along,
+    unit: race_table.Unit,
     token: str,
 ) -> dict[str, Any]:
     """Returns the arguments of `plot`."""
-    others = [
-        curve_points.curve_of(one.given or one.name, one.history, 1, unit, one.changes) for one in beside
-    ]
-    own = curve_points.curve_of(
-        view.given or view.name, view.history, LIVE_POINTS if view.active else 0, unit, view.changes
-    )
-    end = float(view.total_steps) if axis == "step" else None
+    points = LIVE_POINTS if view.active else len(view.history.steps)
     return {
         "figure": curves.loss_curves(
-            own, lines, vocab_size, x=axis, others=others, end=end, unit=unit, token=token
+            race_table.run_curves(view, along, unit, points=points),
+            lines,
+            vocab_size,
+            along=along,
+            others=[race_table.run_curves(one, along, unit, points=1) for one in beside],
+            changes=[one.changes for one in (view, *beside)],
+            end=float(view.total_steps) if along == "steps" else None,
+            unit=unit,
+            token=token,
         ),
         "key": "loss_chart",
         "alt": _loss_words(view, unit),
@@ -111,12 +107,12 @@ def _notes(views: list[RunView], mixed: str) -> list[str]:
             if view.changes
         ]
     if mixed:
-        why = f" {COMPARABLE}" if mixed == "character" else ""  # else it stands below the numbers
+        why = f" {words.COMPARABLE}" if mixed == "character" else ""  # else it stands below the numbers
         result.append(words.IN_BITS + why)
     return result
 
 
-def _unit() -> curve_points.Unit:
+def _unit() -> race_table.Unit:
     chosen = widgets.select("Loss in", LOSS_IN, "loss_in", hidden=True)
     return "bits" if chosen == "bits per character" else "nats"
 
@@ -126,52 +122,26 @@ def vocabulary(spec: RunSpec) -> int:
     return spec.kind.outcomes(spec.model, spec.corpus) - (spec.train.objective == "masked")
 
 
-def corpus_of(spec: RunSpec) -> Corpus | None:
-    """Returns the text of a run, cut into its tokens; None where it is no longer here."""
-    cut = spec.train.tokenizer
-    try:
-        if spec.corpus == "text" and spec.text:
-            return custom_corpus(spec.text, cut)
-        return session.corpus(spec.corpus, cut)
-    except (CorpusError, ConfigError):
-        return None
-
-
-def baselines(spec: RunSpec, unit: curve_points.Unit = "nats") -> Mapping[str, float]:
-    """Returns the losses that predictors without a network reach on the corpus of a run; none where its text
-    is no longer here.
+def baselines(spec: RunSpec, unit: race_table.Unit = "nats") -> Mapping[str, float]:
+    """Returns the losses that predictors without a network reach on the data of a run. On a task's random
+    questions counting says little: its lines would lie on one another.
     """
     if paired_of(spec.corpus) is not None:
         return of_pairs(spec)
-    corpus = corpus_of(spec)
-    if corpus is None:
-        return {}
-    lines = corpus.baselines if unit == "nats" else corpus.baselines_in_bits
-    if corpus.task is None:
-        return lines
-    lowest = {name: in_bits(nats) if unit == "bits" else nats for name, nats in floor(spec).items()}
-    if corpus.task.stream:
-        return {**lines, **lowest}
-    # what often follows what says little of a random question: those lines would lie on one another
-    return {"uniform": lines["uniform"], **lowest}
+    lines, task = run_text.baselines(spec, unit), task_of(spec)
+    return lines if task is None or task.stream else {n: lines[n] for n in ("uniform", FLOOR) if n in lines}
 
 
-def _loss_words(view: RunView, unit: curve_points.Unit) -> str:
-    if not view.history.evaluations:
-        return f"Training and validation loss of {view.name}: nothing measured yet"
-    first, last = view.history.evaluations[0], view.history.evaluations[-1]
-    if unit == "nats":
-        course = (
-            f"from {first.validation_loss:.2f} to {last.validation_loss:.2f} nats per {noun_of(view.spec)}"
-            f" after step {last.step}"
-        )
-    else:
-        course = (
-            f"from {number(bits(first), '.2f')} to {number(bits(last), '.2f')} bits per character after step"
-            f" {last.step}"
-        )
-    kinds = "" if first.complete == last.complete else " (the last one on the whole validation split)"
-    return f"Training and validation loss of {view.name}: validation went {course}{kinds}"
+def _loss_words(view: RunView, unit: race_table.Unit) -> str:
+    looks = view.history.evaluations
+    if not looks:
+        return words.unmeasured_alt(view.name)
+    first, last = looks[0], looks[-1]
+    nats = unit == "nats"
+    began, ends = (look.validation_loss if nats else bits(look) for look in (first, last))
+    of = f"nats per {noun_of(view.spec)}" if nats else "bits per character"
+    kinds = first.complete != last.complete
+    return words.loss_alt(view.name, number(began, ".2f"), number(ends, ".2f"), of, last.step, kinds)
 
 
 def numbers(view: RunView) -> None:
@@ -179,46 +149,34 @@ def numbers(view: RunView) -> None:
     look = view.history.evaluations[-1] if view.history.evaluations else None
     loss = look.validation_loss if look else math.nan
     word, paired = noun_of(view.spec), paired_of(view.spec.corpus)
-    help_bits = [
-        "The total loss over all tokens, divided by the number of characters and by ln 2: comparable between"
-        " tokenizers."
-    ]
-    if view.spec.train.objective == "masked":
-        help_bits.append(
-            "With the masked objective, compare only within one tokenizer: hiding a longer token hides more"
-            " at once."
-        )
+    masked = view.spec.train.objective == "masked"
+    help_bits = f"{words.BITS_HINT} {words.MASKED_HINT}" if masked else words.BITS_HINT
     with st.grid("auto", min_column_width=135):
         st.metric(
-            "Validation loss",
+            words.VALIDATION_LOSS,
             number(loss, ".3f"),
-            help=f"Nats per {word} on held-out text.",
+            help=words.loss_hint(word),
         )
         st.metric(
             "Perplexity",
             number(perplexity(loss), ".2f" if loss < 50 else ".3g"),
-            help=f"e to the loss: the effective number of {word}s to choose among.",
+            help=words.perplexity_hint(word),
         )
         if paired is None:
-            st.metric(
-                "Bits / character", number(bits(look) if look else math.nan, ".3f"), help=" ".join(help_bits)
-            )
+            st.metric(words.BITS_A_CHARACTER, number(bits(look) if look else math.nan, ".3f"), help=help_bits)
     if look is not None:
-        st.caption(f"After step {look.step:,}. {measured_on(look, view.spec)}")
+        st.caption(words.after_step(look.step, measured_on(look, view.spec)))
     if word != "character" and paired is None:
-        st.caption(COMPARABLE)
+        st.caption(words.COMPARABLE)
 
 
 def measured_on(look: Evaluation, spec: RunSpec) -> str:
     """Says what part of the validation split a loss is of."""
     if look.complete:
-        return "Measured on the whole validation split."
+        return words.ON_THE_WHOLE
     paired = paired_of(spec.corpus)
-    tokens = f"about {spec.train.eval_tokens:,} {'symbol' if paired else token_word(spec.train.tokenizer)}s"
-    return (
-        f"A quick estimate from {tokens} of the validation split, the same each time. The whole split is read"
-        " at the end; it may be easier or harder."
-    )
+    noun = "symbol" if paired else token_word(spec.train.tokenizer)
+    return words.quick_estimate(spec.train.eval_tokens, noun)
 
 
 def bits(look: Evaluation) -> float:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import GlassformerError
 from engine.lab.faults import parts_of
@@ -12,8 +14,9 @@ from engine.measure.shapes.batch_example import shifted_batch
 from engine.service.state import RunView
 from engine.training.compare import MeanLoss
 from pages.start.train import curve_points, curves, pairs, words, words_pairs
-from pages.start.train.losses import LIVE_POINTS, corpus_of, number, numbers
+from pages.start.train.losses import LIVE_POINTS, number, numbers
 from ui.players.plot import plot
+from ui.run_text import corpus_of
 from ui.text.markdown import token_word
 
 SHOWN = 24  # tokens of a row of the batch
@@ -33,18 +36,15 @@ def measured(view: RunView, other: RunView | None = None) -> None:
 
 
 def _size(view: RunView) -> None:
-    size = (
-        f"{view.parameters:,} parameters, vocabulary of {view.spec.model.vocab_size:,}"
-        f" {'symbol' if pairs.paired_of(view.spec.corpus) else token_word(view.spec.train.tokenizer)}s."
-    )
-    st.caption(f"{size} {view.precision[:1].upper()}{view.precision[1:]}." if view.precision else size)
+    noun = "symbol" if pairs.paired_of(view.spec.corpus) else token_word(view.spec.train.tokenizer)
+    st.caption(words.size(view.parameters, view.spec.model.vocab_size, noun, view.precision))
 
 
 def by_hand(view: RunView) -> None:
     """Draws the way from the probability of a text to the loss and the perplexity."""
     looks = [e for e in view.history.evaluations if math.isfinite(e.validation_loss)]
     if not looks:
-        st.caption("There is no validation loss yet.")
+        st.caption(words.NO_LOSS)
         return
     if (paired := pairs.paired_of(view.spec.corpus)) is not None:
         st.markdown(words_pairs.LABELS_BY_HAND if paired.labels else words_pairs.BY_HAND)
@@ -59,7 +59,7 @@ def _batch(view: RunView) -> None:
     corpus, spec = corpus_of(view.spec), view.spec
     if corpus is None:
         return
-    st.markdown("**Inputs and targets**")
+    st.markdown(words.BATCH)
     try:
         batch = shifted_batch(corpus, spec.model, spec.train, max(view.step, 1), parts=parts_of(spec.parts))
     except GlassformerError as error:
@@ -67,7 +67,7 @@ def _batch(view: RunView) -> None:
         return
     lines = []
     for row, (start, x, y) in enumerate(zip(batch.starts, batch.x, batch.y, strict=True)):
-        lines.append(f"x[{row}]  {_cells(x)}   (starts at {start:,})")
+        lines.append(f"x[{row}]  {_cells(x)}   ({words.starts_at(start)})")
         lines.append(f"y[{row}]  {_cells(y)}")
     st.code("\n".join(lines), language=None)
     st.caption(words.batch(batch, token_word(spec.train.tokenizer)))
@@ -83,33 +83,14 @@ def _small_charts(view: RunView, mark: str) -> None:
     h, total = view.history, float(view.total_steps)
     some = curve_points.spread(len(h.steps), LIVE_POINTS)
     left, right = st.columns(2)
-    latest_norm, latest_rate = (
-        number(float(values[-1]), ".3g") if len(values) else "–"
-        for values in (h.grad_norms, h.learning_rates)
-    )
-    with left:
-        st.markdown(
-            f"**Gradient norm** {latest_norm}",
-            help="The norm of the gradient over all parameters, before clipping, on a logarithmic axis.",
-        )
-        plot(
-            curves.small_curve(
-                h.steps[some], h.grad_norms[some], title="gradient norm", shade="quiet", log=True, end=total
-            ),
-            key=f"norm_chart{mark}",
-            alt=f"Gradient norm before clipping, now {latest_norm}",
-            height=170,
-        )
-    with right:
-        st.markdown(
-            f"**Learning rate** {latest_rate}",
-            help="AdamW's learning rate, with warm-up and schedule applied.",
-        )
-        plot(
-            curves.small_curve(
-                h.steps[some], h.learning_rates[some], title="learning rate", shade="run0", end=total
-            ),
-            key=f"rate_chart{mark}",
-            alt=f"Learning rate, now {latest_rate}",
-            height=170,
-        )
+    charts: list[tuple[DeltaGenerator, words.Small, np.ndarray, str, str, bool]] = [
+        (left, words.NORM, h.grad_norms, "norm", "quiet", True),
+        (right, words.LEARNING_RATE, h.learning_rates, "rate", "run0", False),
+    ]
+    for container, small, values, key, shade, log in charts:
+        latest = number(float(values[-1]), ".3g") if len(values) else "–"
+        title = small.title.lower()
+        figure = curves.small_curve(h.steps[some], values[some], title=title, shade=shade, log=log, end=total)
+        with container:
+            st.markdown(f"**{small.title}** {latest}", help=small.hint)
+            plot(figure, key=f"{key}_chart{mark}", alt=small.alt.format(latest), height=170)

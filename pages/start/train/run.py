@@ -134,7 +134,7 @@ def _line(view: RunView, other: RunView | None, mine: bool) -> tuple[DeltaGenera
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="run_line"):
         icon, colour, word = STATUS[view.status]
         if view.status == "queued" and view.queue_position:
-            word = f"waiting, position {view.queue_position} in the queue"
+            word = words.waiting(view.queue_position)
         st.badge(word, icon=f":material/{icon}:", color=colour)  # type: ignore[arg-type]
         buttons(view, other, mine)
         look_inside(view)
@@ -143,7 +143,7 @@ def _line(view: RunView, other: RunView | None, mine: bool) -> tuple[DeltaGenera
     if not mine:
         st.info(words.STRANGER)
         st.button(
-            "Train this recipe",
+            words.TRAIN_THIS,
             icon=":material/play_arrow:",
             on_click=start,
             args=(view.spec,),

@@ -21,6 +21,7 @@ from engine.sample.generate import fills_gaps
 from engine.service.profiles import check_model
 from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint
+from pages.start.train import words_data as words
 from ui import session
 from ui.byte_cache import Bounded
 from ui.controls import fill
@@ -45,7 +46,7 @@ def unpacked(data: bytes) -> Checkpoint:
     digest = hashlib.sha256(data).hexdigest()
     if (found := _kept().get(digest)) is None:
         limits = session.profile()
-        with st.spinner("Checking the model …"):
+        with st.spinner(words.CHECKING):
             found = checkpoints.unpack(data, partial(check_model, limits))
         _kept().put(digest, found, found.memory())
     return found
@@ -53,13 +54,13 @@ def unpacked(data: bytes) -> Checkpoint:
 
 def saved_model() -> None:
     """Draws the uploader and, once a model is there, what can be done with it."""
-    with st.expander("Use a model downloaded earlier", icon=":material/upload_file:"):
+    with st.expander(words.DOWNLOADED, icon=":material/upload_file:"):
         most = session.profile().max_upload_mb
-        file = st.file_uploader("A zip from the Model button above", key="model_upload", max_upload_size=most)
+        file = st.file_uploader(words.ZIP, key="model_upload", max_upload_size=most)
         if file is None:
             return
         if file.size > most << 20:
-            st.error(f"This file is too large: at most {most} MB are allowed here.")
+            st.error(words.too_large(most))
             return
         data = file.getvalue()
         try:
@@ -75,21 +76,16 @@ def _reached(metrics: dict[str, Any]) -> str:
     looks = metrics.get("evaluations")
     last = looks[-1] if isinstance(looks, list) and looks else metrics
     loss = last.get("validation_loss") if isinstance(last, dict) else None
-    plausible = isinstance(loss, int | float) and not isinstance(loss, bool) and 0 <= loss < 1e6
-    if not plausible:
+    if not isinstance(loss, int | float) or isinstance(loss, bool) or not 0 <= loss < 1e6:
         return ""
     quick = isinstance(last, dict) and last.get("complete") is False
-    return f", validation loss {loss:.3f}" + (" (a quick estimate)" if quick else "")
+    return words.reached(loss, quick)
 
 
 def _cut_into(tokenizer: Tokenizer) -> str:
     if isinstance(tokenizer, BpeTokenizer):
-        return (
-            f"vocabulary of {tokenizer.vocab_size:,} tokens (BPE)"
-            if tokenizer.merges
-            else "with bytes as tokens"
-        )
-    return f"alphabet of {tokenizer.vocab_size:,} characters"
+        return words.vocabulary(tokenizer.vocab_size) if tokenizer.merges else words.BYTES
+    return words.alphabet(tokenizer.vocab_size)
 
 
 def _settings(checkpoint: Checkpoint) -> dict[str, Any]:
@@ -105,11 +101,16 @@ def _settings(checkpoint: Checkpoint) -> dict[str, Any]:
 def _show(checkpoint: Checkpoint) -> None:
     parameters = parameter_formula(checkpoint.config, checkpoint.model.parts)
     st.markdown(
-        f"A complete model: **{parameters:,}** parameters, {checkpoint.config.n_layers} layers, width"
-        f" {checkpoint.config.d_model}, {_cut_into(checkpoint.tokenizer)}{_reached(checkpoint.metrics)}."
+        words.complete(
+            parameters,
+            checkpoint.config.n_layers,
+            checkpoint.config.d_model,
+            _cut_into(checkpoint.tokenizer),
+            _reached(checkpoint.metrics),
+        )
     )
     st.button(
-        "Copy its settings into the controls",
+        words.COPY_SETTINGS,
         icon=":material/tune:",
         on_click=fill,
         args=(_settings(checkpoint),),
@@ -118,7 +119,7 @@ def _show(checkpoint: Checkpoint) -> None:
     with st.form("write", border=False):
         left, middle, right = st.columns([3, 1, 1], vertical_alignment="bottom")
         prompt = left.text_input(
-            "Prompt", value="⏎", key="saved_prompt", max_chars=200, help="⏎ is a line break."
+            "Prompt", value="⏎", key="saved_prompt", max_chars=200, help=words.LINE_BREAK
         )
         warmth = middle.number_input(
             "Temperature", value=0.8, min_value=0.0, max_value=3.0, step=0.1, key="saved_temperature"

@@ -104,10 +104,7 @@ def derived(spec: RunSpec, problems: Mapping[str, str], containers: Mapping[str,
     """Draws the sizes that follow from others, as they will be."""
     if not problems:
         c = spec.model.resolved()
-        containers["Model: sizes"].caption(
-            f"Together: {c.n_heads} heads of width {c.d_head}, {c.n_kv_heads} key-value heads, feed-forward"
-            f" width {c.d_ff:,}."
-        )
+        containers["Model: sizes"].caption(words.together(c.n_heads, c.d_head, c.n_kv_heads, c.d_ff))
 
 
 def obstacles(chosen: Setup) -> None:
@@ -117,7 +114,7 @@ def obstacles(chosen: Setup) -> None:
         where = next(
             (group for group, controls in groups.items() if any(c.field == field for c in controls)), ""
         )
-        st.error(f"{sentence} (Under *{where}*.)" if where else sentence)
+        st.error(words.under(sentence, where))
     if not chosen.problems and (strange := pairs.strange(chosen.spec)):
         st.warning(strange)
 
@@ -138,20 +135,12 @@ def summary(chosen: Setup, last: RunView | None) -> None:
         return
     model, train = chosen.spec.model, chosen.spec.train
     guess = estimate(chosen.spec, chosen.validation_tokens, session.profile(), last)
-    per_token = chosen.characters_per_token
     what = pairs.noun_of(chosen.spec) if chosen.spec.kind is not kinds.LABELS else "symbol"
     tokens = chosen.spec.kind.tokens(model, train, chosen.spec.corpus)
     parameters = chosen.spec.parameters
-    read = f" (about {tokens * per_token:,.0f} characters)" if what == "token" else ""
-    st.markdown(
-        f"**{parameters:,}** parameters, vocabulary of **{model.vocab_size:,}** {what}s  \n**{tokens:,}**"
-        f" tokens per step{read}, {train.steps:,} steps  \n"
-        + (
-            f"about **{guess.words}** :gray[(estimated {guess.source})]"
-            if guess
-            else ":gray[The first run will show how long it takes.]"
-        )
-    )
+    read = tokens * chosen.characters_per_token if what == "token" else None
+    long = (guess.words, guess.source) if guess else None
+    st.markdown(words.summary(parameters, model.vocab_size, what, tokens, read, train.steps, long))
 
 
 def changes_note(preset: Preset, values: Values) -> None:
@@ -160,14 +149,14 @@ def changes_note(preset: Preset, values: Values) -> None:
     if not found:
         return
     assert preset.train is not None
-    words = (
+    changes = (
         f"{label_of(field).lower()} {safe(show(old))} → **{safe(show(new))}**"
         for field, (old, new) in found.items()
     )
-    st.caption(f"Changed from the preset: {', '.join(words)}.")
+    st.caption(words.changed(", ".join(changes)))
     back = {**preset.model.to_dict(), **preset.train.to_dict()}
     st.button(
-        "Back to the preset",
+        words.BACK,
         type="tertiary",
         icon=":material/undo:",
         on_click=fill,

@@ -11,6 +11,7 @@ from streamlit.errors import StreamlitPageNotFoundError
 
 from engine.service.state import RunView
 from engine.training.kinds import LABELS, PAIRS
+from pages.start.train import words
 from pages.start.train.asking import act, act_on_all
 from ui import session, site
 from ui.fields import visible
@@ -34,8 +35,7 @@ def buttons(view: RunView, other: RunView | None, mine: bool) -> None:
         going = mine and view.status == "running"
         _button("pause", "Pause", "pause", going, act_on_all, manager.pause, both, owner)
     else:
-        more = "Continues from the last snapshot for the number of steps set in More steps (under Options)."
-        help = more if room(view) else full(view)
+        help = words.CONTINUE_HINT if room(view) else words.full(max(view.snapshots, default=0))
         _button("extend", "Continue", "fast_forward", mine and further(view) > 0, _extend, view, help=help)
     if view.active or len(both) > 1:
         stopped = both if view.active else both[1:]
@@ -43,8 +43,8 @@ def buttons(view: RunView, other: RunView | None, mine: bool) -> None:
     else:
         _restart(view, mine)
     if view.status == "paused":
-        help = "One update of the weights, then pause again."
-        _button("step", "One step", "skip_next", mine, act_on_all, manager.step, both, owner, help=help)
+        hint = words.STEP_HINT
+        _button("step", words.STEP, "skip_next", mine, act_on_all, manager.step, both, owner, help=hint)
 
 
 def _button(
@@ -65,7 +65,7 @@ def _button(
 
 def _restart(view: RunView, mine: bool) -> None:
     possible = mine and view.status not in ("queued", "starting")
-    help = "A new run with the same settings and the same initial weights."
+    help = words.RESTART_HINT
     manager, owner = session.manager(), session.owner()
     _button("restart", "Restart", "restart_alt", possible, act, manager.restart, view.id, owner, help=help)
 
@@ -73,9 +73,10 @@ def _restart(view: RunView, mine: bool) -> None:
 def bar(view: RunView, mine: bool) -> None:
     """Draws, at the bottom of a phone's screen, the step, the loss, and the button that holds it."""
     manager, owner = session.manager(), session.owner()
-    loss = f" · loss **{float(view.history.losses[-1]):.2f}**" if len(view.history.losses) else ""
+    losses = view.history.losses
+    at = words.bar(view.step, view.total_steps, float(losses[-1]) if len(losses) else None)
     with st.container(horizontal=True, vertical_alignment="center", key="run_bar"):
-        st.markdown(f"step **{view.step:,}** of {view.total_steps:,}{loss}", width="stretch")
+        st.markdown(at, width="stretch")
         paused = view.status == "paused"
         st.button(
             "Resume" if paused else "Pause",
@@ -93,7 +94,7 @@ def look_inside(view: RunView) -> None:
     pages = [e for e in site.built() if (e.url == LABELLED[0] if labelled else e.section == "Inside")]
     if not (pages and view.snapshots):
         return
-    with st.popover("Look inside", icon=":material/search:"):
+    with st.popover(words.LOOK_INSIDE, icon=":material/search:"):
         for entry in pages:
             crossed = view.spec.kind is PAIRS and entry.url == CROSSED
             query = LABELLED[1] if labelled else {"cross_task" if crossed else "model": ""}
@@ -129,14 +130,11 @@ def options(view: RunView, mine: bool) -> DeltaGenerator:
             on_change=_set_prompt,
             args=(run, prompt_key),
             persist_state="session",
-            help=(
-                "What the next samples continue, or answer; ⏎ is a line break. Characters that the training"
-                " text lacks are left out."
-            ),
+            help=words.PROMPT_HINT,
         )
         # Streamlit's own: what is typed is a command to the running training, no value to keep in the link.
         st.number_input(
-            "Learning rate",
+            words.RATE,
             value=rate,
             step=float(train.learning_rate) / 4 or 1e-4,
             format="%g",
@@ -145,23 +143,20 @@ def options(view: RunView, mine: bool) -> DeltaGenerator:
             on_change=_set_rate,
             args=(run, rate_key),
             persist_state="session",
-            help=(
-                "A new peak from the next step on, including when a finished run is continued; Muon's rate"
-                " changes in proportion. The change is marked on the curve and in the run's name."
-            ),
+            help=words.RATE_HINT,
         )
         if view.active:
             _restart(view, mine)
         else:
             st.number_input(
-                "More steps",
+                words.MORE_STEPS,
                 value=max(further(view), 1),
                 min_value=1,
                 max_value=max(room(view), 1),
                 step=100,
                 key=_more_key(view),
                 disabled=not (mine and further(view)),
-                help="How many steps Continue adds to the last snapshot.",
+                help=words.MORE_STEPS_HINT,
             )
     return menu
 
@@ -177,11 +172,6 @@ def further(view: RunView) -> int:
     """
     left = max(view.total_steps - max(view.snapshots, default=0), 0) or view.spec.train.steps
     return min(left, room(view)) if view.resumable else 0
-
-
-def full(view: RunView) -> str:
-    """Returns why a run without room does not go on."""
-    return f"This run has {max(view.snapshots, default=0):,} steps, the most allowed here."
 
 
 def _more_key(view: RunView) -> str:

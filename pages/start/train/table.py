@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.service.state import Change, RunSpec, RunView
+from pages.start.train import words
 from pages.start.train.asking import act, select
 from pages.start.train.curve_points import curve_table
 from pages.start.train.losses import slug
@@ -17,23 +18,7 @@ from ui.fields import changes, label_of, show
 from ui.status import duration_exact
 
 COLUMNS = {
-    "best validation loss": st.column_config.NumberColumn(
-        help=(
-            "On the whole validation split, which is read at the end. Nats per token: comparable between runs"
-            " with the same tokenizer."
-        ),
-        format="%.3f",
-    ),
-    "bits / character": st.column_config.NumberColumn(
-        help="The same loss in bits per character: comparable between tokenizers.", format="%.3f"
-    ),
-    "best quick estimate": st.column_config.NumberColumn(
-        help=(
-            "The lowest loss during training, on a part of the validation split, the same each time. That"
-            " part may be easier or harder than the whole: compare it only with other quick estimates."
-        ),
-        format="%.3f",
-    ),
+    name: st.column_config.NumberColumn(help=help, format="%.3f") for name, help in words.COLUMNS.items()
 }
 TABLE_SECONDS = 2.0  # between looks at the runs in the table, while one of them is active
 
@@ -43,7 +28,7 @@ def runs_table() -> None:
     views = session.manager().runs(session.owner())
     if not views:
         return
-    with st.expander("All runs: what each changed, and what it reached", icon=":material/table_rows:"):
+    with st.expander(words.ALL_RUNS, icon=":material/table_rows:"):
         _drawer(views)
 
 
@@ -54,11 +39,11 @@ def _drawer(views: list[RunView]) -> None:
     _forget_removed(names)
     _follow_shown(names)
     chosen = st.selectbox(
-        "Choose a run",
+        words.CHOOSE_RUN,
         ids,
         format_func=lambda run: names.get(run, run),
         key="run_in_hand",
-        help="The buttons below act on this run.",
+        help=words.CHOOSE_RUN_HINT,
     )
     view = next((view for view in views if view.id == chosen), None)
     if view is not None:
@@ -116,13 +101,13 @@ def table(views: list[RunView]) -> pd.DataFrame:
         rows.append(
             {
                 "run": view.name,
-                "changed from the run before": with_hand(
+                words.CHANGED: with_hand(
                     difference(before.spec if before else None, view.spec), view.changes
                 ),
-                "best validation loss": best.validation_loss if best else None,
-                "bits / character": best.validation_bits if best else None,
-                "best quick estimate": quick.validation_loss if quick else None,
-                "steps": f"{view.step:,} of {view.total_steps:,}",
+                words.BEST: best.validation_loss if best else None,
+                words.BITS: best.validation_bits if best else None,
+                words.QUICK: quick.validation_loss if quick else None,
+                "steps": words.steps(view.step, view.total_steps),
                 "time": duration_exact(view.seconds),
                 "state": view.status,
             }
@@ -133,25 +118,25 @@ def table(views: list[RunView]) -> pd.DataFrame:
 def difference(before: RunSpec | None, after: RunSpec) -> str:
     """Returns the settings in which two runs differ, in words."""
     if before is None:
-        return "(the first)"
+        return words.FIRST_RUN
     found = changes(_flat(before), _flat(after))
     return (
         ", ".join(f"{label_of(name).lower()} {show(old)} → {show(new)}" for name, (old, new) in found.items())
-        or "nothing: the same settings"
+        or words.SAME_SETTINGS
     )
 
 
-def with_hand(words: str, changes: Sequence[Change]) -> str:
+def with_hand(settings: str, changes: Sequence[Change]) -> str:
     """Returns the differences with what was done by hand, which no setting tells.
 
     >>> with_hand("steps 200 → 300", [Change(40, 0.9, "learning_rate", 0.003)])
     'steps 200 → 300; by hand: learning rate 0.003 from step 40'
     """
-    return "; by hand: ".join([words, *([", ".join(c.words for c in changes)] if changes else [])])
+    return words.BY_HAND.join([settings, *([", ".join(c.words for c in changes)] if changes else [])])
 
 
 def _flat(spec: RunSpec) -> dict[str, Any]:
-    own = f"your text ({len(spec.text or ''):,} characters)" if spec.corpus == "text" else spec.corpus
+    own = words.your_text(len(spec.text or "")) if spec.corpus == "text" else spec.corpus
     values = {"text": own, **spec.model.resolved().to_dict(), **spec.train.to_dict()}
     del values["vocab_size"]  # follows from the text and its tokenizer
     return values
@@ -163,7 +148,7 @@ def _actions(view: RunView) -> None:
         st.button("Show", icon=":material/visibility:", on_click=select, args=(run,), key="show_run")
         with st.popover("Rename", icon=":material/edit:"):
             st.text_input(
-                "New name",
+                words.NEW_NAME,
                 value=view.given or view.name,
                 key=f"name-{run}",
                 max_chars=80,
@@ -176,7 +161,7 @@ def _actions(view: RunView) -> None:
             on_click=_remove,
             args=(run,),
             key="remove_run",
-            help="Stops the run if it is active, and deletes its files.",
+            help=words.REMOVE_HINT,
         )
         st.download_button(
             "Curve",
@@ -186,7 +171,7 @@ def _actions(view: RunView) -> None:
             icon=":material/download:",
             on_click="ignore",
             key="curve_csv",
-            help="Steps, losses, gradient norms and learning rates as CSV.",
+            help=words.CURVE_HINT,
         )
         st.download_button(
             "Model",
@@ -197,10 +182,7 @@ def _actions(view: RunView) -> None:
             on_click="ignore",
             key="model_zip",
             disabled=not view.snapshots,
-            help=(
-                "Weights (safetensors), configuration and tokenizer (JSON) in one zip. It can be uploaded"
-                " here again."
-            ),
+            help=words.MODEL_HINT,
         )
 
 

@@ -4,8 +4,7 @@ marked.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -23,13 +22,6 @@ from ui.players.plot import plot
 def task_of(spec: RunSpec) -> Task | None:
     """Returns the task that a run trains on; None for a text."""
     return TASKS.get(spec.corpus)
-
-
-def floor(spec: RunSpec) -> Mapping[str, float]:
-    """Returns the floor of its loss as a line of the chart, nats per token; nothing for a text."""
-    task = task_of(spec)
-    lowest = task.floor(spec.model.context) if task else math.nan
-    return {words.FLOOR: lowest} if math.isfinite(lowest) else {}
 
 
 def solved(view: RunView, task: Task, height: int) -> None:

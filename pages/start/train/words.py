@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from engine.measure.shapes.batch_example import ShiftedBatch
 from engine.training.compare import Comparison, MeanLoss
 from engine.training.numerics import perplexity
@@ -13,6 +15,13 @@ CLEAR = 0.02  # nats: a smaller difference between two runs may be their seeds'
 SHIFTED = "Inputs x and targets y, the same text one position on: y[t] = x[t + 1]."
 HARDLY = "They hardly differ: another seed could reverse the order."
 IN_BITS = "These runs cut the text into different tokens, so their losses are drawn in bits per character."
+READS = "**The training text**"
+EMPTY_ALT = "An empty chart of loss against step, with lines for the uniform and n-gram baselines"
+COMPARABLE = (
+    "Nats per token and perplexity cannot be compared between tokenizers, because a longer token is harder to"
+    " guess but covers more text; bits per character can, because every tokenizer has the same characters to"
+    " account for."
+)
 GONE = (
     "The run in this link is not on this server: it was removed, or the server was restarted, or the link is"
     " incomplete. **Train** starts the recipe that the link describes."
@@ -21,6 +30,208 @@ STRANGER = (
     "This run belongs to another browser: you can watch it, but only that browser can control it. You can"
     " train the same recipe yourself."
 )
+
+
+# Settings, and what starts a training
+
+ANOTHER_RUN = "Another run"
+PRESET_USES = "What this preset uses, and why"
+COMPARE = "Compare with"
+TRAIN_BOTH = "Train both"
+TRAIN_THIS = "Train this recipe"
+BACK = "Back to the preset"
+FROM_LAST = "from the speed of your last run"
+FROM_MACHINE = "roughly, from this machine's speed in matrix multiplication"
+
+
+def compare_with(change: str) -> str:
+    return f"Compare with: {change}"
+
+
+def together(heads: int, d_head: int, kv_heads: int, d_ff: int) -> str:
+    """Says which sizes follow from others."""
+    return (
+        f"Together: {heads} heads of width {d_head}, {kv_heads} key-value heads, feed-forward width {d_ff:,}."
+    )
+
+
+def under(sentence: str, group: str) -> str:
+    """Returns a sentence about a control, with the `group` where that is."""
+    return f"{sentence} (Under *{group}*.)" if group else sentence
+
+
+def summary(
+    parameters: int,
+    vocabulary: int,
+    noun: str,
+    tokens: int,
+    characters: float | None,
+    steps: int,
+    long: tuple[str, str] | None,
+) -> str:
+    """Says how large a training is: `tokens` per step, about so many `characters`; and how `long` it takes,
+    with the source of the estimate, where that is known.
+    """
+    read = "" if characters is None else f" (about {characters:,.0f} characters)"
+    time = (
+        f"about **{long[0]}** :gray[(estimated {long[1]})]"
+        if long
+        else ":gray[The first run will show how long it takes.]"
+    )
+    return (
+        f"**{parameters:,}** parameters, vocabulary of **{vocabulary:,}** {noun}s  \n**{tokens:,}**"
+        f" tokens per step{read}, {steps:,} steps  \n{time}"
+    )
+
+
+def changed(settings: str) -> str:
+    return f"Changed from the preset: {settings}."
+
+
+# What can be done with a run
+
+CONTINUE_HINT = "Continues from the last snapshot for the number of steps set in More steps (under Options)."
+STEP, STEP_HINT = "One step", "One update of the weights, then pause again."
+RESTART_HINT = "A new run with the same settings and the same initial weights."
+LOOK_INSIDE = "Look inside"
+PROMPT_HINT = (
+    "What the next samples continue, or answer; ⏎ is a line break. Characters that the training text lacks"
+    " are left out."
+)
+RATE = "Learning rate"
+RATE_HINT = (
+    "A new peak from the next step on, including when a finished run is continued; Muon's rate changes in"
+    " proportion. The change is marked on the curve and in the run's name."
+)
+MORE_STEPS, MORE_STEPS_HINT = "More steps", "How many steps Continue adds to the last snapshot."
+
+
+def full(steps: int) -> str:
+    """Says why a run without room does not go on."""
+    return f"This run has {steps:,} steps, the most allowed here."
+
+
+def bar(step: int, of: int, loss: float | None) -> str:
+    """Says how far a run is, and the loss of its last batch."""
+    return f"step **{step:,}** of {of:,}" + ("" if loss is None else f" · loss **{loss:.2f}**")
+
+
+def waiting(position: int) -> str:
+    return f"waiting, position {position} in the queue"
+
+
+# Losses and other numbers
+
+VALIDATION_LOSS, BITS_A_CHARACTER = "Validation loss", "Bits / character"
+BITS_HINT = (
+    "The total loss over all tokens, divided by the number of characters and by ln 2: comparable between"
+    " tokenizers."
+)
+MASKED_HINT = (
+    "With the masked objective, compare only within one tokenizer: hiding a longer token hides more at once."
+)
+ON_THE_WHOLE = "Measured on the whole validation split."
+NO_LOSS = "There is no validation loss yet."
+BATCH = "**Inputs and targets**"
+
+
+class Small(NamedTuple):
+    """A small chart: its title, a hint, and what it shows, for who cannot see it."""
+
+    title: str
+    hint: str
+    alt: str
+
+
+NORM = Small(
+    "Gradient norm",
+    "The norm of the gradient over all parameters, before clipping, on a logarithmic axis.",
+    "Gradient norm before clipping, now {}",
+)
+LEARNING_RATE = Small(
+    "Learning rate", "AdamW's learning rate, with warm-up and schedule applied.", "Learning rate, now {}"
+)
+
+
+def loss_hint(noun: str) -> str:
+    return f"Nats per {noun} on held-out text."
+
+
+def perplexity_hint(noun: str) -> str:
+    return f"e to the loss: the effective number of {noun}s to choose among."
+
+
+def after_step(step: int, measured_on: str) -> str:
+    return f"After step {step:,}. {measured_on}"
+
+
+def quick_estimate(tokens: int, noun: str) -> str:
+    """Says that a loss is of a part of the validation split."""
+    return (
+        f"A quick estimate from about {tokens:,} {noun}s of the validation split, the same each time. The"
+        " whole split is read at the end; it may be easier or harder."
+    )
+
+
+def unmeasured_alt(name: str) -> str:
+    return f"Training and validation loss of {name}: nothing measured yet"
+
+
+def loss_alt(name: str, began: str, ends: str, unit: str, step: int, whole: bool) -> str:
+    """Describes the curves; `whole`: the last loss alone is of the whole validation split."""
+    last = " (the last one on the whole validation split)" if whole else ""
+    return (
+        f"Training and validation loss of {name}: validation went from {began} to {ends} {unit} after step"
+        f" {step}{last}"
+    )
+
+
+def size(parameters: int, vocabulary: int, noun: str, precision: str) -> str:
+    """Says how large a model is, and how it computes."""
+    text = f"{parameters:,} parameters, vocabulary of {vocabulary:,} {noun}s."
+    return f"{text} {precision[:1].upper()}{precision[1:]}." if precision else text
+
+
+def starts_at(position: int) -> str:
+    return f"starts at {position:,}"
+
+
+# The table of runs
+
+ALL_RUNS = "All runs: what each changed, and what it reached"
+CHOOSE_RUN, CHOOSE_RUN_HINT = "Choose a run", "The buttons below act on this run."
+CHANGED, FIRST_RUN = "changed from the run before", "(the first)"
+SAME_SETTINGS = "nothing: the same settings"
+BY_HAND = "; by hand: "
+BEST, BITS, QUICK = "best validation loss", "bits / character", "best quick estimate"
+COLUMNS = {
+    BEST: (
+        "On the whole validation split, which is read at the end. Nats per token: comparable between runs"
+        " with the same tokenizer."
+    ),
+    BITS: "The same loss in bits per character: comparable between tokenizers.",
+    QUICK: (
+        "The lowest loss during training, on a part of the validation split, the same each time. That"
+        " part may be easier or harder than the whole: compare it only with other quick estimates."
+    ),
+}
+NEW_NAME = "New name"
+REMOVE_HINT = "Stops the run if it is active, and deletes its files."
+CURVE_HINT = "Steps, losses, gradient norms and learning rates as CSV."
+MODEL_HINT = (
+    "Weights (safetensors), configuration and tokenizer (JSON) in one zip. It can be uploaded here again."
+)
+
+
+def steps(done: int, of: int) -> str:
+    return f"{done:,} of {of:,}"
+
+
+def your_text(characters: int) -> str:
+    return f"your text ({characters:,} characters)"
+
+
+# Answers
 
 
 def before(vocabulary: int, loss: float, noun: str, steps: int) -> str:

@@ -8,7 +8,6 @@ from engine.data.tasks.task import Task
 from engine.training.records import Evaluation
 
 RIGHT, WRONG = "✓ right", "✗ wrong"  # a sign and a word, for whoever sees no colours
-FLOOR = "entropy floor"
 
 
 def question(task: Task) -> str:

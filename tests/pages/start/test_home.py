@@ -279,24 +279,26 @@ def test_a_running_one_shows_what_runs_through_it():
     assert words.PAIR_QUESTION in [header.value for header in app.header]
 
 
-def test_a_family_is_one_click_and_a_model_takes_its_view_along():
+def test_a_family_is_one_click_and_a_model_says_its_own():
     app = opened(model="shakespeare-classic")
-    control = app.button_group(key="home_view")
-    assert control.options == ["Decoder", "Encoder", "Both", "Published models"]
+    assert app.button_group(key="home_view").options == ["Running model", "Published models"]
+    control = app.button_group(key="home_family")
+    assert control.options == ["Decoder", "Encoder", "Both"] and control.value == "decoder"
     control.set_value("encoder").run()
     assert app.selectbox(key="subject_model").value == "encoder-blanks"
     assert component(app, "glassformer_livemap")["model"]["causal"] is False
-    app.button_group(key="home_view").set_value("both").run()
+    assert app.query_params["model"] == "encoder-blanks"
+    app.button_group(key="home_family").set_value("both").run()
     assert app.selectbox(key="subject_model").value == "pair-language"
     assert component(app, "glassformer_map") is not None and component(app, "glassformer_livemap") is None
     app.selectbox(key="subject_model").select("shakespeare-modern").run()
-    assert app.button_group(key="home_view").value == "living" and "home_view" not in app.query_params
+    assert app.button_group(key="home_family").value == "decoder"
+    app.button_group(key="home_family").set_value("both").run()
     app.button_group(key="home_view").set_value("published").run()
-    app.button_group(key="home_view").set_value("both").run()
+    app.button_group(key="home_view").set_value("living").run()
     assert app.selectbox(key="subject_model").value == "pair-language"
     assert not app.exception and not app.error
-    assert opened(model="pair-dates").button_group(key="home_view").value == "both"
-    assert opened(home_view="encoder").selectbox(key="subject_model").value == "encoder-blanks"
+    assert opened(model="pair-dates").button_group(key="home_family").value == "both"
 
 
 def test_an_encoder_is_asked_at_its_last_gap():

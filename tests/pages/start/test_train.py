@@ -15,20 +15,20 @@ from engine.data import corpora
 from engine.data.tokenizers import Tokenizer
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import CorpusError
+from engine.experiments.race_table import Along, RunCurves, Unit, run_curves
 from engine.ledger import ledger
 from engine.model import build
 from engine.service.history import History, HistoryLog
-from engine.service.state import Change
+from engine.service.state import Change, RunSpec
 from engine.training.records import Evaluation
 from engine.weights.checkpoints import pack
 from pages.start.train import saved
-from pages.start.train.curve_points import curve_of
 from pages.start.train.curves import WHOLE, loss_curves
 from pages.start.train.losses import baselines, vocabulary
 from pages.start.train.whatif import WHAT_IFS
 from tests.pages import helpers
 from tests.pages.helpers import bars, ran
-from tests.pages.stage import history
+from tests.pages.stage import history, view_of
 from tests.pages.start.training import changed, clicked, opened, sentences, unescaped
 from ui import requests, session
 from ui.fields import TRAINABLE, preset_values
@@ -578,6 +578,11 @@ def test_runs_of_different_tokenizers_are_laid_over_each_other_in_bits_per_chara
 BASELINES = {"uniform": math.log(65), "unigram": 3.35, "bigram": 2.48}
 
 
+def curve_of(name: str, log: History, unit: Unit = "nats", along: Along = "steps") -> RunCurves:
+    spec = RunSpec(TRAINABLE["fast"].model, TRAINABLE["fast"].train, "python")
+    return run_curves(replace(view_of(spec, "run-0"), name=name, given="", history=log), along, unit)
+
+
 def looks(*found: tuple[int, float], whole: tuple[int, float] | None = None) -> History:
     """Quick ones, and one at the whole split."""
     log = HistoryLog()
@@ -589,8 +594,8 @@ def looks(*found: tuple[int, float], whole: tuple[int, float] | None = None) -> 
 def test_the_evaluation_of_the_whole_split_is_drawn_apart_and_named():
     seen = looks((0, 4.0), (50, 2.0), (100, 1.8), whole=(120, 1.5))
     curve = curve_of("one", seen)
-    assert curve.eval_losses.tolist() == np.float32([4.0, 2.0, 1.8]).tolist()
-    assert curve.whole_losses.tolist() == [1.5] and curve.whole_steps.tolist() == [120]
+    assert curve.looked.tolist() == [4.0, 2.0, 1.8]
+    assert curve.end.tolist() == [1.5] and curve.end_at.tolist() == [120]
     figure = loss_curves(curve, BASELINES, 65, others=[curve_of("another", seen)])
     traces = {trace.name: trace for trace in figure.data}
     assert list(traces) == [
@@ -607,8 +612,8 @@ def test_the_evaluation_of_the_whole_split_is_drawn_apart_and_named():
         assert (list(traces[mark].x), list(traces[mark].y)) == ([120], [1.5])
     said = [a.text for a in figure.layout.annotations if a.xref != "paper"]
     assert sorted(said) == ["1.50", "1.50"]
-    along = curve_of("one", seen, unit="bits").along("time")
-    assert along[1].tolist() == [0, 5, 10] and along[2].tolist() == [12]
+    timed = curve_of("one", seen, "bits", "seconds")
+    assert timed.looked_at.tolist() == [0, 5, 10] and timed.end_at.tolist() == [12]
     low, _ = figure.layout.yaxis.range
     assert low <= 1.5
 
@@ -620,11 +625,11 @@ def test_a_name_is_not_markup():
 
 def test_in_bits_per_character_everything_is_in_bits():
     log = history(40).view()
-    nats, bits = curve_of("one", log), curve_of("one", log, 0, "bits")
+    nats, bits = curve_of("one", log), curve_of("one", log, "bits")
     for in_bits, in_nats in (
         (bits.losses, nats.losses),
-        (bits.eval_losses, nats.eval_losses),
-        (bits.whole_losses, nats.whole_losses),
+        (bits.looked, nats.looked),
+        (bits.end, nats.end),
     ):
         assert len(in_bits) and np.allclose(in_bits, in_nats / math.log(2))
     figure = loss_curves(bits, {"uniform": 4.79, "unigram": 3.98}, 512, unit="bits", token="token")
@@ -637,7 +642,7 @@ def test_the_right_axis_says_between_how_many_letters_it_is_torn():
     axis = loss_curves(curve_of("one", history(40).view()), BASELINES, 65).layout["yaxis2"]
     assert list(axis["ticktext"]) == ["1", "2", "4", "8", "16", "32", "64"]
     assert np.allclose(np.exp(axis["tickvals"]), [1, 2, 4, 8, 16, 32, 64])
-    in_bits = loss_curves(curve_of("one", history(40).view(), 0, "bits"), BASELINES, 65, unit="bits")
+    in_bits = loss_curves(curve_of("one", history(40).view(), "bits"), BASELINES, 65, unit="bits")
     assert "yaxis2" not in in_bits.arrangement
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from engine.config import ResolvedConfig
 from engine.ledger import Ledger
-from pages.start.home.map_text import Part, describe, dims, parameters
+from pages.start.home.words_map import Part, describe, dims, parameters
 
 LEFT_OUT = {"encoder": {"unembedding", "softmax"}, "decoder": set[str]()}
 

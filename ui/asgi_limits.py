@@ -152,9 +152,7 @@ class Guard:
             send = websocket_filter.sending(send)
         self._tabs[where] += 1
         try:
-            await self._app(
-                self._addressed(allowed), websocket_filter.receiving(receive, send, self._public), send
-            )
+            await self._app(self._addressed(allowed), receive, send)
         finally:
             self._tabs[where] -= 1
             if not self._tabs[where]:

@@ -134,8 +134,7 @@ TABLE = (
     ),
 )
 
-_REPLACED: dict[str, tuple[Any, str, Any]] = {}  # name of the row -> owner, attribute, original
-_READ: set[str] = set()  # rows without a replacement that hold
+_INSTALLED: dict[str, tuple[Any, str, Any]] = {}  # name of the row -> owner, attribute, original
 _DOWN: dict[str, Patch] = {}
 
 
@@ -149,25 +148,22 @@ def install(table: Sequence[Patch] = TABLE) -> None:
             _DOWN[patch.name] = patch
             log.warning("patch “%s” stands down (%s): %s", patch.name, why, patch.lost)
             continue
-        if patch.make is None:
-            _READ.add(patch.name)
-        else:
-            _REPLACED[patch.name] = owner, attribute, original
+        _INSTALLED[patch.name] = owner, attribute, original
+        if patch.make is not None:
             setattr(owner, attribute, patch.make(original))
 
 
 def withdraw() -> None:
     """Puts every original back, at the end of the server."""
-    for owner, attribute, original in _REPLACED.values():
+    for owner, attribute, original in _INSTALLED.values():
         setattr(owner, attribute, original)
-    _REPLACED.clear()
-    _READ.clear()
+    _INSTALLED.clear()
     _DOWN.clear()
 
 
 def holds(name: str) -> bool:
     """True if the row of that name is in place."""
-    return name in _REPLACED or name in _READ
+    return name in _INSTALLED
 
 
 def missing_controls() -> list[str]:

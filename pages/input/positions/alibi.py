@@ -1,22 +1,27 @@
-"""The view "ALiBi": what a distance costs each head. Measured: how far that lets a head see, the bias, and,
-in `alibi_effect`, what becomes of a pattern.
+"""The view "ALiBi": what a distance costs each head. Measured: how far that lets a head see, the bias, and
+what becomes of a pattern.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from engine.measure.positions import alibi as measured
+from engine.measure.recording import Recording, record
+from engine.model import Transformer
 from pages.input.positions import figures_alibi as figures
-from pages.input.positions import words_answers
-from pages.input.positions.alibi_effect import choose_multiplier, draw_effect
-from pages.input.positions.figures_shared import bias_heatmap
-from pages.input.positions.shared import choose_mask, thousands
+from pages.input.positions import words_answers, words_measured
+from pages.input.positions.figures_shared import bias_heatmap, half_width_pattern
+from pages.input.positions.shared import choose_mask, example, thousands
 from pages.input.positions.words_answers import alibi_sentence
 from ui import explain, widgets
 from ui.figures.patterns import pattern_table
+from ui.fit_text import most_tokens, read, show_token
+from ui.model_bar import Subject, subject_bar
 from ui.players.plot import plot
 from ui.text.numbers import minus
 
@@ -24,6 +29,8 @@ MOST_HEADS, FIRST_HEADS = 32, 8
 LENGTH = 128  # of the text over which the curves are drawn
 CONTEXTS = (16, 32, 64, 128, 256, 512, 1_024, 2_048, 4_096)
 LENGTHS = (16, 32, 64, 128)
+MULTIPLIERS = (0.25, 0.5, 1, 2, 4, 8, 16)
+IN_THE_BAR, TRAINED = "the model in the bar", "a small model trained with ALiBi"
 CORNER = 3  # rows and columns of the bias that are written out
 
 
@@ -34,15 +41,15 @@ def draw_alibi() -> None:
         heads = widgets.slide("Heads", 1, MOST_HEADS, FIRST_HEADS, "alibi_heads")
         times = choose_multiplier()
         distance = widgets.slide("Tokens back", 1, LENGTH - 1, 10, "alibi_distance")
-    found = measured.slopes(heads, times)
-    left = measured.factors(found.slope, np.array([distance]))[:, 0]
+    slopes = measured.slopes(heads, times)
+    left = measured.factors(slopes.slope, np.array([distance]))[:, 0]
     with figure:
         plot(
-            figures.decay_curves(found.slope, LENGTH, distance),
+            figures.decay_curves(slopes.slope, LENGTH, distance),
             key="alibi_decay",
             height=400,
             name="alibi-decay",
-            data=pd.DataFrame({"head": np.arange(heads), "slope": found.slope, f"left_at_{distance}": left}),
+            data=pd.DataFrame({"head": np.arange(heads), "slope": slopes.slope, f"left_at_{distance}": left}),
             alt=(
                 f"Lines: e to the minus slope times distance for each of {heads} heads, over {LENGTH}"
                 f" positions; a vertical line at {distance}."
@@ -61,23 +68,19 @@ def _draw_measured(heads: int, times: float) -> None:
 def draw_slopes(heads: int, times: float) -> None:
     """Draws how far each head reaches, and where its slope is from."""
     context = widgets.slide_over("Context", CONTEXTS, LENGTH, "alibi_context", written=thousands)
-    found = measured.slopes(heads, times)
-    reaches = {"distance_to_1_over_e": found.to_a_third, "distance_to_1_percent": found.to_a_percent}
+    slopes = measured.slopes(heads, times)
+    reaches = {"distance_to_1_over_e": slopes.to_a_third, "distance_to_1_percent": slopes.to_a_percent}
     st.caption(f"**Effective reach**; dotted: the context, {context:,} tokens")
     plot(
-        figures.reach_bars(found, context),
+        figures.reach_bars(slopes, context),
         key="alibi_reach",
         height=340,
         name="alibi-reach",
-        data=pd.DataFrame({"head": np.arange(heads), "slope": found.slope} | reaches),
+        data=pd.DataFrame({"head": np.arange(heads), "slope": slopes.slope} | reaches),
         alt=f"Bars: the distance at which each of {heads} heads has decayed to 1/e and to 1 percent.",
     )
-    st.markdown(
-        f"Slopes run from **{found.steepest:.4g}** to **{found.flattest:.4g}**. **{found.within(context)} of"
-        f" {heads}** {'head falls' if heads == 1 else 'heads fall'} to 1 percent within the context of"
-        f" {context:,}; at its far end the flattest head keeps {found.farthest(context):.1%}."
-    )
-    _list_slopes(found)
+    st.markdown(words_measured.slopes_and_reach(slopes, heads, context))
+    _list_slopes(slopes)
 
 
 def _list_slopes(slopes: measured.Slopes) -> None:
@@ -125,16 +128,9 @@ def draw_matrix(heads: int, times: float) -> None:
         st.markdown("$$\\text{scores}_{ij} = \\frac{q_i \\cdot k_j}{\\sqrt{d_{head}}} - m\\,|i - j|$$")
         st.caption("Its top left corner in numbers:")
         st.table(_corner(bias))
-    side = (
-        "Later keys are hidden by the mask (blank)."
-        if causal
-        else "Without a mask, distance counts both ways: this head cannot tell before from after."
-    )
+    side = "Later keys are hidden by the mask (blank)." if causal else words_measured.BOTH_WAYS
     far = measured.farthest_key(slope, length)
-    st.markdown(
-        f"The farthest key in this picture has its score lowered by **{far.penalty:.4g}**, which multiplies"
-        f" its weight, before normalisation, by e^(−{far.penalty:.4g}) = {far.factor:.2g}. {side}"
-    )
+    st.markdown(words_measured.farthest_key(far, side))
 
 
 def _corner(bias: np.ndarray) -> pd.DataFrame:
@@ -145,6 +141,120 @@ def _corner(bias: np.ndarray) -> pd.DataFrame:
         cells,
         index=pd.Index([f"query {i}" for i in range(len(some))], name=""),
         columns=[f"key {i}" for i in range(len(some))],
+    )
+
+
+def choose_multiplier() -> float:
+    """Returns the multiplier of all slopes."""
+    hint = words_measured.STEEPER_SLOPES
+    return float(
+        widgets.slide_over("Slope multiplier", MULTIPLIERS, 1, "alibi_times", hint=hint, written=thousands)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """Whose scores are bent: `title` begins a sentence."""
+
+    recording: Recording
+    labels: list[str]
+    title: str
+
+
+def _source(subject: Subject) -> _Source:
+    """The model in the bar; beside it, where there is one, a small model that was trained with ALiBi and
+    reads the same text.
+    """
+    trained = example("alibi") if subject.config.position != "alibi" else None
+    if (
+        trained is not None
+        and widgets.select("Scores from", (IN_THE_BAR, TRAINED), "alibi_source") == TRAINED
+    ):
+        ids, _, _ = read(subject.text, trained.tokenizer, most_tokens(trained.config))
+        labels = [show_token(trained.tokenizer.decode([i])) for i in ids]
+        return _Source(
+            _trained_recording(ids, trained.model),
+            labels,
+            words_measured.alibi_example(trained.config.context),
+        )
+    return _Source(subject.recording(), subject.labels, "This model")
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _trained_recording(ids: tuple[int, ...], _model: Transformer) -> Recording:
+    return record(_model, ids)
+
+
+def draw_effect(heads: int, times: float) -> None:
+    """Draws a head's pattern without the bias and with it, and how far all heads of its layer look: of the
+    heads that the model has.
+    """
+    with subject_bar() as subject:
+        _draw_effect(subject, times)
+
+
+def _draw_effect(subject: Subject, times: float) -> None:
+    if subject.config.mixer == "none":
+        st.info(words_measured.NO_ATTENTION)
+        return
+    source = _source(subject)
+    recording, c = source.recording, source.recording.config
+    layer, head = widgets.head(c, "alibi")
+    slope = float(measured.slopes(c.n_heads, times).slope[head])
+    own = measured.recorded_slope(c, head, recording.parts)
+    effect = measured.alibi_effect(recording[f"blocks.{layer}.scores"][head], slope, recording.seen(), own)
+    st.caption(_provenance(source, own))
+    _draw_patterns(effect, slope, source.labels)
+    _draw_distances(recording, layer, times)
+    st.markdown(words_measured.distances(effect, head))
+
+
+def _provenance(source: _Source, own: float) -> str:
+    """Where the scores are from. `own` is the slope that they hold already."""
+    if own:
+        return (
+            f"{source.title} was trained with ALiBi. “Without” shows its scores with its own slope,"
+            f" {own:.4g}, removed."
+        )
+    kind = source.recording.config.position
+    held = {"none": "no positions at all", "t5": "T5's learned bias, which its scores keep"}.get(
+        kind, f"{kind} positions, which it keeps"
+    )
+    return (
+        f"{source.title} was trained with {held}. The bias is added to its recorded scores: a what-if, not"
+        " what it was trained for."
+    )
+
+
+def _draw_patterns(effect: measured.Effect, slope: float, labels: list[str]) -> None:
+    left, right = st.columns(2, gap="medium")
+    for column, key, name, of, pattern in (
+        (left, "before", "Without the bias", "the scores", effect.before),
+        (right, "after", f"With slope {slope:.4g}", "scores − slope · distance", effect.after),
+    ):
+        with column:
+            st.caption(f"**{name}**: softmax of {of}")
+            plot(
+                half_width_pattern(pattern, labels),
+                key=f"alibi_pattern_{key}",
+                height=440,
+                name=name.replace(" ", "-").lower(),
+                data=pattern_table(pattern, labels),
+                alt=f"{name}: weights from 0 to 1, queries down.",
+            )
+    st.caption("Both on the same scale: blank is 0, darkest is 1.")
+
+
+def _draw_distances(recording: Recording, layer: int, times: float) -> None:
+    before, after = measured.distances_of_heads(recording, layer, times)
+    st.caption(words_measured.all_heads(layer))
+    plot(
+        figures.distance_bars(before, after),
+        key="alibi_distances",
+        height=270,
+        name="alibi-distances",
+        data=pd.DataFrame({"head": np.arange(len(before)), "without": before, "with": after}),
+        alt="Bars: mean distance of each head without and with the bias.",
     )
 
 

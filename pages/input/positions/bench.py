@@ -21,8 +21,8 @@ from engine.presets import PRESETS
 from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint
 from pages.input.positions import figures_bench as figures
-from pages.input.positions.bench_curves import above_rows
-from pages.input.positions.bench_losses import draw_extrapolation
+from pages.input.positions import words_measured
+from pages.input.positions.bench_measured import above_rows, draw_extrapolation
 from pages.input.positions.bench_similarity import draw_similarity
 from pages.input.positions.figures_bench import Line
 from pages.input.positions.words_answers import TITLES, reach_sentence
@@ -39,10 +39,7 @@ def draw_bench() -> None:
     """Draws the loss by position of the six schemes, and a table of them."""
     models = _models()
     if not models:
-        st.error(
-            "The models of this view are missing: `python -m engine.experiments positions` trains them into"
-            " `checkpoints/positions`."
-        )
+        st.error(words_measured.NO_MODELS)
         return
     figure, controls = st.columns([4, 1], gap="medium")
     with controls:
@@ -135,10 +132,10 @@ def _draw_table(
     """
     rows = {}
     for name, each in runs.items():
-        found = [costs(run.curve, run.validation_loss, None) for run in each]
-        more = {times: [of.more[times] for of in found] for times in found[0].more}
+        each_cost = [costs(run.curve, run.validation_loss, None) for run in each]
+        more = {times: [of.more[times] for of in each_cost] for times in each_cost[0].more}
         rows[TITLES[name]] = (
-            {f"loss at {context}": f"{seed_median(of.validation for of in found):.3f}"}
+            {f"loss at {context}": f"{seed_median(of.validation for of in each_cost):.3f}"}
             | {
                 f"at {times * context}": _over_seeds([pair[0] for pair in pairs if pair], len(each))
                 for times, pairs in more.items()
@@ -198,8 +195,4 @@ def _draw_facts(models: dict[Position, Checkpoint]) -> None:
         for name, scheme in SCHEMES.items()
     }
     st.table(pd.DataFrame.from_dict(rows, orient="index"))
-    st.caption(
-        f"Parameters are computed. Here: context {here.context}, width {here.d_model}, {here.n_heads} heads;"
-        f" GPT-2 small: context {published.context:,}, width {published.d_model}, {published.n_heads} heads."
-        " A learned table costs context × width, T5 one number per bucket (32) and head."
-    )
+    st.caption(words_measured.costs(here, published))

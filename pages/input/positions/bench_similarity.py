@@ -16,11 +16,11 @@ from ui import widgets
 from ui.layout import scrolled
 from ui.players.plot import plot
 
-Found = dict[Position, tuple[str, Similarity, Similarity]]  # (title, untrained, trained)
+Similarities = dict[Position, tuple[str, Similarity, Similarity]]  # (title, untrained, trained)
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)
-def _similarities(_models: dict[Position, Checkpoint]) -> Found:
+def _similarities(_models: dict[Position, Checkpoint]) -> Similarities:
     """Measures similarity by distance for each scheme, as far as the texts below are long."""
     result = {}
     for scheme, checkpoint in _models.items():
@@ -39,9 +39,10 @@ def draw_similarity(models: dict[Position, Checkpoint]) -> None:
     st.markdown("### Sensitivity to distance before training")
     context = next(iter(models.values())).config.context
     trained = widgets.switch("Also after training (dotted)", False, "bench_trained")
-    found = _similarities(models)
+    similarities = _similarities(models)
     shown: dict[str, tuple[str, Similarity, Similarity | None]] = {
-        name: (title, fresh, after if trained else None) for name, (title, fresh, after) in found.items()
+        name: (title, fresh, after if trained else None)
+        for name, (title, fresh, after) in similarities.items()
     }
     with st.container(key="bench_panels"):
         scrolled("bench_panels", 700)
@@ -50,7 +51,7 @@ def draw_similarity(models: dict[Position, Checkpoint]) -> None:
             key="bench_similarity",
             height=430,
             name="similarity-by-distance",
-            data=_similarity_rows(found),
+            data=_similarity_rows(similarities),
             alt=(
                 "Six panels, one per scheme: similarity of a token to the same token further back, by"
                 " distance, before training."
@@ -60,25 +61,25 @@ def draw_similarity(models: dict[Position, Checkpoint]) -> None:
         "1 means that distance makes no difference. Added to the embedding: the cosine of the same token at"
         " two positions. RoPE: the score of equal q and k, rotated, as a share of that at distance 0. ALiBi"
         " and T5: the factor $e^{bias}$ by which the distance scales a weight, as a share of the largest, a"
-        f" line per head. Dotted vertical: {context}, the training context. {_initial_sentence(found)}"
+        f" line per head. Dotted vertical: {context}, the training context. {_initial_sentence(similarities)}"
     )
 
 
-def _initial_sentence(found: Found) -> str:
+def _initial_sentence(similarities: Similarities) -> str:
     """Says what the untrained schemes make of near and far, in numbers."""
     sentences = []
     for name in ("sinusoidal", "rope"):
-        if name in found:
-            title, fresh, _ = found[name]
+        if name in similarities:
+            title, fresh, _ = similarities[name]
             sentences.append(
                 f"{title} {fresh.range_at(1)[0]:.2f} at distance 1, {fresh.range_at(16)[0]:.2f} at 16"
             )
-    if "alibi" in found:
-        low, high = found["alibi"][1].range_at(16)
+    if "alibi" in similarities:
+        low, high = similarities["alibi"][1].range_at(16)
         sentences.append(f"ALiBi from {low:.2f} to {high:.2f} at 16")
     near = f"Near and far differ from the start: {'; '.join(sentences)}. " if sentences else ""
-    if "learned" in found:
-        low, high = found["learned"][1].range_apart
+    if "learned" in similarities:
+        low, high = similarities["learned"][1].range_apart
         near += (
             f"An untrained table distinguishes two positions, but not how far apart they are: {low:.2f} to"
             f" {high:.2f} at every distance."
@@ -86,11 +87,11 @@ def _initial_sentence(found: Found) -> str:
     return near
 
 
-def _similarity_rows(found: Found) -> pd.DataFrame:
+def _similarity_rows(similarities: Similarities) -> pd.DataFrame:
     """A row for each distance, a column for each line."""
     columns = {
         f"{title}, {name}, {when}": pd.Series(values.astype(np.float32), index=s.distance)
-        for title, fresh, trained in found.values()
+        for title, fresh, trained in similarities.values()
         for when, s in (("untrained", fresh), ("trained", trained))
         for name, values in zip(s.lines, s.values, strict=True)
     }

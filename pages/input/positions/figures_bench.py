@@ -51,8 +51,8 @@ def similarity_panels(
         left, top = column * 0.35, 1 - 0.09 - row * 1.09 / rows
         bottom = max(0.0, top - 1 / rows + 0.19)
         shade = SCHEME_COLOURS[scheme]
-        for found, when in ((trained, "after training"), (fresh, "untrained")):
-            traces += [] if found is None else _panel_lines(found, when, shade, axis)
+        for drawn, when in ((trained, "after training"), (fresh, "untrained")):
+            traces += [] if drawn is None else _panel_lines(drawn, when, shade, axis)
         axes[f"xaxis{axis}"] = {
             "domain": [left, left + 0.3],
             "range": [0, reach],

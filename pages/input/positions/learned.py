@@ -18,6 +18,7 @@ from engine.measure.positions.position_table import (
 )
 from engine.model import Transformer
 from pages.input.positions import figures_learned as figures
+from pages.input.positions import words_measured
 from pages.input.positions.figures_shared import cosine_map
 from pages.input.positions.words_answers import learned_sentence
 from ui import explain, widgets
@@ -44,10 +45,7 @@ def draw_learned(subject: Subject) -> None:
     table = learned_table(subject.model)
     assert table is not None
     if len(table) < 3:
-        st.info(
-            f"This table has {len(table)} positions: too few to compare. Choose a model with a longer"
-            " context."
-        )
+        st.info(words_measured.too_short(len(table)))
         return
     left, right = st.columns([1, 2], vertical_alignment="center")
     titles = {name: title for name, (title, _) in PICTURES.items()}
@@ -70,9 +68,9 @@ def _draw_pair(picture: str, pair: dict[str, PositionTable]) -> None:
 
 
 def _draw_measured(subject: Subject, pair: dict[str, PositionTable]) -> None:
-    """How alike and how long by distance and position, and when a training found out."""
-    for column, (name, found) in zip(st.columns(2), pair.items(), strict=True):
-        value = found.alike.correlation
+    """How alike and how long by distance and position, and over a training."""
+    for column, (name, table) in zip(st.columns(2), pair.items(), strict=True):
+        value = table.alike.correlation
         column.metric(
             f"{name.capitalize()}: correlation of the cosine with −distance",
             f"{value:+.3f}" if np.isfinite(value) else "not defined",
@@ -80,9 +78,7 @@ def _draw_measured(subject: Subject, pair: dict[str, PositionTable]) -> None:
     _draw_lines(pair)
     steps = steps_of(subject)
     if steps:
-        st.markdown(
-            "**When it learns what “near” means**: correlation of the cosine with −distance, over training"
-        )
+        st.markdown(words_measured.OVER_TRAINING)
         draw = partial(
             _draw_course, level=pair[SINUSOIDAL].alike.correlation, shown=subject.key[1], end=steps[-1]
         )
@@ -142,7 +138,7 @@ def _draw_lines(pair: dict[str, PositionTable]) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**Similarity by distance**")
-        curves = [(name, found.alike.by_distance[1:], found.alike.spread[1:]) for name, found in pair.items()]
+        curves = [(name, table.alike.by_distance[1:], table.alike.spread[1:]) for name, table in pair.items()]
         columns = {f"{name}_mean": mean for name, mean, _ in curves} | {
             f"{name}_sd": spread for name, _, spread in curves
         }
@@ -157,13 +153,10 @@ def _draw_lines(pair: dict[str, PositionTable]) -> None:
                 " is one standard deviation."
             ),
         )
-        st.caption(
-            "Band: one standard deviation over the pairs at that distance. The sinusoidal table has none: its"
-            " cosine depends on the distance only."
-        )
+        st.caption(words_measured.BAND)
     with right:
         st.markdown("**Norm by position**")
-        lines = [(name, found.alike.norms, None) for name, found in pair.items()]
+        lines = [(name, table.alike.norms, None) for name, table in pair.items()]
         plot(
             figures.two_lines(lines, "position", "norm of the vector"),
             key="learned_norms",
@@ -172,10 +165,7 @@ def _draw_lines(pair: dict[str, PositionTable]) -> None:
             data={"position": np.arange(len(lines[0][1]))} | {name: values for name, values, _ in lines},
             alt="Lines: Euclidean norm of each position's vector, learned and sinusoidal.",
         )
-        st.caption(
-            "A sinusoidal vector has the same norm everywhere, $\\sqrt{d/2} ="
-            f" {pair[SINUSOIDAL].alike.norms[0]:.2f}$, since $\\sin^2 + \\cos^2 = 1$."
-        )
+        st.caption(words_measured.same_norm(pair[SINUSOIDAL].alike.norms[0]))
 
 
 def _correlation(model: Transformer) -> float | None:

@@ -19,6 +19,7 @@ from engine.measure.positions.position_scores import (
 )
 from engine.weights.checkpoints import Checkpoint
 from pages.input.positions import figures_rope_against as figures
+from pages.input.positions import words_measured
 from pages.input.positions.shared import example
 from pages.input.positions.words_answers import against_sentence
 from ui import explain, widgets
@@ -42,17 +43,14 @@ class Panel:
 
 def draw_against() -> None:
     """Draws two panels on one scale."""
-    models = {name: found for name in KINDS if (found := example(name)) is not None}
+    models = {name: checkpoint for name in KINDS if (checkpoint := example(name)) is not None}
     if len(models) < len(KINDS):
-        st.info(
-            "The two small models of this view are missing: `python -m engine.experiments positions` trains"
-            " them into `checkpoints/positions`."
-        )
+        st.info(words_measured.NO_PAIR_OF_MODELS)
         return
     picture, controls = st.columns([3, 1], gap="medium")
     with controls:
         letters, head, distance = _choose(models)
-    panels = [_panel(name, found, letters, head, distance) for name, found in models.items()]
+    panels = [_panel(name, checkpoint, letters, head, distance) for name, checkpoint in models.items()]
     reach = min(p.row.lowest for p in panels), max(p.row.highest for p in panels)
     with picture:
         for column, panel in zip(st.columns(2, gap="small"), panels, strict=True):
@@ -65,10 +63,10 @@ def draw_against() -> None:
 
 def _choose(models: dict[str, Checkpoint]) -> tuple[tuple[str, str], int, int]:
     """((query, key), head, distance)."""
-    found = [c for c in string.ascii_lowercase if all(not m.tokenizer.unknown(c) for m in models.values())]
+    known = [c for c in string.ascii_lowercase if all(not m.tokenizer.unknown(c) for m in models.values())]
     left, right = st.columns(2, gap="small")
-    query = widgets.select("Query", found, "against_query", first="e", kind="list", container=left)
-    key = widgets.select("Key", found, "against_key", first="h", kind="list", container=right)
+    query = widgets.select("Query", known, "against_query", first="e", kind="list", container=left)
+    key = widgets.select("Key", known, "against_key", first="h", kind="list", container=right)
     hint = "How many positions before the query the key is."
     distance = widgets.slide("Distance", 0, FARTHEST, FIRST_DISTANCE, "against_distance", hint=hint)
     heads = min(m.config.n_heads for m in models.values())
@@ -114,11 +112,7 @@ def _draw_places(panels: list[Panel], letters: tuple[str, str]) -> None:
                 data=pd.DataFrame(panel.scores.scores, columns=[f"key at {n}" for n in _places(panel)]),
                 alt=f"Heatmap, {panel.title}: the score of the two characters at every pair of positions.",
             )
-    st.caption(
-        f"The score of “{safe(letters[0])}” (down, by position) with “{safe(letters[1])}” (across) in the"
-        " first block, keys after the query included: q · k / √d_head, before the mask. With rotation, the"
-        " score is constant along each diagonal. Both models were trained on Tiny Shakespeare with one seed."
-    )
+    st.caption(words_measured.position_pairs(letters))
 
 
 def _places(panel: Panel) -> range:

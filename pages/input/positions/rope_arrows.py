@@ -10,6 +10,7 @@ import streamlit as st
 
 from engine.measure.positions import rope
 from engine.measure.positions.rope import Score, frequencies, score_at, unturned
+from pages.input.positions import words_measured
 from pages.input.positions.rope_turning import Turning, turning
 from pages.input.positions.shared import signed, thousands
 from pages.input.positions.words_answers import arrows_sentence, pair_sentence
@@ -42,7 +43,7 @@ def draw_arrows(subject: Subject) -> None:
                 subject.labels, key="rope_key", chosen=max(0, min(FIRST, last) - 3), label="Token of the key"
             )
     q, k = turned.q[m], turned.k[n]
-    note = f"All {turned.rotary // 2} pairs and their products: long arrows count most."
+    note = words_measured.arrow_pairs(turned.rotary // 2)
     with figure:
         at = rope_arrows(
             q,
@@ -64,21 +65,17 @@ def _shift(q: np.ndarray, k: np.ndarray, at: tuple[int, int, int], turned: Turni
     st.markdown(pair_sentence(found_now))
     st.markdown("**Shifting both leaves the score unchanged**")
     shift = widgets.slide_over("Shift both by", SHIFTS, 10, "rope_shift", written=thousands)
-    found = rope.shift_check(q, k, at[0], at[1], shift, turned.base, turned.rotary)
+    shifts = rope.shift_check(q, k, at[0], at[1], shift, turned.base, turned.rotary)
     table = pd.DataFrame(
         {
-            f"q·k at ({at[0]}, {at[1]})": [signed(s.before, 6) for s in found],
-            f"q·k at ({at[0] + shift:,}, {at[1] + shift:,})": [signed(s.after, 6) for s in found],
-            "difference": [scientific(s.difference) for s in found],
+            f"q·k at ({at[0]}, {at[1]})": [signed(s.before, 6) for s in shifts],
+            f"q·k at ({at[0] + shift:,}, {at[1] + shift:,})": [signed(s.after, 6) for s in shifts],
+            "difference": [scientific(s.difference) for s in shifts],
         },
-        index=pd.Index([s.precision for s in found], name="rotated in"),
+        index=pd.Index([s.precision for s in shifts], name="rotated in"),
     )
     st.table(table)
-    st.caption(
-        "In exact arithmetic the difference is 0. The engine rotates in float32; a large position times θ"
-        " loses digits, so the score changes a little. In bfloat16, which keeps 8 significant bits of a sine,"
-        " it changes at once. Only the rotation is rounded here; products are summed in float64."
-    )
+    st.caption(words_measured.SHIFTED)
 
 
 def rope_arrows(
@@ -121,10 +118,7 @@ def rope_arrows(
         "labels": list(labels),
         "note": note,
         "colours": {"q": colours["attention"], "k": colours["validation"]},
-        "alt": (
-            "The chosen pair: q and k as two arrows from the centre of a circle. The shaded angle between"
-            " them depends on the distance only."
-        ),
+        "alt": (words_measured.ARROWS_ALT),
     }
     mounted("rope")(key=f"{key}_arrows", data=data, on_at_change=lambda: None)
     return at
@@ -152,5 +146,5 @@ def parse(text: str, most: int, pairs: int) -> tuple[int, int, int] | None:
     >>> parse("12-4-0", 127, 16), parse("9-900-99", 127, 16), parse("a-b-c", 127, 16)
     ((12, 4, 0), (9, 127, 15), None)
     """
-    found = widgets.indexes_of(text, (most + 1, most + 1, pairs), nearest=True)
-    return None if found is None else (found[0], found[1], found[2])
+    indexes = widgets.indexes_of(text, (most + 1, most + 1, pairs), nearest=True)
+    return None if indexes is None else (indexes[0], indexes[1], indexes[2])

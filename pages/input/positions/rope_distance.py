@@ -13,13 +13,13 @@ from engine.measure.positions.rope import (
     some_distances,
 )
 from pages.input.positions import figures_rope as figures
+from pages.input.positions import words_measured
 from pages.input.positions.rope_turning import BASES, WIDTHS, Turning, near, near_base, turning
 from pages.input.positions.shared import thousands
 from pages.input.positions.words_answers import distance_sentence
 from ui import explain, widgets
 from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.text.markdown import safe
 
 REACHES = (64, 128, 256, 512, 1_024, 4_096, 16_384)
 ONES = "q = k = ones"
@@ -57,25 +57,18 @@ def draw_distance(subject: Subject) -> None:
             ),
             alt=f"Score q·k/√{width} against the distance between query and key for {kind}, base {base:,}.",
         )
-    found = decay(distances, next(iter(curves.values())))
-    explain.answer(distance_sentence(found, base))
-    explain.by_hand(_say_how, found, turned, kind, width, len(subject.ids))
+    falling = decay(distances, next(iter(curves.values())))
+    explain.answer(distance_sentence(falling, base))
+    explain.by_hand(_say_how, falling, turned, kind, width, len(subject.ids))
 
 
 def _say_how(decay: Decay, turned: Turning, kind: str, width: int, tokens: int) -> None:
     """How the curve is computed."""
     if kind == ONES:
         pairs = f"{width // 2} pairs" if width > 2 else "one pair"
-        st.markdown(
-            f"q = k = ones: q·k = 2 Σᵢ cos(distance · θᵢ) over {pairs}, divided by √{width}. At distance 0 it"
-            f" is √{width} = {decay.start:.3f}."
-        )
+        st.markdown(words_measured.ones(pairs, width, decay.start))
         return
-    st.markdown(
-        f"q and k are the means over {tokens} tokens: {safe(turned.words)}. Rotation is linear, so this is"
-        " the mean score over all pairs of these tokens, if each pair had that distance. A base other than"
-        " the model's own is a what-if: the weights were trained with the original base."
-    )
+    st.markdown(words_measured.mean_vectors(tokens, turned.words))
 
 
 def _own(base: float, turning: Turning) -> str:

@@ -10,6 +10,7 @@ import streamlit as st
 from engine.measure.positions import rope
 from engine.measure.positions.rope import SHIFT, LayoutLoss, Layouts, layout_pattern
 from pages.input.positions import figures_rope as figures
+from pages.input.positions import words_measured
 from pages.input.positions.figures_shared import half_width_pattern
 from pages.input.positions.rope_turning import Turning, turning
 from pages.input.positions.words_answers import layouts_sentence
@@ -17,7 +18,6 @@ from ui import explain
 from ui.figures.patterns import pattern_table
 from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.text.markdown import safe
 from ui.text.numbers import scientific
 
 
@@ -38,10 +38,7 @@ def draw_layouts(subject: Subject) -> None:
         turned = turning(subject)
         st.caption("There are two conventions for which dimensions form a pair.")
     with figure:
-        alt = (
-            "Eight dimensions twice. Half-split: 0 pairs with 4, 1 with 5, 2 with 6, 3 with 7. Interleaved: 0"
-            " with 1, 2 with 3, 4 with 5, 6 with 7."
-        )
+        alt = words_measured.LAYOUTS_ALT
         plot(figures.layout_diagram(), key="rope_layout", height=340, name="rope-layouts", alt=alt)
     layouts = _layout_numbers(subject.key, subject.ids, turned.words, turned)
     loss = _layout_loss(subject.key, subject.ids, subject)
@@ -57,9 +54,7 @@ def _draw_measured(subject: Subject, turned: Turning, layouts: Layouts) -> None:
         "interleaved, nothing reordered": "wrong",
         "q half-split, k interleaved": "crossed",
     }
-    st.markdown(
-        f"**The same q and k, rotated in four ways** ({safe(turned.words)}, {len(subject.ids)} tokens)"
-    )
+    st.markdown(words_measured.four_ways(turned.words, len(subject.ids)))
     st.table(
         pd.DataFrame(
             {
@@ -71,12 +66,7 @@ def _draw_measured(subject: Subject, turned: Turning, layouts: Layouts) -> None:
             index=pd.Index(list(rows), name="layout"),
         )
     )
-    st.caption(
-        "Scores q·k/√d_head in float64. Row two reorders with half[i] = x[2i], half[i + d/2] = x[2i + 1]: the"
-        " same scores, up to rounding. Row three is the bug of loading weights in one layout into code for"
-        " the other: scores still depend only on the distance, but they are wrong. In row four that property"
-        " is lost as well."
-    )
+    st.caption(words_measured.FOUR_WAYS)
     _draw_patterns(subject, layouts)
 
 

@@ -8,6 +8,7 @@ import streamlit as st
 
 from engine.measure.positions.rope import turned_by, turns_within
 from pages.input.positions import figures_rope as figures
+from pages.input.positions import words_measured
 from pages.input.positions.rope_turning import BASES, WIDTHS, near, near_base
 from pages.input.positions.shared import thousands
 from pages.input.positions.words_answers import turns_sentence
@@ -63,9 +64,7 @@ def draw_turns(subject: Subject) -> None:
     explain.answer(turns_sentence(turns, context))
     explain.by_hand(
         st.markdown,
-        f"turns = context · θᵢ / 2π with θᵢ = base^(−2i/d): pair 0 makes {context:,} / 2π ="
-        f" {turns.count[0]:,.1f} turns. A fast pair resolves short distances but repeats itself far away; a"
-        " slow one has covered only part of its circle in training.",
+        words_measured.by_hand(context, turns.count[0]),
     )
 
 

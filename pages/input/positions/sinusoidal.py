@@ -17,7 +17,7 @@ from engine.measure.positions.sinusoids import (
     wavelengths,
 )
 from engine.parts.positions import sinusoidal_table
-from pages.input.positions import words
+from pages.input.positions import words, words_measured
 from pages.input.positions.shared import thousands
 from pages.input.positions.sinusoidal_clock import draw_clock
 from pages.input.positions.sinusoidal_rotation import draw_rotation
@@ -52,14 +52,11 @@ def _choose_sizes(asks_length: bool) -> tuple[int, int, int]:
         length = widgets.slide("Positions T", SHORTEST, LONGEST, FIRST_LENGTH, "sinusoid_length")
     hint = "d_model: even, since sines and cosines come in pairs."
     asked = widgets.slide("Width d", SHORTEST, LONGEST, FIRST_WIDTH, "sinusoid_width", step=2, hint=hint)
-    hint = "10,000 in the paper and in the engine's models. A larger base makes the slow hands slower."
+    hint = words_measured.BASE_HINT
     base = widgets.slide_over("Base", BASES, FIRST_BASE, "sinusoid_base", hint=hint, written=thousands)
     width = asked - asked % 2
     if asked != width:
-        st.caption(
-            f":material/info: The width must be even, since sines and cosines come in pairs: d = {width} is"
-            f" used instead of {asked}."
-        )
+        st.caption(words_measured.even_width(width, asked))
     return length, width, base
 
 

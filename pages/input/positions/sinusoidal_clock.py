@@ -24,10 +24,10 @@ FIRST_POSITION = 5
 
 def draw_clock(figure: DeltaGenerator, controls: DeltaGenerator, length: int, width: int, base: int) -> None:
     """Draws the clock, and how long its hands take."""
-    found = waves(length, width, base)
+    hands = waves(length, width, base)
     with figure:
-        clock(found.theta, length, key="clock_hands")
-    explain.answer(clock_sentence(found))
+        clock(hands.theta, length, key="clock_hands")
+    explain.answer(clock_sentence(hands))
 
 
 def clock(thetas: np.ndarray, length: int, *, key: str) -> None:

@@ -16,6 +16,7 @@ from engine.measure.positions.sinusoids import (
     turned_pair,
 )
 from pages.input.positions import figures_sinusoidal as figures
+from pages.input.positions import words_measured
 from pages.input.positions.words_answers import rotation_sentence
 from ui import explain, widgets
 from ui.players.plot import plot
@@ -34,31 +35,21 @@ def draw_rotation(
     """Draws one pair that turns."""
     with controls:
         p, k, pair = _choose_step(width // 2)
-    found = turned_pair(p, k, pair, width, base)
+    turned = turned_pair(p, k, pair, width, base)
     with figure:
-        _draw_pair(found, p, k)
-    explain.answer(rotation_sentence(found, p, k))
+        _draw_pair(turned, p, k)
+    explain.answer(rotation_sentence(turned, p, k))
     explain.measure_it(_draw_whole, width, base, k, pair)
-    explain.by_hand(_draw_product, found, p, k, pair)
+    explain.by_hand(_draw_product, turned, p, k, pair)
 
 
 def _draw_product(turned: TurnedPair, p: int, k: int, pair: int) -> None:
     """The pair times its 2 x 2 matrix, in numbers."""
     theta, sine, cosine = turned.theta, *turned.end
-    st.markdown(
-        f"Pair {pair} rotates by $\\theta$ = {theta:.4g} radians per position. From position {p} to {p + k}"
-        f" that is $k\\theta$ = {turned.angle:.4g}:"
-    )
+    st.markdown(words_measured.pair_rotates(pair, theta, p, k, turned.angle))
     st.latex(_worked(turned))
-    st.markdown(
-        f"And position {p + k} by itself: $(\\sin {turned.end_angle:.4g},\\ \\cos {turned.end_angle:.4g})$ ="
-        f" ({sine:.3f}, {cosine:.3f})."
-    )
-    st.caption(
-        "The angle-addition identities are the whole proof: $\\sin(a + b) = \\sin a \\cos b + \\cos a \\sin"
-        " b$ and $\\cos(a + b) = \\cos a \\cos b - \\sin a \\sin b$. The matrix contains $k$ and $\\theta$,"
-        " but not $p$."
-    )
+    st.markdown(words_measured.by_itself(p, k, turned.end_angle, sine, cosine))
+    st.caption(words_measured.PROOF)
 
 
 def _draw_pair(turned: TurnedPair, p: int, k: int) -> None:
@@ -81,15 +72,13 @@ def _choose_step(pairs: int) -> tuple[int, int, int]:
     # An eighth of the way up the pairs' angles is 0.1 where the base is 10,000 and the width a multiple of 8.
     pair = widgets.slide("Pair i", 0, pairs - 1, pairs // 4, "sinusoid_pair") if pairs > 1 else 0
     if p + k < 0:
-        st.caption(f":material/info: There is no position before 0, so p = {-k} is used instead of {p}.")
+        st.caption(words_measured.no_position(k, p))
     return max(p, -k), k, pair
 
 
 def _draw_whole(width: int, base: int, k: int, pair: int) -> None:
     """The whole matrix, and what is left of PE(p + k) when R(k) PE(p) is taken away."""
-    st.markdown(
-        f"One matrix, $R({k})$, maps *every* position to the one {abs(k)} {'ahead' if k >= 0 else 'back'}."
-    )
+    st.markdown(words_measured.one_matrix(k))
     length = widgets.slide("Positions T", 2, FARTHEST, 64, "sinusoid_length")
     shown = min(width, MOST_DRAWN)
     matrix = rotation_matrix(k, width, base)[:shown, :shown]
@@ -108,14 +97,12 @@ def _draw_whole(width: int, base: int, k: int, pair: int) -> None:
         )
     with right:
         residual = _residual(length, k, width, base)
-        formula = (
-            f"the largest $|R({k})\\,PE(p) - PE(p {k:+d})|$ over {length} positions and {width} dimensions"
-        )
+        formula = words_measured.residual(k, length, width)
         explain.worked("Residual, float32", number(residual.float32), formula)
         explain.worked("Residual, float64", number(residual.float64), "the same in double precision")
         st.caption(
             ("" if shown == width else f"Only the first {shown} of {width} dimensions are drawn. ")
-            + "The residual is rounding: float32 keeps seven digits, so a large angle has fewer decimals."
+            + words_measured.ROUNDING
         )
 
 

@@ -11,6 +11,7 @@ import streamlit as st
 
 from engine.measure.positions.sinusoids import Similarity, similarity
 from pages.input.positions import figures_sinusoidal as figures
+from pages.input.positions import words_measured
 from pages.input.positions.figures_shared import cosine_map
 from pages.input.positions.words_answers import similarity_sentence
 from ui import explain
@@ -65,27 +66,15 @@ def _draw_map(similarity: Similarity, length: int, width: int) -> None:
             " along every parallel to it."
         ),
     )
-    every = (
-        ""
-        if step == 1
-        else f" The map shows only multiples of {step}; the deviation is measured over all positions."
-    )
-    st.caption(
-        "$PE(p) \\cdot PE(q) = \\sum_i \\cos((p - q)\\,\\theta_i)$, since $\\sin a \\sin b + \\cos a \\cos b"
-        f" = \\cos(a - b)$. Every vector has norm $\\sqrt{{d/2}}$, here {similarity.vector_length:.3f},"
-        f" so the cosine is the dot product divided by $d/2$ = {width // 2}.{every} The ripples come from the"
-        " fast hands completing their turns."
-    )
+    every = "" if step == 1 else words_measured.every_step(step)
+    st.caption(words_measured.dot_products(similarity, width // 2, every))
     left, right = st.columns(2, gap="medium")
     for place, name, value in (
         (left, "float32", similarity.deviation),
         (right, "float64", similarity.deviation64),
     ):
         with place:
-            formula = (
-                f"of a dot product from $\\sum_i \\cos(k\\theta_i)$ at its distance $k$, over {length:,} ×"
-                f" {length:,} pairs"
-            )
+            formula = words_measured.deviation(length)
             explain.worked(f"Largest deviation, {name}", number(value), formula)
 
 

@@ -11,6 +11,7 @@ import streamlit as st
 from engine.measure.positions.sinusoids import Waves, waves
 from engine.parts.positions import sinusoidal_table
 from pages.input.positions import figures_sinusoidal as figures
+from pages.input.positions import words_measured
 from pages.input.positions.figures_learned import table_map
 from pages.input.positions.words_answers import waves_sentence
 from ui import explain
@@ -24,7 +25,7 @@ MOST_CLEAR = 200  # along a side of the table, so that each cell has a pixel of 
 
 def draw_table(figure: DeltaGenerator, controls: DeltaGenerator, length: int, width: int, base: int) -> None:
     """Draws the table as a heatmap."""
-    values, found = _table(length, width, base), waves(length, width, base)
+    values, hands = _table(length, width, base), waves(length, width, base)
     with figure:
         plot(
             table_map(values, "dimension (even: sine, odd: cosine)"),
@@ -38,12 +39,9 @@ def draw_table(figure: DeltaGenerator, controls: DeltaGenerator, length: int, wi
             ),
         )
     if max(length, width) > MOST_CLEAR:
-        controls.caption(
-            ":material/info: More cells than pixels: fine bands may be artefacts (aliasing). Drag over a"
-            " region to zoom in."
-        )
-    explain.answer(waves_sentence(found))
-    explain.measure_it(_draw_waves, found, width, base)
+        controls.caption(words_measured.ALIASING)
+    explain.answer(waves_sentence(hands))
+    explain.measure_it(_draw_waves, hands, width, base)
 
 
 def _draw_waves(waves: Waves, width: int, base: int) -> None:
@@ -61,16 +59,10 @@ def _draw_waves(waves: Waves, width: int, base: int) -> None:
             f" {shortest:.3g} to {longest:.3g}."
         ),
     )
-    st.caption(
-        "Pair $i$ is dimensions $2i$ (sine) and $2i + 1$ (cosine). Its wavelength is $2\\pi / \\theta_i ="
-        f" 2\\pi \\cdot base^{{2i/d}}$: from $2\\pi$ = {shortest:.3f} positions to $2\\pi \\cdot"
-        f" {base}^{{({width}-2)/{width}}}$ = {longest:,.1f}. On a logarithmic axis that is a straight line:"
-        f" each is {waves.ratio:.3f} times the one before. {waves.longer} of {len(pairs)} are longer than the"
-        " table. The table has no parameters and could be extended indefinitely."
-    )
+    st.caption(words_measured.wavelengths(waves, shortest, longest, base, width, len(pairs)))
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def _table(length: int, width: int, base: int) -> np.ndarray:
-    found: np.ndarray = sinusoidal_table(length, width, float(base)).numpy()
-    return found
+    table: np.ndarray = sinusoidal_table(length, width, float(base)).numpy()
+    return table

@@ -18,7 +18,7 @@ from engine.measure.positions.permutation import (
     word_ids,
 )
 from pages.input.positions import figures_why as figures
-from pages.input.positions import guesses
+from pages.input.positions import guesses, words_measured
 from pages.input.positions.why_measured import draw_measured
 from pages.input.positions.words_answers import TITLES, order_sentence
 from ui import explain, session, widgets
@@ -61,18 +61,18 @@ def _choose_words() -> list[str]:
         max_chars=MAX_LETTERS,
         help="Here the words are the tokens.",
     )
-    found = whole(typed or "").replace("\0", " ")[:MAX_LETTERS].split()
-    if len(found) < 2:
-        st.caption(f":material/info: A single word has no order: “{FIRST}” is used instead.")
-        found = FIRST.split()
-    if len(found) > MAX_WORDS:
-        st.caption(f":material/info: The sentence has {len(found)} words; the first {MAX_WORDS} are used.")
-    return found[:MAX_WORDS]
+    sentence = whole(typed or "").replace("\0", " ")[:MAX_LETTERS].split()
+    if len(sentence) < 2:
+        st.caption(words_measured.single_word(FIRST))
+        sentence = FIRST.split()
+    if len(sentence) > MAX_WORDS:
+        st.caption(words_measured.first_words(len(sentence), MAX_WORDS))
+    return sentence[:MAX_WORDS]
 
 
 def _choose_order() -> tuple[Move, int]:
     """How the order is changed, and the seed of a shuffle."""
-    hint = "Reverse flips the order, rotate moves the first word to the end, shuffle draws a random order."
+    hint = words_measured.ORDER_HINT
     move = widgets.select("New order", MOVES, "why_order", hint=hint, wrap=True)
     if move != "shuffle":
         return move, 0

@@ -1,5 +1,5 @@
-"""Measurements of the view "Why": the outputs row by row, all schemes with and without the mask, and, through
-a trained model, `why_order`.
+"""Measurements of the view "Why": the outputs row by row, all schemes with and without the mask, and what
+order is worth to a trained model.
 """
 
 from __future__ import annotations
@@ -15,18 +15,28 @@ from engine.measure.positions.permutation import (
     Move,
     OrderEffect,
     Plan,
+    Setting,
+    in_order_and_out,
+    moves_nothing,
+    new_order,
+    word_order,
 )
+from engine.model import Transformer
 from pages.input.positions import figures_why as figures
+from pages.input.positions import words_answers, words_measured
 from pages.input.positions.figures_why import short
-from pages.input.positions.why_order import draw_trained
 from pages.input.positions.words_answers import TITLES
 from ui import explain, widgets
 from ui.figures.axes import symmetric
+from ui.layout import fewer_labels_on_phones
+from ui.model_bar import Subject, subject_bar
 from ui.players.plot import plot
+from ui.text.markdown import safe
 from ui.text.numbers import number
 
 THROUGH = "why_on"
 MATERIALS = {"fresh": "These words, random weights", "trained": "A trained model"}
+UNITS = ("words", "tokens")
 MATCHED, STANDING = "matched", "as given"
 MASKS = {False: "no mask", True: "causal mask"}
 RANDOM = "random here, as before training"
@@ -45,7 +55,7 @@ def draw_measured(
 ) -> None:
     """Draws the words of the view, or a text through a trained model, in the order that was chosen above."""
     if widgets.select("Through", MATERIALS, THROUGH, hidden=True, wrap=True) == "trained":
-        draw_trained(move, seed)
+        _draw_trained(move, seed)
         return
     hint = "Matched: each row is next to the same word's row on the left."
     label = "Rows of the second picture"
@@ -94,13 +104,9 @@ def _draw_largest(effect: OrderEffect, scheme: Position, causal: bool) -> None:
     explain.worked(
         "Largest difference",
         number(effect.largest(scheme, causal)),
-        "the largest $|after_w - before_w|$ over all words $w$ and dimensions, float32",
+        words_measured.LARGEST,
     )
-    st.caption(
-        f"One attention layer of {plan.n_heads} heads, width {plan.d_model}, seed {plan.seed}, untrained;"
-        f" {ENTERS.get(scheme, scheme)}. Its matrices have the standard deviation $1/\\sqrt{{inputs}}$: with"
-        " the usual 0.02, all words would attend to each other almost equally."
-    )
+    st.caption(words_measured.one_layer(plan, ENTERS.get(scheme, scheme)))
 
 
 def _draw_schemes(effect: OrderEffect, scheme: Position, causal: bool) -> None:
@@ -120,3 +126,84 @@ def _draw_schemes(effect: OrderEffect, scheme: Position, causal: bool) -> None:
             " and without the causal mask, logarithmic."
         ),
     )
+
+
+def _draw_trained(move: Move, seed: int) -> None:
+    """Draws a model and a text of one's own, in order and out of order."""
+    with subject_bar() as subject:
+        _draw_order(subject, move, seed)
+
+
+def _draw_order(subject: Subject, move: Move, seed: int) -> None:
+    """The text in another order: how far each token's vector moves, and the losses, with positions and mask
+    on and off.
+    """
+    if len(subject.ids) < 2:
+        st.info("This text has one token, so there is only one order. Type more above.")
+        return
+    hint = "Whole words, with the spaces after them, or single tokens."
+    unit = widgets.select("What is reordered", UNITS, "why_unit", hint=hint, wrap=True)
+    texts = [subject.tokenizer.decode([i]) for i in subject.ids]
+    order = word_order(texts, move, seed) if unit == "words" else new_order(len(texts), move, seed)
+    st.markdown(f"In the new order it reads: **{safe(''.join(subject.labels[i] for i in order))}**")
+    if unit == "words" and moves_nothing(order):
+        st.caption(words_measured.ONE_WORD)
+    settings = _measured(subject.key, subject.ids, tuple(order.tolist()), subject.model)
+    _draw_losses(settings, subject)
+    _draw_moved(settings, subject)
+    explain.takeaway(words_answers.lesson(settings, TITLES[subject.config.position]))
+
+
+def _draw_losses(settings: tuple[Setting, ...], subject: Subject) -> None:
+    """A row for each setting of the switches."""
+    scheme = TITLES[subject.config.position]
+    st.markdown(
+        "\n".join(
+            [
+                "| positions | mask | tokens move by | loss in order | out of order |",
+                "|---|---|---|---|---|",
+                *(_row(setting, scheme) for setting in settings),
+            ]
+        )
+    )
+    none = (
+        "the mask is off, so the answer is visible"
+        if subject.config.causal
+        else "the model predicts hidden tokens, not the next one"
+    )
+    st.caption(words_measured.moved_by(none, scheme))
+
+
+def _draw_moved(settings: tuple[Setting, ...], subject: Subject) -> None:
+    """How far each token moved, in one setting."""
+    names = [words_answers.setting_name(s) for s in settings]
+    chosen = widgets.select("Drawn token by token", names, "why_setting", wrap=True)
+    fewer_labels_on_phones(len(subject.ids))
+    plot(
+        figures.moved_bars(settings[names.index(chosen)].moved, subject.labels),
+        key="why_moved",
+        height=270,
+        name="moved-by-order",
+        data=pd.DataFrame(
+            {"token": subject.labels} | {words_answers.setting_name(s): s.moved for s in settings}
+        ),
+        alt=(
+            f"How far the final vector of each token moves when the order of the text changes, with {chosen}."
+        ),
+    )
+
+
+def _row(setting: Setting, scheme: str) -> str:
+    losses = ["none" if x is None else f"{x:.3f}" for x in (setting.loss_in, setting.loss_out)]
+    on = ("on" if scheme != TITLES["none"] else "the model has none") if setting.position else "off"
+    return (
+        f"| {on} | {'on' if setting.mask else 'off'} | {number(setting.relative)} | {losses[0]} | {losses[1]}"
+        " |"
+    )
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _measured(
+    key: tuple[str, int], ids: tuple[int, ...], order: tuple[int, ...], _model: Transformer
+) -> tuple[Setting, ...]:
+    return in_order_and_out(_model, ids, np.array(order, dtype=np.int64))

@@ -12,6 +12,7 @@ from engine.measure.positions.extrapolation import (
     TIMES,
     Curve,
     Reach,
+    Stopgap,
     far_buckets,
     reach_of,
 )
@@ -29,14 +30,28 @@ from engine.measure.positions.sinusoids import Similarity, TurnedPair, Waves
 from engine.measure.positions.t5_buckets import Buckets, LearnedBias
 from engine.model import Transformer
 from engine.weights.checkpoints import Checkpoint
-from pages.input.positions.bench_choice import Variant, name_of
 from pages.input.positions.shared import signed
 from ui.text.numbers import minus, number, scientific
 
 TITLES: dict[Position, str] = {name: SCHEMES[name].title for name in ALL}  # as they are written everywhere
 
 
+Variant = tuple[Position, Stopgap | None]  # a scheme as it is, or with a stopgap
+STOPGAPS: dict[str, tuple[Position, Stopgap]] = {
+    "Learned: table repeated": ("learned", "repeat"),
+    "Learned: last row held": ("learned", "hold"),
+    "RoPE: larger base (NTK)": ("rope", "ntk"),
+    "T5: unmet buckets filled": ("t5", "far"),
+}
 NAMES = TITLES | {"none": "no positions"}  # as they stand in a sentence
+
+
+def name_of(variant: Variant) -> str:
+    """Returns a variant's name in the legend and in the table."""
+    scheme, kind = variant
+    if kind is None:
+        return SCHEMES[scheme].title
+    return next(name for name, stopgap in STOPGAPS.items() if stopgap == variant)
 
 
 def order_sentence(before: str, after: str, scheme: Position, causal: bool, effect: OrderEffect) -> str:
@@ -269,13 +284,13 @@ def _listed(some: Mapping[Position, float]) -> str:
     return ", ".join(f"{NAMES[name]} ({signed_plus(far)})" for name, far in some.items())
 
 
-def signed_plus(value: float) -> str:
+def signed_plus(value: float, digits: int = 2) -> str:
     """Returns a number with its sign, a plus too.
 
-    >>> signed_plus(0.5), signed_plus(-0.25)
-    ('+0.50', '−0.25')
+    >>> signed_plus(0.5), signed_plus(-0.25, 3)
+    ('+0.50', '−0.250')
     """
-    return minus(f"{value:+.2f}")
+    return minus(f"{value:+.{digits}f}")
 
 
 def lesson(settings: tuple[Setting, ...], scheme: str) -> str:
@@ -310,24 +325,24 @@ def setting_name(setting: Setting) -> str:
 
 def unmet_buckets(model: Transformer) -> str:
     """Why T5's far buckets matter, in this model's numbers."""
-    found = far_buckets(model)
-    if found is None:
+    far = far_buckets(model)
+    if far is None:
         return "All of T5's buckets were used in training."
     return (
-        f"With T5, distances up to {model.config.context - 1} fall into buckets 0 to {found.last}; training"
-        f" never used buckets {found.last + 1} to {found.end}. These still have their random initial values,"
-        f" at most {found.unmet:.2f} in size, whereas bucket {found.last} has learned {found.met:+.2f} (mean"
-        f" over heads). Compared with that, a bias near 0 gives keys further away e^{-found.met:.2f} ≈"
-        f" {found.factor:.0f} times the weight."
+        f"With T5, distances up to {model.config.context - 1} fall into buckets 0 to {far.last}; training"
+        f" never used buckets {far.last + 1} to {far.end}. These still have their random initial values,"
+        f" at most {far.unmet:.2f} in size, whereas bucket {far.last} has learned {far.met:+.2f} (mean"
+        f" over heads). Compared with that, a bias near 0 gives keys further away e^{-far.met:.2f} ≈"
+        f" {far.factor:.0f} times the weight."
     )
 
 
 def bench_summary(models: dict[Position, Checkpoint], curves: dict[Variant, Curve], context: int) -> str:
     """Says which hold and which break, as measured on the shipped models, of a single seed."""
-    found = reach_of({v: [c] for v, c in curves.items()})
+    reach = reach_of({v: [c] for v, c in curves.items()})
     held, lost = (
         ", ".join(f"{name_of(v)} ({far:+.2f})" for v, far in some.items())
-        for some in (found.held, found.lost)
+        for some in (reach.held, reach.lost)
     )
     words = (
         f"**With {held or 'none of these'}, the same characters predicted at position {TIMES * context}"
@@ -372,7 +387,7 @@ MOST_TOLD = 8  # heads in the sentence
 def t5_lesson(learned_bias: LearnedBias) -> str:
     """Which heads look near and which far, read off the trained part of the bias."""
     text = "; ".join(
-        f"head {h}: distance {learned_bias.favours[h]}, {signed_slope(learned_bias.alibi_slope[h])}"
+        f"head {h}: distance {learned_bias.favours[h]}, {signed_plus(learned_bias.alibi_slope[h], 3)}"
         for h in range(min(len(learned_bias.favours), MOST_TOLD))
     )
     words = (
@@ -389,12 +404,3 @@ def t5_lesson(learned_bias: LearnedBias) -> str:
         f" context: they average {signed(new.mean)}, whereas distance {learned_bias.last} has"
         f" {signed(new.met_mean)}. So a text longer than the context uses untrained values."
     )
-
-
-def signed_slope(value: float) -> str:
-    """Returns a slope with its sign, a plus too.
-
-    >>> signed_slope(0.5), signed_slope(-0.25)
-    ('+0.500', '−0.250')
-    """
-    return f"+{signed(value)}" if value >= 0 else signed(value)

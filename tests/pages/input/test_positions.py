@@ -60,7 +60,7 @@ from engine.presets import PRESETS
 from engine.service.state import RunSpec
 from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint
-from pages.input.positions import bench_choice, rope_arrows, shared
+from pages.input.positions import bench_measured, rope_arrows, shared
 from pages.input.positions import figures_why as figures
 from pages.input.positions import sinusoidal_clock as clock
 from pages.input.positions.rope_arrows import SHIFTS
@@ -696,7 +696,7 @@ def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
     stage = StageManager()
     monkeypatch.setattr(session, "manager", lambda: stage)
     model_bar.st.cache_resource.clear()
-    monkeypatch.setattr(bench_choice, "WINDOWS", {"128": 12, "256": 8, "all": 8})
+    monkeypatch.setattr(bench_measured, "WINDOWS", {"128": 12, "256": 8, "all": 8})
     monkeypatch.setattr(background_jobs, "GLANCE", 240.0)
     monkeypatch.setattr(background_jobs, "_server", background_jobs.Jobs())
     return stage

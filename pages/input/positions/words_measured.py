@@ -1,0 +1,335 @@
+"""Sentences below the figures of Positions, and in the folds; Markdown."""
+
+from __future__ import annotations
+
+from engine.config import ResolvedConfig
+from engine.measure.positions.alibi import Effect, FarthestKey, Slopes
+from engine.measure.positions.extrapolation import BLOCK, TAIL, TIMES
+from engine.measure.positions.permutation import Plan
+from engine.measure.positions.sinusoids import Similarity, Waves
+from ui.text.markdown import safe
+
+STEEPER_SLOPES = (
+    "1 gives the paper's slopes. In our trials, small models with contexts of 64 or 128, as here, learned"
+    " better with slopes 4 times as steep."
+)
+BOTH_WAYS = "Without a mask, distance counts both ways: this head cannot tell before from after."
+NO_ATTENTION = (
+    "This model has no attention layer: its tokens never attend to each other, so there is no pattern to"
+    " change. Choose another model above."
+)
+NO_MODELS = (
+    "The models of this view are missing: `python -m engine.experiments positions` trains them into"
+    " `checkpoints/positions`."
+)
+EXCESS_HINT = "The loss, or its excess over the same model's loss with a sliding window."
+WINDOWS_HINT = (
+    "Number of windows to read, each 4 contexts long. More windows take longer (about a second per hundred"
+    " windows per scheme) but narrow the bands."
+)
+STOPGAPS_HINT = (
+    "Ways to extend a scheme without retraining; drawn dashed, since they are not part of any scheme."
+)
+NO_SHAKESPEARE = "Tiny Shakespeare is not on this machine, and these models were trained on no other text."
+OVER_TRAINING = (
+    "**When it learns what “near” means**: correlation of the cosine with −distance, over training"
+)
+BAND = (
+    "Band: one standard deviation over the pairs at that distance. The sinusoidal table has none: its cosine"
+    " depends on the distance only."
+)
+NO_PAIR_OF_MODELS = (
+    "The two small models of this view are missing: `python -m engine.experiments positions` trains them"
+    " into `checkpoints/positions`."
+)
+SHIFTED = (
+    "In exact arithmetic the difference is 0. The engine rotates in float32; a large position times θ loses"
+    " digits, so the score changes a little. In bfloat16, which keeps 8 significant bits of a sine, it"
+    " changes at once. Only the rotation is rounded here; products are summed in float64."
+)
+ARROWS_ALT = (
+    "The chosen pair: q and k as two arrows from the centre of a circle. The shaded angle between them"
+    " depends on the distance only."
+)
+LAYOUTS_ALT = (
+    "Eight dimensions twice. Half-split: 0 pairs with 4, 1 with 5, 2 with 6, 3 with 7. Interleaved: 0 with"
+    " 1, 2 with 3, 4 with 5, 6 with 7."
+)
+FOUR_WAYS = (
+    "Scores q·k/√d_head in float64. Row two reorders with half[i] = x[2i], half[i + d/2] = x[2i + 1]: the"
+    " same scores, up to rounding. Row three is the bug of loading weights in one layout into code for the"
+    " other: scores still depend only on the distance, but they are wrong. In row four that property is lost"
+    " as well."
+)
+BASE_HINT = "10,000 in the paper and in the engine's models. A larger base makes the slow hands slower."
+PROOF = (
+    "The angle-addition identities are the whole proof: $\\sin(a + b) = \\sin a \\cos b + \\cos a \\sin b$"
+    " and $\\cos(a + b) = \\cos a \\cos b - \\sin a \\sin b$. The matrix contains $k$ and $\\theta$, but not"
+    " $p$."
+)
+ROUNDING = "The residual is rounding: float32 keeps seven digits, so a large angle has fewer decimals."
+ALIASING = (
+    ":material/info: More cells than pixels: fine bands may be artefacts (aliasing). Drag over a region to"
+    " zoom in."
+)
+ORDER_HINT = "Reverse flips the order, rotate moves the first word to the end, shuffle draws a random order."
+LARGEST = "the largest $|after_w - before_w|$ over all words $w$ and dimensions, float32"
+ONE_WORD = ":material/info: The text is one word, so moving words changes nothing. Reorder tokens instead."
+
+
+def slopes_and_reach(slopes: Slopes, heads: int, context: int) -> str:
+    """Says how far the heads of ALiBi reach within a context."""
+    return (
+        f"Slopes run from **{slopes.steepest:.4g}** to **{slopes.flattest:.4g}**. **{slopes.within(context)}"
+        f" of {heads}** {'head falls' if heads == 1 else 'heads fall'} to 1 percent within the context of"
+        f" {context:,}; at its far end the flattest head keeps {slopes.farthest(context):.1%}."
+    )
+
+
+def farthest_key(far: FarthestKey, side: str) -> str:
+    """Says what the farthest key of a picture loses; `side` is a sentence on later keys."""
+    return (
+        f"The farthest key in this picture has its score lowered by **{far.penalty:.4g}**, which multiplies"
+        f" its weight, before normalisation, by e^(−{far.penalty:.4g}) = {far.factor:.2g}. {side}"
+    )
+
+
+def distances(effect: Effect, head: int) -> str:
+    return (
+        f"The bias favours nearby tokens: head {head} attends **{effect.distance_before:.2f}** tokens back on"
+        f" average without it and **{effect.distance_after:.2f}** with it. A high enough score still"
+        " outweighs the bias."
+    )
+
+
+def all_heads(layer: int) -> str:
+    return f"**All heads of layer {layer}**, each with its own slope: mean attention distance over the text"
+
+
+def alibi_example(context: int) -> str:
+    return f"The small model (checkpoints/positions/alibi, context {context})"
+
+
+def costs(here: ResolvedConfig, published: ResolvedConfig) -> str:
+    return (
+        f"Parameters are computed. Here: context {here.context}, width {here.d_model}, {here.n_heads} heads;"
+        f" GPT-2 small: context {published.context:,}, width {published.d_model}, {published.n_heads} heads."
+        " A learned table costs context × width, T5 one number per bucket (32) and head."
+    )
+
+
+def sliding(context: int) -> str:
+    return (
+        f" Dotted: the same model, with a window of {context} sliding by {TAIL}, so that each prediction sees"
+        f" {context - TAIL + 1} to {context} characters."
+    )
+
+
+def points(width: int, base: str, context: int) -> str:
+    """Says what a point is the mean of; `base` explains the dotted lines."""
+    return (
+        f"Points are means over {width} position{'s' * (width > 1)}, bands one standard error, taken over"
+        f" blocks of {BLOCK} neighbouring windows.{base} Bumps that repeat every {context} positions come"
+        " from the text: the same characters recur there, with more context."
+    )
+
+
+def measured_now(windows: int, context: int) -> str:
+    return (
+        f"Measured now, on this machine: {windows:,} windows of {TIMES * context} characters of Tiny"
+        " Shakespeare's validation split."
+    )
+
+
+def table_ends(context: int) -> str:
+    return (
+        f":material/info: The learned curve ends at {context}: the table has no row for position {context}."
+    )
+
+
+def numbers(context: int) -> str:
+    return (
+        f"Validation loss: on the whole split, in windows of {context}, measured at training time. Then the"
+        f" loss on the last {TAIL} characters of {context}, and how much more the same characters cost at the"
+        f" end of {2 * context} and of {TIMES * context}, ± one standard error. One run each, with the same"
+        " seed and batches: small differences between schemes may be chance, and so may how high a curve"
+        " climbs once it fails."
+    )
+
+
+def recorded(problem: str, date: object) -> str:
+    return (
+        f"{problem} These curves were measured when the models were trained, on {date}: the whole validation"
+        f" split, in bins of {TAIL} positions."
+    )
+
+
+def too_short(positions: int) -> str:
+    return f"This table has {positions} positions: too few to compare. Choose a model with a longer context."
+
+
+def same_norm(norm: float) -> str:
+    return (
+        f"A sinusoidal vector has the same norm everywhere, $\\sqrt{{d/2}} = {norm:.2f}$, since $\\sin^2 +"
+        " \\cos^2 = 1$."
+    )
+
+
+def position_pairs(letters: tuple[str, str]) -> str:
+    return (
+        f"The score of “{safe(letters[0])}” (down, by position) with “{safe(letters[1])}” (across) in the"
+        " first block, keys after the query included: q · k / √d_head, before the mask. With rotation, the"
+        " score is constant along each diagonal. Both models were trained on Tiny Shakespeare with one seed."
+    )
+
+
+def arrow_pairs(pairs: int) -> str:
+    return f"All {pairs} pairs and their products: long arrows count most."
+
+
+def mean_vectors(tokens: int, head: str) -> str:
+    return (
+        f"q and k are the means over {tokens} tokens: {safe(head)}. Rotation is linear, so this is the mean"
+        " score over all pairs of these tokens, if each pair had that distance. A base other than the"
+        " model's own is a what-if: the weights were trained with the original base."
+    )
+
+
+def ones(pairs: str, width: int, start: float) -> str:
+    return (
+        f"q = k = ones: q·k = 2 Σᵢ cos(distance · θᵢ) over {pairs}, divided by √{width}. At distance 0 it is"
+        f" √{width} = {start:.3f}."
+    )
+
+
+def four_ways(head: str, tokens: int) -> str:
+    return f"**The same q and k, rotated in four ways** ({safe(head)}, {tokens} tokens)"
+
+
+def by_hand(context: int, count: float) -> str:
+    return (
+        f"turns = context · θᵢ / 2π with θᵢ = base^(−2i/d): pair 0 makes {context:,} / 2π = {count:,.1f}"
+        " turns. A fast pair resolves short distances but repeats itself far away; a slow one has covered"
+        " only part of its circle in training."
+    )
+
+
+def even_width(width: int, requested: int) -> str:
+    return (
+        f":material/info: The width must be even, since sines and cosines come in pairs: d = {width} is used"
+        f" instead of {requested}."
+    )
+
+
+def pair_rotates(pair: int, theta: float, p: int, k: int, angle: float) -> str:
+    return (
+        f"Pair {pair} rotates by $\\theta$ = {theta:.4g} radians per position. From position {p} to {p + k}"
+        f" that is $k\\theta$ = {angle:.4g}:"
+    )
+
+
+def by_itself(p: int, k: int, angle: float, sine: float, cosine: float) -> str:
+    return (
+        f"And position {p + k} by itself: $(\\sin {angle:.4g},\\ \\cos {angle:.4g})$ = ({sine:.3f},"
+        f" {cosine:.3f})."
+    )
+
+
+def one_matrix(k: int) -> str:
+    return f"One matrix, $R({k})$, maps *every* position to the one {abs(k)} {'ahead' if k >= 0 else 'back'}."
+
+
+def residual(k: int, length: int, width: int) -> str:
+    return f"the largest $|R({k})\\,PE(p) - PE(p {k:+d})|$ over {length} positions and {width} dimensions"
+
+
+def no_position(k: int, p: int) -> str:
+    return f":material/info: There is no position before 0, so p = {-k} is used instead of {p}."
+
+
+def every_step(step: int) -> str:
+    return f" The map shows only multiples of {step}; the deviation is measured over all positions."
+
+
+def dot_products(similarity: Similarity, half: int, every: str) -> str:
+    return (
+        "$PE(p) \\cdot PE(q) = \\sum_i \\cos((p - q)\\,\\theta_i)$, since $\\sin a \\sin b + \\cos a \\cos b"
+        f" = \\cos(a - b)$. Every vector has norm $\\sqrt{{d/2}}$, here {similarity.vector_length:.3f}, so"
+        f" the cosine is the dot product divided by $d/2$ = {half}.{every} The ripples come from the fast"
+        " hands completing their turns."
+    )
+
+
+def deviation(length: int) -> str:
+    return (
+        f"of a dot product from $\\sum_i \\cos(k\\theta_i)$ at its distance $k$, over {length:,} × {length:,}"
+        " pairs"
+    )
+
+
+def wavelengths(waves: Waves, shortest: float, longest: float, base: int, width: int, pairs: int) -> str:
+    return (
+        "Pair $i$ is dimensions $2i$ (sine) and $2i + 1$ (cosine). Its wavelength is $2\\pi / \\theta_i ="
+        f" 2\\pi \\cdot base^{{2i/d}}$: from $2\\pi$ = {shortest:.3f} positions to $2\\pi \\cdot"
+        f" {base}^{{({width}-2)/{width}}}$ = {longest:,.1f}. On a logarithmic axis that is a straight line:"
+        f" each is {waves.ratio:.3f} times the one before. {waves.longer} of {pairs} are longer than the"
+        " table. The table has no parameters and could be extended indefinitely."
+    )
+
+
+def t5_example(context: int) -> str:
+    return f"a small model trained with T5's bias (checkpoints/positions/t5, context {context})"
+
+
+def bucket_formula(exact: int) -> str:
+    return (
+        "bucket = exact + ⌊ln(distance / exact) / ln(maximum / exact) · exact⌋, where “exact” distances have"
+        f" a bucket of their own: here {exact}. A model rarely needs exact long distances."
+    )
+
+
+def learned_numbers(title: str, buckets: int, heads: int, numbers: int, context: int) -> str:
+    return (
+        f"**{safe(title)}**: {buckets} buckets × {heads} heads = {numbers} learned numbers, shared by all"
+        f" layers (Raffel et al. 2020). Dotted: the end of its context of {context}. Buckets entirely beyond"
+        " it are never used in training and keep their initial values."
+    )
+
+
+def no_room(exact: int, requested: int, far: int) -> str:
+    return (
+        f":material/info: {exact} distances have a bucket each, so a maximum of {requested} leaves no buckets"
+        f" for longer distances: {far} is used instead."
+    )
+
+
+def no_bias(other: str) -> str:
+    return (
+        f"{other}, so it has no such bias. Choose “t5” under Positions on the Train page, train for a few"
+        " seconds, and inspect it here."
+    )
+
+
+def single_word(sentence: str) -> str:
+    return f":material/info: A single word has no order: “{sentence}” is used instead."
+
+
+def first_words(words: int, most: int) -> str:
+    return f":material/info: The sentence has {words} words; the first {most} are used."
+
+
+def one_layer(plan: Plan, enters: str) -> str:
+    return (
+        f"One attention layer of {plan.n_heads} heads, width {plan.d_model}, seed {plan.seed}, untrained;"
+        f" {enters}. Its matrices have the standard deviation $1/\\sqrt{{inputs}}$: with the usual 0.02, all"
+        " words would attend to each other almost equally."
+    )
+
+
+def moved_by(none: str, scheme: str) -> str:
+    return (
+        "Move by: the norm of (final vector out of order minus final vector in order) of the same token,"
+        " root mean square over the text, divided by the typical norm of such a vector (`norm_final`)."
+        f" Losses: nats per token of the text as it was read; none where {none}. Positions ({scheme}) and"
+        " mask are removed by editing the forward pass; the weights stay as trained."
+    )

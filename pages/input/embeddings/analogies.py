@@ -64,12 +64,12 @@ def draw_analogies(subject: Subject) -> None:
     if tokens[3] in tokens[:3]:
         st.info("The expected word is one of the three inputs: choose another.")
         return
-    found = analogy(unit, tokens[:3], tokens[3], NEAREST)
-    names, near = [known.words[i] for i in tokens], [known.words[i] for i in found.ids]
+    result = analogy(unit, tokens[:3], tokens[3], NEAREST)
+    names, near = [known.words[i] for i in tokens], [known.words[i] for i in result.ids]
     with right:
-        _draw(found, near)
+        _draw(result, near)
     with left:
-        explain.answer(words.answered(found, names, near))
+        explain.answer(words.answered(result, names, near))
     explain.measure_it(_table, subject, unit, examples)
 
 
@@ -121,19 +121,19 @@ def _table(subject: Subject, unit: Directions, examples: tuple[Four, ...]) -> No
         if any(len(one) != 1 for one in ids):
             rows.append({"sum": f"{b} − {a} + {c}", "expected": d})
             continue
-        found = analogy(unit, [one[0] for one in ids[:3]], ids[3][0])
+        result = analogy(unit, [one[0] for one in ids[:3]], ids[3][0])
         rows.append(
             {
                 "sum": f"{b} − {a} + {c}",
                 "expected": d,
-                "nearest of all": subject.vocabulary[found.nearest],
-                "nearest, inputs excluded": subject.vocabulary[found.answer],
-                "expected word's rank": found.rank,
-                "its rank near c": found.rank_near_c,
+                "nearest of all": subject.vocabulary[result.nearest],
+                "nearest, inputs excluded": subject.vocabulary[result.answer],
+                "expected word's rank": result.rank,
+                "its rank near c": result.rank_near_c,
             }
         )
     table = pd.DataFrame(rows)
     for place in {"expected word's rank", "its rank near c"} & set(table):
         table[place] = table[place].astype("Int64")
     st.dataframe(table, hide_index=True, width="stretch", key="embed_analogies")
-    st.caption("Ranks count from 1, with the inputs excluded. Empty: this model splits one of the words.")
+    st.caption(words.RANKS)

@@ -90,18 +90,18 @@ def _draw_null(separation: Separation) -> None:
 
 
 def _draw_curve(points: dict[int, Separation], shown: int, end: int) -> None:
-    found = separation_curve(points)
+    curve = separation_curve(points)
     columns = {
-        "step": found.steps,
-        "within_minus_across": found.differences,
-        "shuffled_low": found.chance[:, 0],
-        "shuffled_high": found.chance[:, 1],
+        "step": curve.steps,
+        "within_minus_across": curve.differences,
+        "shuffled_low": curve.chance[:, 0],
+        "shuffled_high": curve.chance[:, 1],
     }
-    if found.matched is not None:
-        columns |= {"like_frequency_low": found.matched[:, 0], "like_frequency_high": found.matched[:, 1]}
+    if curve.matched is not None:
+        columns |= {"like_frequency_low": curve.matched[:, 0], "like_frequency_high": curve.matched[:, 1]}
     plot(
         figures.emergence(
-            np.asarray(found.steps), found.differences, found.chance, found.matched, shown, float(end)
+            np.asarray(curve.steps), curve.differences, curve.chance, curve.matched, shown, float(end)
         ),
         key="embed_course",
         height=300,
@@ -109,7 +109,7 @@ def _draw_curve(points: dict[int, Separation], shown: int, end: int) -> None:
         data=pd.DataFrame(columns),
         alt=words.ALT_CURVE,
     )
-    st.caption(words.risen(found))
+    st.caption(words.risen(curve))
 
 
 def _draw_by_class(known: Vocabulary, separation: Separation) -> None:

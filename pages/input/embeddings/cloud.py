@@ -67,9 +67,9 @@ def cloud(
         key=CLOUD, data=message, on_turn_change=lambda: None, on_clicked_change=lambda: None
     )
     turned = getattr(result, "turn", None)
-    found = _read(turned) if isinstance(turned, str) else None
-    if found is not None:
-        widgets.write_url(TURN, None if found == FIRST else f"{found[0]},{found[1]}")
+    angles = _read(turned) if isinstance(turned, str) else None
+    if angles is not None:
+        widgets.write_url(TURN, None if angles == FIRST else f"{angles[0]},{angles[1]}")
 
 
 def _angles() -> tuple[int, int]:
@@ -87,10 +87,10 @@ def _read(text: str) -> tuple[int, int] | None:
     ((40, -90), None, (30, 20))
     """
     parts = text.split(",")
-    found = [widgets.number_of(part.removeprefix("-")) for part in parts]
-    if len(parts) != 2 or None in found:
+    numbers = [widgets.number_of(part.removeprefix("-")) for part in parts]
+    if len(parts) != 2 or None in numbers:
         return None
     turn, tilt = (
-        -n if part.startswith("-") else n for n, part in zip(found, parts, strict=True) if n is not None
+        -n if part.startswith("-") else n for n, part in zip(numbers, parts, strict=True) if n is not None
     )
     return turn % 360, max(-MOST_TILT, min(MOST_TILT, tilt))

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.measure.embeddings.analogies import Analogy
-from pages.input.embeddings.looks import MONO
 from ui.figures import specs as go
+from ui.figures.axes import MONO
 from ui.figures.labels import plain
 from ui.figures.theme import colour
 
@@ -45,5 +45,5 @@ def nearest_bars(words: Sequence[str], analogy: Analogy) -> go.Figure:
         xaxis=go.axis(
             "cosine with the sum", showgrid=True, range=[min(0.0, float(analogy.cosine.min())) * 1.05, 1]
         ),
-        yaxis=go.ticks(at, [plain(word) for word in words], tickfont={"family": MONO, "size": 14}),
+        yaxis=go.ticks(at, [plain(word) for word in words], tickfont=MONO | {"size": 14}),
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from pages.input.embeddings.looks import token_rows
 from ui.figures import specs as go
-from ui.figures.theme import DIVERGING, colour
+from ui.figures.theme import colour
 
 
 def emergence(
@@ -122,13 +122,8 @@ def cosine_map(
     """
     shown = values.astype(np.float32).copy()
     np.fill_diagonal(shown, np.nan)
-    reach = float(np.nanmax(np.abs(shown))) if np.isfinite(shown).any() else 1.0
-    heat = go.Heatmap(
-        z=shown,
-        zmin=-reach,
-        zmax=reach,
-        colorscale=DIVERGING,
-        hoverongaps=False,
+    heat = go.signed(
+        shown,
         hovertemplate="“%{y}” and “%{x}”: cosine %{z:.4f}<extra></extra>",
         colorbar=go.scale("cosine"),
     )

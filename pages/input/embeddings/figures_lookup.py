@@ -9,7 +9,7 @@ import numpy as np
 
 from pages.input.embeddings.looks import token_rows
 from ui.figures import specs as go
-from ui.figures.theme import DIVERGING, colour
+from ui.figures.theme import colour
 
 NAMED = 22  # rows that carry their token
 
@@ -30,7 +30,6 @@ def lookup_figure(
     out; `reach` the end of the colour scale.
     """
     height, length, width = len(table), len(rows), table.shape[1]
-    scale = {"zmin": -reach, "zmax": reach, "colorscale": DIVERGING}
     bar = {
         "orientation": "h",
         "x": 0.49,
@@ -43,22 +42,20 @@ def lookup_figure(
     }
     bar |= dict(tickvals=[-reach, 0, reach], ticktext=["−", "0", "+"], tickangle=0, tickfont={"size": 11})
     traces: list[dict[str, Any]] = [
-        {
-            "type": "heatmap",
-            "z": table.astype(np.float32),
-            "showscale": False,
-            "hovertemplate": "E, row of “%{y}”, dimension %{x}: %{z:.4f}<extra></extra>",
-            **scale,
-        },
-        {
-            "type": "heatmap",
-            "z": rows.astype(np.float32),
-            "xaxis": "x3",
-            "yaxis": "y3",
-            "hovertemplate": "token “%{y}”, dimension %{x}: %{z:.4f}<extra></extra>",
-            "colorbar": bar,
-            **scale,
-        },
+        go.signed(
+            table,
+            reach,
+            showscale=False,
+            hovertemplate="E, row of “%{y}”, dimension %{x}: %{z:.4f}<extra></extra>",
+        ),
+        go.signed(
+            rows,
+            reach,
+            xaxis="x3",
+            yaxis="y3",
+            hovertemplate="token “%{y}”, dimension %{x}: %{z:.4f}<extra></extra>",
+            colorbar=bar,
+        ),
     ]
     left, right = (picked + 0.5) / height, (np.arange(length) + 0.5) / length
     others = np.arange(length) != chosen

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from pages.input.embeddings.looks import MONO, class_look
+from pages.input.embeddings.looks import class_look
 from ui.figures import specs as go
+from ui.figures.axes import MONO
 from ui.figures.labels import plain
 from ui.figures.theme import SEQUENTIAL, colour
 
@@ -67,7 +68,7 @@ def token_map(
                 hovertext=[plain(words[i]) for i in own],
                 marker=marker,
                 textposition="middle center" if inside else "middle right",
-                textfont={"family": MONO, "size": 14 if inside else 13},
+                textfont=MONO | {"size": 14 if inside else 13},
                 hovertemplate="“%{hovertext}”, id %{customdata}, "
                 + name
                 + "<br>%{x:.3f}, %{y:.3f}<extra></extra>",
@@ -123,7 +124,7 @@ def neighbour_bars(
         showlegend=False,
         bargap=0.25,
         xaxis={"title": {"text": "cosine"}, "range": [min(0.0, float(values.min(initial=0))) * 1.05, 1]},
-        yaxis=go.ticks(at, [plain(w) for w in words], tickfont={"family": MONO, "size": 14}),
+        yaxis=go.ticks(at, [plain(w) for w in words], tickfont=MONO | {"size": 14}),
     )
 
 

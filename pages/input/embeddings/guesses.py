@@ -23,18 +23,21 @@ def nearest(
     """Makes a guess about the second neighbour of `token`: who is nearest to that? `listed`: the token is
     chosen from a list, else it is typed, in quotes.
     """
-    found = tokens.nearest_row(matrix, token, met)
-    if found is None:
+    nearest_row = tokens.nearest_row(matrix, token, met)
+    if nearest_row is None:
         return None
-    word = words[found.token]
+    word = words[nearest_row.token]
     choices = tuple(
-        Choice(f"“{words[i]}”", SAID[name]) for i, name in zip(found.offered, found.names, strict=True)
+        Choice(f"“{words[i]}”", SAID[name])
+        for i, name in zip(nearest_row.offered, nearest_row.names, strict=True)
     )
-    cosines = ", ".join(f"“{words[i]}” {c:.2f}" for i, c in zip(found.offered, found.cosine, strict=True))
+    cosines = ", ".join(
+        f"“{words[i]}” {c:.2f}" for i, c in zip(nearest_row.offered, nearest_row.cosine, strict=True)
+    )
     return Guess(
         f"Which of these is nearest to “{word}”?",
         choices,
-        found.right,
+        nearest_row.right,
         f"Cosines with “{word}”: {cosines}. “{word}” is marked now.",
         {"embed_token": word if listed else f'"{word}"'},
     )

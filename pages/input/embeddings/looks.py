@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ui.figures.axes import token_axis
 from ui.figures.labels import plain
-from ui.figures.patterns import token_axis
 
-MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace"
 ROOMY = 30  # names on an axis that can be written larger
 # A class has a colour *and* a shape, so that it can be told without the colour.
 CLASS_COLOURS = ("run4", "validation", "training", "run3", "run0", "run1", "run2", "quiet")

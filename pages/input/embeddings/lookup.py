@@ -15,7 +15,7 @@ from ui.layout import link_to
 from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
-from ui.text.numbers import minus, number
+from ui.text.numbers import minus
 
 FIRST = 4  # position that is followed until another is chosen
 ALL_ROWS = 140  # a larger vocabulary is drawn with the rows of the text only
@@ -34,12 +34,12 @@ def draw_lookup(subject: Subject) -> None:
     if not np.isfinite(matrix).all():
         st.info(words.NOT_FINITE)
         return
-    known, found = vocabulary_of(subject), _lookup(subject.key, subject.ids, subject)
+    known, looked_up = vocabulary_of(subject), _lookup(subject.key, subject.ids, subject)
     position = _choose_position(subject)
-    explain.answer(words.row_read(found, subject.labels[position], position, subject.config.d_model))
-    _draw_rows(subject, known, found, matrix, position)
-    explain.measure_it(_measured, subject, found, matrix, position)
-    explain.by_hand(_draw_product, found)
+    explain.answer(words.row_read(looked_up, subject.labels[position], position, subject.config.d_model))
+    _draw_rows(subject, known, looked_up, matrix, position)
+    explain.measure_it(_measured, subject, looked_up, matrix, position)
+    explain.by_hand(_draw_product, looked_up)
 
 
 def _measured(subject: Subject, lookup: Lookup, matrix: np.ndarray, position: int) -> None:
@@ -49,9 +49,9 @@ def _measured(subject: Subject, lookup: Lookup, matrix: np.ndarray, position: in
     _draw_numbers(subject, lookup, position)
     st.markdown(words.looked_up(subject.config, lookup))
     if lookup.added is not None:
-        found = readout(matrix * (subject.model.embedding_scale or 1.0), lookup.added)
-        if found is not None:
-            st.markdown(words.separability(found))
+        separable = readout(matrix * (subject.model.embedding_scale or 1.0), lookup.added)
+        if separable is not None:
+            st.markdown(words.separability(separable))
 
 
 def _shown_rows(subject: Subject, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -61,10 +61,8 @@ def _shown_rows(subject: Subject, matrix: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _choose_position(subject: Subject) -> int:
-    hints = [
-        f"position {i}: “{label}” is id {n}"
-        for i, (label, n) in enumerate(zip(subject.labels, subject.ids, strict=True))
-    ]
+    named = zip(subject.labels, subject.ids, strict=True)
+    hints = [f"position {i}: “{label}” is id {n}" for i, (label, n) in enumerate(named)]
     return token_strip(
         subject.labels,
         key=POSITION,
@@ -95,10 +93,7 @@ def _draw_rows(
         data=pd.DataFrame(lookup.rows, columns=[f"d{i}" for i in range(lookup.rows.shape[1])]).assign(
             token=subject.labels, id=ids
         ),
-        alt=(
-            f"Left: the embedding matrix, {len(rows)} of its {len(matrix)} rows. Right: the input, {len(ids)}"
-            " rows, each copied from the row of its token; lines join each row to its copies."
-        ),
+        alt=words.lookup_alt(len(rows), len(matrix), len(ids)),
     )
 
 
@@ -112,37 +107,13 @@ def _draw_numbers(subject: Subject, lookup: Lookup, position: int) -> None:
         index=list(names[: len(parts)]),
         columns=[f"dim {i}" for i in range(shown)],
     ).assign(norm=[length for _, length in parts])
-    st.markdown(
-        f"**The row in numbers**: the first {shown} of {width} dimensions, and the norm of the whole vector."
-    )
+    st.markdown(words.row_in_numbers(shown, width))
     st.dataframe(table.style.format(lambda value: minus(f"{value:+.4f}")), width="stretch")
-    scheme = subject.config.position
-    if lookup.added is None:
-        st.caption(words.enters(scheme))
-    else:
-        st.caption(
-            f"Then the position is added: {words.added(scheme)}. Largest difference between the sum and block"
-            f" 0's input: {number(lookup.sum_difference)}."
-        )
+    st.caption(words.position_added(subject.config.position, lookup))
     link_to("positions", words.TO_POSITIONS)
 
 
 def _draw_product(lookup: Lookup) -> None:
-    (length, width), vocab = lookup.rows.shape, lookup.vocab_size
-    left, right = st.columns(2, gap="medium")
-    with left:
-        explain.worked(
-            "Lookup minus one-hot product",
-            number(lookup.onehot_difference),
-            f"The largest difference from $\\text{{one-hot}}(ids)\\,E$: ({length} × {vocab:,}) · ({vocab:,} ×"
-            f" {width}) → ({length} × {width}). Each row of the left matrix is zero except for a single 1, so"
-            " the product copies a row.",
-        )
-    with right:
-        explain.worked(
-            "Multiplications saved",
-            f"{lookup.multiplications:,}",
-            f"$T \\cdot V \\cdot d = {length} \\cdot {vocab:,} \\cdot {width}$ for the product; copying rows"
-            " needs none. The gradient is sparse too: the lookup gives a gradient only to the rows of the"
-            " tokens in a batch.",
-        )
+    for column, card in zip(st.columns(2, gap="medium"), words.as_product(lookup), strict=True):
+        with column:
+            explain.worked(*card)

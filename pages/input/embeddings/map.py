@@ -46,7 +46,6 @@ from ui.snapshot_measure import steps_of
 from ui.widgets import select
 
 COLOURS = ("class", "frequency")
-AXES = {"newest": "of the newest step", "own": "of this step"}
 PICTURES = {"2-D": 2, "3-D": 3}  # components that it shows
 NEIGHBOURS = 10
 HEIGHT = 500
@@ -59,7 +58,7 @@ class _Shown:
 
     known: Vocabulary
     matrix: np.ndarray = field(repr=False)  # (vocab, d_model)
-    found: TokenMap
+    token_map: TokenMap
     token: int
     near: np.ndarray  # ids
     cosine: np.ndarray
@@ -124,17 +123,14 @@ def draw_map(subject: Subject) -> None:
         COLOURS,
         "embed_colour",
         container=third,
-        hint="Frequency: how often the token occurs in the training text, on a log scale.",
+        hint=words.COLOUR_HINT,
     )
     step_axes = bool(steps) and _choose_axes(fourth) == "own"
     by_frequency = colours == "frequency"
     if by_frequency and known.counts is None:
-        st.caption(
-            ":material/info: This model's training text is not on this server, so tokens cannot be counted:"
-            " colours show the class."
-        )
-    found = _map(subject.key, max(steps, default=-1), step_axes, matrix, known.met)
-    shown = _Shown(known, matrix, found, token, *_neighbours(subject.key, token, matrix, known.met))
+        st.caption(words.NOT_COUNTED)
+    of_step = _map(subject.key, max(steps, default=-1), step_axes, matrix, known.met)
+    shown = _Shown(known, matrix, of_step, token, *_neighbours(subject.key, token, matrix, known.met))
     left, right = st.columns([5, 3], gap="medium")
     with left:
         _draw_picture(shown, picture, known.frequency if by_frequency else None)
@@ -163,17 +159,7 @@ def _measured(subject: Subject, shown: _Shown, separation: Separation, picture: 
 
 
 def _choose_axes(container: object) -> str:
-    return select(
-        "Axes",
-        AXES,
-        "embed_axes",
-        container=container,
-        hint=(
-            "The newest step's axes stay fixed while you move the scrubber, so every change in the picture is"
-            " a change of the embedding. A step's own axes show the most variance; they are aligned with"
-            " those of the newest step."
-        ),
-    )
+    return select("Axes", words.AXES, "embed_axes", container=container, hint=words.AXES_HINT)
 
 
 def _named(shown: _Shown) -> tuple[np.ndarray, np.ndarray]:
@@ -187,19 +173,16 @@ def _named(shown: _Shown) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _draw_picture(shown: _Shown, picture: str, frequency: np.ndarray | None) -> None:
-    known, found = shown.known, shown.found
+    known, drawn = shown.known, shown.token_map
     ids, labelled = _named(shown)
     titles = [
-        f"component {i + 1} ({share:.1%} of the variance)" for i, share in enumerate(found.variance_shares)
+        f"component {i + 1} ({share:.1%} of the variance)" for i, share in enumerate(drawn.variance_shares)
     ]
-    ranges, reach = found.holding(shown.token)
-    alt = (
-        f"{len(ids)} tokens by the first components of their embedding, coloured by"
-        f" {'class' if frequency is None else 'frequency'}; “{shown.word}” is marked."
-    )
+    ranges, reach = drawn.holding(shown.token)
+    alt = words.map_alt(len(ids), frequency is not None, shown.word)
     if picture == "3-D":
         cloud(
-            found.scores,
+            drawn.scores,
             known,
             ids,
             labelled,
@@ -213,7 +196,7 @@ def _draw_picture(shown: _Shown, picture: str, frequency: np.ndarray | None) -> 
         )
     else:
         figure = figures.token_map(
-            found.scores,
+            drawn.scores,
             known.words,
             ids,
             known.names,
@@ -230,7 +213,7 @@ def _draw_picture(shown: _Shown, picture: str, frequency: np.ndarray | None) -> 
 
 
 def _table(shown: _Shown, ids: np.ndarray) -> pd.DataFrame:
-    known, scores = shown.known, shown.found.scores
+    known, scores = shown.known, shown.token_map.scores
     data = pd.DataFrame(
         {
             "id": ids,
@@ -279,19 +262,16 @@ def _draw_trust(shown: _Shown) -> None:
         _draw_shares(shown)
     with right:
         if shown.known.frequency is None:
-            st.info(
-                "Token frequencies in the training text are not known, so their effect on the picture cannot"
-                " be shown."
-            )
+            st.info(words.NO_FREQUENCY)
         else:
             _draw_frequency(shown, shown.known.frequency)
 
 
 def _draw_shares(shown: _Shown) -> None:
     rows, width = len(shown.known.met), shown.matrix.shape[1]
-    shares = shown.found.principal.shares[:COMPONENTS]
+    shares = shown.token_map.principal.shares[:COMPONENTS]
     random = _random_shares(rows, width)[: len(shares)]
-    st.markdown("**Variance explained per component**")
+    st.markdown(words.VARIANCE)
     plot(
         figures.share_bars(shares, random),
         key="embed_shares",
@@ -302,19 +282,13 @@ def _draw_shares(shown: _Shown) -> None:
             "share": shares,
             "random_numbers": random,
         },
-        alt=(
-            "Bars: share of the variance of each of the first principal components; dotted: the same for"
-            " random numbers of this shape."
-        ),
+        alt=words.ALT_VARIANCE,
     )
-    st.caption(
-        f"This step's own components. Dotted: Gaussian random numbers, {rows:,} × {width}; even they have a"
-        " first component."
-    )
+    st.caption(words.components(rows, width))
 
 
 def _draw_frequency(shown: _Shown, frequency: np.ndarray) -> None:
-    known, scores = shown.known, shown.found.scores
+    known, scores = shown.known, shown.token_map.scores
     links = frequency_links(shown.matrix, scores, frequency, known.met)
     title = f"component {links.best + 1}"
     st.markdown(f"**{title.capitalize()} against frequency**")
@@ -340,5 +314,5 @@ def _draw_frequency(shown: _Shown, frequency: np.ndarray) -> None:
 def _summary(shown: _Shown, components: int) -> str:
     met, near = shown.known.met, shown.joined
     chance = held_by(_random_shares(len(met), shown.matrix.shape[1]), components)
-    hits = shown.found.hits(shown.token, near, met, components)
-    return words.mapped(shown.found, components, chance, shown.word, hits, len(near))
+    hits = shown.token_map.hits(shown.token, near, met, components)
+    return words.mapped(shown.token_map, components, chance, shown.word, hits, len(near))

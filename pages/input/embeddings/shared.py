@@ -12,6 +12,7 @@ from engine.data.tokenizers import Tokenizer
 from engine.errors import GlassformerError
 from engine.measure.embeddings import token_classes
 from engine.measure.embeddings.table import embedding_of
+from pages.input.embeddings import words
 from ui import session, widgets
 from ui.fields import visible
 from ui.fit_text import token_named
@@ -26,7 +27,6 @@ DRAWN = 1200  # tokens that a picture shows at most
 NAMED = 160  # of them that carry their name
 LISTED = 4096  # tokens of a vocabulary that is chosen from by a list; a longer one is typed from
 MAX_TYPED = 60  # characters
-TYPED = "A word is read with the space before it; in quotes, exactly as typed."
 FAVOURITES = ("e", "␣the", "e #", "dog", "two")  # one of these is looked at first
 
 
@@ -88,15 +88,18 @@ def choose_token(known: Vocabulary, tokenizer: Tokenizer) -> int:
             exact = len(options) <= LISTED or shown.startswith("␣")
             st.session_state[TOKEN] = shown if exact else f'"{shown}"'
             break
-    hint = "The token whose neighbours are shown. You can also click a point or a bar."
     if len(options) > LISTED:
-        return typed_token("Token", "␣Paris", TOKEN, known, tokenizer, f"{hint} {TYPED}")
+        return typed_token(
+            "Token", "␣Paris", TOKEN, known, tokenizer, f"{words.TOKEN_HINT} {words.TYPED_HINT}"
+        )
     first = next((word for word in FAVOURITES if word in options), options[min(1, len(options) - 1)])
-    return options.index(widgets.select("Token", options, TOKEN, first=first, kind="list", hint=hint))
+    return options.index(
+        widgets.select("Token", options, TOKEN, first=first, kind="list", hint=words.TOKEN_HINT)
+    )
 
 
 def typed_token(
-    label: str, first: str, key: str, known: Vocabulary, tokenizer: Tokenizer, hint: str = TYPED
+    label: str, first: str, key: str, known: Vocabulary, tokenizer: Tokenizer, hint: str = words.TYPED_HINT
 ) -> int:
     """Returns the id of the token that is typed; of a word that the model cuts, its first piece, which is
     said.

@@ -14,7 +14,7 @@ from engine.measure.embeddings.token_classes import Vocabulary
 from engine.measure.embeddings.token_map import Alike, FrequencyLinks, TokenMap
 from ui.page_frame import Words
 from ui.text.markdown import safe
-from ui.text.numbers import minus
+from ui.text.numbers import minus, number
 
 FIRST_TEXT = "To be or not to be"  # letters that come again
 
@@ -79,6 +79,10 @@ NOT_FINITE = (
     " an earlier step, or another model."
 )
 
+RANKS = "Ranks count from 1, with the inputs excluded. Empty: this model splits one of the words."
+TOKEN_HINT = "The token whose neighbours are shown. You can also click a point or a bar."
+TYPED_HINT = "A word is read with the space before it; in quotes, exactly as typed."
+
 # The lookup -------------------------------------------------------------------------------------
 
 TO_POSITIONS = "Positions: how order is encoded"
@@ -98,15 +102,50 @@ _ENTERS = {
 }
 
 
-def enters(position: str) -> str:
-    """Says where positions enter in a scheme that adds nothing to the row."""
-    return _ENTERS.get(position, "Nothing is added here for the position.")
-
-
-def added(position: str) -> str:
-    """Says what a scheme adds to the row."""
+def position_added(scheme: str, lookup: Lookup) -> str:
+    """Says what a scheme adds to the row, or where positions enter instead."""
+    if lookup.added is None:
+        return _ENTERS.get(scheme, "Nothing is added here for the position.")
+    what = (
+        "a trained vector for each position" if scheme == "learned" else "sines and cosines of the position"
+    )
     return (
-        "a trained vector for each position" if position == "learned" else "sines and cosines of the position"
+        f"Then the position is added: {what}. Largest difference between the sum and block 0's input:"
+        f" {number(lookup.sum_difference)}."
+    )
+
+
+def lookup_alt(shown: int, rows: int, tokens: int) -> str:
+    return (
+        f"Left: the embedding matrix, {shown} of its {rows} rows. Right: the input, {tokens} rows, each"
+        " copied from the row of its token; lines join each row to its copies."
+    )
+
+
+def row_in_numbers(shown: int, width: int) -> str:
+    return (
+        f"**The row in numbers**: the first {shown} of {width} dimensions, and the norm of the whole vector."
+    )
+
+
+def as_product(lookup: Lookup) -> tuple[tuple[str, str, str], ...]:
+    """Returns two cards (label, number, arithmetic): the lookup as a product with one-hot rows."""
+    (length, width), vocab = lookup.rows.shape, lookup.vocab_size
+    return (
+        (
+            "Lookup minus one-hot product",
+            number(lookup.onehot_difference),
+            f"The largest difference from $\\text{{one-hot}}(ids)\\,E$: ({length} × {vocab:,}) · ({vocab:,} ×"
+            f" {width}) → ({length} × {width}). Each row of the left matrix is zero except for a single 1, so"
+            " the product copies a row.",
+        ),
+        (
+            "Multiplications saved",
+            f"{lookup.multiplications:,}",
+            f"$T \\cdot V \\cdot d = {length} \\cdot {vocab:,} \\cdot {width}$ for the product; copying rows"
+            " needs none. The gradient is sparse too: the lookup gives a gradient only to the rows of the"
+            " tokens in a batch.",
+        ),
     )
 
 
@@ -234,6 +273,41 @@ def linked(links: FrequencyLinks) -> str:
     return minus(
         f"Correlation with log₁₀(1 + count): {text or 'nothing varies'}; row norm: {links.lengths:+.2f}. A"
         " rare token's row is seldom updated."
+    )
+
+
+COLOUR_HINT = "Frequency: how often the token occurs in the training text, on a log scale."
+AXES = {"newest": "of the newest step", "own": "of this step"}
+AXES_HINT = (
+    "The newest step's axes stay fixed while you move the scrubber, so every change in the picture is a"
+    " change of the embedding. A step's own axes show the most variance; they are aligned with those of the"
+    " newest step."
+)
+NOT_COUNTED = (
+    ":material/info: This model's training text is not on this server, so tokens cannot be counted: colours"
+    " show the class."
+)
+NO_FREQUENCY = (
+    "Token frequencies in the training text are not known, so their effect on the picture cannot be shown."
+)
+VARIANCE = "**Variance explained per component**"
+ALT_VARIANCE = (
+    "Bars: share of the variance of each of the first principal components; dotted: the same for random"
+    " numbers of this shape."
+)
+
+
+def map_alt(tokens: int, by_frequency: bool, word: str) -> str:
+    return (
+        f"{tokens} tokens by the first components of their embedding, coloured by"
+        f" {'frequency' if by_frequency else 'class'}; “{word}” is marked."
+    )
+
+
+def components(rows: int, width: int) -> str:
+    return (
+        f"This step's own components. Dotted: Gaussian random numbers, {rows:,} × {width}; even they have a"
+        " first component."
     )
 
 

@@ -61,7 +61,7 @@ def _settings() -> tuple[str, Level, Split, int]:
         source = select("Train on", words.MERGES_FROM, "bpe_from", first=OWN, wrap=True)
         level = select("Start from", LEVELS, "bpe_level", wrap=True)
         split = select("Pre-tokenization", SPLITS, "bpe_split", wrap=True)
-        hint = f"Each merge adds one token to the starting symbols; at most {MOST:,} here."
+        hint = words.merges_hint(MOST)
         new_tokens = whole("Tokens to learn", 1, MOST, NEW_TOKENS, "bpe_new", step=50, width=180, hint=hint)
     return source, level, split, new_tokens
 

@@ -110,7 +110,7 @@ def draw_lines(compared: Comparison, known: shared.Sources, encodings: Encodings
     if not 2 <= len(lines) <= MOST_LINES or max(map(len, lines)) > LONGEST_LINE:
         return
     st.markdown("### Line by line")
-    found = Lines(
+    by_line = Lines(
         tuple(lines),
         np.array(
             [
@@ -119,12 +119,12 @@ def draw_lines(compared: Comparison, known: shared.Sources, encodings: Encodings
             ]
         ),
     )
-    table = pd.DataFrame(found.counts, columns=list(titles.values())).assign(
-        characters=found.characters, line=lines
+    table = pd.DataFrame(by_line.counts, columns=list(titles.values())).assign(
+        characters=by_line.characters, line=lines
     )
     alt = f"Tokens of each of {len(lines)} lines by {len(titles)} tokenizers."
     figure = figures.line_table(
-        [line[:60] for line in lines], list(titles.values()), found.counts, found.per_character
+        [line[:60] for line in lines], list(titles.values()), by_line.counts, by_line.per_character
     )
     plot(
         figure,
@@ -137,7 +137,4 @@ def draw_lines(compared: Comparison, known: shared.Sources, encodings: Encodings
     st.caption(
         "  \n".join(f"{i}: {safe(line[:90])}{'…' if len(line) > 90 else ''}" for i, line in enumerate(lines))
     )
-    st.caption(
-        "Tokens of each line, tokenized by itself without its line break; the stronger the shade, the more"
-        " tokens per character."
-    )
+    st.caption(words.BY_LINE)

@@ -28,23 +28,27 @@ LAYERS = (1, 2, 4, 6, 8, 12, 24, 32, 48, 96)
 
 @dataclass(frozen=True, eq=False)
 class _Counted:
-    """A passage, and what every tokenizer costs at width `d`; `curve` is our BPE's, `table` has a row a
-    name.
+    """A passage, and what every tokenizer costs at width `d`; `curve` is our BPE's, `table` has a row a name,
+    `others` are those of it that are not our BPE's.
     """
 
     known: shared.Sources
     encodings: dict[str, PublishedTokenizer]
-    asked: int  # words of the passage; 0 for all
-    found: Passage
+    requested: int  # words of the passage; 0 for all
+    passage: Passage
     d: int
 
     @property
     def curve(self) -> list[Cost]:
-        rows = {str(size): (size, tokens) for size, tokens in self.found.curve.items()}
+        rows = {str(size): (size, tokens) for size, tokens in self.passage.curve.items()}
         return costs(rows, self.d, LAYERS_FIRST)
 
     def table(self, layers: int = LAYERS_FIRST) -> list[Cost]:
-        return costs(self.found.rows, self.d, layers)
+        return costs(self.passage.rows, self.d, layers)
+
+    @property
+    def others(self) -> list[Cost]:
+        return [cost for cost in self.table() if _kind(cost.name) != "ours"]
 
 
 def draw_cost() -> None:
@@ -52,8 +56,7 @@ def draw_cost() -> None:
     figure.
     """
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        hint = "Our BPE is trained on this text, and the passage is its beginning."
-        name = shared.choose_source("cost_corpus", "Text", hint)
+        name = shared.choose_source("cost_corpus", "Text", words.PASSAGE_HINT)
         own = shared.custom_text() if name == "yours" else ""
         count = select("Passage", PASSAGES, "cost_words", first=1000, wrap=True)
         d = slide_over("Width d_model", WIDTHS, 256, "cost_width", width=170)
@@ -63,12 +66,12 @@ def draw_cost() -> None:
     if known is None:
         return
     encodings = shared.at_hand()
-    found = measured(known.name, known.custom, count, tuple(encodings), known, encodings)
-    counted = _Counted(known, encodings, count, found, d)
+    passage = measured(known.name, known.custom, count, tuple(encodings), known, encodings)
+    counted = _Counted(known, encodings, count, passage, d)
     first, last = _ends(counted.table())
     gained = gain(first, last)
     if gained is None:
-        st.info("This text has no tokens: choose another.")
+        st.info(words.NO_TOKENS)
         return
     explain.answer(words.gained(first, last, gained, _new_words(known.name, known.custom, known.text)))
     _draw_trade(counted)
@@ -106,9 +109,7 @@ def _kind(row: str) -> str:
 
 
 def _draw_trade(counted: _Counted) -> None:
-    curve, table = counted.curve, counted.table()
-    others = [cost for cost in table if _kind(cost.name) != "ours"]
-    every = [*curve, *others]
+    curve, others = counted.curve, counted.others
     plot(
         figures.trade(
             np.array([cost.vocab_size for cost in curve]),
@@ -117,34 +118,50 @@ def _draw_trade(counted: _Counted) -> None:
             counted.d,
         ),
         key="cost_trade",
-        alt=(
-            f"Tokens of {counted.found.words:,} words of {words.TEXTS[counted.known.name]}, falling, and"
-            " embedding parameters, rising, against vocabulary size: "
-            + "; ".join(f"{cost.name} {cost.tokens:,} tokens" for cost in others)
-            + "."
-        ),
+        alt=words.trade_alt(counted.passage.words, words.TEXTS[counted.known.name], others),
         height=350,
         name="vocabulary",
-        data=pd.DataFrame(
-            {
-                "tokenizer": [cost.name if cost in others else "our BPE" for cost in every],
-                "V": [cost.vocab_size for cost in every],
-                "tokens": [cost.tokens for cost in every],
-                "embedding": [cost.embedding for cost in every],
-            }
+        data=_rows(counted),
+    )
+
+
+def _draw_scores(counted: _Counted) -> None:
+    curve, others = counted.curve, counted.others
+    plot(
+        figures.score_curve(
+            np.array([cost.vocab_size for cost in curve]),
+            np.array([cost.scores for cost in curve]),
+            [(cost.name, _kind(cost.name), cost.vocab_size, cost.scores) for cost in others],
         ),
+        key="cost_scores",
+        alt=words.scores_alt(others),
+        height=300,
+        name="vocabulary-attention",
+        data=_rows(counted),
+    )
+
+
+def _rows(counted: _Counted) -> pd.DataFrame:
+    """What the CSV of both figures holds."""
+    every = [("our BPE", cost) for cost in counted.curve] + [(cost.name, cost) for cost in counted.others]
+    return pd.DataFrame(
+        {
+            "tokenizer": [name for name, _ in every],
+            "V": [cost.vocab_size for _, cost in every],
+            "tokens": [cost.tokens for _, cost in every],
+            "embedding": [cost.embedding for _, cost in every],
+            "scores": [cost.scores for _, cost in every],
+        }
     )
 
 
 def _measured(counted: _Counted) -> None:
-    """Each cost by itself, whole models, 1,000 words, and one line."""
-    known, found = counted.known, counted.found
-    layers = slide_over(
-        "Layers", LAYERS, LAYERS_FIRST, "cost_layers", hint="Used for the parameter count of the whole model."
-    )
+    """Attention's scores, whole models, 1,000 words, and one line."""
+    known = counted.known
+    layers = slide_over("Layers", LAYERS, LAYERS_FIRST, "cost_layers", hint=words.LAYERS_HINT)
     table = counted.table(layers)
-    st.caption(words.measured_on(found, counted.asked, words.TEXTS[known.name]))
-    _curves(counted.curve, table, counted.d)
+    st.caption(words.measured_on(counted.passage, counted.requested, words.TEXTS[known.name]))
+    _draw_scores(counted)
     _table(table, counted.d, layers)
     st.markdown(words.share_of(*_ends(table), counted.d))
     passage = measured(known.name, known.custom, 1000, tuple(counted.encodings), known, counted.encodings)
@@ -154,9 +171,9 @@ def _measured(counted: _Counted) -> None:
 
 def _by_hand(counted: _Counted) -> None:
     """One quality of a model as perplexity per token, under each tokenizer."""
-    found = counted.found
     st.markdown(words.PERPLEXITY)
-    rows = {name: (found.characters, tokens) for name, (_, tokens) in found.rows.items()}
+    passage = counted.passage
+    rows = {name: (passage.characters, tokens) for name, (_, tokens) in passage.rows.items()}
     st.table(
         pd.DataFrame(
             [
@@ -171,42 +188,6 @@ def _by_hand(counted: _Counted) -> None:
             ]
         ).set_index("")
     )
-
-
-def _curves(curve: list[Cost], table: list[Cost], d: int) -> None:
-    sizes = np.array([cost.vocab_size for cost in curve])
-    panels = (
-        ("tokens", "Sequence length T", "tokens", "vocabulary-length"),
-        ("embedding", f"Embedding V·d, d = {d:,} (log)", "parameters", "vocabulary-embedding"),
-        ("scores", "Attention T²", "scores in one head", "vocabulary-attention"),
-    )
-    for column, (field, title, unit, name) in zip(st.columns(3, gap="small"), panels, strict=True):
-        points = [
-            (cost.name, _kind(cost.name), cost.vocab_size, float(getattr(cost, field)))
-            for cost in table
-            if _kind(cost.name) != "ours"
-        ]
-        every = [*curve, *(cost for cost in table if _kind(cost.name) != "ours")]
-        data = pd.DataFrame(
-            {
-                "tokenizer": [c.name if c in table else "our BPE" for c in every],
-                "V": [c.vocab_size for c in every],
-            }
-        )
-        values = np.array([getattr(cost, field) for cost in curve], np.float64)
-        alt = f"{title} against vocabulary size: " + "; ".join(f"{n} {v:,.0f}" for n, _, _, v in points) + "."
-        with column:
-            figure = figures.cost_curve(
-                sizes, values, points, title=title, unit=unit, log=field == "embedding"
-            )
-            plot(
-                figure,
-                key=f"cost_{field}",
-                alt=alt,
-                height=300,
-                name=name,
-                data=data.assign(**{unit: [getattr(cost, field) for cost in every]}),
-            )
 
 
 def _table(table: list[Cost], d: int, layers: int) -> None:

@@ -11,16 +11,15 @@ from ui.figures import specs as go
 from ui.figures.labels import plain
 from ui.figures.theme import SEQUENTIAL, colour
 
-# kind of tokenizer -> colour: what needs no learning, our own, the published ones.
 SIDES = {
-    "characters": "top center",
+    "characters": "bottom center",
     "bytes": "middle right",
     "gpt2": "bottom center",
     "cl100k_base": "top center",
     "o200k_base": "middle right",
 }  # of labels
-SIDES_OF_TRADE = {"characters": "bottom center", "bytes": "middle right", "cl100k_base": "bottom center"}
 STRONG = 0.58  # of the scale: above, a cell's number is written in the page's own colour
+# kind of tokenizer -> colour: what needs no learning, our own, the published ones.
 KINDS = {"plain": "quiet", "ours": "run0", "published": "training"}
 
 
@@ -132,114 +131,67 @@ def trade(
             hovertemplate="our BPE, V %{x:,}: %{y:,} tokens<extra></extra>",
         ),
     ]
-    traces += [
-        go.Scatter(
-            mode="markers+text",
-            x=[vocabulary],
-            y=[count],
-            text=[name],
-            textposition=SIDES_OF_TRADE.get(name, "top center"),
-            textfont={"size": 14},
-            cliponaxis=False,
-            showlegend=False,
-            marker={"size": 11, "symbol": "diamond", "color": colour(KINDS[kind])},
-            hovertemplate=f"{name}, V %{{x:,}}: %{{y:,}} tokens<extra></extra>",
-        )
-        for name, kind, vocabulary, count in points
-    ]
+    traces += [_point(*point, "tokens") for point in points]
     top = 1.12 * max([float(tokens.max(initial=1)), *(float(point[3]) for point in points)])
     axis = {"rangemode": "tozero", "nticks": 6, "exponentformat": "SI", "separatethousands": True}
     return go.figure(
         traces,
         uirevision="vocabulary",
         margin={"l": 64, "r": 64, "t": 34, "b": 48},
-        xaxis=go.axis(
-            "entries in the vocabulary, V",
-            showgrid=True,
-            type="log",
-            range=[np.log10(28.0), np.log10(2 * largest)],
-            tickvals=[64, 256, 1024, 4096, 16384, 65536, 262144],
-            ticktext=["64", "256", "1,024", "4,096", "16k", "65k", "262k"],
-            tickangle=0,
-        ),
+        xaxis=_vocabulary_axis(largest),
         yaxis=axis | {"title": {"text": "tokens of the passage"}, "range": [0, top]},
         yaxis2=axis | go.axis("embedding parameters", overlaying="y", side="right", tickmode="auto"),
     )
 
 
-def cost_curve(
-    sizes: np.ndarray,
-    values: np.ndarray,
-    points: Sequence[tuple[str, str, int, float]],
-    *,
-    title: str,
-    unit: str,
-    log: bool = False,
-    hover: str = ",.0f",
+def _point(name: str, kind: str, vocabulary: int, cost: int, unit: str) -> go.Trace:
+    return go.Scatter(
+        mode="markers+text",
+        x=[vocabulary],
+        y=[cost],
+        text=[name],
+        textposition=SIDES.get(name, "top center"),
+        textfont={"size": 14},
+        cliponaxis=False,
+        showlegend=False,
+        marker={"size": 11, "symbol": "diamond", "color": colour(KINDS[kind])},
+        hovertemplate=f"{name}, V %{{x:,}}: %{{y:,}} {unit}<extra></extra>",
+    )
+
+
+def score_curve(
+    sizes: np.ndarray, scores: np.ndarray, points: Sequence[tuple[str, str, int, int]]
 ) -> go.Figure:
-    """Draws a cost (size,) against the vocabulary (size,) of our BPE, and others as `points`: (name, kind,
-    vocabulary, cost).
+    """Draws attention scores of one head (size,) by our BPE, and other tokenizers as `points`: (name, kind,
+    vocabulary, scores), against the vocabulary (size,).
     """
-    line: dict[str, Any] = go.Scatter(
+    line = go.Scatter(
         mode="lines+markers",
         x=sizes.astype(np.float64),
-        y=values.astype(np.float64),
-        name="our BPE",
+        y=scores.astype(np.float64),
         line={"color": colour(KINDS["ours"]), "width": 3},
         marker={"size": 6},
-        hovertemplate=f"our BPE, V %{{x:,}}<br>%{{y:{hover}}} {unit}<extra></extra>",
+        hovertemplate="our BPE, V %{x:,}: %{y:,} scores<extra></extra>",
     )
-    marks = [
-        go.Scatter(
-            mode="markers+text",
-            x=[vocabulary],
-            y=[value],
-            text=[name],
-            textposition=_side(name, vocabulary, log),
-            cliponaxis=False,
-            textfont={"size": 12},
-            marker={"size": 10, "symbol": "diamond", "color": colour(KINDS[kind])},
-            hovertemplate=f"{name}, V %{{x:,}}<br>%{{y:{hover}}} {unit}<extra></extra>",
-        )
-        for name, kind, vocabulary, value in points
-    ]
     return go.figure(
-        [line, *marks],
-        uirevision=f"{title}-{log}",
-        margin={"l": 60, "r": 16, "t": 34, "b": 44},
+        [line, *(_point(*point, "scores") for point in points)],
+        uirevision="vocabulary-attention",
+        margin={"l": 64, "r": 64, "t": 8, "b": 48},
         showlegend=False,
-        title={"text": title, "font": {"size": 15}, "x": 0.02, "y": 0.98, "yanchor": "top"},
-        xaxis=go.axis(
-            "vocabulary V",
-            showgrid=True,
-            type="log",
-            range=[0.95, 5.95],
-            tickvals=[64, 1024, 16384, 262144],
-            ticktext=["64", "1k", "16k", "256k"],
-            tickangle=0,
+        xaxis=_vocabulary_axis(max([int(sizes.max()), *(point[2] for point in points)])),
+        yaxis=go.axis(
+            "attention scores, T²", showgrid=True, rangemode="tozero", nticks=6, exponentformat="SI"
         ),
-        yaxis={
-            "nticks": 6,
-            "exponentformat": "SI",
-            "separatethousands": True,
-            **(
-                {"type": "log", "dtick": 1}
-                if log
-                else {
-                    "range": [
-                        0,
-                        1.15 * max([float(values.max(initial=1.0)), *(point[3] for point in points)]),
-                    ]
-                }
-            ),
-        },
     )
 
 
-def _side(name: str, vocabulary: int, log: bool) -> str:
-    """Where a point's name stands: on logarithmic axes costs grow to the right, so there is room beside
-    them.
-    """
-    if log:
-        return "middle left" if vocabulary > 20_000 else "middle right"
-    return SIDES.get(name, "top center")
+def _vocabulary_axis(largest: int) -> dict[str, Any]:
+    return go.axis(
+        "entries in the vocabulary, V",
+        showgrid=True,
+        type="log",
+        range=[np.log10(28.0), np.log10(2 * largest)],
+        tickvals=[64, 256, 1024, 4096, 16384, 65536, 262144],
+        ticktext=["64", "256", "1,024", "4,096", "16k", "65k", "262k"],
+        tickangle=0,
+    )

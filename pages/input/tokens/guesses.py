@@ -15,21 +15,21 @@ FAMILY = "👩‍👩‍👧‍👦"
 
 def next_merge(seen: Watched, step: int) -> Guess | None:
     """Returns which pair is merged after the one that the player shows."""
-    found = tokens.next_merge(seen, step)
-    if found is None:
+    merge = tokens.next_merge(seen, step)
+    if merge is None:
         return None
     own = seen.tokenizer.tokens
-    names = [" + ".join(show_bytes(own[i]) for i in pair) for pair in found.pairs]
-    most = found.counts[found.right]
+    names = [" + ".join(show_bytes(own[i]) for i in pair) for pair in merge.pairs]
+    most = merge.counts[merge.right]
     choices = tuple(
-        Choice(name, _merged(most) if at == found.right else _passed(count, most))
-        for at, (name, count) in enumerate(zip(names, found.counts, strict=True))
+        Choice(name, _merged(most) if at == merge.right else _passed(count, most))
+        for at, (name, count) in enumerate(zip(names, merge.counts, strict=True))
     )
     return Guess(
         f"Merge {step + 1} is shown. Which pair is merged next?",
         choices,
-        found.right,
-        f"Merge {step + 2} is {names[found.right]}, {most} times. Press +1 to see it.",
+        merge.right,
+        f"Merge {step + 2} is {names[merge.right]}, {most} times. Press +1 to see it.",
     )
 
 

@@ -48,10 +48,7 @@ def draw_line(gpt2: PublishedTokenizer | None) -> None:
     """Draws one line whose count depends on what follows it."""
     st.markdown("### One line, counted")
     if gpt2 is None:
-        st.caption(
-            f"`{show_bytes(LINE.encode())}` has {len(LINE)} characters. gpt2's vocabulary is not on this"
-            " machine, so its tokens cannot be counted now."
-        )
+        st.caption(words.uncounted_line(show_bytes(LINE.encode()), len(LINE)))
         return
     alone, with_empty, running = counted = line_counts(LINE, RUNNING, gpt2)
     st.table(

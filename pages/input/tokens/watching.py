@@ -81,8 +81,8 @@ def frames_of(seen: Watched, shown: Replay, passage: str, same: bool) -> dict[st
         if symbol == UNKNOWN
     ]
     runners = np.full((len(own.merges), RUNNERS_UP, 3), -1, dtype=np.int64)
-    for row, found in zip(runners, seen.runners_up, strict=True):
-        for place, (pair, count) in enumerate(found):
+    for row, pairs in zip(runners, seen.runners_up, strict=True):
+        for place, (pair, count) in enumerate(pairs):
             row[place] = *pair, count
     return {
         "base": len(own.base),

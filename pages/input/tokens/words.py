@@ -133,6 +133,10 @@ def shown_without(missing: list[str], why: str) -> str:
     return f":material/cloud_off: Shown without {', '.join(map(safe, missing))}. {safe(why)}."
 
 
+def merges_hint(most: int) -> str:
+    return f"Each merge adds one token to the starting symbols; at most {most:,} here."
+
+
 def learned_in_part(unsplit: bool, learned: int, characters: int) -> str:
     """Says that merges are learned from the beginning of a text only."""
     why = "Without splitting into words, nothing occurs twice" if unsplit else "Its words hardly ever recur"
@@ -329,6 +333,10 @@ def four_ways(cut: str, new_tokens: int, by_heart: bool) -> str:
 NO_TOKENIZER = "Choose at least one tokenizer."
 NO_TEXT = "The box is empty, so there are no tokens: type something, or choose an example."
 TRAINED_ON = "The text on which our own tokenizers are trained. The published ones were trained on web text."
+BY_LINE = (
+    "Tokens of each line, tokenized by itself without its line break; the stronger the shade, the more tokens"
+    " per character."
+)
 LOST_CHARACTER = "A dashed frame: a character outside the vocabulary."
 LOST_SPACES = "Spaces belong to no token and are lost."
 LOST_WORD = f"A dashed frame: out of vocabulary, so the model sees “some word”, not which one. {LOST_SPACES}"
@@ -388,6 +396,23 @@ NO_SPECIAL = (
 
 # What vocabulary size costs ---------------------------------------------------------------------
 
+PASSAGE_HINT = "Our BPE is trained on this text, and the passage is its beginning."
+LAYERS_HINT = "Used for the parameter count of the whole model."
+NO_TOKENS = "This text has no tokens: choose another."
+
+
+def trade_alt(count: int, name: str, others: list[Cost]) -> str:
+    counts = "; ".join(f"{cost.name} {cost.tokens:,} tokens" for cost in others)
+    return (
+        f"Tokens of {count:,} words of {name}, falling, and embedding parameters, rising, against vocabulary"
+        f" size: {counts}."
+    )
+
+
+def scores_alt(others: list[Cost]) -> str:
+    counts = "; ".join(f"{cost.name} {cost.scores:,}" for cost in others)
+    return f"Attention scores of one head against vocabulary size: {counts}."
+
 
 def measured_on(passage: Passage, requested: int, name: str) -> str:
     """Says what was counted; `requested` words were to be, 0 for all."""
@@ -445,6 +470,13 @@ def thousand_words(name: str, characters: float, tokens: float | None) -> str:
     """Says how long a word is here, beside the rule of thumb."""
     tail = "" if tokens is None else f", which is {tokens:.2f} gpt2 tokens"
     return f"{RULE_OF_THUMB} In {name} a word, including spaces, averages {characters:.2f} characters{tail}."
+
+
+def uncounted_line(line: str, characters: int) -> str:
+    return (
+        f"`{line}` has {characters} characters. gpt2's vocabulary is not on this machine, so its tokens"
+        " cannot be counted now."
+    )
 
 
 def single_line(line: str, characters: int, isolated: int, with_empty: int, running: int) -> str:

@@ -127,9 +127,9 @@ def in_a_block(choice: Choice, block: BlockParameters) -> str:
 
 
 def by_hand(choice: Choice, terms: tuple[Term, ...]) -> str:
-    found, total = counted(terms), choice.ledger.total
+    main, total = counted(terms), choice.ledger.total
     products = "One term accounts for" if len(terms) == 1 else f"{len(terms)} terms account for"
     return (
-        f"{products} **{found:,}** of the {total:,} parameters of {name(choice)}, or {percent(found, total)};"
+        f"{products} **{main:,}** of the {total:,} parameters of {name(choice)}, or {percent(main, total)};"
         " the rest are biases and the gains of norms."
     )

@@ -47,10 +47,10 @@ def _more(d: int) -> None:
     """The share by width, and the models that are known here."""
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        st.caption("The feed-forward network's share of a block, by its relative width.")
+        st.caption(words.SHARE_BY_WIDTH)
         _shares(d)
     with right:
-        st.caption("One block of every model in the app.")
+        st.caption(words.EVERY_BLOCK)
         table = pd.DataFrame(
             [
                 {

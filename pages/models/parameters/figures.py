@@ -47,10 +47,10 @@ def treemap(ledger: Ledger, title: str) -> go.Figure:
     }
 
     def grow(name: str, parent: str, label: str, part: str, note: str, count: int) -> str:
-        found = nodes.setdefault(
+        node = nodes.setdefault(
             name, {"label": label, "parent": parent, "value": 0, "part": part, "note": note}
         )
-        found["value"] += count
+        node["value"] += count
         return name
 
     for row in ledger.rows:

@@ -96,8 +96,8 @@ def _upright(at: int) -> dict[str, Any]:
 
 def ticks(lengths: np.ndarray) -> dict[str, Any]:
     """Powers of 8 between the ends of a logarithmic axis of lengths, written as people write them."""
-    found = [8**k * 2 for k in range(0, 12) if lengths[0] <= 8**k * 2 <= lengths[-1]]
-    return {"tickvals": found, "ticktext": [f"{n // 1024}K" if n >= 1024 else str(n) for n in found]}
+    powers = [8**k * 2 for k in range(0, 12) if lengths[0] <= 8**k * 2 <= lengths[-1]]
+    return {"tickvals": powers, "ticktext": [f"{n // 1024}K" if n >= 1024 else str(n) for n in powers]}
 
 
 MEMORY_LINES = {

@@ -139,9 +139,9 @@ def _sizes(ledger: Ledger) -> None:
 
 def _budget(ledger: Ledger) -> None:
     """Beyond 6 N: how large a model, and how much text, for the work there is."""
-    found = budget(ledger.total)
+    spending = budget(ledger.total)
     st.subheader(words.HOW_MUCH_TEXT, anchor=False)
-    st.markdown(words.chinchilla(found))
+    st.markdown(words.chinchilla(spending))
     st.table(
         pd.DataFrame(
             {
@@ -151,4 +151,4 @@ def _budget(ledger: Ledger) -> None:
             }
         ).set_index("published law")
     )
-    st.caption(words.LAWS.format(size=short(found.parameters)))
+    st.caption(words.LAWS.format(size=short(spending.parameters)))

@@ -91,14 +91,14 @@ def _cache_by_hand(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
 
 
 def _uses(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
-    found = uses(choice.ledger, dtype, batch, tokens)
+    needed = uses(choice.ledger, dtype, batch, tokens)
     table = pd.DataFrame(
-        [{"use": use, "what": what, "bytes": n} for use, parts in found.items() for what, n in parts.items()]
+        [{"use": use, "what": what, "bytes": n} for use, parts in needed.items() for what, n in parts.items()]
     )
-    sums = "; ".join(f"{use} {gigabytes(total)}" for use, total in totals(found).items())
+    sums = "; ".join(f"{use} {gigabytes(total)}" for use, total in totals(needed).items())
     alt = f"Memory of {choice.title} in {dtype}: {sums}."
     plot(
-        figures_cost.memory_bars(found, DEVICES),
+        figures_cost.memory_bars(needed, DEVICES),
         key="parameters_memory",
         alt=alt,
         height=310,
@@ -108,7 +108,7 @@ def _uses(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
 
 
 def _fits(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
-    st.subheader("What hardware does it fit on?", anchor=False)
+    st.subheader(words.WHICH_HARDWARE, anchor=False)
     named = {"inference": f"with KV cache, T = {tokens:,}"}
     rows = [
         {
@@ -124,8 +124,8 @@ def _fits(choice: Choice, dtype: str, batch: int, tokens: int) -> None:
     names = {_named(name, size): size for name, size in DEVICES.items()}
     st.markdown(
         "\n".join(
-            f"- **{'; '.join(devices)}**: {answers.fits_line(found)}"
-            for found, devices in alike(choice.ledger, names, batch, tokens).items()
+            f"- **{'; '.join(devices)}**: {answers.fits_line(fit)}"
+            for fit, devices in alike(choice.ledger, names, batch, tokens).items()
         )
     )
     st.caption(words.DEVICES)

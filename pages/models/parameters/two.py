@@ -58,7 +58,7 @@ def _tables(table: pd.DataFrame, fields: pd.DataFrame, choice: Choice, other: Ch
     if len(fields):
         st.dataframe(fields, hide_index=True, height=35 * len(fields) + 38)
     else:
-        st.caption("All fields are the same.")
+        st.caption(words.SAME_FIELDS)
 
 
 def _row(name: str, pair: Difference, titles: list[str]) -> dict[str, object]:

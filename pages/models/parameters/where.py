@@ -38,8 +38,8 @@ def draw_where(choice: Choice) -> None:
 
 def _measured(choice: Choice) -> None:
     """The model's parts as bars, and what other choices would save or cost."""
-    ledger, found = choice.ledger, where(choice.ledger)
-    st.markdown(words.in_and_outside(found, ledger))
+    ledger, shares = choice.ledger, where(choice.ledger)
+    st.markdown(words.in_and_outside(shares, ledger))
     counts = ledger.components
     plot(
         figures.component_bars(counts),
@@ -51,7 +51,7 @@ def _measured(choice: Choice) -> None:
         ),
         name="components",
     )
-    explain.takeaway(words.in_the_blocks(choice, found))
+    explain.takeaway(words.in_the_blocks(choice, shares))
     _savings(choice)
 
 

@@ -108,6 +108,10 @@ WHAT_COUNTS = (
     " them all."
 )
 ONCE = " {name} acts once per text, on its first token only: {flops:,} FLOP per text, not in the table."
+SHARE_BY_WIDTH = "The feed-forward network's share of a block, by its relative width."
+EVERY_BLOCK = "One block of every model in the app."
+SAME_FIELDS = "All fields are the same."
+WHICH_HARDWARE = "What hardware does it fit on?"
 MORE_HEADS = "Do more heads cost more?"
 WHY_SIZES = "Why are sizes multiples of 64 or 128?"
 HOW_MUCH_TEXT = "How much training data does a model of this size call for?"

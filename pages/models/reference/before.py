@@ -19,19 +19,19 @@ FIRST = 64
 def draw_before() -> None:
     """Draws a curve for each kind of layer, and a slider for the text's length."""
     length = widgets.slide_over(words.LENGTH, LENGTHS, FIRST, "reference_length", width=320)
-    found = _measured(length)
+    layers = _measured(length)
     plot(
-        influence_lines(found),
+        influence_lines(layers),
         key="reference_before",
-        alt=words.alt(found),
+        alt=words.alt(layers),
         height=380,
         data=pd.DataFrame(
-            {"back": np.arange(1, length)} | {words.NAMES[one.layer]: one.influence for one in found}
+            {"back": np.arange(1, length)} | {words.NAMES[one.layer]: one.influence for one in layers}
         ),
         name="influence",
     )
-    explain.answer(words.carried_far(found))
-    explain.measure_it(_costs, found)
+    explain.answer(words.carried_far(layers))
+    explain.measure_it(_costs, layers)
 
 
 @st.cache_data(max_entries=len(LENGTHS), show_spinner=False)

@@ -72,18 +72,18 @@ def draw_export(subject: Subject) -> None:
     except PretrainedError as error:
         st.warning(safe(f"This model cannot be exported here: {error}."))
         return
-    found = _planned(taken)
-    note = _note(taken) if isinstance(found, Plan) else None
-    explain.answer(words.packed(found, size.megabytes, dtype))
-    st.table(pd.DataFrame(_ways(taken, found, size, bool(note))).set_index("way"), border="horizontal")
+    planned = _planned(taken)
+    note = _note(taken) if isinstance(planned, Plan) else None
+    explain.answer(words.packed(planned, size.megabytes, dtype))
+    st.table(pd.DataFrame(_ways(taken, planned, size, bool(note))).set_index("way"), border="horizontal")
     with st.container(horizontal=True):
-        _downloads(taken, found, dtype)
-    if isinstance(found, str):
-        st.info(safe(f"Not for this model: {found}."))
+        _downloads(taken, planned, dtype)
+    if isinstance(planned, str):
+        st.info(safe(f"Not for this model: {planned}."))
     elif note:
         st.caption(safe(f"No tokenizer.json: {note}."))
-    explain.measure_it(_files, taken, found)
-    explain.by_hand(_opened, taken, found)
+    explain.measure_it(_files, taken, planned)
+    explain.by_hand(_opened, taken, planned)
 
 
 def _planned(taken: Taken) -> Plan | str:
@@ -100,15 +100,15 @@ def _note(taken: Taken) -> str | None:
     return pack.tokenizer_note(taken.model, taken.tokenizer)
 
 
-def _ways(taken: Taken, found: Plan | str, size: pack.Size, no_tokenizer: bool) -> list[dict[str, str]]:
+def _ways(taken: Taken, planned: Plan | str, size: pack.Size, no_tokenizer: bool) -> list[dict[str, str]]:
     """The ways out: which files, how large, and what opens them."""
     family, files = "–", "–"
-    if isinstance(found, Plan):
+    if isinstance(planned, Plan):
         files = "`model.safetensors`, `config.json`" + ("" if no_tokenizer else ", `tokenizer.json`")
-        family = f"`transformers`, as {WRITERS[found.family].title}"
+        family = f"`transformers`, as {WRITERS[planned.family].title}"
     own = ", ".join(f"`{name}`" for name in FILES)
     rows = [
-        (words.HUB, files, size.megabytes if isinstance(found, Plan) else "–", family),
+        (words.HUB, files, size.megabytes if isinstance(planned, Plan) else "–", family),
         (words.ONE_FILE, "`model.py`, `model.safetensors`", size.megabytes, words.OPENS_FILE),
         (words.A_PROGRAM, "`nano.py`", words.NANO_SIZE, words.OPENS_NANO)
         if taken.pair is None
@@ -117,18 +117,18 @@ def _ways(taken: Taken, found: Plan | str, size: pack.Size, no_tokenizer: bool) 
     return [dict(zip(("way", "files", "size", "opened by"), row, strict=True)) for row in rows]
 
 
-def _files(taken: Taken, found: Plan | str) -> None:
+def _files(taken: Taken, planned: Plan | str) -> None:
     """config.json and model.py, to be read first."""
-    if isinstance(found, Plan):
+    if isinstance(planned, Plan):
         st.caption("config.json")
-        st.code(json.dumps(dict(found.facts), indent=2), language="json")
+        st.code(json.dumps(dict(planned.facts), indent=2), language="json")
     st.caption("model.py")
     st.code(taken.written(), language="python", height=480)
 
 
-def _opened(taken: Taken, found: Plan | str) -> None:
+def _opened(taken: Taken, planned: Plan | str) -> None:
     """The same model through a library, in ten lines."""
-    if isinstance(found, Plan):
+    if isinstance(planned, Plan):
         st.markdown(words.LIBRARY)
         st.code(words.OPEN.format(folder=taken.file), language="python")
     else:
@@ -136,13 +136,13 @@ def _opened(taken: Taken, found: Plan | str) -> None:
         st.code(f"python model.py {taken.source}".strip(), language="bash")
 
 
-def _downloads(taken: Taken, found: Plan | str, dtype: str) -> None:
+def _downloads(taken: Taken, planned: Plan | str, dtype: str) -> None:
     """Draws a button for each file; a file is built when it is asked for."""
     model, tokenizer, pair = taken.model, taken.tokenizer, taken.pair
-    if isinstance(found, Plan):
+    if isinstance(planned, Plan):
         assert isinstance(model, Transformer) and not isinstance(tokenizer, PairTokenizer)
-        make = partial(pack.hugging_face, model, found, tokenizer, dtype)
-        _download(words.ZIP, make, f"{taken.file}-{found.family}.zip", "application/zip", "reference_zip")
+        make = partial(pack.hugging_face, model, planned, tokenizer, dtype)
+        _download(words.ZIP, make, f"{taken.file}-{planned.family}.zip", "application/zip", "reference_zip")
     _download("model.py", taken.written, "model.py", "text/x-python", "reference_py")
     weights, kind = "model.safetensors", "application/octet-stream"
     _download(weights, partial(pack.engine_weights, model, dtype), weights, kind, "reference_weights")

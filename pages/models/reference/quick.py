@@ -52,11 +52,11 @@ def _shape(row: Line) -> str:
     return "(" + ", ".join(f"{size:,}" for size in row.shape) + ")"
 
 
-def _exact(found: dict[str, tuple[str, str]]) -> None:
+def _exact(by_activation: dict[str, tuple[str, str]]) -> None:
     """The formula of every activation of this very model."""
     st.table(
         pd.DataFrame(
-            {"formula": [f"${latex}$" for latex, _ in found.values()]},
-            index=[f"`{name}`" for name in found],
+            {"formula": [f"${latex}$" for latex, _ in by_activation.values()]},
+            index=[f"`{name}`" for name in by_activation],
         )
     )

@@ -443,15 +443,11 @@ def test_what_a_vocabulary_costs(drawn: dict[str, Any]) -> None:
     assert np.allclose(numbers["y"], 128 * np.array(numbers["x"])) and numbers["yaxis"] == "y2"
     assert ours["y"][ours["x"].index(512)] == counted["BPE 512"][1]
     assert {d["text"][0]: (d["x"][0], d["y"][0]) for d in diamonds}["gpt2"] == (w, u)
-    for field, exponent in (("tokens", 1), ("scores", 2)):
-        curve, *marks = drawn[f"cost_{field}"].traces
-        at = curve["x"].index(512)
-        assert curve["y"][at] == counted["BPE 512"][1] ** exponent and curve["x"][0] == 256
-        assert {m["text"][0]: m["y"][0] for m in marks} == {
-            name: number(table.loc[name, "T"]) ** exponent for name in ("characters", "bytes", *PUBLISHED)
-        }
-    curve, *marks = drawn["cost_embedding"].traces
-    assert curve["y"] == [128 * v for v in curve["x"]] and marks[0]["y"] == [128 * len(set(manual))]
+    curve, *marks = drawn["cost_scores"].traces
+    assert curve["y"][curve["x"].index(512)] == counted["BPE 512"][1] ** 2 and curve["x"][0] == 256
+    assert {m["text"][0]: m["y"][0] for m in marks} == {
+        name: number(table.loc[name, "T"]) ** 2 for name in ("characters", "bytes", *PUBLISHED)
+    }
     by_hand = compared(COST, cost_words="100", hand="true").table[-1].value
     each = t / u
     assert by_hand.loc["gpt2"].tolist() == [f"{each:.2f}", f"{2 * each:.2f}", f"{4**each:,.0f}", "2.00"]

@@ -8,33 +8,10 @@ from typing import Any
 import numpy as np
 
 from ui.figures import specs as go
-from ui.figures.labels import LETTER, MOST_LETTERS, crowded, plain, short
-from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout
-
-MONO = "monospace"
-MOST = 64  # ticks of an axis with tokens
-
-
-def token_axis(
-    labels: Sequence[str], title: str, size: int = 13, most: int = MOST, **rest: Any
-) -> dict[str, Any]:
-    """Returns an axis with a tick for every token; every second, third ... where there are more
-    than `most`.
-    """
-    step = -(-len(labels) // most)
-    ticks = range(0, len(labels), step)
-    texts = [plain(short(labels[i], MOST_LETTERS)) for i in ticks]
-    axis = {
-        "title": {"text": title},
-        "tickmode": "array",
-        "tickvals": list(ticks),
-        "ticktext": texts,
-        "tickangle": 0,
-    }
-    # "allow": without it, Plotly measures every label to hide those that reach over the edge, which takes
-    # longer than all the rest (90 of 106 ms).
-    still = {"ticklabeloverflow": "allow", "showgrid": False, "zeroline": False, "ticks": ""}
-    return axis | {"tickfont": {"family": MONO, "size": size}} | still | rest
+from ui.figures.axes import MOST as MOST
+from ui.figures.axes import token_axis as token_axis
+from ui.figures.labels import LETTER, MOST_LETTERS, crowded, plain
+from ui.figures.theme import SEQUENTIAL
 
 
 def pattern_heatmap(weights: np.ndarray, labels: Sequence[str], most: int = MOST) -> go.Figure:
@@ -62,25 +39,18 @@ def matrix_heatmap(
     """Draws values (query, key) or (query, anything). -inf is left blank. Signed ones are shown
     around zero.
     """
-    shown = np.where(np.isfinite(values), values, np.nan).astype(np.float32)
-    reach = float(np.nanmax(np.abs(shown))) if np.isfinite(shown).any() else 1.0
-    limits = (
-        {"zmin": -reach, "zmax": reach, "zmid": 0, "colorscale": DIVERGING}
-        if signed
-        else {"zmin": 0, "zmax": 1, "colorscale": SEQUENTIAL}
-    )
+    limits = {} if signed else {"zmin": 0, "zmax": 1, "colorscale": SEQUENTIAL}
     words = columns or labels
     tall = 0 if columns is not None else crowded(labels)  # letters of tokens that have to stand upright
-    heat = {
-        "type": "heatmap",
-        "z": shown,
-        "hoverongaps": False,
+    heat = go.signed(
+        values,
+        hovertemplate=f"%{{hovertext}}<br>{name} %{{z:.4f}}<extra></extra>",
+        colorbar=go.scale(name),
         **named_cells([f"query {name}" for name in placed(labels)], _columns(labels, columns), " → "),
-        "hovertemplate": f"%{{hovertext}}<br>{name} %{{z:.4f}}<extra></extra>",
-        "colorbar": {"title": {"text": name, "side": "right"}},
         **limits,
-    }
-    layout = base_layout(
+    )
+    return go.figure(
+        [heat],
         margin={
             "l": 44 + LETTER * min(max(map(len, labels), default=1), MOST_LETTERS),
             "r": 8,
@@ -95,7 +65,6 @@ def matrix_heatmap(
         ),
         yaxis=token_axis(labels, "query: the token that attends", autorange="reversed", size=12),
     )
-    return go.Figure({"data": [heat], "layout": layout})
 
 
 def placed(labels: Sequence[str]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -20,30 +21,25 @@ class Bounded(Generic[T]):
     """
 
     def __init__(self, limit: int) -> None:
-        self.limit = limit
+        self.limit, self.bytes = limit, 0  # held at most, and now
         self._lock = threading.Lock()
-        self._held: OrderedDict[str, tuple[T, int]] = OrderedDict()  # the one used last is the last
+        self._held: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()  # the one used last is the last
 
-    @property
-    def bytes(self) -> int:
-        """The bytes held now."""
-        with self._lock:
-            return sum(size for _, size in self._held.values())
-
-    def get(self, name: str) -> T | None:
+    def get(self, name: Hashable) -> T | None:
         with self._lock:
             if name not in self._held:
                 return None
             self._held.move_to_end(name)
             return self._held[name][0]
 
-    def put(self, name: str, thing: T, size: int) -> None:
+    def put(self, name: Hashable, thing: T, size: int) -> None:
         """Holds a thing of so many bytes, and lets go of those not used for longest. One that is larger than
         the limit is not held at all.
         """
         with self._lock:
-            self._held.pop(name, None)
+            self.bytes -= self._held.pop(name, (None, 0))[1]
             if size <= self.limit:
                 self._held[name] = thing, size
-            while sum(each for _, each in self._held.values()) > self.limit:
-                self._held.popitem(last=False)
+                self.bytes += size
+            while self.bytes > self.limit:
+                self.bytes -= self._held.popitem(last=False)[1][1]

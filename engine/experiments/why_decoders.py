@@ -11,7 +11,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 import torch
 
@@ -123,23 +122,6 @@ def stored_forms(folder: Path = CHECKPOINTS) -> dict[str, TwoForms]:
 
 
 @dataclass(frozen=True)
-class Spans:
-    """The lowest and the highest share that each form solves, over a number of tasks."""
-
-    tasks: int
-    paired: tuple[float, float]
-    continued: tuple[float, float]
-
-    @classmethod
-    def of(cls, forms: Mapping[str, TwoForms]) -> Self | None:
-        """Returns None without a task."""
-        if not forms:
-            return None
-        paired, continued = [f.paired for f in forms.values()], [f.continued for f in forms.values()]
-        return cls(len(forms), (min(paired), max(paired)), (min(continued), max(continued)))
-
-
-@dataclass(frozen=True)
 class Reasons:
     """All four reasons, at one length of a text."""
 
@@ -148,7 +130,7 @@ class Reasons:
     interface: Interface
     at_work: float
     pair_writing: int
-    forms: Spans | None
+    forms: Mapping[str, TwoForms]
 
 
 def reasons(tokens: int, rate: float, counted: Mapping[str, Ledger]) -> Reasons:
@@ -159,5 +141,5 @@ def reasons(tokens: int, rate: float, counted: Mapping[str, Ledger]) -> Reasons:
         interface(),
         at_work(counted["both"]),
         pair_writing(counted["both"], tokens),
-        Spans.of(stored_forms()),
+        stored_forms(),
     )

@@ -13,7 +13,6 @@ import torch.nn.functional as F
 from engine.config import ModelConfig, TrainConfig
 from engine.errors import ShapeError
 from engine.experiments.why_decoders import (
-    Spans,
     TwoForms,
     at_work,
     interface,
@@ -125,19 +124,13 @@ def test_the_product_of_a_long_text_has_a_power_that_no_float_holds() -> None:
 
 
 def test_both_forms_of_a_task_are_read_from_their_files(tmp_path):
-    assert stored_forms(tmp_path) == {} and Spans.of({}) is None
+    assert stored_forms(tmp_path) == {}
     (tmp_path / "paired" / "sort").mkdir(parents=True)
     (tmp_path / "paired" / "sort" / "metrics.json").write_text(json.dumps({"exact": 0.75}))
     stored = {"right": 0.5, "parameters": 7, "paired_parameters": 8}
     (tmp_path / "cast.json").write_text(json.dumps({"tasks": {"sort": stored}}))
     assert stored_forms(tmp_path) == {"sort": TwoForms(0.75, 0.5, (8, 7))}
     assert all(form.parameters[0] == form.parameters[1] for form in stored_forms().values())
-    forms = {
-        "a": TwoForms(0.9, 0.7, (1, 1)),
-        "b": TwoForms(0.8, 0.95, (1, 1)),
-        "c": TwoForms(0.85, 0.8, (1, 1)),
-    }
-    assert Spans.of(forms) == Spans(3, (0.8, 0.9), (0.7, 0.95))
 
 
 def test_why_decoders_won(tmp_path):

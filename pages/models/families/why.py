@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from engine.experiments.why_decoders import Reasons, reasons, stored_forms
+from engine.experiments.why_decoders import Reasons, reasons
 from engine.ledger.model_choices import Size, three
 from pages.models.families import words_why as words
 from ui import explain, widgets
@@ -25,7 +25,7 @@ def draw_why() -> None:
             border="horizontal",
         )
     explain.answer(words.won(tokens, percent, found))
-    explain.by_hand(lambda: st.markdown(words.by_hand(stored_forms())))
+    explain.by_hand(lambda: st.markdown(words.by_hand(found.forms)))
 
 
 @st.cache_data(max_entries=KEPT, show_spinner=False)

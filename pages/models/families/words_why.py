@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from engine.experiments.why_decoders import DRAWS, Reasons, TwoForms
 from ui.page_frame import Words
@@ -19,7 +19,8 @@ REASONS = {
 def table(reasons: Reasons) -> dict[str, list[str]]:
     """Tabulates each family by each reason."""
     tasks, work, forms = reasons.interface, reasons.writing, reasons.forms
-    pairs = "" if forms is None else f"; {forms.tasks} paired tasks, {_span(forms.continued)}"
+    paired = f"{len(forms)} paired tasks"
+    pairs = f"; {paired}, {_span(form.continued for form in forms.values())}" if forms else ""
     return {
         "measured": [
             "losses from one text",
@@ -41,29 +42,30 @@ def table(reasons: Reasons) -> dict[str, list[str]]:
         ],
         "Encoder-decoder": [
             f"{reasons.lessons.both}, from the target only",
-            f"{forms.tasks} paired tasks: {_span(forms.paired)}" if forms else "pairs only",
+            f"{paired}: {_span(form.paired for form in forms.values())}" if forms else "pairs only",
             f"{reasons.pair_writing / 1e9:,.0f} GFLOP: the source is cached as well",
             f"{reasons.at_work:.0%}",
         ],
     }
 
 
-def _span(shares: tuple[float, float]) -> str:
+def _span(shares: Iterable[float]) -> str:
     """
-    >>> _span((0.964, 0.999))
+    >>> _span([0.999, 0.98, 0.964])
     '96.4% to 99.9%'
     """
-    return f"{shares[0]:.1%} to {shares[1]:.1%}"
+    ordered = sorted(shares)
+    return f"{ordered[0]:.1%} to {ordered[-1]:.1%}"
 
 
 def won(tokens: int, percent: int, reasons: Reasons) -> str:
     """Says which two weigh most, and what the one way of asking costs (Markdown)."""
-    forms = reasons.forms
+    forms = reasons.forms.values()
     asked = (
-        ""
-        if forms is None
-        else f" Accuracy on paired tasks written as one text is {_span(forms.continued)}; as pairs,"
-        f" {_span(forms.paired)}."
+        f" Accuracy on paired tasks written as one text is {_span(form.continued for form in forms)}; as"
+        f" pairs, {_span(form.paired for form in forms)}."
+        if forms
+        else ""
     )
     return (
         f"A decoder gets **{reasons.lessons.times:.1f} times** as many training signals:"

@@ -1,1 +1,1 @@
-"""The parts a block is made of. Each file holds one kind of part and its registry."""
+"""The parts a block is made of. Each file holds one kind of part; `registry` has them by name."""

@@ -28,11 +28,7 @@ class Half:
 
 
 def export_single_file(
-    model: Transformer | Seq2Seq,
-    title: str,
-    tokenizer: object = None,
-    file: str = "model.py",
-    example: str = "",
+    model: Transformer | Seq2Seq, title: str, tokenizer: object = None, example: str = ""
 ) -> str:
     """Returns the text of a file that reads model.safetensors, under the engine's names. `example` is what an
     encoder-decoder may be given. Raises PretrainedError where two of the parts have one name.
@@ -54,7 +50,6 @@ def export_single_file(
     example, main = _main(model, tokenizer, example)
     head = templates.HEAD.format(
         title=" ".join(title.replace('"', "'").replace("\\", "/").split()),
-        file=file,
         example=example,
         call=templates.CALL_PAIR if pair else templates.CALL,
         imports=_imports(gathered),

@@ -7,7 +7,7 @@ HEAD = '''"""{title}: a model as one file of PyTorch.
 Written by Glassformer from the model's configuration and the engine's own source.
 It needs torch and safetensors, and model.safetensors beside it. To use it:
 
-    python {file} {example}
+    python model.py {example}
 
 or, from Python, `model = load("model.safetensors")`, then {call}.
 """

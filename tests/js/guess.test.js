@@ -57,6 +57,7 @@ test("a browser that keeps nothing still knows it while the page stands", () => 
   declined(false)
   assert.equal(asks(), true)
   postpone("mask")
+  assert.deepEqual(postponed(), ["mask"])
+  declined(true)
   assert.equal(asks(), false)
-  assert.deepEqual(postponed(), [])
 })

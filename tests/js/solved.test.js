@@ -10,7 +10,7 @@ const groups = [
 ]
 
 test("what is solved is added once a seed, and comes back as it was kept", () => {
-  const one = noted(read(null, groups), { id: "score", seed: 3 })
+  const one = noted(read("", groups), { id: "score", seed: 3 })
   const two = noted(noted(one, { id: "score", seed: 4 }), { id: "score", seed: 3 })
   assert.deepEqual([...two], [["score", [3, 4]]])
   assert.deepEqual([...read(written(two), groups)], [...two])

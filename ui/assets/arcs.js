@@ -26,18 +26,11 @@ import { sideOf, themed } from "./shared/theme.js"
 const FAINT = 0.02 // weights below are not drawn, but for the token in hand
 
 function create(place) {
-  const root = within(place, "div", "gf-arcs"), chips = element("div", "gf-arcs-chips")
-  chips.setAttribute("role", "group")
-  chips.setAttribute("aria-label", "Heads shown")
-  const said = element("div", "gf-arcs-said"), stage = element("div", "gf-arcs-stage"), canvas = element("canvas")
-  said.setAttribute("aria-live", "polite")
-  const columns = ["attends", "is attended to"].map((name) => {
-    const column = element("div", "gf-arcs-column")
-    column.setAttribute("role", "listbox")
-    column.setAttribute("aria-label", `The token that ${name}`)
-    column.tabIndex = 0
-    return column
-  })
+  const root = within(place, "div", "gf-arcs"), chips = element("div", "gf-arcs-chips", "", { role: "group", "aria-label": "Heads shown" })
+  const said = element("div", "gf-arcs-said", "", { "aria-live": "polite" })
+  const stage = element("div", "gf-arcs-stage", "", { role: "group" }), canvas = element("canvas")
+  const columns = ["attends", "is attended to"].map((name) =>
+    element("div", "gf-arcs-column", "", { role: "listbox", "aria-label": `The token that ${name}`, tabindex: 0 }))
   stage.append(columns[0], canvas, columns[1])
   const tools = saveTools(root, () => "attention-arcs", () => table(self))
   root.append(tools, chips, said, stage)
@@ -156,12 +149,7 @@ function draw(self) {
 function rows(self, name) {
   self.columns.forEach((column, side) => {
     const cells = self.cells[side]
-    resize(cells, self.labels.length, (i) => {
-      const cell = within(column, "div", "gf-arcs-token")
-      cell.setAttribute("role", "option")
-      cell.id = `gf-arcs-${name}-${side}-${i}`
-      return cell
-    })
+    resize(cells, self.labels.length, (i) => within(column, "div", "gf-arcs-token", "", { role: "option", id: `gf-arcs-${name}-${side}-${i}` }))
     cells.forEach((cell, i) => {
       write(cell, self.labels[i])
       cell.title = `${self.labels[i]} at position ${i}` // long ones are cut
@@ -173,7 +161,6 @@ function heads(self, count) {
   const side = sideOf(self.root)
   resize(self.buttons, count, (head) => {
     const chip = within(self.chips, "button", "gf-arcs-chip", `head ${head}`)
-    chip.type = "button"
     chip.onclick = () => {
       self.on.has(head) ? self.on.delete(head) : self.on.add(head)
       heads(self, self.count)
@@ -210,7 +197,6 @@ function update(self, data, _, key) {
   self.colours = data.colours
   self.hint = data.hint
   self.stage.setAttribute("aria-label", data.alt)
-  self.stage.setAttribute("role", "group")
   rows(self, key)
   heads(self, data.heads)
   draw(self)

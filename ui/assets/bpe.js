@@ -37,13 +37,13 @@ const TEMPLATE = `
   </div>
   <div class="gf-bpe-top"><div class="gf-bpe-now" aria-live="off"></div></div>
   <div class="gf-bpe-two gf-bpe-main">
-    <div><p class="gf-bpe-title" data-is="after"></p><div class="gf-bpe-panel gf-text" data-is="panel1" tabindex="0" role="group"></div><div class="gf-bpe-note" data-is="passage"></div></div>
+    <div><p class="gf-bpe-title" data-is="after"></p><div class="gf-bpe-panel gf-text" data-is="panel1" tabindex="0" role="group" aria-label="The passage after the merge"></div><div class="gf-bpe-note" data-is="passage"></div></div>
     <div><p class="gf-bpe-title">The most frequent pair wins</p><div class="gf-bpe-pairs gf-text"></div><div class="gf-bpe-note" data-is="tie"></div></div>
   </div>
   <div class="gf-bpe-note" data-is="unknown"></div>
   <details class="gf-bpe-more"><summary>Before this merge, and how a token was built</summary><div data-is="inside" hidden>
     <div class="gf-bpe-two">
-      <div><p class="gf-bpe-title" data-is="before"></p><div class="gf-bpe-panel gf-text" data-is="panel0" tabindex="0" role="group"></div></div>
+      <div><p class="gf-bpe-title" data-is="before"></p><div class="gf-bpe-panel gf-text" data-is="panel0" tabindex="0" role="group" aria-label="The passage before the merge"></div></div>
       <div><p class="gf-bpe-title" data-is="whose"></p><div class="gf-bpe-facts"></div></div>
     </div>
     <div class="gf-bpe-treehead"><p class="gf-bpe-title" data-is="treetitle" aria-live="polite"></p><select data-is="vocabulary" aria-label="Show how a token was built"></select></div>
@@ -328,9 +328,7 @@ function drawTree(self) {
 
 function branch(self, { id, kids }) {
   const node = element("div", "gf-bpe-node"), rank = self.maker.get(id)
-  const button = element("button", "gf-bpe-chip")
-  button.type = "button"
-  button.dataset.id = String(id)
+  const button = element("button", "gf-bpe-chip", "", { "data-id": id })
   button.append(element("b", "", text(self, id)))
   button.append(element("small", "", rank === undefined ? `id ${id}` : `merge ${whole(rank + 1)} · ${times(self.data.merges[5 * rank + 3])}${kids.length ? "" : " …"}`))
   dress(self, button, id)
@@ -387,8 +385,6 @@ function update(self, data, first) {
   self.step = Math.min(self.step, self.count - 1)
   if (self.token >= self.data.tokens.length) self.token = -1
   if (first) self.sent = `${self.step},${self.token}`
-  self.parts.panel0.setAttribute("aria-label", "The passage before the merge")
-  self.parts.panel1.setAttribute("aria-label", "The passage after the merge")
   draw(self, true)
 }
 

@@ -24,11 +24,7 @@ const HEX_SHOWN = 24
 
 function create(place, key) {
   const root = within(place, "div", "gf-chips")
-  const tip = element("div", "gf-chips-tip")
-  tip.hidden = true
-  tip.id = `gf-chips-tip-${key}`
-  tip.setAttribute("role", "status")
-  root.appendChild(tip)
+  const tip = within(root, "div", "gf-chips-tip", "", { hidden: "", id: `gf-chips-tip-${key}`, role: "status" })
   /** @type {any} */
   const self = { root, tip, key, rows: [], lit: [], bytes: null, text: null, focused: null, tools: null, under: null }
   self.tools = saveTools(root, () => "tokenizers", () => table(self))
@@ -163,17 +159,10 @@ function build(self, data, index, withIds) {
   row.node = element("section", "gf-chips-row")
   const head = element("div", "gf-chips-head")
   head.append(element("span", "gf-chips-name", data.name), element("span", "gf-chips-facts", data.facts))
-  row.body = element("div", "gf-chips-body")
-  row.body.tabIndex = 0
-  row.body.setAttribute("role", "listbox")
-  row.body.setAttribute("aria-orientation", "horizontal")
-  row.body.setAttribute("aria-label", `${data.name}: ${data.facts}`)
+  row.body = element("div", "gf-chips-body", "", { role: "listbox", tabindex: 0, "aria-orientation": "horizontal", "aria-label": `${data.name}: ${data.facts}` })
   const all = document.createDocumentFragment()
   row.labels.forEach((label, i) => {
-    const chip = element("span", "gf-chip")
-    chip.dataset.row = String(index)
-    chip.dataset.token = String(i)
-    chip.setAttribute("role", "option")
+    const chip = element("span", "gf-chip", "", { role: "option", "data-row": index, "data-token": i })
     if (typeof label === "string") {
       chip.dir = "auto"
       chip.textContent = label

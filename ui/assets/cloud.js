@@ -46,8 +46,7 @@ function create(parent) {
   const self = { root, legend, svg, said, bar, angles: null, sent: "", drag: null, moved: false, timer: 0, sliders: [], nodes: [], frame: 0, data: null, trigger: null, move: null, release: null }
   ;["Turn", "Tilt"].forEach((name, i) => {
     const [low, high] = LIMITS[i]
-    const label = within(bar, "label", "", name), input = within(label, "input"), output = within(label, "output")
-    Object.assign(input, { type: "range", min: String(low), max: String(high), step: "1" })
+    const label = within(bar, "label", "", name), input = within(label, "input", "", "", { type: "range", min: low, max: high }), output = within(label, "output")
     input.addEventListener("input", () => { self.angles[i] = Number(input.value); changed(self) })
     self.sliders.push([input, output])
   })

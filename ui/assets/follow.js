@@ -23,8 +23,7 @@ const PATIENCE_MS = 5000 // for an answer
 
 /** @param {HTMLElement} place */
 function create(place) {
-  const root = within(place, "div", "gf-follow"), words = within(root, "div", "gf-follow-text"), bar = within(root, "div", "gf-follow-bar")
-  bar.setAttribute("role", "progressbar")
+  const root = within(place, "div", "gf-follow"), words = within(root, "div", "gf-follow-text"), bar = within(root, "div", "gf-follow-bar", "", { role: "progressbar" })
   bar.append(element("div"))
   return { root, words, bar, data: /** @type {any} */ (null), version: "", drawn: 0, failed: 0, timer: /** @type {any} */ (0), trigger: /** @type {any} */ (undefined) }
 }

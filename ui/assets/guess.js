@@ -12,15 +12,10 @@ const LINE = ".st-key-question_line"
 
 /** @param {HTMLElement} place */
 function create(place) {
-  const root = element("div", "gf-guess")
-  const strip = within(root, "section", "gf-guess-strip")
-  strip.setAttribute("aria-label", "Guess first")
-  strip.hidden = true
-  const said = within(strip, "p", "gf-guess-said"), choices = within(strip, "div", "gf-guess-choices")
-  said.tabIndex = -1
-  said.setAttribute("aria-live", "polite")
-  const leave = within(strip, "div", "gf-guess-leave")
-  place.append(root)
+  const root = within(place, "div", "gf-guess")
+  const strip = within(root, "section", "gf-guess-strip", "", { "aria-label": "Guess first", hidden: "" })
+  const said = within(strip, "p", "gf-guess-said", "", { tabindex: -1, "aria-live": "polite" })
+  const choices = within(strip, "div", "gf-guess-choices"), leave = within(strip, "div", "gf-guess-leave")
   const pill = button("Guess first", "Guess first, before the figure shows the answer", () => open(self))
   pill.className = "gf-guess-pill"
   pill.setAttribute("aria-expanded", "false")

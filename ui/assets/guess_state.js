@@ -1,54 +1,29 @@
 // @ts-check
 // Whether a reader wants to be asked, kept in this browser only; and what is said to a choice.
 
+import { browser, tab } from "./shared/shelf.js"
+
 /** @typedef {{ text: string, said: string }} Choice */
 
 const SHELF = "glassformer-guesses", OFF = "off"
+const LATER = "glassformer-guess-later" // of this tab: the views where somebody said "not now"
 export const ASKS = "gf-guesses" // said on the document when it changes
 
-const LATER = "glassformer-guess-later" // of this tab: the views where somebody said "not now"
-
-let held = "" // where a browser keeps nothing, until the page is left
-
 /** Whether somebody wants to be asked; at first, yes. */
-export function asks() {
-  try {
-    return localStorage.getItem(SHELF) !== OFF
-  } catch {
-    return held !== OFF
-  }
-}
+export const asks = () => browser.get(SHELF) !== OFF
 
 /** Nobody is asked on any page from now on, or again everybody who did not say so. @param {boolean} off */
 export function declined(off) {
-  held = off ? OFF : ""
-  try {
-    if (off) localStorage.setItem(SHELF, OFF)
-    else localStorage.removeItem(SHELF)
-    if (!off) sessionStorage.removeItem(LATER)
-  } catch {
-    // held in this page only
-  }
+  browser.put(SHELF, off ? OFF : "")
+  if (!off) tab.put(LATER, "")
   document.dispatchEvent(new Event(ASKS))
 }
 
 /** The views of this tab where nobody is to be asked now. */
-export function postponed() {
-  try {
-    return (sessionStorage.getItem(LATER) ?? "").split(" ").filter(Boolean)
-  } catch {
-    return []
-  }
-}
+export const postponed = () => tab.get(LATER).split(" ").filter(Boolean)
 
 /** @param {string} id of a guess */
-export function postpone(id) {
-  try {
-    sessionStorage.setItem(LATER, [...postponed(), id].join(" "))
-  } catch {
-    declined(true) // a browser that keeps nothing: then none at all
-  }
-}
+export const postpone = (id) => tab.put(LATER, [...postponed(), id].join(" "))
 
 /**
  * What is said to the choice at `at`: whether it held; to one that did not, what was wrong with it, and then what holds.

@@ -40,8 +40,7 @@ const FEW = 8 // heads: they are drawn larger, for they fill no more than two li
 const MANY = 64 // heads: so many are drawn smaller, in a place that scrolls
 
 function create(place) {
-  const root = within(place, "div", "gf-heads"), left = within(root, "div", "gf-heads-left"), grid = element("div", "gf-heads-grid")
-  grid.setAttribute("role", "group")
+  const root = within(place, "div", "gf-heads"), left = within(root, "div", "gf-heads-left"), grid = element("div", "gf-heads-grid", "", { role: "group" })
   const tools = saveTools(left, () => "attention-heads", () => table(self)), legend = element("div", "gf-heads-legend")
   left.append(tools, grid, legend)
   const large = createLarge(within(root, "div", "gf-heads-large"))
@@ -132,7 +131,6 @@ function rebuild(self, { layers, heads }) {
   if (layers * heads > MANY) self.labels.push(element("span", "gf-heads-corner"))
   self.buttons = Array.from({ length: layers * heads }, (_, index) => {
     const button = element("button", "gf-head"), layer = Math.floor(index / heads), head = index % heads
-    button.type = "button"
     button.style.setProperty("--layer", String(layer + 2))
     button.style.setProperty("--head", String(head + 2))
     within(button, "canvas")

@@ -31,11 +31,8 @@ export function createLarge(root) {
   const self = { root, tokens: [], palette: {}, row: null, column: null, pinned: null, cells: [], shown: null }
   root.append(saveTools(root, () => self.shown.name, () => table(self)))
   self.title = within(root, "div", "gf-heads-said")
-  self.canvas = within(root, "canvas", "gf-heads-canvas")
-  self.canvas.tabIndex = 0
-  self.canvas.setAttribute("role", "img")
-  self.said = within(root, "div", "gf-heads-pair")
-  self.said.setAttribute("aria-live", "polite")
+  self.canvas = within(root, "canvas", "gf-heads-canvas", "", { role: "img", tabindex: 0 })
+  self.said = within(root, "div", "gf-heads-pair", "", { "aria-live": "polite" })
   self.strip = within(root, "div", "gf-heads-text")
   const at = (/** @type {MouseEvent} */ event) => {
     const [x, y] = pointIn(self.canvas, event), { left, top, cell } = self.place

@@ -34,9 +34,8 @@ const HEIGHT = 170 // pixels of a picture
 const SLOTS = 128 // positions of the cache that are drawn one by one
 
 function panel(self, kind, title) {
-  const root = element("section", "gf-kv-panel"), canvas = element("canvas"), now = element("p", "gf-kv-now gf-text-now"), sum = element("p", "gf-kv-sum gf-text-sum")
+  const root = element("section", "gf-kv-panel"), canvas = element("canvas", "", "", { role: "img" }), now = element("p", "gf-kv-now gf-text-now"), sum = element("p", "gf-kv-sum gf-text-sum")
   const text = element("div", "gf-kv-text gf-text")
-  canvas.setAttribute("role", "img")
   root.append(element("h3", "", title), canvas, now, sum, text)
   const made = { root, canvas, now, sum, text, kind }
   canvas.addEventListener("pointermove", (event) => point(self, made, event))
@@ -62,12 +61,10 @@ function create(place) {
   self.same = element("p", "gf-kv-same")
   const cache = element("div", "gf-kv-cache")
   self.title = element("p", "gf-kv-title")
-  self.slots = element("div", "gf-kv-slots")
+  self.slots = element("div", "gf-kv-slots", "", { role: "img" })
   self.cells = []
-  self.slots.setAttribute("role", "img")
   self.formula = element("p", "gf-kv-formula")
-  self.note = element("p", "gf-kv-note")
-  self.note.setAttribute("aria-live", "polite")
+  self.note = element("p", "gf-kv-note", "", { "aria-live": "polite" })
   cache.append(self.title, self.slots, self.formula)
   const line = element("div", "gf-kv-line"), more = element("details", "gf-kv-more")
   line.append(key, self.same, self.said)

@@ -16,7 +16,7 @@ const LOOK_MS = 40, AGAIN_MS = 8_000, PATIENCE_MS = 60_000 // while it is filmed
 
 /** Makes it, once. */
 export function createCourse(self, box) {
-  const track = createTrack("gf-live-track")
+  const track = createTrack("", "gf-live-track")
   /** @type {any} */
   const course = {
     box, track, title: within(box, "span"), range: box.appendChild(track.root) && track.slider, where: within(box, "output"),

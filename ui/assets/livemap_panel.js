@@ -43,7 +43,6 @@ export function drawBars(self) {
   const count = found ? Math.min(room, found.tokens.length) : 0
   resize(self.rows, count, () => {
     const made = element("button"), token = within(made, "span", "gf-live-token"), field = within(made, "span", "gf-live-field"), bar = within(field, "i"), share = within(made, "span", "gf-live-share")
-    made.type = "button"
     made.onkeydown = (event) => walk(self, made, event)
     self.list.append(made)
     const row = { made, token, bar, share, id: -1, remove: () => made.remove() }

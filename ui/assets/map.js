@@ -1,7 +1,7 @@
 // @ts-check
 // Draws the map that pages/start/home/map_drawing.py computed: an SVG, and a panel that says more about one part.
 
-import { element, vector } from "./shared/dom.js"
+import { button, element, vector, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { paint } from "./shared/theme.js"
 
@@ -130,10 +130,7 @@ function select(self, id) {
   const words = element("div")
   words.append(element("h2", "", part.title.replace(/^\d\s+/, "")), element("p", "", part.text))
   if (part.page) {
-    const open = element("button", "", "Look inside")
-    open.type = "button"
-    open.onclick = () => self.trigger("opened", id)
-    words.append(open)
+    words.append(button("Look inside", "Look inside", () => self.trigger("opened", id)))
   }
   const list = element("dl")
   for (const [name, value] of part.rows) list.append(element("dt", "", name), element("dd", "", value))
@@ -144,10 +141,7 @@ function select(self, id) {
 const shapeOf = (width) => (width && width < TALL_BELOW ? "tall" : "wide")
 
 function create(place) {
-  const root = element("div", "map"), panel = element("div", "panel")
-  panel.setAttribute("aria-live", "polite")
-  root.append(panel)
-  place.append(root)
+  const root = within(place, "div", "map"), panel = within(root, "div", "panel", "", { "aria-live": "polite" })
   const self = { root, panel, chosen: "block", pinned: null, shape: "", text: "", data: null, observer: null }
   self.observer = new ResizeObserver(() => {
     const shape = shapeOf(root.clientWidth)

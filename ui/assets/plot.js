@@ -39,8 +39,7 @@ function load(address) {
 }
 
 function create(place) {
-  const root = within(place, "div", "gf-plot"), figure = within(root, "div", "gf-figure")
-  figure.setAttribute("role", "img")
+  const root = within(place, "div", "gf-plot"), figure = within(root, "div", "gf-figure", "", { role: "img" })
   /** @type {any} */
   const self = { root, figure, text: "", theme: "", message: null, drawn: false, held: false, pending: false, late: false, trigger: null, points: null, pointer: null, page: null, width: 0, height: 0, taller: 1, grown: 1 }
   self.tools = root.appendChild(toolbar({ CSV: () => saveTable(self), PNG: () => savePicture(self, "png"), SVG: () => savePicture(self, "svg") }))

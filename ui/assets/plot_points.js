@@ -95,7 +95,6 @@ function lay(self) {
 
 function handle(self, i, change) {
   const cell = within(self.layer, "button", "gf-point")
-  cell.type = "button"
   let from = /** @type {Point | null} */ (null), dragged = false
   const put = (point) => change(self.points.map((each, at) => (at === i ? point : each)))
   const remove = () => { // all but the last

@@ -2,7 +2,7 @@
 // RoPE, seen: every pair of q and k as two arrows that turn with their positions. Nothing is asked of the server.
 // See pages/input/positions/rope_arrows.py.
 
-import { around, resize, vector, within } from "./shared/dom.js"
+import { around, rangeInput, resize, vector, within } from "./shared/dom.js"
 import { target } from "./shared/keys.js"
 import { component } from "./shared/mount.js"
 import { minus } from "./shared/numbers.js"
@@ -33,28 +33,17 @@ const RADIUS = 44
 function create(parent) {
   const root = within(parent, "div", "gf-rope")
   const bar = within(root, "div", "gf-rope-bar")
-  const button = within(bar, "button", "gf-rope-play")
-  button.type = "button"
-  button.dataset.unsaved = ""
+  const button = within(bar, "button", "gf-rope-play", "", { "data-unsaved": "" })
   const sliders = within(bar, "div", "gf-rope-sliders")
-  const slider = (kind, words) => {
+  const position = (kind, words) => {
     const label = within(sliders, "label", `gf-rope-${kind}`)
-    const said = within(label, "span", "gf-rope-name")
-    const input = within(label, "input")
-    input.type = "range"
-    input.min = "0"
-    input.step = "1"
-    input.setAttribute("aria-label", words)
-    return { words: said, input }
+    return { words: within(label, "span", "gf-rope-name"), input: label.appendChild(rangeInput(words)) }
   }
-  const query = slider("q", "Position of the query"), key = slider("k", "Position of the key")
-  const both = within(bar, "label", "gf-rope-both")
-  both.dataset.unsaved = ""
-  const check = within(both, "input")
-  check.type = "checkbox"
+  const query = position("q", "Position of the query"), key = position("k", "Position of the key")
+  const both = within(bar, "label", "gf-rope-both", "", { "data-unsaved": "" })
+  const check = within(both, "input", "", "", { type: "checkbox" })
   within(both, "span", "", "move both together")
-  const said = within(root, "div", "gf-rope-said")
-  said.setAttribute("aria-live", "off")
+  const said = within(root, "div", "gf-rope-said", "", { "aria-live": "off" })
   const stage = within(root, "div", "gf-rope-stage")
   const left = within(stage, "div", "gf-rope-left")
   const big = dial(left, "gf-rope-big")
@@ -62,9 +51,7 @@ function create(parent) {
   within(about, "summary")
   const right = within(stage, "div", "gf-rope-right")
   const note = within(right, "div", "gf-rope-note")
-  const grid = within(right, "div", "gf-rope-grid")
-  grid.setAttribute("role", "radiogroup")
-  grid.setAttribute("aria-label", "Pairs of dimensions: choose the one to enlarge")
+  const grid = within(right, "div", "gf-rope-grid", "", { role: "radiogroup", "aria-label": "Pairs of dimensions: choose the one to enlarge" })
   const self = {
     root, button, query, key, check, said, big, about, note, grid, dials: [], at: [0, 0], from: [0, 0], shown: [0, 0], pair: 0, home: null,
     /** @type {any} */ player: null, frame: 0, started: 0, send: null, data: null, longest: 0,
@@ -270,7 +257,6 @@ function update(self, data, fresh) {
   const pairs = data.theta.length
   resize(self.dials, pairs, () => {
     const small = dial(self.grid, "gf-rope-small")
-    small.root.setAttribute("type", "button")
     small.root.setAttribute("role", "radio")
     return { ...small, remove: () => small.root.remove() }
   })

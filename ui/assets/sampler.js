@@ -2,7 +2,7 @@
 // One position's logits on their way to a token: the sliders, and by its mode the table of stages or a thousand draws.
 // See ui/players/sampler.py.
 
-import { element, within } from "./shared/dom.js"
+import { button, element, rangeInput, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { counted, numbers, percent, whole } from "./shared/numbers.js"
 import { saveTools } from "./shared/save.js"
@@ -39,31 +39,20 @@ const READY = {
 
 function create(place) {
   const root = within(place, "div", "gf-sampler")
-  const ready = element("div", "gf-sampler-ready"), controls = element("div", "gf-sampler-controls")
-  ready.setAttribute("role", "group")
-  ready.setAttribute("aria-label", "Presets")
-  ready.dataset.unsaved = ""
+  const ready = element("div", "gf-sampler-ready", "", { role: "group", "aria-label": "Presets", "data-unsaved": "" }), controls = element("div", "gf-sampler-controls")
   const main = element("div", "gf-sampler-main")
   const body = element("div", "gf-sampler-body")
   body.append(controls, main)
   root.append(ready, body)
   const self = { root, main, inputs: {}, settings: null, timer: 0, frame: 0, playing: 0, count: 1000, rows: [], send: null, mode: "", tick: null, paint: () => paint(self) }
   for (const [name, values] of Object.entries(READY)) {
-    const button = element("button", "", name)
-    button.type = "button"
-    button.onclick = () => change(self, { ...OFF, ...values, penalty_last: self.settings.penalty_last, seed: self.settings.seed })
-    ready.append(button)
+    ready.append(button(name, name, () => change(self, { ...OFF, ...values, penalty_last: self.settings.penalty_last, seed: self.settings.seed })))
   }
   for (const [name, label, low, high, step] of CONTROLS) {
     const box = element("label", "gf-sampler-control")
-    const range = element("input"), number = element("input")
-    range.type = "range"
-    number.type = "number"
-    for (const input of [range, number]) Object.assign(input, { min: String(low), max: String(high), step: String(step) })
-    number.max = String(name === "temperature" || name === "repetition_penalty" ? 100 : high)
-    number.step = "any"
-    range.setAttribute("aria-label", label)
-    number.setAttribute("aria-label", `${label}, exactly`)
+    const range = rangeInput(label, { min: low, max: high, step })
+    const most = name === "temperature" || name === "repetition_penalty" ? 100 : high
+    const number = element("input", "", "", { type: "number", min: low, max: most, step: "any", "aria-label": `${label}, exactly` })
     const take = (input) => () => {
       const value = Number(input.value)
       if (input.value === "" || !Number.isFinite(value)) return
@@ -76,8 +65,7 @@ function create(place) {
     controls.append(box)
     self.inputs[name] = { range, number }
   }
-  const last = element("label", "gf-sampler-last"), tick = element("input")
-  tick.type = "checkbox"
+  const last = element("label", "gf-sampler-last"), tick = element("input", "", "", { type: "checkbox" })
   tick.onchange = () => change(self, { penalty_last: tick.checked })
   last.append(tick, element("span", "", "Penalty after truncation"))
   controls.append(last)
@@ -123,16 +111,10 @@ function paint(self) {
 // The table of stages: a row for each of the likeliest tokens, a column for each stage.
 function buildStages(self) {
   self.main.replaceChildren()
-  const scroll = element("div", "gf-sampler-scroll"), grid = element("div", "gf-sampler-grid gf-text-cells")
-  scroll.tabIndex = 0
-  scroll.setAttribute("role", "region")
-  scroll.setAttribute("aria-label", "The likeliest tokens after each stage")
-  scroll.append(grid)
-  self.grid = grid
-  const strip = element("div", "gf-sampler-strip"), said = element("p", "gf-sampler-said")
-  said.setAttribute("aria-live", "polite")
-  self.main.append(scroll, strip, said)
-  Object.assign(self, { strip, said, order: null, cells: [] })
+  const scroll = within(self.main, "div", "gf-sampler-scroll", "", { role: "region", tabindex: 0, "aria-label": "The likeliest tokens after each stage" })
+  const grid = within(scroll, "div", "gf-sampler-grid gf-text-cells")
+  const strip = within(self.main, "div", "gf-sampler-strip"), said = within(self.main, "p", "gf-sampler-said", "", { "aria-live": "polite" })
+  Object.assign(self, { grid, strip, said, order: null, cells: [] })
 }
 
 function buildGrid(self, names) {

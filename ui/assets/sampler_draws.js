@@ -1,7 +1,7 @@
 // @ts-check
 // A thousand draws, how they close in on the probabilities. A view of sampler.js.
 
-import { element } from "./shared/dom.js"
+import { element, rangeInput, within } from "./shared/dom.js"
 import { percent, whole } from "./shared/numbers.js"
 import { still } from "./shared/play.js"
 import { distance, drawer, expectedDistance, ranked } from "./sampler_stages.js"
@@ -11,18 +11,12 @@ const MARKS = new Set([1, 2, 3, 5, 7, 10, 14, 20, 30, 50, 70, 100, 140, 200, 300
 /** The slider, the bars and the chart, in place of what stood there. */
 export function buildDraws(self) {
   self.main.replaceChildren()
-  const bar = element("div", "gf-sampler-play"), play = element("button", "", "▶ Draw"), slider = element("input"), where = element("output")
-  play.type = "button"
-  play.dataset.unsaved = ""
-  Object.assign(slider, { type: "range", min: 0, max: self.numbers.length, step: 1 })
-  slider.setAttribute("aria-label", "Number of draws")
+  const bar = within(self.main, "div", "gf-sampler-play"), play = within(bar, "button", "", "▶ Draw", { "data-unsaved": "" })
+  const slider = bar.appendChild(rangeInput("Number of draws", { max: self.numbers.length })), where = within(bar, "output")
   slider.oninput = () => { pause(self); self.count = Number(slider.value); self.paint() }
   play.onclick = () => (self.playing ? pause(self) : start(self))
-  bar.append(play, slider, where)
-  const list = element("div", "gf-sampler-list gf-text-cells"), chart = element("div", "gf-sampler-chart"), said = element("p", "gf-sampler-said")
-  const pair = element("div", "gf-sampler-pair")
-  pair.append(list, chart)
-  self.main.append(bar, pair, said)
+  const pair = within(self.main, "div", "gf-sampler-pair"), said = within(self.main, "p", "gf-sampler-said")
+  const list = within(pair, "div", "gf-sampler-list gf-text-cells"), chart = within(pair, "div", "gf-sampler-chart")
   Object.assign(self, { play, slider, where, list, chart, said, bars: [] })
 }
 

@@ -2,7 +2,7 @@
 // The samples of one run, or of two side by side: a strip of some steps with how each begins, readable at a glance, and the whole text
 // of the one chosen. All of them are here, so choosing asks nothing of the server. See pages/start/train/samples.py.
 
-import { element, within, write } from "./shared/dom.js"
+import { element, rangeInput, within, write } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { whole } from "./shared/numbers.js"
 
@@ -21,9 +21,7 @@ const BEGINNING = 90 // characters of a row of the strip: what does not fit is c
 
 function create(place) {
   const root = within(place, "div", "gf-samples"), bar = within(root, "div", "gf-samples-bar")
-  const where = within(bar, "output"), slider = within(bar, "input")
-  Object.assign(slider, { type: "range", min: "0", step: "1" })
-  slider.setAttribute("aria-label", "Go back through the samples")
+  const where = within(bar, "output"), slider = bar.appendChild(rangeInput("Go back through the samples"))
   const names = within(root, "div", "gf-samples-names"), strip = within(root, "div", "gf-samples-strip gf-text")
   const texts = within(root, "div", "gf-samples-texts gf-text")
   const self = { root, slider, where, names, strip, texts, runs: [], steps: [], rows: 6, run: null, kept: null }
@@ -90,7 +88,6 @@ function show(self) {
 /** One line of the strip: a step, and how each run's text begins then. */
 function row(self, node, at, chosen) {
   const step = self.steps[at]
-  node.type = "button"
   node.dataset.step = String(step)
   node.setAttribute("aria-pressed", String(chosen))
   node.setAttribute("aria-label", `Show the text after step ${whole(step)}`)

@@ -25,14 +25,13 @@ function create(parent) {
   root.innerHTML = `
     <button type="button" class="gf-scrub-play"></button>
     <output class="gf-scrub-where"></output><button type="button" class="gf-scrub-film" title="Save this view over training as a video">Film</button>`
-  const find = (name) => root.querySelector(name), track = createTrack()
+  const find = (name) => root.querySelector(name), track = createTrack("Training step of the model shown")
   find(".gf-scrub-play").after(track.root)
   const self = {
     root, track, slider: track.slider, button: find(".gf-scrub-play"), film: find(".gf-scrub-film"), where: find("output"),
     marks: [], steps: [], losses: [], run: "", index: 0, playing: false, send: null, question: null, shown: NaN, drew: () => {},
   }
   self.question = asker(() => wanted(self.steps, self.index), (step) => self.trigger("step", step), ANSWER_MS) // an event: the server keeps the step (ui/training_step.py)
-  self.slider.setAttribute("aria-label", "Training step of the model shown")
   self.slider.oninput = () => { stop(self); go(self, Number(self.slider.value)) }
   self.button.onclick = () => (self.playing ? stop(self) : play(self))
   self.film.onclick = () => filmed(self)

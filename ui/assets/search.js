@@ -15,15 +15,14 @@ const REST_MS = 60 // after a letter
 /** @param {HTMLElement} place */
 function create(place) {
   const root = within(place, "div", "gf-search"), ended = new AbortController()
-  const box = within(root, "dialog", "gf-search-box"), head = within(box, "div", "gf-search-head"), input = within(head, "input")
-  Object.assign(input, { type: "search", autocomplete: "off", spellcheck: false, maxLength: 120 })
-  for (const [name, value] of Object.entries({ role: "combobox", "aria-expanded": "true", "aria-controls": "gf-search-list", "aria-autocomplete": "list" })) input.setAttribute(name, value)
+  const box = within(root, "dialog", "gf-search-box"), head = within(box, "div", "gf-search-head"), input = within(head, "input", "", "", {
+    type: "search", autocomplete: "off", spellcheck: "false", maxlength: 120, role: "combobox", "aria-expanded": "true", "aria-controls": "gf-search-list", "aria-autocomplete": "list",
+  })
   head.append(button("Close", "Close the search", () => box.close()))
-  const list = within(box, "div", "gf-search-list"), state = within(box, "p", "gf-search-state")
-  Object.assign(list, { id: "gf-search-list", role: "listbox", ariaLabel: "Results" })
-  state.setAttribute("role", "status")
-  const foot = within(box, "p", "gf-search-foot"), all = within(foot, "a", "", "All questions, to print")
-  Object.assign(all, { href: new URL("questions", ROOT).href, target: "_blank" })
+  const list = within(box, "div", "gf-search-list", "", { id: "gf-search-list", role: "listbox", "aria-label": "Results" })
+  const state = within(box, "p", "gf-search-state", "", { role: "status" })
+  const foot = within(box, "p", "gf-search-foot")
+  within(foot, "a", "", "All questions, to print", { href: new URL("questions", ROOT).href, target: "_blank" })
   foot.append(" · key / on every page")
   const self = { root, box, input, list, state, ended, kind: "", rows: [], at: 0, visited: [], answered: /** @type {string | null} */ (null), entered: false, timer: 0, asking: new AbortController() }
   root.append(button("Search", "Search views, terms and exercises (key /)", () => open(self)))
@@ -94,8 +93,7 @@ function fill(self, rows) {
   const groups = first ? { "Last views": before, "To begin with": others } : { Results: others }
   self.rows = [...before, ...others]
   self.list.replaceChildren(...Object.entries(groups).filter(([, some]) => some.length).map(([title, some]) => {
-    const group = element("div", first ? "gf-search-titled" : "")
-    Object.assign(group, { role: "group", ariaLabel: title })
+    const group = element("div", first ? "gf-search-titled" : "", "", { role: "group", "aria-label": title })
     group.append(...some.map((/** @type {Row} */ row) => option(self, row)))
     return group
   }))
@@ -104,8 +102,8 @@ function fill(self, rows) {
 
 /** @param {Row} row */
 function option(self, row) {
-  const link = element("a"), index = self.rows.indexOf(row)
-  Object.assign(link, { id: `gf-search-${index}`, role: "option", tabIndex: -1, href: new URL(row.address || ".", ROOT).href })
+  const index = self.rows.indexOf(row)
+  const link = element("a", "", "", { id: `gf-search-${index}`, role: "option", tabindex: -1, href: new URL(row.address || ".", ROOT).href })
   link.append(element("strong", "", row.title), element("span", "gf-search-kind", row.kind), element("span", "gf-search-detail", row.detail))
   link.onpointermove = () => move(self, index)
   link.onclick = (event) => {

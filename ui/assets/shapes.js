@@ -2,7 +2,7 @@
 // A forward pass as a list of steps that can be walked. All steps are here, so walking asks the server for pictures only.
 // See pages/inside/shapes/walk.py.
 
-import { button, element, within } from "./shared/dom.js"
+import { button, element, rangeInput, within } from "./shared/dom.js"
 import { target } from "./shared/keys.js"
 import { component } from "./shared/mount.js"
 import { memory, whole } from "./shared/numbers.js"
@@ -27,25 +27,15 @@ const PLAY_MS = 700
 
 function create(parent) {
   const root = within(parent, "div", "gf-walk")
-  const strip = element("div", "gf-walk-strip")
-  strip.setAttribute("aria-hidden", "true") // the list says the same
+  const strip = element("div", "gf-walk-strip", "", { "aria-hidden": "true" }) // the list says the same
   const bar = element("div", "gf-walk-bar")
   const [back, play, next] = [["‹", "Previous step"], ["▶", "Play"], ["›", "Next step"]].map(([sign, label]) => {
     const made = button(sign, label)
     made.title = label
     return bar.appendChild(made)
   })
-  const slider = element("input")
-  slider.type = "range"
-  slider.min = "0"
-  slider.step = "1"
-  slider.setAttribute("aria-label", "Step of the forward pass")
-  const where = element("output")
-  bar.append(slider, where)
-  const card = element("div", "gf-walk-card")
-  const list = element("div", "gf-walk-list")
-  list.setAttribute("role", "listbox")
-  list.tabIndex = 0
+  const slider = bar.appendChild(rangeInput("Step of the forward pass")), where = within(bar, "output")
+  const card = element("div", "gf-walk-card"), list = element("div", "gf-walk-list", "", { role: "listbox", tabindex: 0 })
   root.append(strip, bar, list, card)
   const self = { root, strip, card, list, slider, where, play, index: 0, open: false, /** @type {any} */ player: null, rows: new Map(), text: "", order: [], send: null, question: null }
   self.question = asker(() => self.index, (step) => self.send("step", step), ANSWER_MS)
@@ -135,9 +125,7 @@ function chips(shape) {
 
 function row(self, index) {
   const step = stepAt(self, index)
-  const node = element("div", "gf-step")
-  node.id = `gf-step-${self.key}-${index}`
-  node.setAttribute("role", "option")
+  const node = element("div", "gf-step", "", { role: "option", id: `gf-step-${self.key}-${index}` })
   node.style.setProperty("--part", `var(--gf-${step.part})`)
   const head = element("div", "gf-step-head")
   head.append(element("code", "", step.name.replace(/^blocks\.\d+\./, "")), chips(step.output))
@@ -151,7 +139,6 @@ function row(self, index) {
 function heading(text, fold) {
   const node = element(fold ? "button" : "div", "gf-group")
   if (fold) {
-    node.setAttribute("type", "button")
     node.setAttribute("role", "option") // all that a list of options may hold
     node.onclick = fold.toggle
   }
@@ -197,9 +184,7 @@ function drawStrip(self) {
     rows.forEach((step, i) => {
       const last = self.stations[self.stations.length - 1]
       if (last && last.stage === stage && last.part === step.part) return void last.rows.push(i)
-      const node = element("button", "gf-station", step.name === "mask" ? "mask" : self.data.parts[step.part])
-      node.type = "button"
-      node.tabIndex = -1
+      const node = element("button", "gf-station", step.name === "mask" ? "mask" : self.data.parts[step.part], { tabindex: -1 })
       node.style.setProperty("--part", `var(--gf-${step.part})`)
       node.onclick = () => { stop(self); const block = place(self, self.index).block ?? 0; go(self, from + i + (stage === "block" && self.open ? block * b : 0)) }
       frame.appendChild(node)

@@ -14,10 +14,7 @@ import { sideOf } from "./shared/theme.js"
  */
 
 function create(place) {
-  const root = within(place, "div", "gf-source")
-  root.tabIndex = 0 // so that a keyboard can scroll it
-  root.setAttribute("role", "region")
-  return { root, text: "" }
+  return { root: within(place, "div", "gf-source", "", { role: "region", tabindex: 0 }), text: "" } // a keyboard can scroll it
 }
 
 /**

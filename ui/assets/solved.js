@@ -3,49 +3,28 @@
 
 import { button, element, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
+import { browser } from "./shared/shelf.js"
 import { counted, noted, read, written } from "./solved_state.js"
 
 const SHELF = "glassformer-solved"
 
 /** @param {HTMLElement} place */
 function create(place) {
-  const root = element("div", "gf-solved")
+  const root = within(place, "div", "gf-solved")
   const rows = within(root, "div", "gf-solved-rows"), foot = within(root, "div", "gf-solved-foot")
   const count = within(foot, "span", "gf-solved-count")
-  place.append(root)
   const self = { root, rows, count, data: null }
   foot.append(button("Forget", "Forget which exercises were solved in this browser", () => {
-    keep("{}")
+    browser.put(SHELF, "{}")
     draw(self, new Map())
   }))
   return self
 }
 
-/** Where a browser keeps nothing (a private window, a full disk), the dots hold until the page is left. */
-let held = "{}"
-
-function shelf() {
-  try {
-    return localStorage.getItem(SHELF)
-  } catch {
-    return held
-  }
-}
-
-/** @param {string} text */
-function keep(text) {
-  held = text
-  try {
-    localStorage.setItem(SHELF, text)
-  } catch {
-    return
-  }
-}
-
 function update(self, data) {
   self.data = data
-  const before = read(shelf(), data.groups), after = noted(before, data.solved)
-  if (after !== before) keep(written(after))
+  const before = read(browser.get(SHELF), data.groups), after = noted(before, data.solved)
+  if (after !== before) browser.put(SHELF, written(after))
   draw(self, after)
 }
 

@@ -8,14 +8,14 @@ const SEEDS = 50 // of one exercise: more of them say nothing new
 
 /**
  * What was kept, as far as it makes sense.
- * @param {string | null} text
+ * @param {string} text
  * @param {Group[]} groups
  * @returns {Kept}
  */
 export function read(text, groups) {
   let held
   try {
-    held = JSON.parse(text ?? "{}")
+    held = JSON.parse(text)
   } catch {
     held = {}
   }

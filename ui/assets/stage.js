@@ -17,16 +17,13 @@ const html = document.documentElement
 function create(place) {
   const root = within(place, "div", "gf-stage-ui"), ended = new AbortController()
   const frozen = button("❄", "Freeze: nothing moves until you release it (key z)", () => act(self, "freeze"))
-  const tools = within(root, "div", "gf-stage-tools")
-  tools.setAttribute("role", "group")
-  tools.setAttribute("aria-label", "Stage")
+  const tools = within(root, "div", "gf-stage-tools", "", { role: "group", "aria-label": "Stage" })
   const small = button("", "A QR code: phones open this view", () => self.card.showModal())
   small.classList.add("gf-stage-code")
   tools.append(frozen, button("?", "Ask the room", () => openRoom(self.room)), button("⤢", "Fill the screen with the figure (key f)", () => act(self, "full")), button("✕", "Leave the stage (Esc or p)", () => act(self, "stage")))
   root.append(small)
   for (const one of root.querySelectorAll("button")) one.title = one.getAttribute("aria-label") ?? ""
-  const card = within(root, "dialog", "gf-stage-card")
-  card.setAttribute("aria-label", "For the room")
+  const card = within(root, "dialog", "gf-stage-card", "", { "aria-label": "For the room" })
   card.onclick = () => card.close()
   /** @type {any} */
   const self = { root, frozen, small, card, ended, on: false, at: null, stop: null, timer: 0, told: "", scene: sceneOf(location.href) }

@@ -9,17 +9,13 @@ const LETTERS = "ABCDE"
 
 /** @param {HTMLElement} host @param {(done: object) => void} send */
 export function createRoom(host, send) {
-  const dialog = within(host, "dialog", "gf-room")
-  dialog.setAttribute("aria-label", "Ask the room")
+  const dialog = within(host, "dialog", "gf-room", "", { "aria-label": "Ask the room" })
   const form = within(dialog, "form", "gf-room-form")
   within(form, "p", "gf-room-head", "Ask the room")
-  const text = within(within(form, "label", "", "Question"), "textarea"), answers = within(within(form, "label", "", "Answers, one per line (2 to 5)"), "textarea")
-  Object.assign(text, { rows: 2, maxLength: 200 })
-  Object.assign(answers, { rows: 5, maxLength: 450 })
-  const said = within(form, "p", "gf-room-said")
-  said.setAttribute("role", "status")
-  const buttons = within(form, "div", "gf-room-buttons"), ask = within(buttons, "button", "gf-room-main", "Ask")
-  ask.type = "submit"
+  const text = within(within(form, "label", "", "Question"), "textarea", "", "", { rows: 2, maxlength: 200 })
+  const answers = within(within(form, "label", "", "Answers, one per line (2 to 5)"), "textarea", "", "", { rows: 5, maxlength: 450 })
+  const said = within(form, "p", "gf-room-said", "", { role: "status" }), buttons = within(form, "div", "gf-room-buttons")
+  within(buttons, "button", "gf-room-main", "Ask", { type: "submit" })
   buttons.append(button("Cancel", "Close without asking", () => dialog.close()))
   const live = within(dialog, "div", "gf-room-live")
   const head = within(live, "p", "gf-room-head"), body = within(live, "div", "gf-room-body"), list = within(body, "ol", "gf-room-bars"), way = within(body, "div", "gf-room-way")

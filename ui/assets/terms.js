@@ -15,16 +15,13 @@ const SOON = 250 // milliseconds in which a pointer may go from the term to its 
 
 /** @param {HTMLElement} place */
 function create(place) {
-  const root = element("div", "gf-terms")
-  const card = within(root, "div", "gf-term-card")
-  card.setAttribute("popover", "manual")
-  card.setAttribute("role", "dialog")
+  const root = within(place, "div", "gf-terms")
+  const card = within(root, "div", "gf-term-card", "", { popover: "manual", role: "dialog" })
   const ended = new AbortController()
   const self = { root, card, ended, terms: new Map(), at: null, pinned: false, timer: 0 }
   const search = button("Search", "Search views, terms and exercises (key /)", () => searched(""))
   search.append(element("kbd", "", "/"))
   root.prepend(search, button("Glossary", "Glossary: what the terms mean", () => searched("Term")), button("Stage", "Stage mode: larger, for a projector (key p)", () => document.dispatchEvent(new Event("gf-stage"))), guessing(ended.signal))
-  place.append(root)
   listen(self, ended.signal)
   return self
 }

@@ -2,7 +2,7 @@
 // A text as a row of tokens: one is chosen, by a click or the arrow keys. See ui/players/tokens.py.
 
 import { shade } from "./shared/colours.js"
-import { around, element, resize, within, write } from "./shared/dom.js"
+import { around, resize, within, write } from "./shared/dom.js"
 import { target } from "./shared/keys.js"
 import { component } from "./shared/mount.js"
 import { sideOf } from "./shared/theme.js"
@@ -19,9 +19,7 @@ import { sideOf } from "./shared/theme.js"
  */
 
 function create(place) {
-  const root = within(place, "div", "gf-tokens")
-  root.setAttribute("role", "listbox")
-  root.tabIndex = 0
+  const root = within(place, "div", "gf-tokens", "", { role: "listbox", tabindex: 0 })
   const self = { root, cells: [], index: 0 }
   root.addEventListener("click", (event) => {
     const cell = around(event, ".gf-token")
@@ -59,12 +57,7 @@ function mark(self) {
  */
 function update(self, data, _, key) {
   self.root.setAttribute("aria-label", data.label)
-  resize(self.cells, data.tokens.length, (i) => {
-    const cell = element("span", "gf-token")
-    cell.setAttribute("role", "option")
-    cell.id = `gf-token-${key}-${i}`
-    return self.root.appendChild(cell)
-  })
+  resize(self.cells, data.tokens.length, (i) => within(self.root, "span", "gf-token", "", { role: "option", id: `gf-token-${key}-${i}` }))
   const side = sideOf(self.root)
   self.cells.forEach((cell, i) => {
     write(cell, data.tokens[i])

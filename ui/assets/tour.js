@@ -16,18 +16,14 @@ const LOOK_MS = 150, LOOKS = 100 // at a figure that is still being drawn
 
 /** @param {HTMLElement} place */
 function create(place) {
-  const root = element("section", "gf-tour")
-  root.setAttribute("aria-label", "Guided course")
+  const root = element("section", "gf-tour", "", { "aria-label": "Guided course" })
   const self = { root, ended: new AbortController(), at: 0, count: 0, scene: "", shown: "", going: 0, revealing: 0, wanted: -1, tabbed: false, data: null, asked: new Set() }
   const bar = within(root, "div", "gf-tour-bar")
-  const ask = element("div", "gf-tour-ask"), notes = createNotes()
-  ask.setAttribute("role", "dialog")
-  ask.hidden = true
+  const ask = element("div", "gf-tour-ask", "", { role: "dialog", hidden: "" }), notes = createNotes()
   const back = button("‹", "Previous scene", () => go(self, near(self) - 1))
   const on = button("›", "Next scene", () => go(self, near(self) + 1))
   const where = element("span", "gf-tour-where")
-  const said = element("p", "gf-tour-said")
-  said.setAttribute("aria-live", "polite")
+  const said = element("p", "gf-tour-said", "", { "aria-live": "polite" })
   const title = within(said, "strong"), text = within(said, "span")
   const away = button("", "Back to the scene", () => go(self, self.at))
   const question = button("Question", "Show the question", () => openQuestion(self))
@@ -102,8 +98,7 @@ function openQuestion(self) {
   self.asked.add(self.scene)
   const { ask } = self
   ask.setAttribute("aria-label", question.asked)
-  const answers = element("div", "gf-tour-answers"), why = element("p", "gf-tour-why")
-  why.setAttribute("aria-live", "polite")
+  const answers = element("div", "gf-tour-answers"), why = element("p", "gf-tour-why", "", { "aria-live": "polite" })
   const shown = button("Skip", "Close the question and show the page", () => { ask.hidden = true; reveal(self) })
   shown.className = "gf-tour-show"
   question.answers.forEach((/** @type {string} */ answer, /** @type {number} */ i) => {

@@ -6,9 +6,7 @@ import { element, within, write } from "./shared/dom.js"
 const NAME = "gf-notes", SIZE = "popup,width=520,height=420"
 
 export function createNotes() {
-  const root = element("aside", "gf-tour-notes")
-  root.setAttribute("aria-label", "Notes for the speaker")
-  root.hidden = true
+  const root = element("aside", "gf-tour-notes", "", { "aria-label": "Notes for the speaker", hidden: "" })
   /** @type {Window | null} */
   let second = null
   let told = { where: "", title: "", notes: "" }

@@ -145,7 +145,6 @@ function panel(self) {
     bars.append(p, q)
     const drawn = other.token === node.drawn ? (node.token === node.drawn ? "drawn" : "would be drawn") : other.token === node.token ? "picked" : ""
     const removed = other.q === 0
-    row.type = "button"
     const share = `${chance(other.p)} → ${removed ? "removed" : chance(other.q)}`
     row.append(element("code", "", name), bars, element("span", "gf-writer-share", ` ${share} `), element("small", "", drawn))
     row.setAttribute("aria-label", `${name} ${share} ${drawn}: by the model, then with the settings. Continue with it.`)
@@ -202,7 +201,6 @@ function branchRow(self, path, i, parent, fork) {
   let total = 0
   for (const index of path) total += self.nodes[index].log
   const fact = `${parent < 0 ? "" : `from token ${whole(fork + 1)} · `}${whole(path.length)} tokens · ${path.length && Number.isFinite(total) ? (-total / path.length).toFixed(2) : "–"} nats each`
-  go.type = drop.type = "button"
   go.append(element("span", "gf-writer-name", own || "(nothing yet)"), element("small", "", fact))
   go.onclick = () => self.does.visit(self.leaves[i])
   drop.setAttribute("aria-label", `Delete the branch “${own.slice(0, 30)}”`)

@@ -3,19 +3,23 @@
 
 const VECTOR = "http://www.w3.org/2000/svg"
 
+/** @typedef {Record<string, string | number>} Attributes */
+
 /**
- * An HTML element with a class and a text.
+ * An HTML element with a class, a text and attributes; a button submits no form unless its attributes say so.
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
  * @param {string} [name]
  * @param {string} [text]
+ * @param {Attributes} [attributes]
  * @returns {HTMLElementTagNameMap[Tag]}
  */
-export function element(tag, name, text) {
+export function element(tag, name, text, attributes = {}) {
   const node = document.createElement(tag)
   if (name) node.className = name
   if (text !== undefined) node.textContent = text
-  return node
+  if (tag === "button") node.setAttribute("type", "button")
+  return dressed(node, attributes)
 }
 
 /**
@@ -25,10 +29,11 @@ export function element(tag, name, text) {
  * @param {Tag} tag
  * @param {string} [name]
  * @param {string} [text]
+ * @param {Attributes} [attributes]
  * @returns {HTMLElementTagNameMap[Tag]}
  */
-export function within(parent, tag, name, text) {
-  return parent.appendChild(element(tag, name, text))
+export function within(parent, tag, name, text, attributes) {
+  return parent.appendChild(element(tag, name, text, attributes))
 }
 
 /**
@@ -38,27 +43,41 @@ export function within(parent, tag, name, text) {
  * @param {(button: HTMLButtonElement) => void} [press]
  */
 export function button(text, label, press) {
-  const made = element("button", "", text)
-  made.type = "button"
-  made.setAttribute("aria-label", label)
+  const made = element("button", "", text, { "aria-label": label })
   if (press) made.onclick = () => press(made)
   return made
 }
 
 /**
+ * A slider from 0 on, in whole steps unless its attributes say otherwise.
+ * @param {string} label
+ * @param {Attributes} [attributes]
+ */
+export const rangeInput = (label, attributes) => element("input", "", "", { type: "range", min: 0, step: 1, "aria-label": label, ...attributes })
+
+/**
  * An SVG element with attributes, put into its parent where one is given.
  * @template {keyof SVGElementTagNameMap} Tag
  * @param {Tag} tag
- * @param {Record<string, string | number>} [attributes]
+ * @param {Attributes} [attributes]
  * @param {Element | null} [parent]
  * @param {string} [text]
  * @returns {SVGElementTagNameMap[Tag]}
  */
 export function vector(tag, attributes = {}, parent = null, text) {
-  const node = document.createElementNS(VECTOR, tag)
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value))
+  const node = dressed(document.createElementNS(VECTOR, tag), attributes)
   if (text !== undefined) node.textContent = text
   parent?.appendChild(node)
+  return node
+}
+
+/**
+ * @template {Element} Node
+ * @param {Node} node
+ * @param {Attributes} attributes
+ */
+function dressed(node, attributes) {
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value))
   return node
 }
 

@@ -2,7 +2,7 @@
 // Taking home what is seen: three small buttons, the data as CSV, the picture as PNG and SVG.
 
 import { csv } from "./csv.js"
-import { element } from "./dom.js"
+import { button, element } from "./dom.js"
 import { picture } from "./picture.js"
 import { filmed } from "./shots.js"
 
@@ -30,22 +30,10 @@ export function saveTools(root, name, rows, drawing = () => picture(root)) {
  * @param {{ CSV: () => unknown, PNG: () => unknown, SVG: () => unknown }} does
  */
 export function toolbar(does) {
-  const tools = element("div", "gf-tools")
-  tools.setAttribute("role", "group")
-  tools.setAttribute("aria-label", "Save this figure")
-  for (const [label, save] of Object.entries(does)) {
-    const button = element("button", "", label)
-    button.type = "button"
-    button.title = label === "CSV" ? "Save the data behind this figure as CSV" : `Save this figure as ${label}`
-    button.setAttribute("aria-label", button.title)
-    button.onclick = save
-    tools.append(button)
-  }
-  const full = element("button", "", "⤢")
-  Object.assign(full, { type: "button", title: "Fill the screen with this figure, and back (f)" })
-  full.setAttribute("aria-label", full.title)
-  full.onclick = () => full.dispatchEvent(new CustomEvent("gf-full", { bubbles: true })) // ../stage_full.js listens
-  tools.append(full)
+  const tools = element("div", "gf-tools", "", { role: "group", "aria-label": "Save this figure" })
+  const add = (sign, label, press) => { tools.appendChild(button(sign, label, press)).title = label }
+  for (const [kind, save] of Object.entries(does)) add(kind, kind === "CSV" ? "Save the data behind this figure as CSV" : `Save this figure as ${kind}`, save)
+  add("⤢", "Fill the screen with this figure, and back (f)", (full) => full.dispatchEvent(new CustomEvent("gf-full", { bubbles: true }))) // ../stage_full.js listens
   tools.onmousedown = (event) => event.preventDefault() // the focus stays where it is, and with it what is chosen there
   tools.onkeydown = (event) => event.stopPropagation() // a space presses the button, and plays nothing
   return tools

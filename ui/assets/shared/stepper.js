@@ -1,7 +1,7 @@
 // @ts-check
 // A player over steps that are all here already: a button that plays, a slider, and the step in the page's address.
 
-import { button, element } from "./dom.js"
+import { button, element, rangeInput } from "./dom.js"
 import { frames, inLink, keepInLink, keptInLink, playButton } from "./play.js"
 
 /**
@@ -14,15 +14,13 @@ import { frames, inLink, keepInLink, keptInLink, playButton } from "./play.js"
 /** Makes the line of a player. `at` is its step, null before the server has sent any. @param {Parts} parts */
 export function createStepper({ unit, label, play, ms, arrows = true, loops = false, moved }) {
   let player = /** @type {ReturnType<typeof frames> | null} */ (null), name = "", sent = 0, isLed = false
-  const bar = element("div", "gf-steps"), slider = element("input"), where = element("output")
+  const bar = element("div", "gf-steps"), slider = rangeInput(label), where = element("output")
   const toggle = button("▶", play, () => (player ? pause() : start()))
   const by = (/** @type {number} */ step) => () => { pause(); go(self.at + step) }
   const [back, on] = [button("◀", `One ${unit} back`, by(-1)), button("▶▏", `One ${unit} forward`, by(1))]
   const link = keepInLink(led)
   const self = { bar, at: /** @type {any} */ (null), last: 0, start, pause, paint, update, stop: () => { pause(); link.stop() } }
 
-  Object.assign(slider, { type: "range", min: "0", step: "1" })
-  slider.setAttribute("aria-label", label)
   slider.oninput = () => { pause(); go(Number(slider.value), true) }
   for (const node of [toggle, back, on, slider]) node.dataset.unsaved = ""
   bar.append(toggle, ...(arrows ? [back, on] : []), slider, where)

@@ -2,7 +2,7 @@
 // The track of a training: its loss, the steps at which something happened, and the slider over its snapshots.
 
 import { marked, points, words } from "../scrubber_state.js"
-import { element, vector, within } from "./dom.js"
+import { element, rangeInput, vector, within } from "./dom.js"
 
 /**
  * @typedef {object} Training
@@ -11,14 +11,12 @@ import { element, vector, within } from "./dom.js"
  * @property {import("../scrubber_state.js").Mark[]} marks
  */
 
-/** Makes a track, once. @param {string} [name] of its element */
-export function createTrack(name = "") {
+/** Makes a track, once. @param {string} label of its slider @param {string} [name] of its element */
+export function createTrack(label, name = "") {
   const root = element("div", `gf-scrub-track ${name}`)
   const drawing = vector("svg", { preserveAspectRatio: "none", viewBox: "0 0 1000 100", "aria-hidden": "true" }, root)
   const [line, done] = ["gf-scrub-line", "gf-scrub-done"].map((part) => vector("polyline", { class: part }, drawing))
-  const names = within(root, "div", "gf-scrub-marks"), slider = within(root, "input")
-  names.setAttribute("aria-hidden", "true")
-  Object.assign(slider, { type: "range", min: "0", step: "1" })
+  const names = within(root, "div", "gf-scrub-marks", "", { "aria-hidden": "true" }), slider = root.appendChild(rangeInput(label))
   const track = { root, line, done, names, slider, wide: 900, training: /** @type {Training | null} */ (null) }
   new ResizeObserver(([{ contentRect }]) => { track.wide = contentRect.width || 900; drawNames(track) }).observe(names)
   return track

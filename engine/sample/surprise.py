@@ -37,8 +37,8 @@ class Surprise(Scored):
 def odds(log_p: float) -> tuple[float, float]:
     """Returns (p, in how many draws it comes up once) for ln p; inf where float64 soon does not hold 1 / p.
 
-    >>> odds(0.0), odds(-900.0)
-    ((1.0, 1.0), (0.0, inf))
+    >>> odds(math.log(0.25)), odds(-900.0)
+    ((0.25, 4.0), (0.0, inf))
     """
     return math.exp(log_p), math.exp(-log_p) if log_p >= -700 else math.inf
 

@@ -23,6 +23,7 @@ from engine.training.post_training.finetune import (
     batch,
     fine_tune,
     loss_of,
+    target_count,
     trained_parameters,
     with_weights,
 )
@@ -130,6 +131,11 @@ def test_only_the_answer_is_counted_and_filling_costs_nothing():
     inputs, targets = batch([Lesson("ab", "cd"), Lesson("abcde")], Letters())
     assert inputs.tolist() == [[0, 1, 2, 0], [0, 1, 2, 3]]
     assert targets.tolist() == [[IGNORED, 2, 3, IGNORED], [1, 2, 3, 4]]
+
+
+def test_targets_are_a_text_s_tokens_after_its_first_or_those_of_the_answer():
+    assert target_count(TEXTS, Letters()) == sum(len(lesson.text) - 1 for lesson in TEXTS)
+    assert target_count([Lesson("a cab. ", "bad"), Lesson("ab")], Letters()) == 3 + 1
 
 
 def test_filling_does_not_change_the_loss_of_a_shorter_sentence(model):

@@ -19,15 +19,19 @@ class Mistake:
     option too many, and the hint is true of that option whatever else was chosen.
     """
 
-    id: str
     value: Any
     hint: str
     single_option: bool = False
 
 
-def mistakes(*rows: tuple[str, Any, str]) -> tuple[Mistake, ...]:
-    """Returns the mistakes of rows (id, value, hint)."""
+def mistakes(*rows: tuple[Any, str]) -> tuple[Mistake, ...]:
+    """Returns the mistakes of rows (value, hint)."""
     return tuple(Mistake(*row) for row in rows)
+
+
+def extra_options(right: frozenset[str], hints: Mapping[str, str]) -> tuple[Mistake, ...]:
+    """Returns the mistakes of choosing an option too many, each with its hint."""
+    return tuple(Mistake(right | {option}, hint, single_option=True) for option, hint in hints.items())
 
 
 @dataclass(frozen=True)
@@ -70,11 +74,10 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The judgement of an answer. `mistake` is the id of a known one, else empty."""
+    """The judgement of an answer."""
 
     right: bool
     hint: str
-    mistake: str = ""
 
 
 def check(exercise: Exercise, given: object) -> Verdict:
@@ -88,10 +91,9 @@ def check(exercise: Exercise, given: object) -> Verdict:
     if form.same(value, exercise.answer):
         return Verdict(True, RIGHT)
     for mistake in exercise.mistakes:
-        if form.same(value, mistake.value):
-            return Verdict(False, mistake.hint, mistake.id)
-        if mistake.single_option and mistake.value - exercise.answer <= value:
-            return Verdict(False, mistake.hint, mistake.id)
+        extra = mistake.single_option and mistake.value - exercise.answer <= value
+        if extra or form.same(value, mistake.value):
+            return Verdict(False, mistake.hint)
     return Verdict(False, _unknown(form, value, exercise.answer))
 
 

@@ -30,11 +30,11 @@ def score(rng: Random) -> Exercise:
             f"Divided by $\\sqrt{{{d}}} = {root:.3f}$: **{product / root:.2f}**.",
         ),
         mistakes(
-            ("root", (product,), "You forgot to divide by $\\sqrt{d_k}$: that is the bare dot product."),
-            ("width", (product / d,), "You divided by $d_k$ itself. Divide by its square root."),
-            ("times", (product * root,), "You multiplied by $\\sqrt{d_k}$ instead of dividing."),
+            ((product,), "You forgot to divide by $\\sqrt{d_k}$: that is the bare dot product."),
+            ((product / d,), "You divided by $d_k$ itself. Divide by its square root."),
+            ((product * root,), "You multiplied by $\\sqrt{d_k}$ instead of dividing."),
         ),
-        see("attention", attention_view="scaling"),
+        see("attention", attention_view="scores"),
         {"q": q, "k": k},
     )
 
@@ -62,10 +62,10 @@ def row(rng: Random) -> Exercise:
             f"The weights: **{shown(weights, 2)}**. They sum to 1.",
         ),
         mistakes(
-            ("late", late, "You masked after the softmax: what is left no longer sums to 1."),
-            ("unmasked", whole, "The mask is missing: this token attends to later tokens."),
-            ("zero", zeros, "You masked with 0 instead of $-\\infty$: $e^0$ is 1, not 0."),
-            ("self", short, "Off by one: a token may attend to itself too."),
+            (late, "You masked after the softmax: what is left no longer sums to 1."),
+            (whole, "The mask is missing: this token attends to later tokens."),
+            (zeros, "You masked with 0 instead of $-\\infty$: $e^0$ is 1, not 0."),
+            (short, "Off by one: a token may attend to itself too."),
         ),
         see("attention", attention_view="mask"),
         {"scores": scores, "at": at},
@@ -100,15 +100,11 @@ def single_head(rng: Random) -> Exercise:
             f" **{shown(out(q[1], k[:2], v[:2]), 2)}**.",
         ),
         mistakes(
-            ("root", out(q[1], k[:2], v[:2], 1.0), "You forgot to divide the scores by $\\sqrt{d_k}$."),
-            ("swapped", out(k[1], q[:2], v[:2]), "You swapped them: the query is the second token's."),
-            ("unmasked", out(q[1], k, v), "The mask is missing: the third token must not be seen."),
-            ("late", late, "You masked after the softmax: the weights no longer sum to 1."),
-            (
-                "values",
-                out(q[1], k[:2], x[:2]),
-                "You averaged the tokens themselves. Average the values, $x W_V$.",
-            ),
+            (out(q[1], k[:2], v[:2], 1.0), "You forgot to divide the scores by $\\sqrt{d_k}$."),
+            (out(k[1], q[:2], v[:2]), "You swapped them: the query is the second token's."),
+            (out(q[1], k, v), "The mask is missing: the third token must not be seen."),
+            (late, "You masked after the softmax: the weights no longer sum to 1."),
+            (out(q[1], k[:2], x[:2]), "You averaged the tokens themselves. Average the values, $x W_V$."),
         ),
         see("attention", attention_view="heads"),
         {"x": x, "w_q": w_q, "w_k": w_k, "w_v": w_v},
@@ -132,15 +128,13 @@ def split(rng: Random) -> Exercise:
         ),
         mistakes(
             (
-                "woven",
                 (dot(q[::2], k[::2]), dot(q[1::2], k[1::2])),
                 "You took every other number. A head has a contiguous slice: the first $d/H$, the next"
                 " $d/H$.",
             ),
-            ("whole", (sum(heads), sum(heads)), "Each head used all $d$ numbers. It only has $d/H$ of them."),
-            ("order", heads[::-1], "Those are the right numbers in the wrong order: head 1 comes first."),
+            ((sum(heads), sum(heads)), "Each head used all $d$ numbers. It only has $d/H$ of them."),
+            (heads[::-1], "Those are the right numbers in the wrong order: head 1 comes first."),
             (
-                "scaled",
                 (heads[0] / root, heads[1] / root),
                 "You divided by $\\sqrt{d_k}$; here you are asked for the bare dot product.",
             ),
@@ -166,12 +160,12 @@ def spread(rng: Random) -> Exercise:
             " divided by it.",
         ),
         mistakes(
-            ("variance", (wide,), "That is the variance. The standard deviation is its square root."),
-            ("model", (math.sqrt(d),), "You used $d$, but a head only has $d/H$ numbers."),
-            ("one", (1.0,), "That is the standard deviation *after* dividing by $\\sqrt{d_k}$."),
-            ("both", (d,), "You used $d$, but a head only has $d/H$; and that is a variance."),
+            ((wide,), "That is the variance. The standard deviation is its square root."),
+            ((math.sqrt(d),), "You used $d$, but a head only has $d/H$ numbers."),
+            ((1.0,), "That is the standard deviation *after* dividing by $\\sqrt{d_k}$."),
+            ((d,), "You used $d$, but a head only has $d/H$; and that is a variance."),
         ),
-        see("attention", attention_view="scaling"),
+        see("attention", attention_view="scores"),
         {"d": d, "heads": heads},
     )
 
@@ -190,9 +184,9 @@ def self_term(rng: Random) -> Exercise:
             " others have mean 0 and standard deviation 1: the softmax puts its weight on the diagonal.",
         ),
         mistakes(
-            ("root", (d,), "You forgot to divide by $\\sqrt{d}$."),
-            ("one", (1.0,), "You divided by $d$. Divide by its square root."),
-            ("zero", (0.0,), "That is the mean with *other* tokens. With itself, all terms are squares."),
+            ((d,), "You forgot to divide by $\\sqrt{d}$."),
+            ((1.0,), "You divided by $d$. Divide by its square root."),
+            ((0.0,), "That is the mean with *other* tokens. With itself, all terms are squares."),
         ),
         see("attention", attention_view="self"),
         {"d": d},

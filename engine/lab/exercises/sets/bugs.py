@@ -11,7 +11,7 @@ from random import Random
 from engine.lab.doctor.case import Case
 from engine.lab.doctor.check import Finding, run_check, shown
 from engine.lab.doctor.checks import CHECKS
-from engine.lab.exercises.exercise import Exercise, Mistake, See, see
+from engine.lab.exercises.exercise import Exercise, Mistake, See, extra_options, see
 from engine.lab.exercises.forms import Choice, Pick
 from engine.lab.faults import FAULTS, parts_of
 from engine.model import build
@@ -34,7 +34,7 @@ BAD = {
 
 
 def healthy_looking(rng: Random) -> Exercise:
-    fine, bad = rng.sample(list(FINE), 3), rng.sample(list(BAD), 3)
+    fine, bad = rng.sample(list(FINE), 3), dict(rng.sample(list(BAD.items()), 3))
     options = tuple(sorted((*fine, *bad), key=lambda option: rng.random()))
     right = frozenset(fine)
     return Exercise(
@@ -46,10 +46,7 @@ def healthy_looking(rng: Random) -> Exercise:
             " the model writes.",
             *(f"*{option}*: {FINE[option]}." for option in sorted(right)),
         ),
-        tuple(
-            Mistake(f"bad-{place}", right | {option}, f"Not “{option}”: {BAD[option]}.", single_option=True)
-            for place, option in enumerate(bad)
-        ),
+        extra_options(right, {option: f"Not “{option}”: {why}." for option, why in bad.items()}),
         DOCTOR,
         {"options": options},
     )
@@ -94,6 +91,11 @@ def which_test(rng: Random) -> Exercise:
         test: f"{CHECKS[test].title}: {CHECKS[test].question}" for test in rng.sample(TESTS, len(TESTS))
     }
     right = frozenset(options[test] for test in differ(*pair))
+    alike = {
+        option: f"Both {findings(pair[0])[test].verdict} *{CHECKS[test].title}*: it cannot tell them apart."
+        for test, option in options.items()
+        if option not in right
+    }
     first, second = (BUGS[bug].lower() for bug in pair)
     return Exercise(
         f"A model trains with a low loss and writes poorly: either **{first}** or **{second}**. Which tests"
@@ -105,16 +107,7 @@ def which_test(rng: Random) -> Exercise:
             f" {_result(pair[1], test)}."
             for test in options
         ),
-        tuple(
-            Mistake(
-                test,
-                right | {option},
-                f"Both {findings(pair[0])[test].verdict} *{CHECKS[test].title}*: it cannot tell them apart.",
-                single_option=True,
-            )
-            for test, option in options.items()
-            if option not in right
-        ),
+        extra_options(right, alike),
         DOCTOR,
         {"bugs": pair},
     )
@@ -133,7 +126,6 @@ def which_bug(rng: Random) -> Exercise:
         (*(findings(bug)[test].sentence for test in READ), f"**{BUGS[bug]}**. {FAULTS[bug].fix}"),
         tuple(
             Mistake(
-                other,
                 BUGS[other],
                 f"*{CHECKS[test].question}* Here {_result(bug, test)}; with that bug {_result(other, test)}.",
             )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
 
-from engine.lab.exercises.exercise import Exercise, Mistake, see
+from engine.lab.exercises.exercise import Exercise, Mistake, See, extra_options, see
 from engine.lab.exercises.forms import Choice, Pick
 
 ENCODER, DECODER, BOTH = "Encoder only", "Decoder only", "Encoder and decoder"
@@ -61,7 +62,7 @@ def match(rng: Random) -> Exercise:
         Choice((ENCODER, DECODER, BOTH)),
         family,
         (f"Here {WHY[family]}.", f"**{family}**. {TODAY[family]}"),
-        tuple(Mistake(other.lower(), other, HINT[other]) for other in WORK if other != family),
+        tuple(Mistake(other, HINT[other]) for other in WORK if other != family),
         see("families", families_view="three"),
         {"work": work},
     )
@@ -78,15 +79,13 @@ def known(rng: Random) -> Exercise:
         Pick(options),
         right,
         (f"**{', '.join(sorted(right))}**: {WHY[family]}.",),
-        tuple(
-            Mistake(
-                option.lower(),
-                right | {option},
-                f"{option} belongs to another family: {_family(option).lower()}.",
-                single_option=True,
-            )
-            for option in options
-            if option not in right
+        extra_options(
+            right,
+            {
+                option: f"{option} belongs to another family: {_family(option).lower()}."
+                for option in options
+                if option not in right
+            },
         ),
         see("families", families_view="three"),
         {"family": family, "options": options},
@@ -141,15 +140,14 @@ def objective(rng: Random) -> Exercise:
             f"Here: **{OBJECTIVE[family]}**.",
         ),
         tuple(
-            Mistake(other.lower(), OBJECTIVE[other], NOT_TRAINED[family, other])
-            for other in OBJECTIVE
-            if other != family
+            Mistake(OBJECTIVE[other], NOT_TRAINED[family, other]) for other in OBJECTIVE if other != family
         ),
         see("families", families_view="three"),
         {"family": family, "inputs": inputs, "targets": targets},
     )
 
 
+HIDDEN = 0.15  # of an encoder's tokens
 WON = (
     "Every token of a text is a prediction to learn from",
     "One objective and one interface serve all tasks: each is a text to be continued",
@@ -165,27 +163,36 @@ NOT_WON = {
 }
 
 
-def decoders_won(rng: Random) -> Exercise:
-    right, wrong = frozenset(rng.sample(WON, 3)), rng.sample(list(NOT_WON), 3)
+def _three_reasons(
+    rng: Random, question: str, true: tuple[str, ...], false: Mapping[str, str], shown_by: See, numbers: str
+) -> Exercise:
+    """Asks for three true reasons among three false ones; `numbers` is a line about so many {tokens}."""
+    right, wrong = frozenset(rng.sample(true, 3)), dict(rng.sample(list(false.items()), 3))
     options = tuple(sorted((*sorted(right), *wrong), key=lambda option: rng.random()))
-    tokens, percent = rng.choice([128, 256, 512, 1024]), 15
+    tokens = rng.choice([128, 256, 512, 1024])
     return Exercise(
-        "Why did **decoder-only** models win out among large language models? Choose the three true reasons.",
+        f"{question} Choose the three true reasons.",
         Pick(options),
         right,
         (
             *(f"*{option}*." for option in options if option in right),
-            f"In numbers: of {tokens:,} tokens an encoder with {percent}% masked predicts"
-            f" {tokens * percent / 100:.0f}, a decoder {tokens:,}.",
+            f"In numbers: {numbers.format(tokens=tokens, steps=tokens - 1, hidden=HIDDEN * tokens)}",
         ),
-        tuple(
-            Mistake(
-                f"no-{place}", right | {option}, f"Not “{option}”: {NOT_WON[option]}.", single_option=True
-            )
-            for place, option in enumerate(wrong)
-        ),
-        see("families", families_view="why"),
+        extra_options(right, {option: f"Not “{option}”: {why}." for option, why in wrong.items()}),
+        shown_by,
         {"options": options},
+    )
+
+
+def decoders_won(rng: Random) -> Exercise:
+    return _three_reasons(
+        rng,
+        "Why did **decoder-only** models win out among large language models?",
+        WON,
+        NOT_WON,
+        see("families", families_view="why"),
+        f"of {{tokens:,}} tokens an encoder with {HIDDEN:.0%} masked predicts {{hidden:.0f}}, a decoder"
+        " {tokens:,}.",
     )
 
 
@@ -207,30 +214,14 @@ NOT_REPLACED = {
 
 
 def transformer_won(rng: Random) -> Exercise:
-    right, wrong = frozenset(rng.sample(REPLACED, 3)), rng.sample(list(NOT_REPLACED), 3)
-    options = tuple(sorted((*sorted(right), *wrong), key=lambda option: rng.random()))
-    tokens = rng.choice([128, 256, 512, 1024])
-    return Exercise(
-        "Why did the **Transformer** replace recurrent networks? Choose the three true reasons.",
-        Pick(options),
-        right,
-        (
-            *(f"*{option}*." for option in options if option in right),
-            f"In numbers: from the first of {tokens:,} tokens to the last, an RNN takes {tokens - 1:,} steps,"
-            " one"
-            " after another; attention takes 1.",
-        ),
-        tuple(
-            Mistake(
-                f"no-{place}",
-                right | {option},
-                f"Not “{option}”: {NOT_REPLACED[option]}.",
-                single_option=True,
-            )
-            for place, option in enumerate(wrong)
-        ),
+    return _three_reasons(
+        rng,
+        "Why did the **Transformer** replace recurrent networks?",
+        REPLACED,
+        NOT_REPLACED,
         see("reference", reference_view="before"),
-        {"options": options},
+        "from the first of {tokens:,} tokens to the last, an RNN takes {steps:,} steps, one after another;"
+        " attention takes 1.",
     )
 
 
@@ -255,7 +246,7 @@ def masks(rng: Random) -> Exercise:
         Choice(tuple(hints)),
         right,
         (f"**{right}**.", "Causal masks hide later tokens; padding masks hide positions without a token."),
-        tuple(Mistake(name.lower(), name, hint) for name, hint in hints.items() if name != right),
+        tuple(Mistake(name, hint) for name, hint in hints.items() if name != right),
         see("crossattention", cross_view="masks"),
         {"place": place},
     )

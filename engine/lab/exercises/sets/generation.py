@@ -26,9 +26,9 @@ def temperature(rng: Random) -> Exercise:
             f"Then the softmax: **{shown(right, 2)}**. At $\\tau = 1$ it would be {shown(plain, 2)}.",
         ),
         mistakes(
-            ("times", softmax([logit * tau for logit in logits]), "You multiplied by $\\tau$. Divide by it."),
-            ("one", plain, "That is temperature 1: divide the logits by $\\tau$ first."),
-            ("late", cooled, "You divided the probabilities. It is the *logits* that are divided."),
+            (softmax([logit * tau for logit in logits]), "You multiplied by $\\tau$. Divide by it."),
+            (plain, "That is temperature 1: divide the logits by $\\tau$ first."),
+            (cooled, "You divided the probabilities. It is the *logits* that are divided."),
         ),
         see("sampling", sampling_view="temperatures"),
         {"logits": logits, "tau": tau},
@@ -58,14 +58,10 @@ def top_k(rng: Random) -> Exercise:
             f"Renormalised: {shares[0] / 100:.2f} / {sum(shares[:k]) / 100:.2f} = **{result:.3f}**.",
         ),
         mistakes(
-            (
-                "sum",
-                (shares[0] / 100,),
-                "The others are removed, so the rest has to be renormalised to sum to 1.",
-            ),
-            ("more", (shares[0] / sum(shares[: k + 1]),), f"Off by one: that keeps {k + 1} tokens."),
-            ("fewer", (shares[0] / sum(shares[: k - 1]),), f"Off by one: that keeps only {k - 1}."),
-            ("even", (1 / k,), "The tokens that remain are not equally likely."),
+            ((shares[0] / 100,), "The others are removed, so the rest has to be renormalised to sum to 1."),
+            ((shares[0] / sum(shares[: k + 1]),), f"Off by one: that keeps {k + 1} tokens."),
+            ((shares[0] / sum(shares[: k - 1]),), f"Off by one: that keeps only {k - 1}."),
+            ((1 / k,), "The tokens that remain are not equally likely."),
         ),
         see("sampling", sampling_view="stages"),
         {"shares": shares, "k": k},
@@ -85,12 +81,12 @@ def top_p(rng: Random) -> Exercise:
     below = frozenset(names[place] for place in range(6) if shares[place] >= 100 - p)
     right = frozenset(names[:size])
     mistakes = [
-        Mistake("fewer", frozenset(names[: size - 1]), "You stopped before $p$ was reached: add one more."),
-        Mistake("more", frozenset(names[: size + 1]), "One too many: $p$ was already reached."),
+        Mistake(frozenset(names[: size - 1]), "You stopped before $p$ was reached: add one more."),
+        Mistake(frozenset(names[: size + 1]), "One too many: $p$ was already reached."),
     ]
     if below and all(below != mistake.value for mistake in mistakes) and below != right:
         mistakes.append(
-            Mistake("each", below, "$p$ is not a per-token threshold: add up from the likeliest until $p$.")
+            Mistake(below, "$p$ is not a per-token threshold: add up from the likeliest until $p$.")
         )
     listed = ", ".join(f"{name} {share / 100:.2f}" for name, share in zip(names, shares, strict=True))
     return Exercise(
@@ -123,10 +119,10 @@ def odds(rng: Random) -> Exercise:
             f"$e^{{{gap} / {tau}}} = e^{{{gap / tau:g}}}$ = **{right:.2f}**.",
         ),
         mistakes(
-            ("times", (math.exp(gap * tau),), "You multiplied by $\\tau$. Divide by it."),
-            ("one", (math.exp(gap),), "That is temperature 1."),
-            ("late", (math.exp(gap) / tau,), "Divide by $\\tau$ before the exponential."),
-            ("linear", (gap / tau,), "That is the scaled difference. The ratio is its exponential."),
+            ((math.exp(gap * tau),), "You multiplied by $\\tau$. Divide by it."),
+            ((math.exp(gap),), "That is temperature 1."),
+            ((math.exp(gap) / tau,), "Divide by $\\tau$ before the exponential."),
+            ((gap / tau,), "That is the scaled difference. The ratio is its exponential."),
         ),
         see("sampling", sampling_view="temperatures"),
         {"gap": gap, "tau": tau},

@@ -21,13 +21,9 @@ def causal(rng: Random) -> Exercise:
             f"$1 + 2 + ... + {length} = {length} \\cdot {length + 1} / 2$ = **{allowed:,}**.",
         ),
         mistakes(
-            ("self", (allowed - length,), "You left the diagonal out: a token may attend to itself."),
-            ("all", (length**2,), "That is the full square, with no mask."),
-            (
-                "hidden-half",
-                (length**2 // 2,),
-                "Half of the square is close, but the diagonal counts in full.",
-            ),
+            ((allowed - length,), "You left the diagonal out: a token may attend to itself."),
+            ((length**2,), "That is the full square, with no mask."),
+            ((length**2 // 2,), "Half of the square is close, but the diagonal counts in full."),
         ),
         see("attention", attention_view="mask"),
         {"length": length},
@@ -48,15 +44,10 @@ def padding(rng: Random) -> Exercise:
             f"{length} · {length - empty} = **{allowed:,}**.",
         ),
         mistakes(
-            ("all", (length**2,), "You forgot the padding: no query may attend to it."),
+            ((length**2,), "You forgot the padding: no query may attend to it."),
+            (((length - empty) ** 2,), "You removed the queries too. The mask hides keys; rows stay."),
+            ((length**2 - empty,), "Each padded key is hidden from *every* query, not just one."),
             (
-                "both",
-                ((length - empty) ** 2,),
-                "You removed the queries too. The mask hides keys; rows stay.",
-            ),
-            ("once", (length**2 - empty,), "Each padded key is hidden from *every* query, not just one."),
-            (
-                "causal",
                 ((length - empty) * (length - empty + 1) // 2,),
                 "You applied a causal mask. An encoder attends both ways.",
             ),
@@ -81,15 +72,14 @@ def cross(rng: Random) -> Exercise:
             f" **{target * real:,}**.",
         ),
         mistakes(
-            ("padding", (target * source,), "You forgot the source's padding."),
-            ("source", (source * real,), "The queries are the decoder's tokens, not the encoder's."),
+            ((target * source,), "You forgot the source's padding."),
+            ((source * real,), "The queries are the decoder's tokens, not the encoder's."),
             (
-                "causal",
                 (target * (target + 1) // 2,),
                 "That is the causal mask of the decoder's self-attention. In cross-attention the whole source"
                 " is open.",
             ),
-            ("target", (target * target,), "The keys come from the encoder's source, not from the target."),
+            ((target * target,), "The keys come from the encoder's source, not from the target."),
         ),
         see("crossattention", cross_view="masks"),
         {"source": source, "target": target, "empty": empty},

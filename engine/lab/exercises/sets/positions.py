@@ -6,7 +6,7 @@ import math
 from random import Random
 
 from engine.lab.exercises.arithmetic import dot, shown, times
-from engine.lab.exercises.exercise import Exercise, Mistake, mistakes, see
+from engine.lab.exercises.exercise import Exercise, Mistake, extra_options, mistakes, see
 from engine.lab.exercises.forms import Numbers, Pick
 
 BASE = 10_000
@@ -41,23 +41,17 @@ def sinusoid(rng: Random) -> Exercise:
             f"= **{shown(right, 3)}**.",
         ),
         mistakes(
+            (_encoding(place, [1.0, BASE ** (-1 / d)]), "The exponent is $2i/d$: the factor 2 is missing."),
             (
-                "exponent",
-                _encoding(place, [1.0, BASE ** (-1 / d)]),
-                "The exponent is $2i/d$: the factor 2 is missing.",
-            ),
-            (
-                "swapped",
                 (right[1], right[0], right[3], right[2]),
                 "Sine is on the even dimensions, cosine on the odd ones, not the other way round.",
             ),
             (
-                "degrees",
                 _encoding(math.radians(place), rates),
                 "Your calculator is set to degrees. The angles are radians.",
             ),
-            ("next", _encoding(place + 1, rates), "Off by one: positions are counted from 0."),
-            ("before", _encoding(place - 1, rates), "Off by one: that is the position before."),
+            (_encoding(place + 1, rates), "Off by one: positions are counted from 0."),
+            (_encoding(place - 1, rates), "Off by one: that is the position before."),
         ),
         see("positions", positions_view="sinusoidal"),
         {"place": place},
@@ -80,15 +74,10 @@ def rotation(rng: Random) -> Exercise:
             f"Row by row: **{shown(right, 3)}**. It does not depend on $p$.",
         ),
         mistakes(
+            ((right[0], right[2], right[1], right[3]), "That rotates backwards: it maps $p$ to $p - k$."),
+            (_entries(rate), "That is only one step. The angle is $k\\theta$."),
+            (_entries(math.radians(steps * rate)), "The angles are radians, not degrees."),
             (
-                "turned",
-                (right[0], right[2], right[1], right[3]),
-                "That rotates backwards: it maps $p$ to $p - k$.",
-            ),
-            ("one", _entries(rate), "That is only one step. The angle is $k\\theta$."),
-            ("degrees", _entries(math.radians(steps * rate)), "The angles are radians, not degrees."),
-            (
-                "swapped",
                 (right[1], right[0], right[3], right[2]),
                 "Sine and cosine are swapped: $\\cos k\\theta$ is on the diagonal.",
             ),
@@ -113,10 +102,10 @@ def shift(rng: Random) -> Exercise:
             f"Times ${shown(here, 3)}$: **{shown(right, 3)}**.",
         ),
         mistakes(
-            ("backwards", _encoding(place - steps, [rate]), "You rotated backwards, to position $p - k$."),
-            ("only", _encoding(steps, [rate]), "That is position $k$ itself. You start at $p$."),
-            ("swapped", right[::-1], "Sine and cosine are swapped."),
-            ("short", _encoding(place + steps - 1, [rate]), "Off by one: that is one position too early."),
+            (_encoding(place - steps, [rate]), "You rotated backwards, to position $p - k$."),
+            (_encoding(steps, [rate]), "That is position $k$ itself. You start at $p$."),
+            (right[::-1], "Sine and cosine are swapped."),
+            (_encoding(place + steps - 1, [rate]), "Off by one: that is one position too early."),
         ),
         see("positions", positions_view="sinusoidal"),
         {"place": place, "steps": steps, "rate": rate},
@@ -148,10 +137,10 @@ def rope(rng: Random) -> Exercise:
             f" {m - n} · {rate} = {angle:g}.",
         ),
         mistakes(
-            ("bare", (float(dot(q, k)),), "Nothing is rotated: that is the bare $q \\cdot k$."),
-            ("sum", (value((m + n) * rate),), "Both rotate the same way: subtract the angles."),
-            ("sign", (value(-angle),), "You rotated the wrong way round: it is $m - n$, not $n - m$."),
-            ("query", (value(m * rate),), "You rotated only the query. The key is rotated too."),
+            ((float(dot(q, k)),), "Nothing is rotated: that is the bare $q \\cdot k$."),
+            ((value((m + n) * rate),), "Both rotate the same way: subtract the angles."),
+            ((value(-angle),), "You rotated the wrong way round: it is $m - n$, not $n - m$."),
+            ((value(m * rate),), "You rotated only the query. The key is rotated too."),
         ),
         see("positions", positions_view="rope"),
         {"q": q, "k": k, "m": m, "n": n, "rate": rate},
@@ -180,19 +169,14 @@ def distance(rng: Random) -> Exercise:
             f"The pairs with this difference: **{' and '.join(sorted(right))}**.",
         ),
         (
-            Mistake(
-                "back",
-                right | {back},
-                f"Not {back}: the sign matters. There the key comes *after* the query.",
-                single_option=True,
+            *extra_options(
+                right,
+                {
+                    back: f"Not {back}: the sign matters. There the key comes *after* the query.",
+                    double: f"Not {double}: twice the positions means twice the distance.",
+                },
             ),
-            Mistake(
-                "double",
-                right | {double},
-                f"Not {double}: twice the positions means twice the distance.",
-                single_option=True,
-            ),
-            Mistake("sum", frozenset((same_sum,)), "The difference matters, not the sum."),
+            Mistake(frozenset((same_sum,)), "The difference matters, not the sum."),
         ),
         see("positions", positions_view="rope"),
         {"m": m, "n": n, "right": sorted(right)},
@@ -213,10 +197,10 @@ def alibi(rng: Random) -> Exercise:
             f"Minus slope times distance: **{shown(right, 4)}**.",
         ),
         mistakes(
-            ("sign", tuple(-bias for bias in right), "Distant keys score *lower*: the sign is minus."),
-            ("self", tuple(bias - slope for bias in right), "Off by one: the distance to itself is 0."),
-            ("slope", tuple(bias / slope for bias in right), "You forgot the slope."),
-            ("reversed", right[::-1], "The other way round: the token itself, the last one, has distance 0."),
+            (tuple(-bias for bias in right), "Distant keys score *lower*: the sign is minus."),
+            (tuple(bias - slope for bias in right), "Off by one: the distance to itself is 0."),
+            (tuple(bias / slope for bias in right), "You forgot the slope."),
+            (right[::-1], "The other way round: the token itself, the last one, has distance 0."),
         ),
         see("positions", positions_view="biases"),
         {"length": length, "power": power},

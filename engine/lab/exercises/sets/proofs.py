@@ -29,8 +29,8 @@ def _order(proof: Mapping[str, Any], rng: Random) -> Exercise:
         right,
         tuple(f"**{form.letter(step)}** {step}" for step in right),
         tuple(
-            Mistake(f"wrong-{place}", (*right, step), f"Step {form.letter(step)} does not belong: {why}")
-            for place, (step, why) in enumerate(form.wrong.items())
+            Mistake((*right, step), f"Step {form.letter(step)} does not belong: {why}")
+            for step, why in form.wrong.items()
         ),
         see(**proof["see"]),
         {"steps": steps},

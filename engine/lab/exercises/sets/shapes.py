@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from engine.lab.exercises.exercise import Exercise, Mistake, mistakes, see
+from engine.lab.exercises.exercise import Exercise, mistakes, see
 from engine.lab.exercises.forms import Numbers
 
 ANY = Numbers(None)
@@ -29,10 +29,10 @@ def queries(rng: Random) -> Exercise:
             f" {w}).",
         ),
         mistakes(
-            ("turned", (b, t, h, w), "The split is right. Heads and positions still have to be swapped."),
-            ("wide", (b, h, t, d), "Each head has $d/H$ numbers, not all $d$."),
-            ("before", (b, t, d), "That is before the split."),
-            ("batch", (h, t, w), "That is one text. There is a whole batch of them."),
+            ((b, t, h, w), "The split is right. Heads and positions still have to be swapped."),
+            ((b, h, t, d), "Each head has $d/H$ numbers, not all $d$."),
+            ((b, t, d), "That is before the split."),
+            ((h, t, w), "That is one text. There is a whole batch of them."),
         ),
         see("shapes", shapes_view="pass"),
         {"batch": b, "length": t, "heads": h, "d": d},
@@ -52,14 +52,10 @@ def scores(rng: Random) -> Exercise:
             " text.",
         ),
         mistakes(
-            ("heads", (b, t, t), "Each head has its own square: the heads are missing."),
-            ("wide", (b, h, w, w), "You multiplied the wrong way round: the sum ran over positions."),
-            (
-                "queries",
-                (b, h, t, w),
-                "That is the shape of the queries. A score belongs to *two* positions.",
-            ),
-            ("batch", (h, t, t), "That is one text. There is a whole batch of them."),
+            ((b, t, t), "Each head has its own square: the heads are missing."),
+            ((b, h, w, w), "You multiplied the wrong way round: the sum ran over positions."),
+            ((b, h, t, w), "That is the shape of the queries. A score belongs to *two* positions."),
+            ((h, t, t), "That is one text. There is a whole batch of them."),
         ),
         see("shapes", shapes_view="pass"),
         {"batch": b, "length": t, "heads": h, "d": d},
@@ -70,44 +66,41 @@ def walk(rng: Random) -> Exercise:
     """Asks for the shape at one of five places of the walk."""
     b, t, h, w, d = _sizes(rng)
     vocab, d_ff = rng.choice([65, 256, 1024, 50257]), 4 * d
-    where, right, how, mistakes = rng.choice(
+    where, right, how, mistake = rng.choice(
         [
             (
                 "inside the feed-forward network, between its two matrices",
                 (b, t, d_ff),
                 f"$W_1$ goes from {d} to {d_ff}; positions stay as they are",
-                (("narrow", (b, t, d), "That is before $W_1$ and after $W_2$. In between it is wider."),),
+                ((b, t, d), "That is before $W_1$ and after $W_2$. In between it is wider."),
             ),
             (
                 "the logits",
                 (b, t, vocab),
                 f"the unembedding goes from {d} to {vocab}, at every position",
-                (("last", (b, vocab), "There are logits at *every* position, not only at the last."),),
+                ((b, vocab), "There are logits at *every* position, not only at the last."),
             ),
             (
                 "attention's output, the heads joined again",
                 (b, t, d),
                 f"{h} heads of {w} numbers are concatenated: {d}",
-                (("split", (b, h, t, w), "That is before the heads are joined."),),
+                ((b, h, t, w), "That is before the heads are joined."),
             ),
             (
                 "the embedded tokens with their positions added",
                 (b, t, d),
                 f"every id becomes {d} numbers; adding positions changes no shape",
-                (("glued", (b, t, 2 * d), "Positions are added, not concatenated to the embedding."),),
+                ((b, t, 2 * d), "Positions are added, not concatenated to the embedding."),
             ),
         ]
     )
-    general = ("batch", right[1:], "The batch is missing.")
     return Exercise(
-        f"A batch of {b} texts of {t} tokens, $d = {d}$, $H = {h}$, $d_ff = {d_ff}$,".replace(
-            "d_ff", "d_{ff}"
-        )
-        + f" $V = {vocab}$. What shape does this have: {where}?",
+        f"A batch of {b} texts of {t} tokens, $d = {d}$, $H = {h}$, $d_{{ff}} = {d_ff}$, $V = {vocab}$. What"
+        f" shape does this have: {where}?",
         ANY,
         right,
         (f"The tokens' ids: ({b}, {t}).", f"Here {how}: **({', '.join(map(str, right))})**."),
-        tuple(Mistake(*row) for row in (*mistakes, general)),
+        mistakes(mistake, (right[1:], "The batch is missing.")),
         see("shapes", shapes_view="pass"),
         {"batch": b, "length": t, "heads": h, "d": d, "d_ff": d_ff, "vocab": vocab, "where": where},
     )

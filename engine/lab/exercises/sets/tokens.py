@@ -83,16 +83,14 @@ def merge(rng: Random) -> Exercise:
     once = Counter(pair for parts in cut.values() for pair in set(pairwise(parts)))
     types = [pair for pair, times in once.items() if times == max(once.values())]
     mistakes = (
-        [Mistake("types", types[0], "You counted each word once, not as often as it occurs.")]
+        [Mistake(types[0], "You counted each word once, not as often as it occurs.")]
         if len(types) == 1 and types[0] != best
         else []
     )
     second = rest[0][0]
     if all(second != mistake.value for mistake in mistakes):
         mistakes.append(
-            Mistake(
-                "second", second, f"Close: that pair occurs {rest[0][1]} times; another is more frequent."
-            )
+            Mistake(second, f"Close: that pair occurs {rest[0][1]} times; another is more frequent.")
         )
     return Exercise(
         f"A text of these words: {_listed(counts)}. BPE starts from characters and never merges across"
@@ -121,11 +119,11 @@ def after(rng: Random) -> Exercise:
     word = rng.choice(words)
     right = _apply(word, order[:merges])
     fewer, more, letters = _apply(word, order[: merges - 1]), _apply(word, order), tuple(word)
-    mistakes = [Mistake("letters", letters, "Those are the single characters: apply the merges in order.")]
+    mistakes = [Mistake(letters, "Those are the single characters: apply the merges in order.")]
     if fewer not in (right, letters):
-        mistakes.append(Mistake("fewer", fewer, "The last of the merges is missing."))
+        mistakes.append(Mistake(fewer, "The last of the merges is missing."))
     if more != right:
-        mistakes.append(Mistake("more", more, f"That is one merge too many: the question asks for {merges}."))
+        mistakes.append(Mistake(more, f"That is one merge too many: the question asks for {merges}."))
     return Exercise(
         f"BPE learns **{merges} merges** from these words, starting with characters: {_listed(counts)}. Into"
         f" which pieces does it then split `{word}`? (Separated by spaces.)",
@@ -152,12 +150,12 @@ def vocabulary(rng: Random) -> Exercise:
     start, merges, special = rng.choice([256, 65, 96]), rng.randint(20, 50_000), rng.choice([0, 1, 2])
     beside = f", plus {special} special {'token' if special == 1 else 'tokens'}" if special else ""
     mistakes = [
-        Mistake("merges", (merges,), "The single characters or bytes stay in the vocabulary."),
-        Mistake("pairs", (start + 2 * merges + special,), "A merge adds *one* entry, the joined pair."),
-        Mistake("gone", (start - merges + special,), "Nothing is removed: the two pieces stay."),
+        Mistake((merges,), "The single characters or bytes stay in the vocabulary."),
+        Mistake((start + 2 * merges + special,), "A merge adds *one* entry, the joined pair."),
+        Mistake((start - merges + special,), "Nothing is removed: the two pieces stay."),
     ]
     if special:
-        mistakes.append(Mistake("special", (start + merges,), "Special tokens are entries too."))
+        mistakes.append(Mistake((start + merges,), "Special tokens are entries too."))
     return Exercise(
         f"BPE starts from {start} {'bytes' if start == 256 else 'characters'} and learns {merges:,}"
         f" merges{beside}. How large is its vocabulary?",

@@ -10,6 +10,8 @@ from engine.ledger.shares import IN_BLOCKS, part_share
 from engine.parts.registry import HEALTHY, Parts
 from engine.probe import axes_of
 
+Rows = tuple[tuple[str, str], ...]
+
 
 @dataclass(frozen=True)
 class Part:
@@ -21,7 +23,7 @@ class Part:
     title: str
     lines: tuple[str, ...] = ()
     text: str = ""
-    rows: tuple[tuple[str, str], ...] = ()
+    rows: Rows = ()
     shape: str = ""
     tied: bool = False
     inside: bool = False  # drawn inside attention
@@ -31,24 +33,21 @@ def describe(c: ResolvedConfig, made_of: Parts = HEALTHY) -> dict[str, Part]:
     """Returns the parts of a configuration, by their id on the map, in the words of those that it is made of.
     A part that the model lacks is not there.
     """
+    m = _Model(c, made_of)
     parts = {
-        "tokens": _tokens(c, made_of),
-        "embedding": _embedding(c, made_of),
-        "position": _position(c, made_of),
-        **_sums(c, made_of),
-        "norm_embed": _norm(c, made_of, "norm_embed"),
-        "block": _block(c, made_of),
-    }
-    parts |= {
-        "norm1": _norm(c, made_of, "norm1"),
-        "attention": _attention(c, made_of),
-        "norm2": _norm(c, made_of, "norm2"),
-        "feedforward": _feedforward(c, made_of),
-    }
-    parts |= {
-        "norm_final": _norm(c, made_of, "norm_final"),
-        "unembedding": _unembedding(c, made_of),
-        "softmax": _softmax(c, made_of),
+        "tokens": _tokens(m),
+        "embedding": _embedding(m),
+        "position": _position(m),
+        **_sums(m),
+        "norm_embed": _norm(m, "norm_embed"),
+        "block": _block(m),
+        "norm1": _norm(m, "norm1"),
+        "attention": _attention(m),
+        "norm2": _norm(m, "norm2"),
+        "feedforward": _feedforward(m),
+        "norm_final": _norm(m, "norm_final"),
+        "unembedding": _unembedding(m),
+        "softmax": _softmax(m),
     }
     return {name: part for name, part in parts.items() if part is not None}
 
@@ -66,56 +65,59 @@ def parameters(n: int) -> str:
     return f"{n:,} parameter{'' if n == 1 else 's'}" if n else "no parameters"
 
 
-def _shapes(c: ResolvedConfig, made_of: Parts, *names: str) -> tuple[tuple[str, str], ...]:
-    """Rows for those of the named activations that this model has; one sequence, so without the batch
-    axis.
-    """
-    trace = shape_trace(c, made_of)
-    rows = []
-    for name in names:
-        if name in trace:
-            pairs = [(a, n) for a, n in zip(axes_of(name), trace[name], strict=True) if a != "batch"]
-            rows.append(
-                (name, f"({', '.join(a for a, _ in pairs)}) = ({', '.join(f'{n:,}' for _, n in pairs)})")
-            )
-    return tuple(rows)
+def _params(n: int) -> str:
+    return f"{n:,} params" if n else "no params"
 
 
-def _count(c: ResolvedConfig, made_of: Parts, name: str) -> int:
-    """Parameters of one instance of a part: a block's parts are counted for one block."""
-    return part_share(c, name, made_of).each
+@dataclass(frozen=True)
+class _Model:
+    """A configuration, and the parts that it is made of."""
+
+    c: ResolvedConfig
+    made_of: Parts
+
+    def count(self, part: str) -> int:
+        """Returns the parameters of one instance of a part: a block's parts are counted for one block."""
+        return part_share(self.c, part, self.made_of).each
+
+    def shapes(self, *names: str) -> Rows:
+        """Returns rows for those of the named activations that this model has; one sequence, so without the
+        batch axis.
+        """
+        trace = shape_trace(self.c, self.made_of)
+        rows = []
+        for name in names:
+            if name in trace:
+                pairs = [(a, n) for a, n in zip(axes_of(name), trace[name], strict=True) if a != "batch"]
+                rows.append(
+                    (name, f"({', '.join(a for a, _ in pairs)}) = ({', '.join(f'{n:,}' for _, n in pairs)})")
+                )
+        return tuple(rows)
+
+    def rows(self, part: str, *names: str) -> Rows:
+        """Returns the rows of a part: the shapes of the named activations, and its parameters."""
+        share = part_share(self.c, part, self.made_of)
+        inside = " in each block" if part in IN_BLOCKS and share.each else ""
+        rows = [*self.shapes(*names), ("parameters", f"{share.each:,}{inside}")]
+        if share.each != share.all:
+            rows.append(("in all blocks", f"{share.all:,}"))
+        if share.each:
+            rows.append(("of the model", f"{share.share:.1%}"))
+        return tuple(rows)
 
 
-def _counted(c: ResolvedConfig, made_of: Parts, name: str) -> tuple[tuple[str, str], ...]:
-    found = part_share(c, name, made_of)
-    rows = [
-        (
-            "parameters",
-            f"{found.each:,}" + (" in each block" if name in IN_BLOCKS and found.each else ""),
-        )
-    ]
-    if found.each != found.all:
-        rows.append(("in all blocks", f"{found.all:,}"))
-    if found.each:
-        rows.append(("of the model", f"{found.share:.1%}"))
-    return tuple(rows)
-
-
-def _tokens(c: ResolvedConfig, made_of: Parts) -> Part:
+def _tokens(m: _Model) -> Part:
+    c = m.c
     text = (
         f"The text, cut into tokens: {c.context:,} ids, whole numbers below {c.vocab_size:,}. T is the"
         " context length, all that the model sees at once."
     )
-    return Part(
-        "embedding",
-        "Tokens",
-        (dims("T", (c.context,)) + " ids",),
-        text,
-        (*_shapes(c, made_of, "tokens"), ("parameters", "0")),
-    )
+    rows = (*m.shapes("tokens"), ("parameters", "0"))
+    return Part("embedding", "Tokens", (dims("T", (c.context,)) + " ids",), text, rows)
 
 
-def _embedding(c: ResolvedConfig, made_of: Parts) -> Part:
+def _embedding(m: _Model) -> Part:
+    c = m.c
     text = (
         f"A table with a row for each of the {c.vocab_size:,} tokens (V). A token's row is its vector of"
         f" {c.d_model:,} numbers (d), which enters the stream."
@@ -124,96 +126,48 @@ def _embedding(c: ResolvedConfig, made_of: Parts) -> Part:
         text += " It is multiplied by √d first."
     if c.token_types:
         text += f" One of {c.token_types:,} segment embeddings is added, to mark which text the token is in."
-    lines = (dims("V, d", (c.vocab_size, c.d_model)), parameters(_count(c, made_of, "embedding")))
-    return Part(
-        "embedding",
-        "Embedding",
-        lines,
-        text,
-        (*_shapes(c, made_of, "embed"), *_counted(c, made_of, "embedding")),
-    )
+    lines = (dims("V, d", (c.vocab_size, c.d_model)), parameters(m.count("embedding")))
+    return Part("embedding", "Embedding", lines, text, m.rows("embedding", "embed"))
 
 
-def _position(c: ResolvedConfig, made_of: Parts) -> Part | None:
-    scheme = made_of.position(c)
+def _position(m: _Model) -> Part | None:
+    scheme = m.made_of.position(m.c)
     inside = "embed" not in scheme.enters
-    if not scheme.present or (inside and not made_of.mixer(c).present):
+    if not scheme.present or (inside and not m.made_of.mixer(m.c).present):
         return None
-    line = scheme.card.short or scheme.card.title
-    lines = (
-        ()
-        if inside
-        else (
-            line,
-            f"{_count(c, made_of, 'position'):,} params" if _count(c, made_of, "position") else "no params",
-        )
-    )
-    rows = (
-        _shapes(c, made_of, "q_rot", "k_rot")
-        if "rotate" in scheme.enters
-        else _shapes(c, made_of, "scores")
-        if inside
-        else _shapes(c, made_of, "pos_embed")
-    )
-    return Part(
-        "position",
-        scheme.card.title,
-        lines,
-        scheme.card.sentence,
-        (*rows, *_counted(c, made_of, "position")),
-        inside=inside,
-    )
+    lines = () if inside else (scheme.card.short or scheme.card.title, _params(m.count("position")))
+    names = ("q_rot", "k_rot") if "rotate" in scheme.enters else ("scores" if inside else "pos_embed",)
+    rows = m.rows("position", *names)
+    return Part("position", scheme.card.title, lines, scheme.card.sentence, rows, inside=inside)
 
 
-def _sums(c: ResolvedConfig, made_of: Parts) -> dict[str, Part]:
-    shape = _shapes(c, made_of, "resid_pre", "resid_mid", "resid_post")
+def _sums(m: _Model) -> dict[str, Part]:
     position = "The position's vector is added to the token's, element by element."
-    update = (
-        "{} is added to the stream: an update, not a replacement. Everything written before is still there."
-    )
-    return {
-        "sum_position": Part(
-            "residual",
-            "Sum: embed + pos_embed",
-            (),
-            position,
-            _shapes(c, made_of, "embed", "pos_embed", "resid_pre"),
-        ),
-        "sum_attention": Part(
-            "residual",
-            "Sum: resid_mid = resid_pre + attn_out",
-            (),
-            update.format("The output of attention"),
-            shape,
-        ),
-        "sum_feedforward": Part(
-            "residual",
-            "Sum: resid_post = resid_mid + ffn_out",
-            (),
-            update.format("The output of the feed-forward network"),
-            shape,
-        ),
-        "sum_both": Part(
-            "residual",
-            "Sum: resid_post = resid_pre + attn_out + ffn_out",
-            (),
-            update.format("The result of both sublayers"),
-            shape,
-        ),
-    }
+    shapes = m.shapes("embed", "pos_embed", "resid_pre")
+    sums = {"sum_position": Part("residual", "Sum: embed + pos_embed", (), position, shapes)}
+    for name, title, what in (
+        ("attention", "resid_mid = resid_pre + attn_out", "The output of attention"),
+        ("feedforward", "resid_post = resid_mid + ffn_out", "The output of the feed-forward network"),
+        ("both", "resid_post = resid_pre + attn_out + ffn_out", "The result of both sublayers"),
+    ):
+        text = f"{what} is added to the stream: an update, not a replacement. Everything written before is"
+        shapes = m.shapes("resid_pre", "resid_mid", "resid_post")
+        sums[f"sum_{name}"] = Part("residual", f"Sum: {title}", (), f"{text} still there.", shapes)
+    return sums
 
 
-def _block(c: ResolvedConfig, made_of: Parts) -> Part:
-    found = part_share(c, "block", made_of)
-    each = found.each
+def _block(m: _Model) -> Part:
+    c = m.c
+    share = part_share(c, "block", m.made_of)
+    each = share.each
     rows = (
-        *_shapes(c, made_of, "resid_pre", "resid_post"),
+        *m.shapes("resid_pre", "resid_post"),
         ("parameters", f"{each:,} in each of {c.n_layers:,}"),
-        ("of the model", f"{found.share:.1%}"),
+        ("of the model", f"{share.share:.1%}"),
     )
     lines = (f"{parameters(each)} each" if each else "no parameters",)
-    normed = made_of.norm(c).card.present
-    text = made_of.wiring(c).card.sentence.format(
+    normed = m.made_of.norm(c).card.present
+    text = m.made_of.wiring(c).card.sentence.format(
         copy="a normalised copy" if normed else "a copy",
         normed=", and the sum is normalised" if normed else "",
     )
@@ -222,13 +176,14 @@ def _block(c: ResolvedConfig, made_of: Parts) -> Part:
     )
 
 
-def _norm(c: ResolvedConfig, made_of: Parts, name: str) -> Part | None:
-    norm = made_of.norm(c)
+def _norm(m: _Model, name: str) -> Part | None:
+    c = m.c
+    norm = m.made_of.norm(c)
     there = {
         "norm_embed": c.embedding_norm,
-        "norm1": made_of.mixer(c).present,
-        "norm2": made_of.feedforward(c).present,
-        "norm_final": not made_of.wiring(c).ends_normed,
+        "norm1": m.made_of.mixer(c).present,
+        "norm2": m.made_of.feedforward(c).present,
+        "norm_final": not m.made_of.wiring(c).ends_normed,
     }[name]
     if not norm.card.present or not there:
         return None
@@ -242,20 +197,16 @@ def _norm(c: ResolvedConfig, made_of: Parts, name: str) -> Part | None:
         "norm_embed": " It is applied once, before the first block.",
         "norm_final": " The last norm reads the sum of everything that the blocks added.",
     }.get(name, "")
-    count = _count(c, made_of, name)
-    title = ("Final " if name == "norm_final" else "") + norm.card.title
-    lines = (parameters(count),) if name == "norm_final" else (f"{count:,} params" if count else "no params",)
-    return Part(
-        "norm",
-        title,
-        lines,
-        f"{what}{learned}.{where}",
-        (*_shapes(c, made_of, name), *_counted(c, made_of, name)),
-    )
+    count = m.count(name)
+    final = name == "norm_final"
+    title = ("Final " if final else "") + norm.card.title
+    lines = (parameters(count) if final else _params(count),)
+    return Part("norm", title, lines, f"{what}{learned}.{where}", m.rows(name, name))
 
 
-def _attention(c: ResolvedConfig, made_of: Parts) -> Part | None:
-    mixer = made_of.mixer(c)
+def _attention(m: _Model) -> Part | None:
+    c = m.c
+    mixer = m.made_of.mixer(c)
     if not mixer.present:
         return None
     heads = f"{c.n_heads} head{'s' if c.n_heads > 1 else ''} × {c.d_head}"
@@ -266,52 +217,41 @@ def _attention(c: ResolvedConfig, made_of: Parts) -> Part | None:
         if c.causal
         else " There is no mask: every token sees every other, before and after it."
     )
-    lines = (heads, mask, parameters(_count(c, made_of, "attention")))
-    rows = (*_shapes(c, made_of, "q", "k", "v", "pattern", "attn_out"), *_counted(c, made_of, "attention"))
+    lines = (heads, mask, parameters(m.count("attention")))
+    rows = m.rows("attention", "q", "k", "v", "pattern", "attn_out")
     return Part("attention", mixer.card.title, lines, mixer.card.sentence + sight, rows)
 
 
-def _feedforward(c: ResolvedConfig, made_of: Parts) -> Part | None:
-    kind = made_of.feedforward(c)
+def _feedforward(m: _Model) -> Part | None:
+    c = m.c
+    kind = m.made_of.feedforward(c)
     if not kind.present:
         return None
     lines = (
         f"{c.d_model:,} → {c.d_ff:,} → {c.d_model:,}",
         kind.card.title,
-        parameters(_count(c, made_of, "feedforward")),
+        parameters(m.count("feedforward")),
     )
-    return Part(
-        "feedforward",
-        "Feed-forward",
-        lines,
-        kind.card.sentence,
-        (
-            *_shapes(c, made_of, "ffn_pre", "ffn_gate", "ffn_post", "ffn_out"),
-            *_counted(c, made_of, "feedforward"),
-        ),
-    )
+    rows = m.rows("feedforward", "ffn_pre", "ffn_gate", "ffn_post", "ffn_out")
+    return Part("feedforward", "Feed-forward", lines, kind.card.sentence, rows)
 
 
-def _unembedding(c: ResolvedConfig, made_of: Parts) -> Part:
-    if not made_of.output(c).present:
+def _unembedding(m: _Model) -> Part:
+    c = m.c
+    if not m.made_of.output(c).present:
         return Part(
             "output",
             "Vectors",
             (dims("T, d", (c.context, c.d_model)),),
             "There is no output head: the model returns the vectors, for search or for a classifier.",
-            (*_shapes(c, made_of, "norm_final"), ("parameters", "0")),
+            (*m.shapes("norm_final"), ("parameters", "0")),
         )
     tied = c.tie_embeddings
     text = (
         f"Each token's vector is compared with all {c.vocab_size:,} rows of a table: one score (logit) for"
-        " every token that could come next."
+        f" every token {'that could come next' if c.causal else 'of the vocabulary'}."
     )
-    if not c.causal:
-        text = (
-            f"Each token's vector is compared with all {c.vocab_size:,} rows of a table: one score (logit)"
-            " for every token of the vocabulary."
-        )
-    if not made_of.output(c).linear:
+    if not m.made_of.output(c).linear:
         text = f"An extra layer transforms each vector once more. {text}"
     saved = c.vocab_size * c.d_model
     text += (
@@ -321,20 +261,14 @@ def _unembedding(c: ResolvedConfig, made_of: Parts) -> Part:
     )
     lines = (
         dims("d, V", (c.d_model, c.vocab_size)),
-        "= Embeddingᵀ, tied" if tied else parameters(_count(c, made_of, "unembedding")),
+        "= Embeddingᵀ, tied" if tied else parameters(m.count("unembedding")),
     )
-    return Part(
-        "output",
-        "Unembedding",
-        lines,
-        text,
-        (*_shapes(c, made_of, "logits"), *_counted(c, made_of, "unembedding")),
-        tied=tied,
-    )
+    return Part("output", "Unembedding", lines, text, m.rows("unembedding", "logits"), tied=tied)
 
 
-def _softmax(c: ResolvedConfig, made_of: Parts) -> Part | None:
-    if not made_of.output(c).present:
+def _softmax(m: _Model) -> Part | None:
+    c = m.c
+    if not m.made_of.output(c).present:
         return None
     aim = "the next token" if c.causal else "the hidden token"
     text = (

@@ -68,7 +68,7 @@ class DecoderBlockCard:
     @classmethod
     def formulas(cls) -> dict[str, Formula]:
         return {
-            "resid_mid": (r"x \leftarrow x + \mathrm{attn\_out}", "stream + attn_out"),
-            "cross_resid": (r"x \leftarrow x + \mathrm{cross\_out}", "stream + cross_out"),
-            "resid_post": (r"x \leftarrow x + \mathrm{ffn\_out}", "stream + ffn_out"),
+            "resid_mid": _added("attn_out"),
+            "cross_resid": _added("cross_out"),
+            "resid_post": _added("ffn_out"),
         }

@@ -14,17 +14,6 @@ class FeedForwardCard(PartCard):
     """Card of a feed-forward network."""
 
 
-def _matrices(config: ResolvedConfig, *read: str) -> tuple[Weight, ...]:
-    rows: list[Weight] = []
-    for name in read:
-        rows += [Weight(name, ("d_model", "d_ff")), *bias_of(name.split()[-1], config.ffn_bias, "d_ff")]
-    return (*rows, Weight("W_2", ("d_ff", "d_model")), *bias_of("W_2", config.ffn_bias, "d_model"))
-
-
-def _products(*read: str) -> tuple[Product, ...]:
-    return (*(Product(name, ("d_model", "d_ff")) for name in read), Product("W_2", ("d_ff", "d_model")))
-
-
 class PlainCard(FeedForwardCard):
     title: ClassVar[str] = "Feed-forward"
     sentence: ClassVar[str] = (
@@ -35,14 +24,19 @@ class PlainCard(FeedForwardCard):
     )
     activation_formula: ClassVar[Formula] = ("", "")  # what `activation` does
     saved_widths: ClassVar[int] = 2  # vectors of d_ff that backward needs: what is bent, and what comes of it
+    matrices: ClassVar[tuple[str, ...]] = ("W_1",)  # those that read the stream
 
     @classmethod
     def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
-        return _matrices(config, "W_1")
+        rows: list[Weight] = []
+        for name in cls.matrices:
+            rows += [Weight(name, ("d_model", "d_ff")), *bias_of(name.split()[-1], config.ffn_bias, "d_ff")]
+        return (*rows, Weight("W_2", ("d_ff", "d_model")), *bias_of("W_2", config.ffn_bias, "d_model"))
 
     @classmethod
     def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
-        return _products("W_1")
+        read = (Product(name, ("d_model", "d_ff")) for name in cls.matrices)
+        return (*read, Product("W_2", ("d_ff", "d_model")))
 
     @classmethod
     def saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
@@ -58,28 +52,15 @@ class PlainCard(FeedForwardCard):
         }
 
 
-class GatedCard(FeedForwardCard):
+class GatedCard(PlainCard):
     title: ClassVar[str] = "Gated feed-forward"
     sentence: ClassVar[str] = (
         "Applied to each position separately: one half of the widened vector decides how much of the other"
         " passes,"
         " then it is narrowed again."
     )
-    activation_formula: ClassVar[Formula] = ("", "")
-
-    @classmethod
-    def tensors(cls, config: ResolvedConfig) -> tuple[Weight, ...]:
-        return _matrices(config, "gate W_G", "W_1")
-
-    @classmethod
-    def products(cls, config: ResolvedConfig) -> tuple[Product, ...]:
-        return _products("gate W_G", "W_1")
-
-    @classmethod
-    def saved(cls, config: ResolvedConfig, run: BatchShape) -> SavedForBackward:
-        return SavedForBackward(
-            read=config.d_model, internal=4 * config.d_ff
-        )  # both halves, the bent gate, their product
+    saved_widths: ClassVar[int] = 4  # both halves, the bent gate, their product
+    matrices: ClassVar[tuple[str, ...]] = ("gate W_G", "W_1")
 
     @classmethod
     def formulas(cls, config: ResolvedConfig) -> dict[str, Formula]:

@@ -64,17 +64,14 @@ def from_text(
         letters = CharTokenizer.train(text)
         ids = torch.from_numpy(letters.encode_array(text))
         return Corpus(name, text, letters, ids[:cut], ids[cut:])
-    # with 256 tokens there is no merge: each byte is a token
-    cutter = cutter or bpe.train(text[:cut], size or len(bpe.BYTES))
-    train, validation = (
-        torch.tensor(cutter.encode(part), dtype=torch.int64) for part in (text[:cut], text[cut:])
-    )
+    cutter = cutter or (bpe.train(text[:cut], size) if size else bpe.UNMERGED)
+    train, validation = (cutter.encode_array(part) for part in (text[:cut], text[cut:]))
     if min(len(train), len(validation)) < 2:
         raise CorpusError(
             f"the tokenizer {tokenizer} makes {len(train)} tokens to train on and {len(validation)} to test"
             " on out of this text; at least 2 of each are needed: use a longer text or a smaller vocabulary"
         )
-    return Corpus(name, text, cutter, train, validation, tokenizer)
+    return Corpus(name, text, cutter, torch.from_numpy(train), torch.from_numpy(validation), tokenizer)
 
 
 def _checked(text: str) -> tuple[str, int]:

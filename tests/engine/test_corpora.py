@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from engine.data import corpora
 from engine.data.corpus import Corpus, check_length
+from engine.data.tokenizers import bpe
 from engine.errors import CorpusError
 from engine.measure.tasks.text_statistics import baselines
 from tests.engine.cases import for_each
@@ -168,6 +169,12 @@ def test_every_tokenizer_has_the_same_two_parts(tokenizer: str, text: str) -> No
         ids, wanted = getattr(corpus, part), getattr(letters, part)
         assert corpus.tokenizer.decode(ids.tolist()) == letters.tokenizer.decode(wanted.tolist())
         assert int(corpus.token_characters[ids.numpy()].sum()) == len(wanted)
+
+
+def test_bytes_are_encoded_alike_by_table_and_by_merging() -> None:
+    corpus = corpora.from_text(FOREIGN, tokenizer="byte")
+    assert corpus.tokenizer == bpe.train(FOREIGN, 256)
+    assert [*corpus.train.tolist(), *corpus.validation.tolist()] == corpus.tokenizer.encode(FOREIGN)
 
 
 def test_bpe_learns_nothing_from_the_validation_split() -> None:

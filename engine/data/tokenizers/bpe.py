@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
+import numpy as np
 import regex  # type: ignore[import-untyped]
 
 from engine.data.progress import Progress, Steps, finish
@@ -94,6 +95,16 @@ class BpeTokenizer:
                     self._known[piece] = symbols
             ids += symbols
         return ids
+
+    def encode_array(self, text: str) -> np.ndarray:
+        """Encodes a text as an array (token,) of int64; bytes without merges by a table, a hundred times
+        faster.
+        """
+        if self == UNMERGED:
+            table = np.array([self.ranks[BYTE[b]] for b in range(256)])
+            ids: np.ndarray = table[np.frombuffer(_utf8(text), np.uint8)]
+            return ids
+        return np.array(self.encode(text), dtype=np.int64)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Returns the bytes of ids. Raises TokenizerError for an id outside the vocabulary."""
@@ -199,6 +210,7 @@ class BpeTokenizer:
 
 
 BYTE = {token[0]: token for token in BYTES}
+UNMERGED = BpeTokenizer("byte", "words", tuple(BYTES), ())  # each byte is a token
 
 
 def pieces(text: str, split: Split) -> list[str]:

@@ -176,13 +176,7 @@ function heads(self, count) {
   self.said.style.minHeight = `${20 * Math.max(2, Math.min(5, self.on.size))}px` // room for its lines, so that the rows below stay where they are
 }
 
-/**
- * @param {any} self
- * @param {Data} data
- * @param {boolean} _
- * @param {string} key
- */
-function update(self, data, _, key) {
+function update(self, /** @type {Data} */ data, _, key) {
   if (data.weights !== self.text) {
     self.weights = numbers(data.weights, Uint16Array)
     self.text = data.weights

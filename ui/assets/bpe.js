@@ -371,12 +371,7 @@ function load(self, data) {
   self.parts.unknown.textContent = kinds.length ? `Not in the training alphabet, so they have no id: ${some}${kinds.length > 12 ? " …" : ""}. Each counts as one token here.` : ""
 }
 
-/**
- * @param {any} self
- * @param {Data} data
- * @param {boolean} first
- */
-function update(self, data, first) {
+function update(self, /** @type {Data} */ data, first) {
   if (self.key === data.key) return
   self.key = data.key
   load(self, JSON.parse(data.frames))

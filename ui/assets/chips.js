@@ -186,11 +186,7 @@ function build(self, data, index, withIds) {
   return row
 }
 
-/**
- * @param {any} self
- * @param {Data} data
- */
-function update(self, data) {
+function update(self, /** @type {Data} */ data) {
   const side = sideOf(self.root)
   SHADES.forEach((shade, i) => self.root.style.setProperty(`--gf-chip-${i}`, data.palette[shade][side]))
   self.root.setAttribute("aria-label", data.label)

@@ -147,11 +147,7 @@ function tell(self) {
   self.said.textContent = `Hand ${pairs[lit]}: wavelength ${waves(thetas[lit])}, ${round} turns so far. PE: sine ${Math.sin(angle).toFixed(3)}, cosine ${Math.cos(angle).toFixed(3)}.`
 }
 
-/**
- * @param {any} self
- * @param {Data} data
- */
-function update(self, data) {
+function update(self, /** @type {Data} */ data) {
   self.colour = data.palette.position[sideOf(self.root)]
   const kind = JSON.stringify([data.thetas, data.last, self.colour])
   Object.assign(self, { thetas: data.thetas, pairs: data.pairs, of: data.of })

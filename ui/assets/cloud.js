@@ -194,11 +194,7 @@ function drawing(self) {
   return [new XMLSerializer().serializeToString(copy), WIDTH, HEIGHT]
 }
 
-/**
- * @param {any} self
- * @param {Data} data
- */
-function update(self, data) {
+function update(self, /** @type {Data} */ data) {
   const look = themed(self.root, "background-color")
   const { angles, ...rest } = data
   const text = JSON.stringify(rest)

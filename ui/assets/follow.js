@@ -28,11 +28,7 @@ function create(place) {
   return { root, words, bar, data: /** @type {any} */ (null), version: "", drawn: 0, failed: 0, timer: /** @type {any} */ (0), trigger: /** @type {any} */ (undefined) }
 }
 
-/**
- * @param {any} self
- * @param {Data} data
- */
-function update(self, data) {
+function update(self, /** @type {Data} */ data) {
   Object.assign(self, { data, version: data.version, drawn: performance.now(), failed: 0 })
   draw(self, data)
   later(self)

@@ -177,11 +177,7 @@ function draw(self, { size, palette, masked }) {
   })
 }
 
-/**
- * @param {any} self
- * @param {Data} data
- */
-function update(self, data) {
+function update(self, /** @type {Data} */ data) {
   const theme = themed(self.root, "background-color")
   const fresh = data.layers !== self.layers || data.heads !== self.heads
   if (fresh) rebuild(self, data)

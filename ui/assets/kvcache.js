@@ -193,11 +193,7 @@ function table(self) {
   })]
 }
 
-/**
- * @param {any} self
- * @param {Data} data
- */
-function update(self, data) {
+function update(self, /** @type {Data} */ data) {
   const begins = self.data === null && data.plays && keptInLink(data.name, -1) < 0 && !still()
   self.data = data
   self.steps.update({ name: data.name, step: data.step, last: data.steps.length - 1 })

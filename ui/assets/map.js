@@ -153,12 +153,7 @@ function create(place) {
   return self
 }
 
-/**
- * @param {any} self
- * @param {Data} data
- * @param {boolean} fresh
- */
-function update(self, data, fresh) {
+function update(self, /** @type {Data} */ data, fresh) {
   paint(self.root, data.palette)
   if (fresh && Object.hasOwn(data.map.parts, data.part ?? "")) self.chosen = data.part
   const text = JSON.stringify(data)

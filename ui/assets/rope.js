@@ -247,12 +247,7 @@ function write(self) {
   lines.forEach((line, i) => { self.about.children[i].textContent = line })
 }
 
-/**
- * @param {any} self
- * @param {Data} data
- * @param {boolean} fresh
- */
-function update(self, data, fresh) {
+function update(self, /** @type {Data} */ data, fresh) {
   self.data = data
   const pairs = data.theta.length
   resize(self.dials, pairs, () => {

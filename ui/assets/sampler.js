@@ -231,12 +231,7 @@ function table(self) {
   return [head, ...Array.from(self.logits, line)]
 }
 
-/**
- * @param {any} self
- * @param {Data} data
- * @param {boolean} fresh
- */
-function update(self, data, fresh) {
+function update(self, /** @type {Data} */ data, fresh) {
   if (fresh) self.settings = { ...data.settings } // later they are the hand's: the server's are those of a moment ago
   self.settings.seed = data.settings.seed
   self.logits = numbers(data.logits, Float32Array)

@@ -101,11 +101,7 @@ function fill(parent, things, tag, draw) {
   things.forEach((thing, i) => draw(parent.children[i] ?? within(parent, tag), thing))
 }
 
-/**
- * @param {any} self
- * @param {Data} data
- */
-function update(self, data) {
+function update(self, /** @type {Data} */ data) {
   if (data.run !== self.run) self.kept = null
   Object.assign(self, { run: data.run, runs: data.runs, alt: data.alt, rows: data.rows })
   self.steps = [...new Set(data.runs.flatMap((run) => run.samples.map((s) => s.step)))].sort((a, b) => a - b)

@@ -94,12 +94,7 @@ function draw(self) {
   self.slider.setAttribute("aria-valuetext", where)
 }
 
-/**
- * @param {any} self
- * @param {Data} data
- * @param {boolean} fresh
- */
-function update(self, data, fresh) {
+function update(self, /** @type {Data} */ data, fresh) {
   const moving = !fresh && self.run === data.run && self.question.waiting()
   self.index = after(self, data, moving)
   Object.assign(self, { run: data.run, steps: data.steps, losses: data.losses, shown: data.shown, marks: data.marks ?? [] })

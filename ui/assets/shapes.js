@@ -237,13 +237,7 @@ function drawCard(self, step) {
   card.replaceChildren(title, table, facts)
 }
 
-/**
- * @param {any} self
- * @param {Data} data
- * @param {boolean} fresh
- * @param {string} key
- */
-function update(self, data, fresh, key) {
+function update(self, /** @type {Data} */ data, fresh, key) {
   self.key = key.replace(/\W/g, "")
   self.data = data
   const side = paint(self.root, data.palette), { question } = self

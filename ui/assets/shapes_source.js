@@ -17,11 +17,7 @@ function create(place) {
   return { root: within(place, "div", "gf-source", "", { role: "region", tabindex: 0 }), text: "" } // a keyboard can scroll it
 }
 
-/**
- * @param {any} self
- * @param {Data} data
- */
-function update(self, data) {
+function update(self, /** @type {Data} */ data) {
   const { root } = self
   root.setAttribute("aria-label", data.alt)
   root.style.setProperty("--part", data.colour[sideOf(root)])

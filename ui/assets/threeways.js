@@ -151,11 +151,7 @@ function table(self) {
   return [head, ...self.data.columns.flatMap((c) => c.said.flatMap((s) => s.reads.flatMap((weights, row) => weights.map((w, i) => [c.family, s.step, s.symbol, s.told, row, i, w]))))]
 }
 
-/**
- * @param {any} self
- * @param {Data} data
- */
-function update(self, data) {
+function update(self, /** @type {Data} */ data) {
   if (self.data && self.data.text !== data.text) forget(self)
   self.data = data
   self.steps.update(data)

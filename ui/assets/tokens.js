@@ -49,13 +49,7 @@ function mark(self) {
   self.root.setAttribute("aria-activedescendant", self.cells[self.index]?.id ?? "")
 }
 
-/**
- * @param {any} self
- * @param {Data} data
- * @param {boolean} _
- * @param {string} key
- */
-function update(self, data, _, key) {
+function update(self, /** @type {Data} */ data, _, key) {
   self.root.setAttribute("aria-label", data.label)
   resize(self.cells, data.tokens.length, (i) => within(self.root, "span", "gf-token", "", { role: "option", id: `gf-token-${key}-${i}` }))
   const side = sideOf(self.root)

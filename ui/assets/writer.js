@@ -255,11 +255,7 @@ function take(self, data) {
   else if (moved && !first && !self.stepping && !self.playing && self.at < self.length) play(self)
 }
 
-/**
- * @param {any} self
- * @param {Data} data
- */
-function update(self, data) {
+function update(self, /** @type {Data} */ data) {
   self.palette = data.palette
   self.side = paint(self.root, data.palette, ["attention", "output"])
   legend(self)

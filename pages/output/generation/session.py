@@ -76,14 +76,33 @@ def _grow(
     session: Session, subject: Subject, sampling: SampleConfig, limits: Limits, after: int | None, count: int
 ) -> None:
     """Writes on, until the browser is to be told."""
-    with _reading(subject, limits) as held:
-        session.tree, session.leaf = grown(
-            session.tree,
-            subject.model,
-            sampling,
-            after,
-            count,
-            stop=limits.ends,
+    so_far = [(node.parent, node.token) for node in session.tree.nodes], sorted(session.tree.gone)
+    settings = subject.key, subject.ids, sampling, limits.arithmetic, sorted(limits.ends)
+    name = repr((settings, so_far, after, count))
+    session.tree, session.leaf = _grown(name, session.tree, subject, sampling, limits, after, count)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _grown(
+    name: str,
+    _tree: Tree,
+    _subject: Subject,
+    _sampling: SampleConfig,
+    _limits: Limits,
+    _after: int | None,
+    _count: int,
+) -> tuple[Tree, int | None]:
+    """Returns a larger tree and its last token. A class that opens the page reads the same text: it is
+    written once.
+    """
+    with _reading(_subject, _limits) as held:
+        return grown(
+            _tree,
+            _subject.model,
+            _sampling,
+            _after,
+            _count,
+            stop=_limits.ends,
             held=held,
             seconds=SECONDS if held is not None else math.inf,
         )

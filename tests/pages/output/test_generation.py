@@ -28,6 +28,7 @@ from engine.sample.branches import Tree
 from engine.sample.decoding_comparison import ending_with, rivals
 from engine.sample.surprise import surprise
 from pages.output.generation import beam, cache_steps, cache_why
+from pages.output.generation import session as sessions
 from pages.output.generation import write as generation
 from pages.output.generation.link import LINK, left_out, link, parse
 from pages.output.generation.message import message
@@ -55,6 +56,12 @@ def opened(**query: str) -> AppTest:
 
 def session_of(page: AppTest) -> Session:
     return next(reversed(page.session_state[generation.SESSIONS].values()))
+
+
+@pytest.fixture(autouse=True)
+def nothing_written() -> None:
+    """Readers of these tests have one name and many models."""
+    sessions._grown.clear()
 
 
 def reader(vocab: str = "abcdefghijk", ids: tuple[int, ...] = (1, 2, 3), **fields: Any) -> Subject:
@@ -102,6 +109,18 @@ class Browser:
             found.append(self.nodes[place][1])
             place = self.nodes[place][0]
         return found[::-1]
+
+
+def test_what_is_written_for_one_reader_is_there_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = Browser(reader())
+    first.ask("more")
+    monkeypatch.setattr(sessions, "grown", lambda *_, **__: pytest.fail("written twice"))
+    second = Browser(reader())
+    second.ask("more")
+    assert second.path() == first.path() and len(second.path()) == 2 * BATCH
+    monkeypatch.undo()
+    other = Browser(reader(ids=(1, 2, 4)))
+    assert other.nodes != first.nodes[:BATCH], "with its own probabilities"
 
 
 def test_the_first_batch_is_there_at_once_and_the_rest_comes_when_it_is_asked_for():

@@ -7,7 +7,7 @@ from tests.browser.visit import linked
 
 
 def test_three_families_write_in_step_without_the_server_and_letters_are_hidden(tab, app_url):
-    linked(tab, f"{app_url}/families?families_view=live", ".gf-three-cell")
+    linked(tab, f"{app_url}/families?families_view=three&families_show=live", ".gf-three-cell")
     encoder, decoder, both = (tab.locator(".gf-three-column").nth(i) for i in range(3))
     before = reruns(tab)
     slider = tab.get_by_role("slider", name="Writing step")

@@ -56,7 +56,10 @@ def lit(page, panel: int, row: int) -> list[float]:
             marks=pytest.mark.exhaustive,
         ),
         pytest.param(
-            "families?families_view=live&live_step=", "Writing step", id="live", marks=pytest.mark.exhaustive
+            "families?families_view=three&families_show=live&live_step=",
+            "Writing step",
+            id="live",
+            marks=pytest.mark.exhaustive,
         ),
     ],
 )

@@ -13,7 +13,7 @@ from ui.figures import specs as go
 from ui.figures.labels import crowded
 from ui.figures.patterns import MOST, named_cells, placed, token_axis
 from ui.figures.solved import Solved, solved_curves
-from ui.figures.theme import SEQUENTIAL, base_layout, colour
+from ui.figures.theme import SEQUENTIAL, colour
 from ui.text.tokens import show_characters
 
 ROWS = 24  # that have room for their names beside each other
@@ -90,47 +90,6 @@ def grown_figure(scores: Mapping[int, AlignmentScore], end: float) -> go.Figure:
         end,
         what="symbols aligned correctly",
     )
-
-
-def mask_pair(
-    self_mask: np.ndarray, across: np.ndarray, axes: Mapping[str, Sequence[str]], titles: Sequence[str]
-) -> go.Figure:
-    """Draws two masks beside each other: bright where it may be looked, blank where not."""
-    traces: list[dict[str, Any]] = []
-    layout = base_layout(margin={"l": 62, "r": 4, "t": 70, "b": 8}, showlegend=False)
-    notes = []
-    for i, (mask, keys) in enumerate(((self_mask, axes["target"]), (across, axes["source"]))):
-        tail = "" if i == 0 else "2"
-        traces.append(
-            go.Heatmap(
-                z=mask.astype(np.float32),
-                zmin=0,
-                zmax=1,
-                colorscale=[[0, colour("quiet", 12)], [1, colour("attention", 60)]],
-                showscale=False,
-                xgap=2,
-                ygap=2,
-                xaxis=f"x{tail}",
-                yaxis=f"y{tail}",
-                hoverinfo="skip",
-            )
-        )
-        start, end = (0.0, 0.44) if i == 0 else (0.56, 1.0)
-        layout[f"xaxis{tail}"] = token_axis(keys, "", 11, side="top") | dict(
-            domain=[start, end], anchor=f"y{tail}"
-        )
-        layout[f"yaxis{tail}"] = token_axis(axes["target"], "", 11, autorange="reversed") | dict(
-            anchor=f"x{tail}"
-        )
-        notes.append(
-            {
-                **{"text": f"<b>{titles[i]}</b>", "x": (start + end) / 2, "y": 1, "yshift": 30},
-                **{"xref": "paper", "yref": "paper", "showarrow": False},
-                **{"xanchor": "center", "yanchor": "bottom"},
-                "font": {"size": 12},
-            }
-        )
-    return go.Figure({"data": traces, "layout": layout | {"annotations": notes}})
 
 
 def swapped_curves(runs: Mapping[str, Swapped], at: int, quantity: str) -> go.Figure:

@@ -15,8 +15,10 @@ from engine.experiments.masks_swapped import (
 )
 from engine.measure.families.cross_attention import masks_of
 from pages.inside.crossattention import words
-from pages.inside.crossattention.figures import mask_pair, swapped_curves
+from pages.inside.crossattention.figures import swapped_curves
 from ui import explain, widgets
+from ui.figures.masks import HIDDEN_SHADE, Mask, masks_figure
+from ui.figures.theme import colour
 from ui.players.plot import plot
 from ui.text.markdown import safe
 
@@ -35,28 +37,27 @@ def draw_masks() -> None:
     )
     longest = max(len(one) for one in words.BATCH)
     source = (*words.BATCH[row], *["[pad]"] * (longest - len(words.BATCH[row])))
+    seen = [(decoder_masks.self_visible, words.TARGET), (decoder_masks.cross_visible, source)]
+    masks = [
+        Mask(words.mask_title(i, decoder_masks.shapes[i]), visible, words.TARGET, keys)
+        for i, (visible, keys) in enumerate(seen)
+    ]
     with left:
         plot(
-            mask_pair(
-                decoder_masks.self_visible,
-                decoder_masks.cross_visible,
-                {"target": words.TARGET, "source": source},
-                [words.mask_title(i, shape) for i, shape in enumerate(decoder_masks.shapes)],
-            ),
+            masks_figure(masks, [HIDDEN_SHADE, colour("attention", 60)]),
             key="cross_masks",
             alt=words.masks_alt(
                 swap,
-                int(np.count_nonzero(decoder_masks.self_visible)),
-                int(np.count_nonzero(decoder_masks.cross_visible)),
+                *(int(np.count_nonzero(mask.cells)) for mask in masks),
             ),
             height=HEIGHT,
             name="two-masks",
             data={"query": list(words.TARGET)}
             | {
-                f"own {i}": decoder_masks.self_visible[:, i].astype(np.float32)
-                for i in range(len(words.TARGET))
-            }
-            | {f"source {i}": decoder_masks.cross_visible[:, i].astype(np.float32) for i in range(longest)},
+                f"{name} {i}": mask.cells[:, i].astype(np.float32)
+                for name, mask in zip(("own", "source"), masks, strict=True)
+                for i in range(len(mask.keys))
+            },
         )
     if both:
         with right:

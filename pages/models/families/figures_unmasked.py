@@ -32,13 +32,7 @@ def square_figure(weights: np.ndarray, chances: np.ndarray, title: str, labels: 
         xaxis=_axis(labels) | {"side": "top", "tickangle": 0, "anchor": "y"},
         yaxis=_axis(labels) | {"autorange": "reversed", "domain": [STRIP + BETWEEN, 1]},
         yaxis2=_axis(()) | {"domain": [0, STRIP]},
-        annotations=[
-            {
-                **{"xref": "paper", "yref": "paper", "x": 0, "y": 1, "yshift": 18},
-                **{"xanchor": "left", "yanchor": "bottom", "showarrow": False},
-                **{"text": f"<b>{title}</b>", "font": {"size": 14}},
-            }
-        ],
+        annotations=[go.heading(f"<b>{title}</b>", yshift=18)],
     )
 
 

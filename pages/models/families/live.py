@@ -1,4 +1,4 @@
-"""The view "Live": one sentence in an encoder, a decoder and an encoder-decoder, which write step by step."""
+"""Overview, its live models: one sentence in an encoder, a decoder and an encoder-decoder, step by step."""
 
 from __future__ import annotations
 

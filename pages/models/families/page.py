@@ -18,34 +18,31 @@ from pages.models.families import (
 from pages.models.families.live import draw_live
 from pages.models.families.machine import draw_machine
 from pages.models.families.speaks import draw_speaks
-from pages.models.families.three import draw_three
+from pages.models.families.three import draw_architecture, draw_masks
 from pages.models.families.unmasked import draw_square
 from pages.models.families.why import draw_why
 from ui.page_frame import Page, View, show
+from ui.view_parts import Part, view_of_parts
+
+SEEN = (words_three.THREE, (flows, Seq2Seq.forward, Seq2Seq.encode, Seq2Seq.decode))
+OVERVIEW = {
+    "drawing": Part("architecture", draw_architecture, *SEEN, words_three.QUESTION),
+    "masks": Part("attention masks", draw_masks, *SEEN, words_three.MASKS_QUESTION),
+    "live": Part(
+        "trained models",
+        lambda beside: draw_live(),
+        words_live.LIVE,
+        (fill_in, carry_on, translate),
+        words_live.QUESTION,
+    ),
+}
 
 show(
     Page(
         "Families",
         "families_view",
         (
-            View(
-                "three",
-                "Overview",
-                draw_three,
-                words_three.THREE,
-                (flows, Seq2Seq.forward, Seq2Seq.encode, Seq2Seq.decode),
-                False,
-                question=words_three.QUESTION,
-            ),
-            View(
-                "live",
-                "Live",
-                draw_live,
-                words_live.LIVE,
-                (fill_in, carry_on, translate),
-                False,
-                question=words_live.QUESTION,
-            ),
+            view_of_parts("three", "Overview", "families_show", OVERVIEW, label="Show"),
             View(
                 "speaks",
                 "Classifier",

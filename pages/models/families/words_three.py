@@ -14,8 +14,8 @@ from engine.measure.families.visibility import (
 from ui.page_frame import Words
 
 QUESTION = "Encoder, decoder or both?"
+MASKS_QUESTION = "Which tokens does each attend to?"
 FAMILIES = {"encoder": "Encoder", "decoder": "Decoder", "both": "Encoder-decoder"}
-SHOWN = {"drawing": "architecture", "masks": "attention masks"}
 SIZES = {
     "4-128-4": "4 layers, 128 wide",
     "12-768-12": "12 layers, 768 wide",

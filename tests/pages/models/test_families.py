@@ -165,7 +165,7 @@ BLANKS = (2, 7, 12, 17, 22, 27, 32, 37)
 
 
 def live(**query: str) -> AppTest:
-    return helpers.opened("models/families", families_view="live", **query)
+    return helpers.opened("models/families", families_view="three", families_show="live", **query)
 
 
 def answer(page: AppTest) -> str:

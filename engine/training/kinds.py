@@ -21,7 +21,7 @@ from engine.data import corpora, pair_corpora
 from engine.data.corpus import Corpus
 from engine.data.pairs import LabelledText, PairedText
 from engine.data.tasks.paired import PAIR_TASKS
-from engine.errors import ConfigError, CorpusError, TaskError
+from engine.errors import ConfigError, CorpusError
 from engine.ledger import ledger
 from engine.measure.attention.head_scores import head_scores
 from engine.parts.registry import Parts
@@ -263,10 +263,8 @@ def is_right(corpus: str, question: str, answer: str) -> bool | None:
     if kind_of(corpus).name == LABELS.name:
         known = {example.text: example.label for example in pair_corpora.speakers().text.validation}
         return known[question] == answer if question in known else None
-    try:
-        return PAIR_TASKS[corpus.removeprefix(PAIRS_OF)].answer(question).target == answer
-    except TaskError:
-        return None
+    right = PAIR_TASKS[corpus.removeprefix(PAIRS_OF)].truth(question)
+    return None if right is None else right.target == answer
 
 
 def longest(data: Data) -> int:

@@ -126,8 +126,8 @@ def test_where_a_pattern_looked() -> None:
 
 
 def test_what_is_right_is_known_for_sources_alone() -> None:
-    assert measured.truth("dates", "21/11/26").target == "2026-11-21"
-    assert measured.truth("dates", "yesterday") is None
+    assert PAIR_TASKS["dates"].truth("21/11/26").target == "2026-11-21"
+    assert PAIR_TASKS["dates"].truth("yesterday") is None
     assert measured.differing(["2", "0"], ["2", "1", "<end>"]) == 2 and measured.differing("ab", "ab") == 0
     pattern = looking_at([0, 2, 1, 4, 3], 5)  # the last query writes END
     assert hits(pattern, ((0,), (1, 2), (), (3,))).tolist() == [True, True, False]
@@ -159,7 +159,7 @@ def test_scores_over_pairs_of_other_lengths() -> None:
     found = alignment_score(patterns, [((0,), (), (2, 3)), ((1,), (0,))])
     assert found is not None
     assert found.heads.tolist() == [[1.0, 0.5]]  # 4 of 4; of the second head 3 is a true place, and 0
-    assert found.mean == 0.75 and found.symbols == 4
+    assert found.heads.mean() == 0.75 and found.symbols == 4
     assert (found.best.layer, found.best.head, found.best.value) == (0, 0, 1.0)
     assert found.chance == pytest.approx((1 / 4 + 2 / 4 + 1 / 2 + 1 / 2) / 4)
     assert 0 <= found.together <= 1

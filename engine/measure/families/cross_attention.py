@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from engine.data.pairs import Pair, rows_of
-from engine.data.tasks.paired import PAIR_TASKS, Aligned
+from engine.data.tasks.paired import Aligned
 from engine.data.tasks.task import Sources
 from engine.data.tokenizers.pairs import PairTokenizer
-from engine.errors import ShapeError, TaskError
+from engine.errors import ShapeError
 from engine.lab.faults import parts_of
 from engine.measure.attention.heads import HeadValue, ranked_heads
 from engine.parts.attention import causal_mask, padding_mask
@@ -31,11 +31,6 @@ class AlignmentScore:
     together: float
     chance: float
     symbols: int
-
-    @property
-    def mean(self) -> float:
-        """The mean over all heads."""
-        return float(self.heads.mean())
 
     @property
     def best(self) -> HeadValue:
@@ -118,14 +113,6 @@ def sharpest(pattern: np.ndarray) -> SharpestWeight | None:
         return None
     query, key = np.unravel_index(int(own.argmax()), own.shape)
     return SharpestWeight(int(query), int(key), float(own[query, key]))
-
-
-def truth(task: str, text: str) -> Aligned | None:
-    """Returns the right target of a text with its alignment; None where it is no source of this task."""
-    try:
-        return PAIR_TASKS[task].answer(text)
-    except TaskError:
-        return None
 
 
 @dataclass(frozen=True)

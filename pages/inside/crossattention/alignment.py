@@ -9,13 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine.data.tasks.paired import PAIR_TASKS
 from engine.errors import GlassformerError
-from engine.measure.families.cross_attention import (
-    at_the_end,
-    differing,
-    looked,
-    sharpest,
-    truth,
-)
+from engine.measure.families.cross_attention import at_the_end, differing, looked, sharpest
 from engine.measure.families.written_target import Change, WrittenTarget
 from engine.training.kinds import PAIRS
 from engine.training.train_pairs import spread
@@ -31,12 +25,7 @@ from pages.inside.crossattention.shared import (
     shipped,
     task_of,
 )
-from ui import (
-    explain,
-    fetching,
-    session,
-    widgets,
-)
+from ui import explain, fetching, session, widgets
 from ui.models import PRETRAINED, RUN, is_pretrained, runs
 from ui.players.plot import plot
 from ui.text.markdown import safe
@@ -161,7 +150,7 @@ def _picture(crossing: WrittenTarget, name: str, text: str, step: int, chosen: t
     head, change = chosen
     weights = _pattern(crossing, head)
     task = task_of(name)
-    right = truth(task, text) if change == "none" and task is not None else None
+    right = PAIR_TASKS[task].truth(text) if change == "none" and task is not None else None
     true = right.sources if right is not None and right.target == crossing.text else ()
     plot(
         alignment_figure(weights, crossing.source, crossing.written, step, true),
@@ -183,7 +172,7 @@ def _told(
     task = task_of(name)
     if task is None:
         return words.unmarked(crossing, sharpest(_pattern(crossing, head)))
-    right = truth(task, text)
+    right = PAIR_TASKS[task].truth(text)
     if right is None:
         return words.not_a_source(crossing.text, PAIR_TASKS[task].form)
     pattern = _pattern(crossing, head)

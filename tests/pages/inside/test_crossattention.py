@@ -21,7 +21,6 @@ from engine.measure.families.cross_attention import (
     differing,
     looked,
     model_alignment,
-    truth,
 )
 from engine.measure.families.written_target import write_target
 from engine.seq2seq import build_pair
@@ -98,14 +97,14 @@ def test_a_right_answer_has_its_rings(monkeypatch, drawn):
 
     def right(name, text, change, seed, step=-1):
         found = real(name, text, change, seed, step)
-        target = truth("reverse", "abc").target
+        target = PAIR_TASKS["reverse"].truth("abc").target
         shown = found.cross_patterns[:, :, :4]
         return replace(found, written=(*target, "<end>"), text=target, cross_patterns=shown)
 
     monkeypatch.setattr("pages.inside.crossattention.alignment.crossed", right)
     told = said(opened(PAGE, cross_view="alignment", cross_task="reverse", cross_text_reverse="abc"))
     found = right("reverse", "abc", "none", 0)
-    seen = looked(found.pattern(None), truth("reverse", "abc"), found.text)
+    seen = looked(found.pattern(None), PAIR_TASKS["reverse"].truth("abc"), found.text)
     assert f"For **{seen.right} of the 3 symbols**" in told
     assert f"chance would give {seen.chance:.1f}" in told
     rings = drawn["cross_alignment"].traces[1]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from engine.data.tasks.task import Sources
 from engine.data.tokenizers.pairs import By
+from engine.errors import TaskError
 
 HELD_OUT = 0.1  # share of the keys that are never learned from
 TRIES = 2000  # draws in a row that add nothing, after which a task has no more to give
@@ -63,6 +64,13 @@ class PairTask:
     key: Callable[[str], str] = field(default=lambda source: source, repr=False)
     rules: tuple[Rule, ...] = field(default=(), repr=False)
     repeats: bool = False  # a source may be learned from several times: the short ones, which are few
+
+    def truth(self, text: str) -> Aligned | None:
+        """Returns the answer to a text; None where it is no source of this task."""
+        try:
+            return self.answer(text)
+        except TaskError:
+            return None
 
     def for_validation(self, source: str) -> bool:
         """True if a source is held out: the same answer for ever, whatever else is drawn."""

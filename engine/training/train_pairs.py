@@ -35,7 +35,6 @@ from engine.training.numerics import choose
 from engine.training.records import Control, Evaluation, Record, Sample, TaskScores, TrainState
 
 T = TypeVar("T", PairedText, LabelledText)
-E = TypeVar("E", Seq2Seq, Classifier)
 ASKED = 100  # sources of each split that are answered at a quick look, spread evenly over it
 AT_ONCE = 256  # rows of one forward pass of an evaluation
 
@@ -197,7 +196,7 @@ class _Examples(Loop[M, B], Generic[M, B, T]):
         has_dropout = any(part.config.dropout > 0 for part in model.modules() if isinstance(part, BlockStack))
         numerics = choose(config.precision, device)
         super().__init__(model, model.parts, config, control or Control(), numerics, has_dropout)  # type: ignore[arg-type]
-        self.text = text
+        self.text: T = text
 
     def measured(self, split: Split, wanted: int, complete: bool) -> tuple[float, float]:
         """Returns the mean loss of `wanted` rows of a split (0: all of them), and the share of answers that
@@ -299,7 +298,7 @@ class _Labels(_Examples[Classifier, LabelledRows, LabelledText]):
 
 
 @contextmanager
-def evaluating(model: E, parts: Parts) -> Iterator[E]:
+def evaluating(model: M, parts: Parts) -> Iterator[M]:
     """Puts a model into evaluation mode, without gradients, and back."""
     training = model.training
     parts.mode(model, False)

@@ -33,7 +33,7 @@ LESS = {
             "FLOPs",
             "Memory",
         ),
-        0.4: ("Round trip", "RoPE", "Live"),
+        0.4: ("RoPE", "Live"),
         0.45: ("Steering",),
         0.35: ("Extrapolation", "Overview", "Without the mask"),
         0.3: ("Temperature",),
@@ -60,6 +60,8 @@ MODES = (  # second ones of views
     "?model=pair-language",
     *(["after?after_view=context&context_learner=words"] if REAL else []),
     "shapes?shapes_view=backward&shapes_back=step",
+    "parameters?parameters_scope=two",
+    "tokens?tokens_view=compare&compare_part=ids",
     "generation?generation_view=cache&kv_part=bytes",
     "generation?generation_view=cache&kv_part=why",
 )

@@ -30,9 +30,9 @@ HELD = {  # where a component's parameters are, after a share
 }
 
 BLOCK_ASKED = "Where are the parameters of one block?"
+TWO_ASKED = "Where do two models have their parameters?"
 ASKS = {  # what stands in the gap is the model
     "where": "How many parameters does {} have, and where?",
-    "two": "How does {} differ from another model?",
     "flops": "How much compute does one token take in {}?",
     "memory": "How much memory does {} need?",
 }

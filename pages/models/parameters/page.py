@@ -25,14 +25,7 @@ BREAKDOWN = {
         answers.listed("where"),
     ),
     "block": Part("One block", draw_block, words.BLOCK, (gate_paid,), answers.BLOCK_ASKED),
-    "two": Part(
-        "Beside another model",
-        draw_two,
-        words.TWO,
-        (ledger, parameter_rows),
-        answers.question("two"),
-        answers.listed("two"),
-    ),
+    "two": Part("Beside another model", draw_two, words.TWO, (ledger, parameter_rows), answers.TWO_ASKED),
 }
 
 show(

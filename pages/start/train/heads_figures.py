@@ -12,7 +12,7 @@ from engine.measure.attention.heads import HeadValue
 from engine.training.records import HeadScores
 from ui.figures import specs as go
 from ui.figures.patterns import named_cells, placed
-from ui.figures.theme import SEQUENTIAL, base_layout, colour
+from ui.figures.theme import SEQUENTIAL, colour
 
 NEAR = 0.08  # of the steps: names of heads that formed so shortly after one another would touch
 APART = 2.0  # nats: then there is room between the curves for the name of the lower one
@@ -39,16 +39,10 @@ def scores(looks: Looks, formations: Sequence[HeadFormation], best: HeadValue, e
             strong = (kind, layer, head) in bold
             line = {"color": colour(shade, 100 if strong else 45), "width": 3 if strong else 1}
             legend = {"showlegend": (layer, head) == named, "legendgroup": kind, "name": name}
+            hover = f"head {layer}.{head} {name}: %{{y:.2f}}<extra></extra>"
+            values = grids[:, layer, head]
             traces.append(
-                {
-                    "type": "scatter",
-                    "mode": "lines",
-                    "x": steps,
-                    "y": grids[:, layer, head],
-                    "line": line,
-                    "hovertemplate": f"head {layer}.{head} {name}: %{{y:.2f}}<extra></extra>",
-                    **legend,
-                }
+                go.Scatter(mode="lines", x=steps, y=values, line=line, hovertemplate=hover, **legend)
             )
     first, second = (
         np.array([getattr(heads, name) for _, heads in looks]) for name in ("first_loss", "second_loss")
@@ -63,7 +57,6 @@ def scores(looks: Looks, formations: Sequence[HeadFormation], best: HeadValue, e
         uirevision="head-scores",
         margin={"l": 48, "r": 12, "t": 8, "b": 40},
         legend={"font": {"size": 12}},
-        hovermode="closest",
         xaxis={"title": {"text": "step"}, "range": [0, max(end, float(steps[-1]))], "anchor": "y2"},
         yaxis={"title": {"text": "attention weight"}, "range": [0, 1.02], "domain": [0.44, 1]},
         yaxis2={
@@ -72,19 +65,13 @@ def scores(looks: Looks, formations: Sequence[HeadFormation], best: HeadValue, e
             "domain": [0, 0.34],
             "anchor": "x",
         },
-        shapes=[_half()],
+        shapes=[go.rule(y=HALF, line={"color": colour("quiet"), "width": 1, "dash": "dot"})],  # formed
         annotations=[
             *(_named(one, looks, row) for one, row in zip(formations, _rows(formations, end), strict=True)),
             _beside(steps, first, "new characters", "quiet", "bottom", end),
             _beside(steps, second, "repeated", "validation", "bottom" if apart else "top", end),
         ],
     )
-
-
-def _half() -> dict[str, Any]:
-    """Where a head has formed."""
-    line = {"color": colour("quiet"), "width": 1, "dash": "dot"}
-    return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": HALF, "y1": HALF, "line": line}
 
 
 def _rows(found: Sequence[HeadFormation], end: float) -> list[int]:
@@ -114,34 +101,25 @@ def _named(one: HeadFormation, looks: Looks, row: int) -> dict[str, Any]:
     }
 
 
-def _loss(steps: np.ndarray, losses: np.ndarray, name: str, shade: str) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": steps,
-        "y": losses,
-        "yaxis": "y2",
-        "name": name,
-        "showlegend": False,
-        "line": {"color": colour(shade), "width": 2},
-        "hovertemplate": f"{name}: %{{y:.2f}} nats<extra></extra>",
-    }
+def _loss(steps: np.ndarray, losses: np.ndarray, name: str, shade: str) -> go.Trace:
+    look = {"line": {"color": colour(shade), "width": 2}, "showlegend": False, "mode": "lines"}
+    hover = f"{name}: %{{y:.2f}} nats<extra></extra>"
+    return go.Scatter(x=steps, y=losses, yaxis="y2", name=name, hovertemplate=hover, **look)
 
 
 def _beside(
     steps: np.ndarray, losses: np.ndarray, name: str, shade: str, side: str, end: float
 ) -> dict[str, Any]:
     """A curve's name and its newest loss, at its end."""
-    return {
-        "x": float(steps[-1]),
-        "y": float(losses[-1]),
-        "yref": "y2",
-        "text": f"{name} {losses[-1]:.2f}",
-        "showarrow": False,
-        "xanchor": "left" if steps[-1] < end / 2 else "right",
-        "yanchor": side,
-        "font": {"color": colour(shade), "size": 12},
-    }
+    return go.note(
+        f"{name} {losses[-1]:.2f}",
+        float(steps[-1]),
+        float(losses[-1]),
+        yref="y2",
+        xanchor="left" if steps[-1] < end / 2 else "right",
+        yanchor=side,
+        font={"color": colour(shade), "size": 12},
+    )
 
 
 def scores_table(looks: Looks) -> dict[str, Any]:
@@ -171,42 +149,24 @@ def patterns(heads: Mapping[Kind, tuple[str, np.ndarray]], labels: Sequence[str]
         mark = "" if i == 0 else str(i + 1)
         top = 1 - i * each
         traces.append(
-            {
-                "type": "heatmap",
-                "z": weights.astype(np.float32),
-                "zmin": 0,
-                "zmax": 1,
-                "colorscale": SEQUENTIAL,
-                "showscale": False,
-                "xaxis": f"x{mark}",
-                "yaxis": f"y{mark}",
+            go.Heatmap(
+                z=weights.astype(np.float32),
+                zmin=0,
+                zmax=1,
+                colorscale=SEQUENTIAL,
+                showscale=False,
+                xaxis=f"x{mark}",
+                yaxis=f"y{mark}",
                 **named_cells([f"{name} attends" for name in names], names, " to "),
-                "hovertemplate": "%{hovertext}<br>weight %{z:.2f}<extra></extra>",
-            }
+                hovertemplate="%{hovertext}<br>weight %{z:.2f}<extra></extra>",
+            )
         )
         layout |= _panel(mark, [top - 0.98 * each, top - (1 - PANEL) * each])
-        notes.append(
-            {
-                "text": title,
-                "x": 0.5,
-                "y": top,
-                "xref": "paper",
-                "yref": "paper",
-                "yanchor": "top",
-                "showarrow": False,
-                "font": {"color": colour(KINDS[kind][1]), "size": 13},
-            }
-        )
+        font = {"color": colour(KINDS[kind][1]), "size": 13}
+        notes.append(go.note(title, 0.5, top, xref="paper", yref="paper", yanchor="top", font=font))
         shapes += _parted(len(labels), mark)
     margin = {"l": 22, "r": 4, "t": 2, "b": 2}
-    return go.Figure(
-        {
-            "data": traces,
-            "layout": base_layout(
-                margin=margin, showlegend=False, annotations=notes, shapes=shapes, **layout
-            ),
-        }
-    )
+    return go.figure(traces, margin=margin, showlegend=False, annotations=notes, shapes=shapes, **layout)
 
 
 def _panel(mark: str, domain: list[float]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import pytest
 from tests.browser import visit
 from tests.browser.conftest import settled
 
-SCALING = "attention?attention_view=scaling"
+SCALING = "attention?attention_view=scores"
 STRIP = ".gf-guess-strip:not([hidden])"
 PILL = ".gf-guess-pill"
 BOTTOMS = """() => [...document.querySelectorAll('.st-key-answer, .gf-figure')]

@@ -20,7 +20,7 @@ from ui.guess import Choice, Guess, offered, payload
 
 # guess -> its view
 PLACES = {
-    "width": "inside/attention?attention_view=scaling",
+    "width": "inside/attention?attention_view=scores",
     "unmasked": "inside/attention?attention_view=mask",
     "parts": "inside/attention?attention_view=switches",
     "head": "inside/circuits?circuits_view=induction",

@@ -63,7 +63,7 @@ def test_mistral_s_cache_and_scores_end_at_its_window():
 
 
 def test_a_score_of_14_leaves_the_zeros_less_than_a_millionth():
-    told = said(opened("inside/attention", attention_view="scaling", measure="true", hand="true"), "caption")
+    told = said(opened("inside/attention", attention_view="scores", measure="true", hand="true"), "caption")
     share = float(torch.tensor([14.0] + [0.0] * 99, dtype=torch.float64).softmax(0)[1])
     assert f"= {scientific(share)}" in told and scientific(share) == "8.3 × 10⁻⁷"
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ui.figures.axes import symmetric
-from ui.figures.theme import DIVERGING, base_layout
+from ui.figures.theme import DIVERGING, base_layout, colour
 
 Trace = dict[str, Any]
 
@@ -31,6 +31,30 @@ def Heatmap(**properties: Any) -> Trace:
 
 def Scatter(**properties: Any) -> Trace:
     return {"type": "scatter"} | properties
+
+
+def line(
+    x: Any,
+    y: Any,
+    shade: str,
+    name: str = "",
+    hover: str = "",
+    *,
+    width: float = 2,
+    dash: str = "solid",
+    points: int = 0,
+    **properties: Any,
+) -> Trace:
+    """Returns a line in the palette's colour `shade`, with `points` of that many pixels; its name stands
+    beside the `hover`.
+    """
+    trace = Scatter(x=x, y=y, name=name, mode="lines+markers" if points else "lines")
+    trace["line"] = {"color": colour(shade), "width": width, "dash": dash}
+    if points:
+        trace["marker"] = {"size": points}
+    if hover:
+        trace["hovertemplate"] = f"{hover}<extra>{name}</extra>"
+    return trace | properties
 
 
 def signed(values: np.ndarray, top: float | None = None, **properties: Any) -> Trace:
@@ -118,9 +142,21 @@ def rule(*, x: Any = None, y: Any = None, **rest: Any) -> dict[str, Any]:
     return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y} | rest
 
 
+def box(x: float, y: float, shade: str, width: float = 3) -> dict[str, Any]:
+    """Returns the shape of a line around the cell of a heatmap that is at `x` and `y`."""
+    corners = {"x0": x - 0.5, "x1": x + 0.5, "y0": y - 0.5, "y1": y + 0.5}
+    return {"type": "rect", "line": {"color": colour(shade), "width": width}} | corners
+
+
 def note(text: str, x: Any, y: Any, **rest: Any) -> dict[str, Any]:
     """Returns a text at a place of the figure, without an arrow."""
     return {"text": text, "x": x, "y": y, "showarrow": False} | rest
+
+
+def heading(text: str, x: float = 0, y: float = 1, **rest: Any) -> dict[str, Any]:
+    """Returns a text above a panel whose upper left corner is at `x` and `y`, in shares of the figure."""
+    above = {"xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "font": {"size": 14}}
+    return note(text, x, y, **above | rest)
 
 
 def scale(title: str) -> dict[str, Any]:

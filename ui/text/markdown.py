@@ -20,6 +20,16 @@ def safe(text: str) -> str:
     return "".join(f"\\{c}" if c in r"\`*_{}[]()#+-.!|<>$~:&" else c for c in marked)
 
 
+def sentence(error: Exception) -> str:
+    r"""Returns the message of one of our errors as a sentence (Markdown).
+
+    >>> sentence(ValueError("no such head"))
+    'No such head\\.'
+    """
+    text = str(error)
+    return safe(f"{text[:1].upper()}{text[1:]}.")
+
+
 def token_word(tokenizer: str) -> str:
     """Returns the name of a token of TrainConfig.tokenizer.
 

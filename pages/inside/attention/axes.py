@@ -27,17 +27,17 @@ def words_of(labels: Sequence[str]) -> list[tuple[float, str]]:
     >>> words_of(list("a␣cat.")), words_of(["The", "␣lib", "rary"])
     ([(0.0, 'a'), (3.5, 'cat.')], [(0.0, 'The'), (1.5, 'library')])
     """
-    found: list[tuple[int, int, str]] = []
+    words: list[tuple[int, int, str]] = []
     inside = False
     for at, label in enumerate(labels):
         letters = label.strip(BLANKS)
         if letters and inside and label[0] not in BLANKS:
-            begin, _, text = found.pop()
-            found.append((begin, at, text + letters))
+            begin, _, text = words.pop()
+            words.append((begin, at, text + letters))
         elif letters:
-            found.append((at, at, letters))
+            words.append((at, at, letters))
         inside = bool(letters) and label[-1] not in BLANKS
-    return [((begin + end) / 2, text) for begin, end, text in found]
+    return [((begin + end) / 2, text) for begin, end, text in words]
 
 
 def ticks(labels: Sequence[str], pixels: float) -> list[tuple[float, str]]:
@@ -46,21 +46,21 @@ def ticks(labels: Sequence[str], pixels: float) -> list[tuple[float, str]]:
     if cell >= LINE:
         return [(float(at), label) for at, label in enumerate(labels)]
     words = words_of(labels)
-    kept: list[tuple[float, str]] = []
+    spaced: list[tuple[float, str]] = []
     for at, word in words:
-        if not kept or (at - kept[-1][0]) * cell >= LINE:
-            kept.append((at, word))
-    return kept if len(kept) >= (1 - LEFT_OUT) * len(words) else []
+        if not spaced or (at - spaced[-1][0]) * cell >= LINE:
+            spaced.append((at, word))
+    return spaced if len(spaced) >= (1 - LEFT_OUT) * len(words) else []
 
 
 def text_axis(
     labels: Sequence[str], title: str, pixels: float, size: int = 12, **rest: Any
 ) -> dict[str, Any]:
     """Returns an axis along a text, as wide or high as `pixels` where it is smallest."""
-    found = ticks(labels, pixels)
-    texts = [plain(short(word, MOST_LETTERS)) for _, word in found]
-    shown: dict[str, Any] = {"tickvals": [at for at, _ in found], "ticktext": texts}
-    return token_axis(labels, title, size) | shown | {"range": [-0.5, len(labels) - 0.5]} | rest
+    marks = ticks(labels, pixels)
+    texts = [plain(short(word, MOST_LETTERS)) for _, word in marks]
+    named: dict[str, Any] = {"tickvals": [at for at, _ in marks], "ticktext": texts}
+    return token_axis(labels, title, size) | named | {"range": [-0.5, len(labels) - 0.5]} | rest
 
 
 def across(labels: Sequence[str], pixels: float, **rest: Any) -> dict[str, Any]:
@@ -89,9 +89,3 @@ def unmasked(weights: np.ndarray, causal: bool) -> np.ndarray:
     later = np.triu(np.ones(weights.shape, dtype=bool), 1)
     shown: np.ndarray = np.where(later & causal, np.nan, weights).astype(np.float32)
     return shown
-
-
-def note(text: str, **anchor: Any) -> dict[str, Any]:
-    """Returns the words inside a figure."""
-    usual = {"xref": "paper", "yref": "paper", "showarrow": False, "font": {"size": 13}}
-    return usual | {"text": text} | anchor

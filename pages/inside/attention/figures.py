@@ -20,6 +20,7 @@ from ui.figures.patterns import (
 )
 from ui.figures.theme import SEQUENTIAL, colour
 
+HEAD_COLOURS = ("attention", "run0", "validation", "run1", "run2", "run4", "run3", "run5")
 MOST_WITH_TEXT = 12  # cells beside each other that have room for a number
 
 
@@ -87,16 +88,15 @@ def two_bars(table: pd.DataFrame) -> go.Figure:
     """Draws probabilities before and after, side by side: columns token, before, after."""
     rows = np.arange(len(table))
     traces = [
-        {
-            "type": "bar",
-            "orientation": "h",
-            "name": name,
-            "x": table[name].to_numpy(np.float32),
-            "y": rows,
-            "marker": {"color": shade},
-            "hovertext": [plain(token) for token in table["token"]],  # in full
-            "hovertemplate": "%{hovertext} %{x:.4f}<extra>" + name + "</extra>",
-        }
+        go.Bar(
+            orientation="h",
+            name=name,
+            x=table[name].to_numpy(np.float32),
+            y=rows,
+            marker={"color": shade},
+            hovertext=[plain(token) for token in table["token"]],  # in full
+            hovertemplate="%{hovertext} %{x:.4f}<extra>" + name + "</extra>",
+        )
         for name, shade in (("before", colour("quiet")), ("after", colour("output")))
     ]
     return go.figure(
@@ -142,7 +142,7 @@ def parts_heatmap(parts: Mapping[str, np.ndarray], labels: Sequence[str]) -> go.
         across="dimension",
     )
     edges = np.cumsum([0, *(p.shape[1] for p in parts.values())])
-    line = {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "line": {"color": colour("quiet"), "width": 1}}
+    line = {"color": colour("quiet"), "width": 1}
     layout = {
         "xaxis": {
             "tickmode": "array",
@@ -151,7 +151,7 @@ def parts_heatmap(parts: Mapping[str, np.ndarray], labels: Sequence[str]) -> go.
             "tickfont": {"size": 14},
         },
         "yaxis": {"title": {"text": "token"}},
-        "shapes": [line | {"x0": x - 0.5, "x1": x - 0.5} for x in edges[1:-1]],
+        "shapes": [go.rule(x=x - 0.5, line=line) for x in edges[1:-1]],
     }
     names = [f"{part} {i}" for part, matrix in parts.items() for i in range(matrix.shape[1])]
     cells = named_cells([f"token {name}" for name in placed(labels)], names, ", ")
@@ -163,9 +163,7 @@ def shared_figure(n_heads: int, n_kv: int) -> go.Figure:
     colour for a group.
     """
     group = n_heads // n_kv
-    shades = [
-        colour(name) for name in ("attention", "run0", "validation", "run1", "run2", "run4", "run3", "run5")
-    ]
+    shades = [colour(name) for name in HEAD_COLOURS]
     kv_x = [(i + 0.5) * group - 0.5 for i in range(n_kv)]
     traces = []
     for shade in range(min(len(shades), n_kv)):

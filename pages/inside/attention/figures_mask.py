@@ -34,22 +34,21 @@ def single_pattern(weights: np.ndarray, labels: Sequence[str], masked: bool) -> 
     """Draws weights (query, key) of a head, with the mask (what it hides is grey) or without, in [0, 1]."""
     name, _ = SHADES[0 if masked else 1]
     cells = named_cells([f"query {n}" for n in placed(labels)], [f"key {n}" for n in placed(labels)], " → ")
-    heat = {
-        "type": "heatmap",
-        "z": axes.unmasked(weights, masked),
-        "zmin": 0,
-        "zmax": 1,
-        "colorscale": SEQUENTIAL,
-        "colorbar": SCALE,
-        "hoverongaps": False,
+    heat = go.Heatmap(
+        z=axes.unmasked(weights, masked),
+        zmin=0,
+        zmax=1,
+        colorscale=SEQUENTIAL,
+        colorbar=SCALE,
+        hoverongaps=False,
+        hovertemplate="%{hovertext}<br>weight %{z:.4f}<extra></extra>",
         **cells,
-        "hovertemplate": "%{hovertext}<br>weight %{z:.4f}<extra></extra>",
-    }
+    )
     margin = {"l": 26 + axes.room_for(labels, SMALLEST), "r": 6, "t": 50 + axes.room_for(labels, SMALLEST)}
-    above = {"x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom", "yshift": margin["t"] - 24}
-    notes = [axes.note(f"<b>this head {name}</b>", **above) | {"font": {"size": 14}}]
+    notes = [go.heading(f"<b>this head {name}</b>", yshift=margin["t"] - 24)]
     if masked and len(labels) > 2:
-        notes.append(axes.note("masked:<br>future tokens", x=0.97, y=0.93, xanchor="right", yanchor="top"))
+        corner = {"xanchor": "right", "yanchor": "top", "font": {"size": 13}}
+        notes.append(go.heading("masked:<br>future tokens", 0.97, 0.93, **corner))
     return go.figure(
         [heat],
         margin=margin | {"b": BELOW},
@@ -66,24 +65,15 @@ def learning_curves(both: Both, at: int) -> go.Figure:
     numbers.
     """
     traces: list[dict[str, Any]] = []
-    for (name, shade), one in zip(SHADES, (both.masked, both.unmasked), strict=True):
-        line = {"color": colour(shade), "width": 3}
-        traces.append(
-            go.Scatter(
-                mode="lines",
-                name=f"trained {name}",
-                x=one.steps,
-                y=one.losses,
-                line=line,
-                hovertemplate="step %{x}<br>%{y:.3f} nats<extra>" + name + "</extra>",
-            )
-        )
+    for (name, shade), run in zip(SHADES, (both.masked, both.unmasked), strict=True):
+        hover = "step %{x}<br>%{y:.3f} nats"
+        traces.append(go.line(run.steps, run.losses, shade, f"trained {name}", hover, width=3))
         traces.append(
             go.Scatter(
                 mode="markers+text",
-                x=[one.steps[at]],
-                y=[one.losses[at]],
-                text=[f"{one.losses[at]:.2f}"],
+                x=[run.steps[at]],
+                y=[run.losses[at]],
+                text=[f"{run.losses[at]:.2f}"],
                 textposition="top left" if at else "middle right",
                 textfont={"size": 14},
                 marker={"size": 11, "color": colour(shade)},
@@ -104,14 +94,14 @@ def losses_by_position(unmasked: UnmaskedReading, labels: Sequence[str]) -> go.F
     """Draws the loss of each token after the first, both ways."""
     places = np.arange(1, len(labels))
     traces = [
-        go.Scatter(
-            mode="lines+markers",
-            name=name,
-            x=places,
-            y=values.astype(np.float32),
-            line={"color": colour(shade), "width": 2},
+        go.line(
+            places,
+            values.astype(np.float32),
+            shade,
+            name,
+            "%{customdata}<br>%{y:.3f} nats",
+            points=6,
             customdata=placed(labels)[1:],
-            hovertemplate="%{customdata}<br>%{y:.3f} nats<extra>" + name + "</extra>",
         )
         for (name, shade), values in zip(SHADES, (unmasked.loss_with, unmasked.loss_without), strict=True)
     ]

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.measure.attention.scaling import SampleQuery, ScoreScaling
 from ui.figures import specs as go
-from ui.figures.theme import base_layout, colour
+from ui.figures.theme import colour
 
 SCALED = ("quiet", "attention")  # without the scale, with it
 
@@ -30,9 +30,7 @@ def scaling_curves(
     dashed = {"color": colour("validation"), "width": 1.5, "dash": "dash"}
     dotted = {"color": colour("quiet"), "width": 1, "dash": "dot"}
     traces: list[dict[str, Any]] = []
-    shapes: list[dict[str, Any]] = [
-        dict(type="line", xref="x2 domain", yref="y2", x0=0, x1=1, y0=most, y1=most, line=dashed)
-    ]
+    shapes: list[dict[str, Any]] = [go.rule(y=most, xref="x2 domain", yref="y2", line=dashed)]
     notes, axes = [], {}
     for i, (title, field) in enumerate(panels):
         axis, left, bottom = "" if i == 0 else str(i + 1), 0.54 * (i % 2), 0.58 * (1 - i // 2)
@@ -51,51 +49,27 @@ def scaling_curves(
         axes[f"yaxis{axis}"] = (
             dict(rangemode="tozero", anchor=f"x{axis}", domain=[bottom, bottom + 0.36]) | small
         )
-        where = {
-            "xref": "paper",
-            "yref": "paper",
-            "x": left,
-            "y": bottom + 0.37,
-            "xanchor": "left",
-            "yanchor": "bottom",
-            "showarrow": False,
-        }
-        notes.append({"text": title} | where)
-        shapes.append(
-            {
-                "type": "line",
-                "xref": f"x{axis}",
-                "yref": f"y{axis} domain",
-                "x0": chosen,
-                "x1": chosen,
-                "y0": 0,
-                "y1": 1,
-                "line": dotted,
-            }
-        )
-    for i, found in enumerate(curves.values()):
-        theory = _curve("theory", found.widths, found.expected, "validation", "", i == 0)
+        notes.append(go.heading(title, left, bottom + 0.37))
+        shapes.append(go.rule(x=chosen, xref=f"x{axis}", yref=f"y{axis} domain", line=dotted))
+    for i, measured in enumerate(curves.values()):
+        theory = _curve("theory", measured.widths, measured.expected, "validation", "", i == 0)
         traces.append(theory | {"mode": "lines", "line": dashed})
-    legend = {"y": 1.04}
-    layout = base_layout(
-        margin={"l": 52, "r": 8, "t": 44, "b": 46}, shapes=shapes, annotations=notes, legend=legend
-    )
-    return go.Figure({"data": traces, "layout": layout | axes})
+    margin = {"l": 52, "r": 8, "t": 44, "b": 46}
+    return go.figure(traces, margin=margin, shapes=shapes, annotations=notes, legend={"y": 1.04}, **axes)
 
 
 def _curve(name: str, x: np.ndarray, y: np.ndarray, shade: str, axis: str, legend: bool) -> dict[str, Any]:
-    return go.Scatter(
-        mode="lines+markers",
-        name=name,
-        x=x,
-        y=y,
+    return go.line(
+        x,
+        y,
+        shade,
+        name,
+        "d_k %{x}<br>%{y:.4g}",
+        points=5,
         xaxis=f"x{axis}",
         yaxis=f"y{axis}",
         showlegend=legend,
         legendgroup=name,
-        line={"color": colour(shade), "width": 2},
-        marker={"size": 5},
-        hovertemplate="d_k %{x}<br>%{y:.4g}<extra>" + name + "</extra>",
     )
 
 
@@ -105,13 +79,13 @@ def query_bars(query: SampleQuery, divided: bool) -> go.Figure:
     """
     values = query.scaled if divided else query.plain
     keys = np.arange(1, len(values) + 1)
-    told = labelled(values)
+    numbered = labelled(values)
     bars = go.Bar(
         x=keys,
         y=values.astype(np.float32),
         marker={"color": [colour("attention") if i == query.best else colour("quiet") for i in keys - 1]},
         customdata=query.scores,
-        text=[f"{v:.0%}" if i in told else "" for i, v in enumerate(values)],
+        text=[f"{v:.0%}" if i in numbered else "" for i, v in enumerate(values)],
         textposition="outside",
         textfont={"size": 12},
         constraintext="none",
@@ -123,7 +97,7 @@ def query_bars(query: SampleQuery, divided: bool) -> go.Figure:
         [bars],
         margin={"l": 56, "r": 8, "t": 34, "b": 44},
         showlegend=False,
-        annotations=[_panel_title(title)],
+        annotations=[go.heading(f"<b>{title}</b>", y=1.02, font={"size": 15})],
         bargap=0.15,
         xaxis=go.axis("key", tickvals=keys[::3]),
         yaxis={"title": {"text": "weight"}, "range": [0, 1.08], "tickformat": ".0%"},
@@ -136,22 +110,8 @@ def labelled(values: np.ndarray, least: float = 0.05) -> set[int]:
     >>> sorted(labelled(np.array([0.1, 0.3, 0.2, 0.04, 0.36])))
     [1, 4]
     """
-    found: set[int] = set()
+    numbered: set[int] = set()
     for i in np.argsort(-values, kind="stable").tolist():
-        if values[i] >= least and not found & {i - 1, i + 1}:
-            found.add(i)
-    return found
-
-
-def _panel_title(title: str) -> dict[str, Any]:
-    """The words above a figure."""
-    return go.note(
-        f"<b>{title}</b>",
-        0,
-        1.02,
-        xref="paper",
-        yref="paper",
-        xanchor="left",
-        yanchor="bottom",
-        font={"size": 15},
-    )
+        if values[i] >= least and not numbered & {i - 1, i + 1}:
+            numbered.add(i)
+    return numbered

@@ -11,7 +11,7 @@ from pages.inside.attention.words_scores import self_title
 from ui.figures import specs as go
 from ui.figures.axes import symmetric
 from ui.figures.labels import plain
-from ui.figures.theme import DIVERGING, SEQUENTIAL, base_layout
+from ui.figures.theme import DIVERGING, SEQUENTIAL
 
 GAP = 0.05
 
@@ -23,13 +23,12 @@ def three(
     width = (1 - GAP * (len(arrays) - 1)) / len(arrays)
     end = max(symmetric(each) for each in arrays) if signed else 1.0
     ticks = {"tickvals": list(range(len(labels))), "ticktext": [plain(label) for label in labels]}
-    layout = base_layout(margin={"l": 40, "r": 8, "t": 34, "b": 36}, showlegend=False)
-    traces, annotations = [], []
+    axes, traces, headings = {}, [], []
     for n, (array, each) in enumerate(zip(arrays, terms, strict=True)):
         axis = "" if n == 0 else str(n + 1)
         left = n * (width + GAP)
-        layout[f"xaxis{axis}"] = dict(domain=[left, left + width], anchor=f"y{axis}", showgrid=False) | ticks
-        layout[f"yaxis{axis}"] = {
+        axes[f"xaxis{axis}"] = dict(domain=[left, left + width], anchor=f"y{axis}", showgrid=False) | ticks
+        axes[f"yaxis{axis}"] = {
             "anchor": f"x{axis}",
             "autorange": "reversed",
             "showgrid": False,
@@ -48,17 +47,6 @@ def three(
                 hovertemplate="%{z:.2f}<extra></extra>",
             )
         )
-        annotations.append(
-            go.note(
-                f"<b>{self_title(each)}</b>",
-                left + width / 2,
-                1,
-                xref="paper",
-                yref="paper",
-                xanchor="center",
-                yanchor="bottom",
-                font={"size": 14},
-            )
-        )
-    layout["annotations"] = annotations
-    return go.Figure({"data": traces, "layout": layout})
+        headings.append(go.heading(f"<b>{self_title(each)}</b>", left + width / 2, xanchor="center"))
+    margin = {"l": 40, "r": 8, "t": 34, "b": 36}
+    return go.figure(traces, margin=margin, showlegend=False, annotations=headings, **axes)

@@ -111,7 +111,7 @@ def _numbers(
     names = token_bytes(_tokenizer)
     texts = [names[i].decode("utf-8", "replace") if i < len(names) else "" for i in ids]
     where = shares(patterns, seen, ids, texts)
-    found = head_numbers(
+    measures = head_numbers(
         patterns,
         seen,
         _repeated.induction if _repeated else None,
@@ -119,14 +119,14 @@ def _numbers(
         name_mover_scores(_model, _recording),
     )
     return replace(
-        found, by_target=where.weight, even_by_target=where.even, word_by_distance=where.word_by_distance
+        measures, by_target=where.weight, even_by_target=where.even, word_by_distance=where.word_by_distance
     )
 
 
 def legend(numbers: HeadNumbers) -> list[tuple[str, str, str]]:
     """Returns the name, the colour and the words of each habit that a head has, with how many have it."""
-    found = counts(numbers).by_habit
-    return [(name, COLOURS[name], f"{NAMES[name]} {found[name]}") for name in NAMES if found[name]]
+    many = counts(numbers).by_habit
+    return [(name, COLOURS[name], f"{NAMES[name]} {many[name]}") for name in NAMES if many[name]]
 
 
 def hints(numbers: HeadNumbers) -> list[str]:

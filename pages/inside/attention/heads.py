@@ -56,10 +56,10 @@ def _sorted(numbers: HeadNumbers, heads: int) -> tuple[Habit | None, list[int] |
     """The habit that heads are sorted by, and those that are shown; None for all, layer by layer. With
     another habit the strongest head is chosen.
     """
-    options: dict[str, str] = {KIND: "head type", LAYERS: "block"}
+    options: dict[str, str] = {KIND: words.HEAD_TYPE, LAYERS: words.BLOCK}
     options |= {str(habit): name for habit, name in NAMES.items()}
-    sort = widgets.select("Sort by", options, "attention_sort", kind="list", width=170)
-    strong = widgets.switch("Strong only", False, "attention_strong", hint=words.STRONG_HINT)
+    sort = widgets.select(words.SORT, options, "attention_sort", kind="list", width=170)
+    strong = widgets.switch(words.STRONG_ONLY, False, "attention_strong", hint=words.STRONG_HINT)
     by = next((habit for habit in NAMES if habit == sort), None)
     most = OF_A_KIND if numbers.entropy.size > MANY else numbers.entropy.size
     order = grouped(numbers, most, strong) if sort == KIND else ranked(numbers, by, strong)
@@ -91,8 +91,7 @@ def _more(subject: Subject, patterns: np.ndarray, layer: int, head: int) -> None
     """The chosen head of a layer's patterns (head, query, key) as a figure that can be saved, and what
     several heads cost.
     """
-    kind = widgets.select("Show as", ("Heatmap", "Arcs"), "attention_as")
-    if kind == "Arcs":
+    if widgets.select(words.SHOW_AS, words.FORMS, "attention_as") == words.ARCS:
         arcs(subject, patterns, layer, head)
     else:
         weights = patterns[head]

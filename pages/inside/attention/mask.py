@@ -33,16 +33,17 @@ def draw_mask(subject: Subject) -> None:
     except CheckpointError as error:
         st.info(str(error))
         return
-    found = _without(subject.key, subject.ids, subject.recording(), subject.model)
+    reading = _without(subject.key, subject.ids, subject.recording(), subject.model)
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         layer, head = widgets.head(subject.config, TOPIC)
         steps = both.masked.steps
         step = widgets.slide_over(words.TRAINED_FOR, steps, steps[-1], "attention_mask_step", width=330)
     with_mask, without, training = st.columns([6, 6, 7], gap="medium")
     weights = subject.recording().stacked("pattern")[layer, head]
-    for column, one, mask in ((with_mask, weights, True), (without, found.patterns[layer, head], False)):
+    unmasked = reading.patterns[layer, head]
+    for column, pattern, mask in ((with_mask, weights, True), (without, unmasked, False)):
         with column:
-            _pattern(subject, one, (layer, head), mask)
+            _pattern(subject, pattern, (layer, head), mask)
     at = steps.index(step)
     with training:
         plot(
@@ -55,19 +56,18 @@ def draw_mask(subject: Subject) -> None:
             ),
             name="with-and-without-mask",
         )
-        for one, name in ((both.masked, words.WITH), (both.unmasked, words.WITHOUT)):
-            st.caption(words.wrote(name, safe(" ".join(one.texts[at].split()))))
-    explain.answer(
-        words.masked(float(found.future[layer, head]), both.masked.losses[at], both.unmasked.losses[at], step)
-    )
-    ask("unmasked", guesses.unmasked, found)
-    explain.measure_it(_more, subject, found)
-    explain.by_hand(lambda: st.markdown(words.BY_HAND))
+        for run, name in ((both.masked, words.WITH), (both.unmasked, words.WITHOUT)):
+            st.caption(words.wrote(name, safe(" ".join(run.texts[at].split()))))
+    future = float(reading.future[layer, head])
+    explain.answer(words.masked(future, both.masked.losses[at], both.unmasked.losses[at], step))
+    ask("unmasked", guesses.unmasked, reading)
+    explain.measure_it(_more, subject, reading)
+    explain.by_hand(st.markdown, words.BY_HAND)
 
 
-def _pattern(subject: Subject, weights: np.ndarray, place: tuple[int, int], mask: bool) -> None:
+def _pattern(subject: Subject, weights: np.ndarray, indexes: tuple[int, int], mask: bool) -> None:
     """One head's weights (query, key), with its mask or without."""
-    layer, head = place
+    layer, head = indexes
     names = [f"{i} {label}" for i, label in enumerate(subject.labels)]
     kind = "on" if mask else "off"
     plot(
@@ -80,10 +80,10 @@ def _pattern(subject: Subject, weights: np.ndarray, place: tuple[int, int], mask
     )
 
 
-def _more(subject: Subject, found: UnmaskedReading) -> None:
+def _more(subject: Subject, reading: UnmaskedReading) -> None:
     """The loss of each token with the mask and without, in the model above."""
     plot(
-        losses_by_position(found, subject.labels),
+        losses_by_position(reading, subject.labels),
         key="attention_mask_losses",
         alt=words.LOSSES_ALT,
         height=300,
@@ -91,13 +91,13 @@ def _more(subject: Subject, found: UnmaskedReading) -> None:
             {
                 "position": np.arange(1, len(subject.ids)),
                 "token": subject.labels[1:],
-                "with_mask": found.loss_with,
-                "without_mask": found.loss_without,
+                "with_mask": reading.loss_with,
+                "without_mask": reading.loss_without,
             }
         ),
         name="loss-without-mask",
     )
-    st.markdown(words.not_learned(found))
+    st.markdown(words.not_learned(reading))
     st.caption(words.RECIPE)
 
 

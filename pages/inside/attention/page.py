@@ -24,6 +24,7 @@ from ui.fit_text import ENGLISH
 from ui.model_bar import Subject
 from ui.model_needs import CAUSAL, HEADS, QUERIES_KEYS, SAYS
 from ui.page_frame import Code, Page, View, show
+from ui.view_parts import Part, view_of_parts
 
 PATTERNS = (Attention, Attention.forward, heads.head_numbers)
 STEPS = (Attention, Attention.forward, single_head.head_stages)
@@ -34,6 +35,16 @@ MEASURES = (
     induction.repeated,
     copying_heads.name_mover_scores,
 )
+SCORES = {
+    "scaling": Part(
+        "√d_k",
+        draw_scaling,
+        words_scores.SCALING,
+        (scaling.sample_query, scaling.scaling, scaling.jacobian_norm, scaling.mean_slope),
+        words_scores.SCALING_QUESTION,
+    ),
+    "self": Part("Q and K", draw_self, words_scores.SELF, (self_term,), words_scores.SELF_QUESTION),
+}
 
 
 def code_of_heads(_: Subject) -> Code:
@@ -82,24 +93,7 @@ show(
                 question=words_mask.QUESTION,
                 takes=(SAYS, CAUSAL, HEADS),
             ),
-            View(
-                "scaling",
-                "√d_k",
-                draw_scaling,
-                words_scores.SCALING,
-                (scaling.sample_query, scaling.scaling, scaling.jacobian_norm, scaling.mean_slope),
-                needs_model=False,
-                question=words_scores.SCALING_QUESTION,
-            ),
-            View(
-                "self",
-                "Why Q and K",
-                draw_self,
-                words_scores.SELF,
-                (self_term,),
-                needs_model=False,
-                question=words_scores.SELF_QUESTION,
-            ),
+            view_of_parts("scores", "Scores", "attention_scores", SCORES, label=words_scores.PART),
             View(
                 "shared-keys",
                 "GQA / MQA",

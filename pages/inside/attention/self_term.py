@@ -1,4 +1,4 @@
-"""The view "Why Q and K": why raw similarity looks at itself, and what takes that away. It needs no model."""
+"""Scores: why raw similarity looks at itself, and how Q and K take that away. It needs no model."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import CheckpointError
@@ -29,26 +30,26 @@ HEIGHT = 360
 SEEDS = 6
 
 
-def draw_self() -> None:
+def draw_self(line: DeltaGenerator) -> None:
     """Draws three squares, one for each rung: scores or weights before any training."""
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+    with line:
         d_model = widgets.slide_over(words.SELF_WIDTH, WIDTHS, 256, "attention_width", width=260)
         shown = widgets.select(words.SELF_SHOWN, words.SELF_SHOWS, "attention_self_shown")
         seed = widgets.slide(words.SELF_DRAW, 0, SEEDS - 1, 0, "attention_self_seed", width=200)
-    found = _measured(d_model, seed)
-    arrays = [each.weights if shown == "weights" else each.scores for each in found]
+    terms = _measured(d_model, seed)
+    arrays = [term.weights if shown == "weights" else term.scores for term in terms]
     labels = [show_token(letter) for letter in TEXT]
     plot(
-        three(arrays, found, labels, shown == "scores"),
+        three(arrays, terms, labels, shown == "scores"),
         key="attention_self",
         height=HEIGHT,
-        alt=words.self_alt(found),
+        alt=words.self_alt(terms),
         data=pd.DataFrame(
-            {words.RUNG_NAMES[each.kind]: np.diag(array) for each, array in zip(found, arrays, strict=True)}
+            {words.RUNG_NAMES[term.kind]: np.diag(array) for term, array in zip(terms, arrays, strict=True)}
         ),
         name="self-term",
     )
-    explain.answer(words.self_answer(found))
+    explain.answer(words.self_answer(terms))
     explain.measure_it(_measured_more, seed)
     explain.by_hand(st.markdown, words.SELF_BY_HAND)
 

@@ -11,6 +11,8 @@ import streamlit as st
 
 from engine.measure.attention.head_patterns import Habit, habit_of_each
 from engine.measure.attention.heads import HeadNumbers
+from pages.inside.attention import words
+from pages.inside.attention.figures import HEAD_COLOURS
 from pages.inside.attention.habits import hints, legend, names, scores
 from ui import widgets
 from ui.figures import theme
@@ -20,7 +22,6 @@ from ui.players.component import mounted
 MAX_PIXELS = 300_000  # of all small pictures together; beyond that they are drawn coarser
 TOPIC = "attention"  # of the head that is looked at, in all views: see `widgets.head`
 GRID = "attention_grid"
-HEAD_COLOURS = ("attention", "run0", "validation", "run1", "run2", "run4", "run3", "run5")
 
 
 def take_head(there: tuple[int, int]) -> None:
@@ -47,12 +48,6 @@ def head_grid(
     layers, heads = patterns.shape[:2]
     pixels, size, triangle = _pixels(subject.key, subject.ids, patterns)
     layer, head = chosen
-    alt = (
-        f"The patterns of {layers} blocks with {heads} heads each, as small pictures: queries run down, keys"
-        " across; darker means more weight."
-    )
-    if order is not None:
-        alt = f"The patterns of {len(order)} heads, sorted, as small pictures: queries run down, keys across."
     data = {
         "layers": layers,
         "heads": heads,
@@ -71,7 +66,7 @@ def head_grid(
         "habits": [None if own is None else own[0] for own in habit_of_each(numbers)],
         "legend": legend(numbers),
         "palette": theme.palette(),
-        "alt": alt,
+        "alt": words.grid_alt(layers, heads, None if order is None else len(order)),
     }
     mounted("headgrid")(key=GRID, data=data, on_chosen_change=partial(take_head, (layers, heads)))
 
@@ -88,14 +83,8 @@ def arcs(subject: Subject, patterns: np.ndarray, layer: int, head: int) -> None:
         "layer": layer,
         "head": head,
         "colours": [colours[name] for name in HEAD_COLOURS],
-        "alt": (
-            f"Block {layer}: lines from the tokens that attend, on the left, to those they attend to, on the"
-            " right; the stronger the line, the larger the weight."
-        ),
-        "hint": (
-            "Left: the token that attends. Right: what it attends to. Point at a token, or use the arrow"
-            " keys. Weights below 0.02 are drawn only for the token you point at."
-        ),
+        "alt": words.ARCS_ALT.format(layer=layer),
+        "hint": words.ARCS_HINT,
     }
     mounted("arcs")(key="attention_arcs", data=data)
 

@@ -24,27 +24,22 @@ from ui.players.plot import plot
 from ui.text.numbers import gigabytes
 
 PUBLISHED = {"LLaMA-2 70B": "llama2-70b", "LLaMA-2 7B": "llama2-7b", "GPT-2 small": "gpt2"}
-MINE, OWN, FIRST = "this model", "own", "LLaMA-2 70B"
+MINE, OWN, FIRST = words.MINE, "own", "LLaMA-2 70B"
 BYTES = {"float32": 4, "16 bits": 2, "8 bits": 1}
 MAX_HEADS = 128
-KINDS = {
-    "multi-head": "multi-head attention",
-    "grouped-query": "grouped-query attention",
-    "multi-query": "multi-query attention",
-}
 
 
 def draw_shared_keys(subject: Subject) -> None:
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        sizes = {name: name for name in (MINE, *PUBLISHED)} | {OWN: "custom"}
-        which = widgets.select("Model sizes", sizes, "attention_sizes", first=FIRST)
-        size = BYTES[widgets.select("Precision", list(BYTES), "attention_bytes", first="16 bits")]
+        sizes = {name: name for name in (MINE, *PUBLISHED)} | {OWN: words.CUSTOM}
+        which = widgets.select(words.SIZES, sizes, "attention_sizes", first=FIRST)
+        size = BYTES[widgets.select(words.PRECISION, list(BYTES), "attention_bytes", first="16 bits")]
     config = subject.config if which not in PUBLISHED else PRESETS[PUBLISHED[which]].model.resolved()
     n_heads, n_kv = config.n_heads, config.n_kv_heads or config.n_heads
     if which == OWN:
         n_heads, n_kv = _own(n_heads, n_kv)
     parts = HEALTHY if which in PUBLISHED else subject.model.parts
-    found = _counted(config, n_heads, n_kv, size, parts.name, parts)
+    count = _counted(config, n_heads, n_kv, size, parts.name, parts)
     pairs = pd.DataFrame({"query_head": range(n_heads), "kv_head": served_by(n_heads, n_kv)})
     plot(
         shared_figure(n_heads, n_kv),
@@ -55,39 +50,28 @@ def draw_shared_keys(subject: Subject) -> None:
         name="shared-keys",
     )
     full = _counted(config, n_heads, n_heads, size, parts.name, parts)
-    less = cache_saving(found, full) if n_kv < n_heads else 0.0
-    named = KINDS[kind(n_heads, n_kv)]
-    explain.answer(words.shared(named, n_heads, n_kv, gigabytes(found.cache_bytes_per_token), less))
+    less = cache_saving(count, full) if n_kv < n_heads else 0.0
+    named = words.KINDS[kind(n_heads, n_kv)]
+    explain.answer(words.shared(named, n_heads, n_kv, gigabytes(count.cache_bytes_per_token), less))
     explain.measure_it(_more, which, config, n_heads, n_kv, size, parts)
-    explain.by_hand(_by_hand, config, n_kv, size, found)
+    explain.by_hand(st.markdown, words.cache_by_hand(config, n_kv, size, count))
 
 
 def _more(which: str, config: ResolvedConfig, n_heads: int, n_kv: int, size: int, parts: Parts) -> None:
     if which in PUBLISHED:
-        st.caption(f"Published sizes: {PRESETS[PUBLISHED[which]].source}.")
+        st.caption(words.PUBLISHED.format(source=PRESETS[PUBLISHED[which]].source))
     elif which == OWN:
-        st.caption(f"Layers, width and context are those of {MINE}; d_head stays {config.d_head}.")
+        st.caption(words.custom_sizes(config.d_head))
     st.table(_table(config, n_heads, n_kv, size, parts))
-
-
-def _by_hand(config: ResolvedConfig, n_kv: int, size: int, shared_keys: SharedKeys) -> None:
-    st.markdown(
-        f"The cache grows by 2 × {config.n_layers} layers × {n_kv} key-value heads × {config.d_head} numbers"
-        f" × {size} bytes = **{gigabytes(shared_keys.cache_bytes_per_token)} for each token**,"
-        f" {gigabytes(shared_keys.cache_bytes)} at the full context of {config.context:,}."
-    )
 
 
 def _own(n_heads: int, n_kv: int) -> tuple[int, int]:
     with st.container(horizontal=True, gap="medium"):
-        heads = widgets.whole("Query heads", 1, MAX_HEADS, 8, "attention_heads", width=160)
-        wanted = widgets.whole("Key-value heads", 1, MAX_HEADS, 2, "attention_kv", width=160)
+        heads = widgets.whole(words.QUERY_HEADS, 1, MAX_HEADS, 8, "attention_heads", width=160)
+        wanted = widgets.whole(words.KV_HEADS, 1, MAX_HEADS, 2, "attention_kv", width=160)
     shared = fitting(heads, wanted)
     if shared != wanted:
-        st.info(
-            f"{wanted} does not divide {heads}: every key-value head must serve the same number of query"
-            f" heads. {shared} is used instead."
-        )
+        st.info(words.USED_INSTEAD.format(wanted=wanted, heads=heads, shared=shared))
     return heads, shared
 
 
@@ -102,20 +86,5 @@ def _counted(
 def _table(config: ModelConfig, n_heads: int, n_kv: int, size: int, parts: Parts) -> pd.DataFrame:
     """Tabulates the choice beside no sharing and full sharing."""
     choices = dict.fromkeys((n_heads, n_kv, 1))
-    found = [_counted(config, n_heads, kv, size, parts.name, parts) for kv in choices]
-    columns = {
-        f"{kv} key-value {'head' if kv == 1 else 'heads'}" + (" (chosen)" if kv == n_kv else ""): [
-            f"{f.parameters:,}",
-            f"{f.all_parameters:,}",
-            gigabytes(f.cache_bytes_per_token),
-            gigabytes(f.cache_bytes),
-        ]
-        for kv, f in zip(choices, found, strict=True)
-    }
-    rows = [
-        "W_K and W_V, one layer (parameters)",
-        "W_K and W_V, all layers (parameters)",
-        "cache, one token",
-        f"cache, {config.context:,} tokens",
-    ]
-    return pd.DataFrame(columns, index=pd.Index(rows, name=""))
+    counts = {kv: _counted(config, n_heads, kv, size, parts.name, parts) for kv in choices}
+    return words.cache_table(counts, n_kv, config.context)

@@ -19,7 +19,6 @@ from ui.figures.patterns import matrix_heatmap, pattern_heatmap, pattern_table
 from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
-from ui.text.numbers import scientific
 
 HEIGHT, TALL, WIDE = 410, 320, 230  # pixels: of the figure, and of its cells where they have least room
 STRONGEST = -1  # whichever key gets most of the weight
@@ -30,34 +29,30 @@ def draw_steps(subject: Subject) -> None:
     recording = subject.recording()
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         layer, head = widgets.head(config, TOPIC)
-        found = _stages(subject.key, subject.ids, layer, head, recording, subject.model)
-        stage = widgets.select(
-            "Stage", steps_words.names_of(found), "attention_stage", first=steps_words.STAGES[1]
-        )
+        stages = _stages(subject.key, subject.ids, layer, head, recording, subject.model)
+        names = steps_words.names_of(stages)
+        stage = widgets.select(steps_words.STAGE, names, "attention_stage", first=steps_words.STAGES[1])
     figure, beside = st.columns([2, 1], gap="medium")
     with beside:
         query = token_strip(
             subject.labels,
             key="attention_query",
-            chosen=single_head.telling_query(found.pattern),
+            chosen=single_head.telling_query(stages.pattern),
             label=words.LOOKS,
         )
-        key = _choose_key(subject, found, query)
-        st.markdown(steps_words.formula(stage, found) + steps_words.variant(subject, stage, found))
+        key = _choose_key(subject, stages, query)
+        st.markdown(steps_words.formula(stage, stages) + steps_words.variant(subject, stage, stages))
     with figure:
-        _picture(subject, recording, found, stage, layer, head)
-    written = single_head.written_out(found, query, key)
+        _picture(subject, recording, stages, stage, layer, head)
+    written = single_head.written_out(stages, query, key)
     explain.answer(words.step_by_step(subject.labels, written, query, key))
-    explain.measure_it(_more, recording, found, layer, head, query)
-    explain.by_hand(_by_hand, subject, found, query, key)
+    explain.measure_it(_more, recording, stages, layer, head, query)
+    explain.by_hand(_by_hand, subject, stages, query, key)
 
 
 def _more(recording: Recording, stages: Stages, layer: int, head: int, query: int) -> None:
-    st.caption(
-        "Recomputed from the recorded `q_rot`, `k_rot` and `v`: the pattern differs from the recorded one by"
-        f" at most {scientific(single_head.gap(stages, recording, layer, head), 0)}."
-    )
-    _written(recording, stages, query, layer)
+    st.caption(steps_words.recomputed(single_head.gap(stages, recording, layer, head)))
+    explain.takeaway(steps_words.written(single_head.lengths(recording, stages, layer, query), layer))
 
 
 def _by_hand(subject: Subject, stages: Stages, query: int, key: int) -> None:
@@ -82,18 +77,21 @@ def _choose_key(subject: Subject, stages: Stages, query: int) -> int:
     best = single_head.strongest_key(stages, query)
     seen = single_head.keys_seen(stages, query)
 
-    def told(key: int) -> str:
-        return f"{subject.labels[key]} at {key}, weight {stages.pattern[query, key]:.4f}"
-
-    options = {STRONGEST: f"the strongest: {told(best)}"} | {key: told(key) for key in seen}
-    chosen = widgets.select("Key token", options, "attention_key", kind="list")
+    titles = {
+        key: steps_words.KEY_TITLE.format(
+            label=subject.labels[key], key=key, weight=stages.pattern[query, key]
+        )
+        for key in seen
+    }
+    options = {STRONGEST: steps_words.STRONGEST.format(title=titles[best])} | titles
+    chosen = widgets.select(steps_words.KEY, options, "attention_key", kind="list")
     return best if chosen == STRONGEST else chosen
 
 
 def _picture(
     subject: Subject, recording: Recording, stages: Stages, stage: str, layer: int, head: int
 ) -> None:
-    labels, where = subject.labels, f"head {layer}.{head}"
+    labels = subject.labels
     name, height = f"stage-{steps_words.STAGES.index(stage) + 1}-layer-{layer}-head-{head}", HEIGHT
     if stage in ("q, k, v", "· v", "W_O"):
         if stage == "q, k, v":
@@ -103,14 +101,13 @@ def _picture(
             every = single_head.vectors(recording, layer, head)
             parts = {part: every[part] for part in names}
         else:
-            parts = {"z": stages.z} if stage == "· v" else {"written to the stream": stages.written}
-        alt = f"{', '.join(parts)} of {where}: one row for each token, one column for each dimension."
+            parts = {"z": stages.z} if stage == "· v" else {steps_words.TO_STREAM: stages.written}
         columns = [f"{part} {i}" for part, values in parts.items() for i in range(values.shape[1])]
         table = pd.DataFrame(np.concatenate(list(parts.values()), axis=1), columns=columns)
         plot(
             parts_heatmap(parts, labels),
             key="attention_stage_plot",
-            alt=alt,
+            alt=steps_words.parts_alt(list(parts), layer, head),
             height=height,
             data=table,
             name=name,
@@ -122,9 +119,6 @@ def _picture(
         "mask": stages.masked,
         "softmax": stages.pattern,
     }[stage]
-    alt = (
-        f"{steps_words.names_of(stages)[stage]} of {where}: one row for each query, one column for each key."
-    )
     masked = stage in ("mask", "softmax") and subject.config.causal
     shown = axes.unmasked(values, masked)
     figure = (
@@ -137,7 +131,7 @@ def _picture(
     plot(
         figure.changed({"xaxis": axes.across(labels, WIDE), "yaxis": axes.down(labels, TALL)} | rest),
         key="attention_stage_plot",
-        alt=alt,
+        alt=steps_words.STAGE_ALT.format(name=steps_words.names_of(stages)[stage], layer=layer, head=head),
         height=height,
         data=pattern_table(values, labels),
         name=name,
@@ -156,15 +150,6 @@ def _table(subject: Subject, stages: Stages, query: int) -> pd.DataFrame:
     if stages.exponentials is not None:
         columns["e^(s − max)"] = stages.exponentials[query]
     return pd.DataFrame(columns | {"weight": stages.pattern[query]})
-
-
-def _written(recording: Recording, stages: Stages, query: int, layer: int) -> None:
-    lengths = single_head.lengths(recording, stages, layer, query)
-    explain.takeaway(
-        f"At this token the head writes a vector of norm {lengths.head:.3f}; all heads of block {layer}"
-        f" together write one of norm {lengths.together:.3f}. Stream norm before:"
-        f" {lengths.before:.3f}."
-    )
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import pandas as pd
 
+from engine.config import ResolvedConfig
 from engine.ledger.growth import Headed
 from engine.measure.attention.attention_targets import NEAREST
 from engine.measure.attention.head_patterns import STRONG, Counts, Habit, extremes, followers
 from engine.measure.attention.heads import HeadNumbers, HeadValue
+from engine.measure.attention.shared_keys import SharedKeys
 from engine.measure.attention.single_head import WrittenOut
 from ui import widgets
 from ui.model_bar import Subject
 from ui.page_frame import Ask, Words
 from ui.text.markdown import safe
-from ui.text.numbers import minus
+from ui.text.numbers import gigabytes, minus
 
 # Heads ------------------------------------------------------------------------------------------
 
 HEADS_QUESTION = "Who attends to whom?"
+SORT, HEAD_TYPE, BLOCK, STRONG_ONLY = "Sort by", "head type", "block", "Strong only"
+SHOW_AS, ARCS = "Show as", "Arcs"
+FORMS = ("Heatmap", ARCS)
+ARCS_HINT = (
+    "Left: the token that attends. Right: what it attends to. Point at a token, or use the arrow keys."
+    " Weights below 0.02 are drawn only for the token you point at."
+)
 STRONG_HINT = (
     f"Only heads with at least {STRONG:.0%} of their weight on one pattern, and twice the uniform share."
     " Heads that attend broadly, locally, within their own word or to the first token are left out."
@@ -57,6 +66,10 @@ DOES: dict[Habit, str] = {  # "Head 2 of layer 1 ..."
 }
 MENTIONED = 3  # habits in one sentence
 NAMED_HEADS = 4  # of one habit
+ARCS_ALT = (
+    "Block {layer}: lines from the tokens that attend, on the left, to those they attend to, on the"
+    " right; the stronger the line, the larger the weight."
+)
 
 
 def specialities(counts: Counts, head: tuple[int, int], habit_here: tuple[Habit, float] | None) -> str:
@@ -78,6 +91,16 @@ def _does(habit: tuple[Habit, float] | None) -> str:
 
 def none_strong(least: float) -> str:
     return f"No head gives this pattern {least:.0%} of its weight, so all are shown."
+
+
+def grid_alt(layers: int, heads: int, chosen: int | None) -> str:
+    """Describes the small pictures of all heads, or of some that are sorted."""
+    if chosen is not None:
+        return f"The patterns of {chosen} heads, sorted, as small pictures: queries run down, keys across."
+    return (
+        f"The patterns of {layers} blocks with {heads} heads each, as small pictures: queries run down, keys"
+        " across; darker means more weight."
+    )
 
 
 def pattern_alt(layer: int, head: int) -> str:
@@ -300,16 +323,16 @@ def not_measured(field: str, can_repeat: bool) -> str:
 def standing_out(numbers: HeadNumbers, causal: bool) -> list[str]:
     """Returns the sentences that name heads, each with what was measured."""
     lines = []
-    for found in followers(numbers):
-        one, several = DOING[found.habit]
-        if not found.heads:
-            most = found.most
+    for group in followers(numbers):
+        one, several = DOING[group.habit]
+        if not group.heads:
+            most = group.most
             lines.append(f"No head clearly {one}: the closest is {_name(most)}, with {most.value:.0%}.")
             continue
-        named = ", ".join(f"{_name(head)} ({head.value:.0%})" for head in found.heads[:NAMED_HEADS])
-        more = len(found.heads) - NAMED_HEADS
+        named = ", ".join(f"{_name(head)} ({head.value:.0%})" for head in group.heads[:NAMED_HEADS])
+        more = len(group.heads) - NAMED_HEADS
         lines.append(
-            f"**{named[0].upper()}{named[1:]}** {one if len(found.heads) == 1 else several}."
+            f"**{named[0].upper()}{named[1:]}** {one if len(group.heads) == 1 else several}."
             + (f" So do {more} more." if more > 0 else "")
         )
     ends = extremes(numbers)
@@ -351,6 +374,54 @@ ASKS = (Ask(HEADS_QUESTION), Ask(MEASURES_QUESTION, MEASURED, (("attention_numbe
 # Shared keys ------------------------------------------------------------------------------------
 
 SHARED_KEYS_QUESTION = "What does sharing keys and values save?"
+
+
+MINE, CUSTOM = "this model", "custom"
+SIZES, PRECISION = "Model sizes", "Precision"
+QUERY_HEADS, KV_HEADS = "Query heads", "Key-value heads"
+KINDS = {
+    "multi-head": "multi-head attention",
+    "grouped-query": "grouped-query attention",
+    "multi-query": "multi-query attention",
+}
+PUBLISHED = "Published sizes: {source}."
+USED_INSTEAD = (
+    "{wanted} does not divide {heads}: every key-value head must serve the same number of query heads."
+    " {shared} is used instead."
+)
+
+
+def custom_sizes(d_head: int) -> str:
+    return f"Layers, width and context are those of {MINE}; d_head stays {d_head}."
+
+
+def cache_by_hand(config: ResolvedConfig, n_kv: int, size: int, count: SharedKeys) -> str:
+    """Works out what each token adds to the cache, at `size` bytes a number."""
+    return (
+        f"The cache grows by 2 × {config.n_layers} layers × {n_kv} key-value heads × {config.d_head} numbers"
+        f" × {size} bytes = **{gigabytes(count.cache_bytes_per_token)} for each token**,"
+        f" {gigabytes(count.cache_bytes)} at the full context of {config.context:,}."
+    )
+
+
+def cache_table(counts: Mapping[int, SharedKeys], chosen: int, context: int) -> pd.DataFrame:
+    """Returns a column for each number of key-value heads."""
+    columns = {
+        f"{kv} key-value {'head' if kv == 1 else 'heads'}{' (chosen)' if kv == chosen else ''}": [
+            f"{count.parameters:,}",
+            f"{count.all_parameters:,}",
+            gigabytes(count.cache_bytes_per_token),
+            gigabytes(count.cache_bytes),
+        ]
+        for kv, count in counts.items()
+    }
+    rows = [
+        "W_K and W_V, one layer (parameters)",
+        "W_K and W_V, all layers (parameters)",
+        "cache, one token",
+        f"cache, {context:,} tokens",
+    ]
+    return pd.DataFrame(columns, index=pd.Index(rows, name=""))
 
 
 def shared_alt(n_heads: int, n_kv: int) -> str:

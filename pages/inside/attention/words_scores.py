@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from engine.measure.attention.scaling import SampleQuery
+import pandas as pd
+
+from engine.measure.attention.scaling import (
+    KEYS,
+    QUERIES,
+    AmongZeros,
+    SampleQuery,
+    ScoreScaling,
+    theory,
+)
 from engine.measure.tasks.ladder import SelfTerm
 from ui.page_frame import Words
+from ui.text.numbers import scientific
 
 # √d_k -------------------------------------------------------------------------------------------
 
 SCALING_QUESTION = "Why divide by the square root of d_k?"
+PART = "Part of the formula"
+WIDTH, SEED = "Head width d_k", "Seed"
+SCALE, CUSTOM, EXPONENT = "Scale", "custom", "Exponent a of the scale 1/d_kᵃ"
+UNSCALED, ZEROS = "no scaling", "Number of zeros"
 SEED_HINT = "A different seed draws a different query and keys."
 SCALING_SETTING = (
     "One random query and 16 random keys, every entry drawn from N(0, 1). This is about the formula, not"
@@ -46,13 +60,73 @@ def scaled(query: SampleQuery) -> str:
 
 
 SCALING_CURVES = (
-    "Averages over {queries} random queries, each with {keys} keys. One line is unscaled, the other scaled;"
+    f"Averages over {QUERIES} random queries, each with {KEYS} keys. One line is unscaled, the other scaled;"
     " dashed lines show theory."
 )
 SCALING_CURVES_ALT = (
     "Four panels over d_k: spread of the scores, entropy of the softmax and two measures of its gradient,"
     " without and with the chosen scale."
 )
+MEASURED_AT = "**Measured at $d_k$ = {width}**"
+
+
+def scaled_by(exponent: float) -> str:
+    """Names a scale 1/d_k^exponent."""
+    return {0.0: UNSCALED, 0.5: "scaled by 1/√d_k", 1.0: "scaled by 1/d_k"}.get(
+        exponent, f"scaled by 1/d_k^{exponent:g}"
+    )
+
+
+def numbers_table(plain: ScoreScaling, chosen: ScoreScaling, width: int, exponent: float) -> pd.DataFrame:
+    """Returns a row for each number at one d_k: unscaled, scaled, and what theory says."""
+    expected = theory(width, exponent)
+    rows = [
+        (
+            "spread of the scores",
+            plain.spread,
+            chosen.spread,
+            f"√d_k = {expected.plain_spread:.3f}, scaled {expected.spread:.3f}",
+        ),
+        (
+            "entropy of the softmax (nats)",
+            plain.entropy,
+            chosen.entropy,
+            f"at most ln {KEYS} = {expected.entropy:.3f}",
+        ),
+        ("norm of the gradient, ‖∂p/∂s‖", plain.jacobian, chosen.jacobian, "0 lets nothing through"),
+        (
+            "mean slope, |∂pᵢ/∂sⱼ|",
+            plain.slope,
+            chosen.slope,
+            f"at most 2(1 − 1/{KEYS})/{KEYS}² = {expected.slope:.6f}",
+        ),
+    ]
+    cells = [(name, f"{a[0]:.4g}", f"{b[0]:.4g}", compared) for name, a, b, compared in rows]
+    # Two columns of one name where the scale is none.
+    table = pd.DataFrame(cells).set_index(0).rename_axis("")
+    return table.set_axis([UNSCALED, scaled_by(exponent), "for comparison"], axis=1)
+
+
+def spread_worked(width: int, spread: float) -> tuple[str, str, str]:
+    """Returns title, number and arithmetic of the spread at one width."""
+    root = theory(width, 0.0).plain_spread
+    how = f"measured on a million pairs; in theory $\\sqrt{{{width}}} = {root:.2f}$"
+    return f"Spread at d_k = {width}", f"{spread:.2f}", how
+
+
+def among_worked(score: int, zeros: int, among: AmongZeros) -> tuple[str, str, str]:
+    """Returns title, number and arithmetic of the weight of a score among zeros."""
+    power = f"e^{{{score}}}"
+    how = f"${power} / ({power} + {zeros})$, ${power} = {among.exponential:.0f}$"
+    return f"A score of {score} among {zeros} zeros", f"{among.weight:.5f}", how
+
+
+def each_zero(score: int, zeros: int, among: AmongZeros) -> str:
+    return (
+        f"Each of the zeros gets 1 / (e¹⁴ + {zeros}) = {scientific(among.each_zero)}. Divided by √128, the"
+        f" same score is {among.divided:.2f} and takes {among.divided_weight:.4f} of the weight among {zeros}"
+        " zeros."
+    )
 
 
 def gradients(crossing: int | None) -> str:

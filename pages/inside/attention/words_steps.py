@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from engine.measure.attention import single_head
-from engine.measure.attention.single_head import Stages, WrittenOut
+from engine.measure.attention.single_head import Lengths, Stages, WrittenOut
 from ui.model_bar import Subject
 from ui.text.markdown import safe
+from ui.text.numbers import scientific
 
 STAGES = ("q, k, v", "q·k", "÷ √d", "mask", "softmax", "· v", "W_O")
 
@@ -27,6 +28,33 @@ FORMULAS = {
 
 
 OWN_WEIGHTS = "this model's mixer turns scores into weights in its own way, not written out here."
+
+
+STAGE, KEY, TO_STREAM = "Stage", "Key token", "written to the stream"
+KEY_TITLE = "{label} at {key}, weight {weight:.4f}"
+STRONGEST = "the strongest: {title}"
+STAGE_ALT = "{name} of head {layer}.{head}: one row for each query, one column for each key."
+
+
+def parts_alt(parts: list[str], layer: int, head: int) -> str:
+    return (
+        f"{', '.join(parts)} of head {layer}.{head}: one row for each token, one column for each dimension."
+    )
+
+
+def recomputed(gap: float) -> str:
+    return (
+        "Recomputed from the recorded `q_rot`, `k_rot` and `v`: the pattern differs from the recorded one by"
+        f" at most {scientific(gap, 0)}."
+    )
+
+
+def written(lengths: Lengths, layer: int) -> str:
+    """Says how long a vector the head writes at one token."""
+    return (
+        f"At this token the head writes a vector of norm {lengths.head:.3f}; all heads of block {layer}"
+        f" together write one of norm {lengths.together:.3f}. Stream norm before: {lengths.before:.3f}."
+    )
 
 
 def formula(stage: str, stages: Stages) -> str:

@@ -18,7 +18,7 @@ from ui import explain, widgets
 from ui.fit_text import most_tokens, read
 from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.text.markdown import safe
+from ui.text.markdown import safe, sentence
 from ui.widgets import MOST_ANSWER, MOST_PROMPT, line
 
 HEIGHT = 360
@@ -51,19 +51,19 @@ QUESTIONS: dict[str, Question] = {
 def draw_fact(subject: Subject) -> None:
     """Draws a prompt, the climb of its answer, and the writers."""
     known = questions_for(subject.tokenizer)
-    titles = {name: q.title for name, q in known.items()} | {OWN: "your own"}
-    chosen = widgets.select("Prompt", titles, "fact_question", kind="pills", wrap=True, hidden=True)
+    titles = {name: q.title for name, q in known.items()} | {OWN: words.YOUR_OWN}
+    chosen = widgets.select(words.PROMPT, titles, "fact_question", kind="pills", wrap=True, hidden=True)
     question = _own(next(iter(known.values()), Question("", "", ""))) if chosen == OWN else known[chosen]
     ids, prompt, notes = read(question.prompt, subject.tokenizer, min(most_tokens(subject.config), 64))
     for note in notes:
         st.caption(f":material/info: {safe(note)}")
-    found = _traced(subject.key, ids, prompt, question.answer, subject)
-    if isinstance(found, str):
-        st.warning(safe(f"{found[:1].upper()}{found[1:]}."), icon=":material/info:")
+    try:
+        fact, note = _traced(subject.key, ids, prompt, question.answer, subject)
+    except GlassformerError as error:
+        st.warning(sentence(error), icon=":material/info:")
         return
-    fact, note = found
     _draw(subject, fact)
-    explain.answer(f"After “{safe(prompt)}”: {words.fact_answer(fact, subject)}")
+    explain.answer(words.fact_answer(fact, subject, prompt))
     explain.measure_it(st.markdown, words.who(fact))
     if note:
         st.caption(f":material/info: {safe(note)}")
@@ -88,29 +88,22 @@ def fits(tokenizer: Tokenizer, question: Question) -> bool:
 def _own(first: Question) -> Question:
     left, right = st.columns([5, 2], gap="small")
     with left:
-        prompt = line("Prompt", first.prompt, "fact_prompt", MOST_PROMPT)
+        prompt = line(words.PROMPT, first.prompt, "fact_prompt", MOST_PROMPT)
     with right:
-        hint = "Only its first token is tracked. If empty, the model's likeliest token is used."
-        answer = line("Answer", "", "fact_answer_text", MOST_ANSWER, hint)
+        answer = line(words.ANSWER, "", "fact_answer_text", MOST_ANSWER, words.ANSWER_HINT)
     return Question("", prompt, answer)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Reading the stream …")
+@st.cache_resource(max_entries=32, show_spinner=words.FACT_MEASURED)
 def _traced(
     key: tuple[str, int], ids: tuple[int, ...], prompt: str, answer: str, _subject: Subject
-) -> tuple[Fact, str] | str:
-    """The fact and what was made of the answer; or why there is none."""
+) -> tuple[Fact, str]:
+    """The fact and what was made of the answer. Raises GlassformerError where there is none."""
     recording = record(_subject.model, ids)
     if not answer:
         return trace(_subject.model, recording), ""
-    try:
-        meant = answer_of(_subject.tokenizer, prompt, answer, recording.logits[-1])
-    except GlassformerError as error:
-        return str(error)
-    shown = f"“{_subject.vocabulary[meant.token]}”"
-    note = f"A space was added before “{answer}”, so that a new word begins." if meant.blank else ""
-    if meant.tokens > 1:
-        note = f"{note} The answer is {meant.tokens} tokens: the first, {shown}, is tracked.".strip()
+    meant = answer_of(_subject.tokenizer, prompt, answer, recording.logits[-1])
+    note = words.of_answer(answer, meant, _subject.vocabulary[meant.token])
     return trace(_subject.model, recording, meant.token), note
 
 
@@ -128,8 +121,5 @@ def _draw(subject: Subject, fact: Fact) -> None:
         height=HEIGHT if parts else HEIGHT - 100,
         name="fact",
         data=table,
-        alt=(
-            f"Rank of “{subject.vocabulary[fact.answer]}” after each block, from {fact.rank[0]:,} to"
-            f" {fact.rank[-1]:,}, its probability, and what each block added to its logit."
-        ),
+        alt=words.depths_alt(subject.vocabulary[fact.answer], fact),
     )

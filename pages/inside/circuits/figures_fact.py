@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pages.inside.circuits.curves import curve
 from ui.figures import specs as go
 from ui.figures.labels import plain
-from ui.figures.theme import base_layout, colour
+from ui.figures.theme import colour
 
 
 def answer_by_depth(
@@ -37,9 +36,8 @@ def answer_by_depth(
         hovertemplate="%{y:.3f}<extra>probability</extra>",
         showlegend=False,  # the axis says it
     )
-    ranks = curve(
-        at, rank, "rank", "output", "%{customdata}<br>rank %{y:,}", customdata=words, showlegend=False
-    )
+    hover = "%{customdata}<br>rank %{y:,}"
+    ranks = go.line(at, rank, "output", "rank", hover, points=5, customdata=words, showlegend=False)
     traces = [chance, ranks]
     for part, shade, name in (
         ("attention", "attention", "attention"),
@@ -85,7 +83,8 @@ def answer_by_depth(
             nticks=4,
         )
     ticks = [0, *range(1, len(depths), 1 if len(depths) <= 13 else 5)]
-    layout = base_layout(
+    return go.figure(
+        traces,
         margin={"l": 56, "r": 52, "t": 26, "b": 40},
         barmode="group",
         bargap=0.2,
@@ -97,5 +96,5 @@ def answer_by_depth(
             anchor="y3" if written else "y",
             range=[-0.6, len(rank) - 0.4],
         ),
+        **axes,
     )
-    return go.Figure({"data": traces, "layout": layout | axes})

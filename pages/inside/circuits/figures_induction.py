@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pages.inside.circuits.curves import curve
 from ui.figures import specs as go
 from ui.figures.axes import MONO, rows_axis, token_axis
 from ui.figures.labels import crowded, plain
@@ -19,8 +18,8 @@ def readings(first: np.ndarray, second: np.ndarray, labels: Sequence[str]) -> go
     words = [plain(label) for label in labels]
     hover = "“%{customdata}”: %{y:.2f} nats"
     traces = [
-        curve(at, first, "first reading", "quiet", hover, customdata=words, dash="dot"),
-        curve(at, second, "second reading", "validation", hover, customdata=words),
+        go.line(at, first, "quiet", "first reading", hover, points=5, dash="dot", customdata=words),
+        go.line(at, second, "validation", "second reading", hover, points=5, customdata=words),
     ]
     tall = crowded(labels, 480)
     return go.figure(
@@ -41,24 +40,22 @@ def knocked_out(
     at = np.arange(len(without))
     off = ["all heads", *(f"without {head}" for head in heads)]
     traces = [
-        curve(
-            at, draw, "", "quiet", "", width=1, mode="lines", opacity=0.5, hoverinfo="skip", showlegend=False
-        )
-        | {"hovertemplate": None}
+        go.line(at, draw, "quiet", width=1, opacity=0.5, hoverinfo="skip", showlegend=False)
         for draw in others
     ]
     traces += [
-        curve(at, mean, "random heads, mean", "quiet", "%{x} random heads off: %{y:.2f} nats"),
-        curve(at, without, "best heads", "attention", "%{customdata}: %{y:.2f} nats", customdata=off),
+        go.line(at, mean, "quiet", "random heads, mean", "%{x} random heads off: %{y:.2f} nats", points=5),
+        go.line(
+            at, without, "attention", "best heads", "%{customdata}: %{y:.2f} nats", points=5, customdata=off
+        ),
     ]
-    line = {"color": colour("quiet"), "dash": "dot", "width": 1.2}
-    place = {"xref": "paper", "x0": 0, "x1": 1, "y0": first, "y1": first}
-    note = {"xref": "paper", "x": 1, "y": first, "xanchor": "right", "yanchor": "bottom", "showarrow": False}
+    rule = go.rule(y=first, line={"color": colour("quiet"), "dash": "dot", "width": 1.2})
+    label = go.note("first reading", 1, first, xref="paper", xanchor="right", yanchor="bottom")
     return go.figure(
         traces,
         margin={"l": 44, "r": 8, "t": 26, "b": 60},
-        shapes=[{"type": "line", "line": line} | place],
-        annotations=[{"text": "first reading", "font": {"size": 12}} | note],
+        shapes=[rule],
+        annotations=[label],
         xaxis=go.ticks(
             at,
             ["none", *heads],
@@ -69,7 +66,7 @@ def knocked_out(
     )
 
 
-def scores_map(scores: np.ndarray, title: str) -> go.Figure:
+def scores_map(scores: np.ndarray) -> go.Figure:
     """Draws a weight in [0, 1] of every head, (layer, head); layer 0 at the bottom."""
     heat = go.Heatmap(
         z=scores.astype(np.float32),
@@ -79,7 +76,7 @@ def scores_map(scores: np.ndarray, title: str) -> go.Figure:
         xgap=1,
         ygap=1,
         hovertemplate="block %{y}, head %{x}: %{z:.3f}<extra></extra>",
-        colorbar={"title": {"text": title, "side": "top"}, "thickness": 10},
+        colorbar={"title": {"text": "weight", "side": "top"}, "thickness": 10},
     )
     layers, heads = ([str(i) for i in range(n)] for n in scores.shape)
     return go.figure(

@@ -9,7 +9,6 @@ import numpy as np
 from ui.figures import specs as go
 from ui.figures.axes import MONO
 from ui.figures.labels import LETTER, MOST_LETTERS, plain, short
-from ui.figures.theme import DIVERGING
 
 
 def both(clean: Sequence[str], corrupted: Sequence[str]) -> list[str]:
@@ -38,11 +37,9 @@ def patch_map(
     the stream stands, bottom up; else rows are blocks.
     """
     layers, places = restored.shape
-    heat = go.Heatmap(
-        z=restored.astype(np.float32),
-        zmin=-1,
-        zmax=1,
-        colorscale=DIVERGING,
+    heat = go.signed(
+        restored,
+        1,
         xgap=1,
         ygap=int(layers <= 12),
         customdata=np.broadcast_to(np.asarray([plain(n) for n in names]), restored.shape).tolist(),

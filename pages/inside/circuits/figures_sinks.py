@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from pages.inside.circuits.curves import curve
 from ui.figures import specs as go
 from ui.figures.labels import plain
 from ui.figures.theme import colour
@@ -32,27 +31,15 @@ def sink_layers(share: np.ndarray, mean: np.ndarray, even: float, baseline: np.n
         hovertemplate="head %{customdata}: %{y:.1%}<extra></extra>",
     )
     at = np.arange(layers)
-    traces = [dots]
+    traces, hover = [dots], "block %{x}: %{y:.1%}"
     if baseline is not None:
-        traces.append(
-            curve(
-                at, baseline, "mean, text unchanged", "quiet", "block %{x}: %{y:.1%}", width=1.5, dash="dot"
-            )
-        )
-    traces.append(curve(at, mean, "mean", "attention", "block %{x}: %{y:.1%}"))
-    flat = curve(
-        np.array([-0.5, layers - 0.5]),
-        np.array([even, even]),
-        "uniform attention",
-        "residual",
-        "%{y:.1%}",
-        width=1.5,
-        dash="dash",
-        mode="lines",
-    )
-    traces.append(flat)
+        before = "mean, text unchanged"
+        traces.append(go.line(at, baseline, "quiet", before, hover, width=1.5, dash="dot", points=5))
+    traces.append(go.line(at, mean, "attention", "mean", hover, points=5))
+    ends, flat = np.array([-0.5, layers - 0.5]), np.array([even, even])
+    uniform = go.line(ends, flat, "residual", "uniform attention", "%{y:.1%}", width=1.5, dash="dash")
     return go.figure(
-        traces,
+        [*traces, uniform],
         margin={"l": 52, "r": 8, "t": 26, "b": 40},
         xaxis=go.axis("block", zeroline=False, dtick=1 if layers <= 12 else 5),
         yaxis={

@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.measure.circuits.quantisation import FULL, Histogram
 from engine.weights.pretrained.blocks import QuantisedBlock
+from pages.inside.circuits.words_weights import coefficient
 from ui.figures import specs as go
 from ui.figures.labels import plain
 from ui.figures.theme import colour
@@ -17,12 +18,12 @@ from ui.text.numbers import minus
 MOST_LINES = 32  # levels that are drawn as lines; more would be a grey field
 
 
-def _mark(x: float | str, y: float, name: str = "chosen") -> go.Trace:
+def _mark(x: float | str, y: float) -> go.Trace:
     return go.Scatter(
         x=[x],
         y=[y],
         mode="markers",
-        name=name,
+        name="chosen",
         showlegend=False,
         marker={"color": colour("output"), "symbol": "diamond-open", "size": 16, "line": {"width": 2.5}},
         hovertemplate="%{y:.4g}<extra></extra>",
@@ -33,16 +34,9 @@ def cost_curve(coefficients: Sequence[float], perplexity: np.ndarray, chosen: fl
     """Draws perplexity (coefficient,), on a logarithmic scale; a diamond on the chosen one. The coefficients
     stand side by side at equal distances, since they double.
     """
-    names = [minus(f"{c:+g}") if c else "0" for c in coefficients]
+    names = [coefficient(value) for value in coefficients]
     at = list(coefficients).index(chosen)
-    line = go.Scatter(
-        x=np.arange(len(names)),
-        y=perplexity,
-        mode="lines+markers",
-        line={"color": colour("residual"), "width": 2},
-        hovertemplate="perplexity %{y:.1f}<extra></extra>",
-        showlegend=False,
-    )
+    line = go.line(np.arange(len(names)), perplexity, "residual", "", "perplexity %{y:.1f}", points=6)
     return go.figure(
         [line, _mark(at, float(perplexity[at]))],
         margin={"l": 62, "r": 12, "t": 8, "b": 44},
@@ -77,14 +71,8 @@ def weights_before_after(histogram: Histogram, after: str) -> go.Figure:
         marker={"color": colour("output")},
         hovertemplate="%{x:.3f}: %{y:.2%}<extra></extra>",
     )
-    line = go.Scatter(
-        x=histogram.middles,
-        y=histogram.before,
-        mode="lines",
-        line={"color": colour("embedding"), "width": 2, "shape": "hvh"},
-        name="original",
-        hovertemplate="%{x:.3f}: %{y:.2%}<extra></extra>",
-    )
+    line = go.line(histogram.middles, histogram.before, "embedding", "original", "%{x:.3f}: %{y:.2%}")
+    line["line"]["shape"] = "hvh"
     return go.figure(
         [bars, line],
         margin={"l": 56, "r": 8, "t": 28, "b": 44},
@@ -105,19 +93,10 @@ def loss_by_bits(
     chosen way and bits. Beyond twice the loss of guessing the scale ends.
     """
     names = [str(n) for n in (FULL, *bits)]
-    colours = ("residual", "attention")
-    traces: list[go.Trace] = []
-    for (name, values), tone in zip(lines.items(), colours, strict=True):
-        traces.append(
-            go.Scatter(
-                x=names,
-                y=np.concatenate([[full], values]),
-                mode="lines+markers",
-                name=name,
-                line={"color": colour(tone), "width": 2},
-                hovertemplate="%{x} bits: %{y:.3f} nats<extra>" + name + "</extra>",
-            )
-        )
+    traces = [
+        go.line(names, np.concatenate([[full], values]), shade, name, "%{x} bits: %{y:.3f} nats", points=6)
+        for (name, values), shade in zip(lines.items(), ("residual", "attention"), strict=True)
+    ]
     way, n = chosen
     here = full if n == FULL else float(lines[way][list(bits).index(n)])
     highest = float(np.nanmax([full, *(values.max() for values in lines.values())]))

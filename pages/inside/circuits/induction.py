@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from engine.data.tokenizers import Tokenizer, token_bytes
-from engine.measure.attention.head_patterns import STRONG
 from engine.measure.circuits.induction import (
     Repeat,
     drawn,
     ordinary,
     read_twice,
 )
-from engine.measure.circuits.knockout import WEAK, Knockout, knock_out
+from engine.measure.circuits.knockout import Knockout, knock_out
 from pages.inside.circuits import figures_induction as figures
 from pages.inside.circuits import guesses
 from pages.inside.circuits import words_behaviour as words
@@ -37,20 +35,14 @@ def draw_induction(subject: Subject) -> None:
     limit = min(most_tokens(subject.config) // 2, len(pool))
     counts = [count for count in COUNTS if count <= limit] or ([limit] if limit > 1 else [])
     if not counts:
-        st.info("This model's context or vocabulary is too small to read two different tokens twice.")
+        st.info(words.TOO_SMALL)
         return
     row = st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
-    hint = "Distinct words from the model's vocabulary, drawn at random; characters if it has no words."
-    count = widgets.select("Random tokens", counts, "induction_count", first=24, container=row, hint=hint)
+    count = widgets.select(
+        words.COUNT, counts, "induction_count", first=24, container=row, hint=words.COUNT_HINT
+    )
     seed = widgets.whole(
-        "Seed",
-        0,
-        MOST_SEED,
-        0,
-        "induction_seed",
-        container=row,
-        hint="A different seed draws different tokens.",
-        width=140,
+        words.SEED, 0, MOST_SEED, 0, "induction_seed", container=row, hint=words.SEED_HINT, width=140
     )
     once = drawn(pool, count, seed)
     repeat = _read(subject.key, once, subject)
@@ -73,7 +65,7 @@ def _pool(name: str, _tokenizer: Tokenizer) -> np.ndarray:
     return ordinary(token_bytes(_tokenizer))
 
 
-@st.cache_resource(max_entries=32, show_spinner="Reading it twice …")
+@st.cache_resource(max_entries=32, show_spinner=words.READING)
 def _read(key: tuple[str, int], once: tuple[int, ...], _subject: Subject) -> Repeat:
     return read_twice(_subject.model, once)
 
@@ -86,10 +78,7 @@ def _draw_readings(subject: Subject, repeat: Repeat) -> None:
         height=HEIGHT,
         name="read-twice",
         data={"token": labels, "first_nats": repeat.first, "second_nats": repeat.second},
-        alt=(
-            f"Loss of each of {len(labels)} random tokens at its first reading, mean {repeat.first_loss:.2f}"
-            f" nats, and at its second, mean {repeat.second_loss:.2f}."
-        ),
+        alt=words.readings_alt(repeat),
     )
 
 
@@ -99,7 +88,7 @@ def _knocked_out(subject: Subject, repeat: Repeat) -> Knockout | None:
     result = measured(
         ("induction", subject.key, repeat.once),
         lambda: knock_out(subject.model, repeat),
-        "Ablating heads",
+        words.KNOCKING_OUT,
     )
     if result is None:
         return None
@@ -117,10 +106,7 @@ def _knocked_out(subject: Subject, repeat: Repeat) -> Knockout | None:
             "random_mean_nats": result.others_mean,
         }
         | {f"random_{i}_nats": draw for i, draw in enumerate(result.others)},
-        alt=(
-            f"Loss of the second reading with up to {len(names)} of the best induction heads off, and with as"
-            " many random heads of the same blocks."
-        ),
+        alt=words.KNOCKOUT_ALT.format(heads=len(names)),
     )
     return result
 
@@ -128,41 +114,28 @@ def _knocked_out(subject: Subject, repeat: Repeat) -> Knockout | None:
 def _trained_on(subject: Subject) -> str | None:
     """Why a model has not learned it, where that is known."""
     if subject.key[0].startswith(UNTRAINED):
-        return "It is untrained: such heads form during training, quite suddenly (Olsson et al. 2022)."
+        return words.UNTRAINED
     if subject.repeat:
         return words.repeats(subject.repeat)
-    if subject.corpus is None:
-        return None
-    return (
-        f"Its training text ({subject.corpus}) repeats little within {subject.config.context} tokens, so"
-        " there was little to gain from copying."
-    )
+    return None if subject.corpus is None else words.repeats_little(subject.corpus, subject.config.context)
 
 
 def _every_head(repeat: Repeat) -> None:
-    st.markdown(words.INDUCTION_METHOD.format(strong=f"{STRONG:.0%}", weak=f"{WEAK:.0%}"))
+    st.markdown(words.INDUCTION_METHOD)
     layer, head = (grid.ravel() for grid in np.indices(repeat.scores.shape))
-    table = {
-        "layer": layer,
-        "head": head,
-        "induction": repeat.scores.ravel(),
-        "previous_token": repeat.previous.ravel(),
-    }
     plot(
-        figures.scores_map(repeat.scores, "weight"),
+        figures.scores_map(repeat.scores),
         key="induction_scores",
         height=110 + 14 * max(8, len(repeat.scores)),
         name="induction-scores",
-        data=table,
-        alt="Map of the induction score of every head, by block.",
+        data={
+            "layer": layer,
+            "head": head,
+            "induction": repeat.scores.ravel(),
+            "previous_token": repeat.previous.ravel(),
+        },
+        alt=words.SCORES_ALT,
     )
-    best = [
-        {
-            "head": words.name_of(one.layer, one.head),
-            "induction score": one.value,
-            "previous-token score": float(repeat.previous[one.layer, one.head]),
-        }
-        for one in repeat.best[:10]
-    ]
-    shares = {name: st.column_config.NumberColumn(format="%.3f") for name in list(best[0])[1:]}
-    st.dataframe(pd.DataFrame(best), hide_index=True, column_config=shares, key="induction_table")
+    best = words.best_heads(repeat)
+    shares = dict.fromkeys(best.columns[1:], st.column_config.NumberColumn(format="%.3f"))
+    st.dataframe(best, hide_index=True, column_config=shares, key="induction_table")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.inside.circuits.words import TEXT
+from pages.inside.circuits.words import TEXT, read_instead
 from ui.fit_text import read
 from ui.model_bar import Subject
 
@@ -19,8 +19,5 @@ def long_text(subject: Subject, most: int, fallback: str = TEXT) -> tuple[int, .
         return subject.ids[:most]
     ids, _, _ = read(fallback, subject.tokenizer, most)
     if len(ids) >= SHORT:
-        st.caption(
-            f":material/info: The text above has {len(subject.ids)} tokens, too few to measure on, so a text"
-            f" of {len(ids)} tokens about Paris and Rome is read instead."
-        )
+        st.caption(read_instead(len(subject.ids), len(ids)))
     return ids

@@ -8,6 +8,7 @@ import streamlit as st
 
 from engine.data.tokenizers import Tokenizer
 from engine.measure.circuits.prompt_pairs import fits
+from pages.inside.circuits import words_patching as words
 from ui.widgets import MOST_ANSWER, MOST_PROMPT, line
 
 OWN = "own"
@@ -58,14 +59,12 @@ def custom_pair(first: Pair) -> Pair:
     """Returns the visitor's pair; `first` stands there until one is written."""
     a, b, c, d = st.columns([4, 4, 2, 2], gap="small")
     with a:
-        clean = line("First prompt", first.clean, "patching_first_prompt", MOST_PROMPT)
+        clean = line(words.PROMPT_NAMES[0], first.clean, "patching_first_prompt", MOST_PROMPT)
     with b:
-        corrupted = line("Second prompt", first.corrupted, "patching_second_prompt", MOST_PROMPT)
-    hint = "What should come after the {} prompt. A new word begins with a space."
-    with c:
-        one = line("First answer", first.answers[0], "patching_first_text", MOST_ANSWER, hint.format("first"))
-    with d:
-        other = line(
-            "Second answer", first.answers[1], "patching_second_text", MOST_ANSWER, hint.format("second")
-        )
-    return Pair("Your own", clean, corrupted, (one, other))
+        corrupted = line(words.PROMPT_NAMES[1], first.corrupted, "patching_second_prompt", MOST_PROMPT)
+    answers = []
+    for column, i, key in ((c, 0, "patching_first_text"), (d, 1, "patching_second_text")):
+        with column:
+            hint = words.ANSWER_HINTS[i]
+            answers.append(line(words.ANSWER_NAMES[i], first.answers[i], key, MOST_ANSWER, hint))
+    return Pair(words.YOUR_OWN, clean, corrupted, (answers[0], answers[1]))

@@ -4,8 +4,6 @@ it.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import streamlit as st
 
@@ -27,13 +25,6 @@ from ui.model_bar import Subject
 from ui.players.plot import plot
 
 FRONT = ("\n", " the", ".", "e", "Z")
-TITLES: dict[Opening, str] = {
-    "kept": "unchanged",
-    "other": "one prepended",
-    "dropped": "first token cut",
-    "forgotten": "evicted halfway",
-    "control": "another evicted",
-}
 HEIGHT = 250
 
 
@@ -42,29 +33,27 @@ def draw_sinks(subject: Subject) -> None:
     ids = _text(subject)
     if ids is None:
         return
-    opening = widgets.select("The text", TITLES, "sinks_opening", kind="pills", wrap=True, hidden=True)
+    opening = widgets.select(
+        words.OPENING, words.OPENINGS, "sinks_opening", kind="pills", wrap=True, hidden=True
+    )
     left, right = st.columns([3, 2], gap="medium")
     with right:
         front = widgets.select(
-            "Prepended",
-            _fronts(subject),
-            "sinks_front",
-            kind="list",
-            hint="The token placed before the text under “one prepended”.",
+            words.PREPENDED, _fronts(subject), "sinks_front", kind="list", hint=words.PREPENDED_HINT
         )
     with left:
-        found = measured(
+        sinks = measured(
             ("sinks", subject.key, ids, front),
             lambda: measure(subject.model, ids, front),
-            "Reading the text in five ways",
+            words.SINKS_MEASURED,
         )
-        if found is None:
+        if sinks is None:
             return
-        _draw_layers(found, opening, subject)
+        _draw_layers(sinks, opening, subject)
     with right:
-        _draw_losses(found, opening)
-    explain.answer(words.sinks_answer(found, opening, subject))
-    explain.measure_it(_heads, found.of(opening))
+        _draw_losses(sinks, opening)
+    explain.answer(words.sinks_answer(sinks, opening, subject))
+    explain.measure_it(_heads, sinks.of(opening))
     explain.by_hand(st.markdown, words.SINKS_METHOD)
 
 
@@ -72,7 +61,7 @@ def _text(subject: Subject) -> tuple[int, ...] | None:
     """One token less than the model reads: one is put in front."""
     ids = long_text(subject, most_tokens(subject.config) - 1, words.SINKS_TEXT)
     if len(ids) < SHORT:
-        st.info(f"This model's context is too short: two halves need {SHORT} tokens.")
+        st.info(words.SHORT_CONTEXT.format(tokens=SHORT))
         return None
     return ids
 
@@ -94,53 +83,47 @@ def _fronts(subject: Subject) -> dict[int, str]:
     return {i: subject.vocabulary[i] for i in ids or [0]}
 
 
-def _draw_layers(found: Sinks, opening: Opening, subject: Subject) -> None:
-    told, kept = found.of(opening), found.of("kept")
-    layer, head = (grid.ravel() for grid in np.indices(told.share.shape))
-    table: dict[str, Any] = {"layer": layer, "head": head, "weight": told.share.ravel()}
+def _draw_layers(sinks: Sinks, opening: Opening, subject: Subject) -> None:
+    result = sinks.of(opening)
+    layer, head = (grid.ravel() for grid in np.indices(result.share.shape))
+    baseline = None if opening == "kept" else sinks.of("kept").by_layer
     plot(
-        figures.sink_layers(
-            told.share, told.by_layer, told.even, None if opening == "kept" else kept.by_layer
-        ),
+        figures.sink_layers(result.share, result.by_layer, result.even, baseline),
         key="sinks_layers",
         height=HEIGHT + 70,
         name=f"sink-{opening}",
-        data=table,
-        alt=(
-            f"Weight of every head on the token “{subject.vocabulary[told.ids[told.seen]]}”, block by block,"
-            f" and the mean of each block; over all heads {told.mean:.0%}."
-        ),
+        data={"layer": layer, "head": head, "weight": result.share.ravel()},
+        alt=words.LAYERS_ALT.format(token=subject.vocabulary[result.ids[result.seen]], mean=result.mean),
     )
 
 
-def _draw_losses(found: Sinks, opening: Opening) -> None:
-    losses = np.array([one.loss for one in found.openings])
-    names = [TITLES[one] for one in OPENINGS]
+def _draw_losses(sinks: Sinks, opening: Opening) -> None:
+    losses = np.array([result.loss for result in sinks.openings])
+    names = [words.OPENINGS[each] for each in OPENINGS]
     plot(
         figures.sink_losses(names, losses, OPENINGS.index(opening)),
         key="sinks_losses",
         height=HEIGHT,
         name="sink-losses",
         data={"text_begins": names, "loss_nats": losses},
-        alt="Bars: the loss of the second half of the text for each of five ways to begin it.",
+        alt=words.LOSSES_ALT,
     )
 
 
-def _heads(told: OpeningResult) -> None:
+def _heads(result: OpeningResult) -> None:
     """How many heads rest there, and how long the values are that they take from there."""
-    most = told.most
-    st.markdown(words.resting(told, words.name_of(most.layer, most.head)))
-    layers, kv = told.lengths.shape[1:]
+    st.markdown(words.resting(result))
+    layers, kv = result.lengths.shape[1:]
     plot(
-        figures.value_bars(told.lengths),
+        figures.value_bars(result.lengths),
         key="sinks_values",
         height=HEIGHT,
         name="value-lengths",
         data={
             "layer": np.repeat(np.arange(layers), kv),
             "kv_head": np.tile(np.arange(kv), layers),
-            "first": told.lengths[0].ravel(),
-            "others": told.lengths[1].ravel(),
+            "first": result.lengths[0].ravel(),
+            "others": result.lengths[1].ravel(),
         },
         alt=words.VALUES_ALT,
     )

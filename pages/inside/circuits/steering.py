@@ -33,13 +33,10 @@ from ui import explain, session, widgets
 from ui.background_jobs import measured
 from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.text.markdown import safe
-from ui.text.numbers import minus
-from ui.text.tokens import show_characters
+from ui.text.markdown import safe, sentence
 
 MOST = {True: 24, False: 100}  # tokens that are written: words, or letters
 ROWS, WIDTH = 6, 40  # of the neutral text: 240 tokens
-WHERE: dict[Where, str] = {"every": "every token", "front": "the first tokens"}
 
 
 @dataclass(frozen=True)
@@ -61,20 +58,18 @@ class Setting:
 def draw_steering(subject: Subject) -> None:
     """Draws the controls in a row, both texts and the cost side by side, and what they come to."""
     presets = WORDS if subject.is_pretrained else LETTERS
-    titles = {name: preset.title for name, preset in presets.items()} | {OWN: "Your own"}
-    name = widgets.select("Direction", titles, "steering_preset", kind="pills", wrap=True, hidden=True)
+    titles = {name: preset.title for name, preset in presets.items()} | {OWN: words.YOUR_OWN}
+    name = widgets.select(words.DIRECTION, titles, "steering_preset", kind="pills", wrap=True, hidden=True)
     preset = custom_preset(next(iter(presets.values()))) if name == OWN else presets[name]
     setting = _controls(subject, preset, name)
     try:
-        prompt = read(subject.tokenizer, preset.text, "text to continue")
+        prompt = read(subject.tokenizer, preset.text, words.TEXT.lower())
         added = _direction(subject.key, setting.added, subject)
     except GlassformerError as error:
-        why = str(error)
-        st.warning(safe(why[:1].upper() + why[1:] + "."), icon=":material/info:")
+        st.warning(sentence(error), icon=":material/info:")
         return
     if name != OWN:
-        plus, less = (safe(show_characters(text)) for text in (preset.plus, preset.minus))
-        st.caption(f"Added: the stream for “{plus}” minus that for “{less}”.")
+        st.caption(words.added(preset.plus, preset.minus))
     texts, next_words = st.columns([7, 4], gap="small")
     with texts:
         made = _texts(subject, setting, added, prompt)
@@ -96,23 +91,25 @@ def _costs(subject: Subject, setting: Setting, added: Direction) -> None:
 def _controls(subject: Subject, preset: Preset, name: str) -> Setting:
     """Each preset keeps its own settings."""
     a, b, c, d = st.columns([7, 5, 5, 4], gap="medium")
-    where = widgets.select("Added to", WHERE, f"steering_where_{name}", first=preset.where, container=a)
+    where = widgets.select(
+        words.ADDED_TO, words.WHERE, f"steering_where_{name}", first=preset.where, container=a
+    )
     layers, key = subject.config.n_layers, f"steering_layer_{name}"
     hint = words.STEERING_BLOCK_HINT
-    layer = widgets.slide("Input of block", 0, layers - 1, preset.block(layers), key, container=b, hint=hint)
+    layer = widgets.slide(
+        words.INPUT_OF_BLOCK, 0, layers - 1, preset.block(layers), key, container=b, hint=hint
+    )
     coefficients = COEFFICIENTS[where]
     wanted = preset.coefficient if where == preset.where else coefficients[-2]
     coefficient = widgets.slide_over(
-        "Coefficient",
+        words.COEFFICIENT,
         coefficients,
         wanted,
         f"steering_coefficient_{name}_{where}",
         container=c,
-        written=lambda n: minus(f"{n:+g}") if n else "0",
+        written=words.coefficient,
     )
-    seed = widgets.whole(
-        "Seed", 0, 9999, 0, "steering_seed", container=d, hint="Both texts are sampled with this seed."
-    )
+    seed = widgets.whole(words.SEED, 0, 9999, 0, "steering_seed", container=d, hint=words.SEED_HINT)
     return Setting(preset, layer, where, coefficient, seed)
 
 
@@ -133,14 +130,14 @@ def _texts(
     made = measured(
         ("steering", subject.key, setting.added, setting.coefficient, prompt, length, setting.seed),
         lambda: continued(subject.model, added, setting.coefficient, prompt, length, sampling, wanted),
-        "Writing both texts",
+        words.WRITING,
     )
     if made is None:
         return None
     plain, steered = st.columns(2, gap="small")
-    for place, title, ids in ((plain, "Without", made.plain), (steered, "With", made.steered)):
+    for column, title, ids in ((plain, words.WITHOUT, made.plain), (steered, words.WITH, made.steered)):
         text = show_lines(written(subject.tokenizer, ids))
-        with place.container(border=True, height=250, key=f"gf-text-{title}"):  # a text: no words of ours
+        with column.container(border=True, height=250, key=f"gf-text-{title}"):  # a text: no words of ours
             st.markdown(f"**{title}:** :gray[{show_lines(setting.preset.text)}]{text}")
     return made
 
@@ -162,7 +159,7 @@ def _cost(subject: Subject, setting: Setting, added: Direction) -> Cost | None:
             coefficients,
             rows_of(_neutral(subject), beginning(subject.tokenizer), width, ROWS),
         ),
-        "Reading an unrelated text",
+        words.READING_OTHER,
     )
     if result is None:
         return None
@@ -176,7 +173,7 @@ def _cost(subject: Subject, setting: Setting, added: Direction) -> Cost | None:
             "loss_nats": result.loss,
             "perplexity": result.perplexity,
         },
-        alt=f"Perplexity of {result.tokens} tokens of an unrelated text, by the steering coefficient.",
+        alt=words.COST_ALT.format(tokens=result.tokens),
     )
     return result
 
@@ -196,7 +193,7 @@ def _neutral(subject: Subject) -> list[int]:
 def _lifted(subject: Subject, made: SteeredContinuation) -> None:
     """Which next words it lifts, right after the text that is gone on with."""
     if not made.lifted:
-        st.caption("Nothing was added, so no token gained.")
+        st.caption(words.NONE_GAINED)
         return
     tokens = [subject.vocabulary[lift.token] for lift in made.lifted]
     before, after = ([getattr(lift, side) for lift in made.lifted] for side in ("before", "after"))
@@ -206,5 +203,5 @@ def _lifted(subject: Subject, made: SteeredContinuation) -> None:
         height=270,
         name="steering-lifted",
         data={"token": tokens, "without": before, "with": after},
-        alt="Probabilities of the next tokens that gained most right after the text, without and with.",
+        alt=words.LIFTED_ALT,
     )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from engine.measure.circuits.steering import Where
-from ui.fields import visible
-from ui.text.markdown import whole
+from pages.inside.circuits import words_weights as words
+from ui.widgets import line
 
 OWN = "own"
 MOST_PROMPT = 200  # characters
@@ -96,18 +96,9 @@ def custom_preset(first: Preset) -> Preset:
     """Returns the visitor's preset; `first` stands there until one is written."""
     a, b, c = st.columns([3, 3, 4], gap="small")
     with a:
-        plus = _line("Towards", first.plus, "steering_plus")
+        plus = line(words.TOWARDS, first.plus, "steering_plus", MOST_PROMPT)
     with b:
-        minus = _line("Away from", first.minus, "steering_minus")
+        minus = line(words.AWAY, first.minus, "steering_minus", MOST_PROMPT)
     with c:
-        text = _line("Text to continue", first.text, "steering_text")
-    return Preset("Your own", plus, minus, text, first.where, first.coefficient, first.depth)
-
-
-def _line(label: str, first: str, key: str) -> str:
-    # Streamlit's own: a line of text. No `max_chars`: with it a browser drops a longer paste without a word.
-    typed = st.text_input(label, first, key=key, bind="query-params", persist_state="session")
-    text = whole(visible(typed or "")).replace("\0", " ")
-    if len(text) > MOST_PROMPT:
-        st.caption(f":material/info: {len(text):,} characters: the first {MOST_PROMPT} are used.")
-    return text[:MOST_PROMPT]
+        text = line(words.TEXT, first.text, "steering_text", MOST_PROMPT)
+    return Preset(words.YOUR_OWN, plus, minus, text, first.where, first.coefficient, first.depth)

@@ -13,6 +13,15 @@ TEXT = (
     " morning, when the streets are washed and the first trains arrive."
 )
 
+
+def read_instead(tokens: int, instead: int) -> str:
+    """Says that a text of ours is read, and why."""
+    return (
+        f":material/info: The text above has {tokens} tokens, too few to measure on, so a text of {instead}"
+        " tokens about Paris and Rome is read instead."
+    )
+
+
 PATCHING_QUESTION = "Which activations carry the difference between two prompts?"
 PATCHING = Words(
     see=(

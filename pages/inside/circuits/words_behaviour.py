@@ -2,20 +2,23 @@
 
 from dataclasses import replace
 
+import pandas as pd
+
 from engine.config import ResolvedConfig
 from engine.measure.attention.head_patterns import STRONG
 from engine.measure.attention.heads import HeadValue
-from engine.measure.circuits.fact_recall import Fact
+from engine.measure.circuits.fact_recall import Answer, Fact
 from engine.measure.circuits.induction import (
     Repeat,
     guessing,
 )
-from engine.measure.circuits.knockout import Knockout
+from engine.measure.circuits.knockout import WEAK, Knockout
 from engine.measure.circuits.sinks import (
     Opening,
     OpeningResult,
     Sinks,
 )
+from pages.inside.circuits.words import TEXT
 from ui.model_bar import Subject
 from ui.page_frame import Words
 from ui.text.markdown import safe
@@ -38,6 +41,32 @@ INDUCTION = Words(
         " text, scrub through the training: the heads appear quite suddenly."
     ),
 )
+
+
+COUNT, SEED, SEED_HINT = "Random tokens", "Seed", "A different seed draws different tokens."
+COUNT_HINT = "Distinct words from the model's vocabulary, drawn at random; characters if it has no words."
+TOO_SMALL = "This model's context or vocabulary is too small to read two different tokens twice."
+READING, KNOCKING_OUT = "Reading it twice …", "Ablating heads"
+UNTRAINED = "It is untrained: such heads form during training, quite suddenly (Olsson et al. 2022)."
+KNOCKOUT_ALT = (
+    "Loss of the second reading with up to {heads} of the best induction heads off, and with as many"
+    " random heads of the same blocks."
+)
+
+
+def readings_alt(repeat: Repeat) -> str:
+    return (
+        f"Loss of each of {len(repeat.once)} random tokens at its first reading, mean {repeat.first_loss:.2f}"
+        f" nats, and at its second, mean {repeat.second_loss:.2f}."
+    )
+
+
+def repeats_little(corpus: str, context: int) -> str:
+    """Describes a model whose text hardly repeats itself."""
+    return (
+        f"Its training text ({corpus}) repeats little within {context} tokens, so there was little to gain"
+        " from copying."
+    )
 
 
 def repeats(share: float) -> str:
@@ -64,19 +93,27 @@ def read_twice(repeat: Repeat, guessing: float) -> str:
 
 INDUCTION_METHOD = (
     "**Score**: mean weight from each position of the second reading to the position after the same token's"
-    " first occurrence; a score of {strong} or more counts as an induction head. **Off** means that the head"
-    " writes nothing at any token, and everything above it is recomputed. **Random heads**: for each ablated"
-    " head, another of the same block whose score is below {weak}, or of the nearest block that has one left;"
-    " four draws and their mean. The first token of the second reading is left out of all means: nothing"
-    " predicts that the sequence restarts."
+    f" first occurrence; a score of {STRONG:.0%} or more counts as an induction head. **Off** means that the"
+    " head writes nothing at any token, and everything above it is recomputed. **Random heads**: for each"
+    f" ablated head, another of the same block whose score is below {WEAK:.0%}, or of the nearest block that"
+    " has one left; four draws and their mean. The first token of the second reading is left out of all"
+    " means: nothing predicts that the sequence restarts."
 )
+SCORES_ALT = "Map of the induction score of every head, by block."
+
+
+def best_heads(repeat: Repeat) -> pd.DataFrame:
+    """Returns the heads that copy best, with both scores."""
+    rows = [
+        (name_of(head.layer, head.head), head.value, float(repeat.previous[head.layer, head.head]))
+        for head in repeat.best[:10]
+    ]
+    return pd.DataFrame(rows, columns=["head", "induction score", "previous-token score"])
+
 
 SINKS_QUESTION = "How much attention goes to the first token?"
 # Short: the longer the text, the less a lost beginning costs each token.
-SINKS_TEXT = (
-    "The capital of France is Paris, and the capital of Italy is Rome. Most people who visit Europe for the"
-    " first time want to see one of the two, and many of them come back."
-)
+SINKS_TEXT = TEXT.partition(" In Paris")[0]
 SINKS = Words(
     see=(
         "Left, the mean weight that each head gives to the earliest visible token, over all later tokens."
@@ -101,22 +138,36 @@ SINKS_METHOD = (
     " attention."
 )
 
+OPENING = "The text"
+OPENINGS: dict[Opening, str] = {
+    "kept": "unchanged",
+    "other": "one prepended",
+    "dropped": "first token cut",
+    "forgotten": "evicted halfway",
+    "control": "another evicted",
+}
+PREPENDED, PREPENDED_HINT = "Prepended", "The token placed before the text under “one prepended”."
+SINKS_MEASURED = "Reading the text in five ways"
+LOSSES_ALT = "Bars: the loss of the second half of the text for each of five ways to begin it."
 VALUES_ALT = (
     "For every key-value head: the norm of the value vector at the earliest visible position beside the mean"
     " norm at the others."
 )
+SHORT_CONTEXT = "This model's context is too short: two halves need {tokens} tokens."
+LAYERS_ALT = (
+    "Weight of every head on the token “{token}”, block by block, and the mean of each block; over all"
+    " heads {mean:.0%}."
+)
 
 
-def resting(result: OpeningResult, most: str) -> str:
-    """Says how many heads rest on the earliest token, and whether they take anything from there; `most` names
-    the head that does so most.
-    """
-    low, high = result.ratios
+def resting(result: OpeningResult) -> str:
+    """Says how many heads rest on the earliest token, and whether they take anything from there."""
+    (low, high), most = result.ratios, result.most
     return (
         f"{result.resting} of {result.share.size} heads give it {STRONG:.0%} of their weight or more, head"
-        f" {most} the most ({result.most.value:.0%}). Its value vector has **{low:.2f} to {high:.2f} times**"
-        " the mean norm of the others; the smaller the norm, the less a head takes from there (Gu et al."
-        " 2024)."
+        f" {name_of(most.layer, most.head)} the most ({most.value:.0%}). Its value vector has"
+        f" **{low:.2f} to {high:.2f} times** the mean norm of the others; the smaller the norm, the less a"
+        " head takes from there (Gu et al. 2024)."
     )
 
 
@@ -251,27 +302,27 @@ def below_it(before: HeadValue) -> str:
 
 def sinks_answer(sinks: Sinks, opening: Opening, subject: Subject) -> str:
     """Says what is seen under one opening."""
-    told, kept = sinks.of(opening), sinks.of("kept")
-    first = f"“{safe(subject.vocabulary[told.ids[told.seen]])}”"
-    loss = f"the second half costs {told.loss:.2f} nats per token instead of {kept.loss:.2f}"
+    result, kept = sinks.of(opening), sinks.of("kept")
+    first = f"“{safe(subject.vocabulary[result.ids[result.seen]])}”"
+    loss = f"the second half costs {result.loss:.2f} nats per token instead of {kept.loss:.2f}"
     if opening == "kept":
-        return as_it_is(told, first) + lost(sinks)
+        return as_it_is(result, first) + lost(sinks)
     if opening in ("other", "dropped"):
-        stays = "The sink is wherever the text begins" if told.is_sink else "There is no sink here either"
+        stays = "The sink is wherever the text begins" if result.is_sink else "There is no sink here either"
         return (
-            f"{stays}: the new first token, {first}, gets **{told.mean:.0%}** of all weight (the old one got"
-            f" {kept.mean:.0%}). {loss[0].upper()}{loss[1:]}."
+            f"{stays}: the new first token, {first}, gets **{result.mean:.0%}** of all weight (the old one"
+            f" got {kept.mean:.0%}). {loss[0].upper()}{loss[1:]}."
         )
     if opening == "forgotten":
         gone = f"“{safe(subject.vocabulary[sinks.ids[0]])}”"
         grows = (
             "A new sink appears at once"
-            if told.is_sink
+            if result.is_sink
             else "No new sink forms among the tokens processed while the old one was visible"
         )
         return (
-            f"{grows}: once {gone} is hidden, the first visible token, {first}, gets **{told.mean:.0%}**"
-            f" (uniform: {told.even:.0%}), and {loss}. A text that never had it costs"
+            f"{grows}: once {gone} is hidden, the first visible token, {first}, gets **{result.mean:.0%}**"
+            f" (uniform: {result.even:.0%}), and {loss}. A text that never had it costs"
             f" {sinks.of('dropped').loss:.2f}."
         )
     other = f"“{safe(subject.vocabulary[sinks.ids[sinks.control]])}” (position {sinks.control})"
@@ -304,6 +355,9 @@ def lost(result: Sinks) -> str:
     )
 
 
+PROMPT, YOUR_OWN, ANSWER = "Prompt", "your own", "Answer"
+ANSWER_HINT = "Only its first token is tracked. If empty, the model's likeliest token is used."
+FACT_MEASURED = "Reading the stream …"
 FACT_PARTS = {"attention": "attention", "feedforward": "the feed-forward network"}
 
 
@@ -315,7 +369,22 @@ def depth_names(layers: int) -> list[str]:
     return ["embed", *(f"block {i}" for i in range(layers))]
 
 
-def fact_answer(fact: Fact, subject: Subject) -> str:
+def of_answer(text: str, answer: Answer, first: str) -> str:
+    """Says what was made of a visitor's answer; empty where it was taken as it is."""
+    notes = [f"A space was added before “{text}”, so that a new word begins."] if answer.blank else []
+    if answer.tokens > 1:
+        notes.append(f"The answer is {answer.tokens} tokens: the first, “{first}”, is tracked.")
+    return " ".join(notes)
+
+
+def depths_alt(word: str, fact: Fact) -> str:
+    return (
+        f"Rank of “{word}” after each block, from {fact.rank[0]:,} to {fact.rank[-1]:,}, its probability, and"
+        " what each block added to its logit."
+    )
+
+
+def fact_answer(fact: Fact, subject: Subject, prompt: str) -> str:
     """Returns where it becomes the likeliest, where it climbs most, and who wrote it."""
     names = depth_names(subject.config.n_layers)
     word = f"“{safe(subject.vocabulary[fact.answer])}”"
@@ -336,7 +405,7 @@ def fact_answer(fact: Fact, subject: Subject) -> str:
             f" The largest jump is in {names[fact.leap]}: from rank {fact.rank[fact.leap - 1]:,} to"
             f" {fact.rank[fact.leap]:,}."
         )
-    return f"{text} {most_written(fact)}".strip()
+    return f"After “{safe(prompt)}”: {text} {most_written(fact)}".strip()
 
 
 def since(first: int, names: list[str]) -> str:

@@ -21,6 +21,27 @@ SITES: dict[Site, str] = {
     "ffn_out": "feed-forward",
     "z": "heads",
 }
+OF_SITE: dict[Site, str] = {
+    "resid_pre": "the stream after that block",
+    "attn_out": "what attention writes",
+    "ffn_out": "what the feed-forward network writes",
+    "z": "the output of one head, at all tokens",
+}
+PROMPTS, YOUR_OWN, SITE = "Prompts", "Your own", "What is patched"
+SITE_HINT = (
+    "Stream: the residual stream of one token after a block. Attention, feed-forward: what that sublayer"
+    " writes for one token. Heads: the output of one head, patched at all tokens at once."
+)
+PATCHED = "Patching each token in each block"
+NO_PROMPTS = "Write two prompts with the same number of tokens, and the answer to each."
+PROMPT_NAMES = ("First prompt", "Second prompt")
+ANSWER_NAMES = ("First answer", "Second answer")
+ANSWER_HINTS = tuple(
+    f"What should come after the {which} prompt. A new word begins with a space."
+    for which in ("first", "second")
+)
+HEAD, TOKEN, TOKEN_TITLE = "head", "token", "token (bold: the first prompt's)"
+TOKEN_HOVER = "token “%{customdata}”"
 LITTLE = 0.1  # of the answer: less is not worth a name
 
 _DOUBTS: dict[Verdict, str] = {
@@ -47,13 +68,38 @@ def sentence(patching: Patching, labels: list[str], names: tuple[str, str]) -> s
     return doubt + _parts(patching, labels)
 
 
+def cut(name: str, tokens: list[str]) -> str:
+    """Shows how a prompt is cut into tokens."""
+    return f"{name}, {len(tokens)} tokens: {' · '.join(map(safe, tokens))}"
+
+
+def only_first(answer: str, tokens: int, first: str) -> str:
+    return (
+        f":material/info: “{safe(answer)}” is {tokens} tokens: only the first, “{safe(first)}”, is compared."
+    )
+
+
+def continues(answer: str) -> str:
+    return (
+        f":material/info: “{safe(answer)}” continues the last word. A new word begins with a space:"
+        f" “␣{safe(answer)}”."
+    )
+
+
+def map_alt(column: str, site: Site) -> str:
+    return (
+        f"Map of blocks against {column}s: share of the first answer restored when {OF_SITE[site]} of the"
+        " first prompt is patched into the second prompt's run."
+    )
+
+
 def untouched(contrast: Contrast, names: tuple[str, str], guesses: tuple[str, str]) -> str:
     """Says what the model answers to each prompt with nothing patched (Markdown)."""
+    a, b, one, other = map(safe, (*names, *guesses))
     first, second = (minus(f"{lead:+.2f}") for lead in (contrast.clean, contrast.corrupted))
     return (
-        f"Logit of “{names[0]}” − logit of “{names[1]}”, nothing patched:\n- first prompt **{first}**; the"
-        f" model would write “{guesses[0]}”\n- second prompt **{second}**; the model would write"
-        f" “{guesses[1]}”"
+        f"Logit of “{a}” − logit of “{b}”, nothing patched:\n- first prompt **{first}**; the model would"
+        f" write “{one}”\n- second prompt **{second}**; the model would write “{other}”"
     )
 
 

@@ -1,8 +1,14 @@
 """Sentences of the views of steering and of weights in few bits."""
 
-from engine.measure.circuits.quantisation import BITS, FULL, Losses, RoundingError
-from engine.measure.circuits.steering import Cost, Direction, SteeredContinuation
+from collections.abc import Sequence
+
+from engine.measure.circuits.quantisation import BITS, BLOCK, FULL, Losses, RoundingError, Scope
+from engine.measure.circuits.steering import Cost, Direction, SteeredContinuation, Where
+from engine.weights.pretrained.blocks import QuantisedBlock
 from ui.page_frame import Words
+from ui.text.markdown import safe
+from ui.text.numbers import minus
+from ui.text.tokens import show_characters
 
 STEERING_QUESTION = "Can we steer what it writes about?"
 QUANTISATION_QUESTION = "How many bits per weight are enough?"
@@ -52,11 +58,123 @@ QUANTISATION = Words(
 )
 
 
+LOOK, LOOKS = "Show", {"matrix": "A matrix", "block": "One block"}
+MATRIX, BLOCK_OF, SCOPE = "Matrix", "Block", "Rounded"
+KINDS = {
+    "mixer.w_qkv.weight": "queries, keys, values",
+    "mixer.w_qk.weight": "shared queries and keys",
+    "mixer.w_v.weight": "values",
+    "mixer.w_o.weight": "attention output",
+    "ffn.w_in.weight": "feed-forward, in",
+    "ffn.w_out.weight": "feed-forward, out",
+    "embedding": "embedding",
+    "unembedding": "unembedding",
+}
+SCOPES: dict[Scope, str] = {"matrix": "only this one", "kind": "all of this kind", "all": "all matrices"}
+SCOPE_HINT = "The loss is measured with only this matrix rounded, or with more of them."
+MANY: dict[Scope, str] = {"matrix": "one matrix", "kind": "one kind of matrix", "all": "all matrices"}
+SHARE, SHARE_HINT = "One scale for", "Weights that share a scale share the same levels."
+SHARES = {BLOCK: f"{BLOCK} weights", 0: "the whole matrix"}
+SCALES = (f"one scale for {SHARES[BLOCK]}", f"for {SHARES[0]}")
+BITS_OF, OFFSET = "Bits per weight", "With an offset"
+OFFSET_HINT = (
+    "d · q + m, as in Q4_1: the levels run from the smallest to the largest weight. Without an offset they"
+    " are symmetric about zero."
+)
+NO_MATRICES = "This model has no matrices to quantise."
+ONE_TOKEN = "A loss needs at least two tokens."
+NOT_CAUSAL = (
+    "This model fills in masked tokens rather than predicting the next one, so there is no loss to measure on"
+    " plain text."
+)
+BLOCK_TITLE = "block {block}"
+IN_BITS = "in {bits} bits"
+HISTOGRAM_ALT = "Histogram of the weights of {name}, original and in {bits} bits."
+
+
+def reading_rounded(scope: Scope) -> str:
+    return f"Reading the text with {MANY[scope]} rounded"
+
+
+def bits_alt(scope: Scope) -> str:
+    return f"Loss on the text with {MANY[scope]} in 32, 8, 4, 3 and 2 bits; dotted: uniform guess."
+
+
+def stored(formats: Sequence[str], again: RoundingError | None) -> str:
+    """Says how the model's file has a matrix; `again` is the error of rounding to Q4_1 what is in Q4_1."""
+    held = f":material/info: The model's file stores this matrix as {' and '.join(formats)}"
+    if again is None:
+        return f"{held}; here its decoded values are rounded."
+    does = f"each weight by at most {again.largest:.2g}" if again.largest else "nothing"
+    return f"{held}: 4 bits, blocks of 32, with an offset. Rounding it that way again changes **{does}**."
+
+
+# One block of 32 weights ------------------------------------------------------------------------
+
+ROW, INDEX, NUMBER = "Row", "Block in the row", "Index in the block"
+COMPUTED = "Computed here as Q4_1 would store it: this model's weights take 32 bits each."
+OTHER_FORMAT = (
+    "The file stores this matrix in another format, which is not decoded here. The block shows its values as"
+    " Q4_1 stores them."
+)
+
+
+def block_alt(block: QuantisedBlock) -> str:
+    return f"The {len(block.q)} weights of the block, each on one of its {len(block.levels)} levels."
+
+
+def read_from_file(block: QuantisedBlock) -> str:
+    return (
+        f"Read from the model's file: row {block.row} of `{block.name}`, {len(block.raw)} bytes. The original"
+        " weights are lost."
+    )
+
+
+def block_answer(block: QuantisedBlock, number: int) -> str:
+    """Says what the block is, and works out one of its numbers (Markdown)."""
+    low, scale, least = minus(str(block.low)), f"{block.scale:.5g}", minus(f"{block.minimum:.5g}")
+    offset, plus = (f", minimum m = {least}", f" + ({least})") if block.minimum else ("", "")
+    error = (
+        f" The largest error in the block is {block.largest_error:.2g}."
+        if block.largest_error is not None
+        else " The model computes with exactly these numbers."
+    )
+    q, value = minus(str(block.q[number])), minus(f"{block.numbers[number]:.5f}")
+    return (
+        f"**{block.kind}**: {len(block.q)} integers q from {low} to {block.high}, one scale d ="
+        f" {scale}{offset}: **{block.bits:.1f} bits** for each weight. Weight {number}: {scale} · {q}{plus}"
+        f" = **{value}**.{error}"
+    )
+
+
 STEERING_BLOCK_HINT = (
     "Block 0 reads the embedding; every other block reads the stream after the block below it: block 10 reads"
     " what block 9 left."
 )
+DIRECTION, YOUR_OWN, ADDED_TO = "Direction", "Your own", "Added to"
+WHERE: dict[Where, str] = {"every": "every token", "front": "the first tokens"}
+INPUT_OF_BLOCK, COEFFICIENT = "Input of block", "Coefficient"
+TOWARDS, AWAY, TEXT = "Towards", "Away from", "Text to continue"
+SEED, SEED_HINT = "Seed", "Both texts are sampled with this seed."
+WITHOUT, WITH = "Without", "With"
+WRITING, READING_OTHER = "Writing both texts", "Reading an unrelated text"
+NONE_GAINED = "Nothing was added, so no token gained."
+LIFTED_ALT = "Probabilities of the next tokens that gained most right after the text, without and with."
 RARE = 0.001  # below this probability, print "one in N" instead of a percentage
+COST_ALT = "Perplexity of {tokens} tokens of an unrelated text, by the steering coefficient."
+
+
+def added(plus: str, less: str) -> str:
+    first, second = (safe(show_characters(text)) for text in (plus, less))
+    return f"Added: the stream for “{first}” minus that for “{second}”."
+
+
+def coefficient(value: float) -> str:
+    """
+    >>> coefficient(-2.0), coefficient(0.5), coefficient(0.0)
+    ('−2', '+0.5', '0')
+    """
+    return minus(f"{value:+g}") if value else "0"
 
 
 def steered(made: SteeredContinuation, coefficient: float, note: str) -> str:
@@ -131,9 +249,9 @@ def few_bits(bits: int, whole: bool, lost: RoundingError, losses: Losses | None)
     )
 
 
-def _enough(found: Losses, whole: bool) -> str:
+def _enough(losses: Losses, whole: bool) -> str:
     """The question's own answer."""
-    bits = found.enough(whole, SMALL_LOSS)
+    bits = losses.enough(whole, SMALL_LOSS)
     if bits == FULL:
         return f"Even **{BITS[0]} bits** raise the loss here by more than {SMALL_LOSS:.0%}."
     if bits == BITS[-1]:

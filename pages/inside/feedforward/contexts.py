@@ -27,16 +27,16 @@ from engine.measure.feedforward.neurons import (
     top_activations,
     windows,
 )
+from pages.inside.feedforward import words
 from ui import session, widgets
 from ui.background_jobs import Key, begun, measured
 from ui.figures import theme
 from ui.model_bar import Subject
 from ui.models import is_training
-from ui.text.markdown import safe
+from ui.text.markdown import sentence
 
 SLOW_SPANS = {"2,048": 2_048, "8,192": 8_192}  # of a large model, which reads a few hundred in a second
 SLOW_WINDOW, SLOW_BATCH = 64, 4
-SOURCES = {"python": "the Python reference", "shakespeare": "Tiny Shakespeare"}
 SPANS = {"8,000": 8_000, "32,000": 32_000, "all": 10**9}  # tokens of the validation text
 BEFORE, AFTER = 40, 16  # tokens shown around the one that excites
 WORDS_BEFORE, WORDS_AFTER = 14, 6  # of tokens that are words
@@ -75,72 +75,78 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool, contain
         return _elsewhere(subject, layer, neuron, is_signed, container)
     ids, problem = _validation(subject.corpus, subject.key, subject.tokenizer)
     if problem:
-        st.info(f"{problem} The text above is searched instead.", icon=":material/info:")
+        st.info(words.TEXT_INSTEAD.format(problem=problem), icon=":material/info:")
     span, side = "8,000", SIDES[0]
     if not problem:
-        hint = f"From the start of the validation text: {len(ids):,} tokens, held out from training."
-        span = widgets.select("Tokens read", list(SPANS), "feedforward_span", hint=hint, container=container)
+        hint = words.SPAN_HINT.format(tokens=len(ids))
+        span = widgets.select(words.SPAN, list(SPANS), "feedforward_span", hint=hint, container=container)
     if is_signed:
-        side = widgets.select("Activation", SIDES, "feedforward_side", container=container)
+        side = widgets.select(words.ACTIVATION, SIDES, "feedforward_side", container=container)
     key: Key = ("contexts", subject.key, layer, span)
     if problem or (is_training(subject.key[0]) and not begun(key) and not _asked()):
         ids, span, key = np.asarray(subject.ids), "all", ("contexts", subject.key, layer, subject.ids)
     window = min(subject.config.context, WINDOW)
-    found = measured(
+    result = measured(
         key,
         lambda: scan(subject.model, ids[: SPANS[span]], layer, window=window, batch=BATCH),
-        "Reading the corpus",
+        words.READING,
     )
-    if found is None:
+    if result is None:
         return None
-    return _draw(subject, ids, found, layer, neuron, is_signed and shows_lowest(found, neuron, side))
+    return _draw(subject, ids, result, layer, neuron, is_signed and shows_lowest(result, neuron, side))
 
 
 def _asked() -> bool:
     """Offers to read the corpus with the model of one step: at each step of the scrubber it is another."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption("Found in the text above.", width="content")
+        st.caption(words.IN_THE_TEXT, width="content")
         # Streamlit's own: a button that begins a measurement has no value.
-        return st.button("Read the corpus", key="feedforward_read", type="tertiary")
+        return st.button(words.READ_CORPUS, key="feedforward_read", type="tertiary")
 
 
 def _elsewhere(subject: Subject, layer: int, neuron: int, is_signed: bool, container: Any) -> Seen | None:
     """For a model whose own texts are not here: a corpus that is, cut by the model's own tokenizer."""
     here = {
-        name: text for name, text in SOURCES.items() if name != "shakespeare" or corpora.shakespeare_path()
+        name: text
+        for name, text in words.SOURCES.items()
+        if name != "shakespeare" or corpora.shakespeare_path()
     }
-    hint = "The model was trained on other texts, far too many to include here."
-    source = widgets.select("Corpus", here, "feedforward_corpus", hint=hint, container=container, kind="list")
-    span = widgets.select("Tokens read", list(SLOW_SPANS), "feedforward_words", container=container)
-    side = (
-        widgets.select("Activation", SIDES, "feedforward_side", container=container)
-        if is_signed
-        else SIDES[0]
+    hint = words.CORPUS_HINT
+    source = widgets.select(
+        words.CORPUS, here, "feedforward_corpus", hint=hint, container=container, kind="list"
     )
+    span = widgets.select(words.SPAN, list(SLOW_SPANS), "feedforward_words", container=container)
+    side = SIDES[0]
+    if is_signed:
+        side = widgets.select(words.ACTIVATION, SIDES, "feedforward_side", container=container)
     ids, problem = _validation(source, (subject.key[0], 0), subject.tokenizer)
     if problem:
         st.info(problem, icon=":material/info:")
         return None
     ids = ids[: SLOW_SPANS[span]]
-    found = measured(
+    result = measured(
         ("contexts", subject.key, layer, source, span),
         lambda: scan(subject.model, ids, layer, window=SLOW_WINDOW, batch=SLOW_BATCH),
-        "Reading the corpus",
+        words.READING,
     )
-    if found is None:
+    if result is None:
         return None
-    lower = is_signed and shows_lowest(found, neuron, side)
-    at, values = top_activations(found, neuron, lower)
-    starts = windows(at, found.window)
+    lower = is_signed and shows_lowest(result, neuron, side)
+    at, values = top_activations(result, neuron, lower)
+    starts = windows(at, result.window)
     near = measured(
         ("contexts near", subject.key, layer, neuron, source, tuple(at.tolist())),
-        lambda: activations_near(subject.model, ids, layer, neuron, starts, found.window, batch=1),
-        "Reading around the strongest positions",
+        lambda: activations_near(subject.model, ids, layer, neuron, starts, result.window, batch=1),
+        words.READING_AROUND,
     )
     if near is None:
         return None
-    _show(subject, ids, excerpts(at, values, near, found.window, WORDS_BEFORE, WORDS_AFTER))
-    return Seen(liked(at, values, ids), found.total, found.window, float(found.positive[neuron]))
+    _show(subject, ids, excerpts(at, values, near, result.window, WORDS_BEFORE, WORDS_AFTER))
+    return _seen(result, at, values, ids, neuron)
+
+
+def _seen(result: Scan, at: np.ndarray, values: np.ndarray, ids: np.ndarray, neuron: int) -> Seen:
+    return Seen(liked(at, values, ids), result.total, result.window, float(result.positive[neuron]))
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -148,28 +154,28 @@ def _validation(name: str | None, key: tuple[str, int], _tokenizer: object) -> t
     """(ids of the validation text, a sentence when it cannot be had)."""
     nothing = np.zeros(0, dtype=np.int64)
     if name is None:
-        return nothing, "The text this model was trained on is not on this server."
+        return nothing, words.NO_TRAINING_TEXT
     if name == "shakespeare" and corpora.shakespeare_path() is None:
-        return nothing, "Tiny Shakespeare, which this model was trained on, is not on this server."
+        return nothing, words.NO_SHAKESPEARE
     try:
         corpus = session.corpus(name)
     except CorpusError as error:
-        return nothing, safe(f"{str(error)[:1].upper()}{str(error)[1:]}.")
+        return nothing, sentence(error)
     text = corpus.text[-len(corpus.validation) :]  # a corpus is cut into characters
     unknown = set(_tokenizer.unknown(text))  # type: ignore[attr-defined]
-    kept = "".join(c for c in text if c not in unknown) if unknown else text
-    return np.asarray(_tokenizer.encode(kept), dtype=np.int64), (  # type: ignore[attr-defined]
-        "" if kept else "None of the corpus's characters are in this model's vocabulary."
+    known = "".join(c for c in text if c not in unknown) if unknown else text
+    return np.asarray(_tokenizer.encode(known), dtype=np.int64), (  # type: ignore[attr-defined]
+        "" if known else words.OTHER_CHARACTERS
     )
 
 
-def _draw(subject: Subject, ids: np.ndarray, found: Scan, layer: int, neuron: int, lower: bool) -> Seen:
-    at, values = top_activations(found, neuron, lower)
+def _draw(subject: Subject, ids: np.ndarray, result: Scan, layer: int, neuron: int, lower: bool) -> Seen:
+    at, values = top_activations(result, neuron, lower)
     near = _near(
-        (subject.key, layer, neuron, tuple(at.tolist()), found.total), found.window, ids, subject.model
+        (subject.key, layer, neuron, tuple(at.tolist()), result.total), result.window, ids, subject.model
     )
-    _show(subject, ids, excerpts(at, values, near, found.window, BEFORE, AFTER))
-    return Seen(liked(at, values, ids), found.total, found.window, float(found.positive[neuron]))
+    _show(subject, ids, excerpts(at, values, near, result.window, BEFORE, AFTER))
+    return _seen(result, at, values, ids, neuron)
 
 
 def _show(subject: Subject, ids: np.ndarray, shown: list[Excerpt]) -> None:
@@ -187,15 +193,15 @@ def _near(
     return finish(activations_near(_model, _ids, layer, neuron, starts, window))  # type: ignore[arg-type]
 
 
-def _row(subject: Subject, ids: np.ndarray, found: Excerpt) -> str:
+def _row(subject: Subject, ids: np.ndarray, excerpt: Excerpt) -> str:
     """One context as HTML. Tokens come out of a corpus that somebody may have written: all of them are
     escaped.
     """
     # Of tokens of one letter each, the strongest stand below each other.
-    cells = [] if subject.is_pretrained else [f"<s>{' ' * found.missing}</s>"]
-    for i, strength in enumerate(found.strengths.tolist(), found.first):
+    cells = [] if subject.is_pretrained else [f"<s>{' ' * excerpt.missing}</s>"]
+    for i, strength in enumerate(excerpt.strengths.tolist(), excerpt.first):
         text = html.escape(subject.vocabulary[int(ids[i])])
         shade = f"{ABOVE if strength > 0 else BELOW}{round(min(abs(strength), 1.0) * 190):02x}"
-        tag = "u" if i == found.at else "span"
+        tag = "u" if i == excerpt.at else "span"
         cells.append(f'<{tag} style="background:{shade}">{text}</{tag}>')
-    return f"<div><b>{found.value:.3f}</b><span>{''.join(cells)}</span></div>"
+    return f"<div><b>{excerpt.value:.3f}</b><span>{''.join(cells)}</span></div>"

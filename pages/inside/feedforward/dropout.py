@@ -51,39 +51,39 @@ def _sum(subject: Subject, share: float, position: int) -> None:
     except ConfigError:
         st.info(words.NO_SUM)
         return
-    found = drop_sum(terms, share)
+    dropped = drop_sum(terms, share)
     name = subject.vocabulary[guess]
     plot(
-        figures.sum_bars(found),
+        figures.sum_bars(dropped),
         key="dropout_sum",
         height=HEIGHT,
-        data=pd.DataFrame({"scaled": found.scaled, "not_scaled": found.plain}),
+        data=pd.DataFrame({"scaled": dropped.scaled, "not_scaled": dropped.plain}),
         name="dropout-sum",
-        alt=words.sum_alt(found, name),
+        alt=words.sum_alt(dropped, name),
     )
-    explain.answer(words.sum_answer(found, name))
+    explain.answer(words.sum_answer(dropped, name))
 
 
 def _prediction(subject: Subject, share: float, position: int) -> None:
     recording = subject.recording()
-    found = measured(
+    spread = measured(
         ("dropout", subject.key, subject.ids, position, share),
         lambda: passes(subject.model, recording, position, share, figures.TOKENS),
         words.READING,
     )
-    if found is None:
+    if spread is None:
         return
-    names = [subject.vocabulary[i] for i in found.tokens]
-    passes_of = {f"pass_{i}": row for i, row in enumerate(found.passes)}
+    names = [subject.vocabulary[i] for i in spread.tokens]
+    passes_of = {f"pass_{i}": row for i, row in enumerate(spread.passes)}
     plot(
-        figures.pass_dots(found, names),
+        figures.pass_dots(spread, names),
         key="dropout_prediction",
         height=HEIGHT,
-        data=pd.DataFrame({"token": names, "without": found.exact} | passes_of),
+        data=pd.DataFrame({"token": names, "without": spread.exact} | passes_of),
         name="dropout-prediction",
-        alt=words.prediction_alt(names, found),
+        alt=words.prediction_alt(names, spread),
     )
-    explain.answer(words.prediction_answer(names[0], found, share))
+    explain.answer(words.prediction_answer(names[0], spread, share))
 
 
 def _training(controls: st.delta_generator.DeltaGenerator) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.measure.feedforward.neurons import PromotedTokens
 from ui.figures import specs as go
+from ui.figures.axes import symmetric
 from ui.figures.labels import LETTER, MOST_LETTERS, crowded, plain, short
 from ui.figures.theme import DIVERGING, SEQUENTIAL, colour
 
@@ -38,13 +39,10 @@ def _tokens(labels: Sequence[str], **rest: Any) -> dict[str, Any]:
     } | rest
 
 
-def _shades(top: float, signed: bool) -> dict[str, Any]:
-    top = max(top, 1e-9)
-    return (
-        {"colorscale": DIVERGING, "zmin": -top, "zmax": top}
-        if signed
-        else {"colorscale": SEQUENTIAL, "zmin": 0.0, "zmax": top}
-    )
+def _heatmap(values: np.ndarray, top: float, signed: bool, **properties: Any) -> go.Trace:
+    """Returns a heatmap of activations in colours that end at `top`; `signed` ones lie around zero."""
+    scale = {} if signed else {"colorscale": SEQUENTIAL, "zmin": 0.0}
+    return go.signed(values, max(top, 1e-9), colorbar={"thickness": 12, "nticks": 5}, **scale, **properties)
 
 
 def overview(values: np.ndarray, chosen: tuple[int, int], top: float, *, signed: bool) -> go.Figure:
@@ -55,23 +53,22 @@ def overview(values: np.ndarray, chosen: tuple[int, int], top: float, *, signed:
     codes = (np.arange(layers, dtype=np.int32)[:, None] * CODE + np.arange(width, dtype=np.int32)).astype(
         np.int32
     )
-    cells = {
-        "type": "heatmap",
-        "z": values.astype(np.float32),
-        "customdata": codes,
-        "y": [f"block {i}" for i in range(layers)],
-        "hovertemplate": "%{y}, neuron %{x}<br>strongest: %{z:.3f}<extra></extra>",
-        "ygap": 2,
-        "colorbar": {"thickness": 12, "nticks": 5},
-        **_shades(top, signed),
-    }
+    cells = _heatmap(
+        values,
+        top,
+        signed,
+        customdata=codes,
+        y=[f"block {i}" for i in range(layers)],
+        hovertemplate="%{y}, neuron %{x}<br>strongest: %{z:.3f}<extra></extra>",
+        ygap=2,
+    )
     return go.figure(
         [cells],
         margin={"l": 60, "r": 8, "t": 8, "b": 44},
         showlegend=False,
         xaxis=go.axis("neuron"),
         yaxis={"autorange": "reversed", "showgrid": False},
-        shapes=[_frame(chosen[1], chosen[0])],
+        shapes=[go.box(chosen[1], chosen[0], "output", 2)],
     )
 
 
@@ -88,20 +85,20 @@ def layer_map(
     """Draws neurons down, tokens across: post (query, d_ff) of one layer, `neurons` which of them, in the
     order of the rows; the colours end at `top`.
     """
-    values = np.ascontiguousarray(post[:, neurons].T, dtype=np.float32)
+    values = np.ascontiguousarray(post[:, neurons].T)
     codes = np.broadcast_to((layer * CODE + neurons.astype(np.int32))[:, None], values.shape).astype(np.int32)
-    cells = {
-        "type": "heatmap",
-        "z": values,
-        "x": distinct(labels),
-        "y": [f"{n}" for n in neurons],
-        "customdata": codes,
-        "hovertemplate": "neuron %{y} at “%{x}”: %{z:.3f}<extra></extra>",
-        "colorbar": {"thickness": 12, "nticks": 5},
-        **_shades(top, signed),
-    }
+    cells = _heatmap(
+        values,
+        top,
+        signed,
+        x=distinct(labels),
+        y=[f"{n}" for n in neurons],
+        customdata=codes,
+        hovertemplate="neuron %{y} at “%{x}”: %{z:.3f}<extra></extra>",
+    )
     at = np.flatnonzero(neurons == chosen)
-    frames = [{**_frame(0, int(at[0])), "xref": "paper", "x0": 0, "x1": 1}] if len(at) else []
+    across = {"xref": "paper", "x0": 0, "x1": 1}
+    frames = [go.box(0, int(at[0]), "output", 2) | across] if len(at) else []
     return go.figure(
         [cells],
         margin={"l": 56, "r": 8, "t": 8, "b": 40 + LETTER * crowded(labels, ROOM)},
@@ -112,31 +109,10 @@ def layer_map(
     )
 
 
-def _frame(x: int, y: int) -> dict[str, Any]:
-    """A line around one cell."""
-    line = {"color": colour("output"), "width": 2}
-    return {
-        "type": "rect",
-        "x0": x - 0.5,
-        "x1": x + 0.5,
-        "y0": y - 0.5,
-        "y1": y + 0.5,
-        "line": line,
-        "fillcolor": "rgba(0,0,0,0)",
-    }
-
-
 def activation_line(values: np.ndarray, labels: Sequence[str], at: int) -> go.Figure:
     """Draws one neuron along the text: values (query,), `at` the chosen token."""
     names = distinct(labels)
-    line = go.Scatter(
-        mode="lines+markers",
-        x=names,
-        y=values.astype(np.float32),
-        line={"color": colour("feedforward"), "width": 2},
-        marker={"size": 5},
-        hovertemplate="“%{x}”: %{y:.4f}<extra></extra>",
-    )
+    line = go.line(names, values.astype(np.float32), "feedforward", "", "“%{x}”: %{y:.4f}", points=5)
     mark = go.Scatter(
         mode="markers",
         x=[names[at]],
@@ -157,7 +133,7 @@ def token_bars(scores: np.ndarray, promoted: PromotedTokens, vocabulary: Sequenc
     """Draws the tokens that a write raises most and lowers most: scores (vocab,) in logits, zero-mean."""
     rows = [*promoted.raised, *promoted.lowered[::-1]]
     values = scores[rows].astype(np.float32)
-    top = max(float(np.abs(values).max(initial=0.0)), 1e-9)
+    top = symmetric(values)
     bars = go.Bar(
         orientation="h",
         x=values,

@@ -92,30 +92,11 @@ def loss_lines(runs: Sequence[DropoutRun]) -> go.Figure:
         for split, label, dash in (("validation", "held out", "solid"), ("train", "training", "dot")):
             lines = [np.array(getattr(run, split))[1:] for run in some]
             name = f"p = {share:g}, {label}"
-            style = {"color": colour(SHADES[share]), "dash": dash}
-            for values in lines:
-                traces.append(
-                    go.Scatter(
-                        x=steps,
-                        y=values,
-                        mode="lines",
-                        name=name,
-                        showlegend=False,
-                        opacity=0.4,
-                        line=style | {"width": 1},
-                        hoverinfo="skip",
-                    )
-                )
-            traces.append(
-                go.Scatter(
-                    x=steps,
-                    y=median_curve(lines),
-                    mode="lines",
-                    name=name,
-                    line=style | {"width": 3 if split == "validation" else 2},
-                    hovertemplate=f"{name}, step %{{x}}: %{{y:.3f}} (median)<extra></extra>",
-                )
-            )
+            shade = SHADES[share]
+            thin: go.Trace = {"showlegend": False, "opacity": 0.4, "hoverinfo": "skip"}
+            traces += [go.line(steps, values, shade, name, width=1, dash=dash, **thin) for values in lines]
+            width, hover = 3 if split == "validation" else 2, "step %{x}: %{y:.3f} (median)"
+            traces.append(go.line(steps, median_curve(lines), shade, name, hover, width=width, dash=dash))
     return go.figure(
         traces,
         margin={"l": 56, "r": 12, "t": 56, "b": 44},

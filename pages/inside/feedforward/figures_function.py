@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from engine.measure.feedforward.activation_functions import Curve, Inputs
 from ui.figures import specs as go
-from ui.figures.theme import DIVERGING, base_layout, colour
+from ui.figures.theme import colour
+from ui.text.numbers import minus
 
 SHADES = {"relu": "run1", "relu2": "run2", "gelu": "validation", "gelu_tanh": "run3", "silu": "training"}
 
@@ -35,16 +35,13 @@ def function_curves(
             )
         ]
     lines = [
-        go.Scatter(
-            mode="lines",
-            x=c.x.astype(np.float32),
-            y=(c.slope if slopes else c.y).astype(np.float32),
-            name=c.written,
-            line={
-                "color": colour(SHADES.get(c.name, "feedforward")),
-                "width": 4 if c.name == highlighted else 2,
-                "dash": "dash" if c.name == "gelu_tanh" else "solid",
-            },
+        go.line(
+            c.x.astype(np.float32),
+            (c.slope if slopes else c.y).astype(np.float32),
+            SHADES.get(c.name, "feedforward"),
+            c.written,
+            width=4 if c.name == highlighted else 2,
+            dash="dash" if c.name == "gelu_tanh" else "solid",
             hovertemplate="%{fullData.name} at %{x:.2f}: %{y:.4f}<extra></extra>",
         )
         for c in curves
@@ -79,22 +76,13 @@ def function_curves(
 
 def difference_line(x: np.ndarray, difference: np.ndarray) -> go.Figure:
     """Draws tanh GELU minus exact GELU: both (points,)."""
-    line = go.Scatter(
-        mode="lines",
-        x=x.astype(np.float32),
-        y=difference.astype(np.float32),
-        line={"color": colour("feedforward"), "width": 2},
-        hovertemplate="at %{x:.2f}: %{y:.3~g}<extra></extra>",
-    )
-    axes = {
-        "xaxis": {"title": {"text": "input x"}},
-        "yaxis": {"title": {"text": "tanh − exact"}, "tickformat": ".0e"},
-    }
-    return go.Figure(
-        {
-            "data": [line],
-            "layout": base_layout(margin={"l": 76, "r": 8, "t": 8, "b": 44}, showlegend=False, **axes),
-        }
+    x, difference = x.astype(np.float32), difference.astype(np.float32)
+    return go.figure(
+        [go.line(x, difference, "feedforward", "", "at %{x:.2f}: %{y:.3~g}")],
+        margin={"l": 76, "r": 8, "t": 8, "b": 44},
+        showlegend=False,
+        xaxis={"title": {"text": "input x"}},
+        yaxis={"title": {"text": "tanh − exact"}, "tickformat": ".0e"},
     )
 
 
@@ -104,24 +92,18 @@ def gated_map(
     """Draws the output of a gated neuron: surface (value, gate) over axis (points,), with contours. `points`
     are (gates, values) of a model.
     """
-    top = float(np.abs(surface).max())
-    shades = {"colorscale": DIVERGING, "zmin": -top, "zmax": top}
     hover = "gate %{x:.2f}, value %{y:.2f}: %{z:.3f}<extra></extra>"
     lines = dict(coloring="none", showlabels=True, labelfont={"size": 12}, start=-12, end=12, size=2)
     small = axis.astype(np.float32)
-    grid = {"x": small, "y": small, "z": surface}
-    data: list[dict[str, Any]] = [
-        grid
-        | {
-            "type": "heatmap",
-            "hovertemplate": hover,
-            "colorbar": {"thickness": 12, "nticks": 7},
-            "zsmooth": "fast",
-            **shades,
-        },
-        grid
-        | {
+    bar = {"thickness": 12, "nticks": 7}
+    heat = go.signed(surface, x=small, y=small, hovertemplate=hover, colorbar=bar, zsmooth="fast")
+    data = [
+        heat,
+        {
             "type": "contour",
+            "x": small,
+            "y": small,
+            "z": surface,
             "contours": lines,
             "line": {"color": colour("quiet"), "width": 1},
             "hoverinfo": "skip",
@@ -152,19 +134,20 @@ def gated_map(
 def gated_slices(axis: np.ndarray, surface: np.ndarray) -> go.Figure:
     """Draws the same as lines over the gate, one for each of five values."""
     rows = np.linspace(0, len(axis) - 1, 5).round().astype(int)
-    names = ("run0", "run1", "quiet", "run3", "training")
+    shades = ("run0", "run1", "quiet", "run3", "training")
     lines = [
-        go.Scatter(
-            mode="lines",
-            x=axis.astype(np.float32),
-            y=surface[row],
-            name="value " + f"{axis[row] + 0.0:.1f}".replace("-", "−"),
-            line={"color": colour(name), "width": 2},
-            hovertemplate="gate %{x:.2f}: %{y:.3f}",
+        go.line(
+            axis.astype(np.float32),
+            surface[row],
+            shade,
+            f"value {minus(f'{axis[row] + 0.0:.1f}')}",
+            "gate %{x:.2f}: %{y:.3f}",
         )
-        for row, name in zip(rows, names, strict=True)
+        for row, shade in zip(rows, shades, strict=True)
     ]
-    axes = {"xaxis": {"title": {"text": "gate"}}, "yaxis": {"title": {"text": "output"}}}
-    return go.Figure(
-        {"data": lines, "layout": base_layout(margin={"l": 52, "r": 8, "t": 34, "b": 44}, **axes)}
+    return go.figure(
+        lines,
+        margin={"l": 52, "r": 8, "t": 34, "b": 44},
+        xaxis={"title": {"text": "gate"}},
+        yaxis={"title": {"text": "output"}},
     )

@@ -16,11 +16,9 @@ from pages.inside.feedforward import words
 from ui import explain, widgets
 from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.text.numbers import minus, scientific
 
 REACHES = (2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
 DOTS = 500
-DRAWN = ("output", "slope")
 
 
 def draw_functions(subject: Subject) -> None:
@@ -33,17 +31,23 @@ def draw_functions(subject: Subject) -> None:
     names = list(functions)
     left, right = st.columns([3, 1], gap="medium")
     with right:
-        what = widgets.select("Show", DRAWN, "feedforward_drawn")
+        what = widgets.select(words.SHOW, words.DRAWN, "feedforward_drawn")
         chosen = widgets.select_several(
-            "Functions", {n: functions[n][0] for n in names}, "feedforward_functions", first=names, wrap=True
+            words.FUNCTIONS_SHOWN,
+            {n: functions[n][0] for n in names},
+            "feedforward_functions",
+            first=names,
+            wrap=True,
         )
-        reach = widgets.slide_over(
-            "Input range (±)", REACHES, 4.0, "feedforward_reach", written=lambda r: f"{r:g}"
-        )
+        reach = widgets.slide_over(words.REACH, REACHES, 4.0, "feedforward_reach", written=lambda r: f"{r:g}")
         layers = ["all", *map(str, range(subject.config.n_layers))] if own else ["all"]
-        hint = "The green area: this model's inputs on this text."
         layer = widgets.select(
-            "Inputs of block", layers, "feedforward_inputs", kind="list", hint=hint, disabled=own is None
+            words.INPUTS,
+            layers,
+            "feedforward_inputs",
+            kind="list",
+            hint=words.INPUTS_HINT,
+            disabled=own is None,
         )
     name = activation_functions.bent_input(subject.config, parts)
     inputs = _inputs(subject.key, subject.ids, layer, reach, subject.recording(), name) if own else None
@@ -55,18 +59,15 @@ def draw_functions(subject: Subject) -> None:
     if inputs is None or own is None:
         explain.answer(words.no_inputs(part.present))
     else:
-        gate = f", on the gate of {part.card.title}" if part.gated else ""
-        explain.answer(words.functions_answer(activation_functions.written(own) + gate, inputs))
+        gated = part.card.title if part.gated else ""
+        explain.answer(words.functions_answer(activation_functions.written(own), gated, inputs))
     explain.measure_it(_more, subject, inputs)
 
 
 def _more(subject: Subject, inputs: Inputs | None) -> None:
     """How the inputs are spread, two GELUs, and a gate."""
     if inputs is not None:
-        st.caption(
-            f"The inputs have mean {minus(f'{inputs.mean:.2f}')} and standard deviation {inputs.std:.2f}."
-            " Slopes are computed by automatic differentiation."
-        )
+        st.caption(words.inputs_spread(inputs))
     left, right = st.columns(2, gap="medium")
     with left:
         _two_gelus()
@@ -91,8 +92,7 @@ def _inputs(
 
 
 def _curves(curves: list[Curve], own: str | None, inputs: Inputs | None, *, slopes: bool) -> None:
-    names = ", ".join(c.written for c in curves) or "no function"
-    what = "slope" if slopes else "output"
+    what = words.DRAWN[slopes]
     table = (
         pd.DataFrame({"x": curves[0].x} | {c.name: c.slope if slopes else c.y for c in curves})
         if curves
@@ -101,7 +101,7 @@ def _curves(curves: list[Curve], own: str | None, inputs: Inputs | None, *, slop
     plot(
         figures.function_curves(curves, own, inputs, slopes=slopes),
         key=f"feedforward_{what}",
-        alt=f"{what.capitalize()} of {names} over the input.",
+        alt=words.curves_alt(what, [c.written for c in curves]),
         height=410,
         data=table,
         name=f"activation-{what}",
@@ -109,24 +109,18 @@ def _curves(curves: list[Curve], own: str | None, inputs: Inputs | None, *, slop
 
 
 def _two_gelus() -> None:
-    st.subheader("GELU, exact and tanh", anchor=False)
-    found = _difference()
-    x, difference = found.x[::10], found.y[::10]
-    table = pd.DataFrame({"x": x, "tanh_minus_exact": difference})
-    alt = f"Difference of the two; its largest magnitude is {scientific(found.worst)}, at ±{found.where:.2f}."
+    st.subheader(words.GELUS, anchor=False)
+    worst = _difference()
+    x, difference = worst.x[::10], worst.y[::10]
     plot(
         figures.difference_line(x, difference),
         key="feedforward_difference",
-        alt=alt,
+        alt=words.difference_alt(worst),
         height=360,
-        data=table,
+        data=pd.DataFrame({"x": x, "tanh_minus_exact": difference}),
         name="gelu-difference",
     )
-    st.markdown(
-        "Exact: $x\\,\\Phi(x)$. GPT-2's: $\\tfrac x2\\,(1+\\tanh(\\sqrt{2/\\pi}\\,(x+0.044715\\,x^3)))$."
-        f" Measured at {len(found.x):,} points between −6 and 6 they differ by at most **{found.worst:.6f}**"
-        f" (at x = ±{found.where:.2f})."
-    )
+    st.markdown(words.differ_by(worst))
 
 
 @st.cache_resource(show_spinner=False)
@@ -135,50 +129,40 @@ def _difference() -> Difference:
 
 
 def _gated(subject: Subject) -> None:
-    st.subheader("With a gate", anchor=False)
+    st.subheader(words.GATED, anchor=False)
     own, parts = subject.config.ffn, subject.model.parts
     gates = activation_functions.gates(parts)
     left, right = st.columns(2)
     with left:
-        kind = widgets.select("Kind", gates, "feedforward_gate")
+        kind = widgets.select(words.KIND, gates, "feedforward_gate")
     with right:
-        form = widgets.select("Show as", ("map", "slices"), "feedforward_form")
+        form = widgets.select(words.FORM, words.FORMS, "feedforward_form")
     axis, surface = activation_functions.gated_surface(kind, parts=parts)
     table = pd.DataFrame(
         {"value": np.repeat(axis, len(axis)), "gate": np.tile(axis, len(axis)), "output": surface.ravel()}
     )
-    if form == "slices":
-        alt = f"{gates[kind]} over the gate, for five values."
+    with_dots = own == kind and form != words.SLICES
+    if form == words.SLICES:
         plot(
             figures.gated_slices(axis, surface),
             key="feedforward_slices",
-            alt=alt,
+            alt=words.SLICES_ALT.format(title=gates[kind]),
             height=330,
             data=table,
             name=kind,
         )
     else:
-        dots = _pairs(subject.key, subject.ids, subject.recording()) if own == kind else None
-        alt = (
-            f"Heatmap of {gates[kind]} over gate and value: near zero where the gate is below zero, the"
-            " product of both where it is far above."
-        )
+        dots = _pairs(subject.key, subject.ids, subject.recording()) if with_dots else None
         plot(
             figures.gated_map(axis, surface, dots),
             key="feedforward_surface",
-            alt=alt,
+            alt=words.GATED_ALT.format(title=gates[kind]),
             height=330,
             data=table,
             name=kind,
         )
     activation = activation_functions.written(parts.feedforwards[kind].act)
-    shown = (
-        f" The dots are {DOTS} pairs of this model on this text; some lie outside the plot."
-        if own == kind and form != "slices"
-        else ""
-    )
-    product = f"$\\text{{{activation}}}(\\text{{gate}})\\cdot\\text{{value}}$"
-    st.markdown(f"{product} (Shazeer 2020): the gate decides how much of the value passes.{shown}")
+    st.markdown(words.gate_product(activation, DOTS if with_dots else 0))
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

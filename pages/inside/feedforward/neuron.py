@@ -15,8 +15,6 @@ from ui import explain, widgets
 from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
-from ui.text.markdown import safe
-from ui.text.numbers import minus
 
 SAVED = 500  # tokens at each end of a large vocabulary that the saved table has
 
@@ -29,12 +27,12 @@ def draw_neuron(
     """
     left, right = st.columns([7, 3], gap="medium")
     with right:
-        st.markdown("**Direct effect on the logits**")
-        found = _writes(subject, layer, neuron)
+        st.markdown(words.EFFECT)
+        promoted = _writes(subject, layer, neuron)
     with left:
-        st.markdown("**Top activating positions**")
+        st.markdown(words.TOP)
         seen = contexts(subject, layer, neuron, is_signed, controls)
-    raised = [subject.vocabulary[i] for i in found.raised[:3]]
+    raised = [subject.vocabulary[i] for i in promoted.raised[:3]]
     if seen is None:
         peak = neurons.along(along)
         explain.answer(words.on_this_text(layer, neuron, subject.labels[peak.at], peak.peak, raised))
@@ -47,22 +45,17 @@ def draw_neuron(
 def _writes(subject: Subject, layer: int, neuron: int) -> PromotedTokens:
     through = _through_norm()
     scores = neurons.token_scores(subject.model, layer, neuron, through_norm=through)
-    found, vocabulary = neurons.promoted(scores), subject.vocabulary
-    alt = (
-        f"The tokens promoted most: {' '.join(vocabulary[i] for i in found.raised)}; suppressed most:"
-        f" {' '.join(vocabulary[i] for i in found.lowered)}."
-    )
-    order = found.ends(SAVED)
-    table = {"token": [vocabulary[i] for i in order], "logit_per_unit": scores[order]}
+    promoted, vocabulary = neurons.promoted(scores), subject.vocabulary
+    order = promoted.ends(SAVED)
     plot(
-        figures.token_bars(scores, found, vocabulary),
+        figures.token_bars(scores, promoted, vocabulary),
         key="feedforward_tokens",
-        alt=alt,
+        alt=words.promoted_alt(promoted, vocabulary),
         height=330,
-        data=table,
+        data={"token": [vocabulary[i] for i in order], "logit_per_unit": scores[order]},
         name=f"writes-{layer}-{neuron}",
     )
-    return found
+    return promoted
 
 
 def _through_norm() -> bool:
@@ -75,42 +68,31 @@ NORM = "feedforward_norm"
 
 def norm_choice(subject: Subject, is_signed: bool) -> None:
     """Draws the choice of the final norm for what is written, and says what is left out."""
-    hint = "On: through the linear part of the final norm. Off: the column of $W_{out}$ as it is."
-    through = widgets.switch("Apply the final norm", True, NORM, hint=hint)
-    how = words.norm_words(subject) if through else "No norm is applied."
+    through = widgets.switch(words.APPLY_NORM, True, NORM, hint=words.APPLY_NORM_HINT)
+    how = words.norm_words(subject) if through else words.NO_NORM
     norm_step = subject.model.parts.norm(subject.config).card.nonlinearity
     st.caption(words.what_is_written(how, is_signed, norm_step))
 
 
 def on_the_text(subject: Subject, along: np.ndarray, layer: int, neuron: int) -> None:
     """Draws where the neuron fires on the text: along (query,)."""
-    st.subheader(f"Neuron {neuron} of block {layer} on this text", anchor=False)
-    found = neurons.along(along)
-    st.caption("Shaded by the size of its activation. Choose a token to read its value.")
-    hints = [f"position {i}: {v:.4f}" for i, v in enumerate(along)]
-    label = f"The text, shaded by the activation of neuron {neuron}"
+    st.subheader(words.ON_TEXT_TITLE.format(layer=layer, neuron=neuron), anchor=False)
+    peak = neurons.along(along)
+    st.caption(words.SHADED)
     at = token_strip(
         subject.labels,
         key="feedforward_token",
-        chosen=found.at,
-        label=label,
-        values=found.sizes.tolist(),
-        hints=hints,
+        chosen=peak.at,
+        label=words.STRIP_LABEL.format(neuron=neuron),
+        values=peak.sizes.tolist(),
+        hints=[words.ACTIVATION_HINT.format(position=i, value=value) for i, value in enumerate(along)],
     )
-    where = f"At “{safe(subject.labels[at])}” (position {at}) its activation is **{along[at]:.4f}**"
-    st.markdown(
-        f"{where}; on this text it ranges from {minus(f'{found.low:.3f}')} to {minus(f'{found.high:.3f}')}."
-    )
-    table = {"position": range(len(along)), "token": subject.labels, "activation": along}
-    alt = (
-        f"Activation of neuron {neuron} of block {layer} at each token; strongest at position {found.at},"
-        f" {found.peak:.3f}."
-    )
+    st.markdown(words.activation_at(subject.labels[at], at, along[at], peak))
     plot(
         figures.activation_line(along, subject.labels, at),
         key="feedforward_line",
-        alt=alt,
+        alt=words.ACTIVATION_ALT.format(layer=layer, neuron=neuron, peak=peak),
         height=240,
-        data=table,
+        data={"position": range(len(along)), "token": subject.labels, "activation": along},
         name=f"neuron-{layer}-{neuron}",
     )

@@ -18,11 +18,9 @@ from ui import explain, widgets
 from ui.model_bar import Subject
 from ui.page_frame import Code
 from ui.players.plot import Table, plot
-from ui.text.markdown import safe
 
 MOST = 32
 LONG = 10_000  # neurons of which each has a row in the saved table; of more, each layer has a column
-SHOWN = (f"{MOST} most active", "all")
 GO = "feedforward_go"  # (layer, neuron) that was clicked in the last run
 
 
@@ -51,14 +49,14 @@ def _more(
 ) -> None:
     """How the places were found; the neuron on the text; all neurons of its layer, and of the model."""
     kind = subject.model.parts.feedforward(subject.config)
-    place = st.empty()  # kept while a corpus is read: the pictures below would move up, and be drawn anew
+    how = st.empty()  # kept while a corpus is read: the pictures below would move up, and be drawn anew
     if seen is not None:
-        place.caption(words.how_read(seen.total, seen.window, seen.positive))
+        how.caption(words.how_read(seen.total, seen.window, seen.positive))
     norm_choice(subject, kind.gated)
     on_the_text(subject, post[layer, :, neuron], layer, neuron)
     diverging = not kind.exact_zeros
-    shown = widgets.select("Neurons shown", SHOWN, "feedforward_rows")
-    _layer(subject, post[layer], values[layer], layer, neuron, shown, skip, diverging)
+    every = widgets.select(words.ROWS, words.shown_rows(MOST), "feedforward_rows") == words.EVERY
+    _layer(subject, post[layer], values[layer], layer, neuron, every, skip, diverging)
     _whole_model(subject, post[:, skip:], values, (layer, neuron), diverging)
 
 
@@ -74,8 +72,8 @@ def _skipped(subject: Subject, post: np.ndarray) -> int:
     """Tokens at the beginning that do not count: the first, where it drowns all others."""
     if not neurons.first_is_massive(post):
         return 0
-    name = f"Leave out “{safe(subject.labels[0])}”"
-    return int(widgets.switch(name, True, "feedforward_apart", hint=words.MASSIVE))
+    label = words.leave_out(subject.labels[0])
+    return int(widgets.switch(label, True, "feedforward_apart", hint=words.MASSIVE))
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -91,14 +89,11 @@ def _choose(values: np.ndarray, container: Any) -> tuple[int, int]:
     go = st.session_state.pop(GO, None)
     if go is not None:
         st.session_state["feedforward_layer"], st.session_state["feedforward_neuron"] = go
-    hint = "0 is the first block, next to the embedding."
-    layer = _number("Block", "feedforward_layer", neurons.loudest(values)[0], layers, hint, container)
-    hint = (
-        f"One of the {width:,} entries of `ffn_post` in each block. You can also click a cell or a table row"
-        " under *Measure it*."
-    )
+    loudest = neurons.loudest(values)[0]
+    layer = _number(words.BLOCK, "feedforward_layer", loudest, layers, words.BLOCK_HINT, container)
     first = neurons.loudest(values[layer])[0]
-    return layer, _number("Neuron", "feedforward_neuron", first, width, hint, container)
+    hint = words.NEURON_HINT.format(width=width)
+    return layer, _number(words.NEURON, "feedforward_neuron", first, width, hint, container)
 
 
 def _number(label: str, key: str, default: int, count: int, hint: str, container: Any) -> int:
@@ -143,16 +138,12 @@ def _whole_model(
     subject: Subject, post: np.ndarray, values: np.ndarray, now: tuple[int, int], diverging: bool
 ) -> None:
     layers, width = values.shape
-    st.subheader("The whole model on this text", anchor=False)
+    st.subheader(words.WHOLE_MODEL, anchor=False)
     left, right = st.columns([7, 3], gap="medium")
     height = min(90 + 34 * layers, 520)
     with left:
-        st.caption(
-            f"The strongest activation of each of the {layers} × {width:,} neurons, anywhere in the text."
-        )
         top, beyond = neurons.scale_end(values)
-        if beyond:
-            st.caption(f"The colour scale ends at {top:.3g}: one neuron in a thousand goes beyond.")
+        st.caption(words.strongest_of(layers, width, top if beyond else None))
         table: Table = {"neuron": np.arange(width), **{f"layer_{i}": row for i, row in enumerate(values)}}
         if values.size <= LONG:
             table = {
@@ -160,14 +151,12 @@ def _whole_model(
                 "neuron": np.tile(np.arange(width), layers),
                 "strongest": values.ravel(),
             }
-        alt = (
-            f"Heatmap of {layers} blocks by {width} neurons: the strongest activation on the text. The"
-            f" largest is {abs(values[neurons.loudest(values)]):.2f}."
-        )
         clicked = plot(
             figures.overview(values, now, top, signed=diverging),
             key="feedforward_overview",
-            alt=alt,
+            alt=words.OVERVIEW_ALT.format(
+                layers=layers, width=width, largest=abs(values[neurons.loudest(values)])
+            ),
             height=height,
             data=table,
             name="neurons",
@@ -176,23 +165,13 @@ def _whole_model(
     with right:
         exact = subject.model.parts.feedforward(subject.config).exact_zeros
         shares = neurons.quiet_share(post, exact)
-        what = (
-            "exactly 0"
-            if exact
-            else (
-                f"smaller than {neurons.QUIET:g} × their block's root mean square, since it is hardly ever"
-                " exactly 0"
-            )
-        )
-        st.caption(f"**Sparsity**: share of activations that are {what}.")
-        alt = "Sparsity by block: " + ", ".join(f"block {i} {s:.1%}" for i, s in enumerate(shares)) + "."
-        table = {"layer": range(layers), "quiet": shares}
+        st.caption(words.sparsity(exact))
         plot(
             figures.share_bars(shares),
             key="feedforward_sparsity",
-            alt=alt,
+            alt=words.sparsity_alt(shares),
             height=height,
-            data=table,
+            data={"layer": range(layers), "quiet": shares},
             name="sparsity",
         )
 
@@ -203,14 +182,14 @@ def _layer(
     values: np.ndarray,
     layer: int,
     neuron: int,
-    shown: str,
+    every: bool,
     skip: int,
     diverging: bool,
 ) -> None:
     """post (query, d_ff), values (d_ff,)"""
-    st.subheader(f"Block {layer}", anchor=False)
+    st.subheader(words.BLOCK_TITLE.format(layer=layer), anchor=False)
     width = len(values)
-    order = neurons.by_size(values, MOST if shown != "all" else None)
+    order = neurons.by_size(values, None if every else MOST)
     left, right = st.columns([16, 9], gap="small")
     with left:
         many, length = len(order), len(post)
@@ -219,20 +198,21 @@ def _layer(
             "position": np.tile(np.arange(length), many),
             "activation": post[:, order].T.ravel(),
         }
-        if shown != "all":
+        if not every:
             table = {**table, "token": subject.labels * many}
-        least, most = extent(post)
-        alt = (
-            f"Heatmap of {len(order)} neurons of block {layer} by {len(post)} tokens of the text: their"
-            f" activation, {least:.2f} to {most:.2f}."
-        )
         top, beyond = neurons.scale_end(post[skip:])
         if beyond or skip:
-            st.caption(f"The colour scale ends at {top:.3g}; a few activations lie beyond.")
-        figure = figures.layer_map(post, order, subject.labels, layer, neuron, top, signed=diverging)
-        height = 90 + 15 * len(order) if shown != "all" else 620
+            st.caption(words.SCALE_ENDS.format(end=top))
+        least, most = extent(post)
         clicked = plot(
-            figure, key="feedforward_map", alt=alt, height=height, data=table, name=f"layer-{layer}"
+            figures.layer_map(post, order, subject.labels, layer, neuron, top, signed=diverging),
+            key="feedforward_map",
+            alt=words.LAYER_ALT.format(
+                rows=len(order), layer=layer, tokens=len(post), least=least, most=most
+            ),
+            height=620 if every else 90 + 15 * len(order),
+            data=table,
+            name=f"layer-{layer}",
         )
         where = clicked_neuron(clicked, layer + 1, width)
         _go(where if where is not None and where[0] == layer else None, (layer, neuron))
@@ -241,10 +221,7 @@ def _layer(
 
 
 def _table(subject: Subject, layer: int, neuron: int, skip: int) -> None:
-    st.caption(
-        "**The most active neurons** of all blocks. `at` is the token and its position. Click a row to choose"
-        " it."
-    )
+    st.caption(words.MOST_ACTIVE)
     post = _stacked(subject.key, subject.ids, subject.recording())
     peaks = neurons.most_active(post, 40, skip)
     frame = pd.DataFrame(
@@ -263,7 +240,7 @@ def _table(subject: Subject, layer: int, neuron: int, skip: int) -> None:
         on_select="rerun",
         selection_mode="single-row",
         column_config={
-            "layer": st.column_config.NumberColumn("block", width=50),
+            "layer": st.column_config.NumberColumn(words.BLOCK.lower(), width=50),
             "neuron": st.column_config.NumberColumn(width=64),
             "activation": st.column_config.NumberColumn("value", format="%.2f", width=60),
             "at token": st.column_config.TextColumn("at", width=96 if subject.is_pretrained else 64),

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from pages.inside.residual.words_wirings import WIRINGS
 from ui.figures import specs as go
-from ui.figures.axes import MONO, rows_axis, symmetric, token_axis
+from ui.figures.axes import MONO, rows_axis, token_axis
 from ui.figures.labels import LETTER, MOST_LETTERS, crowded, plain, short
-from ui.figures.theme import DIVERGING, SEQUENTIAL, colour
+from ui.figures.theme import SEQUENTIAL, colour
 
 MANY = 40  # names beside one another that are too many
 FITS = 5  # letters of a guess that there is always room for, and that room in pixels
@@ -79,22 +80,13 @@ def lens_table(
         colorbar=go.scale_above(title),
     )
     edges = np.repeat(np.arange(columns + 1), 2)[1:-1] - 0.5
-    line = go.Scatter(
-        x=edges,
-        y=np.repeat(settled, 2) - 0.5,
-        mode="lines",
-        line={"color": colour("output"), "width": 2},
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    line = go.line(edges, np.repeat(settled, 2) - 0.5, "output", hoverinfo="skip")
     depth, position = chosen
-    corners = {"x0": position - 0.5, "x1": position + 0.5, "y0": depth - 0.5, "y1": depth + 0.5}
-    box = {"type": "rect", "line": {"color": colour("attention"), "width": 3}} | corners
     return go.figure(
         [heat, line],
         margin={"l": 8, "r": 8, "t": 8, "b": 44 + LETTER * tall},
         showlegend=False,
-        shapes=[box],
+        shapes=[go.box(position, depth, "attention")],
         xaxis=token_axis(labels, upright=tall > 0),
         yaxis=rows_axis(depths, range=[-0.52, rows - 0.48]),
         uirevision=f"lens-{columns}",
@@ -138,9 +130,6 @@ def part_bars(
     title: str,
     marks: np.ndarray | None = None,
     marks_name: str = "",
-    names: Mapping[str, str] = PART_WORDS,
-    hover: str = "%{x}: %{y:+.3f}",
-    **y_axis: Any,
 ) -> go.Figure:
     """Draws a bar for each of `labels`, in the colour of its part; `marks` are diamonds over them."""
     at = np.arange(len(labels))
@@ -153,10 +142,10 @@ def part_bars(
             go.Bar(
                 x=at[own],
                 y=values[own],
-                name=names.get(part, part),
+                name=PART_WORDS.get(part, part),
                 marker={"color": colour("quiet" if part == "others" else part)},
                 customdata=[texts[i] for i in at[own]],
-                hovertemplate=hover.replace("%{x}", "%{customdata}") + "<extra></extra>",
+                hovertemplate="%{customdata}: %{y:+.3f}<extra></extra>",
             )
         )
     if marks is not None:
@@ -177,34 +166,30 @@ def part_bars(
         bargap=0.15,
         xaxis=rows_axis(texts, tickangle=angle, tickfont={"size": 12}, range=[-0.6, len(labels) - 0.4])
         | _by_block(labels),
-        yaxis=go.axis(title, showgrid=True, zeroline=True, zerolinecolor=colour("quiet"), zerolinewidth=1)
-        | y_axis,
+        yaxis=go.axis(title, showgrid=True, zeroline=True, zerolinecolor=colour("quiet"), zerolinewidth=1),
     )
 
 
-def signed_map(
-    values: np.ndarray, columns: Sequence[str], rows: Sequence[str], *, x: str, y: str, unit: str
-) -> go.Figure:
-    """Draws values (row, column), blue below zero, orange above; row 0 at the bottom."""
-    top, deep = symmetric(values), len(rows) > 20
-    heat = go.Heatmap(
-        z=values.astype(np.float32),
-        zmin=-top,
-        zmax=top,
-        colorscale=DIVERGING,
+def head_map(nats: np.ndarray) -> go.Figure:
+    """Draws what each head adds to a logit, (layer, head), blue below zero, orange above; layer 0 at the
+    bottom.
+    """
+    layers, heads = ([str(i) for i in range(count)] for count in nats.shape)
+    every = 5 if len(nats) > 20 else 1
+    heat = go.signed(
+        nats,
         xgap=1,
         ygap=1,
-        hovertemplate=f"{y} %{{y}}, {x} %{{x}}: %{{z:+.3f}} {unit}<extra></extra>",
-        colorbar={"title": {"text": unit, "side": "top"}},
-        texttemplate="%{z:+.2f}" if values.size <= 64 else None,
+        hovertemplate="block %{y}, head %{x}: %{z:+.3f} nats<extra></extra>",
+        colorbar={"title": {"text": "nats", "side": "top"}},
+        texttemplate="%{z:+.2f}" if nats.size <= 64 else None,
     )
     return go.figure(
         [heat],
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
         showlegend=False,
-        xaxis=rows_axis(columns, title={"text": x}, tickangle=0),
-        yaxis=rows_axis(rows, title={"text": y})
-        | ({"tickvals": np.arange(0, len(rows), 5), "ticktext": list(rows[::5])} if deep else {}),
+        xaxis=rows_axis(heads, title={"text": "head"}, tickangle=0),
+        yaxis=go.ticks(np.arange(0, len(nats), every), layers[::every], title="block"),
     )
 
 
@@ -254,15 +239,10 @@ def stream_line(
                 hovertemplate="%{customdata}: %{y:.3f}<extra></extra>",
             )
         )
-    lines = [
-        go.Scatter(x=at, y=y, mode="lines+markers", name=name, line=line, hovertemplate="%{y:.3f}")
-        for y, name, line in (
-            (mean, "stream, mean over tokens", {"color": colour("residual"), "width": 4}),
-            (token_norms, plain(token_name), {"color": colour("quiet"), "width": 2, "dash": "dot"}),
-        )
-    ]
+    average = go.line(at, mean, "residual", "stream, mean over tokens", "%{y:.3f}", width=4, points=6)
+    single = go.line(at, token_norms, "quiet", plain(token_name), "%{y:.3f}", dash="dot", points=6)
     return go.figure(
-        [*bars, *lines],
+        [*bars, average, single],
         margin={"l": 56, "r": 8, "t": 30, "b": 8},
         bargap=0.3,
         xaxis=rows_axis(
@@ -275,9 +255,7 @@ def stream_line(
 
 # The gradient highway ---------------------------------------------------------------------------
 
-WIRING_COLOURS = {"pre": "run0", "post": "run2", "none": "run4"}
-WIRING_WORDS = {"pre": "pre-norm", "post": "post-norm", "none": "no residual"}
-_DASHES = {"pre": "solid", "post": "dash", "none": "dot"}
+WIRING_LOOKS = {"pre": ("run0", "solid"), "post": ("run2", "dash"), "none": ("run4", "dot")}
 
 
 def gradient_lines(
@@ -295,21 +273,13 @@ def gradient_lines(
     traces = []
     for wiring, (at, values) in curves.items():
         with np.errstate(divide="ignore", invalid="ignore"):
-            kept = np.where(np.isfinite(values) & (values > 0), values, np.nan)
-        traces.append(
-            go.Scatter(
-                x=at,
-                y=kept,
-                mode="lines+markers",
-                name=WIRING_WORDS[wiring],
-                marker={"size": 6 if len(at) < 30 else 4},
-                hovertemplate="%{y:.3g}",
-                line={"color": colour(WIRING_COLOURS[wiring]), "width": 2.5, "dash": _DASHES[wiring]},
-            )
-        )
+            positive = np.where(np.isfinite(values) & (values > 0), values, np.nan)
+        (shade, dash), name = WIRING_LOOKS[wiring], WIRINGS[wiring]
+        size = 6 if len(at) < 30 else 4
+        traces.append(go.line(at, positive, shade, name, "%{y:.3g}", width=2.5, dash=dash, points=size))
     span = decades([v for _, v in curves.values()], flat)
-    one = go.rule(y=1, line={"color": colour("quiet"), "dash": "dot", "width": 1.2})
-    shapes = [one] if flat else []
+    level = go.rule(y=1, line={"color": colour("quiet"), "dash": "dot", "width": 1.2})
+    shapes = [level] if flat else []
     return go.figure(
         traces,
         margin={"l": 8, "r": 12, "t": 30, "b": 44},

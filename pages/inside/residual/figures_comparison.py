@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from engine.experiments.no_residual import Pair, TrainedStack
 from pages.inside.residual.figures import decades
+from pages.inside.residual.words import Shown
 from ui.figures import specs as go
 from ui.figures.theme import colour
 from ui.text.numbers import minus
 
-Shown = Literal["losses", "gradients", "alike"]
 NAMES = {"added": "with residual connections", "replaced": "without"}
 TICKS = 7  # on a logarithmic axis, at most
 LOOKS = {"added": ("run0", "solid"), "replaced": ("run4", "dash")}
@@ -45,16 +45,10 @@ def pair_lines(pair: Pair, shown: Shown) -> go.Figure:
 
 
 def _line(name: str, x: np.ndarray, trained: TrainedStack, shown: Shown) -> go.Trace:
-    shade, dash = LOOKS[name]
-    y = getattr(trained, shown)
-    return go.Scatter(
-        x=x,
-        y=np.where(y > 0, y, np.nan) if shown == "gradients" else y,
-        mode="lines+markers" if shown != "losses" else "lines",
-        name=NAMES[name],
-        hovertemplate="%{y:.3g}",
-        line={"color": colour(shade), "width": 4, "dash": dash},
-    )
+    (shade, dash), y = LOOKS[name], getattr(trained, shown)
+    y = np.where(y > 0, y, np.nan) if shown == "gradients" else y
+    points = 0 if shown == "losses" else 6
+    return go.line(x, y, shade, NAMES[name], "%{y:.3g}", width=4, dash=dash, points=points)
 
 
 def _scale(pair: Pair, shown: Shown) -> dict[str, Any]:
@@ -83,11 +77,10 @@ def power_of_ten(power: int) -> str:
 
 
 def _level(y: float) -> dict[str, Any]:
-    line = {"color": colour("quiet"), "dash": "dot", "width": 1.5}
-    return go.rule(y=y, line=line)
+    return go.rule(y=y, line={"color": colour("quiet"), "dash": "dot", "width": 1.5})
 
 
 def _named_level(y: float) -> dict[str, Any]:
-    text = f"unigram baseline: {y:.2f}"
-    place = {"xref": "paper", "x": 1, "xanchor": "right", "y": y, "yanchor": "bottom", "showarrow": False}
-    return place | {"text": text, "font": {"size": 13, "color": colour("quiet")}}
+    look = {"xref": "paper", "xanchor": "right", "yanchor": "bottom"}
+    font = {"size": 13, "color": colour("quiet")}
+    return go.note(f"unigram baseline: {y:.2f}", 1, y, font=font, **look)

@@ -19,16 +19,15 @@ from engine.experiments.no_residual import (
 )
 from engine.parts.cards.norms import norm_title
 from pages.inside.residual import guesses, words
-from pages.inside.residual.figures_comparison import NAMES, Shown, pair_lines
+from pages.inside.residual.figures_comparison import NAMES, pair_lines
 from pages.inside.residual.wirings import draw_wirings
+from pages.inside.residual.words import Shown
 from ui import explain, session, widgets
 from ui.background_jobs import measured
 from ui.guess import ask
 from ui.players.plot import plot
 
 NORMS: dict[Norm, str] = {name: norm_title(name) for name in no_residual.NORMS}
-SHOWN: dict[Shown, str] = {"losses": "loss", "alike": "similarity"}
-NORMLESS: dict[Shown, str] = SHOWN | {"gradients": "gradient"}  # with norms the gradient is not the reason
 
 
 @st.cache_resource(show_spinner=False)
@@ -47,10 +46,13 @@ def draw_highway() -> None:
         return
     left, right = st.columns([3, 1], gap="medium")
     with right:
-        depth = widgets.select("Blocks", DEPTHS, "residual_depth", first=8)
-        norm = widgets.select("Norm in the blocks", NORMS, "residual_pair_norm")
-        offered = NORMLESS if norm == "none" else SHOWN
-        shown = widgets.select("Show", offered, "residual_shown", hint=words.SHOWN_HINT, wrap=True)
+        depth = widgets.select(words.BLOCKS, DEPTHS, "residual_depth", first=8)
+        norm = widgets.select(words.BLOCK_NORM, NORMS, "residual_pair_norm")
+        # With norms the gradient is not the reason.
+        offered = {
+            shown: title for shown, title in words.SHOWN.items() if norm == "none" or shown != "gradients"
+        }
+        shown = widgets.select(words.SHOW, offered, "residual_shown", hint=words.SHOWN_HINT, wrap=True)
     pair = pairs[depth, norm]
     with left:
         _figure(pair, shown, "residual_pair", 400)
@@ -84,21 +86,20 @@ def _more(depth: int, norm: Norm) -> None:
         _figure(pair, "gradients", "residual_pair_gradients", 300)
         st.markdown(words.why_residual(pair, "gradients"))
     st.caption(words.MADE_BY)
-    hint = words.AGAIN_HINT
-    if widgets.switch("Retrain both models now", False, "residual_again", hint=hint):
+    if widgets.switch(words.AGAIN, False, "residual_again", hint=words.AGAIN_HINT):
         _again(depth, norm)
-    st.subheader("Pre-norm, post-norm and none, before any training", anchor=False)
+    st.subheader(words.WIRINGS_TITLE, anchor=False)
     draw_wirings()
 
 
 def _again(depth: int, norm: Norm) -> None:
     corpus = session.corpus(corpora.default_name())
-    found = measured(
-        ("residuals", depth, norm, corpus.name), lambda: compare(depth, norm, corpus), "Training both models"
+    pair = measured(
+        ("residuals", depth, norm, corpus.name), lambda: compare(depth, norm, corpus), words.AGAIN_MEASURED
     )
-    if found is None:
+    if pair is None:
         return
     for column, shown in zip(st.columns(3, gap="medium"), get_args(Shown), strict=True):
         with column:
-            _figure(found, shown, f"residual_again_{shown}", 300)
-    st.caption(words.trained_again(found, _shipped()[depth, norm], corpus.name))
+            _figure(pair, shown, f"residual_again_{shown}", 300)
+    st.caption(words.trained_again(pair, _shipped()[depth, norm], corpus.name))

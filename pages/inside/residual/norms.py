@@ -31,7 +31,6 @@ from ui.layout import scrolled
 from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
-from ui.text.markdown import safe
 
 BLOCKS_WORKED = 3
 
@@ -51,30 +50,27 @@ def _first(subject: Subject) -> int:
 
 def draw_norms(subject: Subject) -> None:
     """Draws the stream's norm from write to write; directions, shares and all tokens are folded."""
-    found = _stream(subject.key, subject.ids, subject)
-    position = token_strip(subject.labels, key=POSITION, chosen=_first(subject), label="Token (dotted line)")
-    usual = _usual(subject, found)
-    rows, told = [state.label for state in found.states], summary(usual)
+    measured = _stream(subject.key, subject.ids, subject)
+    position = token_strip(subject.labels, key=POSITION, chosen=_first(subject), label=words.STRIP)
+    usual = _usual(subject, measured)
+    rows = [state.label for state in measured.states]
     sizes = mean(usual.written).tolist()
     writes = [
         (write.label, write.part, at, size)
-        for write, at, size in zip(found.writes, landings(found), sizes, strict=True)
+        for write, at, size in zip(measured.writes, landings(measured), sizes, strict=True)
     ]
-    one = f"stream of token {position}, “{subject.labels[position]}”"
+    name = words.STREAM_OF.format(position=position, label=subject.labels[position])
     plot(
-        figures.stream_line(mean(usual.lengths), found.lengths[:, position], rows, one, writes),
+        figures.stream_line(mean(usual.lengths), measured.lengths[:, position], rows, name, writes),
         key="residual_line",
         height=370,
         name="stream-norm",
         data=pd.DataFrame({"after": rows, "mean_norm": mean(usual.lengths)}),
-        alt=(
-            "Line: norm of the stream after each write, mean over tokens, and for the chosen token. Bars: the"
-            " norm of each write, mean over tokens."
-        ),
+        alt=words.LINE_ALT,
     )
-    explain.answer(words.norms_answer(told, found.wiring.replaces))
-    explain.measure_it(_more, subject, found, usual, position)
-    explain.by_hand(_hand, subject, found, position)
+    explain.answer(words.norms_answer(summary(usual), measured.wiring.replaces))
+    explain.measure_it(_more, subject, measured, usual, position)
+    explain.by_hand(_hand, subject, measured, position)
 
 
 def _more(subject: Subject, stream: Stream, usual: Stream, position: int) -> None:
@@ -83,9 +79,9 @@ def _more(subject: Subject, stream: Stream, usual: Stream, position: int) -> Non
         stream.writes,
         usual.written,
         stream.written[:, position],
-        "norm of the write",
+        words.NORM_OF_WRITE,
         "residual_writes",
-        "Bars: norm of each write, mean over tokens.",
+        words.WRITES_ALT,
     )
     left, right = st.columns(2, gap="medium")
     with left:
@@ -103,10 +99,7 @@ def _more(subject: Subject, stream: Stream, usual: Stream, position: int) -> Non
             height=max(230, min(24 * len(rows), 480) + 125),
             name="stream-norms",
             data=pd.DataFrame(stream.lengths.T, columns=rows).assign(token=subject.labels),
-            alt=(
-                "Heatmap: Euclidean norm of the residual stream after each write (rows, the embedding at the"
-                " bottom) for each token (columns)."
-            ),
+            alt=words.MAP_ALT,
         )
 
 
@@ -131,54 +124,44 @@ def _usual(subject: Subject, stream: Stream) -> Stream:
     if not odd:
         return stream
     first, times = odd[0], times_longer(stream, odd[0])
-    names = ", ".join(f"“{safe(subject.labels[i])}”" for i in odd[:3]) + (" …" if len(odd) > 3 else "")
     left, right = st.columns([2, 5], gap="medium", vertical_alignment="center")
-    hint = "Off: means are taken over all tokens, and one colour scale covers them all."
-    apart = widgets.switch(f"Leave out {names}", True, "residual_apart", container=left, hint=hint)
-    right.caption(
-        f":material/info: The stream at “{safe(subject.labels[first])}” reaches {times:,.0f} times the"
-        f" median token's norm, and most of it is written by {writer_of(stream, first)}: a massive"
-        " activation (Sun et al. 2024). Idle heads attend there (an attention sink, Xiao et al. 2023)."
-    )
+    label = words.leave_out([subject.labels[i] for i in odd])
+    apart = widgets.switch(label, True, "residual_apart", container=left, hint=words.LEAVE_OUT_HINT)
+    right.caption(words.massive(subject.labels[first], times, writer_of(stream, first)))
     return without(stream, odd) if apart else stream
 
 
 def _bars(
-    items: Sequence[Write], values: np.ndarray, one: np.ndarray, title: str, key: str, alt: str
+    items: Sequence[Write], values: np.ndarray, marks: np.ndarray, title: str, key: str, alt: str
 ) -> None:
     labels = [write.label for write in items]
     means = mean(values)
     plot(
         figures.part_bars(
-            labels, [write.part for write in items], means, title=title, marks=one, marks_name="chosen token"
+            labels, [write.part for write in items], means, title=title, marks=marks, marks_name=words.CHOSEN
         ),
         key=key,
         height=330,
         name=title.replace(" ", "-"),
-        data=pd.DataFrame({"write": labels, "mean": means, "chosen_token": one}),
-        alt=f"{alt} Diamonds: the chosen token.",
+        data=pd.DataFrame({"write": labels, "mean": means, "chosen_token": marks}),
+        alt=f"{alt} {words.MARKS_ALT}",
     )
 
 
 def _draw_cosines(subject: Subject, stream: Stream, usual: Stream, position: int) -> None:
     if not stream.added:
-        st.info(
-            "Nothing is added to the embedding here: there is no position vector, no attention and no"
-            " feed-forward network."
-        )
+        st.info(words.NOTHING_ADDED)
         return
-    target = "what it replaces" if stream.wiring.replaces else "the stream it is added to"
+    alt, caption = words.cosine_words(stream.wiring.replaces)
     _bars(
         stream.added,
         usual.cosines,
         stream.cosines[:, position],
-        "cosine with the stream",
+        words.COSINE,
         "residual_cosines",
-        f"Bars: cosine between each write and {target}, mean over tokens.",
+        alt,
     )
-    st.caption(
-        f"Cosine between a write and {target}: +1 lengthens it, −1 shortens it, 0 adds a new direction."
-    )
+    st.caption(caption)
 
 
 def _draw_shares(subject: Subject, stream: Stream, usual: Stream, position: int) -> None:
@@ -189,14 +172,11 @@ def _draw_shares(subject: Subject, stream: Stream, usual: Stream, position: int)
         stream.writes,
         usual.shares,
         stream.shares[:, position],
-        "share of the final stream",
+        words.SHARE,
         "residual_shares",
-        "Bars: share of the final stream by writer, mean over tokens.",
+        words.SHARES_ALT,
     )
-    st.caption(
-        "Share of the final stream $x$ by writer: $w \\cdot x / x \\cdot x$, so they sum to 1 (here"
-        f" {summary(usual).total:.6f}). A write with a negative share points away from the final stream."
-    )
+    st.caption(words.SHARES_SUM.format(summary=summary(usual)))
 
 
 def _worked(subject: Subject, stream: Stream, position: int) -> None:
@@ -214,17 +194,11 @@ def _worked(subject: Subject, stream: Stream, position: int) -> None:
             )
     if not lines:
         return
-    more = f" (the first {BLOCKS_WORKED} blocks)" if c.n_layers > BLOCKS_WORKED else ""
     with st.container(border=True):
-        st.markdown(
-            f"**Worked out** for token {position}, “{safe(subject.labels[position])}”{more}: the norm of each"
-            " write, and of the sum."
-        )
+        blocks = BLOCKS_WORKED if c.n_layers > BLOCKS_WORKED else None
+        st.markdown(words.worked_for(position, subject.labels[position], blocks))
         st.latex("\\begin{aligned}" + "\\\\".join(lines) + "\\end{aligned}")
-        st.caption(
-            "Vectors add; their norms do not: perpendicular writes add by Pythagoras, and opposite ones"
-            " shrink the sum."
-        )
+        st.caption(words.PYTHAGORAS)
 
 
 def _named(term: Term) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from engine.measure.residual.attribution import Attribution, Pushes, Versus, attribute, pushes
+from engine.measure.residual.attribution import Attribution, Versus, attribute, pushes
 from engine.measure.residual.lens import sureness, telling
 from pages.inside.residual import figures, words
 from pages.inside.residual.lens import blanks, following, read_so_far
@@ -15,11 +15,8 @@ from ui import explain, widgets
 from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
-from ui.text.markdown import safe
-from ui.text.numbers import scientific
 
 POSITION = "residual_position"
-BARS = {"largest": "largest", "layers": "by block"}
 SHOWN = 16  # that push hardest, where a model has hundreds of heads
 
 
@@ -36,36 +33,36 @@ def draw_push(subject: Subject) -> None:
         st.info(words.not_a_sum(subject.config, subject.model.parts))
         return
     position = token_strip(
-        subject.labels, key=POSITION, chosen=first_position(subject), label=_strip_label(subject)
+        subject.labels, key=POSITION, chosen=first_position(subject), label=words.predicts_at(subject.config)
     )
     wide, narrow = st.columns([3, 1], gap="medium")
     with narrow:
-        target, versus = choose_tokens(subject, position, st, st)
+        target, versus = choose_tokens(subject, position)
     attribution = _attribution(subject.key, subject.ids, position, target, versus, subject)
-    told = pushes(subject.config, attribution, subject.model.parts)
+    sums = pushes(subject.config, attribution, subject.model.parts)
     name = subject.vocabulary[target]
-    writers = told.writers
-    if len(told.single) > len(writers):
-        hint = f"The largest of {len(told.single)} components, or the heads of each block summed."
-        if widgets.select("Bars", BARS, "residual_bars", container=narrow, hint=hint, wrap=True) == "largest":
-            writers = told.leading(SHOWN)
+    writers = sums.writers
+    if len(sums.single) > len(writers):
+        hint = words.BARS_HINT.format(components=len(sums.single))
+        bars = widgets.select(
+            words.BARS, words.PUSH_BARS, "residual_bars", container=narrow, hint=hint, wrap=True
+        )
+        if bars == "largest":
+            writers = sums.leading(SHOWN)
     labels, parts = ([getattr(push, what) for push in writers] for what in ("label", "part"))
     values = np.array([push.value for push in writers])
     with wide:
         plot(
-            figures.part_bars(labels, parts, values, title="contribution to the logit (nats)"),
+            figures.part_bars(labels, parts, values, title=words.CONTRIBUTION),
             key="residual_parts",
             height=390,
             name="logit-attribution",
             data=pd.DataFrame({"writer": labels, "part": parts, "contribution": values}),
-            alt=(
-                f"Bars: what each component adds to the logit of {name} at position {position}, bottom of the"
-                " model first."
-            ),
+            alt=words.BARS_ALT.format(name=name, position=position),
         )
     read = read_so_far(subject, position)
-    explain.answer(words.push_answer(told, attribution.logit, name, read, subject.config.causal))
-    explain.measure_it(_more, subject, attribution, told, name, versus)
+    explain.answer(words.push_answer(sums, attribution.logit, name, read, subject.config.causal))
+    explain.measure_it(_more, subject, attribution, sums.difference, name, versus)
 
 
 def first_position(subject: Subject) -> int:
@@ -79,37 +76,20 @@ def first_position(subject: Subject) -> int:
     return telling(guesses, following(subject), sureness(recording.logits), blanks(subject, guesses))
 
 
-def _more(subject: Subject, attribution: Attribution, told: Pushes, name: str, versus: Versus) -> None:
+def _more(subject: Subject, attribution: Attribution, difference: float, name: str, versus: Versus) -> None:
     """The sum, and heads against layers."""
     against = words.compared(versus, subject.vocabulary[versus] if isinstance(versus, int) else "")
-    facts = {
-        "Sum of the contributions": f"{attribution.total:+.4f}",
-        f"Logit of “{name}”{against}": f"{attribution.logit:+.4f}",
-        "Difference": scientific(told.difference),
-    }
-    for column, (label, value) in zip(st.columns(3), facts.items(), strict=True):
-        column.metric(safe(label), value)
+    metrics = words.sum_metrics(attribution, difference, name, against)
+    for column, (label, value) in zip(st.columns(3), metrics.items(), strict=True):
+        column.metric(label, value)
     st.caption(words.frozen_words(subject.config, subject.model.parts, attribution.scale))
     if subject.model.parts.mixer(subject.config).present:
-        layers, heads = ([str(i) for i in range(n)] for n in attribution.heads.shape)
+        columns = [f"head_{head}" for head in range(subject.config.n_heads)]
         plot(
-            figures.signed_map(attribution.heads, heads, layers, x="head", y="block", unit="nats"),
+            figures.head_map(attribution.heads),
             key="residual_heads",
             height=390,
             name="head-attribution",
-            data=pd.DataFrame(attribution.heads, columns=[f"head_{h}" for h in heads])
-            .rename_axis("layer")
-            .reset_index(),
-            alt=(
-                "Heatmap of the contribution of each head (columns) in each block (rows) to the logit; blue"
-                " pushes down, orange up."
-            ),
+            data=pd.DataFrame(attribution.heads, columns=columns).rename_axis("layer").reset_index(),
+            alt=words.HEADS_ALT,
         )
-
-
-def _strip_label(subject: Subject) -> str:
-    return (
-        "Position whose next token is predicted"
-        if subject.config.causal
-        else "Position whose token is predicted"
-    )

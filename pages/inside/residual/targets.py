@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import streamlit as st
 
 from engine.measure.residual.attribution import Versus
 from engine.sample.outcome import likeliest_ids
+from pages.inside.residual import words
+from pages.inside.residual.words import ITSELF, MEAN, TOP
 from ui import widgets
 from ui.model_bar import Subject
 
-TOP, ITSELF, MEAN = "top guess", "nothing", "mean of all"
 FEW = 1000  # tokens that all stand in the list
 LISTED = 200  # of a larger vocabulary: the likeliest ones. Any other can be typed
 
 
-def choose_tokens(subject: Subject, position: int, left: Any, right: Any) -> tuple[int, Versus]:
+def choose_tokens(subject: Subject, position: int) -> tuple[int, Versus]:
     """Draws two boxes of shown tokens; returns (target id, what it is compared with). A leftover of another
     alphabet falls back.
     """
     recording = subject.recording()
     listed = _listed(subject, recording.logits[position])
-    hint = f"The token whose logit is decomposed; “{TOP}” is the likeliest one at this position."
-    chosen = _one(subject, listed, (TOP,), "Target token", "residual_target", left, hint)
-    hint = (
-        "A constant added to all logits changes nothing, so the difference from another token says more than"
-        " a logit on its own."
-    )
-    other = _one(subject, listed, (ITSELF, MEAN), "Compared with", "residual_versus", right, hint)
+    chosen = _choice(subject, listed, (TOP,), words.TARGET, "residual_target", words.TARGET_HINT)
+    other = _choice(subject, listed, (ITSELF, MEAN), words.VERSUS, "residual_versus", words.VERSUS_HINT)
     target = None if chosen == TOP else _token(subject, chosen)
     versus: Versus = "mean" if other == MEAN else None if other == ITSELF else _token(subject, other)
     return (recording.likeliest(position) if target is None else target), versus
@@ -43,27 +37,19 @@ def _listed(subject: Subject, logits: np.ndarray) -> list[str]:
     return list(dict.fromkeys(names[i] for i in likeliest_ids(logits, LISTED)))
 
 
-def _one(
-    subject: Subject,
-    listed: list[str],
-    first: tuple[str, ...],
-    label: str,
-    key: str,
-    container: Any,
-    hint: str,
+def _choice(
+    subject: Subject, listed: list[str], first: tuple[str, ...], label: str, key: str, hint: str
 ) -> str:
     """One of `first`, of the listed tokens, or, of a large vocabulary, any that is typed."""
     if len(subject.vocabulary) <= FEW:
-        return widgets.select(label, (*first, *listed), key, kind="list", container=container, hint=hint)
+        return widgets.select(label, (*first, *listed), key, kind="list", hint=hint)
     wanted = widgets.held_or_linked(key)
     typed = (
         isinstance(wanted, str) and wanted not in (*first, *listed) and _token(subject, wanted) is not None
     )
     options = (*first, *((wanted,) if typed else ()), *listed)
-    hint += " You can type any other token; a leading space counts."
-    return widgets.select(
-        label, options, key, kind="list", container=container, hint=hint, accept_new_options=True
-    )
+    hint = f"{hint} {words.TYPED_HINT}"
+    return widgets.select(label, options, key, kind="list", hint=hint, accept_new_options=True)
 
 
 def _token(subject: Subject, word: str) -> int | None:
@@ -74,8 +60,8 @@ def _token(subject: Subject, word: str) -> int | None:
     if word in ids:
         return ids[word]
     text = word[:200].replace("␣", " ").replace("⏎", "\n")
-    found = subject.tokenizer.encode(text) if text and not subject.tokenizer.unknown(text) else []
-    return found[0] if found else None
+    tokens = subject.tokenizer.encode(text) if text and not subject.tokenizer.unknown(text) else []
+    return tokens[0] if tokens else None
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
 from engine.config import ModelConfig, ResolvedConfig
 from engine.experiments.no_residual import Pair
-from engine.measure.residual.attribution import Pushes, Versus
+from engine.measure.residual.attribution import Attribution, Pushes, Versus
 from engine.measure.residual.lens import (
+    Cell,
     DepthTable,
     Lens,
     settling,
@@ -19,9 +21,10 @@ from engine.measure.residual.norm_example import Habit, NormExample
 from engine.measure.residual.stream import Summary
 from engine.parts.cards.norms import NORM_CARDS, norm_title
 from engine.parts.registry import Parts
+from ui.figures.labels import plain
 from ui.page_frame import Words
 from ui.text.markdown import safe
-from ui.text.numbers import minus, number
+from ui.text.numbers import minus, number, scientific
 
 QUESTIONS = {
     "lens": "What would it predict if it stopped here?",
@@ -112,6 +115,91 @@ HIGHWAY = Words(
 # The lens -----------------------------------------------------------------------------------------
 
 
+LENS_STRIP, LENS_MEASURED = "After which token?", "Applying the lens at every depth"
+COLOUR, SHADES = "Colour", ("Probability of the guess", "KL to the output")
+SCALES = dict(zip(SHADES, ("probability", "KL (nats)"), strict=True))
+MOVES = ("Previous token", "Next token", "One block up", "One block down")
+TABLE_ALT = (
+    "Logit lens: the likeliest next token at each of {depths} depths for each of {tokens} tokens, by {shade}."
+)
+
+
+def depth_names(config: ModelConfig) -> list[str]:
+    """Returns the names of the stream before the first block and after each; the last is the output."""
+    names = ["embedding", *(f"after block {i}" for i in range(config.n_layers))]
+    return [*names[:-1], f"{names[-1]} = output"]
+
+
+def depths_alt(config: ModelConfig, position: int) -> str:
+    return f"The likeliest tokens {position_word(config)} token {position}, at each depth."
+
+
+def caveats(config: ResolvedConfig, parts: Parts) -> list[str]:
+    """Says where the lens reads vectors that were not meant for it."""
+    wiring, lines = parts.wiring(config), []
+    if wiring.replaces:
+        lines.append(
+            "This model has no residual stream: each sublayer *replaces* what it reads, so the vectors"
+            " between blocks were never meant for the unembedding. The lens can still be applied there, but"
+            " expect it to make little sense before the last block."
+        )
+    if wiring.ends_normed and parts.norm(config).card.present:
+        lines.append(
+            "A post-norm model has no final norm: the lens reads the stream after each block's second norm,"
+            " and the embedding as it is."
+        )
+    return lines
+
+
+def reads_table(ends_short: bool) -> str:
+    """Says how the table is read; its scale may end below the values of the lowest row."""
+    beyond = " The scale ends at the largest KL above that row." if ends_short else ""
+    return (
+        f"Bottom row: the embedding alone.{beyond} Top row: the model's output. Above the red line the guess"
+        " is already the final one. Click a cell."
+    )
+
+
+def lens_hints(
+    lens: Lens,
+    config: ModelConfig,
+    names: Sequence[str],
+    guesses: Sequence[Sequence[str]],
+    labels: Sequence[str],
+) -> list[list[str]]:
+    """Returns the hover text of each cell, (depth, query)."""
+    tokens, where = [plain(label) for label in labels], position_word(config)
+    return [
+        [
+            f"{name}, {where} “{token}”<br>guess “{plain(word)}”, probability {p:.3f}<br>KL to the output"
+            f" {kl:.3f} nats"
+            for token, word, p, kl in zip(tokens, row, probabilities, kls, strict=True)
+        ]
+        for name, row, probabilities, kls in zip(names, guesses, lens.probability, lens.kl, strict=True)
+    ]
+
+
+def cell_alt(name: str, position: int) -> str:
+    where = name if name.startswith("after") else f"at {name}"
+    return f"The ten likeliest next tokens {where}, at position {position}."
+
+
+def cell_title(name: str, config: ModelConfig, position: int, label: str) -> str:
+    return f"**{safe(name)}**, {position_word(config)} token {position}, “{safe(label)}”"
+
+
+def cell_sentence(cell: Cell, guess: str, final: str, settled: str, following: str | None) -> str:
+    """Says what the model would guess at one depth; `settled` is the depth from which on the guess is the
+    `final` one.
+    """
+    follows = "" if following is None else f" In the text, “{safe(following)}” follows."
+    return (
+        f"Stopping here, the model would guess “{safe(guess)}” with probability {cell.here[0]:.3f}; the KL to"
+        f" its final distribution is **{cell.kl:.3f} nats**. The final guess, “{safe(final)}”, takes the lead"
+        f" for good **{safe(read_at(settled))}**.{follows}"
+    )
+
+
 def depth_row(name: str, read: str) -> str:
     """Returns the name of a depth: the lowest says which token's embedding it is.
 
@@ -189,6 +277,42 @@ def compared(versus: Versus, other: str) -> str:
     return " − mean" if versus == "mean" else f" − “{other}”"
 
 
+PUSH_BARS = {"largest": "largest", "layers": "by block"}
+BARS, CONTRIBUTION = "Bars", "contribution to the logit (nats)"
+HEADS_ALT = (
+    "Heatmap of the contribution of each head (columns) in each block (rows) to the logit; blue pushes down,"
+    " orange up."
+)
+BARS_HINT = "The largest of {components} components, or the heads of each block summed."
+BARS_ALT = (
+    "Bars: what each component adds to the logit of {name} at position {position}, bottom of the model first."
+)
+
+
+def predicts_at(config: ModelConfig) -> str:
+    """Returns the label of the strip in which a position is chosen."""
+    return f"Position whose {'next ' if config.causal else ''}token is predicted"
+
+
+def sum_metrics(attribution: Attribution, difference: float, name: str, against: str) -> dict[str, str]:
+    """Returns the sum of all contributions beside the logit, by label."""
+    return {
+        "Sum of the contributions": f"{attribution.total:+.4f}",
+        f"Logit of “{safe(name)}”{safe(against)}": f"{attribution.logit:+.4f}",
+        "Difference": scientific(difference),
+    }
+
+
+# Token and comparison of Attribution; the names of the choices stand in links.
+TOP, ITSELF, MEAN = "top guess", "nothing", "mean of all"
+TARGET, VERSUS = "Target token", "Compared with"
+TARGET_HINT = f"The token whose logit is decomposed; “{TOP}” is the likeliest one at this position."
+VERSUS_HINT = (
+    "A constant added to all logits changes nothing, so the difference from another token says more than a"
+    " logit on its own."
+)
+TYPED_HINT = "You can type any other token; a leading space counts."
+
 # Norms --------------------------------------------------------------------------------------------
 
 
@@ -224,6 +348,67 @@ def few(names: tuple[str, ...] | list[str], most: int = 6) -> str:
     """
     more = len(names) - most
     return ", ".join(names) if more <= 0 else f"{', '.join(names[:most])} and {more} others"
+
+
+STRIP, CHOSEN = "Token (dotted line)", "chosen token"
+LINE_ALT = (
+    "Line: norm of the stream after each write, mean over tokens, and for the chosen token. Bars: the norm of"
+    " each write, mean over tokens."
+)
+NORM_OF_WRITE, COSINE, SHARE = "norm of the write", "cosine with the stream", "share of the final stream"
+WRITES_ALT = "Bars: norm of each write, mean over tokens."
+SHARES_ALT = "Bars: share of the final stream by writer, mean over tokens."
+MARKS_ALT = "Diamonds: the chosen token."
+MAP_ALT = (
+    "Heatmap: Euclidean norm of the residual stream after each write (rows, the embedding at the bottom) for"
+    " each token (columns)."
+)
+LEAVE_OUT_HINT = "Off: means are taken over all tokens, and one colour scale covers them all."
+NOTHING_ADDED = (
+    "Nothing is added to the embedding here: there is no position vector, no attention and no feed-forward"
+    " network."
+)
+PYTHAGORAS = (
+    "Vectors add; their norms do not: perpendicular writes add by Pythagoras, and opposite ones shrink the"
+    " sum."
+)
+STREAM_OF = "stream of token {position}, “{label}”"
+SHARES_SUM = (
+    "Share of the final stream $x$ by writer: $w \\cdot x / x \\cdot x$, so they sum to 1 (here"
+    " {summary.total:.6f}). A write with a negative share points away from the final stream."
+)
+
+
+def leave_out(labels: Sequence[str]) -> str:
+    """Names the tokens that are out of all proportion."""
+    names = ", ".join(f"“{safe(label)}”" for label in labels[:3])
+    return f"Leave out {names}{' …' if len(labels) > 3 else ''}"
+
+
+def massive(label: str, times: float, writer: str) -> str:
+    return (
+        f":material/info: The stream at “{safe(label)}” reaches {times:,.0f} times the median token's norm,"
+        f" and most of it is written by {writer}: a massive activation (Sun et al. 2024). Idle heads attend"
+        " there (an attention sink, Xiao et al. 2023)."
+    )
+
+
+def cosine_words(replaces: bool) -> tuple[str, str]:
+    """Returns the alt text and the caption of the cosines."""
+    target = "what it replaces" if replaces else "the stream it is added to"
+    return (
+        f"Bars: cosine between each write and {target}, mean over tokens.",
+        f"Cosine between a write and {target}: +1 lengthens it, −1 shortens it, 0 adds a new direction.",
+    )
+
+
+def worked_for(position: int, label: str, blocks: int | None) -> str:
+    """Says whose sum is written out, and of how many blocks where not of all."""
+    first = f" (the first {blocks} blocks)" if blocks else ""
+    return (
+        f"**Worked out** for token {position}, “{safe(label)}”{first}: the norm of each write, and of the"
+        " sum."
+    )
 
 
 NORMS_DIFFER = (
@@ -291,6 +476,11 @@ def who_has_which(habits: tuple[Habit, ...]) -> str:
 
 # With and without residual connections ------------------------------------------------------------
 
+Shown = Literal["losses", "gradients", "alike"]
+BLOCKS, BLOCK_NORM, SHOW = "Blocks", "Norm in the blocks", "Show"
+SHOWN: dict[Shown, str] = {"losses": "loss", "alike": "similarity", "gradients": "gradient"}
+AGAIN, AGAIN_MEASURED = "Retrain both models now", "Training both models"
+WIRINGS_TITLE = "Pre-norm, post-norm and none, before any training"
 SHOWN_HINT = (
     "Loss: during training. Similarity: between two tokens' vectors after each block, before the first step."
     " Without norms, the gradient is offered as well."
@@ -438,16 +628,16 @@ def read_at(name: str) -> str:
 
 def settled_at(lens: Lens, names: Sequence[str]) -> str:
     """Which layer settles the tokens, counted."""
-    found = settling(lens)
-    text = ", ".join(f"{names[d]}: {n}" for d, n in enumerate(found.counts) if n)
+    settled = settling(lens)
+    text = ", ".join(f"{names[d]}: {n}" for d, n in enumerate(settled.counts) if n)
     step = (
         ""
-        if found.step is None
-        else f"The mean KL falls most in {read_at(names[found.step]).removeprefix('after ')}:"
-        f" {found.kl[found.step - 1]:.2f} → {found.kl[found.step]:.2f} nats."
+        if settled.step is None
+        else f"The mean KL falls most in {read_at(names[settled.step]).removeprefix('after ')}:"
+        f" {settled.kl[settled.step - 1]:.2f} → {settled.kl[settled.step]:.2f} nats."
     )
     return (
-        f"**Half of the tokens are settled {read_at(names[found.half])}** ({found.by[found.half]} of"
-        f" {found.tokens}). Depth at which the top guess settles: {text}. At the embedding, the mean KL to"
-        f" the output is {found.kl[0]:.2f} nats. {step}"
+        f"**Half of the tokens are settled {read_at(names[settled.half])}** ({settled.by[settled.half]} of"
+        f" {settled.tokens}). Depth at which the top guess settles: {text}. At the embedding, the mean KL to"
+        f" the output is {settled.kl[0]:.2f} nats. {step}"
     )

@@ -20,7 +20,6 @@ from engine.measure.shapes.backward import (
     finite_difference,
     matrices,
     nudges,
-    trainable_twin,
 )
 from engine.measure.shapes.optimiser_step import (
     MAX_PARAMETERS,
@@ -31,74 +30,45 @@ from engine.measure.shapes.optimiser_step import (
     parameter_count,
     single_step,
     spectra,
-    update_of,
 )
-from engine.training.optim import orthogonalise
 from pages.inside.shapes import figures_backward as figures
 from pages.inside.shapes import guesses_backward as guesses
 from pages.inside.shapes import words_backward as words
 from ui import explain, guess, widgets
 from ui.background_jobs import measured
 from ui.model_bar import Subject
-from ui.page_frame import Code, Words
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
 from ui.text.numbers import minus
 
 LOOK, POSITION, MATRIX, ENTRY = "shapes_back", "shapes_position", "shapes_matrix", "shapes_entry"
 NUDGE, UPDATED, RATE, MAP = "shapes_nudge", "shapes_updated", "shapes_rate", "shapes_gradient"
-LOOKS = {"pass": "Backward pass", "weight": "One weight", "step": "One step"}
 HEIGHT = 380
 TOKENS = 6  # whose error at the logits is drawn
 EXACT = 5_000_000  # parameters of a model that is copied into float64
 
 
-def tell_backward(subject: Subject) -> Words:
-    return words.WORDS[widgets.settled(LOOKS, LOOK)]
-
-
-def code_backward(subject: Subject) -> Code:
-    codes: dict[str, Code] = {
-        "pass": (backward, trainable_twin),
-        "weight": (nudges, finite_difference),
-        "step": (single_step, update_of, orthogonalise),
-    }
-    return codes[widgets.settled(LOOKS, LOOK)]
-
-
-def draw_backward(subject: Subject) -> None:
-    """Draws the backward pass of one prediction, one of its weights nudged, or an optimiser's step on the
-    text.
-    """
+def _has_gradient(subject: Subject) -> bool:
+    """True if the text has a prediction with a finite loss; says so where it has none."""
     if len(subject.ids) < 2:
         st.info(words.TOO_SHORT)
-        return
-    if not np.isfinite(next_token_losses(subject.recording())).all():
+    elif not np.isfinite(next_token_losses(subject.recording())).all():
         st.info(words.DIVERGED)
-        return
-    said = st.container()
-    line = st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
-    look = widgets.select("Show", LOOKS, LOOK, container=line, hidden=True)
-    with said:
-        if look == "step":
-            answered = st.empty()
-    if look == "step":
-        _draw_step(subject, line, answered)
-        return
-    position = _position(subject, strip=look == "pass")
-    prediction = measured(
+    else:
+        return True
+    return False
+
+
+def _backpropagated(subject: Subject, *, strip: bool) -> Backward | None:
+    """Returns the backward pass of the chosen position's loss; None where there is none, or none yet."""
+    if not _has_gradient(subject):
+        return None
+    position = _position(subject, strip)
+    return measured(
         ("backward", subject.key, subject.ids, position),
         lambda: _passed(subject, position),
         "Backpropagating the loss",
     )
-    if prediction is None:
-        return
-    if look == "pass":
-        with said:
-            explain.answer(words.passed(prediction))
-        _draw_pass(subject, prediction)
-    else:
-        _draw_weight(subject, prediction, line, said)
 
 
 def _passed(subject: Subject, position: int) -> Steps[Backward]:
@@ -128,7 +98,10 @@ def _position(subject: Subject, strip: bool) -> int:
 # The backward pass ------------------------------------------------------------------------------
 
 
-def _draw_pass(subject: Subject, prediction: Backward) -> None:
+def draw_pass(_: DeltaGenerator, subject: Subject) -> None:
+    """Draws the gradient of one prediction's loss, by state and token, and the error that it begins with."""
+    if (prediction := _backpropagated(subject, strip=True)) is None:
+        return
     labels = subject.labels
     wide, narrow = st.columns([5, 2], gap="medium")
     with wide:
@@ -156,6 +129,7 @@ def _draw_pass(subject: Subject, prediction: Backward) -> None:
             },
             alt=words.error_alt(subject.vocabulary[prediction.target], prediction),
         )
+    explain.answer(words.passed(prediction))
     explain.measure_it(_by_matrix, prediction)
     explain.by_hand(st.markdown, words.error_by_hand(subject.vocabulary[prediction.target], prediction))
 
@@ -182,7 +156,10 @@ def _by_matrix(prediction: Backward) -> None:
 # One weight -------------------------------------------------------------------------------------
 
 
-def _draw_weight(subject: Subject, prediction: Backward, line: DeltaGenerator, said: DeltaGenerator) -> None:
+def draw_weight(line: DeltaGenerator, subject: Subject) -> None:
+    """Draws one matrix's gradient, and the loss as one of its weights is nudged."""
+    if (prediction := _backpropagated(subject, strip=False)) is None:
+        return
     names = {key: words.titled(each.matrix) for key, each in prediction.gradients.items()}
     key = widgets.select(
         "Matrix", names, MATRIX, first=prediction.steepest(), kind="list", container=line, width=220
@@ -224,8 +201,7 @@ def _draw_weight(subject: Subject, prediction: Backward, line: DeltaGenerator, s
             },
             alt=words.curve_alt(result, at, token),
         )
-    with said:
-        explain.answer(words.nudged(result, at))
+    explain.answer(words.nudged(result, at))
     guess.ask("nudge", guesses.nudge, result, len(AMOUNTS) - 1, NUDGE)
     explain.measure_it(_by_matrix, prediction)
     explain.by_hand(_weight_by_hand, subject, prediction, key, entry, result)
@@ -249,14 +225,17 @@ def _weight_by_hand(
     """Works the gradient out without calculus, where the model is small enough for float64."""
     st.markdown(words.first_order(result, entry))
     if parameter_count(subject.model) <= EXACT:
-        found = finite_difference(subject.model, prediction, key, entry)
-        st.markdown(words.difference(result, found))
+        slope = finite_difference(subject.model, prediction, key, entry)
+        st.markdown(words.difference(result, slope))
 
 
 # One step ---------------------------------------------------------------------------------------
 
 
-def _draw_step(subject: Subject, line: DeltaGenerator, answered: DeltaGenerator) -> None:
+def draw_step(line: DeltaGenerator, subject: Subject) -> None:
+    """Draws the loss after one step of each optimiser, and the singular values of one matrix's update."""
+    if not _has_gradient(subject):
+        return
     names = {
         key: words.titled(each) for key, each in matrices(subject.model).items() if each.block is not None
     }
@@ -274,14 +253,12 @@ def _draw_step(subject: Subject, line: DeltaGenerator, answered: DeltaGenerator)
         if taken is not None:
             _losses(taken, scale)
     with right:
-        found = _singular(subject, key) if key is not None else None
-    told = words.stepped(taken, scale, found) if taken is not None else words.evened(found)
-    if told:
-        with answered:
-            explain.answer(told)
+        update = _singular(subject, key) if key is not None else None
+    if sentence := words.stepped(taken, scale, update) if taken is not None else words.evened(update):
+        explain.answer(sentence)
     if taken is not None:
         guess.ask("overshoots", guesses.overshoots, taken, RATE)
-        explain.measure_it(_steps_measured, taken, scale, found)
+        explain.measure_it(_steps_measured, taken, scale, update)
     explain.by_hand(st.markdown, words.STEP_BY_HAND)
 
 
@@ -315,24 +292,25 @@ def _losses(taken: SingleStep, scale: float) -> None:
 
 
 def _singular(subject: Subject, key: str) -> Spectra | None:
-    found = measured(
+    update = measured(
         ("spectra", subject.key, subject.ids, key),
         lambda: spectra(subject.model, subject.ids, key),
         "Measuring singular values",
     )
-    if found is not None:
+    if update is not None:
         plot(
-            figures.spectrum_lines(found),
+            figures.spectrum_lines(update),
             key="shapes_singular",
             height=HEIGHT + 20,
             name="singular-values",
-            data={"index": np.arange(1, min(found.shape) + 1)} | {rule: found.values[rule] for rule in RULES},
-            alt=words.singular_alt(found),
+            data={"index": np.arange(1, min(update.shape) + 1)}
+            | {rule: update.values[rule] for rule in RULES},
+            alt=words.singular_alt(update),
         )
-    return found
+    return update
 
 
-def _steps_measured(taken: SingleStep, scale: float, found: Spectra | None) -> None:
+def _steps_measured(taken: SingleStep, scale: float, update: Spectra | None) -> None:
     """Draws a table of the three rules: their rates, the loss before and after, and singular values."""
     table = {
         "optimiser": [words.RULE_NAMES[rule] for rule in RULES],
@@ -341,7 +319,7 @@ def _steps_measured(taken: SingleStep, scale: float, found: Spectra | None) -> N
         "loss after": [f"{taken.at(rule, scale):.4f}" for rule in RULES],
         "change": [minus(f"{taken.at(rule, scale) - taken.before:+.4f}") for rule in RULES],
     }
-    if found is not None:
-        table[words.MIDDLE] = [f"{found.middle(rule):.1%}" for rule in RULES]
+    if update is not None:
+        table[words.MIDDLE] = [f"{update.middle(rule):.1%}" for rule in RULES]
     st.table(pd.DataFrame(table).set_index("optimiser"), border="horizontal")
     st.caption(words.STEP_MEASURED)

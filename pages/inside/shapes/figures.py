@@ -9,8 +9,8 @@ import pandas as pd
 
 from engine.measure.shapes.attention_by_hand import HandExample, MaskExample
 from ui.figures import specs as go
-from ui.figures.labels import LETTER, MOST_LETTERS, crowded, short
-from ui.figures.theme import DIVERGING, SEQUENTIAL, colour
+from ui.figures.labels import LETTER, MOST_LETTERS, crowded, plain, short
+from ui.figures.theme import SEQUENTIAL, colour
 
 SHARES = ("pattern", "probabilities")  # numbers in [0, 1]
 MOST_TICKS, MOST_NUMBERS = 20, 8
@@ -27,20 +27,17 @@ def tensor_map(
     Numbers in [0, 1] run from the page's colour, signed ones around zero; −∞ stays empty.
     """
     matrix, (down, across) = as_matrix(values, axes)
-    finite = np.where(np.isfinite(matrix), matrix, np.nan).astype(np.float32)
-    limit = limit or 1.0
-    scale: dict[str, object] = {"colorscale": DIVERGING, "zmin": -limit, "zmax": limit}
-    if name in SHARES or name == "tokens":
-        scale = {"colorscale": SEQUENTIAL, "zmin": 0, "zmax": 1 if name in SHARES else limit}
-    trace = {
-        "type": "heatmap",
-        "z": finite,
-        "x": _names(across, matrix.shape[1], labels),
-        "y": _names(down, matrix.shape[0], labels),
-        "hovertemplate": f"{down} %{{y}}<br>{across} %{{x}}<br>{name} = %{{z:.4g}}<extra></extra>",
-        "colorbar": {"thickness": 12, "len": 0.9, "x": 1.01, "nticks": 3 if len(matrix) == 1 else 6},
+    is_share = name in SHARES
+    scale = {"colorscale": SEQUENTIAL, "zmin": 0} if is_share or name == "tokens" else {}
+    trace = go.signed(
+        matrix,
+        1 if is_share else limit or 1.0,
+        x=_names(across, matrix.shape[1], labels),
+        y=_names(down, matrix.shape[0], labels),
+        hovertemplate=f"{down} %{{y}}<br>{across} %{{x}}<br>{name} = %{{z:.4g}}<extra></extra>",
+        colorbar={"thickness": 12, "len": 0.9, "x": 1.01, "nticks": 3 if len(matrix) == 1 else 6},
         **scale,
-    }
+    )
     tall = crowded(labels.get(across, ())[: matrix.shape[1]], ROOM)
     return go.figure(
         [trace],
@@ -69,11 +66,7 @@ def table(values: np.ndarray, axes: tuple[str, ...]) -> pd.DataFrame:
 def _names(axis: str, count: int, labels: Labels) -> list[str]:
     """Each place's own name: its index, and its token where there is one."""
     known = labels.get(axis, ())
-    return [f"{i}: {_escaped(known[i])}" if i < len(known) else str(i) for i in range(count)]
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return [f"{i}: {plain(known[i])}" if i < len(known) else str(i) for i in range(count)]
 
 
 def _axis(name: str, count: int, labels: Labels) -> dict[str, object]:
@@ -81,14 +74,12 @@ def _axis(name: str, count: int, labels: Labels) -> dict[str, object]:
     every = max(1, -(-count // (MOST_TICKS if name in labels else MOST_NUMBERS)))
     places = list(range(0, count, every))
     shown = [
-        _escaped(short(labels[name][i], MOST_LETTERS)) if name in labels and i < len(labels[name]) else str(i)
+        plain(short(labels[name][i], MOST_LETTERS)) if name in labels and i < len(labels[name]) else str(i)
         for i in places
     ]
     names = _names(name, count, labels)
-    found: dict[str, object] = go.axis(
-        name, type="category", tickvals=[names[i] for i in places], ticktext=shown, tickangle=0
-    )
-    return found | ({"visible": False} if not name else {})
+    axis = go.axis(name, type="category", tickvals=[names[i] for i in places], ticktext=shown, tickangle=0)
+    return axis | ({"visible": False} if not name else {})
 
 
 def weight_bars(keys: Sequence[str], example: MaskExample) -> go.Figure:

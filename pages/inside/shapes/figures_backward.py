@@ -13,9 +13,9 @@ from engine.measure.shapes.backward import Backward, MatrixGradient, Nudges
 from engine.measure.shapes.optimiser_step import RULES, Rule, SingleStep, Spectra
 from pages.inside.shapes import words_backward as words
 from ui.figures import specs as go
-from ui.figures.axes import MONO, rows_axis, symmetric, token_axis
+from ui.figures.axes import MONO, rows_axis, token_axis
 from ui.figures.labels import LETTER, MOST_LETTERS, crowded, plain, short
-from ui.figures.theme import DIVERGING, SEQUENTIAL, colour
+from ui.figures.theme import SEQUENTIAL, colour
 
 DECADES = 3  # of gradients that are told apart by their colour
 WIDE = 60.0  # times the shortest bar: a straight scale shows both
@@ -139,19 +139,7 @@ def error_bars(tokens: Sequence[str], values: np.ndarray) -> go.Figure:
         showlegend=False,
         xaxis=go.axis(words.ERROR, zeroline=True, tickvals=[-1, 0, 1], range=[low - room, high + room]),
         yaxis=go.ticks(at, [plain(short(token, MOST_LETTERS)) for token in tokens], tickfont=MONO),
-        annotations=[
-            go.note(
-                words.error_title(short(tokens[0], MOST_LETTERS)),
-                0,
-                1,
-                xref="paper",
-                yref="paper",
-                xanchor="left",
-                yanchor="bottom",
-                align="left",
-                font={"size": 13},
-            )
-        ],
+        annotations=[go.heading(words.error_title(short(tokens[0], MOST_LETTERS)), align="left")],
     )
 
 
@@ -160,13 +148,9 @@ def gradient_map(gradient: MatrixGradient, entry: tuple[int, int]) -> go.Figure:
     click gives row * column count + column.
     """
     rows, columns = gradient.rows, gradient.columns
-    end = symmetric(gradient.values)
     index = rows[:, None] * gradient.shape[1] + columns[None, :]
-    heat = go.Heatmap(
-        z=gradient.values.astype(np.float32),
-        zmin=-end,
-        zmax=end,
-        colorscale=DIVERGING,
+    heat = go.signed(
+        gradient.values,
         customdata=index.astype(np.int32),
         text=[[f"row {r}, column {c}" for c in columns] for r in rows],
         hovertemplate="%{text}: %{z:.3g}<extra></extra>",
@@ -177,14 +161,6 @@ def gradient_map(gradient: MatrixGradient, entry: tuple[int, int]) -> go.Figure:
     down, across = (
         int(np.flatnonzero(places == each)[0]) for places, each in zip((rows, columns), entry, strict=True)
     )
-    box = {
-        "type": "rect",
-        "x0": across - 0.5,
-        "x1": across + 0.5,
-        "y0": down - 0.5,
-        "y1": down + 0.5,
-        "line": {"color": colour("output"), "width": 3},
-    }
     axes = []
     for places, title in ((columns, "column"), (rows, "row")):
         every = max(1, len(places) // TICKS)
@@ -201,7 +177,7 @@ def gradient_map(gradient: MatrixGradient, entry: tuple[int, int]) -> go.Figure:
         [heat],
         margin={"l": 52, "r": 8, "t": 8, "b": 44},
         showlegend=False,
-        shapes=[box],
+        shapes=[go.box(across, down, "output")],
         xaxis=axes[0] | {"range": [-0.52, len(columns) - 0.48]},
         yaxis=axes[1] | {"range": [len(rows) - 0.48, -0.52]},
     )
@@ -211,31 +187,14 @@ def nudge_curve(nudges: Nudges, at: int, token: str) -> go.Figure:
     """Draws the loss against what is added to the weight: measured, and along the gradient; a mark on each at
     place `at`.
     """
-    tangent = nudges.loss + nudges.predicted
+    tangent, hover = nudges.loss + nudges.predicted, "%{x:+.2f}: %{y:.4f} nats"
     lines = [
-        go.Scatter(
-            x=nudges.amounts,
-            y=y,
-            mode="lines",
-            name=name,
-            line={"color": colour(tone), "width": width, "dash": dash},
-            hovertemplate="%{x:+.2f}: %{y:.4f} nats<extra>" + name + "</extra>",
-        )
-        for y, name, tone, width, dash in (
-            (tangent, words.PREDICTED, "quiet", 2, "dash"),
-            (nudges.losses, words.MEASURED, "output", 3, "solid"),
-        )
+        go.line(nudges.amounts, tangent, "quiet", words.PREDICTED, hover, dash="dash"),
+        go.line(nudges.amounts, nudges.losses, "output", words.MEASURED, hover, width=3),
     ]
     x = float(nudges.amounts[at])
     ends = float(tangent[at]), float(nudges.losses[at])
-    gap = go.Scatter(
-        x=[x, x],
-        y=list(ends),
-        mode="lines",
-        showlegend=False,
-        hoverinfo="skip",
-        line={"color": colour("quiet"), "width": 1.5},
-    )
+    gap = go.line([x, x], list(ends), "quiet", width=1.5, showlegend=False, hoverinfo="skip")
     marks = go.Scatter(
         x=[x, x],
         y=list(reversed(ends)),
@@ -339,12 +298,5 @@ def spectrum_lines(spectra: Spectra) -> go.Figure:
 
 
 def _rule_line(rule: Rule, x: np.ndarray, y: np.ndarray, form: str = ".4f", name: str = "") -> go.Trace:
-    name = name or words.RULE_NAMES[rule]
-    return go.Scatter(
-        x=x,
-        y=y,
-        mode="lines",
-        name=name,
-        line={"color": colour(RULE_COLOURS[rule]), "width": 3, "dash": DASHES[rule]},
-        hovertemplate="%{y:" + form + "}<extra>" + name + "</extra>",
-    )
+    name, hover = name or words.RULE_NAMES[rule], "%{y:" + form + "}"
+    return go.line(x, y, RULE_COLOURS[rule], name, hover, width=3, dash=DASHES[rule])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -10,7 +9,7 @@ from engine.errors import ShapeError
 from engine.measure.shapes.attention_by_hand import MaskExample, masking
 from pages.inside.shapes import words
 from pages.inside.shapes.figures import weight_bars
-from pages.inside.shapes.notation import number, numbers, plain
+from pages.inside.shapes.notation import number, numbers
 from ui import explain, widgets
 from ui.players.plot import plot
 from ui.text.markdown import safe
@@ -21,7 +20,7 @@ SCORES = "1.0, 2.5, 0.5, 3.0"
 def draw_mask(line: DeltaGenerator) -> None:
     with line:
         text = st.text_input(
-            "Scores of one query", SCORES, key="shapes_scores", max_chars=80, width=260, **widgets.KEPT
+            words.SCORES, SCORES, key="shapes_scores", max_chars=80, width=260, **widgets.KEPT
         )
     try:
         scores = numbers(text or "")
@@ -29,7 +28,7 @@ def draw_mask(line: DeltaGenerator) -> None:
         st.error(safe(str(error)))
         return
     keys = [f"key {i + 1}" for i in range(len(scores))]
-    chosen = widgets.select_several("Hidden keys", keys, "shapes_hidden", first=keys[-1:], container=line)
+    chosen = widgets.select_several(words.HIDDEN_KEYS, keys, "shapes_hidden", first=keys[-1:], container=line)
     hidden = [keys.index(name) for name in chosen]
     try:
         example = masking(scores, hidden)
@@ -37,19 +36,16 @@ def draw_mask(line: DeltaGenerator) -> None:
         st.error(safe(str(error)))
         return
     explain.answer(words.masked(example, len(hidden)))
-    alt = (
-        f"Weights of {len(keys)} keys with the mask before the softmax, summing to 1, and after it, summing"
-        f" to {example.late_sum:.2f}."
-    )
-    table = pd.DataFrame(
-        {"key": keys, "mask before softmax": example.weights, "mask after softmax": example.masked_after}
-    )
     plot(
         weight_bars(keys, example),
         key="shapes_mask",
-        alt=alt,
+        alt=words.masking_alt(example),
         height=340,
-        data=table,
+        data={
+            "key": keys,
+            "mask before softmax": example.weights,
+            "mask after softmax": example.masked_after,
+        },
         name="masking",
     )
     explain.measure_it(_mask_table, example, keys)
@@ -71,17 +67,6 @@ def _one_weight(example: MaskExample) -> None:
 
 
 def _mask_table(example: MaskExample, keys: list[str]) -> None:
-    stages = {
-        "scores": example.scores,
-        "scores + mask": example.masked,
-        "e^(…)": example.exponentials,
-        "weights: mask, then softmax": example.weights,
-        "softmax over all": example.unmasked,
-        "wrong: softmax, then mask": example.masked_after,
-    }
-    # neither the scores nor the masked ones are summed
-    sums = ["", "", *(f"{number:.2f}" for number in (example.total, *example.sums))]
-    body = {key: [plain(float(values[i])) for values in stages.values()] for i, key in enumerate(keys)}
-    st.table(pd.DataFrame(body | {"sum": sums}, index=list(stages)))
+    st.table(words.mask_table(example, keys))
     if example.lost:
         st.markdown(words.late(example))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from engine.config import ModelConfig, Seq2SeqConfig
 from engine.measure.shapes.operations import (
     TraceStep,
-    totals,
     trace,
     trace_pair,
 )
@@ -15,9 +14,9 @@ from engine.parts.registry import HEALTHY, Parts
 from engine.presets import PRESETS
 from engine.sample.pairs import pair_steps
 from engine.seq2seq import Seq2Seq
+from pages.inside.shapes import words
 from ui import widgets
 from ui.model_bar import Subject
-from ui.text.markdown import safe
 
 OWN, WRITES = "own", "writes"
 
@@ -38,7 +37,6 @@ class Source:
     written: int = 0
 
 
-READER, WRITER = "This model: encoder", "This model: decoder"
 EXAMPLES = {
     "gpt2": Source(
         "GPT-2 small",
@@ -83,16 +81,18 @@ EXAMPLES = {
 
 
 def chosen_source(subject: Subject) -> tuple[str, Source]:
-    halves = {OWN: "This model"} if subject.pair is None else {OWN: READER, WRITES: WRITER}
+    halves = {OWN: words.THIS_MODEL}
+    if subject.pair is not None:
+        halves = {OWN: words.READER, WRITES: words.WRITER}
     names = halves | {key: source.title for key, source in EXAMPLES.items()}
-    key = widgets.select("Trace", names, "shapes_source", kind="list", hidden=True)
+    key = widgets.select(words.TRACE, names, "shapes_source", kind="list", hidden=True)
     if key in EXAMPLES:
         return key, EXAMPLES[key]
     if key == WRITES and subject.pair is not None:
         return WRITES, _writer(subject, subject.pair.model)
     return OWN, Source(
-        "This model",
-        f"{safe(subject.title)}, on the {len(subject.ids)} tokens of the text above.",
+        words.THIS_MODEL,
+        words.bar_note(subject.title, len(subject.ids)),
         subject.config,
         len(subject.ids),
         parts=subject.model.parts,
@@ -102,9 +102,8 @@ def chosen_source(subject: Subject) -> tuple[str, Source]:
 def _writer(subject: Subject, model: Seq2Seq) -> Source:
     written = sum(1 for _ in pair_steps(model, subject.ids))
     return Source(
-        WRITER,
-        f"{safe(subject.title)}: the decoder, on the {written} tokens it writes from the {len(subject.ids)}"
-        " tokens of the text above.",
+        words.WRITER,
+        words.writer_note(subject.title, written, len(subject.ids)),
         model.config.decoder,
         len(subject.ids),
         parts=model.parts,
@@ -121,19 +120,3 @@ def steps_of(source: Source) -> tuple[TraceStep, ...]:
     if source.only == "block":
         return tuple(s for s in steps if s.stage == "block")
     return tuple(s for s in steps if s.stage == "block" and s.part == "attention") if source.only else steps
-
-
-def total_sentence(source: Source) -> str:
-    sums = totals(steps_of(source))
-    return (
-        f"**{sums['parameters']:,} parameters · {_short(sums['products'])}FLOP in matrix products +"
-        f" {_short(sums['elementwise'])}FLOP elementwise · {_short(sums['bytes'])}B** of activations in"
-        " float32, if every tensor were kept."
-    )
-
-
-def _short(n: int) -> str:
-    for size, unit in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if n >= size:
-            return f"{n / size:.3g} {unit}"
-    return f"{n} "

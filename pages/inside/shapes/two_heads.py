@@ -38,8 +38,8 @@ def draw_heads(line: DeltaGenerator) -> None:
     width = len(rows["q"])
     fitting = [n for n in range(1, width + 1) if width % n == 0]
     half = 2 if width % 2 == 0 else 1
-    heads = widgets.select("Heads", fitting, "shapes_heads", first=half, container=line)
-    hidden = HIDDEN[widgets.select("Hide a key", list(HIDDEN), "shapes_hide", container=line)]
+    heads = widgets.select(words.HEADS_OF, fitting, "shapes_heads", first=half, container=line)
+    hidden = HIDDEN[widgets.select(words.HIDE, list(HIDDEN), "shapes_hide", container=line)]
     example = multi_head([rows["q"]], [rows["k1"], rows["k2"]], [rows["v1"], rows["v2"]], heads, hidden)
     explain.answer(words.two_heads(example, heads))
     _results(example)
@@ -106,18 +106,18 @@ def _stages(example: HandExample) -> None:
 def _cell(example: HandExample) -> None:
     left, right = st.columns(2)
     with left:
-        head = widgets.select("Head", range(1, len(example.q) + 1), "shapes_cell_head") - 1
+        head = widgets.select(words.HEAD, range(1, len(example.q) + 1), "shapes_cell_head") - 1
     with right:
-        key = widgets.select("Key", (1, 2), "shapes_cell_key") - 1
-    found = weight_by_hand(example, head, key)
-    raw, scaled = number(found.raw), number(found.scaled)
-    products = " + ".join(rf"{signed(a)} \cdot {signed(b)}" for a, b in found.pairs)
+        key = widgets.select(words.KEY, (1, 2), "shapes_cell_key") - 1
+    worked = weight_by_hand(example, head, key)
+    raw, scaled = number(worked.raw), number(worked.scaled)
+    products = " + ".join(rf"{signed(a)} \cdot {signed(b)}" for a, b in worked.pairs)
     st.latex(
         rf"q \cdot k_{key + 1} = {products} = {raw} \qquad"
         rf" \frac{{{raw}}}{{\sqrt{{{example.d_head}}}}} = {scaled}"
     )
-    if found.hidden:
+    if worked.hidden:
         st.latex(r"\text{masked: } e^{-\infty} = 0, \text{ so its weight is } 0")
         return
-    terms = " + ".join(rf"e^{{{number(x)}}}" for x in found.seen)
-    st.latex(rf"\frac{{e^{{{scaled}}}}}{{{terms}}} = {number(found.weight, 4)}")
+    terms = " + ".join(rf"e^{{{number(x)}}}" for x in worked.seen)
+    st.latex(rf"\frac{{e^{{{scaled}}}}}{{{terms}}} = {number(worked.weight, 4)}")

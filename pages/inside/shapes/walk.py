@@ -15,9 +15,10 @@ from engine.measure.shapes.operations import (
     SourceLines,
     TraceStep,
     tensor_of,
+    totals,
 )
 from pages.inside.shapes import figures, words
-from pages.inside.shapes.sources import OWN, WRITES, Source, chosen_source, steps_of, total_sentence
+from pages.inside.shapes.sources import OWN, WRITES, Source, chosen_source, steps_of
 from ui import explain, widgets
 from ui.figures import theme
 from ui.model_bar import Subject
@@ -25,15 +26,6 @@ from ui.players.component import mounted
 from ui.players.plot import plot
 
 WALK = "shapes_walk"
-PARTS = {
-    "embedding": "embed",
-    "position": "position",
-    "attention": "attention",
-    "feedforward": "feed-forward",
-    "norm": "norm",
-    "residual": "+",
-    "output": "output",
-}
 # Each axis a colour of its own, out of the palette.
 AXIS_COLOURS = {
     "batch": "quiet",
@@ -56,14 +48,14 @@ def draw_walk(subject: Subject) -> None:
 @st.fragment
 def walk(subject: Subject) -> None:
     """Draws the walk in a fragment: only this runs again at a step."""
-    said = st.container()
+    answer = st.container()
     left, right = st.columns([11, 9], gap="medium")
     with right:
         key, source = chosen_source(subject)
     steps = steps_of(source)
     index = _chosen(steps, key, source)
     step = steps[index]
-    with said:
+    with answer:
         explain.answer(words.shape_of(step))
     with left:
         data = _sent(source) | {
@@ -81,7 +73,7 @@ def walk(subject: Subject) -> None:
 
 def _measured(source: Source) -> None:
     """The totals of the pass, and how they are counted."""
-    st.markdown(f"{source.note} {total_sentence(source)}")
+    st.markdown(f"{source.note} {words.totals(totals(steps_of(source)))}")
     st.caption(words.FLOPS)
 
 
@@ -128,7 +120,7 @@ def _sent(source: Source) -> dict[str, Any]:
         "groups": groups,
         "layers": layers,
         "title": title,
-        "parts": PARTS,
+        "parts": words.PARTS,
         "alt": f"Steps of the forward pass: {source.title}",
     }
 
@@ -161,7 +153,7 @@ def _row(step: TraceStep) -> dict[str, Any]:
 @cache
 def _colours() -> dict[str, tuple[str, str]]:
     every = theme.palette()
-    return {part: every[part] for part in PARTS} | {
+    return {part: every[part] for part in words.PARTS} | {
         f"axis-{axis}": every[name] for axis, name in AXIS_COLOURS.items()
     }
 
@@ -174,36 +166,26 @@ def _tensor(step: TraceStep, subject: Subject | None, writes: bool) -> None:
         st.caption(words.SHAPES_OF_THE_WRITER)
         return
     if subject is None:
-        st.caption(
-            ":material/grid_off: Shapes only: this model is traced without weights, so it takes no memory."
-            " Choose *This model* to see tensors."
-        )
+        st.caption(words.SHAPES_ONLY)
         return
-    found = tensor_of(step, subject.recording())
-    if found is None:
-        st.caption(":material/grid_off: A table computed once for all blocks; its numbers are not recorded.")
+    tensor = tensor_of(step, subject.recording())
+    if tensor is None:
+        st.caption(words.NOT_RECORDED)
         return
-    values, axes = found
+    values, axes = tensor
     limit = slices.largest(values)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         which = slices.head_axis(axes)
-        st.markdown(
-            f"**The tensor** `{step.bare}`" + (f", {axes[which]}" if which is not None else ""),
-            width="content",
-        )
+        title = words.tensor_title(step.bare, "" if which is None else axes[which])
+        st.markdown(title, width="content")
         if which is not None:
-            place = _slice(axes[which], values.shape[which])
-            values, axes = slices.take_index(values, axes, which, place)
+            index = _slice(axes[which], values.shape[which])
+            values, axes = slices.take_index(values, axes, which, index)
     labels = {"query": subject.labels, "key": subject.labels, "vocab": subject.vocabulary}
-    alt = (
-        f"Heatmap of {step.name}: {' by '.join(axes)}, {' by '.join(str(n) for n in values.shape)} numbers,"
-        f" largest magnitude {limit:.3g}."
-    )
-    figure = figures.tensor_map(values, axes, labels, name=step.bare, limit=limit)
     plot(
-        figure,
+        figures.tensor_map(values, axes, labels, name=step.bare, limit=limit),
         key="shapes_tensor",
-        alt=alt,
+        alt=words.tensor_alt(step, axes, values.shape, limit),
         height=180 if values.ndim == 1 else 330,
         data=figures.table(values, axes),
         name=step.name.replace(".", "-"),
@@ -217,9 +199,9 @@ def _slice(axis: str, count: int) -> int:
 
 def _source(step: TraceStep) -> None:
     if not step.ran:
-        st.caption("Nothing runs here: these are the ids that the tokenizer produced from the text.")
+        st.caption(words.NOTHING_RAN)
         return
-    st.markdown("**The lines that just ran**")
+    st.markdown(words.LINES)
     names = ", ".join(ran.code.co_qualname for ran in step.ran)
     data = {
         "functions": [_listing(ran) for ran in step.ran],

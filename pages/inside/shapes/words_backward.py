@@ -9,7 +9,12 @@ from ui.page_frame import Words
 from ui.text.markdown import safe
 from ui.text.numbers import minus, scientific
 
-ASK = "How does an error change a weight?"
+ASK = {
+    "pass": "How does an error reach every weight?",
+    "weight": "What does a gradient predict?",
+    "step": "How does an optimiser turn gradients into a step?",
+}
+SHOW = "Show"
 TOO_SHORT = (
     "The text has one token, so there is no next token to predict: type a longer one in the bar above."
 )
@@ -83,7 +88,6 @@ STEP = Words(
         " between about 0.7 and 1.2; the smallest stay behind."
     ),
 )
-WORDS = {"pass": PASS, "weight": WEIGHT, "step": STEP}
 STEP_MEASURED = (
     "One step from the weights shown, without weight decay or clipping. Muon updates the blocks' matrices"
     " and leaves the rest to AdamW. The loss is the mean over all predictions of the text."
@@ -300,15 +304,17 @@ def before(taken: SingleStep) -> str:
 
 
 def loss_alt(taken: SingleStep, scale: float) -> str:
-    told = ", ".join(f"{name} {three(taken.at(rule, scale))}" for rule, name in RULE_NAMES.items())
-    return f"Loss on the text after one step against the learning rate: {three(taken.before)} before; {told}."
+    losses = ", ".join(f"{name} {three(taken.at(rule, scale))}" for rule, name in RULE_NAMES.items())
+    return (
+        f"Loss on the text after one step against the learning rate: {three(taken.before)} before; {losses}."
+    )
 
 
 def singular_alt(spectra: Spectra) -> str:
-    told = ", ".join(f"{name} {spectra.middle(rule):.1%}" for rule, name in RULE_NAMES.items())
+    shares = ", ".join(f"{name} {spectra.middle(rule):.1%}" for rule, name in RULE_NAMES.items())
     return (
         f"Singular values of the update of {titled(spectra.matrix)}; the median relative to the largest:"
-        f" {told}."
+        f" {shares}."
     )
 
 

@@ -247,7 +247,7 @@ def test_numbers_are_those_of_the_patterns(drawn):
 
 
 def test_the_scale_is_shown_beside_its_theory(drawn):
-    page = attention("scaling", attention_dk="64", attention_scale="1/d_k", attention_zeros="9")
+    page = attention("scores", attention_dk="64", attention_scale="1/d_k", attention_zeros="9")
     table = page.table[0].value
     left, right = (drawn[f"attention_scaling_{k}"].traces[0] for k in ("example", "divided"))
     np.testing.assert_allclose(np.sum([left["y"], right["y"]], axis=1), 1, rtol=1e-5)
@@ -374,7 +374,7 @@ def test_the_self_term_is_the_engines(shown: str, drawn: dict[str, Drawn]) -> No
     ids = [sorted(set(letters)).index(letter) for letter in letters]
     raw, apart = (self_term(kind, 64, ids, 2) for kind in ("similarity", "two-matrices"))
     query = {"attention_width": "64", "attention_self_seed": "2", "attention_self_shown": shown}
-    text = told_by("self", measure="true", **query)
+    text = told_by("scores", attention_scores="self", measure="true", **query)
     assert f"favours the token itself: **{raw.self_weight:.0%}** of its weight" in text
     assert f"itself is **{raw.self_score:.1f}** and with others about {raw.other_score:.1f}." in text
     assert f"Separate W_Q and W_K remove that bias: **{apart.self_weight:.0%}**." in text

@@ -411,7 +411,7 @@ def test_own_prompts(drawn: dict[str, Any]) -> None:
         "steering", steering_preset="own", steering_plus="O!", steering_text="Who is it" + "x" * 300
     )
     assert not page.exception and "steering_cost" not in drawn
-    assert f"the first {MOST_PROMPT} are used" in said(page)
+    assert f"only the first {MOST_PROMPT} are used" in said(page)
     assert "shorten the text" in said(page)  # 200 letters and a context of 128
     page.get_by_key("steering_text").set_value("Who").run()
     assert "The perplexity of an unrelated text" in said(page)

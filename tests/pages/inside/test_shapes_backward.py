@@ -69,7 +69,7 @@ def test_the_backward_pass_is_drawn_and_said_as_the_engine_has_it() -> None:
     np.testing.assert_allclose(bars["x"], [*true.totals, true.error_norm], rtol=1e-5)
     shown = true.largest_errors(6)
     np.testing.assert_allclose(DRAWN["shapes_error"].traces[0]["x"], true.error[shown], atol=1e-6)
-    assert "How does an error change a weight?" in said(page, "header") and not page.error
+    assert "How does an error reach every weight?" in said(page, "header") and not page.error
 
 
 def test_a_position_of_the_address_is_followed_in_every_look() -> None:

@@ -109,7 +109,7 @@ def test_while_samples_are_drawn_for_pairs_it_can_be_left_at_every_character(mod
 def test_plans_that_do_not_fit_are_refused(model):
     for plan in (Plan(Taste("else")), Plan(Taste("with", "two words")), Plan(beta=0), Plan(steps=0)):
         with pytest.raises(ConfigError):
-            prefer(model, TOKENIZER, [], [], plan)
+            next(prefer(model, TOKENIZER, [], [], plan))
     with pytest.raises(ConfigError, match="makes 0 pairs"):
         finish(drawn_pairs(model, TOKENIZER, Plan(Taste("with", "hello")), SPEECHES))
 

@@ -150,7 +150,7 @@ def test_while_a_model_is_taught_it_can_be_left_at_every_look_and_it_is_taught_o
 @pytest.mark.parametrize("plan", [Plan("else"), Plan(answers=1), Plan(questions=0), Plan(steps=0)])
 def test_a_plan_that_is_none_is_refused(untrained, plan):
     with pytest.raises(ConfigError):
-        reinforce(untrained, plan)
+        next(reinforce(untrained, plan))
 
 
 @pytest.mark.exhaustive

@@ -23,6 +23,7 @@ from engine.training.post_training.reward import (
     LETTERS,
     TASK,
     decode,
+    draw_answers,
     lines,
     questions_of,
     rewards,
@@ -84,28 +85,13 @@ def _attempts(models: Sequence[Transformer], questions: Tensor, temperature: flo
     verifier, majority = [], []
     votes: tuple[Votes, ...] = ()
     for seed, model in zip(SEEDS, models, strict=True):
-        answers = drawn(model, questions, MOST, temperature, torch.Generator().manual_seed(seed))
+        answers = draw_answers(model, questions, MOST, torch.Generator().manual_seed(seed), temperature)
         right = rewards(questions, answers, "right").bool()
         numbers = (answers * len(LETTERS) ** torch.arange(ANSWER)).sum(-1)
         verifier.append([pass_at(right, k) for k in COUNTS])
         majority.append([majority_at(numbers, right, k) for k in COUNTS])
         votes = votes or tuple(map(_votes, questions, answers))
     return Attempts(temperature, np.array(verifier), np.array(majority), votes)
-
-
-@torch.no_grad()
-def drawn(
-    model: Transformer, questions: Tensor, count: int, temperature: float, generator: torch.Generator
-) -> Tensor:
-    """Draws `count` answers to each question, (question, answer, digit). The model reads a text once, however
-    often it was drawn so far.
-    """
-    ids = questions.repeat_interleave(count, 0)
-    for _ in range(ANSWER):
-        texts, of = ids.unique(dim=0, return_inverse=True)
-        probabilities = (model(texts)[:, -1] / temperature).softmax(-1)[of]
-        ids = torch.cat([ids, torch.multinomial(probabilities, 1, generator=generator)], 1)
-    return ids[:, TASK.given :].view(len(questions), count, ANSWER)
 
 
 def _votes(question: Tensor, answers: Tensor) -> Votes:

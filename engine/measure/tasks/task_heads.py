@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -57,13 +57,11 @@ def looking(model: Transformer, tokenizer: Tokenizer, task: Task, lines: Tensor)
     """Measures the problems of `lines` (batch, period + 1). None without patterns or sources."""
     if task.sources is None or not model.parts.mixer(model.config).present:
         return None
-    result, even = [], []
-    for row in lines[:, :-1].tolist():  # the line break at the end is not read
-        patterns = record(model, row, only={"pattern"}).stacked("pattern")  # (layer, head, query, key)
-        for query, keys in targets(task, tokenizer.decode(row[1:])):
-            result.append(patterns[:, :, query, list(keys)].sum(-1))
-            even.append(len(keys) / (query + 1))
-    return SourceAttention(np.mean(result, axis=0), float(np.mean(even)), len(lines)) if result else None
+    weights = [(weight, even) for _, weight, even in _source_weights(model, tokenizer, task, lines)]
+    if not weights:
+        return None
+    scores, even = (np.mean(column, axis=0) for column in zip(*weights, strict=True))
+    return SourceAttention(scores, float(even), len(lines))
 
 
 def by_last_result(
@@ -71,12 +69,19 @@ def by_last_result(
 ) -> dict[str, np.ndarray]:
     """Measures heads' weights on the sources as `looking`, by the token at the query."""
     weights: dict[str, list[np.ndarray]] = {}
-    for row in lines[:, :-1].tolist():
-        patterns = record(model, row, only={"pattern"}).stacked("pattern")
-        for query, keys in targets(task, tokenizer.decode(row[1:])):
-            weight = patterns[:, :, query, list(keys)].sum(-1)
-            weights.setdefault(tokenizer.decode([row[query]]), []).append(weight)
+    for token, weight, _ in _source_weights(model, tokenizer, task, lines):
+        weights.setdefault(tokenizer.decode([token]), []).append(weight)
     return {token: np.mean(each, axis=0) for token, each in sorted(weights.items())}
+
+
+def _source_weights(
+    model: Transformer, tokenizer: Tokenizer, task: Task, lines: Tensor
+) -> Iterator[tuple[int, np.ndarray, float]]:
+    """Yields each query of `targets`: its token, the weight on its keys (layer, head), and the even one."""
+    for row in lines[:, :-1].tolist():  # the line break at the end is not read
+        patterns = record(model, row, only={"pattern"}).stacked("pattern")  # (layer, head, query, key)
+        for query, keys in targets(task, tokenizer.decode(row[1:])):
+            yield row[query], patterns[:, :, query, list(keys)].sum(-1), len(keys) / (query + 1)
 
 
 def solved_without(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -19,6 +19,7 @@ from engine.model import Transformer
 from engine.training.post_training.finetune import (
     Adapter,
     FinetuneRecipe,
+    FinetuneStep,
     Lesson,
     copied,
     fine_tune,
@@ -81,6 +82,28 @@ class Taught(Generic[AnyEvaluation]):
     adapters: Mapping[str, Adapter] = field(repr=False, compare=False)
     weights: Mapping[str, Tensor] = field(default_factory=dict, repr=False, compare=False)
 
+    @classmethod
+    def of(
+        cls,
+        model: Transformer,
+        recipe: FinetuneRecipe,
+        last: FinetuneStep,
+        looks: Sequence[AnyEvaluation],
+        before: tuple[str, ...],
+        after: tuple[str, ...],
+    ) -> Self:
+        """Returns what a model was taught by a recipe whose `last` step this is."""
+        return cls(
+            tuple(looks),
+            before,
+            after,
+            trained_parameters(model, recipe.rank),
+            trained_parameters(model, 0),
+            largest_change(model, last.weights),
+            copied(last.adapters),
+            {} if recipe.rank else held(last.weights),
+        )
+
     def changed(self, model: Transformer) -> dict[str, Tensor]:
         """Returns the weights that differ from the model's, by name; none where they are not held."""
         return merged(model, self.adapters) if self.adapters else dict(self.weights)
@@ -102,26 +125,14 @@ def teach(
     asked = _Asked(model, tokenizer, questions)
     looks: list[FactEvaluation] = []
     before: tuple[str, ...] = ()
-    weights: Mapping[str, Tensor] = {}
-    adapters: Mapping[str, Adapter] = {}
     yield Progress(0, recipe.steps + 1, ())
     for look in fine_tune(model, tokenizer, lessons, recipe):
         if look.step == 0:
             before = asked.written(look.weights, written)
         plain = loss_on(model, tokenizer, text, look.weights) if text else math.nan
         looks.append(FactEvaluation(look.step, look.loss, asked.probabilities(look.weights), plain))
-        weights, adapters = look.weights, look.adapters
         yield Progress(look.step + 1, recipe.steps + 1, tuple(looks))
-    return Taught(
-        tuple(looks),
-        before,
-        asked.written(weights, written),
-        trained_parameters(model, recipe.rank),
-        trained_parameters(model, 0),
-        largest_change(model, weights),
-        copied(adapters),
-        held(weights) if not recipe.rank else {},
-    )
+    return Taught.of(model, recipe, look, looks, before, asked.written(look.weights, written))
 
 
 def ask(

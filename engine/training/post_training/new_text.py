@@ -24,16 +24,13 @@ from engine.model import Transformer
 from engine.sample import generate
 from engine.training.batches import next_token_batch, windows_at
 from engine.training.post_training.finetune import (
-    Adapter,
     Data,
     FinetuneRecipe,
-    copied,
     fine_tune_over,
     loss_of,
     with_weights,
 )
-from engine.training.post_training.finetune import trained_parameters as count
-from engine.training.post_training.new_fact import Taught, held, largest_change
+from engine.training.post_training.new_fact import Taught
 
 LEAST, MOST = 500, 100_000  # tokens of a text: fewer are refused, more are not read
 LEAST_HELD_OUT = 100  # tokens of a short text that are held out: a tenth of it would be too few
@@ -114,8 +111,6 @@ def teach_text(
         raise ConfigError("causal", False, "must be True: a fine-tuned model predicts the next token")
     generator = torch.Generator().manual_seed(recipe.seed)
     looks: list[TextEvaluation] = []
-    weights: Mapping[str, Tensor] = {}
-    adapters: Mapping[str, Adapter] = {}
     apart = max(1, recipe.steps // LOOKS)
 
     def batch(step: int) -> Data:
@@ -127,20 +122,11 @@ def teach_text(
     yield Progress(0, recipe.steps + 1, ())
     before = sample(model, tokenizer, prompt, recipe.seed)
     for look in fine_tune_over(model, batch, recipe):
-        weights, adapters = look.weights, look.adapters
         if look.step % apart == 0 or look.step == recipe.steps:
-            looks.append(TextEvaluation(look.step, look.loss, *held_out_losses(model, texts, weights)))
+            looks.append(TextEvaluation(look.step, look.loss, *held_out_losses(model, texts, look.weights)))
         yield Progress(look.step + 1, recipe.steps + 1, tuple(looks))
-    return Taught(
-        tuple(looks),
-        before,
-        sample(with_weights(model, weights), tokenizer, prompt, recipe.seed),
-        count(model, recipe.rank),
-        count(model, 0),
-        largest_change(model, weights),
-        copied(adapters),
-        held(weights) if not recipe.rank else {},
-    )
+    after = sample(with_weights(model, look.weights), tokenizer, prompt, recipe.seed)
+    return Taught.of(model, recipe, look, looks, before, after)
 
 
 def _pairs(windows: Tensor) -> Data:

@@ -276,15 +276,9 @@ def prefer(
     first: Transformer, tokenizer: Tokenizer, training: Sequence[Pair], held_out: Sequence[Pair], plan: Plan
 ) -> Iterator[PreferenceEvaluation]:
     """Trains a copy of a model by pairs and yields looks: before the first step, every `look_every` steps and
-    at the end. Raises ConfigError at once for a plan that is none.
+    at the end. Raises ConfigError for a plan that is none.
     """
     plan.check()
-    return _looks(first, tokenizer, training, held_out, plan)
-
-
-def _looks(
-    first: Transformer, tokenizer: Tokenizer, training: Sequence[Pair], held_out: Sequence[Pair], plan: Plan
-) -> Iterator[PreferenceEvaluation]:
     model = with_weights(first, {name: weight.clone() for name, weight in first.named_parameters()})
     optimiser = torch.optim.AdamW(model.requires_grad_(True).parameters(), lr=plan.rate, weight_decay=0.0)
     learned, tested = (_Pairs(first, tokenizer, pairs) for pairs in (training, held_out))

@@ -188,18 +188,23 @@ def questions_of(known: list[str]) -> Tensor:
 
 @torch.no_grad()
 def draw_answers(
-    model: Transformer, questions: Tensor, count: int, generator: torch.Generator | None
+    model: Transformer,
+    questions: Tensor,
+    count: int,
+    generator: torch.Generator | None,
+    temperature: float = 1.0,
 ) -> Tensor:
-    """Draws `count` answers to each question at temperature 1, (question, answer, digit); the likeliest ones
-    without a generator.
+    """Draws `count` answers to each question, (question, answer, digit); the likeliest ones without a
+    generator. The model reads a text once, however often it was drawn so far.
     """
     ids = questions.repeat_interleave(count, 0)
     for _ in range(ANSWER):
-        logits = model(ids)[:, -1]
+        texts, of = ids.unique(dim=0, return_inverse=True)
+        logits = model(texts)[of, -1]
         if generator is None:
             token = logits.argmax(-1, keepdim=True)
         else:
-            token = torch.multinomial(logits.softmax(-1), 1, generator=generator)
+            token = torch.multinomial((logits / temperature).softmax(-1), 1, generator=generator)
         ids = torch.cat([ids, token], 1)
     return ids[:, TASK.given :].view(len(questions), count, ANSWER)
 
@@ -229,13 +234,9 @@ def log_p(model: Transformer, questions: Tensor, drawn: Tensor) -> Tensor:
 
 def reinforce(first: Transformer, plan: Plan) -> Iterator[RewardEvaluation]:
     """Trains a copy of a model by reward and yields looks: before the first step, every `look_every` steps
-    and at the end. Raises ConfigError at once for a plan that is none.
+    and at the end. Raises ConfigError for a plan that is none.
     """
     plan.check()
-    return _looks(first, plan)
-
-
-def _looks(first: Transformer, plan: Plan) -> Iterator[RewardEvaluation]:
     model = copy.deepcopy(first)
     draws = random.Random(plan.seed + 1)
     generator = torch.Generator().manual_seed(plan.seed + 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import base64
-import json
 import logging
 import math
 import os
@@ -22,7 +21,7 @@ from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.tokenizers import Tokenizer
 from engine.errors import CheckpointError
-from engine.experiments.command import begin, reading, write_json
+from engine.experiments.command import begin, reading
 from engine.experiments.stored_races import Stored, load_race, run_race
 from engine.lab.faults import FAULTS, Fault, parts_of
 from engine.measure.recording import record
@@ -253,7 +252,7 @@ def _train(spec: RunSpec, made: str) -> tuple[RunView, Patterns | None]:
 
 def _repeat(path: Path, pair: Sequence[RunSpec], trained: dict[str, RunView]) -> None:
     """Trains both runs with the missing seeds and adds them; `trained` are healthy twins to share."""
-    race, values = load_race(path), json.loads(path.read_text("utf-8"))
+    race = load_race(path)
     there = {(view.name, view.spec.train.seed) for view in race.repeats}
     for seed in SEEDS[1:]:
         for spec in pair:
@@ -270,20 +269,13 @@ def _repeat(path: Path, pair: Sequence[RunSpec], trained: dict[str, RunView]) ->
                 repeats=(*race.repeats, replace(view, spec=replace(view.spec, text=None, name=spec.name))),
             )
     race.save(path)
-    _write(path, {name: values[name] for name in ("patterns", "clock") if name in values})
-
-
-def _write(path: Path, more: Mapping[str, Any]) -> None:
-    """Adds to a file."""
-    values = json.loads(path.read_text("utf-8")) | more
-    write_json(path, values)
 
 
 def _clock(name: str, whole: Corpus, known: dict[str, float]) -> None:
     """Puts the processor's own time into a file, once."""
     path, fault = FOLDER / f"{name}.json", FAULTS[name]
-    values = json.loads(path.read_text("utf-8"))
-    if values.get("clock") == CLOCK:
+    race = load_race(path)
+    if race.more.get("clock") == CLOCK:
         return
     corpus = corpora.from_text(whole.text[: fault.characters]) if fault.characters else whole
 
@@ -293,8 +285,7 @@ def _clock(name: str, whole: Corpus, known: dict[str, float]) -> None:
             known[key] = seconds_a_step(spec, corpus)
         return known[key]
 
-    clocked(load_race(path), cost).save(path)
-    _write(path, {"patterns": values["patterns"], "clock": CLOCK})
+    replace(clocked(race, cost), more={**race.more, "clock": CLOCK}).save(path)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -323,8 +314,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if key not in trained:
                 trained[key] = _train(spec, made)
             both.append(trained[key])
-        Stored(made, tuple(replace(view, spec=replace(view.spec, text=None)) for view, _ in both)).save(path)
-        _write(path, {"patterns": [_packed(each) for _, each in both]})
+        views = tuple(replace(view, spec=replace(view.spec, text=None)) for view, _ in both)
+        Stored(made, views, more={"patterns": [_packed(each) for _, each in both]}).save(path)
         log.info("%s: %s", name, [view.history.evaluations[-1].validation_loss for view, _ in both])
         _repeat(path, pair, repeated)
 

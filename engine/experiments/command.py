@@ -19,7 +19,8 @@ import torch
 
 from engine.errors import CheckpointError
 from engine.training.numerics import keep_memory
-from engine.weights.checkpoints import write_whole
+from engine.training.records import TrainState
+from engine.weights.checkpoints import load_state, write_whole
 
 log = logging.getLogger("glassformer.experiments")
 DIGITS = 6  # of a stored float
@@ -150,6 +151,19 @@ def require_recipe(stored: Mapping[str, Any], recipe: Mapping[str, Any], path: P
             f"{path.name} was made with another recipe ({', '.join(other)}). Delete it to train all runs"
             " again, or give another folder with `--into`"
         )
+
+
+def resumed(path: Path, made_by: Mapping[str, Any]) -> TrainState | None:
+    """Reads the state of an interrupted training; None where there is none. Raises CheckpointError where
+    another recipe made it.
+    """
+    if not path.exists():
+        return None
+    state, recorded = load_state(path)
+    if recorded != made_by:
+        raise CheckpointError(f"{path} was made by another recipe")
+    log.info("%s: going on from step %d", path, state.step)
+    return state
 
 
 def complete(

@@ -15,15 +15,22 @@ from typing import Any
 from engine.config import TrainConfig, passes
 from engine.data import corpora
 from engine.data.corpus import Corpus
-from engine.errors import CheckpointError
-from engine.experiments.command import begin, folder_options, machine, processor, reading, write_json
+from engine.experiments.command import (
+    begin,
+    folder_options,
+    machine,
+    processor,
+    reading,
+    resumed,
+    write_json,
+)
 from engine.lab.faults import parts_of
 from engine.model import count_parameters
 from engine.presets.ladder import LECTURE, LECTURE_TRAINING
 from engine.training.numerics import choose
 from engine.training.records import Done, Evaluation, Sample, Snapshot
 from engine.training.train import train
-from engine.weights.checkpoints import load_state, save_state, write_whole
+from engine.weights.checkpoints import save_state, write_whole
 
 log = logging.getLogger("glassformer.ladder")
 SHIPPED = Path(__file__).parents[2] / "checkpoints" / "ladder.json"
@@ -175,18 +182,14 @@ def train_rung(name: str, corpus: Corpus, work: Path, config: TrainConfig = LECT
     model = replace(rung.model, vocab_size=corpus.vocab_size)
     state_file, story_file = work / f"{name}.state", work / f"{name}.json"
     made_by = {"model": model.to_dict(), "train": config.to_dict(), "parts": rung.parts}
-    resume = None
+    resume = resumed(state_file, made_by)
     story: dict[str, Any] = {"parameters": count_parameters(model, parts_of(rung.parts)), "curve": []}
     story |= {"of": config.steps, "seconds": 0.0, "numerics": choose(config.precision).sentence}
     story |= {"processor": processor()}
-    if state_file.exists():
-        resume, recorded = load_state(state_file)
-        if recorded != made_by:
-            raise CheckpointError(f"{state_file} was made by another recipe")
+    if resume:
         story = json.loads(story_file.read_text())
         if resume.step >= config.steps:
             return
-        log.info("%s: going on from step %d", name, resume.step)
     for record in train(model, config, corpus, resume=resume, parts=parts_of(rung.parts)):
         if isinstance(record, Evaluation):
             _look(story, record)

@@ -26,7 +26,7 @@ from engine.config import ModelConfig, Position, TrainConfig
 from engine.data import corpora
 from engine.data.tasks.all import ALOUD, MODELLED, TASKS
 from engine.errors import CheckpointError
-from engine.experiments.command import begin, folder_options, machine
+from engine.experiments.command import begin, folder_options, machine, resumed
 from engine.experiments.thinking_aloud import recipe
 from engine.measure.attention.head_scores import head_scores
 from engine.measure.positions.extrapolation import TIMES, Curve, curve, position_losses, window_starts
@@ -126,13 +126,8 @@ def pretrain(name: str, into: Path, work: Path, threads: int | None = None) -> M
     (work / name).parent.mkdir(parents=True, exist_ok=True)
     latest, best, curve_file = work / f"{name}.state", work / f"{name}.best", work / f"{name}.curve.json"
     made_by = {"model": config.to_dict(), "train": recipe.train.to_dict()}
-    resume, curve, began = None, [], time.process_time()
-    if latest.exists():
-        resume, recorded = load_state(latest)
-        if recorded != made_by:
-            raise CheckpointError(f"{latest} was made by another recipe")
-        curve = json.loads(curve_file.read_text("utf-8"))
-        log.info("%s: going on from step %d", name, resume.step)
+    resume, began = resumed(latest, made_by), time.process_time()
+    curve = json.loads(curve_file.read_text("utf-8")) if resume else []
     torch.set_num_threads(threads or torch.get_num_threads())
     for record in train(config, recipe.train, corpus, resume=resume, score_heads=head_scores):
         if isinstance(record, Evaluation) and (not curve or record.step > curve[-1]["step"]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,18 +27,20 @@ DIGITS = 5
 class Stored:
     """A stored race. `made` names the command, the machine and the date; `runs` are of ended runs without
     snapshots. `repeats` are the same trainings with other seeds: of them only the evaluations are stored.
+    `more` is what else its file holds.
     """
 
     made: str
     runs: tuple[RunView, ...]
     repeats: tuple[RunView, ...] = ()
+    more: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def save(self, path: Path) -> None:
         """Writes some tens of kilobytes of JSON."""
         packed = {"runs": [_packed(view) for view in self.runs]}
         if self.repeats:
             packed["repeats"] = [_packed(view, curve=False) for view in self.repeats]
-        write_json(path, {"made": self.made} | packed)
+        write_json(path, {"made": self.made} | packed | dict(self.more))
 
     def repeats_of(self, shown: Sequence[RunView]) -> tuple[RunView, ...]:
         """Returns the repeats of those runs that are shown as stored; a live run has none."""
@@ -83,7 +85,8 @@ def load_race(path: Path) -> Stored:
     """Reads a stored race. Raises CheckpointError when it is not complete."""
     with reading(path, f"races {path.stem}") as values:
         runs, repeats = (tuple(map(_opened, values.get(name, ()))) for name in ("runs", "repeats"))
-        return Stored(str(values["made"]), runs, repeats)
+        more = {name: each for name, each in values.items() if name not in ("made", "runs", "repeats")}
+        return Stored(str(values["made"]), runs, repeats, more)
 
 
 def _packed(view: RunView, *, curve: bool = True) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.errors import CheckpointError
-from engine.experiments.command import begin, folder_options, machine
+from engine.experiments.command import begin, folder_options, machine, resumed
 from engine.measure.attention.head_scores import head_scores
 from engine.model import Transformer
 from engine.parts.registry import HEALTHY
@@ -31,7 +31,7 @@ from engine.training.numerics import choose
 from engine.training.records import Control, Evaluation, HeadScores, Snapshot, Step
 from engine.training.snapshot_series import Lapse, keep_facts, keep_step, model_at, open_lapse
 from engine.training.train import train
-from engine.weights.checkpoints import load_state, save_state, write_whole
+from engine.weights.checkpoints import save_state, write_whole
 
 log = logging.getLogger("glassformer.timelapse")
 
@@ -73,13 +73,8 @@ def take(
     work.mkdir(parents=True, exist_ok=True)
     latest, times = work / "latest.state", work / "seconds.json"
     made_by = {"model": config.to_dict(), "train": settings.to_dict(), "steps": list(steps)}
-    resume, seconds = None, {}
-    if latest.exists():
-        resume, recorded = load_state(latest)
-        if recorded != made_by:
-            raise CheckpointError(f"{latest} was made by another recipe")
-        seconds = json.loads(times.read_text("utf-8"))
-        log.info("going on from step %d", resume.step)
+    resume = resumed(latest, made_by)
+    seconds = json.loads(times.read_text("utf-8")) if resume else {}
     control = Control()
     how: dict[str, Any] = {"control": control, "resume": resume, "device": "cpu"}
     for record in train(config, settings, corpus, **how, score_heads=head_scores):

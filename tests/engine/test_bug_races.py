@@ -90,8 +90,7 @@ def test_the_cost_of_a_bug_is_the_median_over_seeds(raced: tuple[RunView, ...]) 
 def test_repeats_are_added_to_a_stored_race(tmp_path: Path, raced: tuple[RunView, ...]) -> None:
     """Each with its seed and without its curve; a second call trains nothing, and the rest of the file stays."""
     path, pair = tmp_path / "bug.json", [view.spec for view in raced]
-    Stored("a test", raced).save(path)
-    bug_races._write(path, {"patterns": [None], "clock": "none"})
+    Stored("a test", raced, more={"patterns": [None], "clock": "none"}).save(path)
     bug_races._repeat(path, pair, {})
     again = load_race(path)
     ours = [(view.name, view.spec.train.seed) for view in again.repeats]

@@ -199,7 +199,6 @@ def test_the_nearest_and_the_places(terms: tuple[int, int, int], expected: int) 
     assert found.rank == left.index(expected) + 1 and found.nearest == order[0] and found.answer == left[0]
     others = [i for i in np.argsort(-alone) if i not in terms]
     assert found.rank_near_c == others.index(expected) + 1
-    assert found.holds is (found.rank == 1)
     assert found.needs_arithmetic is (found.rank < found.rank_near_c)
 
 
@@ -207,7 +206,7 @@ def test_a_space_made_for_it_holds() -> None:
     noise = RNG.standard_normal((20, 8)) * 0.1
     noise[:4, :2] += [[-3, -3], [3, -3], [-3, 3], [3, 3]]
     found = analogy(directions_of(noise), (0, 1, 2), 3, 5)
-    assert found.holds and found.answer == 3 and found.needs_arithmetic
+    assert found.rank == 1 and found.answer == 3 and found.needs_arithmetic
     rows = np.array([[1.0, 2.0], [3.0, 2.0], [2.0, 3.0], [2.0, 1.0], [2.0, 2.0]])  # the last is their mean
     known = directions_of(rows)
     assert known.row(4).tolist() == [0, 0] and known.row(1).tolist() == [1, 0]

@@ -81,7 +81,7 @@ def model_of(**fields: Any) -> Any:
 def test_the_loss_without_its_mask(before: float, after: float, right: str | None) -> None:
     rows = [np.array([x - 0.5, x + 0.5]) for x in (before, after)]
     empty = np.zeros((1, 1))
-    found = attention.unmasked(UnmaskedReading(np.zeros((1, 1, 2, 2)), empty, empty, *rows))
+    found = attention.unmasked(UnmaskedReading(np.zeros((1, 1, 2, 2)), empty, *rows))
     assert (found and found.right) == right
     if found:
         assert found.numbers == pytest.approx({"before": before, "after": after})

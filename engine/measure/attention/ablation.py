@@ -274,13 +274,12 @@ def missed(values: np.ndarray) -> MostMissedHead:
 @dataclass(frozen=True, eq=False)
 class UnmaskedReading:
     """A text read without the causal mask. `patterns` (layer, head, query, key). `future` (layer, head): the
-    mean weight on later tokens, of the queries that have any; `following`: on the very next one. Losses in
-    nats by position, (query - 1,), with the mask and without.
+    mean weight on later tokens, of the queries that have any. Losses in nats by position, (query - 1,), with
+    the mask and without.
     """
 
     patterns: np.ndarray = field(repr=False)
     future: np.ndarray
-    following: np.ndarray
     loss_with: np.ndarray
     loss_without: np.ndarray
 
@@ -303,5 +302,4 @@ def without_mask(model: Transformer, before: Recording) -> UnmaskedReading:
     patterns = after.stacked("pattern")
     later = np.triu(np.ones(patterns.shape[-2:], dtype=bool), 1)
     future = np.where(later, patterns, 0).sum(-1, dtype=np.float64)[..., :-1].mean(-1)
-    following = np.diagonal(patterns, 1, -2, -1).mean(-1, dtype=np.float64)
-    return UnmaskedReading(patterns, future, following, next_token_losses(before), next_token_losses(after))
+    return UnmaskedReading(patterns, future, next_token_losses(before), next_token_losses(after))

@@ -88,10 +88,6 @@ class Sinks:
     def of(self, opening: Opening) -> OpeningResult:
         return next(result for result in self.openings if result.opening == opening)
 
-    def change(self, opening: Opening) -> float:
-        """Returns the rise of the second half's loss, nats per token."""
-        return self.of(opening).loss - self.of("kept").loss
-
 
 def measure(model: Transformer, ids: Sequence[int], other: int) -> Steps[Sinks]:
     """Reads the text as it is (`kept`), with the token `other` in front, without its first token (`dropped`),

@@ -63,11 +63,6 @@ class Analogy:
         return next(int(i) for i in self.ids if int(i) not in self.terms)
 
     @property
-    def holds(self) -> bool:
-        """True if the expected token comes first once the three terms are left out."""
-        return self.rank == 1
-
-    @property
     def needs_arithmetic(self) -> bool:
         """True if the sum brings it nearer than c's neighbourhood alone."""
         return self.rank < self.rank_near_c

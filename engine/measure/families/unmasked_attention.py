@@ -4,27 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor
 
 from engine.errors import ConfigError
 from engine.measure.recording import next_token_losses, record
 from engine.model import Transformer
+from engine.training.batches import Batch
 from engine.weights.checkpoints import model_with
-
-
-class Windows(Protocol):
-    """The inputs and targets (batch, position) of `engine.training.batches.Batch`."""
-
-    @property
-    def inputs(self) -> Tensor: ...
-
-    @property
-    def targets(self) -> Tensor: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +79,7 @@ def continue_text(
 
 
 @torch.inference_mode()
-def end_loss(model: Transformer, windows: Iterable[Windows]) -> float:
+def end_loss(model: Transformer, windows: Iterable[Batch]) -> float:
     """Returns the mean loss of what follows each window, nats: of a token that is not written yet."""
     result = [
         F.cross_entropy(model(some.inputs)[:, -1].float(), some.targets[:, -1], reduction="none")

@@ -68,11 +68,6 @@ class PositionTable:
     variance_shares: np.ndarray = field(repr=False)  # (2,)
 
     @property
-    def neighbours(self) -> float:
-        """The mean cosine of two positions next to each other."""
-        return float(self.alike.by_distance[1])
-
-    @property
     def first_to_median(self) -> float:
         """The length of position 0's vector over the median length."""
         return float(self.alike.norms[0] / max(float(np.median(self.alike.norms)), 1e-12))

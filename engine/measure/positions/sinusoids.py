@@ -66,11 +66,6 @@ class Waves:
         """The number of pairs that do not go round once within the table."""
         return int((self.wavelength > self.length).sum())
 
-    @property
-    def complete(self) -> int:
-        """The number of pairs that go round at least once."""
-        return len(self.wavelength) - self.longer
-
 
 @dataclass(frozen=True, eq=False)
 class TurnedPair:
@@ -117,8 +112,8 @@ def waves(length: int, d_model: int, base: float = BASE) -> Waves:
     """Returns the waves of a table of `length` positions. Raises ConfigError as `frequencies` does.
 
     >>> r = waves(64, 64)
-    >>> r.complete, r.longer, round(r.ratio, 3)
-    (9, 23, 1.334)
+    >>> r.longer, round(r.ratio, 3)
+    (23, 1.334)
     """
     return Waves(frequencies(d_model, base), wavelengths(d_model, base), float(base ** (2 / d_model)), length)
 

@@ -39,7 +39,7 @@ def matrix_heatmap(
     """Draws values (query, key) or (query, anything). -inf is left blank. Signed ones are shown
     around zero.
     """
-    limits = {} if signed else {"zmin": 0, "zmax": 1, "colorscale": SEQUENTIAL}
+    limits: dict[str, Any] = {} if signed else {"zmin": 0, "zmax": 1, "colorscale": SEQUENTIAL}
     words = columns or labels
     tall = 0 if columns is not None else crowded(labels)  # letters of tokens that have to stand upright
     heat = go.signed(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.config import ResolvedConfig
+from engine.config import ModelConfig
 from engine.measure.positions.alibi import Effect, FarthestKey, Slopes
 from engine.measure.positions.extrapolation import BLOCK, TAIL, TIMES
 from engine.measure.positions.permutation import Plan
@@ -110,7 +110,7 @@ def alibi_example(context: int) -> str:
     return f"The small model (checkpoints/positions/alibi, context {context})"
 
 
-def costs(here: ResolvedConfig, published: ResolvedConfig) -> str:
+def costs(here: ModelConfig, published: ModelConfig) -> str:
     return (
         f"Parameters are computed. Here: context {here.context}, width {here.d_model}, {here.n_heads} heads;"
         f" GPT-2 small: context {published.context:,}, width {published.d_model}, {published.n_heads} heads."

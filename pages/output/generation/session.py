@@ -82,7 +82,7 @@ def _grow(
     session.tree, session.leaf = _grown(name, session.tree, subject, sampling, limits, after, count)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@st.cache_resource(max_entries=32, show_spinner=False)  # of up to 1,600 tokens, which readers hold anyway
 def _grown(
     name: str,
     _tree: Tree,

@@ -59,9 +59,15 @@ def settings(
 ) -> tuple[SampleConfig, Limits]:
     """Draws them. Whatever a link says, they can be used."""
     a, b, c, d, e = containers[:5]
-    hint = "The maximum length of a branch."
     wanted = widgets.whole(
-        "Tokens to write", -FARTHEST, FARTHEST, LENGTH, "generation_length", step=50, container=a, hint=hint
+        "Tokens to write",
+        -FARTHEST,
+        FARTHEST,
+        LENGTH,
+        "generation_length",
+        step=50,
+        container=a,
+        hint=words.LONGEST,
     )
     stop = b.text_input(
         "Stop after",
@@ -70,17 +76,16 @@ def settings(
         key="generation_stop",
         bind="query-params",
         placeholder="nothing",
-        help=(
-            "A character or a string, e.g. `.` or `⏎⏎` (⏎ is a line break). The text ends with the token that"
-            " completes it."
-        ),
+        help=words.STOP,
     )
-    values = {"temperature": _temperature(c)}
-    hint = "The same seed writes the same text."
-    seed = widgets.whole("Seed", 0, MAX_SEED, 0, "generation_seed", container=d, hint=hint)
+    start, hint = sampler.START.temperature, words.TEMPERATURE
+    heat = widgets.slide(
+        "Temperature", 0.0, 2.0, start, "generation_temperature", step=0.05, container=c, hint=hint
+    )
+    seed = widgets.whole("Seed", 0, MAX_SEED, 0, "generation_seed", container=d, hint=words.SEED)
     # Streamlit's own: a box that opens over the page and takes no room on it
     with e.popover("Truncation", width="stretch"):
-        values |= _cuts(subject.config.vocab_size)
+        values = {"temperature": heat} | _cuts(subject.config.vocab_size)
         arithmetic = choose_arithmetic(subject)
     most = LENGTHS.get(session.profile().name, min(LENGTHS.values()))
     _say_length(wanted, most)
@@ -88,56 +93,20 @@ def settings(
     return sampler.valid(values, seed), limits
 
 
-def _temperature(container: object) -> float:
-    first, hint = sampler.START.temperature, "0: greedy."
-    return widgets.slide(
-        "Temperature", 0.0, 2.0, first, "generation_temperature", step=0.05, container=container, hint=hint
-    )
-
-
 def _cuts(vocab: int) -> dict[str, float]:
-    e = f = g = h = st.container(width=320)
-    return {
-        "top_k": widgets.whole(
-            "Top-k",
-            0,
-            FARTHEST,
-            0,
-            "generation_top_k",
-            container=e,
-            hint=f"Keep the k most likely of {vocab:,}. 0: off.",
-        ),
-        "top_p": widgets.slide(
-            "Top-p",
-            0.0,
-            1.0,
-            sampler.START.top_p,
-            "generation_top_p",
-            step=0.01,
-            container=f,
-            hint="The smallest set whose probabilities sum to p. 1: off.",
-        ),
-        "min_p": widgets.slide(
-            "Min-p",
-            0.0,
-            1.0,
-            0.0,
-            "generation_min_p",
-            step=0.01,
-            container=g,
-            hint="Keep tokens with at least this share of the top probability. 0: all.",
-        ),
-        "repetition_penalty": widgets.slide(
-            "Repetition penalty",
-            0.5,
-            2.0,
-            1.0,
-            "generation_penalty",
-            step=0.05,
-            container=h,
-            hint="Makes tokens already in the text less likely. 1: off.",
-        ),
-    }
+    start = sampler.START
+    with st.container(width=320):
+        hint = words.TOP_K.format(f"{vocab:,}")
+        return {
+            "top_k": widgets.whole("Top-k", 0, FARTHEST, 0, "generation_top_k", hint=hint),
+            "top_p": widgets.slide(
+                "Top-p", 0.0, 1.0, start.top_p, "generation_top_p", step=0.01, hint=words.TOP_P
+            ),
+            "min_p": widgets.slide("Min-p", 0.0, 1.0, 0.0, "generation_min_p", step=0.01, hint=words.MIN_P),
+            "repetition_penalty": widgets.slide(
+                "Repetition penalty", 0.5, 2.0, 1.0, "generation_penalty", step=0.05, hint=words.REPETITION
+            ),
+        }
 
 
 def _say_length(wanted: int, most: int) -> None:

@@ -175,6 +175,17 @@ def allowed(with_mask: CacheStability, without_mask: CacheStability) -> str:
 LENGTH_HINT = "Write enough tokens and the context fills up."
 GREEDY = "0 is greedy: always the most likely token."
 DRAWS_SEED = "Seed of the draws, for temperatures above 0."
+LONGEST = "The maximum length of a branch."
+STOP = (
+    "A character or a string, e.g. `.` or `⏎⏎` (⏎ is a line break). The text ends with the token that"
+    " completes it."
+)
+TEMPERATURE = "0: greedy."
+SEED = "The same seed writes the same text."
+TOP_K = "Keep the k most likely of {}. 0: off."
+TOP_P = "The smallest set whose probabilities sum to p. 1: off."
+MIN_P = "Keep tokens with at least this share of the top probability. 0: all."
+REPETITION = "Makes tokens already in the text less likely. 1: off."
 CONVERSATION_HINT = (
     "The text becomes your turn in a conversation, in the model's chat template. Otherwise the model"
     " continues it, as if it had written the beginning itself."

@@ -12,7 +12,7 @@ from ui.views import views
 
 def test_every_page_is_in_the_list_and_every_view_has_a_question_of_its_own() -> None:
     assert {one.entry.url for one in views()} == {entry.url for entry in site.built()}
-    assert len({one.id for one in views()}) == len(views()) >= 80
+    assert len({one.id for one in views()}) == len(views()) >= 70
     for one in views():
         assert one.asks and all(re.search(r"\w.*\?$", ask.question) for ask in one.asks), one.id
         assert not one.asks[0].query, f"{one.id}: it opens with its first question"

@@ -374,6 +374,16 @@ def test_a_text_beyond_the_limit_is_refused_with_the_limit_named_and_kept() -> N
     assert len(page.text_area(key=shared.TEXT).value) > limit and shared.TEXT not in page.query_params
 
 
+def test_a_link_to_another_text_replaces_the_one_of_the_session_and_typing_replaces_that() -> None:
+    page = compared(text="a text")
+    assert page.query_params[shared.TEXT] in ("a text", ["a text"])
+    page.query_params[shared.TEXT] = "To be or not to bé"
+    page.run()
+    assert counted(page)["Characters"] == "18"
+    page.text_area(key=shared.TEXT).input("typed").run()
+    assert counted(page)["Characters"] == "5"
+
+
 def test_without_a_network_a_line_says_so_and_the_rest_is_shown(_encodings: dict[str, str]) -> None:
     _encodings["o200k_base"] = "it could not be loaded"
     page = compared()  # what is not on this machine is not asked for

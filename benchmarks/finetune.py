@@ -23,7 +23,7 @@ from benchmarks.report import Goals, finish, table
 from engine.config import ModelConfig
 from engine.model import Transformer, build
 from engine.presets import PRESETS
-from engine.training.post_training.finetune import IGNORED, FinetuneRecipe, Look, fine_tune_on
+from engine.training.post_training.finetune import IGNORED, FinetuneRecipe, FinetuneStep, fine_tune_on
 from engine.weights.export.hugging_face import plan
 
 GOALS: Goals = {"vs_peft": (">=", 1.0)}
@@ -41,11 +41,11 @@ def sizes(small: bool) -> ModelConfig:
 
 
 def ours(model: Transformer, data: tuple[Tensor, Tensor], rounds: int) -> Callable[[], None]:
-    looks: Iterator[Look] = fine_tune_on(model, data, FinetuneRecipe(rank=RANK, steps=rounds))
-    next(looks)  # before the first step
+    steps: Iterator[FinetuneStep] = fine_tune_on(model, data, FinetuneRecipe(rank=RANK, steps=rounds))
+    next(steps)  # before the first step
 
     def step() -> None:
-        next(looks)
+        next(steps)
 
     return step
 

@@ -17,7 +17,7 @@ from ui.page_frame import Ask, Code, View, Words
 class Part:
     """A part of a view. `draw` gets what the view gets; before that, where the buttons that choose a part
     have a label, the container of their line, for controls of its own. A `question` may depend on that, too;
-    lists of questions then have `asked`.
+    `listed` is then the question in lists.
     """
 
     title: str
@@ -25,7 +25,7 @@ class Part:
     words: Words
     code: Code
     question: str | Callable[..., str]
-    asked: str = ""
+    listed: str = ""
 
 
 def view_of_parts(
@@ -49,9 +49,9 @@ def view_of_parts(
     def now(*_: Any) -> Part:
         return parts[widgets.settled(titles, key)]
 
-    def question(*about: Any) -> str:
-        asked = now().question
-        return asked if isinstance(asked, str) else asked(*about)
+    def question_now(*about: Any) -> str:
+        question = now().question
+        return question if isinstance(question, str) else question(*about)
 
     def draw(*about: Any) -> None:
         if not label:
@@ -68,11 +68,11 @@ def view_of_parts(
         lambda *_: now().words,
         lambda *_: now().code,
         bool(takes),
-        question=question,
+        question=question_now,
         takes=takes,
         best=best,
         asks=tuple(
-            Ask(part.asked or str(part.question), part.words, () if name == first else ((key, name),))
+            Ask(part.listed or str(part.question), part.words, () if name == first else ((key, name),))
             for name, part in parts.items()
         ),
     )

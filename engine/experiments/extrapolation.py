@@ -88,5 +88,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     file = folder_options(__doc__).parse_args(arguments).into / PATH.parent.name / PATH.name
     plans = [Plan(scheme, seed) for seed in SEEDS for scheme in get_args(Position)]
     complete(
-        file, plans, shipped_runs, trained, _written, lambda run: f"held-out loss {run.validation_loss:.4f}"
+        file,
+        plans,
+        shipped_runs,
+        trained,
+        lambda run: f"held-out loss {run.validation_loss:.4f}",
+        lambda runs: [_written(run) for run in runs.values()],
     )

@@ -78,7 +78,7 @@ def _choose_step(pairs: int) -> tuple[int, int, int]:
 
 def _draw_whole(width: int, base: int, k: int, pair: int) -> None:
     """The whole matrix, and what is left of PE(p + k) when R(k) PE(p) is taken away."""
-    st.markdown(words_measured.one_matrix(k))
+    st.markdown(words_measured.single_matrix(k))
     length = widgets.slide("Positions T", 2, FARTHEST, 64, "sinusoid_length")
     shown = min(width, MOST_DRAWN)
     matrix = rotation_matrix(k, width, base)[:shown, :shown]

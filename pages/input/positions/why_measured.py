@@ -106,7 +106,7 @@ def _draw_largest(effect: OrderEffect, scheme: Position, causal: bool) -> None:
         number(effect.largest(scheme, causal)),
         words_measured.LARGEST,
     )
-    st.caption(words_measured.one_layer(plan, ENTERS.get(scheme, scheme)))
+    st.caption(words_measured.single_layer(plan, ENTERS.get(scheme, scheme)))
 
 
 def _draw_schemes(effect: OrderEffect, scheme: Position, causal: bool) -> None:

@@ -235,7 +235,7 @@ def by_itself(p: int, k: int, angle: float, sine: float, cosine: float) -> str:
     )
 
 
-def one_matrix(k: int) -> str:
+def single_matrix(k: int) -> str:
     return f"One matrix, $R({k})$, maps *every* position to the one {abs(k)} {'ahead' if k >= 0 else 'back'}."
 
 
@@ -318,7 +318,7 @@ def first_words(words: int, most: int) -> str:
     return f":material/info: The sentence has {words} words; the first {most} are used."
 
 
-def one_layer(plan: Plan, enters: str) -> str:
+def single_layer(plan: Plan, enters: str) -> str:
     return (
         f"One attention layer of {plan.n_heads} heads, width {plan.d_model}, seed {plan.seed}, untrained;"
         f" {enters}. Its matrices have the standard deviation $1/\\sqrt{{inputs}}$: with the usual 0.02, all"

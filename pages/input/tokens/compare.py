@@ -127,7 +127,7 @@ def _round_trip(chosen: Chosen, known: shared.Sources) -> None:
 def _by_name(
     names: list[str], encodings: dict[str, PublishedTokenizer], make: Callable[[str], T]
 ) -> dict[str, T]:
-    """What is made with each tokenizer that is here; a line says which one cannot cut the text."""
+    """Makes something with each tokenizer that is here; a line says which one cannot cut the text."""
     result: dict[str, T] = {}
     for name in names:
         if name in PUBLISHED and name not in encodings:

@@ -142,7 +142,7 @@ def _draw_scores(counted: _Counted) -> None:
 
 
 def _rows(counted: _Counted) -> pd.DataFrame:
-    """What the CSV of both figures holds."""
+    """Returns the table of both figures, for the CSV."""
     every = [("our BPE", cost) for cost in counted.curve] + [(cost.name, cost) for cost in counted.others]
     return pd.DataFrame(
         {

@@ -53,7 +53,7 @@ def text_box(examples: Mapping[str, str], key: str) -> str | None:
 
 
 def _take(key: str, examples: Mapping[str, str]) -> None:
-    chosen = st.session_state.get(f"{key}_example")
+    chosen = str(st.session_state.get(f"{key}_example"))
     if chosen in examples:
         st.session_state[key] = examples[chosen]
         st.session_state[f"{key}_example"] = None

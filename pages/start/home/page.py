@@ -106,7 +106,7 @@ def _family_of(name: str) -> families.Family:
 
 
 def _choose() -> Choice:
-    """What is looked into, and beside it its family: another one is looked into at its own first model."""
+    """Draws the bar and, beside it, the switch of its family; another family starts with its first model."""
     place = st.empty()
     choice = choose_subject(words.FIRST_LETTERS, REAL_MODEL)
     st.session_state[FAMILY] = _family_of(choice.name)

@@ -101,10 +101,10 @@ def numbers_table(plain: ScoreScaling, chosen: ScoreScaling, width: int, exponen
             f"at most 2(1 − 1/{KEYS})/{KEYS}² = {expected.slope:.6f}",
         ),
     ]
-    cells = [(name, f"{a[0]:.4g}", f"{b[0]:.4g}", compared) for name, a, b, compared in rows]
-    # Two columns of one name where the scale is none.
-    table = pd.DataFrame(cells).set_index(0).rename_axis("")
-    return table.set_axis([UNSCALED, scaled_by(exponent), "for comparison"], axis=1)
+    columns = {UNSCALED: [f"{a[0]:.4g}" for _, a, _, _ in rows]}
+    columns[scaled_by(exponent)] = [f"{b[0]:.4g}" for _, _, b, _ in rows]  # the same where nothing is scaled
+    columns["for comparison"] = [compared for *_, compared in rows]
+    return pd.DataFrame(columns, index=pd.Index([name for name, *_ in rows], name=""))
 
 
 def spread_worked(width: int, spread: float) -> tuple[str, str, str]:

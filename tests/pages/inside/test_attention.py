@@ -269,6 +269,12 @@ def test_the_scale_is_shown_beside_its_theory(drawn):
     assert page.metric[0].value[:3] == "5.6" and "\\sqrt{32} = 5.66" in said(page)  # a million pairs
 
 
+def test_no_scaling_beside_itself_is_one_column():
+    page = attention("scores", attention_dk="64", attention_scale="none")
+    assert not page.exception and not page.error and not said(page).count("Something went wrong")
+    assert list(page.table[0].value.columns) == ["no scaling", "for comparison"]
+
+
 def test_shared_keys_counts_the_cache(drawn):
     page = attention("shared-keys", attention_sizes="own", attention_heads="12", attention_kv="5")
     assert drawn["attention_shared"].table["kv_head"] == [h // 3 for h in range(12)]

@@ -22,8 +22,9 @@ def text_box(examples: Mapping[str, str], key: str) -> str | None:
     first, linked, written = next(iter(examples.values())), widgets.read_url(key), f"{key}__in_url"
     if key not in st.session_state or linked not in ("", st.session_state.get(written)):
         st.session_state[key] = linked[: 2 * LINK] or first
-    # Half a character cannot be sent to the browser.
-    st.session_state[key], halves = whole_characters(str(st.session_state[key]))
+    held, halves = whole_characters(str(st.session_state[key]))
+    if held != st.session_state[key]:  # half a character cannot be sent to the browser
+        st.session_state[key] = held
     # Streamlit's own: a button that puts a text into the box; the box has the value, and is in the link.
     st.pills(
         words.EXAMPLES,

@@ -384,6 +384,11 @@ def test_a_link_to_another_text_replaces_the_one_of_the_session_and_typing_repla
     assert counted(page)["Characters"] == "5"
 
 
+def test_what_somebody_is_typing_is_not_overwritten_by_a_page_that_is_drawn_again() -> None:
+    page = compared(text="a text").run()
+    assert not page.text_area(key=shared.TEXT).proto.set_value
+
+
 def test_without_a_network_a_line_says_so_and_the_rest_is_shown(_encodings: dict[str, str]) -> None:
     _encodings["o200k_base"] = "it could not be loaded"
     page = compared()  # what is not on this machine is not asked for

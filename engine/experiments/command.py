@@ -77,14 +77,16 @@ def processor() -> str:
 def to_json(value: Any) -> Any:
     """Returns a dataclass with all that it holds as JSON has it, every float to DIGITS digits.
 
-    >>> to_json((1 / 3, 7, {"a": np.array([1234567.0])}))
-    [0.333333, 7, {'a': [1234570.0]}]
+    >>> to_json((1 / 3, 7, {"a": np.array([1234567.0, 0.1], np.float32)}))
+    [0.333333, 7, {'a': [1234570.0, 0.1]}]
     """
     if is_dataclass(value):
         return {each.name: to_json(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Mapping):
         return {name: to_json(each) for name, each in value.items()}
-    if isinstance(value, tuple | list | np.ndarray):
+    if isinstance(value, np.ndarray | np.generic):
+        return to_json(value.tolist())
+    if isinstance(value, tuple | list):
         return [to_json(each) for each in value]
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 

@@ -24,6 +24,7 @@ from engine.experiments import (
 )
 from engine.experiments.bigram_expectations import DOUBLE, SEEING, SINGLE, TABLE
 from engine.experiments.command import complete, reading, require_all
+from engine.lab.doctor import story
 from engine.presets import PAIRED
 from tests.engine.cases import for_each
 
@@ -43,6 +44,10 @@ def shortened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(masks_swapped.PAIRED, "dates", tiny)  # type: ignore[arg-type]
     short = replace(bigram_expectations.TRAINING, steps=1, batch_size=2, eval_tokens=64)
     monkeypatch.setattr(bigram_expectations, "TRAINING", short)
+    stages = {name: replace(stage, steps=2) for name, stage in [*story.STAGES.items()][:2]}
+    for name, value in {"STAGES": stages, "STRIDE": 1, "READ": "ROMEO: the cat", "LETTERS": 2}.items():
+        monkeypatch.setattr(story, name, value)
+    monkeypatch.setattr(story.torch, "set_flush_denormal", lambda on: None)  # it outlives the command
 
 
 def test_no_run_of_a_file_is_trained_twice(tmp_path: Path) -> None:
@@ -172,6 +177,7 @@ def test_a_training_without_its_model_is_trained_again(
         (masks_swapped, "learn"),
         (no_causal_mask, "learn"),
         (no_residual, "compare"),
+        (story, "play"),
     ],
 )
 def test_an_interrupted_command_goes_on_and_ends_as_one_in_a_piece(

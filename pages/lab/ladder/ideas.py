@@ -82,7 +82,7 @@ def _difference(name: str) -> None:
     else:
         st.caption(words.NOTHING_NEW)
     if name in KINDS:
-        link_to("attention", words.SELF_TERM, attention_view="self")
+        link_to("attention", words.SELF_TERM, attention_view="scores", attention_scores="self")
 
 
 def _losses() -> dict[str, tuple[float, ...]]:

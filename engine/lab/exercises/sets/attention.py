@@ -188,7 +188,7 @@ def self_term(rng: Random) -> Exercise:
             ((1.0,), "You divided by $d$. Divide by its square root."),
             ((0.0,), "That is the mean with *other* tokens. With itself, all terms are squares."),
         ),
-        see("attention", attention_view="self"),
+        see("attention", attention_view="scores", attention_scores="self"),
         {"d": d},
     )
 

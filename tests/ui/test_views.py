@@ -1,6 +1,7 @@
 """The list of all views: what a page draws is in it, with the questions that it may ask."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,9 @@ from tests.pages.helpers import opened
 from tests.pages.stage import StageManager
 from ui import session, site
 from ui.views import views
+
+REPOSITORY = Path(__file__).parents[2]
+LINK = re.compile(r'([a-z]+_view)(?:="|": "|=)([a-z-]+)(?=["&\s])')  # in a call, a mapping or an address
 
 
 def test_every_page_is_in_the_list_and_every_view_has_a_question_of_its_own() -> None:
@@ -29,3 +33,18 @@ def test_a_question_of_several_is_the_one_on_the_screen_of_its_address(one, ask,
     monkeypatch.setattr(session, "manager", StageManager)
     query = ({one.page.key: one.view.id} if one.page.key else {}) | dict(ask.query)
     assert [each.value for each in opened(str(site.ROOT / one.entry.path), **query).header] == [ask.question]
+
+
+def test_every_link_in_the_source_names_a_view_of_its_page() -> None:
+    ids: dict[str, set[str]] = {}
+    for one in views():
+        ids.setdefault(one.page.key, set()).add(one.view.id)
+    links = [
+        (f"{path.relative_to(REPOSITORY)}:{number}", key, view)
+        for folder in ("engine", "pages", "ui")
+        for path in (REPOSITORY / folder).rglob("*.py")
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        for key, view in LINK.findall(line)
+    ]
+    assert len(links) > 50
+    assert [link for link in links if link[1] in ids and link[2] not in ids[link[1]]] == []

@@ -52,9 +52,14 @@ class Job:
     """One measurement in a thread of its own. `at` waits for its turn, so that the server can still draw."""
 
     def __init__(
-        self, measure: Callable[[], Steps[Any]], turn: threading.Semaphore, who: str = "", where: str = ""
+        self,
+        measure: Callable[[], Steps[Any]],
+        turn: threading.Semaphore,
+        who: str = "",
+        where: str = "",
+        pausable: bool = False,
     ) -> None:
-        self.asked_by, self.asked_from = who, where
+        self.asked_by, self.asked_from, self._pausable = who, where, pausable
         self.progress = Progress(0, 1)
         self._worked = 0.0  # seconds, without waiting, pauses and preparation
         self.result: Any = None
@@ -113,8 +118,10 @@ class Job:
             self.cancel()
 
     def leave_if_unshown(self) -> None:
-        """Ends it where no tab has asked about it lately, hidden ones apart."""
-        if not self._is_watched(UNSHOWN):
+        """Ends it where no tab has asked about it lately, hidden ones apart; not a training, which somebody
+        may come back to.
+        """
+        if not self._pausable and not self._is_watched(UNSHOWN):
             self.cancel()
 
     def _is_watched(self, within: float | None = None) -> bool:
@@ -184,10 +191,17 @@ class Jobs:
         self._jobs: OrderedDict[Key, Job] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, key: Key, measure: Callable[[], Steps[Any]], who: str = "", where: str = "") -> Job:
+    def of(
+        self,
+        key: Key,
+        measure: Callable[[], Steps[Any]],
+        who: str = "",
+        where: str = "",
+        pausable: bool = False,
+    ) -> Job:
         """Returns the measurement of that key, begun now if there is none, or if it was left. A visitor with
         more than MINE requests at once leaves the first. `where` is the asker's network address, empty
-        where it is not known. Raises TooMany.
+        where it is not known; a training is `pausable`. Raises TooMany.
         """
         with self._lock:
             job = self._jobs.get(key)
@@ -202,7 +216,7 @@ class Jobs:
                     first.leave(who)
                 for each in going:
                     each.leave_if_unshown()
-                job = self._jobs[key] = Job(measure, self._turn, who, where)
+                job = self._jobs[key] = Job(measure, self._turn, who, where, pausable)
             self._jobs.move_to_end(key)
             for old in [k for k, j in self._jobs.items() if j.ended][: max(0, len(self._jobs) - self._kept)]:
                 if old != key:
@@ -260,7 +274,7 @@ def measured(
     if job is None or (job.leaves and key not in given_up):  # left by others: whoever comes now wants it
         given_up.discard(key)
         try:
-            job = _server.of(key, measure, who, session.address())
+            job = _server.of(key, measure, who, session.address(), pausable)
         except TooMany as error:
             st.error(f"{safe(str(error))}.")
             return None

@@ -192,12 +192,15 @@ def test_who_leaves_does_not_take_it_from_others() -> None:
 def test_what_no_tab_shows_ends_when_another_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     jobs, go = Jobs(), threading.Event()
     shown, unshown = (jobs.of((name,), counted([], go), name) for name in ("shown", "unshown"))
-    unshown._watched["unshown"] -= background_jobs.UNSHOWN
+    training = jobs.of(("training",), counted([], go), "training", pausable=True)
+    for job, who in ((unshown, "unshown"), (training, "training")):
+        job._watched[who] -= background_jobs.UNSHOWN
     assert not unshown.leaves, "by itself it goes on for as long as a hidden tab may be silent"
     other = jobs.of(("other",), counted([], go), "other")
     assert unshown.leaves and not shown.leaves and not other.leaves
+    assert not training.leaves, "somebody may come back to it"
     go.set()
-    assert shown.wait(5) and other.wait(5) and unshown.wait(5) and unshown.left
+    assert all(job.wait(5) for job in (shown, other, training, unshown)) and unshown.left
 
 
 def test_a_measurement_gives_way_to_a_page_that_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:

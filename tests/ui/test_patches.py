@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from streamlit.runtime.state.session_state import SessionState
 
 from benchmarks.visitor import Visitor
 from tests.aside import aside
@@ -39,6 +40,17 @@ def test_the_originals_come_back() -> None:
     assert sum(replaced) >= sum(one.make is not None for one in TABLE) - 1, "one replaces False by False"
     patches.withdraw()
     assert [patches.check(one)[2] for one in TABLE] == [original for *_, original in before]
+
+
+def test_a_widget_finds_in_the_state_what_it_found_in_a_copy_of_it() -> None:
+    state = SessionState()
+    state["chosen"], state["typed"] = 3, None
+    copied = state.filtered_state
+    patches.install()
+    looked_up = state.filtered_state
+    assert type(looked_up) is not type(copied)
+    assert dict(looked_up) == copied == {"chosen": 3, "typed": None} and len(looked_up) == 2
+    assert "typed" in looked_up and looked_up["chosen"] == 3 and looked_up.get("absent") is None
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)

@@ -315,7 +315,7 @@ def test_a_path_keeps_what_lies_in_its_plane():
     table[0] *= 3
     found = of_table(table)
     pairs = [float(a @ b / np.linalg.norm(a) / np.linalg.norm(b)) for a, b in itertools.pairwise(table)]
-    assert found.neighbours == pytest.approx(np.mean(pairs), abs=1e-5)
+    assert found.alike.by_distance[1] == pytest.approx(np.mean(pairs), abs=1e-5)
     assert found.first_to_median == pytest.approx(3, abs=1e-3)
     noise = of_table(cloud(60, 32, 1))
     assert of_table(line()).knows_near and of_table(sinusoidal(64, 32)).knows_near

@@ -5,6 +5,7 @@ leads to.
 """
 
 import random
+from collections import defaultdict
 from functools import cache
 from typing import NamedTuple
 
@@ -87,11 +88,19 @@ def test_no_link_leads_to_a_trace(place: Place) -> None:
         assert str(ROOT) not in told and "Traceback" not in told, asked
 
 
+PARTS: dict[Place, set[str]] = defaultdict(set)  # what parts of a view read that links have named
+
+
 def unread(page: str, query: dict[str, str]) -> set[str]:
-    """What a link names and its view does not read."""
+    """What a link names and its view does not read, neither as it opens nor in the part that the link names."""
     key = PAGES[page][0].key
     place = next(place for place in PAGES[page] if query.get(key, place.view) == place.view)
-    return query.keys() - names(place) - names(ROUTER)
+    left = query.keys() - names(place) - names(ROUTER)
+    if left and not left <= PARTS[place]:
+        with listening() as heard:
+            shown(place, **query)
+        PARTS[place] |= heard
+    return left - PARTS[place]
 
 
 def test_every_link_that_we_give_names_what_is_read() -> None:

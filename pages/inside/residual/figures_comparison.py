@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.experiments.no_residual import Pair, TrainedStack
 from pages.inside.residual.figures import decades
-from pages.inside.residual.words import Shown
+from pages.inside.residual.words_highway import Shown
 from ui.figures import specs as go
 from ui.figures.theme import colour
 from ui.text.numbers import minus

@@ -18,10 +18,11 @@ from engine.experiments.no_residual import (
     shipped,
 )
 from engine.parts.cards.norms import norm_title
-from pages.inside.residual import guesses, words
+from pages.inside.residual import guesses
+from pages.inside.residual import words_highway as words
 from pages.inside.residual.figures_comparison import NAMES, pair_lines
 from pages.inside.residual.wirings import draw_wirings
-from pages.inside.residual.words import Shown
+from pages.inside.residual.words_highway import Shown
 from ui import explain, session, widgets
 from ui.background_jobs import measured
 from ui.guess import ask

@@ -13,7 +13,7 @@ import { between, decisive, fill, has, hit, layout, outlookAt, telling, unpack }
 import { button, pointIn, windowHeight, within, write } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { keepInLink, playButton, still } from "./shared/play.js"
-import { chance, whole } from "./shared/numbers.js"
+import { percent, whole } from "./shared/numbers.js"
 import { paint as paintColours, sideOf, themed } from "./shared/theme.js"
 
 const TYPED_MS = 5 // after a key the server is asked, one thing at a time
@@ -192,7 +192,7 @@ function tell(self) {
 /** All of it in a sentence: as it stands, with the step, the depth and the settings that are chosen. */
 function summarise(self) {
   const { p, panel, model } = self, found = outlookAt(p, self.depth, self.temperature, self.topK)
-  const guesses = found ? Array.from(found.tokens.subarray(0, 3), (id, i) => `“${p.words[id] ?? `#${id}`}” ${chance(found.p[i])}`).join(", ") : "–"
+  const guesses = found ? Array.from(found.tokens.subarray(0, 3), (id, i) => `“${p.words[id] ?? `#${id}`}” ${percent(found.p[i])}`).join(", ") : "–"
   const said = fill(panel.summary, {
     title: model.step === null ? model.title : fill(panel.at_step, { title: model.title, step: whole(model.step) }), count: whole(p.earlier + p.lanes), guesses, block: self.focus, head: self.head, word: p.words[p.ids[self.lane]],
     where: self.depth ? fill(panel.block, { block: self.depth - 1 }) : panel.embedding, temperature: self.temperature.toFixed(1), top_k: self.topK || panel.all,

@@ -3,7 +3,7 @@
 // numbers, and the part of the model that it belongs to.
 
 import { fill, guessed, outlookAt, target, weight } from "./livemap_state.js"
-import { chance, minus, whole } from "./shared/numbers.js"
+import { minus, percent, whole } from "./shared/numbers.js"
 
 /** @typedef {{ title: string, text: string, name: string, shape: string, parameters: string, part: string, ask: Record<string, any> }} Card */
 
@@ -52,12 +52,12 @@ export function card(self, place) {
     }
     case "stream": {
       const [first] = guessed(p, place.depth, lane)
-      const values = first ? { guess: p.words[first[0]], chance: chance(first[1]) } : {}
+      const values = first ? { guess: p.words[first[0]], chance: percent(first[1]) } : {}
       return made(first ? "stream" : "unheard", sum("sum_feedforward"), `blocks.${layer}.${model.ends_normed ? "norm2" : "resid_post"}`, values, { depth: place.depth })
     }
     case "head": {
       const query = lane ?? self.lane, key = target(p, layer, self.head, query)
-      const values = { head: self.head, query: p.words[p.ids[query]], key: key < 0 ? fill(self.panel.earlier, { count: p.earlier }) : p.words[p.ids[key]], weight: chance(weight(p, layer, self.head, query, key)) }
+      const values = { head: self.head, query: p.words[p.ids[query]], key: key < 0 ? fill(self.panel.earlier, { count: p.earlier }) : p.words[p.ids[key]], weight: percent(weight(p, layer, self.head, query, key)) }
       return made("head", "attention", `blocks.${layer}.pattern`, values, { head: self.head, token: p.earlier + query, row: lane >= 0 })
     }
     case "attn_out": return made("attn_out", "attention", `blocks.${layer}.attn_out`, {}, { head: self.head })
@@ -71,13 +71,13 @@ export function card(self, place) {
     case "guess": {
       const [first, ...rest] = guessed(p, self.depth, lane)
       if (!first) return made("token", "tokens", "tokens", { id: whole(p.ids[lane]), vocab: whole(model.vocab), place: token })
-      const others = rest.map(([id, q]) => `“${p.words[id]}” ${chance(q)}`).join(", ")
-      return made("guess", "unembedding", "logits", { guess: p.words[first[0]], chance: chance(first[1]), others, where: self.depth ? fill(self.panel.block, { block: self.depth - 1 }) : self.panel.embedding }, { part: sum("sum_feedforward"), depth: self.depth })
+      const others = rest.map(([id, q]) => `“${p.words[id]}” ${percent(q)}`).join(", ")
+      return made("guess", "unembedding", "logits", { guess: p.words[first[0]], chance: percent(first[1]), others, where: self.depth ? fill(self.panel.block, { block: self.depth - 1 }) : self.panel.embedding }, { part: sum("sum_feedforward"), depth: self.depth })
     }
     case "bar": {
       const found = outlookAt(p, self.depth, self.temperature, self.topK), i = found ? found.tokens.indexOf(place.token) : -1
       const ask = self.depth < p.layers ? { part: sum("sum_feedforward"), depth: self.depth } : { temperature: self.temperature, top_k: self.topK }
-      return made("bar", "softmax", "logits", { word: p.words[place.token], chance: found ? chance(found.p[i]) : "", logit: found ? number(found.logits[i]) : "", temperature: self.temperature.toFixed(1) }, ask)
+      return made("bar", "softmax", "logits", { word: p.words[place.token], chance: found ? percent(found.p[i]) : "", logit: found ? number(found.logits[i]) : "", temperature: self.temperature.toFixed(1) }, ask)
     }
     default: {
       const at = lane >= 0 ? lane : self.lane, [before, after] = [layer, layer + 1].map((depth) => number(p.sizes[depth * p.lanes + at]))

@@ -3,7 +3,7 @@
 
 import { fill, outlookAt, touched } from "./livemap_state.js"
 import { button, element, resize, within, write } from "./shared/dom.js"
-import { chance, whole } from "./shared/numbers.js"
+import { percent, whole } from "./shared/numbers.js"
 import { playButton, still } from "./shared/play.js"
 
 const ROWS = 8, FEW = 5, MOST = 14 // bars: on a small screen, on a narrow, on a high one
@@ -58,12 +58,12 @@ export function drawBars(self) {
       row.id = found.tokens[i]
       write(row.token, p.words[row.id] ?? `#${row.id}`)
       row.bar.style.width = `${(100 * found.p[i]) / most}%`
-      write(row.share, chance(found.p[i]))
+      write(row.share, percent(found.p[i]))
       row.made.classList.toggle("gf-cut", found.p[i] === 0)
     })
     let shown = 0
     for (let i = 0; i < count; i++) shown += found.p[i]
-    write(self.others, `${fill(panel.others, { count: whole(model.vocab - count) })} ${chance(Math.max(0, 1 - shown))}`)
+    write(self.others, `${fill(panel.others, { count: whole(model.vocab - count) })} ${percent(Math.max(0, 1 - shown))}`)
   }
   self.others.hidden = !found
   self.list.dataset.chances = found ? Array.from(found.p.subarray(0, count), (x) => x.toFixed(5)).join(" ") : ""

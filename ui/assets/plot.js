@@ -1,7 +1,7 @@
 // @ts-check
 // One lasting <div> per figure; Plotly.react on it. See ui/players/plot.py.
 
-import { csvOfColumns } from "./shared/csv.js"
+import { csv } from "./shared/csv.js"
 import { element, within } from "./shared/dom.js"
 import { counted } from "./load.js"
 import { slim, stack } from "./plot_narrow.js"
@@ -214,8 +214,8 @@ function unpack(column) {
 function saveTable(self) {
   const table = self.message?.table
   if (!table) return
-  const text = csvOfColumns(table.names, table.columns.map(unpack), table.rows)
-  download(`${self.message.name}${table.cut ? `-first-${table.rows}-rows` : ""}.csv`, asCsv(text))
+  const columns = table.columns.map(unpack), rows = Array.from({ length: table.rows }, (_, row) => columns.map((column) => column[row]))
+  download(`${self.message.name}${table.cut ? `-first-${table.rows}-rows` : ""}.csv`, asCsv(csv([table.names, ...rows])))
 }
 
 function update(self, data) {

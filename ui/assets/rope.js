@@ -5,7 +5,7 @@
 import { around, rangeInput, resize, vector, within } from "./shared/dom.js"
 import { target } from "./shared/keys.js"
 import { component } from "./shared/mount.js"
-import { minus } from "./shared/numbers.js"
+import { minus, scientific } from "./shared/numbers.js"
 import { frames, playButton, still } from "./shared/play.js"
 import { saveTools } from "./shared/save.js"
 import { paint } from "./shared/theme.js"
@@ -214,9 +214,7 @@ function number(value, digits = 3) {
   return minus(Number(text) === 0 ? (0).toFixed(digits) : text)
 }
 
-function short(value) {
-  return value.toPrecision(3).replace(/e([+-]?)(\d+)/, (_, sign, power) => ` · 10^${sign === "-" ? "−" : ""}${power}`)
-}
+const short = (value) => (value >= 1000 || value < 1e-4 ? scientific(value, 2) : value.toPrecision(3))
 
 function write(self) {
   const { data, at, pair } = self

@@ -4,9 +4,9 @@
 
 import { shade } from "./shared/colours.js"
 import { element, vector, write } from "./shared/dom.js"
-import { chance, whole } from "./shared/numbers.js"
+import { percent, raised, whole } from "./shared/numbers.js"
 import { playButton } from "./shared/play.js"
-import { decode, ended, known, pathOf, raised, shown } from "./writer_state.js"
+import { decode, ended, known, pathOf, shown } from "./writer_state.js"
 
 const LANE = 38 // pixels of a branch
 
@@ -83,7 +83,7 @@ function say(self, node, begin) {
   let words
   if (self.todo) words = "Restoring the branches from the link …"
   else if (self.at < most || !most) {
-    words = node ? `Token ${whole(self.at)}: “${shown(self, node.token)}”, probability ${chance(node.p)}${node.token === node.drawn ? "" : `, picked instead of “${shown(self, node.drawn)}”`}.`
+    words = node ? `Token ${whole(self.at)}: “${shown(self, node.token)}”, probability ${percent(node.p)}${node.token === node.drawn ? "" : `, picked instead of “${shown(self, node.drawn)}”`}.`
       : self.length ? "Nothing is written yet: press play, or step." : "Nothing to write: the length is 0."
   } else if (why === "stop") words = `Stopped by the stop string: the text now contains “${self.stopAt.replaceAll("\n", "⏎").replaceAll(" ", "␣")}”. ${whole(most)} tokens.`
   else if (why === "end") words = `The model has finished: it wrote “${shown(self, self.nodes[self.path[most - 1]].token)}”. ${whole(most)} tokens.`
@@ -145,7 +145,7 @@ function panel(self) {
     bars.append(p, q)
     const drawn = other.token === node.drawn ? (node.token === node.drawn ? "drawn" : "would be drawn") : other.token === node.token ? "picked" : ""
     const removed = other.q === 0
-    const share = `${chance(other.p)} → ${removed ? "removed" : chance(other.q)}`
+    const share = `${percent(other.p)} → ${removed ? "removed" : percent(other.q)}`
     row.append(element("code", "", name), bars, element("span", "gf-writer-share", ` ${share} `), element("small", "", drawn))
     row.setAttribute("aria-label", `${name} ${share} ${drawn}: by the model, then with the settings. Continue with it.`)
     row.title = `${name}: p = ${other.p.toPrecision(4)} by the model, ${removed ? "removed" : other.q.toPrecision(4)} with the settings`

@@ -35,8 +35,3 @@ export function decode(self, tokens) {
   for (const token of tokens) for (const pair of self.words[token]?.[1].match(/../g) ?? []) bytes.push(parseInt(pair, 16))
   return new TextDecoder().decode(new Uint8Array(bytes))
 }
-
-const DIGITS = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
-
-/** A whole number as an exponent: -12 -> ⁻¹². @param {number} n */
-export const raised = (n) => [...String(n)].map((c) => DIGITS["-0123456789".indexOf(c)]).join("")

@@ -15,13 +15,3 @@ export function cell(value) {
 export function csv(rows) {
   return typeof rows === "string" ? rows : rows.map((row) => row.map(cell).join(",") + "\n").join("")
 }
-
-/**
- * The same from columns of one length.
- * @param {string[]} names
- * @param {ArrayLike<unknown>[]} columns
- * @param {number} rows
- */
-export function csvOfColumns(names, columns, rows) {
-  return csv([names, ...Array.from({ length: rows }, (_, row) => columns.map((column) => column[row]))])
-}

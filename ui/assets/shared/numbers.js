@@ -23,7 +23,7 @@ export const whole = (n) => n.toLocaleString("en")
 export const counted = (n, one, many = `${one}s`) => `${whole(n)} ${n === 1 ? one : many}`
 
 /**
- * A share as it is read beside others: "0%" and "100%" are exact, nearly all is not all.
+ * A share or a probability: "0%" and "100%" are exact, nearly all is not all.
  * @param {number} x
  */
 export const percent = (x) =>
@@ -31,12 +31,6 @@ export const percent = (x) =>
 
 /** "-0.5" -> "−0.5". @param {string} written */
 export const minus = (written) => written.replace("-", "−")
-
-/**
- * A probability with one decimal; what is nearly all or nearly nothing is not said to be all or nothing.
- * @param {number} p
- */
-export const chance = (p) => (p >= 0.9995 && p < 1 ? ">99.9%" : p > 0 && p < 0.001 ? "<0.1%" : `${(100 * p).toFixed(1)}%`)
 
 // From `least` of a unit on, what is smaller would be rounded to one of it
 const scaled = (units, least) => (n) => {
@@ -53,11 +47,14 @@ export function flop(n) {
   return found ? `${found[0]} ${found[1]}FLOP` : `${n} FLOP`
 }
 
+/** A whole number as an exponent: -12 -> "⁻¹²". @param {number} n */
+export const raised = (n) => [...String(n)].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]).join("")
+
 /** 1.19e-7 -> "1.2 × 10⁻⁷". @param {number} x @param {number} [digits] */
 export function scientific(x, digits = 1) {
   if (x === 0 || !Number.isFinite(x)) return String(x)
   const [mantissa, power] = x.toExponential(digits).split("e")
-  return `${minus(mantissa)} × 10${[...String(Number(power))].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]).join("")}`
+  return `${minus(mantissa)} × 10${raised(Number(power))}`
 }
 
 /** 1536 -> "1.5 KB", in powers of 1024. @param {number} n */

@@ -103,9 +103,9 @@ def _part_tokenizer() -> None:
     tokenizer=bpe and vocabulary=512.
     """
     (control,) = DATA
-    found = re.fullmatch(r"bpe:([0-9]{1,9})", st.query_params.get(control.field, ""))
-    if found and control.field not in st.session_state:  # a widget that is there already has read the link
-        st.query_params.update({control.field: "bpe", VOCABULARY: found[1]})
+    match = re.fullmatch(r"bpe:([0-9]{1,9})", st.query_params.get(control.field, ""))
+    if match and control.field not in st.session_state:  # a widget that is there already has read the link
+        st.query_params.update({control.field: "bpe", VOCABULARY: match[1]})
         st.rerun()  # widgets read the address as it was when the run began
 
 

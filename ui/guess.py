@@ -52,9 +52,9 @@ def offered(truth: Truth, choices: Mapping[str, Choice], holds: str = "") -> tup
     thought behind it.
     """
     names = [name for name in choices if name in truth.offered]
-    said = {truth.right: holds} if holds else {}
-    found = tuple(Choice(choices[name].text, said.get(name, choices[name].reply)) for name in names)
-    return found, names.index(truth.right)
+    replies = {truth.right: holds} if holds else {}
+    options = tuple(Choice(choices[name].text, replies.get(name, choices[name].reply)) for name in names)
+    return options, names.index(truth.right)
 
 
 def ask(name: str, make: Callable[..., Guess | None], *about: Any) -> None:

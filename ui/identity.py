@@ -67,8 +67,8 @@ def secret(path: Path) -> bytes:
     this user's eyes only. Where that cannot be, a secret that lasts as long as this process: after a
     restart everybody is new. Raises SecretError for a chosen secret that is too short.
     """
-    if own := chosen():
-        return hashlib.sha256(own.encode("utf-8", "surrogateescape")).digest()
+    if configured := chosen():
+        return hashlib.sha256(configured.encode("utf-8", "surrogateescape")).digest()
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
@@ -80,11 +80,11 @@ def secret(path: Path) -> bytes:
             pass
         finally:
             fresh.unlink(missing_ok=True)
-        found = path.read_bytes()
+        stored = path.read_bytes()
         path.chmod(0o600)
     except OSError:
-        found = b""
-    return found if len(found) == 32 else secrets.token_bytes(32)
+        stored = b""
+    return stored if len(stored) == 32 else secrets.token_bytes(32)
 
 
 def proxies() -> int:
@@ -116,11 +116,11 @@ def address(peer: str | None, forwarded: str, trusted: int) -> str:
     >>> address("2001:db8:1:2:3:4:5:6", "", 0), address("127.0.0.1", "", 0), address("127.0.0.1", "?", 1)
     ('2001:db8:1:2::/64', '', '127.0.0.1')
     """
-    said = [part.strip() for part in forwarded[-2000:].split(",") if part.strip()] if trusted else []
-    if said and (named := _read(said[-min(trusted, len(said))])):
+    hops = [part.strip() for part in forwarded[-2000:].split(",") if part.strip()] if trusted else []
+    if hops and (named := _read(hops[-min(trusted, len(hops))])):
         return "" if named.is_loopback else _counted(named)
-    found = _read(peer or "")
-    return "" if found is None or (found.is_loopback and not said) else _counted(found)
+    direct = _read(peer or "")
+    return "" if direct is None or (direct.is_loopback and not hops) else _counted(direct)
 
 
 def _read(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
@@ -135,11 +135,11 @@ def _read(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     elif bare.count(":") == 1:  # more of them are an IPv6 address's own
         bare = bare.partition(":")[0]
     try:
-        found = ipaddress.ip_address(bare.partition("%")[0])
+        parsed = ipaddress.ip_address(bare.partition("%")[0])
     except ValueError:
         return None
-    return (found.ipv4_mapped or found) if isinstance(found, ipaddress.IPv6Address) else found
+    return (parsed.ipv4_mapped or parsed) if isinstance(parsed, ipaddress.IPv6Address) else parsed
 
 
-def _counted(found: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
-    return str(ipaddress.ip_network((found, 64), strict=False)) if found.version == 6 else str(found)
+def _counted(ip: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
+    return str(ipaddress.ip_network((ip, 64), strict=False)) if ip.version == 6 else str(ip)

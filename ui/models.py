@@ -231,16 +231,16 @@ def runs_of(named: str | None, opens: Callable[[RunView], bool]) -> dict[str, Ru
     their names in links.
     """
     mine = reversed(session.manager().runs(session.owner()))
-    found = {RUN + view.id: view for view in mine if opens(view)}
-    if named and named not in found and (linked := run_of(named)) is not None and opens(linked):
-        found[named] = linked
-    return found
+    views = {RUN + view.id: view for view in mine if opens(view)}
+    if named and named not in views and (linked := run_of(named)) is not None and opens(linked):
+        views[named] = linked
+    return views
 
 
 def runs(kind: Kind, named: str | None) -> dict[str, str]:
     """Returns the trainings of a kind that have something to look into, by their names in links -> title."""
-    found = runs_of(named, lambda view: view.spec.kind is kind and bool(view.snapshots))
-    return {name: title_of(name, view) for name, view in found.items()}
+    views = runs_of(named, lambda view: view.spec.kind is kind and bool(view.snapshots))
+    return {name: title_of(name, view) for name, view in views.items()}
 
 
 def _opens(view: RunView) -> bool:

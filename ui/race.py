@@ -77,11 +77,11 @@ def shown(
     one whose link came without the settings.
     """
     known = [*raced, *reversed(earlier), *(stored.runs if stored else ())]
-    found = [next((view for view in known if view.spec.same_recipe(spec)), None) for spec in specs]
+    views = [next((view for view in known if view.spec.same_recipe(spec)), None) for spec in specs]
     of_race = any(view.spec.same_recipe(spec) for view in raced for spec in specs)
-    if raced and not of_race and (any(view.active for view in raced) or not any(found)):
+    if raced and not of_race and (any(view.active for view in raced) or not any(views)):
         return tuple(raced)
-    return tuple(view for view in found if view is not None)
+    return tuple(view for view in views if view is not None)
 
 
 def _shown(key: str, title: str, specs: Sequence[RunSpec], stored: Stored | None) -> tuple[RunView, ...]:

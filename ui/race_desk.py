@@ -28,19 +28,19 @@ def in_hand(key: str, title: str) -> str | None:
     """Returns the id of the race that this part of the page shows: the link's, where it is one of this title,
     else the one started here before. The link then says so; another part's race stands in it no longer.
     """
-    manager, place = session.manager(), f"race_{key}"
+    manager, state_key = session.manager(), f"race_{key}"
     named = session.from_url(RACE)
-    found = manager.race(named) if named else ()
-    if found and found[0].race_title == clean_name(title):
-        st.session_state[place] = named
-    kept: str | None = st.session_state.get(place)
-    if kept is not None and not manager.race(kept):
-        kept = st.session_state[place] = None
-    if kept is not None and named != kept:
-        widgets.write_url(RACE, kept)
-    elif kept is None and found:
+    linked = manager.race(named) if named else ()
+    if linked and linked[0].race_title == clean_name(title):
+        st.session_state[state_key] = named
+    remembered: str | None = st.session_state.get(state_key)
+    if remembered is not None and not manager.race(remembered):
+        remembered = st.session_state[state_key] = None
+    if remembered is not None and named != remembered:
+        widgets.write_url(RACE, remembered)
+    elif remembered is None and linked:
         widgets.write_url(RACE, None)
-    return kept
+    return remembered
 
 
 def buttons(key: str, title: str, specs: Sequence[RunSpec], live: Sequence[RunView]) -> None:

@@ -49,11 +49,11 @@ def remember_page(race: str, url: str) -> None:
 def _elsewhere() -> list[list[RunView]]:
     """Active runs that the page does not show, the runs of a race together."""
     shown, race = widgets.read_url("run"), widgets.read_url(RACE)
-    found: dict[str, list[RunView]] = {}
+    groups: dict[str, list[RunView]] = {}
     for view in session.manager().runs(session.owner()):
         if view.active and shown not in (view.id, view.beside) and (not race or view.race != race):
-            found.setdefault(view.race or view.id, []).append(view)
-    return list(found.values())
+            groups.setdefault(view.race or view.id, []).append(view)
+    return list(groups.values())
 
 
 def _one(view: RunView) -> None:

@@ -75,5 +75,5 @@ def nearest_step(step: int, steps: Sequence[int]) -> int:
 
 
 def _with(heard: tuple[str, ...], *new: str | None) -> tuple[str, ...]:
-    found = tuple(text for text in new if text is not None)
-    return (*(text for text in heard if text not in found), *dict.fromkeys(found))[-REMEMBERED:]
+    texts = tuple(text for text in new if text is not None)
+    return (*(text for text in heard if text not in texts), *dict.fromkeys(texts))[-REMEMBERED:]

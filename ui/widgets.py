@@ -66,8 +66,8 @@ def select(
     if isinstance(options, Mapping):
         return _named(label, options, key, first, draw, rest)
     default = {"index": list(options).index(first)} if kind == "list" else {"default": first}
-    found: T = draw(label, list(options), **default, **KEPT, **rest)
-    return found if found in options else first
+    choice: T = draw(label, list(options), **default, **KEPT, **rest)
+    return choice if choice in options else first
 
 
 def _named(
@@ -227,10 +227,10 @@ def slide_over(
     first = first if first in options else options[0]
     if st.session_state.get(key) not in (None, *options):
         del st.session_state[key]
-    found: T = container.select_slider(
+    choice: T = container.select_slider(
         label, options, first, key=key, help=hint, format_func=written, **KEPT, **rest
     )
-    return found if found in options else first
+    return choice if choice in options else first
 
 
 def clamped(value: object, low: N, high: N, otherwise: N) -> N:
@@ -321,8 +321,8 @@ def indexes_of(
     if nearest:
         pairs = zip(numbers, below, strict=True)
         numbers = [None if n is None else min(n, bound - 1) for n, bound in pairs]
-    found = [n if n is not None and n < bound else None for n, bound in zip(numbers, below, strict=True)]
-    return None if None in found else tuple(one for one in found if one is not None)
+    indexes = [n if n is not None and n < bound else None for n, bound in zip(numbers, below, strict=True)]
+    return None if None in indexes else tuple(i for i in indexes if i is not None)
 
 
 def url_index(key: str, below: int, otherwise: int) -> int:

@@ -91,7 +91,6 @@ export function pause(self) {
 function drawCourse(self) {
   const { course, panel } = self
   playButton(course.play, course.playing, panel.learn)
-  course.play.title = panel.learn
   write(course.title, course.on ? panel.training : panel.invite)
   drawTrack(course.track, course, course.index, course.on)
   course.range.setAttribute("aria-label", panel.time)

@@ -103,7 +103,6 @@ function settings(self) {
   self.write.setAttribute("aria-label", panel.write)
   self.write.title = writes ? "" : model.speaks ? panel.filler : panel.silent
   playButton(self.play, self.playing, panel.on)
-  self.play.title = panel.on
 }
 
 /** The drawn token leaves its bar and becomes a lane. */

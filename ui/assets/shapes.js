@@ -2,11 +2,12 @@
 // A forward pass as a list of steps that can be walked. All steps are here, so walking asks the server for pictures only.
 // See pages/inside/shapes/walk.py.
 
-import { button, element, rangeInput, within } from "./shared/dom.js"
+import { element, within } from "./shared/dom.js"
 import { target } from "./shared/keys.js"
 import { component } from "./shared/mount.js"
 import { memory, whole } from "./shared/numbers.js"
-import { asker, frames, playButton } from "./shared/play.js"
+import { asker } from "./shared/play.js"
+import { createStepper } from "./shared/stepper.js"
 import { paint } from "./shared/theme.js"
 
 /**
@@ -28,29 +29,18 @@ const PLAY_MS = 700
 function create(parent) {
   const root = within(parent, "div", "gf-walk")
   const strip = element("div", "gf-walk-strip", "", { "aria-hidden": "true" }) // the list says the same
-  const bar = element("div", "gf-walk-bar")
-  const [back, play, next] = [["‹", "Previous step"], ["▶", "Play"], ["›", "Next step"]].map(([sign, label]) => {
-    const made = button(sign, label)
-    made.title = label
-    return bar.appendChild(made)
-  })
-  const slider = bar.appendChild(rangeInput("Step of the forward pass")), where = within(bar, "output")
   const card = element("div", "gf-walk-card"), list = element("div", "gf-walk-list", "", { role: "listbox", tabindex: 0 })
-  root.append(strip, bar, list, card)
-  const self = { root, strip, card, list, slider, where, play, index: 0, open: false, /** @type {any} */ player: null, rows: new Map(), text: "", order: [], send: null, question: null }
+  /** @type {any} */
+  const self = { root, strip, card, list, index: 0, open: false, rows: new Map(), text: "", order: [], send: null, question: null }
+  const moved = () => go(self, self.order[self.steps.at])
+  self.steps = createStepper({ unit: "step", label: "Step of the forward pass", play: "Play", ms: PLAY_MS, moved })
+  root.append(strip, self.steps.bar, list, card)
   self.question = asker(() => self.index, (step) => self.send("step", step), ANSWER_MS)
-  back.onclick = () => { stop(self); move(self, -1) }
-  next.onclick = () => { stop(self); move(self, 1) }
-  play.onclick = () => (self.player ? stop(self) : start(self))
-  slider.oninput = () => { stop(self); go(self, self.order[Number(slider.value)]) }
   list.addEventListener("keydown", (event) => {
-    const last = self.order.length - 1
-    const at = self.order.indexOf(self.index)
-    const to = target(event.key, at, last)
+    const to = target(event.key, self.steps.at, self.steps.last)
     if (to === undefined || event.target !== list) return
     event.preventDefault()
-    stop(self)
-    go(self, self.order[Math.max(0, Math.min(last, to))])
+    self.steps.to(to)
   })
   return self
 }
@@ -85,26 +75,7 @@ function walked(self) {
   return [...range(0, a + b * shown), ...range(a + b * layers, a + b * layers + c)]
 }
 
-function start(self) {
-  const ended = () => self.index === self.order[self.order.length - 1]
-  playButton(self.play, true)
-  if (ended()) go(self, self.order[0])
-  self.player = frames(() => 1000 / PLAY_MS, () => (ended() ? stop(self) : move(self, 1)))
-}
-
-function stop(self) {
-  self.player?.stop()
-  self.player = null
-  playButton(self.play, false)
-}
-
-function move(self, by) {
-  const at = self.order.indexOf(self.index) + by
-  if (at >= 0 && at < self.order.length) go(self, self.order[at])
-}
-
 function go(self, index) {
-  if (index === undefined) return
   self.index = index
   show(self)
   self.question.ask()
@@ -131,7 +102,7 @@ function row(self, index) {
   head.append(element("code", "", step.name.replace(/^blocks\.\d+\./, "")), chips(step.output))
   node.append(head)
   node.title = step.words
-  node.onclick = () => { stop(self); go(self, index) }
+  node.onclick = () => { self.steps.pause(); go(self, index) }
   self.rows.set(index, node)
   return node
 }
@@ -186,7 +157,7 @@ function drawStrip(self) {
       if (last && last.stage === stage && last.part === step.part) return void last.rows.push(i)
       const node = element("button", "gf-station", step.name === "mask" ? "mask" : self.data.parts[step.part], { tabindex: -1 })
       node.style.setProperty("--part", `var(--gf-${step.part})`)
-      node.onclick = () => { stop(self); const block = place(self, self.index).block ?? 0; go(self, from + i + (stage === "block" && self.open ? block * b : 0)) }
+      node.onclick = () => { self.steps.pause(); const block = place(self, self.index).block ?? 0; go(self, from + i + (stage === "block" && self.open ? block * b : 0)) }
       frame.appendChild(node)
       self.stations.push({ node, stage, part: step.part, rows: [i] })
     })
@@ -198,11 +169,10 @@ function show(self) {
   const at = place(self, self.index)
   if (at.block > 0 && (!self.open || at.block !== self.drawnBlock)) { self.open = true; build(self) }
   const step = stepAt(self, self.index)
-  const where = self.order.indexOf(self.index)
-  self.slider.max = String(self.order.length - 1)
-  self.slider.value = String(where)
-  self.where.textContent = `${where + 1} / ${self.order.length}`
-  self.slider.setAttribute("aria-valuetext", `step ${where + 1} of ${self.order.length}: ${step.name}, ${step.words}`)
+  self.steps.at = self.order.indexOf(self.index)
+  self.steps.last = self.order.length - 1
+  self.steps.paint(`${self.steps.at + 1} / ${self.order.length}`)
+  self.steps.slider.setAttribute("aria-valuetext", `step ${self.steps.at + 1} of ${self.order.length}: ${step.name}, ${step.words}`)
   for (const [index, node] of self.rows) {
     node.classList.toggle("gf-now", index === self.index)
     node.setAttribute("aria-selected", String(index === self.index))
@@ -244,7 +214,7 @@ function update(self, /** @type {Data} */ data, fresh, key) {
   self.list.setAttribute("aria-label", data.alt)
   const changed = fresh || self.source !== data.source
   if (changed) {
-    stop(self)
+    self.steps.pause()
     self.source = data.source
     question.forget()
     question.settle(data.shown)
@@ -262,7 +232,7 @@ function update(self, /** @type {Data} */ data, fresh, key) {
 }
 
 function remove(self) {
-  stop(self)
+  self.steps.pause()
   self.question.forget()
 }
 

@@ -28,7 +28,7 @@ function create(place) {
   /** @type {any} */
   const self = { root, data: null, columns: [] }
   const moved = () => { forget(self); draw(self) }
-  self.steps = createStepper({ unit: "step", label: "Writing step", play: "Play: all three write", ms: TICK_MS, arrows: false, moved })
+  self.steps = createStepper({ unit: "step", label: "Writing step", play: "Play: all three write", ms: TICK_MS, moved })
   self.steps.bar.append(saveTools(root, () => "three-families", () => table(self)))
   root.append(self.steps.bar)
   self.grid = within(root, "div", "gf-three-grid")

@@ -98,9 +98,11 @@ def loss_range(runs: Sequence[RunCurves], lines: Mapping[str, float]) -> list[fl
     picture.
     """
     top = max(lines.values(), default=4.5)
-    found = np.concatenate([np.zeros(0), *(np.asarray(y) for c in runs for y in (c.losses, c.looked, c.end))])
-    found = found[np.isfinite(found)]
-    lowest = min([*lines.values(), *([float(found.min())] if found.size else [])], default=0.0)
+    losses = np.concatenate(
+        [np.zeros(0), *(np.asarray(y) for c in runs for y in (c.losses, c.looked, c.end))]
+    )
+    losses = losses[np.isfinite(losses)]
+    lowest = min([*lines.values(), *([float(losses.min())] if losses.size else [])], default=0.0)
     return [max(0.0, math.floor((lowest - 0.1) * 4) / 4), top * 1.05]
 
 
@@ -237,8 +239,8 @@ def _start(at: str, width: float, wide: int) -> float:
 
 def _at(x: np.ndarray, y: np.ndarray, along: np.ndarray) -> np.ndarray:
     """A curve's height there; NaN beyond its ends, and where it is no number."""
-    found: np.ndarray = np.interp(along, x, y, left=np.nan, right=np.nan)
-    return found
+    heights: np.ndarray = np.interp(along, x, y, left=np.nan, right=np.nan)
+    return heights
 
 
 def _said(words: str, y: float, at: Literal["right", "center", "left"], above: bool) -> dict[str, Any]:

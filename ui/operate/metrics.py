@@ -49,16 +49,16 @@ def serve() -> Callable[[], None]:
     where nobody may listen there.
     """
     wanted = os.environ.get(VARIABLE, "")
-    place = address(wanted)
-    if place is None:
+    listener = address(wanted)
+    if listener is None:
         return lambda: None
     from prometheus_client import start_http_server
 
-    host, port = place
-    found, observe = registry(lambda: session.manager().standing(), asgi_limits.open_tabs)
+    host, port = listener
+    metrics, observe = registry(lambda: session.manager().standing(), asgi_limits.open_tabs)
     _OBSERVERS.append(observe)
     try:
-        server, thread = start_http_server(port, host, found)
+        server, thread = start_http_server(port, host, metrics)
     except OSError as error:
         raise ConfigError(VARIABLE, wanted, f"cannot be listened at: {error.strerror or error}") from error
 
@@ -98,15 +98,15 @@ def registry(
         def describe(self) -> list[Metric]:
             return []  # nothing is gathered before the first one asks
 
-    found = CollectorRegistry()
-    found.register(Now())
+    metrics = CollectorRegistry()
+    metrics.register(Now())
     seconds = Histogram(
         "glassformer_rerun_seconds",
         "Seconds that a run of a page took on the server",
-        registry=found,
+        registry=metrics,
         buckets=BUCKETS,
     )
-    return found, seconds.observe
+    return metrics, seconds.observe
 
 
 def gathered(now: Standing, open_sessions: int) -> Iterator[Metric]:

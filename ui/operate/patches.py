@@ -180,8 +180,8 @@ def check(patch: Patch) -> tuple[Any, str, Any]:
     if not f"{there}.".startswith(f"{wanted}."):
         raise StandsDown(f"{package} is {there}, and it was made for {wanted}")
     owner, attribute, original = _found(patch.symbol)
-    if (found := digest(patch)) != patch.digest:
-        raise StandsDown(f"its source is another: {found}")
+    if (actual := digest(patch)) != patch.digest:
+        raise StandsDown(f"its source is another: {actual}")
     return owner, attribute, original
 
 
@@ -194,10 +194,14 @@ def digest(patch: Patch) -> str:
     """Returns the first 16 hexadecimal digits of the SHA-256 of a row's sources. Raises StandsDown where a
     name is missing.
     """
-    found = [_found(name)[2] for name in (patch.symbol, *patch.reads)]
-    found = [one.fget if isinstance(one, property) else one for one in found]
+    symbols = [_found(name)[2] for name in (patch.symbol, *patch.reads)]
+    symbols = [symbol.fget if isinstance(symbol, property) else symbol for symbol in symbols]
     try:
-        sources = [inspect.getsource(one) for one in found if inspect.isroutine(one) or inspect.isclass(one)]
+        sources = [
+            inspect.getsource(symbol)
+            for symbol in symbols
+            if inspect.isroutine(symbol) or inspect.isclass(symbol)
+        ]
     except (OSError, TypeError) as error:
         raise StandsDown("its source cannot be read") from error
     return hashlib.sha256("\n".join(sources).encode()).hexdigest()[:16]

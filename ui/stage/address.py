@@ -79,10 +79,10 @@ def local_address() -> str:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((OUTSIDE, 9))  # a datagram's way is looked up, and none is sent
-            found = str(probe.getsockname()[0])
+            own_address = str(probe.getsockname()[0])
         except OSError:
             return ""
-    return "" if _itself(found) or found == "0.0.0.0" else found
+    return "" if _itself(own_address) or own_address == "0.0.0.0" else own_address
 
 
 def code(address: str) -> dict[str, str | int]:
@@ -106,11 +106,11 @@ def _line(row: bytes | bytearray, left: int, y: int) -> str:
     >>> _line(bytes([1, 1, 0, 1]), 4, 7)
     'M4 7h2v1h-2zM7 7h1v1h-1z'
     """
-    found, start = [], None
+    squares, start = [], None
     for x, dark in enumerate([*row, 0]):
         if dark and start is None:
             start = x
         elif not dark and start is not None:
-            found.append(f"M{left + start} {y}h{x - start}v1h-{x - start}z")
+            squares.append(f"M{left + start} {y}h{x - start}v1h-{x - start}z")
             start = None
-    return "".join(found)
+    return "".join(squares)

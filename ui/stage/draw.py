@@ -36,10 +36,10 @@ def _told() -> dict[str, Any]:
     address = held.get("address")
     if not isinstance(address, str):  # not on a stage
         return {"code": None, "room": None, "said": ""}
-    found = _for_phones(address)
+    link = _for_phones(address)
     room = _room(address)  # may leave something to say
     return {
-        "code": {"address": found.address, "note": found.note, **code(found.address)},
+        "code": {"address": link.address, "note": link.note, **code(link.address)},
         "room": room,
         "said": st.session_state.get(_SAID, ""),
     }

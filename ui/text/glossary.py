@@ -74,12 +74,12 @@ def linked(markdown: str) -> str:
     """
     seen: set[str] = set()
 
-    def mark(found: re.Match[str]) -> str:
-        word = found["term"]
-        name = (found["target"] or "").removeprefix(ANCHOR) if word is None else _forms()[_plain(word)]
+    def mark(match: re.Match[str]) -> str:
+        word = match["term"]
+        name = (match["target"] or "").removeprefix(ANCHOR) if word is None else _forms()[_plain(word)]
         if word is None or name in seen:
             seen.add(name)
-            return found[0]
+            return match[0]
         seen.add(name)
         return f"[{word}]({ANCHOR}{name})"
 

@@ -26,21 +26,21 @@ def parts(token: bytes) -> tuple[tuple[str, bool], ...]:
     >>> parts("€".encode()[:2]), parts(" €".encode()[:3])
     ((('E2 82', True),), (('␣', False), ('E2 82', True)))
     """
-    found: list[tuple[str, bool]] = []
+    pieces: list[tuple[str, bool]] = []
     rest = token
     while rest:
         try:
-            found.append((show_characters(rest.decode("utf-8", "surrogatepass")), False))
+            pieces.append((show_characters(rest.decode("utf-8", "surrogatepass")), False))
             break
         except UnicodeDecodeError as error:
             if error.start:
-                found.append((show_characters(rest[: error.start].decode("utf-8", "surrogatepass")), False))
+                pieces.append((show_characters(rest[: error.start].decode("utf-8", "surrogatepass")), False))
             end = error.start + 1
             while end < len(rest) and rest[end] & 0xC0 == 0x80:  # on to the next byte that begins a character
                 end += 1
-            found.append((rest[error.start : end][:16].hex(" ").upper(), True))
+            pieces.append((rest[error.start : end][:16].hex(" ").upper(), True))
             rest = rest[end:]
-    return tuple(found)
+    return tuple(pieces)
 
 
 def show_bytes(token: bytes) -> str:

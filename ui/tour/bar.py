@@ -155,10 +155,10 @@ def _written(course: Course) -> str:
     one. Empty where there is none.
     """
     held = st.session_state
-    found = held.get("text", held.get("kept_text"))
-    given = {dict(scene.query).get("text") for scene in course.scenes} | {held.get("first_text")}
-    given |= set(examples_of(held.get("kept_kind", "")).values())
-    return found if isinstance(found, str) and found.strip() and found not in given else ""
+    text = held.get("text", held.get("kept_text"))
+    supplied = {dict(scene.query).get("text") for scene in course.scenes} | {held.get("first_text")}
+    supplied |= set(examples_of(held.get("kept_kind", "")).values())
+    return text if isinstance(text, str) and text.strip() and text not in supplied else ""
 
 
 def _forget() -> None:

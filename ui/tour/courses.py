@@ -134,11 +134,11 @@ def parse(file: str, text: str) -> Course:
             " 1-my-course.yaml."
         )
     try:
-        found = yaml.safe_load(text)
+        document = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        said = " ".join(str(error).split())
-        raise CourseError(f"{file} is not valid YAML: {said}.") from None
-    table = _table(file, found, {"title", "for", "minutes", "scenes"}, set())
+        problem = " ".join(str(error).split())
+        raise CourseError(f"{file} is not valid YAML: {problem}.") from None
+    table = _table(file, document, {"title", "for", "minutes", "scenes"}, set())
     scenes = table["scenes"]
     if not isinstance(scenes, list) or not scenes:
         raise CourseError(f"{file}: `scenes` must be a list of at least one scene.")
@@ -151,8 +151,8 @@ def parse(file: str, text: str) -> Course:
     )
 
 
-def _scene(where: str, found: object) -> Scene:
-    table = _table(where, found, {"title", "text", "at", "point"}, {"question", "notes"})
+def _scene(where: str, entry: object) -> Scene:
+    table = _table(where, entry, {"title", "text", "at", "point"}, {"question", "notes"})
     page, query = _link(where, table)
     point = _words(where, table, "point", 64)
     if not _KEY.fullmatch(point):
@@ -179,8 +179,8 @@ def _link(where: str, table: Mapping[str, Any]) -> tuple[str, tuple[tuple[str, s
     return page, query
 
 
-def _question(where: str, found: object) -> Question:
-    table = _table(where, found, {"asked", "answers", "right", "why"}, set())
+def _question(where: str, entry: object) -> Question:
+    table = _table(where, entry, {"asked", "answers", "right", "why"}, set())
     answers = table["answers"]
     if not isinstance(answers, list) or not FEWEST_ANSWERS <= len(answers) <= MOST_ANSWERS:
         raise CourseError(f"{where}: `answers` must be a list of {FEWEST_ANSWERS} to {MOST_ANSWERS}.")
@@ -188,29 +188,29 @@ def _question(where: str, found: object) -> Question:
     if len(set(options)) < len(options):
         raise CourseError(f"{where}: two of the `answers` are the same.")
     right = _number(where, table, "right", 1, len(options))
-    asked = _words(where, table, "asked", MOST_LETTERS)
-    return Question(asked, options, right - 1, _words(where, table, "why", 2 * MOST_LETTERS))
+    question = _words(where, table, "asked", MOST_LETTERS)
+    return Question(question, options, right - 1, _words(where, table, "why", 2 * MOST_LETTERS))
 
 
-def _table(where: str, found: object, needed: set[str], allowed: set[str]) -> Mapping[str, Any]:
-    if not isinstance(found, dict):
+def _table(where: str, entry: object, needed: set[str], allowed: set[str]) -> Mapping[str, Any]:
+    if not isinstance(entry, dict):
         raise CourseError(f"{where}: this must be a table with {_listed(needed)}, each `name: value`.")
-    if missing := needed - found.keys():
+    if missing := needed - entry.keys():
         raise CourseError(f"{where}: {_listed(missing)} is missing.")
-    if unknown := {str(name) for name in found} - needed - allowed:
+    if unknown := {str(name) for name in entry} - needed - allowed:
         raise CourseError(
             f"{where}: {_listed(unknown)} is unknown; the allowed names are {_listed(needed | allowed)}."
         )
-    return found
+    return entry
 
 
 def _words(where: str, table: Mapping[str, Any], name: str, most: int) -> str:
-    found = table[name]
-    if not isinstance(found, str) or not found.strip():
+    value = table[name]
+    if not isinstance(value, str) or not value.strip():
         raise CourseError(
             f"{where}: `{name}` must be text; if it contains a colon, put it in quotation marks."
         )
-    text = " ".join(found.split())
+    text = " ".join(value.split())
     if len(text) > most:
         raise CourseError(f"{where}: `{name}` has {len(text)} characters; at most {most} fit.")
     return text

@@ -66,27 +66,27 @@ def draw_alignment() -> None:
 
 
 def _aligned(
-    name: str, text: str, change: Change, at: int, places: tuple[DeltaGenerator, DeltaGenerator]
+    name: str, text: str, change: Change, at: int, columns: tuple[DeltaGenerator, DeltaGenerator]
 ) -> None:
     """The picture, its controls and what is said of it."""
-    pictured, controls = places
+    pictured, controls = columns
     try:
         with controls:
             head = _choose_head(name, at)
         plain = crossed(name, text, "none", 0, at)
-        found = crossed(name, text, change, 0, at)
+        changed = crossed(name, text, change, 0, at)
         formed = aligned(name, at) if name.startswith(RUN) else None
     except GlassformerError as error:
         explain.answer(words.refused(safe(str(error))))
         return
     with controls:
-        last = len(found.written)
+        last = len(changed.written)
         step = widgets.slide("Written so far", 1, last, last, f"cross_step_{task_of(name) or name}")
         _more()
     with pictured:
-        _picture(found, name, text, step, (head, change))
-    told = _told(name, text, plain, found, (change, head))
-    explain.answer(told if formed is None else f"{words.formed(at, ASKED, formed)} {told}")
+        _picture(changed, name, text, step, (head, change))
+    sentence = _told(name, text, plain, changed, (change, head))
+    explain.answer(sentence if formed is None else f"{words.formed(at, ASKED, formed)} {sentence}")
     if formed is not None:
         explain.measure_it(_grown, name)
     explain.by_hand(lambda: st.markdown(words.BY_HAND))

@@ -69,16 +69,16 @@ def aligned(name: str, step: int) -> AlignmentScore | None:
     """Returns where a training's heads look while they write ASKED held-out targets, after a `step`. Raises
     GlassformerError when that is gone.
     """
-    found, task = opened(name, step), task_of(name)
-    assert isinstance(found, PairCheckpoint) and task is not None
+    checkpoint, task = opened(name, step), task_of(name)
+    assert isinstance(checkpoint, PairCheckpoint) and task is not None
     held_out = pair_text(task).validation[:ASKED]
     return model_alignment(
-        found.model, found.tokenizer, [PAIR_TASKS[task].answer(pair.source) for pair in held_out]
+        checkpoint.model, checkpoint.tokenizer, [PAIR_TASKS[task].answer(pair.source) for pair in held_out]
     )
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def crossed(name: str, text: str, change: Change, seed: int, step: int = NEWEST) -> WrittenTarget:
     """Raises what `opened` and `engine.measure.families.written_target.write_target` raise."""
-    found, longest = opened(name, step), LONGEST if is_pretrained(name) else None
-    return write_target(found.model, found.tokenizer, text, change, seed, longest)
+    checkpoint, longest = opened(name, step), LONGEST if is_pretrained(name) else None
+    return write_target(checkpoint.model, checkpoint.tokenizer, text, change, seed, longest)

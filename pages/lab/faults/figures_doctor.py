@@ -85,8 +85,8 @@ def grid(
 
 
 def verdict(chart: Chart, check: str) -> str:
-    found = chart.findings.get(check)
-    return "not applicable" if found is None else found.verdict
+    finding = chart.findings.get(check)
+    return "not applicable" if finding is None else finding.verdict
 
 
 def _every(names: Sequence[str], written: Sequence[str]) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def _until(stage_run: StageRun, step: int) -> StageRun:
     return replace(stage_run, losses=stage_run.losses[:count], norms=stage_run.norms[:count])
 
 
-def _more(chapter: str, told: Mapping[str, StageRun]) -> None:
+def _more(chapter: str, runs: Mapping[str, StageRun]) -> None:
     """Draws what each model wrote on its way, the gradient of each block, and the same training
     here and now.
     """
@@ -117,14 +117,14 @@ def _more(chapter: str, told: Mapping[str, StageRun]) -> None:
             "drawn": words.begins(look.drawn, 60),
         }
         for name in names
-        for look in told[name].looks
+        for look in runs[name].looks
     ]
     st.dataframe(pd.DataFrame(rows), hide_index=True, height=300)
     st.table(
         pd.DataFrame(
             {
-                f"block {i}": [f"{told[name].blocks[i]:.2g}" for name in names]
-                for i in range(len(told["both"].blocks))
+                f"block {i}": [f"{runs[name].blocks[i]:.2g}" for name in names]
+                for i in range(len(runs["both"].blocks))
             },
             index=[words.NAMES[name] for name in names],
         ),
@@ -135,16 +135,16 @@ def _more(chapter: str, told: Mapping[str, StageRun]) -> None:
     name = names[-1]
     if widgets.switch(words.LIVE, False, "story_live", hint=words.LIVE_HINT):
         corpus = session.corpus(corpora.default_name())
-        found = measured(
+        run = measured(
             ("story", name, corpus.name), lambda: play(STAGES[name], corpus, LIVE_STEPS), words.LIVE_DOING
         )
-        if found is not None:
+        if run is not None:
             plot(
-                loss_curves([found], words.NAMES, baselines()["bigram"], words.LINES["bigram"]),
+                loss_curves([run], words.NAMES, baselines()["bigram"], words.LINES["bigram"]),
                 key="story_live_course",
                 height=260,
                 name="story-live",
-                data={"step": found.points, "loss": found.losses},
+                data={"step": run.points, "loss": run.losses},
                 alt=words.story_alt([words.NAMES[name]], "The loss, trained now"),
             )
-            st.caption(words.again(found, _until(told[name], LIVE_STEPS)))
+            st.caption(words.again(run, _until(runs[name], LIVE_STEPS)))

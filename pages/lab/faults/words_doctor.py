@@ -113,14 +113,14 @@ FAULT, WHICH = "Bug", "Which check finds which bug?"
 def caught_by_checks(title: str, chart: Chart, checks: Mapping[str, Check]) -> str:
     """Says how many checks find a fault, and what the quickest of them says."""
     caught = chart.caught_by
-    asked = [name for name, found in chart.findings.items() if found.verdict != "not applicable"]
+    applied = [name for name, finding in chart.findings.items() if finding.verdict != "not applicable"]
     if not caught:
-        return f"**{title}**: none of the {len(asked)} checks fails, as it should be."
+        return f"**{title}**: none of the {len(applied)} checks fails, as it should be."
     quickest = min(caught, key=lambda name: checks[name].minutes)
-    said = chart.findings[quickest].sentence
+    sentence = chart.findings[quickest].sentence
     return (
-        f"**{title}** is caught by **{len(caught)} of the {len(asked)} checks** that apply. The quickest,"
-        f" “{checks[quickest].title}”: {said}"
+        f"**{title}** is caught by **{len(caught)} of the {len(applied)} checks** that apply. The quickest,"
+        f" “{checks[quickest].title}”: {sentence}"
     )
 
 

@@ -86,7 +86,7 @@ def rungs(seeds: Mapping[str, Sequence[float]], chosen: str, lines: Mapping[str,
     )
 
 
-def _beside(name: str, chosen: str, found: Mapping[str, float]) -> str:
+def _beside(name: str, chosen: str, losses: Mapping[str, float]) -> str:
     """The side of a point on which its number is free: not over the chosen step, nor out of the picture."""
-    from_right = name == chosen and found[name] < found.get(LADDER[name].below or "", 0.0)
+    from_right = name == chosen and losses[name] < losses.get(LADDER[name].below or "", 0.0)
     return "middle left" if from_right else "middle right"

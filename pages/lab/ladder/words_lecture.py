@@ -170,10 +170,10 @@ def _parameters(name: str) -> int:
 
 
 def _published(name: str) -> str:
-    found = LECTURE[name]
-    if found.loss is None:
+    rung = LECTURE[name]
+    if rung.loss is None:
         return "none"
-    return f"about {found.loss:.1f}" if found.about else f"{found.loss:.2f}"
+    return f"about {rung.loss:.1f}" if rung.about else f"{rung.loss:.2f}"
 
 
 def _reached(each: Climbed | None) -> str:

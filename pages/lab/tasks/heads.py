@@ -33,12 +33,12 @@ ALIGNED = [name for name, task in MODELLED.items() if task.sources is not None]
 def draw_heads() -> None:
     """Draws the pattern of a head on a problem; beside it the score of every head."""
     task = choose_task(ALIGNED)
-    found, _, _ = shipped(task)
-    scored = _looking(task.name, found)
+    checkpoint, _, _ = shipped(task)
+    scored = _looking(task.name, checkpoint)
     if scored is None:
         st.info(words.NO_PATTERN)
         return
-    best = {f"{one.layer}.{one.head}": words.head_option(one) for one in scored.best}
+    best = {f"{value.layer}.{value.head}": words.head_option(value) for value in scored.best}
     picture, beside = st.columns([3, 2], gap="medium")
     with beside:
         row = st.container(horizontal=True, gap="small", vertical_alignment="bottom")
@@ -56,7 +56,7 @@ def draw_heads() -> None:
         if task.name == ALOUD:
             st.caption(words.PARTIAL)
         look_inside(task)
-    shown = _seen(task.name, which, found)
+    shown = _seen(task.name, which, checkpoint)
     with picture:
         plot(
             figures.looked_at(shown, layer, head),
@@ -66,35 +66,35 @@ def draw_heads() -> None:
             name=f"head-{chosen}",
         )
     score = float(scored.scores[layer, head])
-    without, whole = _without(task.name, ((layer, head),), found), _without(task.name, (), found)
-    said = words.by_result(_by_result(found)) if task.name == ALOUD else ""
-    if said:
-        said += words.without_it(chosen, without, whole)
+    without, whole = _without(task.name, ((layer, head),), checkpoint), _without(task.name, (), checkpoint)
+    sentence = words.by_result(_by_result(checkpoint)) if task.name == ALOUD else ""
+    if sentence:
+        sentence += words.without_it(chosen, without, whole)
     else:
-        said = words.does_it(chosen, score, scored.even, without, whole)
-    alike = tuple((one.layer, one.head) for one in scored.strong)
+        sentence = words.does_it(chosen, score, scored.even, without, whole)
+    alike = tuple((value.layer, value.head) for value in scored.strong)
     if len(alike) > 1 and (layer, head) in alike:
-        said += words.and_others(len(alike), _without(task.name, alike, found))
-    explain.answer(said)
-    explain.measure_it(_measured, task, found, scored)
+        sentence += words.and_others(len(alike), _without(task.name, alike, checkpoint))
+    explain.answer(sentence)
+    explain.measure_it(_measured, task, checkpoint, scored)
 
 
-def _measured(task: Task, found: Checkpoint, scored: SourceAttention) -> None:
+def _measured(task: Task, checkpoint: Checkpoint, scored: SourceAttention) -> None:
     """Every head: where it looks, and what is left without it."""
     st.markdown(words.heads_method(task, scored, LOOKED_AT))
     rows = [
         {
-            "head": f"{one.layer}.{one.head}",
-            "weight on the source": one.value,
-            "solved without it": _without(task.name, ((one.layer, one.head),), found),
+            "head": f"{head.layer}.{head.head}",
+            "weight on the source": head.value,
+            "solved without it": _without(task.name, ((head.layer, head.head),), checkpoint),
         }
-        for one in scored.best
+        for head in scored.best
     ]
     share = st.column_config.NumberColumn(format="percent")
     columns = {"weight on the source": share, "solved without it": share}
     st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=columns, key="task_heads_table")
     if task.name in CIRCLES:
-        st.markdown(words.turns(_turns(task.name, found)))
+        st.markdown(words.turns(_turns(task.name, checkpoint)))
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

@@ -70,6 +70,6 @@ def _carries(_: Sequence[RunView]) -> None:
 
 @st.cache_resource(max_entries=2, show_spinner=False)
 def _by_carries(name: str) -> Mapping[bool, tuple[int, float]]:
-    task, found = TASKS[name], task_model(name)
+    task, checkpoint = TASKS[name], task_model(name)
     lines = lines_of(session.corpus(name).validation, task.length, SUMS)
-    return by_carries(found.model, found.tokenizer, task, lines)
+    return by_carries(checkpoint.model, checkpoint.tokenizer, task, lines)

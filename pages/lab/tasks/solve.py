@@ -47,10 +47,10 @@ def sources() -> Code:
 def draw_solve() -> None:
     """Draws the chart, and beside it problems with the model's answers."""
     task = choose_task(list(TASKS))
-    found, curve, corpus = shipped(task)
+    checkpoint, curve, corpus = shipped(task)
     groks = task.name == GROKS
     chart, beside = st.columns([5, 3], gap="medium")
-    floor = task.floor(found.config.context)
+    floor = task.floor(checkpoint.config.context)
     with chart:
         log = groks and widgets.select("Steps", words.AXES, "grokking_axis", hidden=True) == "log"
         plot(
@@ -63,22 +63,24 @@ def draw_solve() -> None:
         )
     with beside:
         if task.stream:
-            _stream(task, found)
+            _stream(task, checkpoint)
         else:
-            _problems(task, found)
+            _problems(task, checkpoint)
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             train_it(task)
             look_inside(task)
-    end = words.solved(task, found.metrics["solved"]["validation"], found.metrics["validation_loss"], floor)
+    end = words.solved(
+        task, checkpoint.metrics["solved"]["validation"], checkpoint.metrics["validation_loss"], floor
+    )
     by_heart, rule = curve.step_of(SOLVED, trained_on=True), curve.step_of(SOLVED)
     explain.answer(words.grokked(by_heart, rule, curve) if groks else end)
-    explain.measure_it(_measured, task, found, curve, *([end, corpus.problems] if groks else []))
-    explain.by_hand(_by_hand, task, found.config.context)
+    explain.measure_it(_measured, task, checkpoint, curve, *([end, corpus.problems] if groks else []))
+    explain.by_hand(_by_hand, task, checkpoint.config.context)
 
 
-def _problems(task: Task, found: Checkpoint) -> None:
+def _problems(task: Task, checkpoint: Checkpoint) -> None:
     """Held-out problems and one's own, as the model finishes them."""
-    own = st.text_input(
+    typed = st.text_input(
         words.custom_label(task),
         "",
         key="task_line",
@@ -87,19 +89,19 @@ def _problems(task: Task, found: Checkpoint) -> None:
         **widgets.KEPT,
     ).strip()
     which = widgets.whole(words.SET, 0, MOST_SHIFT, 0, "task_problems")
-    st.code(words.marked(_answers(task.name, which, found)), language=None)
-    if own:
-        _own(task, found, own)
+    st.code(words.marked(_answers(task.name, which, checkpoint)), language=None)
+    if typed:
+        _own(task, checkpoint, typed)
 
 
-def _own(task: Task, found: Checkpoint, own: str) -> None:
+def _own(task: Task, checkpoint: Checkpoint, typed: str) -> None:
     """A problem that somebody typed."""
     try:
-        one = ask(found.model, found.tokenizer, task, own)
+        answer = ask(checkpoint.model, checkpoint.tokenizer, task, typed)
     except TaskError as error:
         st.caption(f":material/info: {safe(words.refused(str(error)))}")
     else:
-        st.code(words.marked([one]), language=None)
+        st.code(words.marked([answer]), language=None)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -110,9 +112,9 @@ def _answers(name: str, which: int, _found: Checkpoint) -> list[Answered]:
     return answered(_found.model, _found.tokenizer, task, lines[which :: MOST_SHIFT + 1][:SHOWN])
 
 
-def _stream(task: Task, found: Checkpoint) -> None:
+def _stream(task: Task, checkpoint: Checkpoint) -> None:
     """Draws what a model of a stream writes, and which of its letters the source could never have written."""
-    written = _written(task.name, found)
+    written = _written(task.name, checkpoint)
     st.markdown(words.STREAM)
     st.code(words.pieces(written), language=None)
 
@@ -126,14 +128,18 @@ def _written(name: str, _found: Checkpoint) -> list[tuple[str, bool]]:
 
 
 def _measured(
-    task: Task, found: Checkpoint, curve: TaskCurve, end: str = "", problems: tuple[int, int] | None = None
+    task: Task,
+    checkpoint: Checkpoint,
+    curve: TaskCurve,
+    end: str = "",
+    problems: tuple[int, int] | None = None,
 ) -> None:
     """When it was solved, by which recipe; of the task that groks also how it ends, and its problems of both
     kinds.
     """
-    st.markdown(f"{end} {words.when(task, curve, found.metrics)}")
+    st.markdown(f"{end} {words.when(task, curve, checkpoint.metrics)}")
     if problems is not None:
-        st.markdown(words.grokking_recipe(found.metrics, *problems))
+        st.markdown(words.grokking_recipe(checkpoint.metrics, *problems))
 
 
 def _by_hand(task: Task, context: int) -> None:

@@ -149,7 +149,7 @@ def learned_alt(task: Task, curve: TaskCurve, floor: float) -> str:
 def when(task: Task, curve: TaskCurve, metrics: Mapping[str, Any]) -> str:
     """Says how it was trained, and when it was solved."""
     step, train = curve.step_of(SOLVED), metrics["train"]
-    found = (
+    solved_after = (
         f"{SOLVED:.0%} of the held-out problems were solved after **{step:,}** steps."
         if step is not None
         else f"At no evaluation were {SOLVED:.0%} of the held-out problems solved."
@@ -157,7 +157,7 @@ def when(task: Task, curve: TaskCurve, metrics: Mapping[str, Any]) -> str:
     cpu = metrics.get("cpu_seconds")
     spent = f", using {cpu:,.0f} seconds of one core, evaluations included" if cpu else ""
     return (
-        f"{found} Trained for {train['steps']:,} steps of {train['batch_size']} windows with"
+        f"{solved_after} Trained for {train['steps']:,} steps of {train['batch_size']} windows with"
         f" {train['optimizer']}, seed {train['seed']}{spent}, by the command `python -m engine.experiments"
         f" tasks/{task.name}` on {metrics['date']} ({metrics['machine']['processor']})."
     )

@@ -92,16 +92,16 @@ def _toggled(text: str) -> tuple[int, ...]:
     """The letters of this text that were clicked: now, or in the link; none after another text came."""
     held = widgets.picked(PLAYER, "clicked")
     if isinstance(held, dict) and held.get("text") == text and isinstance(held.get("places"), list):
-        found = [place for place in held["places"] if isinstance(place, int) and not isinstance(place, bool)]
+        indexes = [i for i in held["places"] if isinstance(i, int) and not isinstance(i, bool)]
     elif st.session_state.setdefault("live_drawn", text) == text:
         linked = (widgets.number_of(part) for part in widgets.read_url(CLICKED).split("-"))
-        found = [place for place in linked if place is not None]
+        indexes = [i for i in linked if i is not None]
     else:
-        found = []
+        indexes = []
     st.session_state["live_drawn"] = text
-    places = tuple(sorted({place for place in found if 0 <= place < len(text)}))
-    widgets.write_url(CLICKED, "-".join(map(str, places)) or None)
-    return places
+    clicked = tuple(sorted({i for i in indexes if 0 <= i < len(text)}))
+    widgets.write_url(CLICKED, "-".join(map(str, clicked)) or None)
+    return clicked
 
 
 def _tried(make: Callable[[], Any]) -> tuple[Any, str | None]:
@@ -127,14 +127,14 @@ def _offered() -> tuple[str, ...]:
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)
 def _filled(text: str, hidden: tuple[int, ...]) -> FilledText:
-    found = _letters("encoders/blanks")
-    return fill_in(found.model, found.tokenizer, text, hidden)
+    checkpoint = _letters("encoders/blanks")
+    return fill_in(checkpoint.model, checkpoint.tokenizer, text, hidden)
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)
 def _continued(text: str, sampling: SampleConfig) -> Continuation:
-    found = _letters("shakespeare-modern")
-    return carry_on(found.model, found.tokenizer, text, LENGTH, sampling)
+    checkpoint = _letters("shakespeare-modern")
+    return carry_on(checkpoint.model, checkpoint.tokenizer, text, LENGTH, sampling)
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)
@@ -147,35 +147,36 @@ def _translated(text: str) -> Translation:
 # What is sent of each -----------------------------------------------------------------------------
 
 
-def _filled_column(text: str, found: FilledText | None, last: int) -> dict[str, Any]:
-    column = _column("encoder", [("", list(text))], found, words.filled_line, last)
-    if found is not None:
+def _filled_column(text: str, filled: FilledText | None, last: int) -> dict[str, Any]:
+    column = _column("encoder", [("", list(text))], filled, words.filled_line, last)
+    if filled is not None:
         column["said"] = [
-            _sent(said, 0, place, 1, words.filled_sentence(found, i)) | {"wrong": said.symbol != text[place]}
-            for i, (place, said) in enumerate(zip(found.positions, found.symbols, strict=True))
+            _sent(guess, 0, position, 1, words.filled_sentence(filled, i))
+            | {"wrong": guess.symbol != text[position]}
+            for i, (position, guess) in enumerate(zip(filled.positions, filled.symbols, strict=True))
         ]
     return column
 
 
-def _continued_column(text: str, found: Continuation | None, last: int) -> dict[str, Any]:
-    written = found.written if found else ""
-    column = _column("decoder", [("", list(text + written))], found, words.continued_line, last)
-    if found is not None:
+def _continued_column(text: str, continued: Continuation | None, last: int) -> dict[str, Any]:
+    written = continued.written if continued else ""
+    column = _column("decoder", [("", list(text + written))], continued, words.continued_line, last)
+    if continued is not None:
         column["said"] = [
-            _sent(said, 0, len(text) + i, i + 1, words.step_sentence(said))
-            for i, said in enumerate(found.symbols)
+            _sent(step, 0, len(text) + i, i + 1, words.step_sentence(step))
+            for i, step in enumerate(continued.symbols)
         ]
     return column
 
 
-def _translated_column(text: str, found: Translation | None, last: int) -> dict[str, Any]:
-    if found is None:
-        return _column("both", [(words.SOURCE, text.split())], found, words.translated_line, last)
-    target = ["<begin>", *(said.symbol for said in found.symbols)]
-    rows = [(words.SOURCE, list(found.source)), (words.TARGET, target)]
-    column = _column("both", rows, found, words.translated_line, last)
+def _translated_column(text: str, translated: Translation | None, last: int) -> dict[str, Any]:
+    if translated is None:
+        return _column("both", [(words.SOURCE, text.split())], translated, words.translated_line, last)
+    target = ["<begin>", *(step.symbol for step in translated.symbols)]
+    rows = [(words.SOURCE, list(translated.source)), (words.TARGET, target)]
+    column = _column("both", rows, translated, words.translated_line, last)
     column["said"] = [
-        _sent(said, 1, i + 1, i + 1, words.step_sentence(said)) for i, said in enumerate(found.symbols)
+        _sent(step, 1, i + 1, i + 1, words.step_sentence(step)) for i, step in enumerate(translated.symbols)
     ]
     return column
 
@@ -183,7 +184,7 @@ def _translated_column(text: str, found: Translation | None, last: int) -> dict[
 def _column(
     family: str,
     rows: Sequence[tuple[str, Sequence[str]]],
-    found: Any,
+    result: Any,
     line: Callable[[Any, int], str],
     last: int,
 ) -> dict[str, Any]:
@@ -193,7 +194,7 @@ def _column(
         "title": title,
         "does": does,
         "rows": [{"name": name, "cells": [show_characters(cell) for cell in cells]} for name, cells in rows],
-        "lines": [line(found, step) for step in range(last + 1)] if found is not None else [],
+        "lines": [line(result, step) for step in range(last + 1)] if result is not None else [],
         "said": [],
     }
 

@@ -107,10 +107,10 @@ def _table() -> None:
     """Every model of the table at each of the eight, with a dot where it is as in 2017, its counts, and where
     they are published.
     """
-    found = {name: choices_of(preset) for name, preset in BY_YEAR.items()}
+    choices = {name: choices_of(preset) for name, preset in BY_YEAR.items()}
     counted = {name: costs(preset) for name, preset in BY_YEAR.items()}
     columns = {
-        words.HEADS[facet]: [words.choice(found[name][facet], facet in unchanged(name)) for name in BY_YEAR]
+        words.HEADS[facet]: [words.choice(choices[name][facet], facet in unchanged(name)) for name in BY_YEAR]
         for facet in OFFERED
     }
     columns["as in 2017"] = [f"{len(unchanged(name))} of {len(OFFERED)}" for name in BY_YEAR]

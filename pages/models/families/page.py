@@ -36,6 +36,18 @@ OVERVIEW = {
         words_live.QUESTION,
     ),
 }
+WHY = {
+    "reasons": Part(
+        "the reasons", draw_why, words_why.WHY, (lessons, writing, pair_writing), words_why.QUESTION
+    ),
+    "unmasked": Part(
+        "without the mask",
+        draw_square,
+        words_unmasked.SQUARE,
+        (opened, read, end_loss),
+        words_unmasked.QUESTION,
+    ),
+}
 
 show(
     Page(
@@ -52,24 +64,7 @@ show(
                 False,
                 question=words_speaks.QUESTION,
             ),
-            View(
-                "square",
-                "Without the mask",
-                draw_square,
-                words_unmasked.SQUARE,
-                (opened, read, end_loss),
-                False,
-                question=words_unmasked.QUESTION,
-            ),
-            View(
-                "why",
-                "Why decoders",
-                draw_why,
-                words_why.WHY,
-                (lessons, writing, pair_writing),
-                False,
-                question=words_why.QUESTION,
-            ),
+            view_of_parts("why", "Why decoders", "families_why", WHY, label="Show"),
             View(
                 "machine",
                 "Architectures",

@@ -57,13 +57,13 @@ def draw_speaks() -> None:
     with scrubbed(name, above) as moment:
         at = moment.number
         try:
-            found = _spoken(name, at, text)
+            spoken = _spoken(name, at, text)
         except GlassformerError as error:
             explain.answer(words.refused(safe(str(error))))
             return
         with pictured:
-            _picture(found)
-        explain.answer(words.speaker_sentence(found, _held().get(text)))
+            _picture(spoken)
+        explain.answer(words.speaker_sentence(spoken, _held().get(text)))
         explain.measure_it(_measured, name, at)
         explain.by_hand(lambda: st.markdown(words.BY_HAND))
 
@@ -94,18 +94,18 @@ def _another() -> None:
 def _measured(name: str, at: int) -> None:
     """How often it is right about what was held out, by length, beside those who know less."""
     try:
-        found = measured(name, at)
+        scores = measured(name, at)
     except GlassformerError as error:
         st.caption(words.refused(safe(str(error))))
         return
-    st.markdown(words.measured(found.texts, found.right[0]))
+    st.markdown(words.measured(scores.texts, scores.right[0]))
     rows = {
-        words.COUNTED: [f"{texts:,}" for texts in found.texts],
-        words.FREQUENT: [f"{one:.1%}" for one in found.frequent],
-        words.COUNTING: [f"{one:.1%}" for one in found.counting],
-        words.MODEL: [f"{one:.1%}" for one in found.right],
+        words.COUNTED: [f"{texts:,}" for texts in scores.texts],
+        words.FREQUENT: [f"{value:.1%}" for value in scores.frequent],
+        words.COUNTING: [f"{value:.1%}" for value in scores.counting],
+        words.MODEL: [f"{value:.1%}" for value in scores.right],
     }
-    st.table(pd.DataFrame(rows, index=words.lengths(found.lines)).T, border="horizontal")
+    st.table(pd.DataFrame(rows, index=words.lengths(scores.lines)).T, border="horizontal")
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Measured:
 @st.cache_data(max_entries=64, show_spinner=words.MEASURING)
 def measured(name: str, at: int) -> Measured:
     """Raises GlassformerError where the model or the texts are not there."""
-    found, known = _opened(name, at), speakers()
+    checkpoint, known = _opened(name, at), speakers()
     lines = tuple(sorted(set(known.lines)))
 
     def shares(right: list[bool]) -> tuple[float, ...]:
@@ -135,7 +135,7 @@ def measured(name: str, at: int) -> Measured:
         (len(known.lines), *(known.lines.count(line) for line in lines)),
         shares(frequent_right(known.text)),
         shares(counting_right(known.text)),
-        shares(labelled_right(found.model, known.text.rows["validation"])),
+        shares(labelled_right(checkpoint.model, known.text.rows["validation"])),
     )
 
 

@@ -1,6 +1,5 @@
-"""The view "Without the mask": one text in a decoder with its mask, without it, in a model trained without
-it,
-and in an encoder, which is asked for what it cannot see.
+"""One text in a decoder with its mask, without it, in a model trained without it, and in an encoder, which is
+asked for what it cannot see.
 """
 
 from __future__ import annotations
@@ -8,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import GlassformerError
 from engine.experiments.no_causal_mask import MASKED, UNMASKED, square
@@ -31,35 +31,29 @@ BLANKS = "blanks"
 KEPT = 32  # texts that are remembered
 
 
-def draw_square() -> None:
+def draw_square(line: DeltaGenerator) -> None:
     if not all(_there()):
         explain.answer(words.NONE)
         return
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+    with line:
         text = st.text_input(
-            words.TYPED,
-            words.FIRST,
-            key="square_text",
-            max_chars=words.LONGEST,
-            label_visibility="collapsed",
-            width=330,
-            **widgets.KEPT,
+            words.TYPED, words.FIRST, key="square_text", max_chars=words.LONGEST, width=330, **widgets.KEPT
         )
         options = {"all": words.ALL} | {
             str(i): f"layer {i}" for i in range(_models()[MASKED].config.n_layers)
         }
-        chosen = widgets.select(words.LAYER, options, "square_layer", hidden=True)
+        chosen = widgets.select(words.LAYER, options, "square_layer")
     layer = None if chosen == "all" else int(chosen)
     if len(text) < 2:
         explain.answer(words.SHORT)
         return
     try:
-        found, written = _read(text)
+        patterns, written = _read(text)
     except GlassformerError as error:
         explain.answer(words.refused(safe(str(error))))
         return
-    _pictures(found, text, layer)
-    st.table(_table(found, written, layer), border="horizontal")
+    _pictures(patterns, text, layer)
+    st.table(_table(patterns, written, layer), border="horizontal")
     models = _models()
     with_mask = models[MASKED].metrics
     explain.answer(
@@ -70,19 +64,19 @@ def draw_square() -> None:
     explain.by_hand(lambda: st.markdown(words.BY_HAND))
 
 
-def _pictures(found: dict[str, UnmaskedPatterns], text: str, layer: int | None) -> None:
+def _pictures(patterns: dict[str, UnmaskedPatterns], text: str, layer: int | None) -> None:
     labels = [show_characters(letter) for letter in text]
-    for column, (name, one) in zip(st.columns(len(found), gap="small"), found.items(), strict=True):
-        chances = _placed(one.chances, len(text))
+    for column, (name, pattern) in zip(st.columns(len(patterns), gap="small"), patterns.items(), strict=True):
+        chances = _placed(pattern.chances, len(text))
         with column:
             plot(
-                square_figure(one.weights(layer), chances, words.TITLES[name], labels),
+                square_figure(pattern.weights(layer), chances, words.TITLES[name], labels),
                 key=f"square_{name}",
-                alt=words.alt(name, one.ahead(layer)),
+                alt=words.alt(name, pattern.ahead(layer)),
                 height=HEIGHT,
                 name=f"square-{name}",
                 data={"letter": labels, "probability": chances}
-                | {f"attends to {i} {label}": one.weights(layer)[:, i] for i, label in enumerate(labels)},
+                | {f"attends to {i} {label}": pattern.weights(layer)[:, i] for i, label in enumerate(labels)},
             )
 
 
@@ -91,18 +85,18 @@ def _placed(chances: np.ndarray, length: int) -> np.ndarray:
     return np.concatenate([np.full(length - len(chances), np.nan), chances])
 
 
-def _table(found: dict[str, UnmaskedPatterns], written: dict[str, str], layer: int | None) -> pd.DataFrame:
+def _table(patterns: dict[str, UnmaskedPatterns], written: dict[str, str], layer: int | None) -> pd.DataFrame:
     models = _models()
     metrics = {name: models[name].metrics for name in models} | {"opened": models[MASKED].metrics["opened"]}
     return pd.DataFrame(
         {
             words.TITLES[name]: [
-                f"{one.ahead(layer):.0%}",
+                f"{pattern.ahead(layer):.0%}",
                 words.loss_cell(metrics[name]["validation_loss"], hidden=name == BLANKS),
                 words.loss_cell(metrics[name].get("end_loss")),
                 f"“{safe(show_characters(written[name]))}”",
             ]
-            for name, one in found.items()
+            for name, pattern in patterns.items()
         },
         index=list(words.ROWS),
     )
@@ -134,9 +128,9 @@ def _read(text: str) -> tuple[dict[str, UnmaskedPatterns], dict[str, str]]:
         UNMASKED: (models[UNMASKED].model, None),
         BLANKS: (models[BLANKS].model, models[BLANKS].config.vocab_size - 1),
     }
-    found = {name: read(model, ids, blank) for name, (model, blank) in four.items()}
+    patterns = {name: read(model, ids, blank) for name, (model, blank) in four.items()}
     written = {
         name: models[MASKED].tokenizer.decode(continue_text(model, ids, WRITTEN, blank))
         for name, (model, blank) in four.items()
     }
-    return found, written
+    return patterns, written

@@ -113,7 +113,7 @@ BY_HAND = (
     " masks of an encoder-decoder are different things. The **causal** one, $(T, T)$, is the same triangle"
     " for every text. The **padding** one, (batch, 1, 1, S), hides the padding after shorter sources, and is"
     " new for every batch.\n\n**Without its causal mask** a decoder attends to [every"
-    " position](/families?families_view=square): that view shows its predictions, and those of a model"
+    " position](/families?families_view=why&families_why=unmasked): that view shows its predictions, and those of a model"
     " trained that way. One head of your model without its mask is in [Attention,"
     " Mask](/attention?attention_view=mask), the effect on a prediction in [Attention,"
     " Ablation](/attention?attention_view=switches&attention_mask=false). What a decoder attends to in the"

@@ -42,16 +42,16 @@ def draw_bytes(subject: Subject, container: Any) -> None:
     # as a link holds it: no commas
     tokens = widgets.slide_over("Sequence length T", LENGTHS, 4096, "kv_tokens", container=a)
     dtype = widgets.select("Precision", list(DTYPES), "kv_dtype", first="bfloat16", container=b)
-    found = sharing(subject.config, tokens, dtype, subject.model.parts)
+    by_heads = sharing(subject.config, tokens, dtype, subject.model.parts)
     heads = widgets.select(
-        "Key-value heads", list(found.sizes), "kv_heads", first=found.model_heads, container=d
+        "Key-value heads", list(by_heads.sizes), "kv_heads", first=by_heads.model_heads, container=d
     )
-    _by_heads(found, heads)
+    _by_heads(by_heads, heads)
     if not can_share(subject.config):
         st.caption(words.CANNOT_SHARE)
-    explain.answer(words.bytes_taken(found, heads, tokens))
+    explain.answer(words.bytes_taken(by_heads, heads, tokens))
     explain.measure_it(_published, tokens, dtype)
-    explain.by_hand(_formula, found.sizes[heads], subject.config.context)
+    explain.by_hand(_formula, by_heads.sizes[heads], subject.config.context)
 
 
 def _by_heads(sharing: Sharing, heads: int) -> None:
@@ -90,7 +90,7 @@ def _published(tokens: int, dtype: str) -> None:
                 "has": own,
                 "tokens": tokens,
                 "dtype": dtype,
-                **{f"{way}_bytes": found for way, found in ways.items()},
+                **{f"{way}_bytes": way_sizes for way, way_sizes in ways.items()},
             }
         ),
         alt=words.published_alt(titles, own, [s[w] for w, s in zip(own, sizes, strict=True)], tokens, dtype),

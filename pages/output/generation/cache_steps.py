@@ -46,10 +46,10 @@ def draw_steps(subject: Subject, container: Any) -> None:
     pairs = written_twice(speaking, length, sampling)
     if pairs is None:
         return
-    found = totals(pairs)
+    costs = totals(pairs)
     _player(speaking, pairs)
-    explain.answer(words.cached(found, pairs[-1]))
-    explain.measure_it(_measured, speaking, pairs, found)
+    explain.answer(words.cached(costs, pairs[-1]))
+    explain.measure_it(_measured, speaking, pairs, costs)
 
 
 def _measured(subject: Subject, pairs: tuple[CacheStep, ...], totals: Totals) -> None:

@@ -53,15 +53,15 @@ def _measured(
     subject: Subject, ids: tuple[int, ...], unchanged: CacheStability, lost: CacheStability
 ) -> None:
     before, after = st.columns(2, gap="medium")
-    for column, name, found in (
+    for column, name, stability in (
         (before, "With the causal mask", unchanged),
         (after, "Mask switched off", lost),
     ):
         with column:
             explain.worked(
                 name,
-                f"{found.most:.2g}" if found.most else "0",
-                words.largest_change(found, len(ids) - 1),
+                f"{stability.most:.2g}" if stability.most else "0",
+                words.largest_change(stability, len(ids) - 1),
             )
     newest = safe(subject.vocabulary[ids[-1]])
     st.caption(words.read_twice(newest, subject.config.n_layers, rounded=bool(unchanged.most)))

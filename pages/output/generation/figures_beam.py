@@ -136,11 +136,11 @@ def beam_tree(beam: Beam, words: Sequence[str], texts: Sequence[str], *, root: s
 
 def _way(beam: Beam) -> set[int]:
     """The winner's nodes."""
-    found, at = set(), beam.nodes[beam.winner] if beam.nodes else None
+    indexes, at = set(), beam.nodes[beam.winner] if beam.nodes else None
     while at is not None:
-        found.add(at.index)
+        indexes.add(at.index)
         at = None if at.parent is None else beam.nodes[at.parent]
-    return found
+    return indexes
 
 
 def _ends(beam: Beam, place: dict[int, int], node: Node) -> tuple[float, float, float, float]:

@@ -47,13 +47,13 @@ def draw_rounding(subject: Subject, arithmetic: Arithmetic) -> bool:
     if len(subject.ids) < 2:
         return True
     products = products_of(subject.key, arithmetic, subject.model)
-    found = measured(
+    difference = measured(
         ("rounding", subject.key, subject.ids, arithmetic),
         lambda: rounding(subject.model, subject.ids, products),
         words.READING_BOTH,
     )
-    if found is not None:
-        st.caption(words.rounded(found))
+    if difference is not None:
+        st.caption(words.rounded(difference))
     return True
 
 

@@ -24,14 +24,14 @@ def draw_surprise(subject: Subject, path: Sequence[Written], shown: int) -> None
     """Draws the tokens of a branch in numbers: in the answer those that are `shown`, in the fold all."""
     if not path:
         return
-    found = surprise(path, subject.config.vocab_size)
-    if not found.finite:
+    whole = surprise(path, subject.config.vocab_size)
+    if not whole.finite:
         st.info(words.DIVERGED)
         return
     labels = [subject.vocabulary[node.token] for node in path]
-    told = surprise(path[:shown], subject.config.vocab_size)
-    explain.answer(words.surprised(told, subject.config.vocab_size))
-    explain.measure_it(_every_token, subject, labels, path, found)
+    written = surprise(path[:shown], subject.config.vocab_size)
+    explain.answer(words.surprised(written, subject.config.vocab_size))
+    explain.measure_it(_every_token, subject, labels, path, whole)
 
 
 def _every_token(subject: Subject, labels: list[str], path: Sequence[Written], surprise: Surprise) -> None:

@@ -26,21 +26,21 @@ HEIGHT = 330
 def draw_likelihood(subject: Subject) -> None:
     """Draws a bar for each token, the four steps from there to the perplexity, and what others reach."""
     try:
-        found = score(subject.recording().logits, subject.ids)
+        likelihood = score(subject.recording().logits, subject.ids)
     except ShapeError:
         st.info(words.ONE_TOKEN)
         return
-    if not found.finite:
+    if not likelihood.finite:
         st.warning(words.DIVERGED)
         return
     bars, chain = st.columns([13, 7], gap="medium")
     with bars:
-        _bars(subject, found)
+        _bars(subject, likelihood)
     with chain:
-        st.markdown(words.chain(found))
-    explain.answer(words.scored(found, "character" if subject.config.vocab_size < 300 else "token"))
+        st.markdown(words.chain(likelihood))
+    explain.answer(words.scored(likelihood, "character" if subject.config.vocab_size < 300 else "token"))
     explain.measure_it(_others)
-    explain.by_hand(_by_hand, subject, found)
+    explain.by_hand(_by_hand, subject, likelihood)
 
 
 def _bars(subject: Subject, scored: Scored) -> None:
@@ -73,12 +73,12 @@ def _others() -> None:
 @st.cache_data(max_entries=1, show_spinner="Counting bigrams …")
 def _ours() -> dict[str, float]:
     """Validation losses in nats, by the names of the ladder."""
-    found: dict[str, float] = {}
+    losses: dict[str, float] = {}
     with suppress(CorpusError):
         baselines = session.corpus("shakespeare").baselines
-        found = {"guessing": baselines["uniform"], "pairs": baselines["bigram"]}
+        losses = {"guessing": baselines["uniform"], "pairs": baselines["bigram"]}
     metrics = checkpoints.load(ROOT / "checkpoints" / FIRST_MODEL).metrics
-    return found | {"4 layers": float(metrics["validation_loss"])}
+    return losses | {"4 layers": float(metrics["validation_loss"])}
 
 
 def _by_hand(subject: Subject, scored: Scored) -> None:

@@ -51,12 +51,12 @@ def target(ask: Mapping[str, Any], subject: Subject, step: int) -> Target:
     part = str(ask.get("part"))
     pages = site.explanations()
     path = pages.get(part, pages["norm1"])
-    found = _place(part, ask, subject) if part in PLACES else _step(ask, subject)
-    query = {"model": subject.key[0], **found.query, **{key: str(value) for key, value in found.held.items()}}
+    link = _place(part, ask, subject) if part in PLACES else _step(ask, subject)
+    query = {"model": subject.key[0], **link.query, **{key: str(value) for key, value in link.held.items()}}
     if step != NEWEST:
         query["step"] = str(step)
     # A component keeps what was chosen in it: an address says nothing to it until that is gone.
-    return Target(path, query, found.held, (*found.query, *found.forgotten))
+    return Target(path, query, link.held, (*link.query, *link.forgotten))
 
 
 def _place(part: str, ask: Mapping[str, Any], subject: Subject) -> ViewState:
@@ -156,5 +156,5 @@ def _token(ask: Mapping[str, Any], subject: Subject) -> int:
 
 def _below(value: object, bound: int, otherwise: int = 0) -> int:
     """The index that a browser sent; `otherwise` for what is none."""
-    found = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < bound
-    return int(value) if found else otherwise  # type: ignore[call-overload]
+    valid = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < bound
+    return int(value) if valid else otherwise  # type: ignore[call-overload]

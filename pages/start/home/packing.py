@@ -121,8 +121,8 @@ def _outlook(outlook: Outlook, depths: Sequence[int]) -> dict[str, Any]:
 
 
 def _stack(arrays: Iterable[np.ndarray]) -> np.ndarray:
-    found = list(arrays)
-    return np.stack(found) if found else np.zeros(0)
+    items = list(arrays)
+    return np.stack(items) if items else np.zeros(0)
 
 
 def _floats(values: np.ndarray | None) -> str | None:

@@ -58,16 +58,16 @@ def look(name: str, text: str, letters: int = 0) -> Looked:
     timeline = timeline_of(name)
     steps = timeline.steps if timeline else ()
     step = training_step.current(name, steps)
-    found = model_of(name, step, steps)
+    model = model_of(name, step, steps)
     notes: Sequence[str] = ()
     held = st.session_state.get(HELD)
     if isinstance(held, Held) and held.name == name and held.text == text:
         ids, shown = held.ids, text
         if held.forgotten:
-            notes = [forgotten(held.forgotten, most_tokens(found.config), found.config.context)]
+            notes = [forgotten(held.forgotten, most_tokens(model.config), model.config.context)]
     else:
-        ids, shown, notes = read(text, found.tokenizer, most_tokens(found.config), letters)
-    subject = subject_from(name, run_of(name), step, steps, found, shown, ids)
+        ids, shown, notes = read(text, model.tokenizer, most_tokens(model.config), letters)
+    subject = subject_from(name, run_of(name), step, steps, model, shown, ids)
     return Looked(subject, timeline, step, tuple(notes))
 
 
@@ -162,16 +162,16 @@ def in_full(subject: Subject, reading: living_map.Reading) -> Predictions:
     depths, shown = reading.streams.shape[:2]
     if reading.logits is None:
         return Predictions(None, {}, None, (), True)
-    said_first, ending = _ends(subject.key, subject.ids, reading, subject.model)
-    found = {reading.predicted_lane: said_first}
-    _remember(subject, reading, reading.predicted_lane, said_first)
+    first_lane, ending = _ends(subject.key, subject.ids, reading, subject.model)
+    likeliest = {reading.predicted_lane: first_lane}
+    _remember(subject, reading, reading.predicted_lane, first_lane)
     for lane in (lane for lane in range(shown - 1, -1, -1) if lane != reading.predicted_lane):
         known = _remembered(subject, reading, lane)
         if known is None:
             known = likeliest_tokens(depth_logits(subject.model, reading.streams[:, lane : lane + 1]))
-        found[lane] = known
+        likeliest[lane] = known
         _remember(subject, reading, lane, known)
-    return Predictions(reading.predictions, found, ending, tuple(range(depths)), True)
+    return Predictions(reading.predictions, likeliest, ending, tuple(range(depths)), True)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

@@ -22,22 +22,22 @@ def draw_running_pair(choice: Choice) -> None:
     """Draws the stacks at a step of the writing; a part leads to the page about it, with the model and the
     text.
     """
-    found, pair = families.model_of(choice.name), families.pair_of(choice.name)
-    assert found is not None and pair is not None
-    choice.facts.caption(models.facts(found, None, 0, ()))
-    _, text, notes = read(choice.text or "", found.tokenizer, found.config.context, choice.letters)
+    checkpoint, pair = families.model_of(choice.name), families.pair_of(choice.name)
+    assert checkpoint is not None and pair is not None
+    choice.facts.caption(models.facts(checkpoint, None, 0, ()))
+    _, text, notes = read(choice.text or "", checkpoint.tokenizer, checkpoint.config.context, choice.letters)
     for note in notes:
         st.caption(f":material/info: {safe(note)}")
     try:
-        wrote = _writing(choice.name, found.metrics.get("step"), text)
+        wrote = _writing(choice.name, checkpoint.metrics.get("step"), text)
     except GlassformerError as error:
         explain.answer(words.refused(safe(str(error))))
         return
     steps = len(wrote.written)
-    told, moved = st.columns([9, 3], gap="medium", vertical_alignment="center")
-    with moved:
+    answer, controls = st.columns([9, 3], gap="medium", vertical_alignment="center")
+    with controls:
         step = widgets.slide("Writing step", 1, steps, min(2, steps), "home_step") - 1
-    with told:
+    with answer:
         explain.answer(words.step(wrote, step))
     counted = ledger(pair.model.config.decoder, pair.model.config.encoder)
     draw_stacks(

@@ -34,19 +34,19 @@ def laid_over(view: RunView) -> list[RunView]:
     otherwise: two runs are the least that an experiment needs.
     """
     mine = [
-        one
-        for one in session.manager().runs(session.owner())
-        if one.id not in (view.id, view.beside) and comparable(one, view)
+        run
+        for run in session.manager().runs(session.owner())
+        if run.id not in (view.id, view.beside) and comparable(run, view)
     ]
-    found = {one.id: one for one in [*mine, *_linked(view)]}
-    if not found:
+    offered = {run.id: run for run in [*mine, *_linked(view)]}
+    if not offered:
         return []
-    _begin(view, mine, list(found))
+    _begin(view, mine, list(offered))
     # Streamlit's own: who knows a run's id may watch it, so ids are written into the link by hand, below.
     chosen = st.multiselect(
         "Overlaid runs",
-        list(found),
-        format_func=lambda run: _said(found[run]) if run in found else run,
+        list(offered),
+        format_func=lambda run: _said(offered[run]) if run in offered else run,
         key="overlaid",
         persist_state="session",
         label_visibility="collapsed",
@@ -55,7 +55,7 @@ def laid_over(view: RunView) -> list[RunView]:
     )
     written = ",".join(chosen) or NONE
     widgets.write_url(OVER, written)
-    return [found[run] for run in chosen if run in found]
+    return [offered[run] for run in chosen if run in offered]
 
 
 def comparable(view: RunView, other: RunView) -> bool:
@@ -73,8 +73,8 @@ def forget() -> None:
 def _linked(view: RunView) -> list[RunView]:
     """The runs that the link names, whoever started them: who knows a run's id may watch it."""
     names = [name for name in widgets.read_url(OVER).split(",")[:MOST] if IDS.fullmatch(name)]
-    found = [session.manager().view(name) for name in names if name not in (view.id, view.beside)]
-    return [one for one in found if one is not None]
+    views = [session.manager().view(name) for name in names if name not in (view.id, view.beside)]
+    return [run for run in views if run is not None]
 
 
 def _begin(view: RunView, mine: list[RunView], known: list[str]) -> None:

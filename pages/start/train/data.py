@@ -61,8 +61,8 @@ def data_group(profile: Profile) -> Data:
             on_change=_settle_chosen,
         )
         cut = tokenizer_control()
-        found = _chosen(source, profile, cut)
-        data = replace(found, tokenizer="char" if found.paired is not None else cut)
+        source_data = _chosen(source, profile, cut)
+        data = replace(source_data, tokenizer="char" if source_data.paired is not None else cut)
         if data.paired is not None:
             st.markdown(pairs.described(data.paired))
             st.code(pairs.examples(data.paired), language=None, wrap_lines=True)

@@ -165,10 +165,10 @@ def _before(chosen: Setup) -> None:
     repeats, task, paired = spec.train.repeat > 0, tasks.task_of(spec), pairs.paired_of(spec.corpus)
     lapse = heads.shipped() if repeats and task is None else None
     left, right = st.columns(2 if lapse is None else [8, 5], gap="medium")
-    found = None
+    growth = None
     with left:
         if lapse is not None:
-            found = heads.went(lapse, TALL - 50)
+            growth = heads.went(lapse, TALL - 50)
         else:
             plot(
                 loss_curves(None, lines, vocabulary(spec), end=float(spec.train.steps), token=word),
@@ -187,8 +187,8 @@ def _before(chosen: Setup) -> None:
     noun, task = word, tasks.task_of(spec)
     if paired is not None:
         explain.answer(pairs.before(spec, paired))
-    elif found is not None:
-        explain.answer(words_heads.before_another(found, spec.train.repeat, spec.train.steps))
+    elif growth is not None:
+        explain.answer(words_heads.before_another(growth, spec.train.repeat, spec.train.steps))
     elif "uniform" in lines and task is not None:
         floor = task.floor(spec.model.context)
         explain.answer(words_tasks.before(task, floor, lines["uniform"], spec.train.steps))

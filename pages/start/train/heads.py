@@ -49,10 +49,10 @@ def question(preset: Preset) -> str:
 def windows(spec: RunSpec, corpus: Corpus, rows: int) -> str:
     """Returns the first windows of the first step, a line each; a bar where a window begins again."""
     try:
-        found = shifted_batch(corpus, spec.model, spec.train, 1, rows=rows, parts=parts_of(spec.parts))
+        batch = shifted_batch(corpus, spec.model, spec.train, 1, rows=rows, parts=parts_of(spec.parts))
     except GlassformerError:
         return ""
-    lines = ("│".join("".join(piece) for piece in parted(row)) for row in found.x)
+    lines = ("│".join("".join(piece) for piece in parted(row)) for row in batch.x)
     return "\n".join(line[:ACROSS].replace("\n", NEWLINE) + " …" for line in lines)
 
 
@@ -72,11 +72,11 @@ def looked_at(view: RunView, other: RunView | None) -> tuple[RunView, HeadGrowth
     """Returns the run whose heads are shown, and what they do: of a pair the one that is chosen,
     above them.
     """
-    found = {one.id: (one, heads) for one in (view, other) if one is not None and (heads := scored(one))}
-    if len(found) < 2:
-        return next(iter(found.values()), None)
-    ids = dict(zip(("first", "second"), found.values(), strict=True))
-    names = {name: one.given or one.name for name, (one, _) in ids.items()}
+    growths = {run.id: (run, heads) for run in (view, other) if run is not None and (heads := scored(run))}
+    if len(growths) < 2:
+        return next(iter(growths.values()), None)
+    ids = dict(zip(("first", "second"), growths.values(), strict=True))
+    names = {name: run.given or run.name for name, (run, _) in ids.items()}
     return ids[widgets.select("Heads of", names, "heads_of")]
 
 
@@ -101,60 +101,60 @@ def shipped() -> Lapse | None:
     or damaged.
     """
     try:
-        found = lapse_of(SHIPPED)
+        lapse = lapse_of(SHIPPED)
     except GlassformerError:
         return None
-    return found if grown(found.looks) else None
+    return lapse if grown(lapse.looks) else None
 
 
 def went(lapse: Lapse, height: int) -> HeadGrowth | None:
     """Draws what stands there before the first run: how it went in the shipped training."""
-    found = grown(lapse.looks)
-    if found is None:
+    growth = grown(lapse.looks)
+    if growth is None:
         return None
     st.markdown(words.went(lapse.config, lapse.train))
     course, pattern = st.columns([8, 5], gap="small")
     with course:
         looks = [(look.step, look.heads) for look in lapse.looks if look.heads is not None]
-        _scores(looks, found, lapse.train.steps, height)
+        _scores(looks, growth, lapse.train.steps, height)
     with pattern:
-        _patterns(SHIPPED, lapse.steps, found, height)
-    return found
+        _patterns(SHIPPED, lapse.steps, growth, height)
+    return growth
 
 
-def _scores(looks: figures.Looks, found: HeadGrowth, steps: int, height: int) -> None:
+def _scores(looks: figures.Looks, growth: HeadGrowth, steps: int, height: int) -> None:
     plot(
-        figures.scores(looks, formed(looks), found.head, float(steps)),
+        figures.scores(looks, formed(looks), growth.head, float(steps)),
         key="head_scores",
         height=height,
-        alt=words.scores_alt(found),
+        alt=words.scores_alt(growth),
         name="head-scores",
         data=figures.scores_table(looks),
     )
 
 
-def _patterns(name: str, steps: Sequence[int], found: HeadGrowth, height: int) -> None:
+def _patterns(name: str, steps: Sequence[int], growth: HeadGrowth, height: int) -> None:
     """The best reader of the letter before and the best copier, at the newest of the `steps` that are kept of
     the training of that `name`.
     """
-    step = max((step for step in steps if step <= found.step), default=None)
-    seen = _seen(name, step) if step is not None else None
-    if seen is None or step is None:
+    step = max((step for step in steps if step <= growth.step), default=None)
+    reading = _seen(name, step) if step is not None else None
+    if reading is None or step is None:
         return
-    labels, twice = seen
+    labels, twice = reading
     st.caption(words.patterns_title(step))
-    best: dict[Kind, HeadValue] = {"previous": found.previous, "induction": found.head}
+    best: dict[Kind, HeadValue] = {"previous": growth.previous, "induction": growth.head}
     plot(
         figures.patterns(
             {
-                kind: (words.pattern_title(kind, one), twice.patterns[one.layer, one.head])
-                for kind, one in best.items()
+                kind: (words.pattern_title(kind, head), twice.patterns[head.layer, head.head])
+                for kind, head in best.items()
             },
             labels,
         ),
         key="head_patterns",
         height=height - 40,
-        alt=words.patterns_alt(found, step),
+        alt=words.patterns_alt(growth, step),
         name="head-patterns",
     )
 
@@ -163,11 +163,11 @@ def _patterns(name: str, steps: Sequence[int], found: HeadGrowth, height: int) -
 def _seen(name: str, step: int) -> tuple[list[str], RepeatedReading] | None:
     """None for a snapshot that has just gone, and where nothing can be read twice."""
     try:
-        found = model_after(name, step)
+        snapshot = model_after(name, step)
     except GlassformerError:
         return None
-    twice = patterns_twice(found.model, found.tokenizer)
+    twice = patterns_twice(snapshot.model, snapshot.tokenizer)
     if twice is None:
         return None
-    tokens = token_bytes(found.tokenizer)
+    tokens = token_bytes(snapshot.tokenizer)
     return [show_bytes(tokens[i]) for i in twice.ids], twice

@@ -74,11 +74,11 @@ def scores(looks: Looks, formations: Sequence[HeadFormation], best: HeadValue, e
     )
 
 
-def _rows(found: Sequence[HeadFormation], end: float) -> list[int]:
+def _rows(formations: Sequence[HeadFormation], end: float) -> list[int]:
     """How many names each has to stand above: those of heads that formed shortly before it."""
     rows: list[int] = []
-    for i, one in enumerate(found):
-        near = i > 0 and one.step - found[i - 1].step < NEAR * end
+    for i, formation in enumerate(formations):
+        near = i > 0 and formation.step - formations[i - 1].step < NEAR * end
         rows.append(rows[-1] + 1 if near else 0)
     return rows
 

@@ -38,8 +38,8 @@ class Paired:
     @property
     def preset(self) -> Preset:
         """The settings that learn it, with its own lengths. Raises CorpusError where it cannot be had."""
-        found = ENCODERS["speakers"] if self.labels else PAIRED[self.name.removeprefix(kinds.PAIRS_OF)]
-        return replace(found, model=kinds.recipe(self.name)[0])
+        base = ENCODERS["speakers"] if self.labels else PAIRED[self.name.removeprefix(kinds.PAIRS_OF)]
+        return replace(base, model=kinds.recipe(self.name)[0])
 
     @property
     def noun(self) -> str:

@@ -106,7 +106,7 @@ def _follow(view: RunView, other: RunView | None, picture: Picture) -> None:
     def look() -> live.Sight:
         for run in runs:
             manager.watch(run)
-        now, *others = [found for run in runs if (found := manager.view(run))] or [view]
+        now, *others = [current for run in runs if (current := manager.view(run))] or [view]
         return live.Sight(
             [_shown(one) for one in (now, *others)],
             [one.version for one in (now, *others)],
@@ -152,10 +152,10 @@ def _line(view: RunView, other: RunView | None, mine: bool) -> tuple[DeltaGenera
     return menu, progress
 
 
-def _said(view: RunView, other: RunView | None, found: HeadGrowth | None, task: Task | None) -> str:
+def _said(view: RunView, other: RunView | None, growth: HeadGrowth | None, task: Task | None) -> str:
     """Returns the sentence on a run: heads that form, or a task."""
-    if other is None and found is not None:
-        return heads.answer(found)
+    if other is None and growth is not None:
+        return heads.answer(growth)
     alone = tasks.answer(view, task) if other is None and task is not None else None
     if other is None and (paired := pairs.paired_of(view.spec.corpus)) is not None:
         alone = pairs.answer(view, paired)
@@ -165,11 +165,15 @@ def _said(view: RunView, other: RunView | None, found: HeadGrowth | None, task: 
 def _answer(view: RunView, other: RunView | None) -> str:
     noun = _noun(view)
     if other is not None:
-        found = compare(view.history.evaluations, other.history.evaluations)
+        comparison = compare(view.history.evaluations, other.history.evaluations)
         names = view.given or view.name, other.given or other.name
         leaks = bool(pairs.strange(other.spec))
         heads_too = heads.both(view, other)
-        return f"{words.pair(*names, found, noun, leaks)} {heads_too}" if found else words.pair_waits(*names)
+        return (
+            f"{words.pair(*names, comparison, noun, leaks)} {heads_too}"
+            if comparison
+            else words.pair_waits(*names)
+        )
     if not view.history.evaluations:
         return words.starting(noun)
     look = view.history.evaluations[-1]

@@ -44,12 +44,12 @@ def unpacked(data: bytes) -> Checkpoint:
     none, and for a model that is too large for this server: before it takes memory.
     """
     digest = hashlib.sha256(data).hexdigest()
-    if (found := _kept().get(digest)) is None:
+    if (checkpoint := _kept().get(digest)) is None:
         limits = session.profile()
         with st.spinner(words.CHECKING):
-            found = checkpoints.unpack(data, partial(check_model, limits))
-        _kept().put(digest, found, found.memory())
-    return found
+            checkpoint = checkpoints.unpack(data, partial(check_model, limits))
+        _kept().put(digest, checkpoint, checkpoint.memory())
+    return checkpoint
 
 
 def saved_model() -> None:

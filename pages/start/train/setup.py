@@ -79,12 +79,12 @@ def name_of(preset: Preset, values: Values) -> str:
     """Returns a name for the run: the preset's, and the first settings that were changed."""
     known = PRESETS | PAIRED | ENCODERS
     key = next((name for name, other in known.items() if other.title == preset.title), "run")
-    found = [
+    settings = [
         f"{label_of(field).lower()} {show(new)}"
         for field, (_, new) in changed(preset, values).items()
         if field != "sample_prompt"
     ]
-    return ", ".join([key, *found[:2], *(["…"] if len(found) > 2 else [])])[: profiles.MAX_NAME]
+    return ", ".join([key, *settings[:2], *(["…"] if len(settings) > 2 else [])])[: profiles.MAX_NAME]
 
 
 def changed(preset: Preset, values: Values) -> dict[str, tuple[object, object]]:
@@ -145,13 +145,13 @@ def summary(chosen: Setup, last: RunView | None) -> None:
 
 def changes_note(preset: Preset, values: Values) -> None:
     """Shows what was changed from the preset, and the way back."""
-    found = changed(preset, values)
-    if not found:
+    differences = changed(preset, values)
+    if not differences:
         return
     assert preset.train is not None
     changes = (
         f"{label_of(field).lower()} {safe(show(old))} → **{safe(show(new))}**"
-        for field, (old, new) in found.items()
+        for field, (old, new) in differences.items()
     )
     st.caption(words.changed(", ".join(changes)))
     back = {**preset.model.to_dict(), **preset.train.to_dict()}

@@ -119,9 +119,11 @@ def difference(before: RunSpec | None, after: RunSpec) -> str:
     """Returns the settings in which two runs differ, in words."""
     if before is None:
         return words.FIRST_RUN
-    found = changes(_flat(before), _flat(after))
+    differences = changes(_flat(before), _flat(after))
     return (
-        ", ".join(f"{label_of(name).lower()} {show(old)} → {show(new)}" for name, (old, new) in found.items())
+        ", ".join(
+            f"{label_of(name).lower()} {show(old)} → {show(new)}" for name, (old, new) in differences.items()
+        )
         or words.SAME_SETTINGS
     )
 

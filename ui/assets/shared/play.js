@@ -17,7 +17,8 @@ const frozen = () => document.documentElement.classList.contains("gf-frozen")
  */
 export function playButton(button, playing, play = "Play") {
   button.textContent = playing ? "❚❚" : "▶"
-  button.setAttribute("aria-label", playing ? "Pause" : play)
+  button.title = playing ? "Pause" : play
+  button.setAttribute("aria-label", button.title)
 }
 
 /**

@@ -1,49 +1,90 @@
 // @ts-check
-// A player over steps that are all here already: a button that plays, a slider, and the step in the page's address.
+// Players over steps: the line of buttons and slider that all of them have; and one over steps that are all here already, which
+// keeps its step in the page's address.
 
-import { button, element, rangeInput } from "./dom.js"
+import { button, element, rangeInput, within } from "./dom.js"
 import { frames, inLink, keepInLink, keptInLink, playButton } from "./play.js"
 
+/** @type {Record<string, [string, (unit: string) => string]>} sign and name of the button for each thing that a player does */
+const BUTTONS = {
+  first: ["⇤", (unit) => `To the first ${unit}`], back: ["◀", (unit) => `One ${unit} back`], play: ["▶", () => "Play"],
+  next: ["▶▏", (unit) => `One ${unit} forward`], last: ["⇥", (unit) => `To the last ${unit}`],
+}
+
 /**
- * What a player is made of. `unit` is what a step is called, `label` names the slider, `play` the button; `arrows` puts two
- * buttons for one step beside it. A player that `loops` begins anew at the end, others stop there. `moved` is called when
- * another step is to be drawn; `dragged` is true while the slider is.
- * @typedef {{ unit: string, label: string, play: string, ms: number, arrows?: boolean, loops?: boolean, moved: (dragged: boolean) => void }} Parts
+ * The line of a player. `does` has a function for each of its buttons, as BUTTONS names them; `slide` is called with the
+ * slider's step. `unit` is what a step is called, `label` names the slider. With `speeds`, steps per second (0: as fast as
+ * frames come), there is a choice among them.
+ * @param {{ unit: string, label: string, speeds?: number[] }} parts
+ * @param {Record<string, () => void>} does
+ * @param {(step: number) => void} slide
+ */
+export function createBar({ unit, label, speeds = [] }, does, slide) {
+  const bar = element("div", "gf-steps", "", { role: "group", "aria-label": "Player" }), buttons = /** @type {Record<string, HTMLButtonElement>} */ ({})
+  for (const [name, press] of Object.entries(does)) {
+    const [sign, called] = BUTTONS[name]
+    buttons[name] = bar.appendChild(button(sign, called(unit), press))
+    buttons[name].title = called(unit)
+    buttons[name].dataset.do = name
+  }
+  const slider = bar.appendChild(rangeInput(label)), where = within(bar, "output")
+  const choice = element("label", "gf-steps-speed", "Speed"), speed = within(choice, "select")
+  for (const rate of speeds) within(speed, "option", "", rate ? `${rate}/s` : "no delay", { value: rate })
+  if (speeds.length) bar.append(choice)
+  slider.oninput = () => slide(Number(slider.value))
+  for (const node of [...Object.values(buttons), slider, choice]) node.dataset.unsaved = ""
+  return {
+    bar, buttons, slider, speed,
+    /** Stands at a step of `last`, with these words at the end of the line. @param {number} at @param {number} last @param {string} words */
+    stand(at, last, words) {
+      Object.assign(slider, { max: String(last), value: String(at) })
+      slider.style.setProperty("--gone", `${(100 * at) / Math.max(last, 1)}%`)
+      slider.setAttribute("aria-valuetext", `${unit} ${at} of ${last}`)
+      where.textContent = words
+    },
+  }
+}
+
+/**
+ * What a player is made of, beside its line: `play` names its button, `ms` is how long a step stands where there is no choice
+ * of speeds. `ends` are two buttons more, to the first step and the last. A player that `loops` begins anew at the end,
+ * others stop there. `moved` is called when another step is to be drawn, `dragged` being true while the slider is; `rested`
+ * when it has stopped playing.
+ * @typedef {{ unit: string, label: string, speeds?: number[], play: string, ms?: number, ends?: boolean, loops?: boolean, moved: (dragged: boolean) => void, rested?: () => void }} Parts
  */
 
-/** Makes the line of a player. `at` is its step, null before the server has sent any. @param {Parts} parts */
-export function createStepper({ unit, label, play, ms, arrows = true, loops = false, moved }) {
+/** Makes a player. `at` is its step, null before the server has sent any. @param {Parts} parts */
+export function createStepper({ play, ms, ends = false, loops = false, moved, rested = () => {}, ...parts }) {
   let player = /** @type {ReturnType<typeof frames> | null} */ (null), name = "", sent = 0, isLed = false
-  const bar = element("div", "gf-steps"), slider = rangeInput(label), where = element("output")
-  const toggle = button("▶", play, () => (player ? pause() : start()))
-  const by = (/** @type {number} */ step) => () => { pause(); go(self.at + step) }
-  const [back, on] = [button("◀", `One ${unit} back`, by(-1)), button("▶▏", `One ${unit} forward`, by(1))]
+  const to = (/** @type {number} */ step, dragged = false) => { pause(); go(step, dragged) }
+  const inner = { back: () => to(self.at - 1), play: () => (player ? pause() : start()), next: () => to(self.at + 1) }
+  const all = { first: () => to(0), ...inner, last: () => to(self.last) }
+  const { bar, buttons, slider, speed, stand } = createBar(parts, ends ? all : inner, (step) => to(step, true))
   const link = keepInLink(led)
-  const self = { bar, at: /** @type {any} */ (null), last: 0, start, pause, paint, update, stop: () => { pause(); link.stop() } }
-
-  slider.oninput = () => { pause(); go(Number(slider.value), true) }
-  for (const node of [toggle, back, on, slider]) node.dataset.unsaved = ""
-  bar.append(toggle, ...(arrows ? [back, on] : []), slider, where)
+  const self = { bar, slider, at: /** @type {any} */ (null), last: 0, start, pause, to, paint, update, playing: () => player !== null, stop: () => { pause(); link.stop() } }
+  playButton(buttons.play, false, play)
 
   function start() {
     pause()
     if (!loops && self.at >= self.last) go(0)
-    player = frames(() => 1000 / ms, () => {
-      if (loops || self.at < self.last) go(self.at < self.last ? self.at + 1 : 0)
+    player = frames(() => (ms ? 1000 / ms : Number(speed.value)), (steps) => {
+      if (loops || self.at < self.last) go(loops ? (self.at + steps) % (self.last + 1) : self.at + steps)
       else pause()
     })
-    playButton(toggle, true)
+    playButton(buttons.play, true)
   }
 
   function pause() {
-    player?.stop()
+    if (!player) return
+    player.stop()
     player = null
-    playButton(toggle, false, play)
+    playButton(buttons.play, false, play)
+    rested()
   }
 
   /** Shows the step that the address names, after a link or Back. What the server draws next is that address's, too. */
   function led() {
-    if (self.at === null) return
+    if (!name) return
     pause()
     isLed = true
     self.at = Math.min(inLink(name, sent), self.last)
@@ -54,18 +95,18 @@ export function createStepper({ unit, label, play, ms, arrows = true, loops = fa
     isLed = false
     self.at = Math.min(Math.max(step, 0), self.last)
     moved(dragged)
-    link.keep(name, self.at)
+    if (name) link.keep(name, self.at)
   }
 
   /**
-   * Takes what the server sent: the step at first, its name in the address, and the last step there is. A person who watched
-   * the end of one text sees the end of the next.
-   * @param {{ name: string, step: number, last: number }} data
+   * Takes what the server sent: the step at first, its name in the address (none where the server itself keeps it there), and
+   * the last step there is. A person who watched the end of one text sees the end of the next.
+   * @param {{ name?: string, step: number, last: number }} data
    */
   function update(data) {
     const ended = !loops && self.at >= self.last
     const step = self.at === null ? keptInLink(data.name, data.step) : isLed ? data.step : ended ? data.last : self.at
-    name = data.name
+    name = data.name ?? ""
     sent = data.step
     isLed = false
     self.last = data.last
@@ -74,13 +115,8 @@ export function createStepper({ unit, label, play, ms, arrows = true, loops = fa
 
   /** Draws the line, with these words at its end. @param {string} words */
   function paint(words) {
-    const { at, last } = self
-    Object.assign(slider, { max: String(last), value: String(at) })
-    slider.style.setProperty("--gone", `${(100 * at) / Math.max(last, 1)}%`)
-    slider.setAttribute("aria-valuetext", `${unit} ${at} of ${last}`)
-    where.textContent = words
-    back.disabled = at <= 0
-    on.disabled = at >= last
+    stand(self.at, self.last, words)
+    for (const [does, end] of Object.entries({ first: 0, back: 0, next: self.last, last: self.last })) if (does in buttons) buttons[does].disabled = self.at === end
   }
 
   return self

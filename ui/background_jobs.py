@@ -1,7 +1,7 @@
 """Measurements that take longer than a glance: in a thread, with a bar and a way out, and done once for all.
 
-    found = measured(("patching", subject.key, ids), lambda: patch(model, ids), "Patching")
-    if found is None:
+    patching = measured(("patching", subject.key, ids), lambda: patch(model, ids), "Patching")
+    if patching is None:
         return
 
 A measurement goes on while somebody watches it; the next one who asks for the same finds it under way, or

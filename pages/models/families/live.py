@@ -45,7 +45,7 @@ def draw_live() -> None:
     )
     continued, why_continued = _tried(lambda: _continued(text, sampling))
     translated, why_translated = _tried(lambda: _translated(text))
-    last = max(1, *(len(found.symbols) if found else 0 for found in (continued, translated)))
+    last = max(1, *(len(result.symbols) if result else 0 for result in (continued, translated)))
     columns = [
         _filled_column(text, filled, last) | {"cannot": why_filled},
         _continued_column(text, continued, last) | {"cannot": why_continued},

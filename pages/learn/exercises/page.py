@@ -8,21 +8,19 @@ from pages.learn.exercises.code import draw_code
 from pages.learn.exercises.paper import draw_sheet
 from pages.learn.exercises.practise import draw_practise
 from ui.page_frame import Page, View, show
+from ui.view_parts import Part, view_of_parts
+
+PRACTISE = {
+    "screen": Part("on screen", draw_practise, words.PRACTISE, (check,), words.PRACTISE_QUESTION),
+    "paper": Part("on paper", draw_sheet, words.SHEET, (chosen,), words.SHEET_QUESTION),
+}
 
 show(
     Page(
         "Exercises",
         "exercises_view",
         (
-            View(
-                "practise",
-                "Practise",
-                draw_practise,
-                words.PRACTISE,
-                (check,),
-                needs_model=False,
-                question=words.PRACTISE_QUESTION,
-            ),
+            view_of_parts("practise", "Practise", "exercises_on", PRACTISE, label=words.SOLVE),
             View(
                 "code",
                 "Notebooks",
@@ -31,15 +29,6 @@ show(
                 (notebook,),
                 needs_model=False,
                 question=words.CODE_QUESTION,
-            ),
-            View(
-                "sheet",
-                "Worksheet",
-                draw_sheet,
-                words.SHEET,
-                (chosen,),
-                needs_model=False,
-                question=words.SHEET_QUESTION,
             ),
         ),
     )

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitPageNotFoundError
 
 from engine.lab.exercises.catalogue import (
@@ -24,16 +25,16 @@ SET, TASK, SEED = "set", "exercise", "set_seed"
 DOTS, GIVEN, SHOWN = "exercise_dots", "exercise_given", "exercise_shown"
 
 
-def draw_practise() -> None:
-    """Draws the view."""
+def draw_practise(line: DeltaGenerator) -> None:
+    """Draws an exercise; which it is, is chosen in a `line`."""
     _follow(widgets.picked(DOTS, "chosen"))
-    with st.container(horizontal=True, vertical_alignment="bottom", key="exercise_line"):
+    with line:
         name = widgets.select(
             "Set", {id_: one.title for id_, one in SETS.items()}, SET, kind="list", width=200
         )
         tasks = {id_: title for id_, (title, _) in SETS[name].tasks.items()}
         task = widgets.select("Exercise", tasks, TASK, kind="list", width=280)
-        seed = widgets.whole("Seed", 0, LARGEST_SEED, 1, SEED, width=130, hint=words.SEED_HINT)
+        seed = choose_seed()
         # Streamlit's own: a link to an exercise must not open its answer.
         shown = st.toggle(words.SHOW, key=SHOWN, help=words.SHOW_HINT)
     exercise = make(task, seed)
@@ -46,6 +47,10 @@ def draw_practise() -> None:
     with right:
         _dots(exercise)
         _onward(exercise)
+
+
+def choose_seed() -> int:
+    return widgets.whole("Seed", 0, LARGEST_SEED, 1, SEED, width=130, hint=words.SEED_HINT)
 
 
 def _follow(chosen: Any) -> None:

@@ -11,6 +11,7 @@ from ui.page_frame import Words
 SEED_HINT = "Another seed gives new numbers."
 SHOW, SHOW_HINT = "Show me", "Shows the solution, step by step."
 NEXT = "Next exercise"
+SOLVE = "Solve"
 SHEET_TITLE = "Transformers on paper"
 DOWNLOAD_SHEET, DOWNLOAD_NOTEBOOK = "Download the worksheet", "Download the notebook"
 PRACTISE_QUESTION = "Can you work it out?"

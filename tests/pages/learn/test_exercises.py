@@ -90,7 +90,7 @@ def test_every_exercise_is_drawn_and_leads_to_a_page(task: str) -> None:
 
 
 def test_the_sheet_lists_what_it_holds() -> None:
-    page = opened(exercises_view="sheet", sheet_seed="3", sheet_count="5")
+    page = opened(exercises_on="paper", set_seed="3", sheet_count="5")
     assert "**5** exercises from 4 sets, with numbers from seed 3; the answers are at the end." in said(page)
     table = page.dataframe[0].value
     assert len(table) == 5

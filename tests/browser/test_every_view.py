@@ -35,7 +35,7 @@ LESS = {
         ),
         0.4: ("RoPE", "Live"),
         0.45: ("Steering",),
-        0.35: ("Extrapolation", "Overview", "Without the mask"),
+        0.35: ("Extrapolation", "Overview"),
         0.3: ("Temperature",),
     }.items()
     for view in views
@@ -61,6 +61,8 @@ MODES = (  # second ones of views
     *(["after?after_view=context&context_learner=words"] if REAL else []),
     "shapes?shapes_view=backward&shapes_back=step",
     "parameters?parameters_scope=two",
+    "families?families_view=why&families_why=unmasked",
+    "exercises?exercises_on=paper",
     "tokens?tokens_view=compare&compare_part=ids",
     "generation?generation_view=cache&kv_part=bytes",
     "generation?generation_view=cache&kv_part=why",

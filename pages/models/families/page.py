@@ -19,7 +19,7 @@ from pages.models.families.live import draw_live
 from pages.models.families.machine import draw_machine
 from pages.models.families.speaks import draw_speaks
 from pages.models.families.three import draw_architecture, draw_masks
-from pages.models.families.unmasked import draw_square
+from pages.models.families.unmasked import draw_unmasked
 from pages.models.families.why import draw_why
 from ui.page_frame import Page, View, show
 from ui.view_parts import Part, view_of_parts
@@ -37,13 +37,11 @@ OVERVIEW = {
     ),
 }
 WHY = {
-    "reasons": Part(
-        "the reasons", draw_why, words_why.WHY, (lessons, writing, pair_writing), words_why.QUESTION
-    ),
+    "reasons": Part("reasons", draw_why, words_why.WHY, (lessons, writing, pair_writing), words_why.QUESTION),
     "unmasked": Part(
         "without the mask",
-        draw_square,
-        words_unmasked.SQUARE,
+        draw_unmasked,
+        words_unmasked.UNMASKED,
         (opened, read, end_loss),
         words_unmasked.QUESTION,
     ),

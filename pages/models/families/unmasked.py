@@ -26,18 +26,18 @@ from ui.site import ROOT
 from ui.text.markdown import safe
 from ui.text.tokens import show_characters
 
-HEIGHT, WRITTEN = 262, 20
+HEIGHT, WRITTEN = 248, 20
 BLANKS = "blanks"
 KEPT = 32  # texts that are remembered
 
 
-def draw_square(line: DeltaGenerator) -> None:
+def draw_unmasked(line: DeltaGenerator) -> None:
     if not all(_there()):
         explain.answer(words.NONE)
         return
     with line:
         text = st.text_input(
-            words.TYPED, words.FIRST, key="square_text", max_chars=words.LONGEST, width=330, **widgets.KEPT
+            words.TYPED, words.FIRST, key="square_text", max_chars=words.LONGEST, width=300, **widgets.KEPT
         )
         options = {"all": words.ALL} | {
             str(i): f"layer {i}" for i in range(_models()[MASKED].config.n_layers)

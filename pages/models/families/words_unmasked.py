@@ -1,4 +1,4 @@
-"""Sentences of the view of the whole square."""
+"""Sentences about attention without its mask."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def mask_sentence(
     )
 
 
-SQUARE = Words(
+UNMASKED = Words(
     see=(
         "One text in four models. A row is a query character, a column a key character; grey is masked. The"
         " strip below shows the probability of each character, brighter for higher. In the fourth, each"

@@ -413,7 +413,7 @@ NEWS = "My lord, what news?"
 
 
 def shown(**query: str) -> AppTest:
-    return helpers.opened("models/families", families_view="square", **query)
+    return helpers.opened("models/families", families_view="why", families_why="unmasked", **query)
 
 
 def metrics(name: str) -> dict:

@@ -21,13 +21,7 @@ from engine.service.manager import RunManager
 from engine.service.profiles import Profile
 from engine.training.numerics import bound_products, share_memory
 from ui import background_jobs, identity, session
-from ui.operate import (
-    expire_sessions,
-    file_descriptors,
-    log,
-    metrics,
-    patches,
-)
+from ui.operate import file_descriptors, log, metrics, patches
 
 OLDEST = (1, 67)  # Streamlit with `help` of st.Page, and st.grid
 
@@ -52,8 +46,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     unserve = metrics.serve()
     note("server started", profile=session.profile().name)
     try:
-        async with expire_sessions.forgetting():
-            yield
+        yield
     finally:
         note("server ends")
         unserve()

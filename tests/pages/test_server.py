@@ -201,27 +201,43 @@ def test_settings_that_hardly_mean_what_they_say_are_said(
 
 
 def test_a_server_lets_closed_tabs_go_when_their_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, ended = [0.0], list[str]()
+    now, ended, delays = [0.0], list[str](), list[float]()
     storage = MemorySessionStorage()
     assert isinstance(storage._cache, TTLCache)
     storage._cache._timer = lambda: now[0]
-    for name in ("early", "late"):
-        tab = SimpleNamespace(id=name, shutdown=lambda name=name: ended.append(name))
+
+    def close(name: str) -> None:
+        tab = SimpleNamespace(id=name, shutdown=lambda: ended.append(name))
         storage.save(SimpleNamespace(session=tab))  # type: ignore[arg-type]
-        now[0] += 60.0
-    now[0] = 119.0
-    expire_sessions.forget(storage)
-    assert not ended and len(storage._cache) == 2, "it may come back"
-    manager = SimpleNamespace(_session_storage=storage)
-    runtime = SimpleNamespace(exists=lambda: True, instance=lambda: SimpleNamespace(_session_mgr=manager))
-    monkeypatch.setattr(expire_sessions, "Runtime", runtime)
-    monkeypatch.setattr(expire_sessions, "EVERY", 0.01)
+
+    def kept() -> list[str]:
+        return [each.session.id for each in storage.list()]
 
     async def serve() -> None:
         async with server.lifespan(None), asyncio.timeout(10):
+            loop = asyncio.get_running_loop()
+
+            def soon(delay: float, look: Callable[..., None], *rest: Any) -> None:
+                delays.append(delay)
+                loop.call_soon(look, *rest)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(loop, "call_later", soon)
+                close("early")
+                now[0] = 60.0
+                close("late")
+            now[0] = 119.0
+            expire_sessions.end_expired(storage)
+            assert not ended and kept() == ["early", "late"], "it may come back"
             now[0] = 121.0
             while not ended:
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(0)
+            assert ended == ["early"] and kept() == ["late"]
+            now[0] = 181.0
+            close("last")
+            assert ended == ["early", "late"] and kept() == ["last"], "not only removed, but ended"
 
     aside(serve())
-    assert ended == ["early"] and [each.session.id for each in storage.list()] == ["late"]
+    assert all(120 < delay < 121 for delay in delays) and len(delays) == 2, (
+        "the two minutes that Streamlit gives"
+    )

@@ -8,42 +8,24 @@ one, and so they would stay.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
 from typing import Any
 
-from streamlit.runtime import Runtime
-
-from ui.operate import patches
-
-EVERY = 30.0  # seconds between two looks
+LATER = 0.1  # seconds after its time is over that a session ends
 
 
-def forget(storage: Any) -> None:
+def end_expired(storage: Any) -> None:
     """Ends the sessions in Streamlit's storage whose time is over. Called in the server's event loop."""
-    # Streamlit's own: a storage has no other way to say it
-    before = dict(storage._cache._data)
-    storage._cache.expire()
-    for name, kept in before.items():
-        if name not in storage._cache._data:
-            kept.session.shutdown()  # else it waits for the garbage collector, and a quiet server has none
+    for _, kept in storage._cache.expire():
+        kept.session.shutdown()  # else it waits for the garbage collector, and a quiet server has none
 
 
-@asynccontextmanager
-async def forgetting() -> AsyncIterator[None]:
-    """Looks again and again while the server runs."""
+def saver(original: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+    """Returns a `MemorySessionStorage.save` that comes back to a session when its time is over."""
 
-    async def look() -> None:
-        while True:
-            await asyncio.sleep(EVERY)
-            if Runtime.exists() and patches.holds(patches.SESSIONS):
-                # Streamlit's own: it keeps both to itself
-                forget(Runtime.instance()._session_mgr._session_storage)  # type: ignore[attr-defined]
+    def save(self: Any, session_info: Any) -> None:
+        end_expired(self)  # the original would let go of them without an end
+        original(self, session_info)
+        asyncio.get_running_loop().call_later(self._cache.ttl + LATER, end_expired, self)
 
-    task = asyncio.create_task(look())
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+    return save

@@ -9,6 +9,8 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+
 log = logging.getLogger(__name__)
 
 _NUMBERS = {"int_value": "double_value", "int_array_value": "double_array_value"}  # browsers send either
@@ -16,19 +18,18 @@ _NUMBERS = {"int_value": "double_value", "int_array_value": "double_array_value"
 
 def reader(original: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
     """Returns a `WStates.__getitem__` for which such a widget was not touched."""
-    from streamlit.runtime.state.session_state import Serialized, Value
 
     def read(self: Any, k: str) -> Any:
-        sent, known = self.states.get(k), self.widget_metadata.get(k)
-        if not isinstance(sent, Serialized) or known is None:
+        sent, known = getattr(self.states.get(k), "value", None), self.widget_metadata.get(k)
+        if not isinstance(sent, WidgetState) or known is None:
             return original(self, k)
-        kind = sent.value.WhichOneof("value") or known.value_type  # none: emptied
+        kind = sent.WhichOneof("value") or known.value_type  # none: emptied
         try:
             if _NUMBERS.get(kind, kind) == _NUMBERS.get(known.value_type, known.value_type):
                 return original(self, k)
         except Exception as error:  # of the right kind, and senseless: JSON that is none, say
             log.debug("%s held what it cannot hold: %r", k, error)
-        self.states[k] = Value(known.deserializer(None))
+        self.set_from_value(k, known.deserializer(None))
         return original(self, k)
 
     return read

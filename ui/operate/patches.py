@@ -18,13 +18,13 @@ from typing import Any
 
 from engine.errors import GlassformerError
 from engine.service import profiles
-from ui.operate import invalid_widget_values, widget_lookup
+from ui.operate import expire_sessions, invalid_widget_values, widget_lookup
 
 log = logging.getLogger(__name__)
 
 NONE = "none found"
 MB = 1_000_000  # as Streamlit counts
-SESSIONS, UPLOADS, MESSAGES = "closed sessions", "uploaded files", "message size"
+UPLOADS, MESSAGES = "uploaded files", "message size"
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,9 @@ TABLE = (
     Patch(
         name="invalid widget values",
         symbol="streamlit.runtime.state.session_state:WStates.__getitem__",
-        reads=(
-            "streamlit.runtime.state.session_state:Serialized",
-            "streamlit.runtime.state.session_state:Value",
-        ),
+        reads=("streamlit.runtime.state.session_state:WStates.set_from_value",),
         package="streamlit 1.67",
-        digest="5bbdd9e309424873",
+        digest="10ab242189185749",
         reason="a value of another type than its widget's ends the run before any code of a page",
         upstream=NONE,
         lost="a forged widget value leaves its sender without a page, and a traceback in the log",
@@ -98,17 +95,18 @@ TABLE = (
         make=widget_lookup.by_key,
     ),
     Patch(
-        name=SESSIONS,
-        symbol="streamlit.runtime.memory_session_storage:MemorySessionStorage",
+        name="closed sessions",
+        symbol="streamlit.runtime.memory_session_storage:MemorySessionStorage.save",
         reads=(
-            "streamlit.runtime.caching.ttl_cache:TTLCache",
-            "streamlit.runtime.websocket_session_manager:WebsocketSessionManager.__init__",
+            "streamlit.runtime.memory_session_storage:MemorySessionStorage.__init__",
+            "streamlit.runtime.caching.ttl_cache:TTLCache.expire",
         ),
         package="streamlit 1.67",
-        digest="bda16096b0b1d945",
+        digest="5c8fd1683ea95abe",
         reason="sessions whose time is over end when the next tab is closed, and after a lecture none is",
         upstream="https://github.com/streamlit/streamlit/issues/12506",
         lost="closed tabs keep their memory and three descriptors each",
+        make=expire_sessions.saver,
     ),
     Patch(
         name=UPLOADS,

@@ -126,9 +126,13 @@ def test_the_doctor_measures_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"torch {PROJECT_PINS['torch']}" in lines[2]
 
 
-PROJECT_PINS = dict(
-    line.split("==") for line in (ROOT / "requirements.txt").read_text().splitlines() if "==" in line
-)
+PROJECT_PINS = {
+    name: version
+    for name, _, version in (
+        line.partition(";")[0].partition("==") for line in (ROOT / "requirements.txt").read_text().splitlines()
+    )
+    if version
+}
 
 
 def test_the_ranges_of_the_package_hold_every_pin() -> None:

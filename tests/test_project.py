@@ -93,7 +93,7 @@ def test_requirements_are_installed_once_for_each_content(tmp_path: Path) -> Non
 
 def _pins(name: str) -> dict[str, str]:
     found = {}
-    lines = [line.partition("#")[0].strip() for line in (ROOT / name).read_text().splitlines()]
+    lines = [re.split("[#;]", line)[0].strip() for line in (ROOT / name).read_text().splitlines()]
     for line in filter(None, lines):
         if line == "-r requirements.txt":
             continue

@@ -17,9 +17,11 @@ KEY = "terms"
 
 
 def draw_terms() -> None:
-    """Draws the button, once for the whole app; a page that is asked for in there is gone to."""
+    """Draws the buttons, once for the whole app; a page that is asked for in there is gone to. The browser
+    fetches the terms themselves (`ui.search.route`): with each answer they would be packed anew.
+    """
     result = mounted("terms", styles=("terms",))(
-        key=KEY, data={"terms": _payload()}, on_opened_change=lambda: None, on_part_change=lambda: None
+        key=KEY, data={}, on_opened_change=lambda: None, on_part_change=lambda: None
     )
     opened = getattr(result, "opened", None)
     if isinstance(opened, str) and opened in terms():
@@ -31,7 +33,7 @@ def draw_terms() -> None:
 
 
 @cache
-def _payload() -> list[dict[str, str]]:
+def rows() -> list[dict[str, str]]:
     """Returns each term as the browser needs it."""
     return [
         {

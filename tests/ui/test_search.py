@@ -19,6 +19,7 @@ from ui.search import entries, route
 from ui.search.entries import index, starts
 from ui.search.index import MOST, TERM, VIEW, Entry, Index
 from ui.search.question_list import question_list
+from ui.text.glossary import terms
 from ui.views import views
 
 # query -> the first results
@@ -120,8 +121,8 @@ def test_beginnings_stems_and_slips_match_and_nothing_else(query, address) -> No
 
 def test_nothing_typed_gives_what_to_begin_with_and_of_terms_all() -> None:
     assert route.results(" ") == list(starts()) and 4 <= len(starts()) <= 6
-    terms = route.results("", TERM)
-    assert {entry.kind for entry in terms} == {TERM} and len(terms) > 60
+    shown = route.results("", TERM)
+    assert {entry.kind for entry in shown} == {TERM} and len(shown) > 60
     assert route.results("rotary", TERM)[0].title == "RoPE"
 
 
@@ -176,6 +177,14 @@ def test_the_route_answers_with_rows_and_reads_no_more_than_a_line(client) -> No
     rows = client.get("/search", params={"q": "perplexity " * 500}).json()
     assert rows[0]["address"] == "sampling?sampling_view=likelihood"
     assert set(rows[0]) == {"kind", "title", "detail", "address"}
+
+
+def test_the_browser_fetches_every_term_of_the_glossary(client) -> None:
+    rows = client.get("/terms").json()
+    assert [row["id"] for row in rows] == list(terms())
+    rope = next(row for row in rows if row["id"] == "rope")
+    assert rope["title"] == "RoPE" and rope["text"] == terms()["rope"].text
+    assert (rope["page"], rope["href"]) == ("Positions", "./positions?positions_view=rope")
 
 
 def test_the_printed_list_has_every_question_once_with_its_address(client) -> None:

@@ -11,6 +11,7 @@ import { cardPlace } from "./terms_state.js"
 
 const TERMS = 'a[href^="#term-"]'
 const HERE = "a.gf-strip" // of ui/map_strip.py
+const ROOT = new URL("../../../", import.meta.url) // of the app, wherever a host has put that
 const SOON = 250 // milliseconds in which a pointer may go from the term to its card
 
 /** @param {HTMLElement} place */
@@ -23,7 +24,15 @@ function create(place) {
   search.append(element("kbd", "", "/"))
   root.prepend(search, button("Glossary", "Glossary: what the terms mean", () => searched("Term")), button("Stage", "Stage mode: larger, for a projector (key p)", () => document.dispatchEvent(new Event("gf-stage"))), guessing(ended.signal))
   listen(self, ended.signal)
+  read(self)
   return self
+}
+
+/** Fetches the terms; where that fails, the next term that is pointed at asks again. */
+async function read(self) {
+  const answer = await fetch(new URL("terms", ROOT), { cache: "no-store", signal: self.ended.signal }).catch(() => null)
+  if (!answer?.ok) return
+  self.terms = new Map((await answer.json()).map((/** @type {Term} */ term) => [term.id, term]))
 }
 
 /** Opens ./search.js. @param {string} detail the kind of entry that is searched */
@@ -84,6 +93,7 @@ function show(self, anchor, pinned) {
   if (self.at === anchor) return
   const term = self.terms.get((anchor.getAttribute("href") ?? "").slice("#term-".length))
   hide(self)
+  if (!self.terms.size) read(self)
   if (!term) return
   Object.assign(self, { at: anchor, pinned })
   const said = element("p", "", term.text)
@@ -125,8 +135,7 @@ function pageLink(self, term) {
   return link
 }
 
-function update(self, data) {
-  self.terms = new Map(data.terms.map((/** @type {Term} */ term) => [term.id, term]))
+function update(self) {
   if (self.at && !self.at.isConnected) hide(self)
 }
 

@@ -1,4 +1,6 @@
-"""Routes of search: results as JSON, and every question of the app on a page for the printer."""
+"""Routes of search: results and the glossary's terms as JSON, and every question of the app on a page for the
+printer.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +12,19 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from streamlit import config
 
-from ui import session
+from ui import glossary_panel, session
 from ui.search.index import MOST_QUERY, TERM, Entry
 
-PATH, QUESTIONS = "/search", "/questions"
+PATH, TERMS, QUESTIONS = "/search", "/terms", "/questions"
 _MOST_TERMS = 500
 _HEADERS = {"Cache-Control": "no-store"}
 
 
 def routes() -> list[Route]:
-    """Returns both routes. They run in a thread: the first search of a process imports every page."""
+    """Returns the routes. They run in a thread: the first search of a process imports every page."""
     base = str(config.get_option("server.baseUrlPath") or "").strip("/")
     root = f"/{base}" if base else ""
-    answers = {PATH: _results, QUESTIONS: _questions}
+    answers = {PATH: _results, TERMS: _terms, QUESTIONS: _questions}
     return [Route(root + path, answer, methods=["GET"]) for path, answer in answers.items()]
 
 
@@ -52,6 +54,10 @@ def _results(request: Request) -> Response:
         for entry in results(query[:MOST_QUERY], kind)
     ]
     return JSONResponse(rows, headers=_HEADERS)
+
+
+def _terms(_: Request) -> Response:
+    return JSONResponse(glossary_panel.rows(), headers=_HEADERS)
 
 
 def _questions(request: Request) -> Response:

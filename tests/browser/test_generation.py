@@ -47,7 +47,7 @@ def shown(tab) -> str:
 
 
 def to_the_end(tab) -> None:
-    tab.get_by_role("button", name="Write to the end").click()
+    tab.get_by_role("button", name="To the last token").click()
     tab.wait_for_function("document.querySelector('.gf-writer').dataset.ended !== ''")
     at(tab, int(tab.locator(".gf-writer").get_attribute("data-known")))
 

@@ -54,14 +54,14 @@ def test_walking_with_the_keyboard_moves_everything(tab, app_url):
     figure = tab.locator(".gf-figure")
     expect(figure).to_have_attribute("aria-label", re.compile(r"blocks\.0\.norm1"))
     node = figure.element_handle()
-    tab.get_by_role("button", name="Next step").click()
+    tab.get_by_role("button", name="One step forward").click()
     expect(figure).to_have_attribute("aria-label", re.compile(r"blocks\.0\.qkv_flat"))
     assert node.evaluate("(n) => n.isConnected")  # drawn in place
     tab.get_by_role("combobox", name="Trace").click()
     tab.get_by_role("option", name="GPT-2 small").click()
     expect(tab.locator(".gf-card-shapes")).to_contain_text("2,304")  # the same step of the other model
     expect(tab.locator(".gf-card-title code")).to_have_text("blocks.0.qkv_flat")
-    tab.get_by_role("button", name="Next step").click()
+    tab.get_by_role("button", name="One step forward").click()
     expect(tab.locator(".gf-card-title code")).to_have_text("blocks.0.qkv_heads")
     expect(tab.locator(".gf-source .gf-ran").last).to_contain_text("split")
     expect(tab).to_have_url(re.compile(r"shapes_step=7(&|$)"))

@@ -29,7 +29,7 @@ SCREEN = """() => {
   const copy = main.cloneNode(true);
   copy.querySelectorAll('style, script, svg, canvas, [data-testid="stIconMaterial"], .st-key-another_model, [class*="gf-guess"], [class*="gf-tour"], .gf-writer-tree, .gf-writer-token.gf-later, .gf-writer .gf-hidden')
     .forEach((e) => e.remove());
-  if (copy.querySelector('.gf-writer-bar')) copy.querySelectorAll('.st-key-answer').forEach((e) => e.remove());  // of what it has written
+  if (copy.querySelector('.gf-writer')) copy.querySelectorAll('.st-key-answer').forEach((e) => e.remove());  // of what it has written
   const lines = [];
   const walker = document.createTreeWalker(copy, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode())

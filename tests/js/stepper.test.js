@@ -16,7 +16,10 @@ beforeEach(() => {
     cancelAnimationFrame: () => { next = null },
     document: {
       documentElement: { classList: { contains: () => frozen } },
-      createElement: () => ({ dataset: {}, style: { setProperty() {} }, setAttribute() {}, append(...nodes) { this.nodes = nodes } }),
+      createElement: () => ({
+        nodes: [], dataset: {}, style: { setProperty() {} }, setAttribute() {},
+        append(...nodes) { this.nodes.push(...nodes) }, appendChild(node) { this.nodes.push(node); return node },
+      }),
     },
   })
   mock.method(performance, "now", () => time)
@@ -24,6 +27,7 @@ beforeEach(() => {
 
 afterEach(() => { mock.timers.reset(); mock.reset() })
 
+const buttonOf = (self, does) => self.bar.nodes.find(({ dataset }) => dataset.do === does)
 const pass = (ms) => { time += ms; next?.(time) }
 
 /** A stepper at `step` of 0 to `last`, a step every 100 ms; `drawn` are the steps that it asked to draw. */
@@ -31,7 +35,7 @@ function made(step, last, parts = {}) {
   const drawn = []
   const self = createStepper({ unit: "step", label: "Step", play: "Play", ms: 100, moved: () => drawn.push(self.at), ...parts })
   self.update({ name: "at", step, last })
-  return { self, drawn, toggle: self.bar.nodes[0] }
+  return { self, drawn, toggle: buttonOf(self, "play") }
 }
 
 test("it plays to the end and stops there; from the end it begins anew", () => {
@@ -82,3 +86,29 @@ for (const [words, step, loops, shows] of [["at the end", 3, false, 6], ["before
     self.update({ name: "at", step: 0, last: 6 })
     assert.equal(self.at, shows)
   })
+
+test("without a name in the address it keeps its step to itself; buttons lead to the ends, where those that lead on are off", () => {
+  const { self, drawn } = made(1, 3, { ends: true })
+  self.update({ step: 0, last: 3 })
+  led()
+  assert.deepEqual([self.at, drawn], [1, []])
+  for (const does of ["last", "first", "next"]) buttonOf(self, does).onclick()
+  assert.deepEqual(drawn, [3, 0, 1])
+  const off = () => ["first", "back", "next", "last"].map((does) => buttonOf(self, does).disabled)
+  self.paint("")
+  assert.deepEqual(off(), [false, false, false, false])
+  buttonOf(self, "last").onclick()
+  self.paint("")
+  assert.deepEqual(off(), [false, false, true, true])
+})
+
+test("several steps that are due at once are made at once, and not beyond the end; then it says that it rests", () => {
+  const rests = []
+  const { self, drawn } = made(0, 3, { rested: () => rests.push(self.at) })
+  self.start()
+  pass(250)
+  pass(250)
+  pass(250)
+  assert.deepEqual([drawn, rests], [[2, 3], [3]])
+  self.stop()
+})

@@ -5,8 +5,9 @@
 import { around, element, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { counted, whole } from "./shared/numbers.js"
-import { frames, playButton } from "./shared/play.js"
 import { saveTools } from "./shared/save.js"
+import { createStepper } from "./shared/stepper.js"
+import { createTrack, drawTrack } from "./shared/track.js"
 
 /**
  * What is sent.
@@ -25,16 +26,6 @@ const SHORT = 20 // characters of a token that stays on one line
 const NEVER = -1, HIDDEN = -9, UNKNOWN = -1
 
 const TEMPLATE = `
-  <div class="gf-bpe-bar" role="group" aria-label="Player" data-unsaved>
-    <button type="button" data-do="first" aria-label="To the first merge" title="To the first merge">⇤</button>
-    <button type="button" data-do="back" aria-label="One merge back, −1" title="One merge back">−1</button>
-    <button type="button" class="gf-bpe-play" data-do="play"></button>
-    <button type="button" data-do="next" aria-label="One merge forward, +1" title="One merge forward">+1</button>
-    <button type="button" data-do="last" aria-label="To the last merge" title="To the last merge">⇥</button>
-    <div class="gf-scrub-track gf-bpe-track"><svg preserveAspectRatio="none" viewBox="0 0 1000 100" aria-hidden="true"><polyline class="gf-scrub-line"/><polyline class="gf-scrub-done"/></svg>
-      <input type="range" min="0" step="1" aria-label="Merge"></div>
-    <label class="gf-bpe-speed">Speed <select data-is="speed"></select></label>
-  </div>
   <div class="gf-bpe-top"><div class="gf-bpe-now" aria-live="off"></div></div>
   <div class="gf-bpe-two gf-bpe-main">
     <div><p class="gf-bpe-title" data-is="after"></p><div class="gf-bpe-panel gf-text" data-is="panel1" tabindex="0" role="group" aria-label="The passage after the merge"></div><div class="gf-bpe-note" data-is="passage"></div></div>
@@ -60,28 +51,16 @@ function create(place) {
   const parts = {}
   all("[data-is]").forEach((node) => { parts[node.dataset.is] = node })
   const find = (name) => root.querySelector(name)
+  /** @type {any} */
   const self = {
-    root, parts, slider: find("input"), button: find(".gf-bpe-play"), now: find(".gf-bpe-now"), pairs: find(".gf-bpe-pairs"), facts: find(".gf-bpe-facts"),
-    tree: find(".gf-bpe-tree"), more: find("details"), line: find(".gf-scrub-line"), done: find(".gf-scrub-done"), key: null, step: 0, token: -1, treeOf: null,
-    playing: null, timer: 0, send: null, panels: [], sent: "", count: 0,
+    root, parts, now: find(".gf-bpe-now"), pairs: find(".gf-bpe-pairs"), facts: find(".gf-bpe-facts"),
+    tree: find(".gf-bpe-tree"), more: find("details"), key: null, token: -1, treeOf: null, timer: 0, send: null, panels: [], sent: "", count: 0,
   }
-  for (const rate of [1, 2, 5, 15, 60]) within(parts.speed, "option", "", `${rate}/s`).value = String(rate)
-  parts.speed.value = "2"
-  const last = () => self.count - 1
-  const moves = { first: () => 0, back: () => self.step - 1, next: () => self.step + 1, last }
-  all("[data-do]").forEach((button) => {
-    button.onclick = () => {
-      if (button.dataset.do === "play") return self.playing ? stop(self) : play(self)
-      stop(self)
-      go(self, moves[button.dataset.do](), true)
-    }
-  })
-  self.slider.oninput = () => { stop(self); go(self, Number(self.slider.value), true) }
-  self.slider.onkeydown = (event) => {
-    if (event.key !== " ") return
-    event.preventDefault()
-    self.playing ? stop(self) : play(self)
-  }
+  const moved = () => { draw(self, !self.steps.playing()); tell(self) }
+  self.track = createTrack("Merge")
+  self.steps = createStepper({ unit: "merge", track: self.track, play: "Play", speeds: [1, 2, 5, 15, 60], ends: true, moved, rested: () => tell(self) })
+  self.steps.speed.value = "2"
+  root.prepend(self.steps.bar)
   for (const panel of [parts.panel0, parts.panel1]) {
     panel.addEventListener("click", (event) => {
       const cell = around(event, ".gf-bpe-t")
@@ -99,7 +78,6 @@ function create(place) {
     if (node) pick(self, Number(node.dataset.id))
   })
   find(".gf-bpe-top").prepend(saveTools(root, () => "bpe-merges", () => table(self)))
-  label(self)
   return self
 }
 
@@ -110,42 +88,13 @@ function table(self) {
   })]
 }
 
-function label(self) {
-  playButton(self.button, !!self.playing)
-  self.button.title = self.playing ? "Pause" : "Play"
-}
-
-function play(self) {
-  if (self.count < 2) return
-  self.playing = frames(() => Number(self.parts.speed.value), (steps) => {
-    go(self, self.step + steps)
-    if (self.step >= self.count - 1) stop(self)
-  })
-  label(self)
-  if (self.step >= self.count - 1) go(self, 0)
-}
-
-function stop(self) {
-  if (!self.playing) return
-  self.playing.stop()
-  self.playing = null
-  label(self)
-  tell(self)
-}
-
 function tell(self) {
   clearTimeout(self.timer)
-  if (self.playing) return
+  if (self.steps.playing()) return
   self.timer = setTimeout(() => {
-    const at = `${self.step},${self.token}`
+    const at = `${self.steps.at},${self.token}`
     if (at !== self.sent) self.send("at", (self.sent = at))
   }, REST_MS)
-}
-
-function go(self, step, follow) {
-  self.step = Math.max(0, Math.min(self.count - 1, step))
-  draw(self, follow)
-  tell(self)
 }
 
 function unfold(self, open) {
@@ -247,15 +196,13 @@ function title(self, id) {
 }
 
 function draw(self, follow) {
-  const { data, step, parts } = self
+  const { data, parts } = self, step = self.steps.at
   const now = merge(self, step)
   const lengthBefore = step ? self.data.merges[5 * (step - 1) + 4] : data.start
   self.shownToken = self.token >= 0 ? self.token : now.token
-  self.slider.value = String(step)
-  self.slider.setAttribute("aria-valuetext", `merge ${step + 1} of ${self.count}`)
-  for (const [name, off] of [["first", step === 0], ["back", step === 0], ["next", step === self.count - 1], ["last", step === self.count - 1]]) {
-    self.root.querySelector(`[data-do=${name}]`).disabled = off
-  }
+  self.steps.paint("")
+  drawTrack(self.track, self.tokens, step)
+  self.steps.slider.setAttribute("aria-valuetext", `merge ${step + 1} of ${self.count}`)
   self.now.replaceChildren(
     element("b", "", `Merge ${whole(step + 1)} of ${whole(self.count)}: `), chip(self, now.left), document.createTextNode(" + "), chip(self, now.right),
     document.createTextNode(" → "), chip(self, now.token), document.createTextNode(`  occurs ${times(now.count)}, becomes id ${now.token}`),
@@ -274,7 +221,6 @@ function draw(self, follow) {
   const places = after.places
   const where = places ? `Outlined ${places === 1 ? "once" : `${whole(places)} times`} in the passage.` : "This pair does not occur in the passage shown."
   parts.passage.textContent = data.same ? where : `${where} The passage: ${whole(before.tokens)} → ${whole(after.tokens)} tokens, ${(data.shown / after.tokens).toFixed(2)} characters each.`
-  self.done.setAttribute("points", self.points.slice(0, step + 2).join(" "))
   if (follow) for (const [view, seen] of [[self.panels[0], before], [self.panels[1], after]]) reveal(view.panel, seen.firstHot)
   drawTree(self)
 }
@@ -288,7 +234,7 @@ function reveal(panel, cell) {
 function drawPairs(self, now) {
   const rows = [[now.left, now.right, now.count]]
   for (let i = 0; i < self.kept; i++) {
-    const at = 3 * (self.kept * self.step + i)
+    const at = 3 * (self.kept * self.steps.at + i)
     if (self.data.runners[at] >= 0) rows.push(self.data.runners.slice(at, at + 3))
   }
   self.pairs.replaceChildren(...rows.flatMap(([left, right, count], i) => {
@@ -348,13 +294,9 @@ function load(self, data) {
   self.partial = new Set(data.partial)
   self.maker = new Map()
   for (let rank = self.count - 1; rank >= 0; rank--) self.maker.set(data.merges[5 * rank + 2], rank)
-  self.slider.max = String(self.count - 1)
   self.panels = [fresh(self, self.parts.panel0), fresh(self, self.parts.panel1)]
-  self.points = [`0,4`]
-  for (let rank = 0; rank < self.count; rank++) {
-    self.points.push(`${((1000 * (rank + 1)) / self.count).toFixed(1)},${(96 - (92 * data.merges[5 * rank + 4]) / data.start).toFixed(1)}`)
-  }
-  self.line.setAttribute("points", self.points.join(" "))
+  const merges = [...Array(self.count).keys()]
+  self.tokens = { steps: merges, losses: merges.map((rank) => merge(self, rank).length), marks: [] } // how many are left, drawn behind the slider
   self.facts.replaceChildren(...["tokens left", "of the original", "characters per token", "bytes per token"].map((name) => {
     const fact = element("div")
     fact.append(element("span", "", name), element("b", "", ""))
@@ -376,16 +318,16 @@ function update(self, /** @type {Data} */ data, first) {
   self.key = data.key
   load(self, JSON.parse(data.frames))
   self.parts.whose.textContent = `All of ${data.name}`
-  if (first) { self.step = data.step; self.token = data.token; unfold(self, data.token >= 0) }
-  self.step = Math.min(self.step, self.count - 1)
+  if (first) { self.token = data.token; unfold(self, data.token >= 0) }
+  self.steps.update({ step: data.step, last: self.count - 1 })
   if (self.token >= self.data.tokens.length) self.token = -1
-  if (first) self.sent = `${self.step},${self.token}`
+  if (first) self.sent = `${self.steps.at},${self.token}`
   draw(self, true)
 }
 
 function remove(self) {
   clearTimeout(self.timer)
-  self.playing?.stop()
+  self.steps.stop()
 }
 
 export default component({ create, update, remove })

@@ -232,7 +232,7 @@ function update(self, /** @type {Data} */ data, fresh, key) {
 }
 
 function remove(self) {
-  self.steps.pause()
+  self.steps.stop()
   self.question.forget()
 }
 

@@ -7,6 +7,7 @@ import { around, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { frames, still } from "./shared/play.js"
 import { saveTools } from "./shared/save.js"
+import { createBar } from "./shared/stepper.js"
 import { paint } from "./shared/theme.js"
 import { copy, draw, hover, label, legend, table } from "./writer_draw.js"
 import { ended, known, pathOf } from "./writer_state.js"
@@ -38,19 +39,9 @@ import { ended, known, pathOf } from "./writer_state.js"
 const AHEAD = 64 // tokens that are asked for before they are needed, while playing; a quarter of them while stepping
 const REST_MS = 500 // after the last move, where the reader stands goes into the link
 const ANSWER_MS = 8000 // an answer that has not come by then is asked for again
-const SPEEDS = [[2, "2 per second"], [5, "5 per second"], [15, "15 per second"], [40, "40 per second"], [0, "no delay"]]
+const SPEEDS = [2, 5, 15, 40, 0] // tokens per second; 0: as fast as frames come
 
 const TEMPLATE = `
-  <div class="gf-writer-bar" role="group" aria-label="Player" data-unsaved>
-    <button type="button" data-do="first" aria-label="Back to the prompt" title="Back to the prompt">⇤</button>
-    <button type="button" data-do="back" aria-label="One token back, −1" title="One token back">−1</button>
-    <button type="button" class="gf-writer-play" data-do="play"></button>
-    <button type="button" data-do="next" aria-label="One token forward, +1" title="One token forward">+1</button>
-    <button type="button" data-do="last" aria-label="Write to the end" title="Write to the end">⇥</button>
-    <input type="range" min="0" step="1" aria-label="Tokens shown">
-    <output></output>
-    <label class="gf-writer-speed">Speed <select></select></label>
-  </div>
   <div class="gf-writer-two">
     <div class="gf-writer-left">
       <div class="gf-writer-text gf-text" tabindex="0" role="group" aria-label="The text. Arrow keys step, space plays, a click selects a token."></div>
@@ -77,7 +68,7 @@ function create(place) {
   const find = (name) => root.querySelector(name)
   /** @type {any} */
   const self = {
-    root, more: find("details"), text: find(".gf-writer-text"), slider: find("input[type=range]"), where: find("output"), speed: find("select"), button: find(".gf-writer-play"),
+    root, more: find("details"), text: find(".gf-writer-text"),
     said: find(".gf-writer-said"), window: find(".gf-writer-window"), list: find(".gf-writer-list"), which: find("[data-is=which]"), facts: find(".gf-writer-facts"),
     branches: find("[data-is=branches]"), lanes: find("svg"), rows: find("ol"), legend: find(".gf-writer-legend"), form: find("form"),
     other: find("form input"), answer: find(".gf-writer-answer"),
@@ -91,20 +82,20 @@ function create(place) {
     drop: (branch) => { stop(self); self.stepping = true; command(self, { do: "delete", branch }) },
     visit: (leaf) => visit(self, leaf),
   }
-  for (const [rate, words] of SPEEDS) within(self.speed, "option", "", String(words)).value = String(rate)
-  self.speed.value = "15"
   const does = {
-    first: () => step(self, 0), back: () => step(self, self.at - 1), next: () => step(self, self.at + 1), play: () => toggle(self),
-    last: () => { stop(self); self.toEnd = !ended(self); label(self); show(self, known(self)); pump(self) }, copy: (button) => copy(self, button),
+    first: () => step(self, 0), back: () => step(self, self.at - 1), play: () => toggle(self), next: () => step(self, self.at + 1),
+    last: () => { stop(self); self.toEnd = !ended(self); label(self); show(self, known(self)); pump(self) },
   }
-  root.querySelectorAll("[data-do]").forEach((/** @type {HTMLButtonElement} */ button) => { button.onclick = () => does[button.dataset.do](button) })
+  self.line = createBar({ unit: "token", label: "Tokens shown", speeds: SPEEDS }, does, (at) => step(self, at))
+  self.line.speed.value = "15"
+  root.prepend(self.line.bar)
+  find("[data-do=copy]").onclick = (/** @type {Event} */ event) => copy(self, event.currentTarget)
   find(".gf-writer-two").prepend(saveTools(root, () => "generation-tokens", () => table(self)))
-  self.slider.oninput = () => step(self, Number(self.slider.value))
   root.addEventListener("keydown", (event) => {
     const on = /** @type {HTMLElement} */ (event.target), typing = on.matches("input[type=text], select")
     if (typing || event.ctrlKey || event.metaKey || event.altKey) return
+    if (on === self.line.slider) return
     if (event.key === " " && !on.matches("button")) toggle(self)
-    else if (on === self.slider) return
     else if (event.key === "ArrowRight") step(self, self.at + 1)
     else if (event.key === "ArrowLeft") step(self, self.at - 1)
     else if (event.key === "Home" && on === self.text) step(self, 0)
@@ -163,7 +154,7 @@ function play(self) {
   if (self.at >= known(self) && ended(self)) { if (!known(self)) return; self.at = 0 }
   if (still()) { self.toEnd = true; return show(self, known(self)) }
   self.playing?.stop()
-  self.playing = frames(() => Number(self.speed.value), (steps) => {
+  self.playing = frames(() => Number(self.line.speed.value), (steps) => {
     if (self.at < known(self)) show(self, self.at + steps)
     else if (!ended(self)) pump(self)
     else { stop(self); draw(self); rest(self) }

@@ -50,11 +50,8 @@ export function draw(self) {
   })
   self.text.classList.toggle("gf-long", self.path.slice(0, 40).some((i) => shown(self, self.nodes[i].token).length > 1)) // else a token is a character, and needs no border
   follow(self)
-  self.slider.max = String(Math.max(most, 1))
-  self.slider.value = String(self.at)
-  self.slider.disabled = !most
-  self.slider.setAttribute("aria-valuetext", `${self.at} of ${most} tokens`)
-  self.where.textContent = `${whole(self.at)} of ${whole(ended(self) ? most : self.length)} tokens`
+  self.line.stand(self.at, Math.max(most, 1), `${whole(self.at)} of ${whole(ended(self) ? most : self.length)} tokens`)
+  self.line.slider.disabled = !most
   label(self)
   say(self, node, begin)
   facts(self)
@@ -274,11 +271,5 @@ export function table(self) {
   })]
 }
 
-// The play button -------------------------------------------------------------------------------------------------------
-
 /** Says whether it plays. */
-export function label(self) {
-  const busy = !!self.playing || self.toEnd
-  playButton(self.button, busy)
-  self.button.title = busy ? "Pause (space)" : "Play (space)"
-}
+export const label = (self) => playButton(self.line.buttons.play, !!self.playing || self.toEnd)

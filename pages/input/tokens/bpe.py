@@ -19,7 +19,7 @@ from pages.input.tokens.watching import Watching, learned, watching
 from pages.input.tokens.words_examples import MERGES
 from ui import explain, session
 from ui.guess import ask
-from ui.players.component import SAVES, mounted
+from ui.players.component import SAVES, STEPPER, mounted
 from ui.text.markdown import safe
 from ui.widgets import index_of, number_of, picked, put_index, read_url, select, whole
 
@@ -104,7 +104,9 @@ def _play(watched: Watching, texts: Texts) -> None:
     put_index(STEP, step or None)
     put_index(TOKEN, None if token == FOLLOW else token)
     data = {"frames": watched.frames, "key": watched.key, "step": step, "token": token, "name": texts.name}
-    mounted("bpe", styles=(SAVES, "scrubber", "bpe"))(key=PLAYER, data=data, on_at_change=lambda: None)
+    mounted("bpe", styles=(SAVES, STEPPER, "scrubber", "bpe"))(
+        key=PLAYER, data=data, on_at_change=lambda: None
+    )
     ask("merge", guesses.next_merge, watched.seen, step)
 
 

@@ -63,7 +63,7 @@ def walk(subject: Subject) -> None:
             "palette": _colours(),
             "source": f"{key}-{hash((source.config, source.tokens, source.written, source.parts))}",
         }
-        mounted("shapes")(key=WALK, data=data, on_step_change=lambda: None)
+        mounted("shapes", stepper=True)(key=WALK, data=data, on_step_change=lambda: None)
     with right:
         st.latex(step.formula)
         _tensor(step, subject if key == OWN else None, key == WRITES)

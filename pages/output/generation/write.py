@@ -57,7 +57,7 @@ def _write(subject: Subject, sampling: SampleConfig, limits: Limits) -> None:
     note = _keep_link(session)
     st.html(STYLE)
     with st.container(key="generation_writer"):
-        mounted("writer")(
+        mounted("writer", stepper=True)(
             key=KEY,
             data=message(session, ask, subject, limits) | {"palette": theme.palette()},
             on_ask_change=lambda: None,

@@ -13,13 +13,13 @@ const BUTTONS = {
 
 /**
  * The line of a player. `does` has a function for each of its buttons, as BUTTONS names them; `slide` is called with the
- * slider's step. `unit` is what a step is called, `label` names the slider. With `speeds`, steps per second (0: as fast as
- * frames come), there is a choice among them.
- * @param {{ unit: string, label: string, speeds?: number[] }} parts
+ * slider's step. `unit` is what a step is called, `label` names the slider, or its `track` does. With `speeds`, steps per
+ * second (0: as fast as frames come), there is a choice among them.
+ * @param {{ unit: string, label?: string, track?: { root: HTMLElement, slider: HTMLInputElement }, speeds?: number[] }} parts
  * @param {Record<string, () => void>} does
  * @param {(step: number) => void} slide
  */
-export function createBar({ unit, label, speeds = [] }, does, slide) {
+export function createBar({ unit, label = "", track, speeds = [] }, does, slide) {
   const bar = element("div", "gf-steps", "", { role: "group", "aria-label": "Player" }), buttons = /** @type {Record<string, HTMLButtonElement>} */ ({})
   for (const [name, press] of Object.entries(does)) {
     const [sign, called] = BUTTONS[name]
@@ -27,11 +27,14 @@ export function createBar({ unit, label, speeds = [] }, does, slide) {
     buttons[name].title = called(unit)
     buttons[name].dataset.do = name
   }
-  const slider = bar.appendChild(rangeInput(label)), where = within(bar, "output")
+  const slider = track?.slider ?? rangeInput(label)
+  bar.append(track?.root ?? slider)
+  const where = within(bar, "output")
   const choice = element("label", "gf-steps-speed", "Speed"), speed = within(choice, "select")
   for (const rate of speeds) within(speed, "option", "", rate ? `${rate}/s` : "no delay", { value: rate })
   if (speeds.length) bar.append(choice)
   slider.oninput = () => slide(Number(slider.value))
+  slider.onkeydown = (event) => { if (event.key === " ") { event.preventDefault(); does.play() } }
   for (const node of [...Object.values(buttons), slider, choice]) node.dataset.unsaved = ""
   return {
     bar, buttons, slider, speed,
@@ -50,7 +53,7 @@ export function createBar({ unit, label, speeds = [] }, does, slide) {
  * of speeds. `ends` are two buttons more, to the first step and the last. A player that `loops` begins anew at the end,
  * others stop there. `moved` is called when another step is to be drawn, `dragged` being true while the slider is; `rested`
  * when it has stopped playing.
- * @typedef {{ unit: string, label: string, speeds?: number[], play: string, ms?: number, ends?: boolean, loops?: boolean, moved: (dragged: boolean) => void, rested?: () => void }} Parts
+ * @typedef {Parameters<typeof createBar>[0] & { play: string, ms?: number, ends?: boolean, loops?: boolean, moved: (dragged: boolean) => void, rested?: () => void }} Parts
  */
 
 /** Makes a player. `at` is its step, null before the server has sent any. @param {Parts} parts */
@@ -61,7 +64,7 @@ export function createStepper({ play, ms, ends = false, loops = false, moved, re
   const all = { first: () => to(0), ...inner, last: () => to(self.last) }
   const { bar, buttons, slider, speed, stand } = createBar(parts, ends ? all : inner, (step) => to(step, true))
   const link = keepInLink(led)
-  const self = { bar, slider, at: /** @type {any} */ (null), last: 0, start, pause, to, paint, update, playing: () => player !== null, stop: () => { pause(); link.stop() } }
+  const self = { bar, slider, speed, at: /** @type {any} */ (null), last: 0, start, pause, to, paint, update, playing: () => player !== null, stop: () => { pause(); link.stop() } }
   playButton(buttons.play, false, play)
 
   function start() {

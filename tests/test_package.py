@@ -129,7 +129,8 @@ def test_the_doctor_measures_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
 PROJECT_PINS = {
     name: version
     for name, _, version in (
-        line.partition(";")[0].partition("==") for line in (ROOT / "requirements.txt").read_text().splitlines()
+        line.partition(";")[0].partition("==")
+        for line in (ROOT / "requirements.txt").read_text().splitlines()
     )
     if version
 }

@@ -343,10 +343,15 @@ ICONS = dict(zip(GROUPS, ("straighten", "extension", "speed", "timeline", "visib
 CONTROLS = {control.field: control for group in (DATA, *GROUPS.values()) for control in group}
 
 
+def recipe(preset: Preset) -> Values:
+    """Returns every field of the two configs of a preset that can be trained, by name."""
+    assert preset.train is not None
+    return preset.model.to_dict() | preset.train.to_dict()
+
+
 def preset_values(preset: Preset) -> Values:
     """Returns every control's value under a preset, as its widget holds it."""
-    assert preset.train is not None
-    fields = {**preset.model.to_dict(), **preset.train.to_dict()}
+    fields = recipe(preset)
     return {name: to_widget(name, fields[name]) for name in CONTROLS}
 
 

@@ -40,9 +40,9 @@ def draw_courses() -> None:
     else:
         st.info(words.NONE)
     for row in range(0, len(listed), COLUMNS):  # by rows: on a phone they stand in their order, too
-        for column, one in zip(st.columns(COLUMNS), listed[row : row + COLUMNS], strict=False):
+        for column, listed_course in zip(st.columns(COLUMNS), listed[row : row + COLUMNS], strict=False):
             with column:
-                draw_course(one)
+                draw_course(listed_course)
     for problem in shelf().problems:
         st.warning(safe(problem))
 

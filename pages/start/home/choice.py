@@ -8,17 +8,16 @@ from engine.ledger import ledger_of
 from engine.presets import ENCODER_DECODERS, PRESETS, Preset
 from pages.start.home import words
 from ui import controls, widgets
+from ui.fields import recipe
 
 DRAWN = PRESETS | ENCODER_DECODERS
 
 
 def prepare_training(name: str) -> None:
     """Puts every control of the training page where the preset has it."""
-    preset = PRESETS[name]
-    assert preset.train is not None
     if st.session_state.get("preset") != name:
         st.session_state["preset"] = name
-    controls.fill({**preset.model.to_dict(), **preset.train.to_dict()})
+    controls.fill(recipe(PRESETS[name]))
 
 
 def choose_preset() -> Preset:

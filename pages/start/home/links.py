@@ -107,12 +107,12 @@ def _tokens(ask: Mapping[str, Any], subject: Subject, layer: int, token: int) ->
 
 def _softmax(ask: Mapping[str, Any], subject: Subject, layer: int, token: int) -> ViewState:
     """The same temperature and top-k, and no other cut."""
-    said = {"sampling_view": "stages", "sampling_position": str(token), "sampling_top_p": "1"}
+    query = {"sampling_view": "stages", "sampling_position": str(token), "sampling_top_p": "1"}
     for name in ("temperature", "top_k"):
         value = ask.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool):
-            said[f"sampling_{name}"] = f"{value:g}"
-    return ViewState(said, forgotten=("sampler",))
+            query[f"sampling_{name}"] = f"{value:g}"
+    return ViewState(query, forgotten=("sampler",))
 
 
 PLACES = {
@@ -135,8 +135,8 @@ def _step(ask: Mapping[str, Any], subject: Subject) -> ViewState:
     """
     steps = trace(subject.config, len(_reread(subject)), subject.model.parts)
     at = next((i for i, step in enumerate(steps) if step.name == ask.get("name")), None)
-    said = {"shapes_view": "pass"} | ({} if at is None else {"shapes_step": str(at)})
-    return ViewState(said, {"shapes_source": "own"}, ("shapes_walk", "shapes_traced"))
+    query = {"shapes_view": "pass"} | ({} if at is None else {"shapes_step": str(at)})
+    return ViewState(query, {"shapes_source": "own"}, ("shapes_walk", "shapes_traced"))
 
 
 def _reread(subject: Subject) -> tuple[int, ...]:

@@ -55,22 +55,22 @@ def draw_living(choice: Choice) -> None:
     reading = reading_of(subject)
     if st.session_state.get(SHOWN, ("", ""))[0] != choice.name:
         last_lane(subject, reading)  # which block is open at first depends on it
-    heard = at_once(subject, reading)
+    predictions = at_once(subject, reading)
     st.session_state[SHOWN] = (choice.name, choice.text or "")
     text_id = f"{hash(subject.ids):x}"
     name = f"{subject.key[0]}@{subject.key[1]} {text_id}"
-    picture = packed(reading, subject.vocabulary) | _spoken(name, heard, subject)
+    picture = packed(reading, subject.vocabulary) | _spoken(name, predictions, subject)
     living_map(picture, _rest(looked) | {"text_id": text_id}, _asked)
     explain.answer(_answer(looked, last_lane(subject, reading)))
-    if not heard.whole:
+    if not predictions.whole:
         with st.container(key="living_map_further_place"):
             living_map_further(_spoken(name, in_full(subject, reading), subject))
     follow(looked.timeline)
 
 
-def _spoken(name: str, heard: Predictions, subject: Subject) -> dict[str, Any]:
-    said = spoken(name, heard.last, heard.by_lane, heard.outlook, heard.depths, subject.vocabulary)
-    return said | {"whole": heard.whole}
+def _spoken(name: str, predictions: Predictions, subject: Subject) -> dict[str, Any]:
+    p = predictions
+    return spoken(name, p.last, p.by_lane, p.outlook, p.depths, subject.vocabulary) | {"whole": p.whole}
 
 
 def _rest(looked: Looked) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def _timeline_payload(looked: Looked) -> dict[str, Any] | None:
     """The training below the map: of the model that is looked at, else the one that comes with the app."""
     timeline, name = looked.timeline, looked.subject.key[0]
     if timeline is None or not timeline.steps:
-        name = next((one for one in LAPSES if (site.ROOT / "checkpoints" / one).is_dir()), "")
+        name = next((head for head in LAPSES if (site.ROOT / "checkpoints" / head).is_dir()), "")
         timeline = timeline_of(name) if name else None
     if timeline is None:
         return None
@@ -123,7 +123,7 @@ def _timeline_payload(looked: Looked) -> dict[str, Any] | None:
         "losses": list(timeline.losses),
         "marks": [mark._asdict() for mark in timeline.marks],
         "shown": looked.step,
-        "star": next(([one.layer, one.head] for one in timeline.formed if one.kind == "induction"), None),
+        "star": next(([head.layer, head.head] for head in timeline.formed if head.kind == "induction"), None),
         "on": name == looked.subject.key[0],
     }
 

@@ -75,11 +75,11 @@ def _squeezed(parts: Mapping[str, Part], stack: str) -> dict[str, Part]:
     """Shortens the parts that have less room here than on the map of one stack: a place beside the stream has
     one line, and so has attention with a chip in it.
     """
-    place, attention = parts.get(f"{stack}.position"), parts[f"{stack}.attention"]
-    if place is None:
+    position, attention = parts.get(f"{stack}.position"), parts[f"{stack}.attention"]
+    if position is None:
         return {}
-    if not place.inside:
-        return {f"{stack}.position": replace(place, lines=place.lines[:1])}
+    if not position.inside:
+        return {f"{stack}.position": replace(position, lines=position.lines[:1])}
     return {f"{stack}.attention": replace(attention, lines=(" · ".join(attention.lines[:2]),))}
 
 

@@ -49,7 +49,7 @@ def packed(reading: Reading, vocabulary: Sequence[str]) -> dict[str, Any]:
         "cells": lanes.stream.shape[-1],
         "pooled": list(lanes.pooled),
         **{name: _strips(getattr(lanes, name)) for name in SIGNED},
-        "loud": [] if lanes.active is None else [float(f"{one:.4g}") for one in typical(lanes.active)],
+        "loud": [] if lanes.active is None else [float(f"{scale:.4g}") for scale in typical(lanes.active)],
         "sizes": _floats(lanes.sizes),  # (depth, lane)
         "middle_sizes": _floats(lanes.middle_sizes),  # (layer, lane)
         "norms": {
@@ -86,7 +86,8 @@ def spoken(
     `predictions` at every depth by lane, the `outlook` at the `depths`.
     """
     known = sorted(predictions)
-    words = {int(i) for one in (*predictions.values(), *([last] if last else [])) for i in one.tokens.ravel()}
+    lanes = [*predictions.values(), *([last] if last else [])]
+    words = {int(i) for lane in lanes for i in lane.tokens.ravel()}
     if outlook is not None:
         words |= {int(i) for i in outlook.tokens[:, :BARS].ravel()}
     return {

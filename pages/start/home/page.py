@@ -107,11 +107,11 @@ def _family_of(name: str) -> families.Family:
 
 def _choose() -> Choice:
     """Draws the bar and, beside it, the switch of its family; another family starts with its first model."""
-    place = st.empty()
+    switch = st.empty()
     choice = choose_subject(words.FIRST_LETTERS, REAL_MODEL)
     st.session_state[FAMILY] = _family_of(choice.name)
     # Streamlit's own: the model, which stands in the link, has the value.
-    place.segmented_control(
+    switch.segmented_control(
         words.FAMILY,
         list(FAMILIES),
         format_func=lambda family: FAMILIES[family].title,

@@ -79,9 +79,9 @@ def grown(looked: Looked, token: int) -> Held:
     gone = before.forgotten if isinstance(before, Held) and before.ids == subject.ids else 0
     ids = (*subject.ids, token)
     if len(ids) > limit:
-        kept = max(1, limit // 2)
-        gone += len(ids) - kept
-        ids = ids[-kept:]
+        remaining = max(1, limit // 2)
+        gone += len(ids) - remaining
+        ids = ids[-remaining:]
     text = visible(subject.tokenizer.decode(list(ids)))[:MAX_TEXT]
     return Held(subject.key[0], text, ids, gone)
 

@@ -33,7 +33,7 @@ def of_words(wrote: WrittenTarget) -> bool:
 
 def lines(wrote: WrittenTarget, step: int, vocabulary: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Returns the text of the boxes at a step, by part."""
-    words, place = of_words(wrote), wrote.most_attended(step)
+    words, attended = of_words(wrote), wrote.most_attended(step)
     source = len(wrote.source)
     read = wrote.read[: step + 1]
     guess = [f"“{shown(vocabulary[token])}” {chance:.0%}" for token, chance in wrote.likeliest(step, 2)]
@@ -44,8 +44,8 @@ def lines(wrote: WrittenTarget, step: int, vocabulary: Sequence[str]) -> dict[st
         "decoder.tokens": (joined(read[1:], words) or "nothing yet", f"{len(read)} with the start token"),
         "decoder.attention": (f"last token sees {len(read)}", "causal"),
         "decoder.cross_attention": (
-            f"attends to “{shown(wrote.source[place[0]])}”",
-            f"{place[1]:.0%} of weight, all heads",
+            f"attends to “{shown(wrote.source[attended[0]])}”",
+            f"{attended[1]:.0%} of weight, all heads",
         ),
         "decoder.softmax": tuple(guess),
         "encoder.block": (f"RMS {_sizes(wrote.source_sizes)}",),
@@ -59,14 +59,14 @@ def _sizes(values: Iterable[float]) -> str:
 
 def step(wrote: WrittenTarget, at: int) -> str:
     """Says what this step writes, and where it attended (Markdown)."""
-    place, weight = wrote.most_attended(at)
+    position, weight = wrote.most_attended(at)
     sure = wrote.certainty(at)
     over = "" if wrote.written[at] != "<end>" else ", the end token"
     text = (" " if of_words(wrote) else "").join(wrote.source[:-1])
     return (
         f"It reads “{safe(text)}” and writes “**{safe(wrote.text)}**”. Step {at + 1} of {len(wrote.written)}"
         f" writes **“{safe(shown(wrote.written[at]))}”**{over}, with probability **{sure:.0%}**, and attends"
-        f" most to “{safe(shown(wrote.source[place]))}”: {weight:.0%} of the weight, averaged over heads."
+        f" most to “{safe(shown(wrote.source[position]))}”: {weight:.0%} of the weight, averaged over heads."
     )
 
 

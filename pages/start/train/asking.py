@@ -44,10 +44,10 @@ def selected() -> str | None:
 
     A run id in a URL may be anything; one that no run has is left for the panel to explain.
     """
-    named, kept = widgets.read_url("run") or None, st.session_state.get("run_id")
-    if named is None and kept and session.manager().view(kept) is not None:
-        named = kept
-        widgets.write_url("run", kept)
+    named, remembered = widgets.read_url("run") or None, st.session_state.get("run_id")
+    if named is None and remembered and session.manager().view(remembered) is not None:
+        named = remembered
+        widgets.write_url("run", remembered)
     st.session_state["run_id"] = named
     return named
 

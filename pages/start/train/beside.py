@@ -20,13 +20,18 @@ def other_of(view: RunView) -> RunView | None:
     return session.manager().view(view.beside) if view.beside else None
 
 
+def compared(view: RunView, other: RunView | None) -> list[RunView]:
+    """Returns the runs that are shown: one, or the two of a pair."""
+    return [view] if other is None else [view, other]
+
+
 def trained_already(spec: RunSpec) -> RunView | None:
     """Returns this browser's last run of exactly this recipe and seed, if it is finished and nobody changed
     it by hand: training it again would give the same numbers.
     """
     runs = session.manager().runs(session.owner())
-    same = [one for one in runs if one.status == "finished" and not one.changes]
-    return next((one for one in reversed(same) if one.spec.same_recipe(spec)), None)
+    same = [run for run in runs if run.status == "finished" and not run.changes]
+    return next((run for run in reversed(same) if run.spec.same_recipe(spec)), None)
 
 
 def laid_over(view: RunView) -> list[RunView]:
@@ -81,19 +86,19 @@ def _begin(view: RunView, mine: list[RunView], known: list[str]) -> None:
     """Chooses the runs to compare when a run is first shown: the link's, else those chosen by hand, else the
     one before it. A run that is gone is chosen no longer.
     """
-    kept = [run for run in st.session_state.get("overlaid") or [] if run in known]
+    remaining = [run for run in st.session_state.get("overlaid") or [] if run in known]
     if st.session_state.get("overlaid_for") == view.id:
-        if kept != (st.session_state.get("overlaid") or []):
-            st.session_state["overlaid"] = kept
+        if remaining != (st.session_state.get("overlaid") or []):
+            st.session_state["overlaid"] = remaining
         return
     st.session_state["overlaid_for"] = view.id
     if linked := widgets.read_url(OVER):
         st.session_state["overlaid"] = [run for run in linked.split(",") if run in known][:MOST]
     else:
         # runs are listed oldest first, so this run stands where `mine` has no entry newer than it
-        everybody = [one.id for one in session.manager().runs(session.owner())]
-        place = everybody.index(view.id) if view.id in everybody else len(everybody)
-        older = [one.id for one in mine if everybody.index(one.id) < place]
+        everybody = [known_run.id for known_run in session.manager().runs(session.owner())]
+        index = everybody.index(view.id) if view.id in everybody else len(everybody)
+        older = [known_run.id for known_run in mine if everybody.index(known_run.id) < index]
         st.session_state["overlaid"] = older[-1:]
 
 

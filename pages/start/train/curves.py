@@ -207,7 +207,7 @@ def _baselines(baselines: Mapping[str, float], vocab_size: int, unit: Unit, toke
     )
     log = {"nats": "ln", "bits": "log₂"}[unit]
     each = f" a {token}" if unit == "bits" and token != "character" else ""
-    said = {
+    titles = {
         name: BASELINE_WORDS.get(name, name).format(v=f"{vocab_size:,}", log=log, each=each)
         for name in baselines
     }
@@ -215,7 +215,7 @@ def _baselines(baselines: Mapping[str, float], vocab_size: int, unit: Unit, toke
         shapes=tuple(go.rule(y=y, line=line, layer="below") for y in baselines.values()),
         notes=tuple(
             go.note(
-                f"{said[name]}: {y:.2f}", 1, y, xref="paper", xanchor="right", yanchor="bottom", font=font
+                f"{titles[name]}: {y:.2f}", 1, y, xref="paper", xanchor="right", yanchor="bottom", font=font
             )
             for name, y in baselines.items()
         ),

@@ -14,7 +14,7 @@ from engine.data.corpus import Corpus
 from engine.data.pairs import LabelledText, PairedText
 from engine.data.tasks.all import TASKS
 from engine.errors import ConfigError, CorpusError
-from engine.presets import ENCODERS, Preset
+from engine.presets import ENCODERS
 from engine.presets.task_recipes import task_recipe
 from engine.service import profiles
 from engine.service.profiles import Profile
@@ -23,9 +23,9 @@ from pages.start.train import pairs, words, words_data, words_pairs, words_tasks
 from ui import session, widgets
 from ui.background_jobs import Key, known, measured
 from ui.controls import fill, tokenizer_control
-from ui.fields import label_of
+from ui.fields import label_of, recipe
 from ui.run_text import custom_corpus, merges_of
-from ui.text.markdown import safe
+from ui.text.markdown import safe, sentence
 
 SOURCES = ("shakespeare", "python", "paste", "upload", "task", "pairs")
 OWN = ("paste", "upload")
@@ -107,7 +107,7 @@ def _task(cut: str) -> Data:
     try:
         return Data(name, None, session.corpus(name, cut))
     except CorpusError as error:
-        return Data(name, None, None, f"{str(error)[0].upper()}{str(error)[1:]}.")
+        return Data(name, None, None, sentence(error))
 
 
 def _pairs() -> Data:
@@ -127,7 +127,7 @@ def _pairs() -> Data:
     try:
         data = kinds.kind_of(name).read(name, "")
     except CorpusError as error:
-        return Data(name, None, None, f"{str(error)[0].upper()}{str(error)[1:]}.")
+        return Data(name, None, None, sentence(error))
     return Data(name, None, None, paired=data if not isinstance(data, Corpus) else None)
 
 
@@ -144,9 +144,7 @@ def _settle_pairs(name: str) -> None:
 
 
 def _fill_blanks() -> None:
-    preset: Preset = ENCODERS["blanks"]
-    assert preset.train is not None
-    fill(preset.model.to_dict() | preset.train.to_dict())
+    fill(recipe(ENCODERS["blanks"]))
 
 
 def _settle(name: str) -> None:
@@ -216,7 +214,7 @@ def _own(source: str, profile: Profile, cut: str) -> Data:
             return Data("text", text, None, words_data.FIRST)
         return Data("text", text, custom_corpus(text, cut))
     except CorpusError as error:
-        return Data("text", text, None, f"{str(error)[0].upper()}{str(error)[1:]}.")
+        return Data("text", text, None, sentence(error))
 
 
 def _learned(key: Key, text: str, cut: str, most: int | None = None) -> bool:
@@ -266,10 +264,10 @@ def _describe(corpus: Corpus) -> None:
         st.caption(words.SHIFTED)
         st.code(f"x  {pair[:-1]}\ny  {pair[1:]}", language=None)
         return
-    noun, asked = ("bytes", 0) if corpus.kind == "byte" else ("tokens", bpe_size(corpus.cut) or 0)
-    made, vocabulary = len(corpus.train) + len(corpus.validation), corpus.vocab_size
-    of = words_data.vocabulary_of(vocabulary, asked)
-    st.markdown(words_data.tokens(corpus.characters, made, noun, corpus.characters_per_token, of, parts))
+    noun, requested = ("bytes", 0) if corpus.kind == "byte" else ("tokens", bpe_size(corpus.cut) or 0)
+    count, vocabulary = len(corpus.train) + len(corpus.validation), corpus.vocab_size
+    of = words_data.vocabulary_of(vocabulary, requested)
+    st.markdown(words_data.tokens(corpus.characters, count, noun, corpus.characters_per_token, of, parts))
     st.caption(words_data.BEGINNING)
     st.code(_cut_text(corpus), language=None, wrap_lines=True)
 

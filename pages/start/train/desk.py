@@ -56,7 +56,7 @@ def draw_desk() -> None:
         key="train_desk"
     ):  # on a phone a run stands before what starts the next one (panel.css)
         controls = st.container(key="train_controls")
-        place = st.container(key="train_run")
+        panel = st.container(key="train_run")
     if busy:  # nothing but the run: what starts another one is folded below it
         controls = drawer = st.popover(words.ANOTHER_RUN, icon=":material/add:", width="stretch")
         with drawer:
@@ -66,11 +66,11 @@ def draw_desk() -> None:
         chosen = _controls(preset, drawer)
     task = tasks.task_of(chosen.spec)
     paired = pairs.paired_of(chosen.spec.corpus)
-    asked = words_tasks.question(task) if task else heads.question(preset)
-    asked = pairs.question(paired) if paired else asked
-    question.header(asked or words.QUESTION, anchor=False)
+    headline = words_tasks.question(task) if task else heads.question(preset)
+    headline = pairs.question(paired) if paired else headline
+    question.header(headline or words.QUESTION, anchor=False)
     shown = selected()
-    with place, boundary():
+    with panel, boundary():
         if shown is None:
             _before(chosen)
         else:
@@ -87,7 +87,7 @@ def _controls(preset: Preset, drawer: st.delta_generator.DeltaGenerator) -> Setu
     with drawer:
         summed_up = st.empty()
         data = data_group(session.profile())
-        chosen_values, places = control_groups(preset)
+        chosen_values, containers = control_groups(preset)
         values: Values = {"tokenizer": data.tokenizer, **chosen_values}
     paired = pairs.paired_of(data.name)
     if data.paired is not None:
@@ -95,8 +95,8 @@ def _controls(preset: Preset, drawer: st.delta_generator.DeltaGenerator) -> Setu
     preset = paired.preset if paired and data.paired else preset  # what these settings are compared with
     summed_up.caption(preset.summary)
     chosen = setup(preset, values, data)
-    mark_problems(chosen.problems, places)
-    derived(chosen.spec, chosen.problems, places)
+    mark_problems(chosen.problems, containers)
+    derived(chosen.spec, chosen.problems, containers)
     task = tasks.task_of(chosen.spec)
     with drawer:
         if task and (misfit := words_tasks.fits(task, chosen.spec.model.context)):
@@ -161,7 +161,7 @@ def _before(chosen: Setup) -> None:
     if chosen.problems:
         return
     spec = chosen.spec
-    word, lines = pairs.noun_of(spec), baselines(spec)
+    noun, lines = pairs.noun_of(spec), baselines(spec)
     repeats, task, paired = spec.train.repeat > 0, tasks.task_of(spec), pairs.paired_of(spec.corpus)
     lapse = heads.shipped() if repeats and task is None else None
     left, right = st.columns(2 if lapse is None else [8, 5], gap="medium")
@@ -171,7 +171,7 @@ def _before(chosen: Setup) -> None:
             growth = heads.went(lapse, TALL - 50)
         else:
             plot(
-                loss_curves(None, lines, vocabulary(spec), end=float(spec.train.steps), token=word),
+                loss_curves(None, lines, vocabulary(spec), end=float(spec.train.steps), token=noun),
                 key="empty_chart",
                 height=TALL,
                 alt=words.EMPTY_ALT,
@@ -184,7 +184,6 @@ def _before(chosen: Setup) -> None:
         read = pairs.examples(chosen.paired) if chosen.paired is not None else read
         with st.container(height=TALL - 50, border=False):
             st.code(whole(read), language=None, wrap_lines=not repeats)
-    noun, task = word, tasks.task_of(spec)
     if paired is not None:
         explain.answer(pairs.before(spec, paired))
     elif growth is not None:

@@ -14,6 +14,7 @@ import streamlit as st
 from engine.data.corpus import Corpus
 from engine.data.tokenizers import token_bytes
 from engine.errors import GlassformerError
+from engine.experiments.race_table import name_of
 from engine.lab.faults import parts_of
 from engine.measure.attention.head_scores import (
     HeadGrowth,
@@ -31,6 +32,7 @@ from engine.training.repeats import parted
 from engine.training.snapshot_series import Lapse
 from pages.start.train import heads_figures as figures
 from pages.start.train import words_heads as words
+from pages.start.train.beside import compared
 from ui import widgets
 from ui.fields import NEWLINE
 from ui.models import LAPSES, RUN, lapse_of, model_after
@@ -63,37 +65,37 @@ def scored(view: RunView) -> HeadGrowth | None:
     return None if failed else grown(looks)
 
 
-def answer(grown: HeadGrowth) -> str:
+def answer(growth: HeadGrowth) -> str:
     """Returns the sentence that goes with it."""
-    return words.copies(grown) if grown.is_formed else words.none_yet(grown)
+    return words.copies(growth) if growth.is_formed else words.none_yet(growth)
 
 
 def looked_at(view: RunView, other: RunView | None) -> tuple[RunView, HeadGrowth] | None:
     """Returns the run whose heads are shown, and what they do: of a pair the one that is chosen,
     above them.
     """
-    growths = {run.id: (run, heads) for run in (view, other) if run is not None and (heads := scored(run))}
+    growths = {run.id: (run, heads) for run in compared(view, other) if (heads := scored(run))}
     if len(growths) < 2:
         return next(iter(growths.values()), None)
     ids = dict(zip(("first", "second"), growths.values(), strict=True))
-    names = {name: run.given or run.name for name, (run, _) in ids.items()}
+    names = {name: name_of(run) for name, (run, _) in ids.items()}
     return ids[widgets.select("Heads of", names, "heads_of")]
 
 
 def both(view: RunView, other: RunView) -> str:
     """Says what the heads of two runs do; nothing where those of one are not scored."""
-    one, two = scored(view), scored(other)
-    return words.both((view.given or view.name, other.given or other.name), (one, two)) if one and two else ""
+    first, second = scored(view), scored(other)
+    return words.both((name_of(view), name_of(other)), (first, second)) if first and second else ""
 
 
-def heads(view: RunView, grown: HeadGrowth, height: int) -> None:
+def heads(view: RunView, growth: HeadGrowth, height: int) -> None:
     """Draws scores and the losses of both readings by step; beside them what the two best heads look at."""
     course, pattern = st.columns([8, 5], gap="small")
     looks = [(look.step, look.heads) for look in view.history.evaluations if look.heads is not None]
     with course:
-        _scores(looks, grown, view.total_steps, height)
+        _scores(looks, growth, view.total_steps, height)
     with pattern:
-        _patterns(RUN + view.id, view.snapshots, grown, height)
+        _patterns(RUN + view.id, view.snapshots, growth, height)
 
 
 def shipped() -> Lapse | None:

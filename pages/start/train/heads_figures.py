@@ -29,13 +29,13 @@ def scores(looks: Looks, formations: Sequence[HeadFormation], best: HeadValue, e
     where it ever gave half, with its name where it first did. Below, the losses of both readings, nats.
     """
     steps = np.array([step for step, _ in looks])
-    bold = {(one.kind, one.layer, one.head) for one in formations} | {("induction", best.layer, best.head)}
+    bold = {(f.kind, f.layer, f.head) for f in formations} | {("induction", best.layer, best.head)}
     traces: list[dict[str, Any]] = []
     for kind, (name, shade) in KINDS.items():
         grids = np.array([getattr(heads, kind) for _, heads in looks])  # (look, layer, head)
-        places = list(np.ndindex(grids.shape[1:]))
-        named = next((at for at in places if (kind, *at) in bold), places[0])  # in the legend
-        for layer, head in places:
+        cells = list(np.ndindex(grids.shape[1:]))
+        named = next((at for at in cells if (kind, *at) in bold), cells[0])  # in the legend
+        for layer, head in cells:
             strong = (kind, layer, head) in bold
             line = {"color": colour(shade, 100 if strong else 45), "width": 3 if strong else 1}
             legend = {"showlegend": (layer, head) == named, "legendgroup": kind, "name": name}
@@ -67,7 +67,7 @@ def scores(looks: Looks, formations: Sequence[HeadFormation], best: HeadValue, e
         },
         shapes=[go.rule(y=HALF, line={"color": colour("quiet"), "width": 1, "dash": "dot"})],  # formed
         annotations=[
-            *(_named(one, looks, row) for one, row in zip(formations, _rows(formations, end), strict=True)),
+            *(_named(f, looks, row) for f, row in zip(formations, _rows(formations, end), strict=True)),
             _beside(steps, first, "new characters", "quiet", "bottom", end),
             _beside(steps, second, "repeated", "validation", "bottom" if apart else "top", end),
         ],
@@ -83,21 +83,21 @@ def _rows(formations: Sequence[HeadFormation], end: float) -> list[int]:
     return rows
 
 
-def _named(one: HeadFormation, looks: Looks, row: int) -> dict[str, Any]:
+def _named(formation: HeadFormation, looks: Looks, row: int) -> dict[str, Any]:
     """A head's name where its score first passed a half."""
-    heads = dict(looks)[one.step]
-    side = 1 if one.kind == "induction" else -1  # below its curve and above: they cross
+    heads = dict(looks)[formation.step]
+    side = 1 if formation.kind == "induction" else -1  # below its curve and above: they cross
     return {
-        "x": one.step,
-        "y": getattr(heads, one.kind)[one.layer][one.head],
-        "text": f"{one.layer}.{one.head}",
+        "x": formation.step,
+        "y": getattr(heads, formation.kind)[formation.layer][formation.head],
+        "text": f"{formation.layer}.{formation.head}",
         "showarrow": True,
         "arrowhead": 0,
         "ax": side * 28,
         "ay": side * (12 + 16 * row),
         "arrowwidth": 1,
-        "arrowcolor": colour(KINDS[one.kind][1]),
-        "font": {"color": colour(KINDS[one.kind][1]), "size": 13},
+        "arrowcolor": colour(KINDS[formation.kind][1]),
+        "font": {"color": colour(KINDS[formation.kind][1]), "size": 13},
     }
 
 

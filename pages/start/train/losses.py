@@ -12,11 +12,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.experiments import race_table
+from engine.experiments.race_table import name_of
 from engine.service.state import RunSpec, RunView
 from engine.training.numerics import perplexity
 from engine.training.records import Evaluation
 from pages.start.train import curve_points, curves, words
-from pages.start.train.beside import laid_over
+from pages.start.train.beside import compared, laid_over
 from pages.start.train.pairs import baselines as of_pairs
 from pages.start.train.pairs import noun_of, paired_of
 from pages.start.train.tasks import task_of
@@ -41,8 +42,8 @@ def losses(
         laid = laid_over(view)
         x = widgets.select("Loss against", ["step", "time"], "axis", hidden=True)
         words_only = paired_of(view.spec.corpus) is not None  # pairs have no characters to share bits among
-        beside = [*([other] if other else []), *laid]
-        mixed = any(one.spec.train.tokenizer != view.spec.train.tokenizer for one in beside)
+        runs = [*compared(view, other), *laid]
+        mixed = any(run.spec.train.tokenizer != view.spec.train.tokenizer for run in runs)
         unit: race_table.Unit = "bits" if mixed else "nats" if words_only else _unit()
     along: race_table.Along = "seconds" if x == "time" else "steps"
     lines, word = baselines(view.spec, unit), noun_of(view.spec)
@@ -53,17 +54,16 @@ def losses(
         "unit": unit,
         "token": word,
     }
-    plot(**_chart(view, beside, height, **ways))
+    plot(**_chart(runs, height, **ways))
 
     def picture(now: RunView, other_now: RunView | None) -> bytes:
-        return payload(**_chart(now, [*([other_now] if other_now else []), *laid], height, **ways))
+        return payload(**_chart([*compared(now, other_now), *laid], height, **ways))
 
-    return _notes([view, *beside], word if mixed else ""), picture
+    return _notes(runs, word if mixed else ""), picture
 
 
 def _chart(
-    view: RunView,
-    beside: Sequence[RunView],
+    runs: Sequence[RunView],
     height: int,
     *,
     lines: Mapping[str, float],
@@ -72,7 +72,8 @@ def _chart(
     unit: race_table.Unit,
     token: str,
 ) -> dict[str, Any]:
-    """Returns the arguments of `plot`."""
+    """Returns the arguments of `plot`, for the first of `runs` with the others laid over it."""
+    view, *others = runs
     points = LIVE_POINTS if view.active else len(view.history.steps)
     return {
         "figure": curves.loss_curves(
@@ -80,8 +81,8 @@ def _chart(
             lines,
             vocab_size,
             along=along,
-            others=[race_table.run_curves(one, along, unit, points=1) for one in beside],
-            changes=[one.changes for one in (view, *beside)],
+            others=[race_table.run_curves(run, along, unit, points=1) for run in others],
+            changes=[run.changes for run in runs],
             end=float(view.total_steps) if along == "steps" else None,
             unit=unit,
             token=token,
@@ -102,7 +103,7 @@ def _notes(views: list[RunView], mixed: str) -> list[str]:
     result = []
     if len(views) > 1:
         result = [
-            words.changed_by_hand(view.given or view.name, "; ".join(c.words for c in view.changes))
+            words.changed_by_hand(name_of(view), "; ".join(c.words for c in view.changes))
             for view in views
             if view.changes
         ]

@@ -9,11 +9,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import GlassformerError
+from engine.experiments.race_table import name_of
 from engine.lab.faults import parts_of
 from engine.measure.shapes.batch_example import shifted_batch
 from engine.service.state import RunView
 from engine.training.compare import MeanLoss
 from pages.start.train import curve_points, curves, pairs, words, words_pairs
+from pages.start.train.beside import compared
 from pages.start.train.losses import LIVE_POINTS, number, numbers
 from ui.players.plot import plot
 from ui.run_text import corpus_of
@@ -26,12 +28,12 @@ def measured(view: RunView, other: RunView | None = None) -> None:
     """Draws the newest numbers of a run, or of both of a pair, in every unit, with the two small charts; and
     what is fed to the model.
     """
-    for one, mark in ((view, ""), *([(other, "_other")] if other is not None else [])):
+    for run, mark in zip(compared(view, other), ("", "_other"), strict=False):
         if other is not None:
-            st.markdown(words.of_which(one.given or one.name))
-        numbers(one)
-        _small_charts(one, mark)
-        _size(one)
+            st.markdown(words.of_which(name_of(run)))
+        numbers(run)
+        _small_charts(run, mark)
+        _size(run)
     _batch(view)
 
 
@@ -49,8 +51,8 @@ def by_hand(view: RunView) -> None:
     if (paired := pairs.paired_of(view.spec.corpus)) is not None:
         st.markdown(words_pairs.LABELS_BY_HAND if paired.labels else words_pairs.BY_HAND)
         return
-    places = view.spec.model.context
-    mean_loss = MeanLoss(looks[-1].validation_loss, places)
+    positions = view.spec.model.context
+    mean_loss = MeanLoss(looks[-1].validation_loss, positions)
     st.markdown(words.likelihood(mean_loss, token_word(view.spec.train.tokenizer)))
 
 
@@ -75,8 +77,8 @@ def _batch(view: RunView) -> None:
 
 def _cells(tokens: tuple[str, ...]) -> str:
     """Tokens of a row, spaces and line breaks made visible."""
-    seen = [t.replace("\n", "⏎").replace(" ", "␣") or "·" for t in tokens[:SHOWN]]
-    return " ".join(seen) + (" …" if len(tokens) > SHOWN else "")
+    visible = [t.replace("\n", "⏎").replace(" ", "␣") or "·" for t in tokens[:SHOWN]]
+    return " ".join(visible) + (" …" if len(tokens) > SHOWN else "")
 
 
 def _small_charts(view: RunView, mark: str) -> None:

@@ -107,7 +107,7 @@ def examples(data: PairedText | LabelledText) -> str:
     """Returns the first pairs that it learns from, a line each."""
     if isinstance(data, PairedText):
         return "\n".join(f"{pair.source} → {pair.target}" for pair in data.train[:SHOWN])
-    return "\n".join(f"{one.text} → {one.label}" for one in data.train[:SHOWN])
+    return "\n".join(f"{line.text} → {line.label}" for line in data.train[:SHOWN])
 
 
 def described(data: PairedText | LabelledText) -> str:

@@ -10,12 +10,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.data.tasks.task import Task
+from engine.experiments.race_table import name_of
 from engine.measure.attention.head_scores import HeadGrowth
 from engine.service.state import RunView
 from engine.training.compare import compare
 from pages.start.train import heads, pairs, tasks, words
 from pages.start.train.asking import start
-from pages.start.train.beside import other_of
+from pages.start.train.beside import compared, other_of
 from pages.start.train.losses import Picture, bits, losses, number, vocabulary
 from pages.start.train.measured import by_hand, measured
 from pages.start.train.samples import samples
@@ -67,8 +68,8 @@ def _panel(run_id: str, was_going: bool) -> None:
         notes, picture = losses(view, other, HEIGHT + (CHOICES if view.active else 0), menu)
     with progress:
         _follow(view, other, picture)
-    for place in middle:
-        with place:
+    for column in middle:
+        with column:
             if task is not None:
                 tasks.solved(view, task, HEIGHT + 50)
             elif paired is not None:
@@ -76,7 +77,7 @@ def _panel(run_id: str, was_going: bool) -> None:
     with beside:
         shown = heads.looked_at(view, other)
         if shown is None:
-            samples([view, *([other] if other else [])], key="own_text", height=HEIGHT + 50)
+            samples(compared(view, other), key="own_text", height=HEIGHT + 50)
         else:
             heads.heads(*shown, HEIGHT + (0 if other else 50))
     explain.answer(_said(view, other, shown[1] if shown is not None else None, task))
@@ -92,7 +93,7 @@ def _panel(run_id: str, was_going: bool) -> None:
 def _measured(view: RunView, other: RunView | None, with_text: bool) -> None:
     """The numbers; and what the model writes, where something else stands beside the chart."""
     if with_text:
-        samples([view, *([other] if other else [])], key="own_text", height=HEIGHT)
+        samples(compared(view, other), key="own_text", height=HEIGHT)
     measured(view, other)
 
 
@@ -101,21 +102,21 @@ def _follow(view: RunView, other: RunView | None, picture: Picture) -> None:
     if not _going(view, other):
         st.progress(view.share, text=f"{safe(view.name)} · {progress_words(view)}")
         return
-    manager, runs = session.manager(), [view.id, *([other.id] if other is not None else [])]
+    manager, runs = session.manager(), compared(view, other)
 
     def look() -> live.Sight:
         for run in runs:
-            manager.watch(run)
-        now, *others = [current for run in runs if (current := manager.view(run))] or [view]
+            manager.watch(run.id)
+        now, *others = [current for run in runs if (current := manager.view(run.id))] or [view]
         return live.Sight(
-            [_shown(one) for one in (now, *others)],
-            [one.version for one in (now, *others)],
+            [_shown(run) for run in (now, *others)],
+            [run.version for run in (now, *others)],
             now.share,
             f"{now.name} · {progress_words(now)}",
             lambda: {"loss_chart": picture(now, others[0] if others else None)},
         )
 
-    live.follow("run", look, drawn=[_shown(one) for one in (view, *([other] if other else []))])
+    live.follow("run", look, drawn=[_shown(run) for run in runs])
 
 
 def _shown(view: RunView) -> tuple[object, ...]:
@@ -163,10 +164,10 @@ def _said(view: RunView, other: RunView | None, growth: HeadGrowth | None, task:
 
 
 def _answer(view: RunView, other: RunView | None) -> str:
-    noun = _noun(view)
+    noun = pairs.noun_of(view.spec)
     if other is not None:
         comparison = compare(view.history.evaluations, other.history.evaluations)
-        names = view.given or view.name, other.given or other.name
+        names = name_of(view), name_of(other)
         leaks = bool(pairs.strange(other.spec))
         heads_too = heads.both(view, other)
         return (
@@ -184,15 +185,11 @@ def _answer(view: RunView, other: RunView | None) -> str:
     )
 
 
-def _noun(view: RunView) -> str:
-    return pairs.noun_of(view.spec)
-
-
 def _troubles(view: RunView, other: RunView | None) -> None:
     """Shows what went wrong, or what may mislead."""
-    for one in (view, *([other] if other else [])):
-        name = f"{safe(one.name)}: " if other else ""
-        for sentence in (*([one.message] if one.message else []), *one.warnings):
-            (st.error if one.status == "failed" else st.warning)(name + safe(sentence))
+    for run in compared(view, other):
+        name = f"{safe(run.name)}: " if other else ""
+        for sentence in (*([run.message] if run.message else []), *run.warnings):
+            (st.error if run.status == "failed" else st.warning)(name + safe(sentence))
     if alone := pairs.strange(view.spec):
         st.warning(alone)

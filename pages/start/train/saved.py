@@ -26,7 +26,7 @@ from ui import session
 from ui.byte_cache import Bounded
 from ui.controls import fill
 from ui.fields import visible
-from ui.text.markdown import safe, whole
+from ui.text.markdown import safe, sentence, whole
 
 LENGTH = 300  # tokens of text asked for at a time
 
@@ -66,7 +66,7 @@ def saved_model() -> None:
         try:
             checkpoint = unpacked(data)
         except CheckpointError as error:
-            st.error(safe(f"{str(error)[0].upper()}{str(error)[1:]}."))
+            st.error(sentence(error))
             return
         _show(checkpoint)
 

@@ -22,8 +22,8 @@ from pages.start.train.data import Data
 from pages.start.train.estimate import estimate
 from ui import session
 from ui.controls import fill
-from ui.fields import CONTROLS, DATA, GROUPS, Values, changes, configs, label_of, preset_values, show
-from ui.text.markdown import safe
+from ui.fields import CONTROLS, DATA, GROUPS, Values, changes, configs, label_of, preset_values, recipe, show
+from ui.text.markdown import safe, sentence
 
 SOMEWHERE_ELSE = ""  # a problem that belongs to no control
 
@@ -72,7 +72,7 @@ def _note(problems: dict[str, str], look) -> None:  # type: ignore[no-untyped-de
         field = error.field if error.field in CONTROLS else SOMEWHERE_ELSE
         problems.setdefault(field, f"**{label_of(error.field)}** {safe(show(error.value))}: {error.allowed}.")
     except GlassformerError as error:
-        problems.setdefault(SOMEWHERE_ELSE, f"{str(error)[0].upper()}{str(error)[1:]}.")
+        problems.setdefault(SOMEWHERE_ELSE, sentence(error))
 
 
 def name_of(preset: Preset, values: Values) -> str:
@@ -89,15 +89,14 @@ def name_of(preset: Preset, values: Values) -> str:
 
 def changed(preset: Preset, values: Values) -> dict[str, tuple[object, object]]:
     """Returns the controls that were moved away from the preset."""
-    assert preset.train is not None
-    return changes({**preset.model.to_dict(), **preset.train.to_dict()}, values)
+    return changes(recipe(preset), values)
 
 
 def mark_problems(problems: Mapping[str, str], containers: Mapping[str, DeltaGenerator]) -> None:
     """Draws each sentence beside the control it is about."""
-    for field, sentence in problems.items():
+    for field, problem in problems.items():
         if field in containers:
-            containers[field].error(sentence)
+            containers[field].error(problem)
 
 
 def derived(spec: RunSpec, problems: Mapping[str, str], containers: Mapping[str, DeltaGenerator]) -> None:
@@ -110,11 +109,11 @@ def derived(spec: RunSpec, problems: Mapping[str, str], containers: Mapping[str,
 def obstacles(chosen: Setup) -> None:
     """Shows what prevents a training, or what will be strange about it."""
     groups = {"Data": DATA, **GROUPS}
-    for field, sentence in chosen.problems.items():
+    for field, problem in chosen.problems.items():
         where = next(
             (group for group, controls in groups.items() if any(c.field == field for c in controls)), ""
         )
-        st.error(words.under(sentence, where))
+        st.error(words.under(problem, where))
     if not chosen.problems and (strange := pairs.strange(chosen.spec)):
         st.warning(strange)
 
@@ -125,8 +124,8 @@ def in_short(chosen: Setup, last: RunView | None) -> None:
         return
     train, parameters = chosen.spec.train, chosen.spec.parameters
     guess = estimate(chosen.spec, chosen.validation_tokens, session.profile(), last)
-    said = words.in_short(parameters, train.steps, guess.words if guess else "")
-    st.markdown(said, width="content")
+    line = words.in_short(parameters, train.steps, guess.words if guess else "")
+    st.markdown(line, width="content")
 
 
 def summary(chosen: Setup, last: RunView | None) -> None:
@@ -148,38 +147,31 @@ def changes_note(preset: Preset, values: Values) -> None:
     differences = changed(preset, values)
     if not differences:
         return
-    assert preset.train is not None
     changes = (
         f"{label_of(field).lower()} {safe(show(old))} → **{safe(show(new))}**"
         for field, (old, new) in differences.items()
     )
     st.caption(words.changed(", ".join(changes)))
-    back = {**preset.model.to_dict(), **preset.train.to_dict()}
     st.button(
         words.BACK,
         type="tertiary",
         icon=":material/undo:",
         on_click=fill,
-        args=(back,),
+        args=(recipe(preset),),
         key="back_to_preset",
     )
 
 
 def preset_notes(preset: Preset) -> None:
     """Draws all in which a preset differs from `classic`, with the reasons: nothing about it is hidden."""
-    base, own = preset_values(PRESETS["classic"]), preset_values(preset)
-    fields = [f for f in own if own[f] != base[f] or f in preset.why]
+    base, values = preset_values(PRESETS["classic"]), preset_values(preset)
+    fields = [f for f in values if values[f] != base[f] or f in preset.why]
     lines = []
     for field in fields:
         why = f": {preset.why[field]}" if field in preset.why else ""
-        old = f" (classic: {show(base[field])})" if own[field] != base[field] else ""
-        value = (
-            show(own[field])
-            if own[field]
-            else "derived"
-            if field in ("d_ff", "d_head", "n_kv_heads")
-            else show(own[field])
-        )
+        old = f" (classic: {show(base[field])})" if values[field] != base[field] else ""
+        derives = not values[field] and field in ("d_ff", "d_head", "n_kv_heads")
+        value = "derived" if derives else show(values[field])
         lines.append(f"- {label_of(field)} **{value}**{old}{why}.")
     st.markdown("\n".join(lines) if lines else f"**{preset.title}.** {preset.summary}")
     if preset.source:

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from engine.experiments.race_table import name_of
 from engine.service.state import Change, RunSpec, RunView
 from pages.start.train import words
 from pages.start.train.asking import act, select
@@ -138,8 +139,8 @@ def with_hand(settings: str, changes: Sequence[Change]) -> str:
 
 
 def _flat(spec: RunSpec) -> dict[str, Any]:
-    own = words.your_text(len(spec.text or "")) if spec.corpus == "text" else spec.corpus
-    values = {"text": own, **spec.model.resolved().to_dict(), **spec.train.to_dict()}
+    text = words.your_text(len(spec.text or "")) if spec.corpus == "text" else spec.corpus
+    values = {"text": text, **spec.model.resolved().to_dict(), **spec.train.to_dict()}
     del values["vocab_size"]  # follows from the text and its tokenizer
     return values
 
@@ -151,7 +152,7 @@ def _actions(view: RunView) -> None:
         with st.popover("Rename", icon=":material/edit:"):
             st.text_input(
                 words.NEW_NAME,
-                value=view.given or view.name,
+                value=name_of(view),
                 key=f"name-{run}",
                 max_chars=80,
                 on_change=_rename,

@@ -288,7 +288,7 @@ def diverged(step: int) -> str:
 
 def pair(first: str, second: str, comparison: Comparison, noun: str, leaks: bool) -> str:
     """Compares two runs. `leaks`: the second has no mask, and sees what it should guess."""
-    one, other = (f"{nats(loss, noun)}" for loss in comparison.losses)
+    one, other = (nats(loss, noun) for loss in comparison.losses)
     return (
         f"After **{comparison.steps[1]:,}** steps: {safe(first)} **{one}**; {safe(second)} **{other}**."
         f" {verdict(comparison, leaks, noun)}"

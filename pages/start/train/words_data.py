@@ -68,10 +68,10 @@ def characters(count: int, distinct: int, parts: str) -> str:
     return f"**{count:,}** characters, **{distinct}** distinct. {parts}"
 
 
-def tokens(count: int, made: int, noun: str, each: float, vocabulary: str, parts: str) -> str:
+def tokens(count: int, pieces: int, noun: str, each: float, vocabulary: str, parts: str) -> str:
     """Describes a text cut into tokens of so many characters `each`."""
     return (
-        f"**{count:,}** characters make **{made:,}** {noun} of **{each:.2f}** characters on average, from a"
+        f"**{count:,}** characters make **{pieces:,}** {noun} of **{each:.2f}** characters on average, from a"
         f" vocabulary of {vocabulary}. {parts}"
     )
 

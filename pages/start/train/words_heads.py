@@ -85,11 +85,11 @@ def order(grown: HeadGrowth) -> str:
 
 def both(names: tuple[str, str], pair: tuple[HeadGrowth, HeadGrowth]) -> str:
     """Says what the best heads of two runs do."""
-    said = (
-        f"{safe(name)}, head {_name(one.head)} with **{one.head.value:.2f}** of its weight"
-        for name, one in zip(names, pair, strict=True)
+    heads = (
+        f"{safe(name)}, head {_name(growth.head)} with **{growth.head.value:.2f}** of its weight"
+        for name, growth in zip(names, pair, strict=True)
     )
-    return f"Best at copying: {'; '.join(said)}."
+    return f"Best at copying: {'; '.join(heads)}."
 
 
 def scores_alt(grown: HeadGrowth) -> str:

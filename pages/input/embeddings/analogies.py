@@ -88,8 +88,8 @@ def _choose(subject: Subject, known: Vocabulary, examples: tuple[Four, ...]) -> 
     st.pills("Examples", list(titles), key=EXAMPLE, on_change=take, label_visibility="collapsed", wrap=True)
     result = []
     for half in (0, 2):
-        for i, place in zip((half, half + 1), st.columns(2, gap="small"), strict=True):
-            with place:
+        for i, column in zip((half, half + 1), st.columns(2, gap="small"), strict=True):
+            with column:
                 result.append(typed_token(LABELS[i], examples[0][i], BOXES[i], known, subject.tokenizer))
     return result
 
@@ -118,10 +118,10 @@ def _table(subject: Subject, unit: Directions, examples: tuple[Four, ...]) -> No
     rows: list[dict[str, str | int]] = []
     for a, b, c, d in examples:
         ids = [token_named(word, subject.tokenizer) for word in (a, b, c, d)]
-        if any(len(one) != 1 for one in ids):
+        if any(len(pieces) != 1 for pieces in ids):
             rows.append({"sum": f"{b} − {a} + {c}", "expected": d})
             continue
-        result = analogy(unit, [one[0] for one in ids[:3]], ids[3][0])
+        result = analogy(unit, [pieces[0] for pieces in ids[:3]], ids[3][0])
         rows.append(
             {
                 "sum": f"{b} − {a} + {c}",
@@ -133,7 +133,7 @@ def _table(subject: Subject, unit: Directions, examples: tuple[Four, ...]) -> No
             }
         )
     table = pd.DataFrame(rows)
-    for place in {"expected word's rank", "its rank near c"} & set(table):
-        table[place] = table[place].astype("Int64")
+    for column in {"expected word's rank", "its rank near c"} & set(table):
+        table[column] = table[column].astype("Int64")
     st.dataframe(table, hide_index=True, width="stretch", key="embed_analogies")
     st.caption(words.RANKS)

@@ -114,16 +114,16 @@ def _draw_curve(points: dict[int, Separation], shown: int, end: int) -> None:
 
 def _draw_by_class(known: Vocabulary, separation: Separation) -> None:
     rows = []
-    for name, one in separation.by_class.items():
+    for name, part in separation.by_class.items():
         members = known.members(name)
         more = " …" if len(members) > MEMBERS else ""
         rows.append(
             {
                 "class": name,
-                "tokens": one.tokens,
-                "within": words.signed(one.within),
-                "across classes": words.signed(one.across),
-                "difference": words.signed(one.difference),
+                "tokens": part.tokens,
+                "within": words.signed(part.within),
+                "across classes": words.signed(part.across),
+                "difference": words.signed(part.difference),
                 "its tokens": " ".join(known.words[i] for i in members[:MEMBERS]) + more,
             }
         )

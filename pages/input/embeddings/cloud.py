@@ -38,7 +38,7 @@ def cloud(
     components. Angles are kept in the URL.
     """
     points = (scores[ids] / reach).astype(np.float64)  # around the mean token, within a ball of radius 1
-    place = {int(n): i for i, n in enumerate(ids)}
+    index = {int(n): i for i, n in enumerate(ids)}
     present = [i for i in range(len(known.names)) if (known.classes[ids] == i).any()]
     looks = [class_look(known.names[i]) for i in present]
     shade = None
@@ -50,8 +50,8 @@ def cloud(
         "words": [known.words[i] for i in ids],
         "named": labelled[ids].tolist(),
         "classes": [present.index(int(c)) for c in known.classes[ids]],
-        "chosen": place[chosen],
-        "near": [place[int(n)] for n in near],
+        "chosen": index[chosen],
+        "near": [index[int(n)] for n in near],
         "names": [known.names[i] for i in present],
         "looks": looks,
         "titles": list(titles),

@@ -42,14 +42,16 @@ def token_map(
     traces.append(go.Scatter(mode="lines", x=x, y=y, line=line, hoverinfo="skip", showlegend=False))
     inside = letters and frequency is None
     for index, name in enumerate(names):
-        own = ids[classes[ids] == index]
-        if not len(own):
+        members = ids[classes[ids] == index]
+        if not len(members):
             continue
         shade, symbol = class_look(name)
         marker: dict[str, Any] = {"symbol": symbol, "size": 18 if inside else 10 if letters else 7}
         if frequency is not None:
             top = max(float(frequency.max()), 1e-6)
-            marker |= dict(color=frequency[own].astype(np.float32), cmin=0, cmax=top, colorscale=SEQUENTIAL)
+            marker |= dict(
+                color=frequency[members].astype(np.float32), cmin=0, cmax=top, colorscale=SEQUENTIAL
+            )
             marker |= {"line": {"color": colour("quiet"), "width": 1}, "showscale": len(traces) == 1}
             marker |= {"colorbar": go.scale("log₁₀(1 + count)")}
         else:
@@ -61,11 +63,11 @@ def token_map(
             go.Scatter(
                 mode="markers+text",
                 name=name,
-                x=scores[own, 0],
-                y=scores[own, 1],
-                customdata=own.astype(np.int32),
-                text=[plain(words[i]) if labelled[i] else "" for i in own],
-                hovertext=[plain(words[i]) for i in own],
+                x=scores[members, 0],
+                y=scores[members, 1],
+                customdata=members.astype(np.int32),
+                text=[plain(words[i]) if labelled[i] else "" for i in members],
+                hovertext=[plain(words[i]) for i in members],
                 marker=marker,
                 textposition="middle center" if inside else "middle right",
                 textfont=MONO | {"size": 14 if inside else 13},
@@ -171,17 +173,17 @@ def frequency_scatter(
     """Draws one principal component against log10(1 + count), (vocab,) each; `ids` are the tokens drawn."""
     traces = []
     for index, name in enumerate(names):
-        own = ids[classes[ids] == index]
-        if len(own):
+        members = ids[classes[ids] == index]
+        if len(members):
             shade, symbol = class_look(name)
             traces.append(
                 go.Scatter(
                     mode="markers",
                     name=name,
-                    x=frequency[own].astype(np.float32),
-                    y=score[own],
-                    customdata=own.astype(np.int32),
-                    hovertext=[plain(words[i]) for i in own],
+                    x=frequency[members].astype(np.float32),
+                    y=score[members],
+                    customdata=members.astype(np.int32),
+                    hovertext=[plain(words[i]) for i in members],
                     marker={"color": colour(shade), "symbol": symbol, "size": 8},
                     hovertemplate="“%{hovertext}”: %{x:.2f}, %{y:.3f}<extra></extra>",
                 )

@@ -151,11 +151,11 @@ def as_product(lookup: Lookup) -> tuple[tuple[str, str, str], ...]:
 
 def row_read(lookup: Lookup, token: str, position: int, width: int) -> str:
     """Returns the answer of the view; `token` stands at `position`."""
-    row, places = lookup.ids[position], lookup.occurrences(position)
-    times = "twice" if places == 2 else f"{places} times"
+    row, count = lookup.ids[position], lookup.occurrences(position)
+    times = "twice" if count == 2 else f"{count} times"
     again = (
         "It occurs here only once."
-        if places == 1
+        if count == 1
         else f"It occurs {times} in this text and fetches the same row each time."
     )
     return (
@@ -370,10 +370,10 @@ def cosine_map(known: Vocabulary, drawn: int, pairs: int, cosines: tuple[float, 
     """
     case, some = "", ""
     if pairs > 1:
-        own, other = cosines
+        same, another = cosines
         case = (
-            f" A lower-case letter and its own capital (“a”, “A”): mean cosine {signed(own)} over {pairs}"
-            f" pairs; with another letter's capital: {signed(other)}."
+            f" A lower-case letter and its own capital (“a”, “A”): mean cosine {signed(same)} over {pairs}"
+            f" pairs; with another letter's capital: {signed(another)}."
         )
     if drawn < len(known.met):
         which = "most frequent" if known.counts is not None else "first"

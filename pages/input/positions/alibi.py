@@ -103,10 +103,10 @@ def _list_slopes(slopes: measured.Slopes) -> None:
 
 def draw_matrix(heads: int, times: float) -> None:
     """Draws what one head adds to the scores."""
-    one, two, three = st.columns([3, 3, 2.2], gap="medium", vertical_alignment="bottom")
-    length = widgets.slide_over("Sequence length T", LENGTHS, 32, "alibi_length", container=one)
-    head = widgets.slide("Head", 0, heads - 1, 0, "alibi_matrix_head", container=two) if heads > 1 else 0
-    with three:
+    first, second, third = st.columns([3, 3, 2.2], gap="medium", vertical_alignment="bottom")
+    length = widgets.slide_over("Sequence length T", LENGTHS, 32, "alibi_length", container=first)
+    head = widgets.slide("Head", 0, heads - 1, 0, "alibi_matrix_head", container=second) if heads > 1 else 0
+    with third:
         causal = choose_mask(True, "alibi_mask")
     bias = measured.alibi_bias(heads, length, times, causal)[head]
     slope = float(measured.slopes(heads, times).slope[head])
@@ -201,20 +201,22 @@ def _draw_effect(subject: Subject, times: float) -> None:
     recording, c = source.recording, source.recording.config
     layer, head = widgets.head(c, "alibi")
     slope = float(measured.slopes(c.n_heads, times).slope[head])
-    own = measured.recorded_slope(c, head, recording.parts)
-    effect = measured.alibi_effect(recording[f"blocks.{layer}.scores"][head], slope, recording.seen(), own)
-    st.caption(_provenance(source, own))
+    trained = measured.recorded_slope(c, head, recording.parts)
+    effect = measured.alibi_effect(
+        recording[f"blocks.{layer}.scores"][head], slope, recording.seen(), trained
+    )
+    st.caption(_provenance(source, trained))
     _draw_patterns(effect, slope, source.labels)
     _draw_distances(recording, layer, times)
     st.markdown(words_measured.distances(effect, head))
 
 
-def _provenance(source: _Source, own: float) -> str:
+def _provenance(source: _Source, slope: float) -> str:
     """Where the scores are from. `own` is the slope that they hold already."""
-    if own:
+    if slope:
         return (
             f"{source.title} was trained with ALiBi. “Without” shows its scores with its own slope,"
-            f" {own:.4g}, removed."
+            f" {slope:.4g}, removed."
         )
     kind = source.recording.config.position
     held = {"none": "no positions at all", "t5": "T5's learned bias, which its scores keep"}.get(

@@ -85,12 +85,12 @@ def turn_bars(turns: Turns) -> go.Figure:
             )
         )
     low, high = np.log10(min(counts.min(), 0.5)), np.log10(max(counts.max(), 2.0))
-    one = go.rule(y=1, line={"color": colour("output"), "width": 1.5, "dash": "dot"})
+    single_turn = go.rule(y=1, line={"color": colour("output"), "width": 1.5, "dash": "dot"})
     return go.figure(
         traces,
         margin={"l": 60, "r": 12, "t": 34, "b": 44},
         bargap=0.15,
-        shapes=[one],
+        shapes=[single_turn],
         xaxis=go.axis("pair i, fast to slow", zeroline=False),
         yaxis=go.axis(
             "turns within the context",

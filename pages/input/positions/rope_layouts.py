@@ -78,12 +78,12 @@ def _size(value: float) -> str:
 def _draw_patterns(subject: Subject, layouts: Layouts) -> None:
     """The head's pattern as trained and with the pairs mixed up."""
     left, right = st.columns(2, gap="medium")
-    seen = subject.recording().seen()
+    visible = subject.recording().seen()
     for column, name, title in (
         (left, "half", "The right pairs"),
         (right, "wrong", "Interleaved, nothing reordered"),
     ):
-        pattern = layout_pattern(layouts, name, seen)
+        pattern = layout_pattern(layouts, name, visible)
         with column:
             st.caption(f"**{title}**: pattern")
             plot(

@@ -35,13 +35,13 @@ class Turning:
 
 def turning(subject: Subject) -> Turning:
     """Returns q and k of the head that is chosen here, of a model that turns its own."""
-    c, own = subject.config, rotary.turned_by(subject.model)
-    assert own is not None
+    c, rotation = subject.config, rotary.turned_by(subject.model)
+    assert rotation is not None
     left, right = st.columns(2, gap="small")
     layer = widgets.select("Layer", range(c.n_layers), "rope_layer", kind="list", container=left)
     head = widgets.select("Head", range(c.n_heads), "rope_head", kind="list", container=right)
     q, k = _vectors(subject.key, subject.ids, layer, head, subject)
-    return Turning(q, k, own.base, f"head {layer}.{head} of {subject.title}", own.rotary)
+    return Turning(q, k, rotation.base, f"head {layer}.{head} of {subject.title}", rotation.rotary)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

@@ -29,15 +29,15 @@ def draw_turns(subject: Subject) -> None:
     """Draws the turns of the model that is shown, of published sizes, or of custom ones."""
     turned = turned_by(subject.model)
     assert turned is not None
-    own = (turned.rotary, turned.base, subject.config.context)
+    sizes = (turned.rotary, turned.base, subject.config.context)
     figure, controls = st.columns([3, 1], gap="medium")
     with controls:
         titles = {BAR: "This model"} | {name: name for name in (*PUBLISHED, YOURS)}
         chosen = widgets.select("Sizes of", titles, "rope_sizes", wrap=True)
         if chosen == YOURS:
-            width, base, context = _sizes(own)
+            width, base, context = _sizes(sizes)
         else:
-            width, base, context = own if chosen == BAR else PUBLISHED[chosen][:3]
+            width, base, context = sizes if chosen == BAR else PUBLISHED[chosen][:3]
         source = f" Published sizes: {PUBLISHED[chosen][3]}." if chosen in PUBLISHED else ""
         st.caption(f"{width} dimensions rotate, base {base:,.0f}, context {context:,}.{source}")
     turns = turns_within(width, base, context)
@@ -68,10 +68,10 @@ def draw_turns(subject: Subject) -> None:
     )
 
 
-def _sizes(own: tuple[int, float, int]) -> tuple[int, float, int]:
-    width = widgets.slide_over("d_head", WIDTHS, near(own[0], WIDTHS), "rope_turn_width", written=thousands)
-    base = widgets.slide_over("Base", BASES, near_base(own[1]), "rope_turn_base", written=thousands)
+def _sizes(sizes: tuple[int, float, int]) -> tuple[int, float, int]:
+    width = widgets.slide_over("d_head", WIDTHS, near(sizes[0], WIDTHS), "rope_turn_width", written=thousands)
+    base = widgets.slide_over("Base", BASES, near_base(sizes[1]), "rope_turn_base", written=thousands)
     context = widgets.slide_over(
-        "Context", CONTEXTS, near(own[2], CONTEXTS), "rope_turn_context", written=thousands
+        "Context", CONTEXTS, near(sizes[2], CONTEXTS), "rope_turn_context", written=thousands
     )
     return width, float(base), context

@@ -51,12 +51,12 @@ def _choose_sizes(asks_length: bool) -> tuple[int, int, int]:
     if asks_length:
         length = widgets.slide("Positions T", SHORTEST, LONGEST, FIRST_LENGTH, "sinusoid_length")
     hint = "d_model: even, since sines and cosines come in pairs."
-    asked = widgets.slide("Width d", SHORTEST, LONGEST, FIRST_WIDTH, "sinusoid_width", step=2, hint=hint)
+    chosen = widgets.slide("Width d", SHORTEST, LONGEST, FIRST_WIDTH, "sinusoid_width", step=2, hint=hint)
     hint = words_measured.BASE_HINT
     base = widgets.slide_over("Base", BASES, FIRST_BASE, "sinusoid_base", hint=hint, written=thousands)
-    width = asked - asked % 2
-    if asked != width:
-        st.caption(words_measured.even_width(width, asked))
+    width = chosen - chosen % 2
+    if chosen != width:
+        st.caption(words_measured.even_width(width, chosen))
     return length, width, base
 
 

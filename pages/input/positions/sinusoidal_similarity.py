@@ -69,11 +69,11 @@ def _draw_map(similarity: Similarity, length: int, width: int) -> None:
     every = "" if step == 1 else words_measured.every_step(step)
     st.caption(words_measured.dot_products(similarity, width // 2, every))
     left, right = st.columns(2, gap="medium")
-    for place, name, value in (
+    for column, name, value in (
         (left, "float32", similarity.deviation),
         (right, "float64", similarity.deviation64),
     ):
-        with place:
+        with column:
             formula = words_measured.deviation(length)
             explain.worked(f"Largest deviation, {name}", number(value), formula)
 

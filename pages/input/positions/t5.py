@@ -69,12 +69,12 @@ def _choose() -> tuple[int, int, bool]:
     logarithmic ones.
     """
     buckets = widgets.slide_over("Buckets", BUCKETS, T5Bias.buckets, "t5_buckets", written=thousands)
-    asked = widgets.slide_over("Maximum distance", FARTHEST, T5Bias.max_distance, "t5_far", written=thousands)
+    limit = widgets.slide_over("Maximum distance", FARTHEST, T5Bias.max_distance, "t5_far", written=thousands)
     both = not choose_mask(True, "t5_mask")
     exact = measured.exact_buckets(buckets, both)
-    far = asked if asked > exact else min(f for f in FARTHEST if f > exact)
-    if far != asked:
-        st.caption(words_measured.no_room(exact, asked, far))
+    far = limit if limit > exact else min(f for f in FARTHEST if f > exact)
+    if far != limit:
+        st.caption(words_measured.no_room(exact, limit, far))
     return buckets, far, both
 
 

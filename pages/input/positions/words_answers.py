@@ -265,18 +265,18 @@ def reach_sentence(
     them. `best`: the schemes of least validation loss, in nats, those that seeds do not tell apart. With
     several `seeds` the numbers are medians.
     """
-    held, lost = (_listed(some) for some in (reach.held, reach.lost))
+    holding, failing = (_listed(some) for some in (reach.held, reach.lost))
     of = f"; medians of {seeds} seeds" if seeds > 1 else ""
     ahead = " and ".join(f"{TITLES[name]} (**{loss:.2f}**)" for name, loss in best.items())
     within = f"Within {context}, {ahead} {'is' if len(best) == 1 else 'are'} best (nats{of})."
     far = f"from {context} to {times * context} characters"
     last = ", and a learned table has no rows there" if ends else ""
-    if held:
-        one = len(reach.held) == 1
-        who = f"Only **{held}** extrapolates {far}" if one else f"**{held}** extrapolate {far}"
-        return f"{who}{f'; the loss (nats) rises for {lost}' if lost else ''}{last}. {within}"
-    if lost:
-        return f"None of these extrapolates {far}; the loss (nats) rises for {lost}{last}. {within}"
+    if holding:
+        single = len(reach.held) == 1
+        who = f"Only **{holding}** extrapolates {far}" if single else f"**{holding}** extrapolate {far}"
+        return f"{who}{f'; the loss (nats) rises for {failing}' if failing else ''}{last}. {within}"
+    if failing:
+        return f"None of these extrapolates {far}; the loss (nats) rises for {failing}{last}. {within}"
     return f"Beyond {context} characters a learned table has no row. {within}"
 
 

@@ -24,9 +24,9 @@ from ui.widgets import select
 
 COMPARED = 20_000  # characters on which the four ways are compared
 UNITS: dict[str, Callable[[Shrinking], np.ndarray]] = {
-    "tokens left, % of the original": lambda one: one.percent,
-    "characters per token": lambda one: one.characters_per_token,
-    "bytes per token": lambda one: one.bytes_per_token,
+    "tokens left, % of the original": lambda shrinking: shrinking.percent,
+    "characters per token": lambda shrinking: shrinking.characters_per_token,
+    "bytes per token": lambda shrinking: shrinking.bytes_per_token,
 }
 
 
@@ -45,19 +45,19 @@ def draw_result(watched: Watching, texts: Texts, new_tokens: int) -> None:
 
 def _draw_compression(watched: Watching, texts: Texts) -> None:
     unit = select("Measure", list(UNITS), "bpe_unit")
-    seen, passage = watched.seen, texts.passage
-    shrinking = {texts.name: achieved(seen).shrinking}
+    record, passage = watched.seen, texts.passage
+    shrinking = {texts.name: achieved(record).shrinking}
     if not texts.same:
         shrinking[words.PASSAGE] = Shrinking(
-            watched.shown.lengths(len(seen.tokenizer.merges)),
+            watched.shown.lengths(len(record.tokenizer.merges)),
             len(passage),
             len(passage.encode("utf-8", "surrogatepass")),
         )
-    table = pd.DataFrame({"merges": np.arange(len(seen.lengths))})
-    for name, one in shrinking.items():
-        columns = {"tokens left": one.tokens} | {written: of(one) for written, of in UNITS.items()}
+    table = pd.DataFrame({"merges": np.arange(len(record.lengths))})
+    for name, shrunk in shrinking.items():
+        columns = {"tokens left": shrunk.tokens} | {written: of(shrunk) for written, of in UNITS.items()}
         table = table.assign(**{f"{measure}, {name}": column for measure, column in columns.items()})
-    curves = {name: UNITS[unit](one) for name, one in shrinking.items()}
+    curves = {name: UNITS[unit](shrunk) for name, shrunk in shrinking.items()}
     first = curves[texts.name]
     plot(
         figures.compression(curves, unit),
@@ -70,9 +70,9 @@ def _draw_compression(watched: Watching, texts: Texts) -> None:
     st.caption(words.saved(shrinking[texts.name], texts.name))
 
 
-def _draw_merges(seen: Watched) -> None:
+def _draw_merges(watched: Watched) -> None:
     st.dataframe(
-        merges_table(seen),
+        merges_table(watched),
         hide_index=True,
         height=360,
         key="bpe_merges",
@@ -84,16 +84,16 @@ def _draw_merges(seen: Watched) -> None:
     st.caption(words.MERGES_LIST)
 
 
-def merges_table(seen: Watched) -> pd.DataFrame:
+def merges_table(watched: Watched) -> pd.DataFrame:
     """Returns a row for each merge."""
-    own = seen.tokenizer
-    tokens = [show_bytes(token) for token in own.tokens]
+    tokenizer = watched.tokenizer
+    tokens = [show_bytes(token) for token in tokenizer.tokens]
     following = [
-        f"{tokens[r[0][0][0]]} + {tokens[r[0][0][1]]}: {r[0][1]:,}" if r else "" for r in seen.runners_up
+        f"{tokens[r[0][0][0]]} + {tokens[r[0][0][1]]}: {r[0][1]:,}" if r else "" for r in watched.runners_up
     ]
     rows = [
         (number, tokens[m.pair[0]], tokens[m.pair[1]], tokens[m.token], m.token, m.count, m.length, after)
-        for number, (m, after) in enumerate(zip(own.merges, following, strict=True), 1)
+        for number, (m, after) in enumerate(zip(tokenizer.merges, following, strict=True), 1)
     ]
     return pd.DataFrame(
         rows, columns=["merge", "left", "right", "token", "id", "count", "tokens left", "runner-up"]
@@ -146,12 +146,12 @@ def _theirs(frozen: str, passage: str) -> list[int]:
     return BpeTokenizer.from_dict(json.loads(frozen)).as_tiktoken().encode_ordinary(passage)
 
 
-def _draw_tiktoken(own: BpeTokenizer, passage: str) -> None:
-    frozen = json.dumps(own.to_dict())
-    if own.level == "char":
+def _draw_tiktoken(tokenizer: BpeTokenizer, passage: str) -> None:
+    frozen = json.dumps(tokenizer.to_dict())
+    if tokenizer.level == "char":
         st.info(words.BYTES_ONLY)
     else:
-        mine, theirs = own.encode(passage), _theirs(frozen, passage)
+        mine, theirs = tokenizer.encode(passage), _theirs(frozen, passage)
         both = agreement(mine, theirs)
         if both.first is None:
             st.success(words.same_ids(both.ours), icon=":material/check:")
@@ -161,7 +161,7 @@ def _draw_tiktoken(own: BpeTokenizer, passage: str) -> None:
             pd.DataFrame(
                 {
                     "position": np.arange(len(mine)),
-                    "token": [show_bytes(own.tokens[i]) for i in mine],
+                    "token": [show_bytes(tokenizer.tokens[i]) for i in mine],
                     "our id": mine,
                     "tiktoken's id": pd.Series(theirs).reindex(range(len(mine))),
                 }

@@ -57,12 +57,12 @@ def draw_cost() -> None:
     """
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         name = shared.choose_source("cost_corpus", "Text", words.PASSAGE_HINT)
-        own = shared.custom_text() if name == "yours" else ""
+        custom = shared.custom_text() if name == "yours" else ""
         count = select("Passage", PASSAGES, "cost_words", first=1000, wrap=True)
         d = slide_over("Width d_model", WIDTHS, 256, "cost_width", width=170)
-    if own is None:
+    if custom is None:
         return
-    known = shared.source(name, own)
+    known = shared.source(name, custom)
     if known is None:
         return
     encodings = shared.at_hand()
@@ -179,12 +179,12 @@ def _by_hand(counted: _Counted) -> None:
             [
                 {
                     "": name,
-                    "characters per token": f"{one.characters_per_token:.2f}",
-                    "bits per token": f"{one.bits_per_token:.2f}",
-                    "perplexity per token": f"{one.perplexity:,.0f}",
+                    "characters per token": f"{score.characters_per_token:.2f}",
+                    "bits per token": f"{score.bits_per_token:.2f}",
+                    "perplexity per token": f"{score.perplexity:,.0f}",
                     "bits per character": f"{BITS:.2f}",
                 }
-                for name, one in per_token(BITS, rows).items()
+                for name, score in per_token(BITS, rows).items()
             ]
         ).set_index("")
     )

@@ -13,13 +13,13 @@ from ui.text.tokens import show_bytes
 FAMILY = "👩‍👩‍👧‍👦"
 
 
-def next_merge(seen: Watched, step: int) -> Guess | None:
+def next_merge(watched: Watched, step: int) -> Guess | None:
     """Returns which pair is merged after the one that the player shows."""
-    merge = tokens.next_merge(seen, step)
+    merge = tokens.next_merge(watched, step)
     if merge is None:
         return None
-    own = seen.tokenizer.tokens
-    names = [" + ".join(show_bytes(own[i]) for i in pair) for pair in merge.pairs]
+    table = watched.tokenizer.tokens
+    names = [" + ".join(show_bytes(table[i]) for i in pair) for pair in merge.pairs]
     most = merge.counts[merge.right]
     choices = tuple(
         Choice(name, _merged(most) if at == merge.right else _passed(count, most))
@@ -51,7 +51,7 @@ def family(name: str, encode: Callable[[str], Sequence[int]]) -> Guess | None:
     if truth is None:
         return None
     n = truth.numbers
-    said = {
+    replies = {
         "one": "A tokenizer reads bytes, not pictures: one symbol on the screen may be many of them.",
         "character": "These are its characters (four people and three joiners); each has three or"
         " four bytes.",
@@ -61,8 +61,8 @@ def family(name: str, encode: Callable[[str], Sequence[int]]) -> Guess | None:
     in_order = sorted(truth.offered, key=n.__getitem__)
     choices, right = offered(
         truth,
-        {kind: Choice(f"{n[kind]:.0f}", said[kind]) for kind in in_order},
-        f"{said['other']}" if truth.right == "other" else "That is the count here.",
+        {kind: Choice(f"{n[kind]:.0f}", replies[kind]) for kind in in_order},
+        f"{replies['other']}" if truth.right == "other" else "That is the count here.",
     )
     return Guess(
         f"How many {name} tokens is this one emoji: {FAMILY}?",

@@ -35,9 +35,9 @@ def draw_thousand_words(known: shared.Sources, passage: Passage) -> None:
     rows = []
     for label, published in RULE.items():
         row = {"": label if label != "V·d" else f"V·d, d = {WIDTH}"}
-        for name, said in zip(("characters", "gpt2"), published, strict=True):
+        for name, rule in zip(("characters", "gpt2"), published, strict=True):
             counted = f"{here[name][label]:,}" if name in here else "gpt2 is not on this machine"
-            row |= {f"{name}, measured": counted, f"{name}, rule of thumb": said}
+            row |= {f"{name}, measured": counted, f"{name}, rule of thumb": rule}
         rows.append(row)
     st.table(pd.DataFrame(rows).set_index(""))
     tokens = passage.per_word("gpt2") if "gpt2" in here else None
@@ -55,14 +55,14 @@ def draw_line(gpt2: PublishedTokenizer | None) -> None:
         pd.DataFrame(
             [
                 {
-                    "": one.what,
-                    "characters": f"{one.characters}",
-                    "gpt2 tokens": f"{len(one.ids)}",
+                    "": line.what,
+                    "characters": f"{line.characters}",
+                    "gpt2 tokens": f"{len(line.ids)}",
                     "last tokens": " ".join(
-                        f"`{show_bytes(gpt2.decode_bytes([i]))}`" for i in one.ids[-LAST:]
+                        f"`{show_bytes(gpt2.decode_bytes([i]))}`" for i in line.ids[-LAST:]
                     ),
                 }
-                for one in counted
+                for line in counted
             ]
         ).set_index("")
     )

@@ -41,8 +41,8 @@ class Watching:
 
 def learned(text: str, new_tokens: int, level: Level, split: Split) -> bool:
     """True if the merges of a text are known. While they are learned, draws a bar; else a sentence."""
-    asked = partial(apart, text, new_tokens, level=level, split=split)
-    return measured(_key(text, new_tokens, level, split), asked, "Learning the merges") is not None
+    work = partial(apart, text, new_tokens, level=level, split=split)
+    return measured(_key(text, new_tokens, level, split), work, "Learning the merges") is not None
 
 
 def _key(text: str, *choice: int | str) -> Key:
@@ -59,44 +59,44 @@ def _learned(text: str, new_tokens: int, level: Level, split: Split) -> Watched:
 @st.cache_resource(max_entries=24, show_spinner=False)
 def watching(text: str, passage: str, new_tokens: int, level: Level, split: Split) -> Watching:
     """Merges learned from `text`, and what they do to `passage`."""
-    seen = _learned(text, new_tokens, level, split)
-    shown = replay(seen.tokenizer, passage)
-    frames = json.dumps(frames_of(seen, shown, passage, text == passage), separators=(",", ":"))
+    watched = _learned(text, new_tokens, level, split)
+    shown = replay(watched.tokenizer, passage)
+    frames = json.dumps(frames_of(watched, shown, passage, text == passage), separators=(",", ":"))
     return Watching(
-        seen, shown, three_ways(text, seen), frames, hashlib.sha256(frames.encode()).hexdigest()[:16]
+        watched, shown, three_ways(text, watched), frames, hashlib.sha256(frames.encode()).hexdigest()[:16]
     )
 
 
-def frames_of(seen: Watched, shown: Replay, passage: str, same: bool) -> dict[str, Any]:
+def frames_of(watched: Watched, shown: Replay, passage: str, same: bool) -> dict[str, Any]:
     """Returns all frames at once, as numbers: `merges` five for each (pair, token, count, tokens left),
     `runners` three for each runner-up, padded with -1.
 
     `unknown` are the passage's characters without a symbol, in their order.
     """
-    own = seen.tokenizer
+    tokenizer = watched.tokenizer
     # At byte level there is none, and at character level a symbol is a character.
     unknown = [
         show_bytes(c.encode("utf-8", "surrogatepass"))
         for c, symbol in zip(passage, shown.symbols, strict=False)
         if symbol == UNKNOWN
     ]
-    runners = np.full((len(own.merges), RUNNERS_UP, 3), -1, dtype=np.int64)
-    for row, pairs in zip(runners, seen.runners_up, strict=True):
-        for place, (pair, count) in enumerate(pairs):
-            row[place] = *pair, count
+    runners = np.full((len(tokenizer.merges), RUNNERS_UP, 3), -1, dtype=np.int64)
+    for row, pairs in zip(runners, watched.runners_up, strict=True):
+        for rank, (pair, count) in enumerate(pairs):
+            row[rank] = *pair, count
     return {
-        "base": len(own.base),
-        "tokens": [show_bytes(token) for token in own.tokens],
-        "partial": [i for i, token in enumerate(own.tokens) if is_partial(token)],
-        "newline": own.ranks.get(b"\n", -2),
-        "merges": [n for m in own.merges for n in (*m.pair, m.token, m.count, m.length)],
+        "base": len(tokenizer.base),
+        "tokens": [show_bytes(token) for token in tokenizer.tokens],
+        "partial": [i for i, token in enumerate(tokenizer.tokens) if is_partial(token)],
+        "newline": tokenizer.ranks.get(b"\n", -2),
+        "merges": [n for m in tokenizer.merges for n in (*m.pair, m.token, m.count, m.length)],
         "runners": runners.ravel().tolist(),
         "symbols": shown.symbols.tolist(),
         "fallen": shown.fallen.tolist(),
         "unknown": unknown,
-        "start": seen.length,
-        "characters": seen.characters,
-        "bytes": seen.bytes,
+        "start": watched.length,
+        "characters": watched.characters,
+        "bytes": watched.bytes,
         "shown": len(passage),
         "same": same,
     }

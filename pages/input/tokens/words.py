@@ -496,7 +496,7 @@ def came_back(trip: RoundTrip) -> str:
     if trip.same:
         return f"back: “{trip.back}”, character for character"
     if trip.lost:
-        named = ", ".join(f"“{one}”" for one in trip.lost[:6])
+        named = ", ".join(f"“{character}”" for character in trip.lost[:6])
         return f"back: “{trip.back}”. No id for {named}"
     return f"back: “{trip.back}”. Spaces are not kept"
 

@@ -66,8 +66,8 @@ def text_axis(
 def across(labels: Sequence[str], pixels: float, **rest: Any) -> dict[str, Any]:
     """Returns the axis of what is looked at, above; words stand upright."""
     upright = max((len(word) for _, word in ticks(labels, pixels)), default=0) > 1
-    place = {"side": "top", "tickangle": -90 if upright else 0}
-    return text_axis(labels, LOOKED, pixels, **(place | rest))
+    side = {"side": "top", "tickangle": -90 if upright else 0}
+    return text_axis(labels, LOOKED, pixels, **(side | rest))
 
 
 def down(labels: Sequence[str], pixels: float, **rest: Any) -> dict[str, Any]:

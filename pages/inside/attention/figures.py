@@ -80,8 +80,8 @@ def _across(values: np.ndarray) -> bool:
 def head_table(columns: Mapping[str, np.ndarray]) -> pd.DataFrame:
     """Returns one row for each head, from arrays (layer, head). Layers and heads count from 0."""
     layers, heads = next(iter(columns.values())).shape
-    places = {"layer": np.repeat(np.arange(layers), heads), "head": np.tile(np.arange(heads), layers)}
-    return pd.DataFrame(places | {name: values.reshape(-1) for name, values in columns.items()})
+    index = {"layer": np.repeat(np.arange(layers), heads), "head": np.tile(np.arange(heads), layers)}
+    return pd.DataFrame(index | {name: values.reshape(-1) for name, values in columns.items()})
 
 
 def two_bars(table: pd.DataFrame) -> go.Figure:

@@ -92,10 +92,10 @@ def learning_curves(both: Both, at: int) -> go.Figure:
 
 def losses_by_position(unmasked: UnmaskedReading, labels: Sequence[str]) -> go.Figure:
     """Draws the loss of each token after the first, both ways."""
-    places = np.arange(1, len(labels))
+    positions = np.arange(1, len(labels))
     traces = [
         go.line(
-            places,
+            positions,
             values.astype(np.float32),
             shade,
             name,

@@ -107,13 +107,13 @@ def _numbers(
     _repeated: Repeated | None,
 ) -> HeadNumbers:
     """`known`, whether there are numbers of reading twice, stands for them in the key."""
-    patterns, seen = _recording.stacked("pattern"), _recording.seen()
+    patterns, visible = _recording.stacked("pattern"), _recording.seen()
     names = token_bytes(_tokenizer)
     texts = [names[i].decode("utf-8", "replace") if i < len(names) else "" for i in ids]
-    where = shares(patterns, seen, ids, texts)
+    where = shares(patterns, visible, ids, texts)
     measures = head_numbers(
         patterns,
-        seen,
+        visible,
         _repeated.induction if _repeated else None,
         _repeated.duplicate if _repeated else None,
         name_mover_scores(_model, _recording),
@@ -132,17 +132,17 @@ def legend(numbers: HeadNumbers) -> list[tuple[str, str, str]]:
 def hints(numbers: HeadNumbers) -> list[str]:
     """Returns where each head is and what it does, layer by layer."""
     layers, heads = numbers.entropy.shape
-    places = [f"Head {i}.{h}: " for i in range(layers) for h in range(heads)]
+    titles = [f"Head {i}.{h}: " for i in range(layers) for h in range(heads)]
     if not np.isfinite(numbers.first).any():
-        return [f"{place}one token, which takes all the weight" for place in places]
-    own = habit_of_each(numbers)
-    return [place + _does(one) for place, one in zip(places, own, strict=True)]
+        return [f"{title}one token, which takes all the weight" for title in titles]
+    habits = habit_of_each(numbers)
+    return [title + _does(habit) for title, habit in zip(titles, habits, strict=True)]
 
 
-def _does(own: tuple[Habit, float] | None) -> str:
-    if own is None:
+def _does(strongest: tuple[Habit, float] | None) -> str:
+    if strongest is None:
         return "no single pattern stands out"
-    habit, value = own
+    habit, value = strongest
     if habit == "broad":
         return f"broad, {value:.0%} of the maximum entropy"
     elsewhere = " on random text" if habit in ("induction", "duplicate") else ""
@@ -153,13 +153,13 @@ def names(numbers: HeadNumbers, by: Habit | None) -> list[str]:
     """Returns the line below each head: what it does, or the habit that all are sorted by."""
     if by is not None:
         return [SHORT.get(by, NAMES[by])] * numbers.entropy.size
-    return ["mixed" if own is None else SHORT.get(own[0], NAMES[own[0]]) for own in habit_of_each(numbers)]
+    return ["mixed" if top is None else SHORT.get(top[0], NAMES[top[0]]) for top in habit_of_each(numbers)]
 
 
 def scores(numbers: HeadNumbers, by: Habit | None) -> list[str]:
     """Returns the number beside each head's name: its score of a habit, or of its own."""
     if by is None:
-        return ["" if own is None else f"{own[1]:.0%}" for own in habit_of_each(numbers)]
+        return ["" if top is None else f"{top[1]:.0%}" for top in habit_of_each(numbers)]
     values = score_of(numbers, by)
     if values is None:
         return [""] * numbers.entropy.size

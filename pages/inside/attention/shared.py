@@ -63,7 +63,7 @@ def head_grid(
         "order": None if order is None else list(order),
         "scores": scores(numbers, by),
         "names": names(numbers, by),
-        "habits": [None if own is None else own[0] for own in habit_of_each(numbers)],
+        "habits": [None if habit is None else habit[0] for habit in habit_of_each(numbers)],
         "legend": legend(numbers),
         "palette": theme.palette(),
         "alt": words.grid_alt(layers, heads, None if order is None else len(order)),

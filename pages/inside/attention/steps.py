@@ -75,13 +75,13 @@ def _by_hand(subject: Subject, stages: Stages, query: int, key: int) -> None:
 def _choose_key(subject: Subject, stages: Stages, query: int) -> int:
     """The key to write out: the strongest, or one of the keys that are seen, then in the URL."""
     best = single_head.strongest_key(stages, query)
-    seen = single_head.keys_seen(stages, query)
+    visible = single_head.keys_seen(stages, query)
 
     titles = {
         key: steps_words.KEY_TITLE.format(
             label=subject.labels[key], key=key, weight=stages.pattern[query, key]
         )
-        for key in seen
+        for key in visible
     }
     options = {STRONGEST: steps_words.STRONGEST.format(title=titles[best])} | titles
     chosen = widgets.select(steps_words.KEY, options, "attention_key", kind="list")

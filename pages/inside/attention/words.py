@@ -324,15 +324,15 @@ def standing_out(numbers: HeadNumbers, causal: bool) -> list[str]:
     """Returns the sentences that name heads, each with what was measured."""
     lines = []
     for group in followers(numbers):
-        one, several = DOING[group.habit]
+        single, several = DOING[group.habit]
         if not group.heads:
             most = group.most
-            lines.append(f"No head clearly {one}: the closest is {_name(most)}, with {most.value:.0%}.")
+            lines.append(f"No head clearly {single}: the closest is {_name(most)}, with {most.value:.0%}.")
             continue
         named = ", ".join(f"{_name(head)} ({head.value:.0%})" for head in group.heads[:NAMED_HEADS])
         more = len(group.heads) - NAMED_HEADS
         lines.append(
-            f"**{named[0].upper()}{named[1:]}** {one if len(group.heads) == 1 else several}."
+            f"**{named[0].upper()}{named[1:]}** {single if len(group.heads) == 1 else several}."
             + (f" So do {more} more." if more > 0 else "")
         )
     ends = extremes(numbers)

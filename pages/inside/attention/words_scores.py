@@ -185,7 +185,7 @@ def self_title(term: SelfTerm) -> str:
 
 def self_alt(terms: Sequence[SelfTerm]) -> str:
     text = ", ".join(
-        f"{RUNG_NAMES[one.kind]} {one.self_score:.1f}, {one.self_weight:.0%} of the weight" for one in terms
+        f"{RUNG_NAMES[t.kind]} {t.self_score:.1f}, {t.self_weight:.0%} of the weight" for t in terms
     )
     return f"Untrained models at width {terms[0].d_model}; a character's score with itself: {text}."
 

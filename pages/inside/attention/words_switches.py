@@ -97,16 +97,18 @@ def switched(
 ) -> str:
     """Says what the model lost (Markdown)."""
     (first, p), (then, q) = read.first_before, read.first_after
-    token, one, other = (
+    token, guessed, other = (
         safe(word) for word in (subject.labels[position], subject.vocabulary[first], subject.vocabulary[then])
     )
     here = f"after “{token}”" if subject.config.causal else f"at “{token}”"
     if changes_nothing(switches):
-        return f"Nothing is ablated: {here} the model expects “{one}” (**{p:.0%}**). Switch something off."
+        return (
+            f"Nothing is ablated: {here} the model expects “{guessed}” (**{p:.0%}**). Switch something off."
+        )
     guess = (
-        f"{here} the top prediction changes from “{one}” (**{p:.0%}**) to “{other}” (**{q:.0%}**)"
+        f"{here} the top prediction changes from “{guessed}” (**{p:.0%}**) to “{other}” (**{q:.0%}**)"
         if first != then
-        else f"{here} the model still expects “{one}”, with **{q:.0%}** instead of **{p:.0%}**"
+        else f"{here} the model still expects “{guessed}”, with **{q:.0%}** instead of **{p:.0%}**"
     )
     off = without(switches, subject.config.n_layers, subject.config.n_heads)
     if comparison.loss_before is None or comparison.loss_after is None:

@@ -36,14 +36,14 @@ def patch_map(
     below, turned where they are `upright`: that many letters high. `depths` (layer,) are where a patch of
     the stream stands, bottom up; else rows are blocks.
     """
-    layers, places = restored.shape
+    layers, columns = restored.shape
     heat = go.signed(
         restored,
         1,
         xgap=1,
         ygap=int(layers <= 12),
         customdata=np.broadcast_to(np.asarray([plain(n) for n in names]), restored.shape).tolist(),
-        hovertext=None if depths is None else [[depth] * places for depth in depths],
+        hovertext=None if depths is None else [[depth] * columns for depth in depths],
         hovertemplate=f"{'block %{y}' if depths is None else '%{hovertext}'}, {hover}: %{{z:+.3f}} restored"
         "<extra></extra>",
         colorbar=dict(
@@ -56,17 +56,17 @@ def patch_map(
         margin={"l": 8, "r": 8, "t": 8, "b": 36 + (LETTER * upright or 16)},
         showlegend=False,
         xaxis=go.ticks(
-            np.arange(places),
+            np.arange(columns),
             list(ticks),
             title=title,
             tickangle=-90 if upright else 0,
             tickfont=MONO,
-            range=[-0.5, places - 0.5],
+            range=[-0.5, columns - 0.5],
         ),
         yaxis=go.ticks(
             at,
             at if depths is None else ["E" if i == 0 else str(i - 1) for i in at.tolist()],
             title="block" if depths is None else "after block (E: the embedding)",
         ),
-        uirevision=f"patching-{layers}-{places}",
+        uirevision=f"patching-{layers}-{columns}",
     )

@@ -87,14 +87,14 @@ def value_bars(lengths: np.ndarray) -> go.Figure:
     _, layers, kv = lengths.shape
     at = [(i, h) for i in range(layers) for h in range(kv)]
     axis: dict[str, Any] = go.axis("key-value head")
-    places: Any = [[f"block {i}" for i, _ in at], [f"{h}" for _, h in at]]
+    groups: Any = [[f"block {i}" for i, _ in at], [f"{h}" for _, h in at]]
     if layers > NAMED:  # no room for a name below each: a layer's heads stand around its number
-        places = np.array([i + (h - (kv - 1) / 2) / (kv + 1) for i, h in at])
+        groups = np.array([i + (h - (kv - 1) / 2) / (kv + 1) for i, h in at])
         axis |= {"title": {"text": "block, its key-value heads side by side"}, "dtick": 5}
     traces = [
         go.Bar(
             name=name,
-            x=places,
+            x=groups,
             y=values.reshape(-1).astype(np.float32),
             marker={"color": shade},
             hovertext=[f"block {i}, key-value head {h}" for i, h in at],

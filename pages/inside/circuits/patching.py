@@ -121,7 +121,7 @@ def _draw(subject: Subject, prompts: Prompts, patching: Patching, height: int) -
             depths=depths,
         )
         names, column = labels, words.TOKEN
-    layer, place = (grid.ravel() for grid in np.indices(patching.restored.shape))
+    layer, column_index = (grid.ravel() for grid in np.indices(patching.restored.shape))
     plot(
         figure,
         key="patching_map",
@@ -129,8 +129,8 @@ def _draw(subject: Subject, prompts: Prompts, patching: Patching, height: int) -
         name=f"patching-{words.SITES[patching.site]}",
         data={
             "block": layer if depths is None else np.asarray(depths)[layer],
-            "place": place,
-            column: np.asarray(names)[place],
+            "place": column_index,
+            column: np.asarray(names)[column_index],
             "restored": patching.restored.ravel(),
         },
         alt=words.map_alt(column, patching.site),

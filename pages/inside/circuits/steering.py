@@ -72,12 +72,12 @@ def draw_steering(subject: Subject) -> None:
         st.caption(words.added(preset.plus, preset.minus))
     texts, next_words = st.columns([7, 4], gap="small")
     with texts:
-        made = _texts(subject, setting, added, prompt)
-    if made is None:
+        continuation = _texts(subject, setting, added, prompt)
+    if continuation is None:
         return
     with next_words:
-        _lifted(subject, made)
-    explain.answer(words.steered(made, setting.coefficient, preset.note))
+        _lifted(subject, continuation)
+    explain.answer(words.steered(continuation, setting.coefficient, preset.note))
     explain.measure_it(_costs, subject, setting, added)
 
 
@@ -127,19 +127,22 @@ def _texts(
     length = room(subject.model, prompt, MOST[subject.is_pretrained])
     sampling = SampleConfig(temperature=0.8, top_p=0.9, seed=setting.seed)
     wanted = mood_words(subject.tokenizer, setting.preset.plus, setting.preset.minus)
-    made = measured(
+    continuation = measured(
         ("steering", subject.key, setting.added, setting.coefficient, prompt, length, setting.seed),
         lambda: continued(subject.model, added, setting.coefficient, prompt, length, sampling, wanted),
         words.WRITING,
     )
-    if made is None:
+    if continuation is None:
         return None
     plain, steered = st.columns(2, gap="small")
-    for column, title, ids in ((plain, words.WITHOUT, made.plain), (steered, words.WITH, made.steered)):
+    for column, title, ids in (
+        (plain, words.WITHOUT, continuation.plain),
+        (steered, words.WITH, continuation.steered),
+    ):
         text = show_lines(written(subject.tokenizer, ids))
         with column.container(border=True, height=250, key=f"gf-text-{title}"):  # a text: no words of ours
             st.markdown(f"**{title}:** :gray[{show_lines(setting.preset.text)}]{text}")
-    return made
+    return continuation
 
 
 def show_lines(text: str) -> str:
@@ -190,13 +193,13 @@ def _neutral(subject: Subject) -> list[int]:
     return subject.tokenizer.encode("".join(c for c in text if c not in unknown))
 
 
-def _lifted(subject: Subject, made: SteeredContinuation) -> None:
+def _lifted(subject: Subject, continuation: SteeredContinuation) -> None:
     """Which next words it lifts, right after the text that is gone on with."""
-    if not made.lifted:
+    if not continuation.lifted:
         st.caption(words.NONE_GAINED)
         return
-    tokens = [subject.vocabulary[lift.token] for lift in made.lifted]
-    before, after = ([getattr(lift, side) for lift in made.lifted] for side in ("before", "after"))
+    tokens = [subject.vocabulary[lift.token] for lift in continuation.lifted]
+    before, after = ([getattr(lift, side) for lift in continuation.lifted] for side in ("before", "after"))
     plot(
         figures.lifted_bars(tokens, before, after),
         key="steering_lifted",

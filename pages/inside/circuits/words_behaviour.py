@@ -302,16 +302,16 @@ def below_it(before: HeadValue) -> str:
 
 def sinks_answer(sinks: Sinks, opening: Opening, subject: Subject) -> str:
     """Says what is seen under one opening."""
-    result, kept = sinks.of(opening), sinks.of("kept")
+    result, whole = sinks.of(opening), sinks.of("kept")
     first = f"“{safe(subject.vocabulary[result.ids[result.seen]])}”"
-    loss = f"the second half costs {result.loss:.2f} nats per token instead of {kept.loss:.2f}"
+    loss = f"the second half costs {result.loss:.2f} nats per token instead of {whole.loss:.2f}"
     if opening == "kept":
         return as_it_is(result, first) + lost(sinks)
     if opening in ("other", "dropped"):
         stays = "The sink is wherever the text begins" if result.is_sink else "There is no sink here either"
         return (
             f"{stays}: the new first token, {first}, gets **{result.mean:.0%}** of all weight (the old one"
-            f" got {kept.mean:.0%}). {loss[0].upper()}{loss[1:]}."
+            f" got {whole.mean:.0%}). {loss[0].upper()}{loss[1:]}."
         )
     if opening == "forgotten":
         gone = f"“{safe(subject.vocabulary[sinks.ids[0]])}”"
@@ -348,10 +348,10 @@ def as_it_is(result: OpeningResult, first: str) -> str:
 
 
 def lost(result: Sinks) -> str:
-    kept, gone, never = (result.of(one).loss for one in ("kept", "forgotten", "dropped"))
+    whole, gone, never = (result.of(opening).loss for opening in ("kept", "forgotten", "dropped"))
     return (
         f"If it is evicted halfway, the rest of the text costs **{gone:.2f}** nats per token instead of"
-        f" {kept:.2f} ({never:.2f} if the text never had it)."
+        f" {whole:.2f} ({never:.2f} if the text never had it)."
     )
 
 

@@ -95,11 +95,11 @@ def map_alt(column: str, site: Site) -> str:
 
 def untouched(contrast: Contrast, names: tuple[str, str], guesses: tuple[str, str]) -> str:
     """Says what the model answers to each prompt with nothing patched (Markdown)."""
-    a, b, one, other = map(safe, (*names, *guesses))
+    a, b, first_guess, second_guess = map(safe, (*names, *guesses))
     first, second = (minus(f"{lead:+.2f}") for lead in (contrast.clean, contrast.corrupted))
     return (
         f"Logit of “{a}” − logit of “{b}”, nothing patched:\n- first prompt **{first}**; the model would"
-        f" write “{one}”\n- second prompt **{second}**; the model would write “{other}”"
+        f" write “{first_guess}”\n- second prompt **{second}**; the model would write “{second_guess}”"
     )
 
 
@@ -116,8 +116,10 @@ def _way(patching: Patching, labels: list[str]) -> str:
         return f"{begin}." + ("" if first.last == top else " After that, no single token carries half of it.")
     between = ""
     if len(held) > 2:
-        places = dict.fromkeys(s.position for s in held[1:-1] if s.position is not None)
-        others = [f"“{safe(labels[p])}”" for p in places if p not in (first.position, last.position)]
+        between_positions = dict.fromkeys(s.position for s in held[1:-1] if s.position is not None)
+        others = [
+            f"“{safe(labels[p])}”" for p in between_positions if p not in (first.position, last.position)
+        ]
         between = f", then by {', '.join(others)}" if others else ", with gaps"
     return f"{begin}{between}, and by {_at(last, labels, top)}."
 
@@ -157,10 +159,10 @@ def _parts(patching: Patching, labels: list[str]) -> str:
     cells = strongest_patches(patching)
     top = cells[0]
 
-    def name(layer: int, place: int) -> str:
+    def name(layer: int, index: int) -> str:
         if patching.site == "z":
-            return f"head {layer}.{place}"
-        return f"block {layer} at “{safe(labels[place])}”"
+            return f"head {layer}.{index}"
+        return f"block {layer} at “{safe(labels[index])}”"
 
     if top.share < LITTLE:
         return (

@@ -177,31 +177,31 @@ def coefficient(value: float) -> str:
     return minus(f"{value:+g}") if value else "0"
 
 
-def steered(made: SteeredContinuation, coefficient: float, note: str) -> str:
+def steered(result: SteeredContinuation, coefficient: float, note: str) -> str:
     """Says whether the mood came, and from where on the text differs."""
     if not coefficient:
         return "A coefficient of **0** adds nothing: both texts are identical."
     plain, with_it = (
         f"{share:.1%}" if share >= RARE else f"one in {draws:,.0f}"
-        for share, draws in zip(made.mood, made.draws_needed, strict=True)
+        for share, draws in zip(result.mood, result.draws_needed, strict=True)
     )
     verdict = {
         "came": "Steering **works**",
         "went": "It **steers away**",
         "stayed": "Steering **does little**",
-    }[made.came]
+    }[result.came]
     return (
-        f"{verdict}: the first prompt's own words are **{made.times:.2g} times** as probable at each step"
-        f" ({with_it} instead of {plain}); {_changed(made)}.{f' {note}' if note else ''}"
+        f"{verdict}: the first prompt's own words are **{result.times:.2g} times** as probable at each step"
+        f" ({with_it} instead of {plain}); {_changed(result)}.{f' {note}' if note else ''}"
     )
 
 
-def _changed(made: SteeredContinuation) -> str:
-    if made.same == len(made.plain):
+def _changed(result: SteeredContinuation) -> str:
+    if result.same == len(result.plain):
         return "the text stays the same"
-    if not made.same:
+    if not result.same:
         return "the text differs from its first token"
-    return f"the text differs after {count(made.same)}"
+    return f"the text differs after {count(result.same)}"
 
 
 def count(tokens: int) -> str:

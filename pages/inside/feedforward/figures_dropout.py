@@ -53,11 +53,11 @@ def sum_bars(dropped: DroppedSum) -> go.Figure:
 
 def pass_dots(spread: PassSpread, names: Sequence[str]) -> go.Figure:
     """Draws the probabilities of tokens in each pass as dots, and without dropout as bars."""
-    places = np.arange(len(names))
+    positions = np.arange(len(names))
     count = len(spread.passes)
-    scattered = places + np.linspace(-0.28, 0.28, count)[:, None]
+    scattered = positions + np.linspace(-0.28, 0.28, count)[:, None]
     bars = go.Bar(
-        x=places,
+        x=positions,
         y=spread.exact,
         name="without dropout",
         marker={"color": colour("quiet", 40)},
@@ -74,7 +74,7 @@ def pass_dots(spread: PassSpread, names: Sequence[str]) -> go.Figure:
     return go.figure(
         [bars, dots],
         margin={"l": 60, "r": 12, "t": 30, "b": 44},
-        xaxis=go.ticks(places.tolist(), [readable(short(name, 12)) for name in names], title="next token"),
+        xaxis=go.ticks(positions.tolist(), [readable(short(name, 12)) for name in names], title="next token"),
         yaxis=go.axis("probability", tickformat=".0%", range=[0, 1.02], showgrid=True),
     )
 

@@ -24,7 +24,7 @@ DOTS = 500
 def draw_functions(subject: Subject) -> None:
     """Draws the functions, or their slopes, over the model's own inputs; two GELUs and gates are folded."""
     parts = subject.model.parts
-    own, functions = (
+    trained, functions = (
         activation_functions.activation_name(subject.config, parts),
         activation_functions.functions(subject.config, parts),
     )
@@ -40,27 +40,27 @@ def draw_functions(subject: Subject) -> None:
             wrap=True,
         )
         reach = widgets.slide_over(words.REACH, REACHES, 4.0, "feedforward_reach", written=lambda r: f"{r:g}")
-        layers = ["all", *map(str, range(subject.config.n_layers))] if own else ["all"]
+        layers = ["all", *map(str, range(subject.config.n_layers))] if trained else ["all"]
         layer = widgets.select(
             words.INPUTS,
             layers,
             "feedforward_inputs",
             kind="list",
             hint=words.INPUTS_HINT,
-            disabled=own is None,
+            disabled=trained is None,
         )
     name = activation_functions.bent_input(subject.config, parts)
-    inputs = _inputs(subject.key, subject.ids, layer, reach, subject.recording(), name) if own else None
+    inputs = _inputs(subject.key, subject.ids, layer, reach, subject.recording(), name) if trained else None
     wanted = widgets.only(chosen, names)
     every = _all_curves(reach, subject.config.ffn, parts.name, functions)
     with left:
-        _curves([c for c in every if c.name in wanted], own, inputs, slopes=what == "slope")
+        _curves([c for c in every if c.name in wanted], trained, inputs, slopes=what == "slope")
     part = parts.feedforward(subject.config)
-    if inputs is None or own is None:
+    if inputs is None or trained is None:
         explain.answer(words.no_inputs(part.present))
     else:
         gated = part.card.title if part.gated else ""
-        explain.answer(words.functions_answer(activation_functions.written(own), gated, inputs))
+        explain.answer(words.functions_answer(activation_functions.written(trained), gated, inputs))
     explain.measure_it(_more, subject, inputs)
 
 
@@ -91,7 +91,7 @@ def _inputs(
     return activation_functions.spread(values, -reach, reach)
 
 
-def _curves(curves: list[Curve], own: str | None, inputs: Inputs | None, *, slopes: bool) -> None:
+def _curves(curves: list[Curve], trained: str | None, inputs: Inputs | None, *, slopes: bool) -> None:
     what = words.DRAWN[slopes]
     table = (
         pd.DataFrame({"x": curves[0].x} | {c.name: c.slope if slopes else c.y for c in curves})
@@ -99,7 +99,7 @@ def _curves(curves: list[Curve], own: str | None, inputs: Inputs | None, *, slop
         else None
     )
     plot(
-        figures.function_curves(curves, own, inputs, slopes=slopes),
+        figures.function_curves(curves, trained, inputs, slopes=slopes),
         key=f"feedforward_{what}",
         alt=words.curves_alt(what, [c.written for c in curves]),
         height=410,
@@ -130,7 +130,7 @@ def _difference() -> Difference:
 
 def _gated(subject: Subject) -> None:
     st.subheader(words.GATED, anchor=False)
-    own, parts = subject.config.ffn, subject.model.parts
+    trained, parts = subject.config.ffn, subject.model.parts
     gates = activation_functions.gates(parts)
     left, right = st.columns(2)
     with left:
@@ -141,7 +141,7 @@ def _gated(subject: Subject) -> None:
     table = pd.DataFrame(
         {"value": np.repeat(axis, len(axis)), "gate": np.tile(axis, len(axis)), "output": surface.ravel()}
     )
-    with_dots = own == kind and form != words.SLICES
+    with_dots = trained == kind and form != words.SLICES
     if form == words.SLICES:
         plot(
             figures.gated_slices(axis, surface),

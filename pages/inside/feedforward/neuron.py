@@ -31,15 +31,15 @@ def draw_neuron(
         promoted = _writes(subject, layer, neuron)
     with left:
         st.markdown(words.TOP)
-        seen = contexts(subject, layer, neuron, is_signed, controls)
+        top_contexts = contexts(subject, layer, neuron, is_signed, controls)
     raised = [subject.vocabulary[i] for i in promoted.raised[:3]]
-    if seen is None:
+    if top_contexts is None:
         peak = neurons.along(along)
         explain.answer(words.on_this_text(layer, neuron, subject.labels[peak.at], peak.peak, raised))
     else:
-        liked = seen.liked
+        liked = top_contexts.liked
         explain.answer(words.likes(layer, neuron, liked, subject.vocabulary[liked.token], raised))
-    return seen
+    return top_contexts
 
 
 def _writes(subject: Subject, layer: int, neuron: int) -> PromotedTokens:

@@ -34,8 +34,8 @@ def draw_neurons(subject: Subject) -> None:
     controls = st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
     layer, neuron = _choose(values, controls)
     along = post[layer, :, neuron]
-    seen = draw_neuron(subject, along, layer, neuron, is_signed, controls)
-    explain.measure_it(_more, subject, post, values, layer, neuron, skip, seen)
+    top_contexts = draw_neuron(subject, along, layer, neuron, is_signed, controls)
+    explain.measure_it(_more, subject, post, values, layer, neuron, skip, top_contexts)
 
 
 def _more(
@@ -45,13 +45,13 @@ def _more(
     layer: int,
     neuron: int,
     skip: int,
-    seen: Seen | None,
+    top_contexts: Seen | None,
 ) -> None:
     """How the places were found; the neuron on the text; all neurons of its layer, and of the model."""
     kind = subject.model.parts.feedforward(subject.config)
     how = st.empty()  # kept while a corpus is read: the pictures below would move up, and be drawn anew
-    if seen is not None:
-        how.caption(words.how_read(seen.total, seen.window, seen.positive))
+    if top_contexts is not None:
+        how.caption(words.how_read(top_contexts.total, top_contexts.window, top_contexts.positive))
     norm_choice(subject, kind.gated)
     on_the_text(subject, post[layer, :, neuron], layer, neuron)
     diverging = not kind.exact_zeros

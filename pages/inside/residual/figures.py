@@ -137,14 +137,14 @@ def part_bars(
     kinds = np.asarray(parts)
     texts = [plain(label) for label in labels]
     for part in dict.fromkeys(parts):
-        own = kinds == part
+        members = kinds == part
         traces.append(
             go.Bar(
-                x=at[own],
-                y=values[own],
+                x=at[members],
+                y=values[members],
                 name=PART_WORDS.get(part, part),
                 marker={"color": colour("quiet" if part == "others" else part)},
-                customdata=[texts[i] for i in at[own]],
+                customdata=[texts[i] for i in at[members]],
                 hovertemplate="%{customdata}: %{y:+.3f}<extra></extra>",
             )
         )
@@ -228,14 +228,14 @@ def stream_line(
     at = np.arange(len(rows))
     bars = []
     for part in dict.fromkeys(part for _, part, _, _ in writes):
-        own = [write for write in writes if write[1] == part]
+        members = [write for write in writes if write[1] == part]
         bars.append(
             go.Bar(
-                x=[write[2] for write in own],
-                y=np.array([write[3] for write in own]),
+                x=[write[2] for write in members],
+                y=np.array([write[3] for write in members]),
                 name=f"written by {PART_WORDS[part]}",
                 marker={"color": colour(part)},
-                customdata=[write[0] for write in own],
+                customdata=[write[0] for write in members],
                 hovertemplate="%{customdata}: %{y:.3f}<extra></extra>",
             )
         )

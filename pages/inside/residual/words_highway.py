@@ -50,9 +50,9 @@ LITTLE = 0.01  # of the last block's gradient: less than that at the first block
 
 
 def _by_loss(pair: Pair) -> str:
-    alike, one = pair.replaced.last_alike, pair.depth == 1
+    alike, single = pair.replaced.last_alike, pair.depth == 1
     blur = "blur all tokens into nearly one vector" if alike > 0.9 else "make the tokens more similar"
-    verb = blur.replace("blur ", "blurs ").replace("make ", "makes ") if one else blur
+    verb = blur.replace("blur ", "blurs ").replace("make ", "makes ") if single else blur
     no_way_back = (
         ", and next to no gradient reaches the first block" if pair.replaced.reached < LITTLE else ""
     )
@@ -70,37 +70,37 @@ def _by_loss(pair: Pair) -> str:
 
 
 def _by_gradient(pair: Pair) -> str:
-    kept, lost = pair.added.reached, pair.replaced.reached
+    added, bare = pair.added.reached, pair.replaced.reached
     if pair.depth == 1:
         return "With **1** block the gradient has no depth to cross: choose more blocks."
     known = (
-        f"With residual connections the first of {pair.depth} blocks gets **{kept:.1f} times** the gradient"
+        f"With residual connections the first of {pair.depth} blocks gets **{added:.1f} times** the gradient"
         " of the last"
     )
-    if math.isnan(lost) or lost == 0:
+    if math.isnan(bare) or bare == 0:
         return (
             f"{known}. Without them it gets **0**: the gradient underflows float32, and nothing is learned."
         )
-    if lost < LITTLE:
-        return f"{known}; without them **{number(lost)} times**: next to nothing."
+    if bare < LITTLE:
+        return f"{known}; without them **{number(bare)} times**: next to nothing."
     return (
-        f"{known}; without them **{lost:.1f} times**. With norms in each block the gradient survives either"
+        f"{known}; without them **{bare:.1f} times**. With norms in each block the gradient survives either"
         " way; the likelier cause of the failure is that all tokens become alike."
     )
 
 
 def _by_likeness(pair: Pair) -> str:
-    kept, lost, after = pair.added.last_alike, pair.replaced.last_alike, _blocks(pair.depth)
-    if lost > 0.9 > kept:
+    added, bare, after = pair.added.last_alike, pair.replaced.last_alike, _blocks(pair.depth)
+    if bare > 0.9 > added:
         return (
             "Without residual connections each block passes on only averages of the text: before any"
-            f" training, {after} make all tokens look the same, cosine **{lost:.2f}**. With them a block only"
-            f" *adds* to what it reads, and every token keeps its own vector: **{kept:.2f}**."
+            f" training, {after} make all tokens look the same, cosine **{bare:.2f}**. With them a block only"
+            f" *adds* to what it reads, and every token keeps its own vector: **{added:.2f}**."
         )
     return (
         "Without residual connections each block passes on only averages of the text: before any training,"
-        f" two tokens have a cosine of **{lost:.2f}** after {after}. With them a block only *adds* to what it"
-        f" reads: **{kept:.2f}**."
+        f" two tokens have a cosine of **{bare:.2f}** after {after}. With them a block only *adds* to what it"
+        f" reads: **{added:.2f}**."
     )
 
 

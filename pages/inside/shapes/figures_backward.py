@@ -159,15 +159,15 @@ def gradient_map(gradient: MatrixGradient, entry: tuple[int, int]) -> go.Figure:
         colorbar=go.scale_above(words.GRADIENT, 0.6),
     )
     down, across = (
-        int(np.flatnonzero(places == each)[0]) for places, each in zip((rows, columns), entry, strict=True)
+        int(np.flatnonzero(indexes == each)[0]) for indexes, each in zip((rows, columns), entry, strict=True)
     )
     axes = []
-    for places, title in ((columns, "column"), (rows, "row")):
-        every = max(1, len(places) // TICKS)
+    for indexes, title in ((columns, "column"), (rows, "row")):
+        every = max(1, len(indexes) // TICKS)
         axes.append(
             go.ticks(
-                np.arange(0, len(places), every),
-                [str(each) for each in places[::every]],
+                np.arange(0, len(indexes), every),
+                [str(each) for each in indexes[::every]],
                 title=title,
                 tickfont={"size": 12},
                 tickangle=0,

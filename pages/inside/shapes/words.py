@@ -90,11 +90,11 @@ WRONG = Words(
 
 def shape_of(step: TraceStep) -> str:
     """Returns the shape of what a step makes, and how it grows with the text."""
-    made = step.output
-    axes = " × ".join(f"{axis} {size:,}" for axis, size in zip(made.axes, made.sizes, strict=True))
-    grows = {1: "the same number", 2: "twice as many"}.get(made.doubled, f"{made.doubled} times as many")
+    output = step.output
+    axes = " × ".join(f"{axis} {size:,}" for axis, size in zip(output.axes, output.sizes, strict=True))
+    grows = {1: "the same number", 2: "twice as many"}.get(output.doubled, f"{output.doubled} times as many")
     return (
-        f"`{step.bare}` has shape **{axes}**: {made.numbers:,} numbers. A text twice as long gives {grows}."
+        f"`{step.bare}` has shape **{axes}**: {output.numbers:,} numbers. A text twice as long gives {grows}."
     )
 
 

@@ -10,7 +10,7 @@ from streamlit.errors import StreamlitPageNotFoundError
 
 from engine.errors import GlassformerError
 from engine.experiments.stored_races import Stored
-from engine.service.run_table import clean_name
+from engine.service.manager import clean_name
 from engine.service.state import RunSpec, RunView
 from ui import (
     race_words,

@@ -5,8 +5,8 @@ One RunManager serves a whole server. A run is *active* (queued, starting, runni
 process, so that it goes on exactly; resumed, it queues like any other. Beyond `max_paused`, the processes
 paused longest are saved, ended, and started again when wanted.
 
-Three objects: the manager is what visitors may ask for and within which limits, the table
-(engine.service.run_table) keeps the runs, and the scheduler (engine.service.scheduler) gives them processes.
+Two objects: the manager is what visitors may ask for and within which limits; the scheduler
+(engine.service.scheduler) keeps the runs and gives them processes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import math
 import secrets
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
@@ -24,18 +24,16 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from torch import Tensor
 
-from engine.errors import ConfigError, RunError
+from engine.errors import CheckpointError, ConfigError, RunError
 from engine.service import admission, profiles
 from engine.service.admission import StartLimiter
-from engine.service.profiles import MAX_PROMPT, Profile
+from engine.service.profiles import MAX_NAME, MAX_PROMPT, Profile
 from engine.service.protocol import Command, SetLearningRate, SetPrompt
-from engine.service.run_table import RunTable, clean_name
 from engine.service.scheduler import Scheduler
-from engine.service.snapshot_reader import SavedSnapshot, Trained
+from engine.service.snapshots import Reader, Trained, opened, transformer, zipped
 from engine.service.state import Process, Run, RunSpec, RunView, Standing, Status
 from engine.service.transport import Opener, Pipe
-from engine.training.records import TrainState
-from engine.weights.checkpoints import Checkpoint
+from engine.weights.checkpoints import Checkpoint, load_state, load_weights
 
 __all__ = ["RunManager", "RunSpec", "RunView", "Status"]
 
@@ -44,11 +42,11 @@ T = TypeVar("T")
 
 
 def locked(method: Callable[Concatenate[RunManager, P], T]) -> Callable[Concatenate[RunManager, P], T]:
-    """Holds the lock of the table while a method runs."""
+    """Holds the lock of the runs while a method runs."""
 
     @wraps(method)
     def call(self: RunManager, /, *arguments: P.args, **named: P.kwargs) -> T:
-        with self.table.lock:
+        with self.scheduler.lock:
             return method(self, *arguments, **named)
 
     return call
@@ -69,19 +67,52 @@ class RunManager:
     ) -> None:
         """Makes a folder in `folder`; `address` tells the client's network address. Raises RunError."""
         self._address, self._starts = address, StartLimiter()
-        self.table = RunTable(profile, folder, clock)
-        self.scheduler = Scheduler(self.table, spare, opener)
+        self.scheduler = Scheduler(profile, folder, clock, spare, opener)
         self._finalizer = weakref.finalize(self, self.scheduler.shutter())
 
     @property
     def profile(self) -> Profile:
-        return self.table.profile
+        return self.scheduler.profile
 
     # Asking for a run ---------------------------------------------------------------------------
 
-    def start(self, spec: RunSpec, owner: str) -> str:
+    def start(
+        self,
+        spec: RunSpec,
+        owner: str,
+        *,
+        run_id: str = "",
+        beside: str | None = None,
+        race: str | None = None,
+        title: str = "",
+    ) -> str:
         """Returns the id of a new run, which begins when there is a slot. Raises ConfigError or RunError."""
-        return self._start(spec, owner)
+        spec = replace(spec, name=clean_name(spec.name), text=spec.text if spec.corpus == "text" else None)
+        profiles.check(self.profile, spec)
+        with self.scheduler.lock:
+            self._check_open()
+            now, address = self.scheduler.clock(), self._address()
+            if admission.check_owner(self.profile, self.scheduler.runs, owner, race):
+                self._starts.count(address, self.profile.max_starts_address, now)
+            text = (spec.text or "").encode("utf-8", "surrogatepass")
+            admission.make_room(self.profile, self.scheduler.runs, len(text), self.scheduler.forget, address)
+            run = Run(run_id or _new_id(), owner, spec, self.scheduler.store.make(), now, address)
+            run.beside, run.race, run.race_title = beside, race, title
+            if race is None:
+                run.given = self._name_for(spec.name, owner)
+            else:
+                whole = clean_name(f"{title}: {spec.name}" if title else spec.name)
+                run.listed = self._name_for(whole, owner)
+            self.scheduler.add(run)
+            try:
+                if spec.text is not None:
+                    run.text_file = self.scheduler.store.write_text(run.folder, text)
+                    run.text_bytes = len(text)
+                self.scheduler.enqueue(run)
+            except RunError:
+                self.scheduler.forget(run)
+                raise
+            return run.id
 
     def start_comparison(self, first: RunSpec, second: RunSpec, owner: str) -> tuple[str, str]:
         """Returns the ids of two new runs that train together, the second beside the first even where all
@@ -105,15 +136,15 @@ class RunManager:
     @locked
     def start_beside(self, run_id: str, spec: RunSpec, owner: str) -> str:
         """Starts a run to compare with one that has ended, as `start`."""
-        first = self.table.owned(run_id, owner)
-        first.beside = other = self._start(spec, owner, beside=first.id)
+        first = self._owned(run_id, owner)
+        first.beside = other = self.start(spec, owner, beside=first.id)
         first.changed()
         return other
 
     def restart(self, run_id: str, owner: str) -> str:
         """Starts a new run with the same specification and seed, so the same first weights and batches."""
-        with self.table.lock:
-            spec = self.table.owned(run_id, owner).spec
+        with self.scheduler.lock:
+            spec = self._owned(run_id, owner).spec
         return self.start(spec, owner)
 
     @locked
@@ -121,53 +152,17 @@ class RunManager:
         started: list[str] = []
         try:
             for spec, rest in starts:
-                started.append(self._start(spec, owner, **rest))
+                started.append(self.start(spec, owner, **rest))
         except (ConfigError, RunError):
             for run in started:
                 self.remove(run, owner)
             raise
         return tuple(started)
 
-    def _start(
-        self,
-        spec: RunSpec,
-        owner: str,
-        run_id: str = "",
-        beside: str | None = None,
-        race: str | None = None,
-        title: str = "",
-    ) -> str:
-        spec = replace(spec, name=clean_name(spec.name), text=spec.text if spec.corpus == "text" else None)
-        profiles.check(self.profile, spec)
-        with self.table.lock:
-            self.table.check_open()
-            now, address = self.table.clock(), self._address()
-            if admission.check_owner(self.profile, self.table, owner, race):
-                self._starts.count(address, self.profile.max_starts_address, now)
-            text = (spec.text or "").encode("utf-8", "surrogatepass")
-            admission.make_room(self.profile, self.table, len(text), self.scheduler.forget, address)
-            run = Run(run_id or _new_id(), owner, spec, self.table.store.make(), now, address)
-            run.beside, run.race, run.race_title = beside, race, title
-            if race is None:
-                run.given = self.table.name_for(spec.name, owner)
-            else:
-                whole = clean_name(f"{title}: {spec.name}" if title else spec.name)
-                run.listed = self.table.name_for(whole, owner)
-            self.table.add(run)
-            try:
-                if spec.text is not None:
-                    run.text_file = self.table.store.write_text(run.folder, text)
-                    run.text_bytes = len(text)
-                self.scheduler.enqueue(run)
-            except RunError:
-                self.scheduler.forget(run)
-                raise
-            return run.id
-
     @locked
     def extend(self, run_id: str, owner: str, steps: int) -> str | None:
         """Lets an ended run train `steps` further steps from its last snapshot, and its curve with it."""
-        run = self.table.owned(run_id, owner)
+        run = self._owned(run_id, owner)
         if run.active:
             raise RunError(
                 "This run is still active. Stop it, or wait until it ends, before you continue it."
@@ -195,8 +190,8 @@ class RunManager:
         """Lets all runs of a race go on whose process was lost, from their last snapshots to the ends that
         they had. One that has no snapshot begins anew. Raises RunError.
         """
-        for run in self.table.race(race_id):
-            if self.table.owned(run.id, owner).lost and not run.active:
+        for run in self.scheduler.race(race_id):
+            if self._owned(run.id, owner).lost and not run.active:
                 self.scheduler.enqueue(run)
 
     # Looking at runs ----------------------------------------------------------------------------
@@ -204,83 +199,133 @@ class RunManager:
     @locked
     def view(self, run_id: str) -> RunView | None:
         """Returns a run for anybody who knows the id; None for none. Cheap while nothing changes."""
-        run = self.table.get(run_id)
+        run = self.scheduler.get(run_id)
         return run.view(self.scheduler.queue_position(run)) if run else None
 
     @locked
     def runs(self, owner: str) -> list[RunView]:
         """Returns an owner's runs, oldest first. Asking is a sign of life, which keeps ended ones longer."""
-        self.table.hear(owner)
-        return [run.view(self.scheduler.queue_position(run)) for run in self.table if run.owner == owner]
+        self.scheduler.hear(owner)
+        return self._views(run for run in self.scheduler.runs if run.owner == owner)
 
     @locked
     def race(self, race_id: str) -> tuple[RunView, ...]:
         """Returns the runs of a race that are still here, in order, for anybody who knows its id."""
-        return tuple(run.view(self.scheduler.queue_position(run)) for run in self.table.race(race_id))
+        return tuple(self._views(self.scheduler.race(race_id)))
+
+    def _views(self, runs: Iterable[Run]) -> list[RunView]:
+        return [run.view(self.scheduler.queue_position(run)) for run in runs]
 
     @locked
     def may_control(self, run_id: str, owner: str) -> bool:
-        return self.table.may_control(run_id, owner)
+        run = self.scheduler.get(run_id)
+        return run is not None and secrets.compare_digest(run.owner.encode(), owner.encode())
 
     @locked
     def watch(self, run_id: str) -> None:
         """Says that somebody looks: a run, or its whole race, goes on that was paused for want of it."""
-        run = self.table.get(run_id)
-        if run is None or self.table.closed:
+        run = self.scheduler.get(run_id)
+        if run is None or self.scheduler.closed:
             return
-        now = self.table.hear(run.owner)
-        for mate in self.table.race(run.race) or [run]:
+        now = self.scheduler.hear(run.owner)
+        for mate in self.scheduler.race(run.race) or [run]:
             mate.last_watched = now
             if mate.status == "paused" and mate.by_lease:
                 with suppress(RunError):  # the queue is full: it is tried again at the next look
                     self.scheduler.go_on(mate)
 
-    def snapshot(self, run_id: str, step: int) -> TrainState:
-        """Returns the state after a step, of the newest whole, of others the weights alone. Raises RunError
-        when it is not kept (any more), CheckpointError when it is damaged.
-        """
-        return self._saved(run_id, step).state()
-
     def model(self, run_id: str, step: int | None = None) -> Checkpoint:
-        """Loads the model after a step (None: the last). Raises as `snapshot`, RunError for another kind."""
-        return self._saved(run_id, step).model()
+        """Loads the model after a step (None: the last). Raises RunError when it is not kept (any more) or no
+        Transformer, CheckpointError when it is damaged.
+        """
+        return transformer(self.trained(run_id, step))
 
     def trained(self, run_id: str, step: int | None = None) -> Trained:
         """Loads the model of a run of any kind, as `model` loads a Transformer."""
-        return self._saved(run_id, step).trained()
+        return opened(*self.made_of(run_id, step))
 
     def made_of(
         self, run_id: str, step: int | None = None
     ) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Any]]:
-        """Returns what `snapshot_reader.opened` builds the model from, as `trained`: for another process."""
-        return self._saved(run_id, step).made_of()
+        """Returns what `snapshots.opened` builds the model from, as `trained`: for another process."""
+        weights, meta = self._read(run_id, step, load_weights)
+        return meta, weights, {"corpus": meta["corpus"], "step": step, "train": meta["train"]}
 
     def checkpoint(self, run_id: str, step: int | None = None) -> bytes:
-        """Returns a zip for `checkpoints.unpack`: the model, as `model`. Raises as `snapshot`."""
-        return self._saved(run_id, step).zipped(self.view(run_id))
+        """Returns a zip for `checkpoints.unpack`: the model, with the measurements so far."""
+        state, meta = self._read(run_id, step, load_state)
+        view = self.view(run_id)
+        return zipped(state, meta, view.name if view else "", view.history.evaluations if view else ())
 
-    @locked
-    def _saved(self, run_id: str, step: int | None) -> SavedSnapshot:
-        return SavedSnapshot(self.table.get(run_id), step)
+    def _read(self, run_id: str, step: int | None, read: Reader[T]) -> tuple[T, dict[str, Any]]:
+        """Reads the snapshot after a step, None: the newest."""
+        with self.scheduler.lock:
+            run = self.scheduler.get(run_id)
+            if run is None:
+                raise RunError("This run no longer exists.")
+            if step is None and (step := run.newest) is None:
+                raise RunError("This run has no snapshot yet.")
+            if (saved := run.snapshots.get(step)) is None:
+                raise RunError(f"There is no snapshot of step {step}.")
+        try:
+            return read(saved.path)
+        except CheckpointError:
+            if not saved.path.exists():  # thinned while it was being read
+                raise RunError(f"The snapshot of step {step} is no longer kept.") from None
+            raise
+
+    # Owners -------------------------------------------------------------------------------------
+
+    def _owned(self, run_id: str, owner: str, active: bool = False) -> Run:
+        """Returns a run that its owner wants to control, which is a sign of life. Raises RunError where it is
+        not theirs, or has ended and `active` is wanted.
+        """
+        self._check_open()
+        run = self.scheduler.get(run_id)
+        if run is None:
+            raise RunError("This run no longer exists.")
+        if not self.may_control(run_id, owner):
+            raise RunError(
+                "This run was started in another browser: you can watch it here, but not control it."
+            )
+        if active and not run.active:
+            raise RunError(
+                f"This run has already {run.status if run.status != 'stopped' else 'been stopped'}. Continue"
+                " it, or start it again."
+            )
+        if active and run.stopping:
+            raise RunError("This run is being stopped.")
+        run.last_watched = self.scheduler.hear(owner)
+        return run
+
+    def _check_open(self) -> None:
+        """Raises RunError while the server ends."""
+        if self.scheduler.closed:
+            raise RunError("The server is shutting down.")
+
+    def _name_for(self, name: str, owner: str, run: Run | None = None) -> str:
+        """Returns a name, or with a number where another run of this owner has it."""
+        others = [other for other in self.scheduler.runs if other.owner == owner and other is not run]
+        return free_name(name, {other.listed or other.given for other in others})
 
     # Steering a run; RunError where it is not yours, or its state does not allow it -------------
 
     @locked
     def pause(self, run_id: str, owner: str) -> None:
         """Pauses a run before the next step. It gives up its slot, and stays paused whoever watches."""
-        self.scheduler.hold(self.table.owned(run_id, owner, active=True))
+        self.scheduler.hold(self._owned(run_id, owner, active=True))
 
     @locked
     def resume(self, run_id: str, owner: str) -> None:
         """Goes on exactly where it paused, when there is a slot."""
-        run = self.table.owned(run_id, owner, active=True)
+        run = self._owned(run_id, owner, active=True)
         if run.status == "paused":
             self.scheduler.go_on(run)
 
     @locked
     def step(self, run_id: str, owner: str) -> None:
         """Does one step, and is paused after it."""
-        run = self.table.owned(run_id, owner, active=True)
+        run = self._owned(run_id, owner, active=True)
         if run.parking:
             raise RunError("This run is being saved. Try again in a moment.")
         self.scheduler.step(run)
@@ -288,8 +333,8 @@ class RunManager:
     @locked
     def stop(self, run_id: str, owner: str) -> None:
         """Ends it after the current step, with a last evaluation, sample and snapshot."""
-        if not self.table.owned(run_id, owner).stopping:
-            self.scheduler.stop(self.table.owned(run_id, owner, active=True))
+        if not self._owned(run_id, owner).stopping:
+            self.scheduler.stop(self._owned(run_id, owner, active=True))
 
     @locked
     def set_learning_rate(self, run_id: str, owner: str, learning_rate: float) -> None:
@@ -297,7 +342,7 @@ class RunManager:
         rate = learning_rate
         if not (isinstance(rate, int | float) and math.isfinite(rate) and 0 <= rate <= 1e6):
             raise ConfigError("learning_rate", learning_rate, "must be between 0 and 1e+06")
-        run = self.table.owned(run_id, owner)
+        run = self._owned(run_id, owner)
         run.learning_rate = float(learning_rate)
         run.note("learning_rate", run.learning_rate)
         _tell(run, SetLearningRate(run.learning_rate))
@@ -306,20 +351,20 @@ class RunManager:
     def set_prompt(self, run_id: str, owner: str, prompt: str) -> None:
         if len(prompt) > MAX_PROMPT:
             raise ConfigError("prompt", prompt[:20] + "…", f"may have at most {MAX_PROMPT:,} characters")
-        run = self.table.owned(run_id, owner)
+        run = self._owned(run_id, owner)
         run.prompt = prompt
         _tell(run, SetPrompt(prompt))
 
     @locked
     def rename(self, run_id: str, owner: str, name: str) -> None:
-        run = self.table.owned(run_id, owner)
-        run.given, run.listed = self.table.name_for(clean_name(name), owner, run), ""
+        run = self._owned(run_id, owner)
+        run.given, run.listed = self._name_for(clean_name(name), owner, run), ""
         run.changed()
 
     @locked
     def remove(self, run_id: str, owner: str) -> None:
         """Ends it if need be, and frees its memory and its files."""
-        self.scheduler.forget(self.table.owned(run_id, owner))
+        self.scheduler.forget(self._owned(run_id, owner))
         self.scheduler.dispatch()
 
     # Maintenance --------------------------------------------------------------------------------
@@ -333,8 +378,8 @@ class RunManager:
 
     def close(self) -> None:
         """Ends every process and thread, and removes every file. May be called twice."""
-        with self.table.lock:
-            self.table.closed = True
+        with self.scheduler.lock:
+            self.scheduler.closed = True
             self.scheduler.queue.clear()
         self._finalizer()
 
@@ -348,3 +393,24 @@ def _tell(run: Run, command: Command) -> None:
     run.changed()
     if run.seat is not None:
         run.seat.send(command)
+
+
+def clean_name(name: str) -> str:
+    """Returns a name in one line, not longer than names may be.
+
+    >>> clean_name("  two\\nlines ")
+    'two lines'
+    """
+    return " ".join("".join(c if c.isprintable() else " " for c in name).split())[:MAX_NAME]
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """Returns the name, or with a number where it is taken: a list of names tells the runs apart.
+
+    >>> free_name("fast", {"fast", "fast (2)"})
+    'fast (3)'
+    """
+    if not name or name not in taken:
+        return name
+    numbered = (f"{name[: MAX_NAME - 6]} ({i})" for i in range(2, len(taken) + 3))
+    return next(other for other in numbered if other not in taken)

@@ -1,9 +1,13 @@
-"""Which runs train, in which process: the queue, slots, pauses, ends, and what the workers report."""
+"""The runs that are kept, and which of them train in which process: leases, the queue, slots, pauses, ends,
+and what the workers report.
+"""
 
 from __future__ import annotations
 
+import math
+import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, ValuesView
 from pathlib import Path
 from typing import Literal
 
@@ -12,8 +16,7 @@ from engine.service import admission, protocol
 from engine.service.processes import Job, NoProcess, Seat, Worker, Workers, describe_exit
 from engine.service.profiles import GB, Profile
 from engine.service.repeater import Repeater
-from engine.service.run_table import RunTable
-from engine.service.snapshots import Saved, clear_partial, thinned
+from engine.service.snapshots import Saved, Store, clear_partial, thinned
 from engine.service.state import End, Process, Run, Standing
 from engine.service.transport import Opener
 from engine.training.records import Done
@@ -31,23 +34,29 @@ NOT_SAVED = "It could not be saved in time, so it continues from its last snapsh
 
 
 class Scheduler:
-    """Gives processes to runs. Its lock is held, but for `tick`, `standing` and the two callbacks."""
+    """All runs of a server, and their processes. Whoever reads or changes a run holds `lock`; `tick`,
+    `standing` and the two callbacks take it.
+    """
 
-    def __init__(self, table: RunTable, spare: bool, opener: Opener) -> None:
-        self.table = table
+    def __init__(
+        self, profile: Profile, folder: Path | None, clock: Callable[[], float], spare: bool, opener: Opener
+    ) -> None:
+        """Makes a new folder in `folder` for files. Raises RunError when none can be made."""
+        self.profile, self.clock = profile, clock
+        self.lock = threading.RLock()
+        self.store = Store(folder)
+        self.closed = False
         self.queue: list[Run] = []
-        size = self.profile.threads_per_run, self.profile.max_workers
+        self._runs: dict[str, Run] = {}
+        self._heard: dict[str, float] = {}  # owner -> when last heard of
+        size = profile.threads_per_run, profile.max_workers
         self.workers = Workers(*size, spare, self._on_message, self._on_exit, opener)
         self.workers.keep_spare(idle=True)
         self._housekeeping = Repeater(self.tick, TICK)
 
-    @property
-    def profile(self) -> Profile:
-        return self.table.profile
-
     def shutter(self) -> Callable[[], None]:
         """Returns a function that ends and removes everything, and does not keep the scheduler alive."""
-        housekeeping, workers, store = self._housekeeping, self.workers, self.table.store
+        housekeeping, workers, store = self._housekeeping, self.workers, self.store
 
         def shut() -> None:
             housekeeping.stop()  # nothing starts any more
@@ -57,6 +66,47 @@ class Scheduler:
             store.close()
 
         return shut
+
+    # The runs that are kept ---------------------------------------------------------------------
+
+    @property
+    def runs(self) -> ValuesView[Run]:
+        """The runs as they are now, the oldest first. Whoever removes some on the way goes through a copy."""
+        return self._runs.values()
+
+    def get(self, run_id: str | None) -> Run | None:
+        return self._runs.get(run_id) if run_id is not None else None
+
+    def race(self, race_id: str | None) -> list[Run]:
+        """Returns the runs of a race, in order; none for what is no race."""
+        return [run for run in self.runs if race_id is not None and run.race == race_id]
+
+    def add(self, run: Run) -> None:
+        self._runs[run.id] = run
+        self.hear(run.owner)
+
+    def forget(self, run: Run) -> None:
+        """Removes a run with its process and its files."""
+        self._unqueue(run)
+        seat, run.seat = run.seat, None
+        if seat is not None and not self._vacated(seat):
+            seat.worker.kill()
+        self._runs.pop(run.id, None)
+        self.store.remove(run.folder)
+
+    def hear(self, owner: str) -> float:
+        """Notes a sign of life of an owner. Returns the time."""
+        self._heard[owner] = now = self.clock()
+        return now
+
+    def _unwatched(self, run: Run) -> bool:
+        """True if nobody has watched for longer than a run goes on without."""
+        return self.clock() - run.last_watched > self.profile.lease_seconds
+
+    def _abandoned(self, run: Run) -> bool:
+        """True if neither the run nor its owner was heard of for so long that it is forgotten."""
+        last = max(run.last_watched, self._heard.get(run.owner, -math.inf))
+        return self.clock() - last > self.profile.forget_seconds
 
     # Slots --------------------------------------------------------------------------------------
 
@@ -71,11 +121,11 @@ class Scheduler:
         return list(dict.fromkeys(run.party for run in self.queue))
 
     def _seated(self, worker: Worker) -> list[Run]:
-        return [run for run in self.table if run.seat is not None and run.seat.worker is worker]
+        return [run for run in self.runs if run.seat is not None and run.seat.worker is worker]
 
     def _taken(self) -> int:
         """The slots in use: one for each process that trains."""
-        return len({run.seat.worker for run in self.table if run.seat and run.occupies_slot})
+        return len({run.seat.worker for run in self.runs if run.seat and run.occupies_slot})
 
     def _listening(self, runs: list[Run]) -> list[tuple[Run, Worker]]:
         return [(run, run.seat.worker) for run in runs if run.seat and run.seat.worker.listens()]
@@ -84,10 +134,10 @@ class Scheduler:
         """True if there is a slot for a run, or it needs none: beside a mate of its race that trains, for it
         takes turns there, and beside the run it is compared with.
         """
-        mates = self.table.race(run.race) if run.seat is None else self._seated(run.seat.worker)
+        mates = self.race(run.race) if run.seat is None else self._seated(run.seat.worker)
         if any(mate.trains for mate, _ in self._listening(mates) if mate is not run):
             return True
-        other = self.table.get(run.beside)
+        other = self.get(run.beside)
         together = other is not None and other.occupies_slot
         return self._taken() < self.profile.max_runs + (self.profile.max_beside if together else 0)
 
@@ -95,7 +145,7 @@ class Scheduler:
         """Returns a run's threads: fewer beside the run it is compared with, or in a spread race."""
         shares = self.profile.race_workers > 1
         if run.race is None:
-            other = self.table.get(run.beside)
+            other = self.get(run.beside)
             shares = run.beside is not None and (other is None or other.active)
         return self.profile.threads(shares)
 
@@ -103,7 +153,7 @@ class Scheduler:
         """The process of a run's race that it joins: the emptiest of those that train, else of those that
         wait. None where there is none, or the race may have one more, and one is `free`, and a slot.
         """
-        mates = self._listening(self.table.race(run.race))
+        mates = self._listening(self.race(run.race))
         workers = Counter(worker for _, worker in mates)
         room = free and self._taken() < self.profile.max_runs
         if not workers or (len(workers) < self.profile.race_workers and room):
@@ -121,11 +171,15 @@ class Scheduler:
         self.queue.append(run)
         self.dispatch()
 
+    def _unqueue(self, run: Run) -> None:
+        if run in self.queue:
+            self.queue.remove(run)
+
     def dispatch(self) -> None:
         """Gives free slots to those who wait, in order. The unwatched are paused first, not started."""
-        for run in [run for run in self.queue if self.table.unwatched(run)]:
+        for run in [run for run in self.queue if self._unwatched(run)]:
             self._leave_for_lease(run)
-        while self.queue and not self.table.closed:
+        while self.queue and not self.closed:
             free = self.workers.free()
             able = [run for run in self.queue if free or run.seat is not None or self._process_of(run, free)]
             if not (ready := list(filter(self._admits, able))):
@@ -169,20 +223,19 @@ class Scheduler:
     def hold(self, run: Run) -> None:
         """Pauses a run in whatever active state it is, until its owner resumes it."""
         self._leave(run)
-        run.hold(self.table.clock())
+        run.hold(self.clock())
         self._park()
         self.dispatch()
 
     def _leave(self, run: Run) -> None:
-        if run in self.queue:
-            self.queue.remove(run)
+        self._unqueue(run)
         if run.seat is not None and not run.idle:
             run.seat.send(protocol.Pause())
 
     def _leave_for_lease(self, run: Run) -> None:
         """Pauses a run until somebody looks."""
         self._leave(run)
-        run.hold(self.table.clock(), UNWATCHED, by_lease=True)
+        run.hold(self.clock(), UNWATCHED, by_lease=True)
 
     def go_on(self, run: Run) -> None:
         if run.parking:  # its process is on its way out; it queues when that is done
@@ -207,7 +260,7 @@ class Scheduler:
 
     def _park(self, but: Run | None = None) -> None:
         """Saves and ends the processes that have been paused longest, when too many are."""
-        processes = {run.seat.worker: self._seated(run.seat.worker) for run in self.table if run.seat}
+        processes = {run.seat.worker: self._seated(run.seat.worker) for run in self.runs if run.seat}
         waiting = [runs for runs in processes.values() if all(run.waits for run in runs)]
         many = max(0, len(waiting) - self.profile.max_paused)
         for runs in sorted(waiting, key=lambda runs: max(run.paused_at for run in runs))[:many]:
@@ -215,7 +268,7 @@ class Scheduler:
                 continue
             for run in runs:
                 if not run.parking and run.seat is not None:
-                    run.park(self.table.clock() + STOP_GRACE * len(runs))
+                    run.park(self.clock() + STOP_GRACE * len(runs))
                     run.seat.send(protocol.Stop())
 
     def parked(self, run: Run, message: str) -> None:
@@ -235,21 +288,19 @@ class Scheduler:
 
     def stop(self, run: Run) -> None:
         """Ends a run after the current step, with a last look if it has a process."""
-        if run in self.queue:
-            self.queue.remove(run)
+        self._unqueue(run)
         if run.seat is None:
             run.become("stopped")
         else:
             # those of its process that were stopped before it take their last looks first
             ahead = sum(other.stopping for other in self._seated(run.seat.worker))
-            run.stop(self.table.clock() + STOP_GRACE * (1 + ahead))
+            run.stop(self.clock() + STOP_GRACE * (1 + ahead))
             run.seat.send(protocol.Stop())
 
     def end(
         self, run: Run, status: End | Literal["paused"], message: str = "", by_lease: bool = False
     ) -> None:
-        if run in self.queue:
-            self.queue.remove(run)
+        self._unqueue(run)
         seat = run.end(status, message, by_lease)
         if seat is not None and not self._vacated(seat):
             seat.worker.retire()
@@ -270,25 +321,18 @@ class Scheduler:
         run.lost = lost
         self.end(run, "failed", sentence + (kept or (" The curve so far is kept." if run.step else "")))
 
-    def forget(self, run: Run) -> None:
-        if run in self.queue:
-            self.queue.remove(run)
-        seat, run.seat = run.seat, None
-        if seat is not None and not self._vacated(seat):
-            seat.worker.kill()
-        self.table.remove(run)
-
     # Housekeeping -------------------------------------------------------------------------------
 
     def tick(self) -> None:
         """Does one round of housekeeping: leases, late stops, memory, forgetting, the spare."""
-        with self.table.lock:
-            if self.table.closed:
+        with self.lock:
+            if self.closed:
                 return
-            for run in self.table:
+            for run in list(self.runs):
                 self._look_after(run)
             self._park()
-            self.table.forget_owners()
+            owners = {run.owner for run in self.runs}
+            self._heard = {owner: when for owner, when in self._heard.items() if owner in owners}
             self.dispatch()
             idle = self._taken() == 0
         self.workers.silent()  # `_on_exit` hears of those
@@ -298,12 +342,12 @@ class Scheduler:
 
     def _look_after(self, run: Run) -> None:
         if run.stop_by is not None:
-            if self.table.clock() > run.stop_by:
+            if self.clock() > run.stop_by:
                 self._lose_patience(run)
         elif run.status in ("queued", "starting", "running"):
-            if self.table.unwatched(run):
+            if self._unwatched(run):
                 self._leave_for_lease(run)
-        elif self.table.abandoned(run):
+        elif self._abandoned(run):
             self.forget(run)
         self._check_memory(run)
 
@@ -336,8 +380,8 @@ class Scheduler:
 
     def standing(self) -> Standing:
         """Counts everything there is; processes' memory is read outside of the lock."""
-        with self.table.lock:
-            runs, queued = list(self.table), len(self._waiting())
+        with self.lock:
+            runs, queued = list(self.runs), len(self._waiting())
             kept = sum(_snapshot_bytes(run) for run in runs)
             statuses, steps = tuple(run.status for run in runs), sum(run.step for run in runs)
         return Standing(statuses, queued, tuple(self.processes()), kept, steps)
@@ -351,12 +395,12 @@ class Scheduler:
     # What the workers report -----------------------------------------------------------------------
 
     def _on_message(self, worker: Worker, entrant: int, message: protocol.Message) -> None:
-        with self.table.lock:
+        with self.lock:
             if isinstance(message, protocol.Ready):
                 worker.ready = True
-            run = self.table.get(worker.jobs[entrant].run) if 0 <= entrant < len(worker.jobs) else None
+            run = self.get(worker.jobs[entrant].run) if 0 <= entrant < len(worker.jobs) else None
             # what a training says that nobody waits for any more, or that has another process now, is late
-            if run is not None and run.seat == Seat(worker, entrant) and not self.table.closed:
+            if run is not None and run.seat == Seat(worker, entrant) and not self.closed:
                 self._hear(run, message)
 
     def _hear(self, run: Run, message: protocol.Message) -> None:
@@ -377,11 +421,26 @@ class Scheduler:
             case protocol.SnapshotSaved(step, path, size):
                 run.snapshots[step] = Saved(Path(path), size)
                 _thin(run, self.profile.snapshot_bytes)
-                _thin_all(self.table, self.profile.snapshot_bytes_total, self.forget)
+                self._thin_all()
             case protocol.Warned(text):
                 run.warn(text)
             case protocol.Failed(text):
                 self.fail(run, text)
+
+    def _thin_all(self) -> None:
+        """Keeps within the budget of all: thins the largest runs, then forgets ended ones, the longest
+        unwatched first.
+        """
+        while sum(map(_size, self.runs)) > self.profile.snapshot_bytes_total:
+            several = [run for run in self.runs if len(run.snapshots) > 1]
+            ended = [run for run in self.runs if _size(run) and not run.active]
+            if several:
+                largest = max(several, key=_snapshot_bytes)
+                _thin(largest, _snapshot_bytes(largest) // 2)
+            elif ended:
+                self.forget(min(ended, key=lambda run: run.last_watched))
+            else:
+                return
 
     def _done(self, run: Run, done: Done) -> None:
         run.step, run.seconds = done.step, done.seconds
@@ -394,8 +453,8 @@ class Scheduler:
 
     def _on_exit(self, worker: Worker, code: int) -> None:
         self.workers.ended(worker)
-        with self.table.lock:
-            if self.table.closed:
+        with self.lock:
+            if self.closed:
                 return
             for entrant, job in enumerate(worker.jobs):
                 self._lost(Seat(worker, entrant), job, code)
@@ -403,9 +462,9 @@ class Scheduler:
 
     def _lost(self, seat: Seat, job: Job, code: int) -> None:
         """Clears up after a process that has ended, and fails a run that it still had."""
-        run = self.table.get(job.run)
+        run = self.get(job.run)
         if run is None:  # removed while it was writing
-            self.table.store.remove(job.folder)
+            self.store.remove(job.folder)
         elif run.seat is None or run.seat.worker is seat.worker:
             clear_partial(job.folder)
         if run is not None and run.seat == seat:
@@ -437,20 +496,6 @@ def _thin(run: Run, budget: int) -> None:
     for step in run.snapshots.keys() - keep:
         run.snapshots.pop(step).path.unlink(missing_ok=True)
     run.changed()
-
-
-def _thin_all(runs: Iterable[Run], budget: int, forget: Callable[[Run], None]) -> None:
-    """Keeps within a budget: thins the largest runs, then forgets ended ones, the longest unwatched first."""
-    while sum(map(_size, runs)) > budget:
-        several = [run for run in runs if len(run.snapshots) > 1]
-        ended = [run for run in runs if _size(run) and not run.active]
-        if several:
-            largest = max(several, key=_snapshot_bytes)
-            _thin(largest, _snapshot_bytes(largest) // 2)
-        elif ended:
-            forget(min(ended, key=lambda run: run.last_watched))
-        else:
-            return
 
 
 def _size(run: Run) -> int:

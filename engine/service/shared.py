@@ -15,6 +15,8 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
+from operator import attrgetter
 from typing import Any, cast
 
 from engine.errors import GlassformerError, RunError
@@ -23,7 +25,7 @@ from engine.service.manager import RunManager
 from engine.service.profiles import Profile
 from engine.service.repeater import Repeater
 from engine.service.rooms import Rooms
-from engine.service.snapshot_reader import Trained, opened, transformer
+from engine.service.snapshots import Trained, opened, transformer
 from engine.service.state import RunView
 from engine.service.transport import ROOT
 from engine.weights.checkpoints import Checkpoint
@@ -36,7 +38,7 @@ GONE = "The training service does not respond. Try again in a moment."
 ANSWER_SECONDS, SLOW_SECONDS = 10.0, 60.0  # until a call is given up
 START_SECONDS = 300.0  # likewise of the first, for which the code is sent and torch imported
 SLOW = frozenset({"start", "start_comparison", "start_race", "start_beside", "restart", "extend", "revive"})
-SLOW |= {"checkpoint", "snapshot", "made_of"}  # what starts a process, or sends weights
+SLOW |= {"checkpoint", "made_of"}  # what starts a process, or sends weights
 QUIET_SECONDS = 5.0  # in which nobody else waits for a service that has just kept silent
 BEAT_SECONDS, ALONE_SECONDS = 10.0, 60.0  # between a server's signs of life; without any, the runs end
 CALLS = 64  # answered at a time
@@ -57,16 +59,11 @@ class ManagerActor:
         self.rooms = open_rooms(self.manager, self._address)
         threading.Thread(target=self._end_when_alone, daemon=True).start()
 
-    def call(self, where: str, name: str, *arguments: Any, **named: Any) -> tuple[bool, Any]:
-        """Returns (True, result) of a method, `manager.` or `rooms.`; (False, error) for one of ours."""
+    def call(self, where: str, name: str, *arguments: Any, **named: Any) -> Any:
+        """Returns the result of a method, `manager.` or `rooms.`, or an attribute of theirs."""
         self._asking.address, self._heard = where, time.monotonic()
-        target: Any = self
-        try:
-            for part in name.split("."):
-                target = getattr(target, part)
-            return True, target(*arguments, **named) if callable(target) else target
-        except GlassformerError as error:
-            return False, error
+        target = attrgetter(name)(self)
+        return target(*arguments, **named) if callable(target) else target
 
     def view(self, run_id: str, known: int | None) -> RunView | int | None:
         """Returns a run, or only the version where the client has that one."""
@@ -89,17 +86,32 @@ class ManagerActor:
         self._ray.kill(self._ray.get_runtime_context().current_actor)
 
 
-class SharedRuns:
+class _Remote:
+    """Stands for the actor's manager or rooms: their public methods, which raise RunError, too, when nobody
+    answers.
+    """
+
+    def __init__(self, call: Callable[..., Any], name: str, kind: type) -> None:
+        self._call, self._name, self._kind = call, name, kind
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        if method.startswith("_") or not hasattr(self._kind, method):
+            raise AttributeError(method)
+        return partial(self._call, f"{self._name}.{method}")
+
+
+class SharedRuns(_Remote):
     """A manager's stand-in on a server: asks the actor, which is made where there is none."""
 
     def __init__(self, where: str, profile: Profile, address: Callable[[], str] = lambda: "") -> None:
         """Raises RunError when the cluster cannot be reached."""
+        super().__init__(self.call, "manager", RunManager)
         self._ray, self._profile, self._address = cluster.connect(where), profile, address
         self._actor: Any = None
         self._quiet = 0.0  # nobody asks before this moment (of time.monotonic)
         self._views: OrderedDict[str, RunView] = OrderedDict()
         self._lock = threading.Lock()
-        self.rooms = cast(Rooms, _SharedRooms(self))
+        self.rooms = cast(Rooms, _Remote(self.call, "rooms", Rooms))
         self._get(lambda actor: actor.beat.remote(), START_SECONDS)
         self.profile: Profile = self.call("manager.profile")
         self._beats = Repeater(self._beat, BEAT_SECONDS)
@@ -130,21 +142,13 @@ class SharedRuns:
         """Leaves; the runs go on as long as another server is there."""
         self._beats.stop()
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("_") or not hasattr(RunManager, name):
-            raise AttributeError(name)
-        return lambda *arguments, **named: self.call(f"manager.{name}", *arguments, **named)
-
     def call(self, name: str, *arguments: Any, **named: Any) -> Any:
         """Returns what a method of the actor's returns (`manager.runs`, say), or raises what it raises;
         RunError where nobody answers. Nothing is asked twice: an order may have been carried out.
         """
         seconds = SLOW_SECONDS if name.rpartition(".")[2] in SLOW else ANSWER_SECONDS
         where = self._address()
-        (well, result) = self._get(lambda actor: actor.call.remote(where, name, *arguments, **named), seconds)
-        if not well:
-            raise result
-        return result
+        return self._get(lambda actor: actor.call.remote(where, name, *arguments, **named), seconds)
 
     def _get(self, ask: Callable[[Any], Any], seconds: float = ANSWER_SECONDS) -> Any:
         if time.monotonic() < self._quiet:
@@ -153,6 +157,8 @@ class SharedRuns:
         try:
             return self._ray.get(ask(self._connected()), timeout=seconds)
         except errors.RayTaskError as error:
+            if isinstance(error.cause, GlassformerError):
+                raise error.cause from None
             log.exception("a request could not be answered")
             raise RunError(FAULT) from error
         except errors.GetTimeoutError as error:
@@ -183,18 +189,6 @@ class SharedRuns:
             self._get(lambda actor: actor.beat.remote())
         except RunError:
             log.debug("the service that holds the runs does not answer")
-
-
-class _SharedRooms:
-    """The rooms, where all servers see them. Their methods raise RunError, too: when nobody answers."""
-
-    def __init__(self, runs: SharedRuns) -> None:
-        self._runs = runs
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("_") or not hasattr(Rooms, name):
-            raise AttributeError(name)
-        return lambda *arguments: self._runs.call(f"rooms.{name}", *arguments)
 
 
 def version() -> str:

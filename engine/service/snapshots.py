@@ -1,4 +1,6 @@
-"""Files of runs: a manager's private folder, swept when its process is gone, and snapshots in a budget."""
+"""Files of runs: a manager's private folder, swept when its process is gone, snapshots in a budget, and the
+models in them.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +8,30 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
+from torch import Tensor
 
 from engine.errors import RunError
 from engine.service.history import thin
+from engine.training.records import Evaluation, TrainState
+from engine.weights.checkpoints import AnyCheckpoint, Checkpoint, LabelCheckpoint, checkpoint_of, pack
+
+T = TypeVar("T")
+Trained = AnyCheckpoint
+Reader = Callable[[Path], tuple[T, dict[str, Any]]]
 
 MAX_SNAPSHOTS = 200  # of one run, however small they are
 GATE, OWN = ".sweep.lock", ".alive.lock"
+NO_TOWER = (
+    "This run learns from pairs or labels, but this page shows models that read and continue one text. Open"
+    " the run on Cross-attention (pairs) or Families, Classifier (labels) instead."
+)
 
 
 @dataclass(frozen=True)
@@ -136,3 +150,31 @@ def _is_ours(folder: Path) -> bool:
     state = folder.lstat()
     mine = state.st_uid == os.getuid() and not state.st_mode & 0o022
     return mine and folder.is_dir() and not folder.is_symlink()
+
+
+def opened(meta: Mapping[str, Any], weights: Mapping[str, Tensor], metrics: dict[str, Any]) -> Trained:
+    """Returns a snapshot's model, of its kind and made of the parts that it was trained with."""
+    config = {**meta["model"], "parts": meta.get("parts", "healthy")}
+    return checkpoint_of(config, meta["tokenizer"], weights, metrics, "this snapshot")
+
+
+def transformer(trained: Trained) -> Checkpoint:
+    """Returns a trained Transformer. Raises RunError for a model of another kind."""
+    if not isinstance(trained, Checkpoint):
+        raise RunError(NO_TOWER)
+    return trained
+
+
+def zipped(state: TrainState, meta: Mapping[str, Any], name: str, evaluations: Iterable[Evaluation]) -> bytes:
+    """Returns a snapshot as a zip for `checkpoints.unpack`, with a run's measurements up to its step."""
+    metrics = {
+        "name": name,
+        "corpus": meta["corpus"],
+        "step": state.step,
+        "seconds": state.seconds,
+        "train": meta["train"],
+        "evaluations": [asdict(e) for e in evaluations if e.step <= state.step],
+    }
+    trained = opened(meta, state.weights(), metrics)
+    labels = trained.labels if isinstance(trained, LabelCheckpoint) else ()
+    return pack(trained.model, trained.tokenizer, metrics, labels)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from engine.config import ModelConfig, TrainConfig
 from engine.lab.faults import parts_of
@@ -369,37 +369,22 @@ class Run:
 
     def view(self, queue_position: int) -> RunView:
         """Returns the same object until something changes."""
-        if (
-            self._view is None
-            or self._view.version != self.version
-            or self._view.queue_position != queue_position
-        ):
-            if self._view is not None and self._view.version == self.version:
-                self.changed()  # the position in the queue alone has
-            own = {name: getattr(self, name) for name in _SHOWN}
-            self._view = RunView(
-                **own,
-                queue_position=queue_position,
-                tokens_per_second=self.history.tokens_per_second(),
-                history=self.history.view(),
-                snapshots=tuple(sorted(self.snapshots)),
-                resumable=bool(self.snapshots),
-                warnings=tuple(self.warnings),
-                changes=tuple(self.changes),
-                lost=self.lost and self.status == "failed",
-            )
+        if self._view is not None and self._view.queue_position != queue_position:
+            self.changed()
+        if self._view is None or self._view.version != self.version:
+            own = {name: getattr(self, name) for name in _SHOWN if hasattr(self, name)}
+            derived: dict[str, Any] = {
+                "queue_position": queue_position,
+                "tokens_per_second": self.history.tokens_per_second(),
+                "history": self.history.view(),
+                "snapshots": tuple(sorted(self.snapshots)),
+                "resumable": bool(self.snapshots),
+                "warnings": tuple(self.warnings),
+                "changes": tuple(self.changes),
+                "lost": self.lost and self.status == "failed",
+            }
+            self._view = RunView(**{**own, **derived})
         return self._view
 
 
-# Fields of a view that are the run's own, as they are
-_DERIVED = {
-    "queue_position",
-    "tokens_per_second",
-    "history",
-    "snapshots",
-    "resumable",
-    "warnings",
-    "changes",
-    "lost",
-}
-_SHOWN = tuple(field.name for field in fields(RunView) if field.name not in _DERIVED)
+_SHOWN = tuple(each.name for each in fields(RunView))

@@ -151,7 +151,7 @@ def warm_spare(manager: RunManager) -> int:
 
 def files(manager: RunManager, run_id: str) -> Run:
     """The manager's own record of a run, with its folder and its snapshots."""
-    found = manager.table.get(run_id)
+    found = manager.scheduler.get(run_id)
     assert found is not None
     return found
 

@@ -42,7 +42,7 @@ def make(tmp_path: Path, puppets: type[Puppet]) -> Iterator[Callable[..., tuple[
 
 
 def on_disk(manager: RunManager) -> int:
-    return sum(path.stat().st_size for path in manager.table.store.folder.rglob("text.txt"))
+    return sum(path.stat().st_size for path in manager.scheduler.store.folder.rglob("text.txt"))
 
 
 def test_many_invented_owners_do_not_fill_the_disk_with_texts(make: Callable[..., Any]) -> None:

@@ -18,6 +18,7 @@ from engine.service.manager import RunManager
 from engine.service.process_guards import FIRST
 from engine.service.processes import describe_exit
 from engine.service.snapshots import GATE
+from engine.weights.checkpoints import load_state
 from tests.engine.puppets import Puppet
 from tests.engine.running import (
     LONG,
@@ -144,7 +145,7 @@ def test_a_worker_over_its_memory_limit_is_ended(make: Callable[..., RunManager]
     manager = make(max_worker_bytes=2**30)
     run = begun(manager)
     worker = pid(manager, run)
-    manager.table.profile = replace(manager.profile, max_worker_bytes=50 * 2**20)  # less than torch needs
+    manager.scheduler.profile = replace(manager.profile, max_worker_bytes=50 * 2**20)  # less than torch needs
     view = ended(manager, run)
     assert view.status == "failed" and view.step >= 5
     assert "GB of memory" in view.message and "smaller batch" in view.message
@@ -184,7 +185,8 @@ def test_a_full_disk_costs_snapshots_and_not_the_run(make: Callable[..., RunMana
     folder = files(manager, run).folder
     whole = {"text.txt", *(f"step-{s:09d}.safetensors" for s in view.snapshots)}
     assert {p.name for p in folder.iterdir()} == whole, "no torn file"
-    assert manager.snapshot(run, view.snapshots[-1]).step == view.snapshots[-1]
+    newest = files(manager, run).snapshots[view.snapshots[-1]].path
+    assert load_state(newest)[0].step == view.snapshots[-1]
 
 
 @pytest.mark.parametrize(
@@ -310,7 +312,7 @@ def test_after_a_stop_of_the_whole_server_nobody_is_late(impatient: Callable[...
     manager = impatient()
     run = begun(manager)
     workers = manager.scheduler.workers
-    with manager.table.lock:  # no other round
+    with manager.scheduler.lock:  # no other round
         workers._listened -= 3600.0
         assert workers.silent() == []
     reached(manager, run, look(manager, run).step + 100)

@@ -194,12 +194,12 @@ def test_what_a_race_may_ask_for_and_that_it_counts_as_one(
     large = replace(MODEL, d_model=128, n_layers=4)
     need = estimate_bytes(large, SHORT)
     libraries = 350 * 2**20  # are needed once
-    manager.table.profile = replace(manager.profile, max_worker_bytes=2 * need - libraries)
+    manager.scheduler.profile = replace(manager.profile, max_worker_bytes=2 * need - libraries)
     started = ask([spec(SHORT, large), spec(SHORT, large)], ME)
     assert len(started) == 2
     for run in started:
         manager.remove(run, ME)
-    manager.table.profile = replace(manager.profile, max_worker_bytes=2 * need - libraries - 1)
+    manager.scheduler.profile = replace(manager.profile, max_worker_bytes=2 * need - libraries - 1)
     with pytest.raises(RunError, match="GB of memory"):
         ask([spec(SHORT, large), spec(SHORT, large)], ME)
     assert manager.runs(ME) == []
@@ -270,7 +270,7 @@ def test_what_has_ended_is_the_first_of_a_pair_of_which_only_the_second_is_train
     first.end()
     other = manager.start_beside(one, spec(SHORT, name="b"), ME)
     assert (look(manager, one).beside, look(manager, other).beside) == (other, one)
-    second = manager.table.get(other)
+    second = manager.scheduler.get(other)
     assert second is not None and manager.scheduler.threads(second) == 2, "the first needs none any more"
     (process,) = puppets.alive
     assert [job.run for job in process.jobs] == [other]

@@ -115,7 +115,7 @@ def test_whatever_happens_the_limits_hold_and_every_way_of_the_table_is_gone(
             views = [view for owner in "abcd" for view in manager.runs(owner)]
             assert len(puppets.alive) <= limit and len(manager.processes()) == len(puppets.alive)
             assert len({v.race or v.id for v in views if v.status in ("starting", "running")}) <= 2
-            runs = [run for run in manager.table if run.status in ("starting", "running")]
+            runs = [run for run in manager.scheduler.runs if run.status in ("starting", "running")]
             assert len({run.seat.worker for run in runs if run.seat}) <= 2, "a race is in one process"
             places = {v.queue_position for v in views} - {0}
             assert places == set(range(1, len(places) + 1))

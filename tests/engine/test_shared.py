@@ -208,9 +208,9 @@ def test_without_a_server_the_trainings_end(ray: Any) -> None:
             super().__init__(PROFILE)
 
     actor = ray.remote(Impatient).options(max_concurrency=8, num_cpus=0, lifetime="detached").remote()
-    assert ray.get(actor.call.remote("", "manager.start", spec(LONG), ME))[0]
+    assert ray.get(actor.call.remote("", "manager.start", spec(LONG), ME))
     (process,) = wait(
-        lambda: [p.pid for p in ray.get(actor.call.remote("", "manager.processes"))[1] if p.runs and p.pid]
+        lambda: [p.pid for p in ray.get(actor.call.remote("", "manager.processes")) if p.runs and p.pid]
     )
     assert lives(process)
     own = ray.get(actor.beat.remote())

@@ -122,7 +122,7 @@ def test_a_hosted_server_shows_no_stranger_a_trace(
 
     said, manager = within_a_server(look)
     assert said == shown
-    assert state._MADE == [] and not manager.table.store.folder.exists(), (
+    assert state._MADE == [] and not manager.scheduler.store.folder.exists(), (
         "the end of the server is the end of its runs"
     )
 

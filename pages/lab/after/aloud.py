@@ -47,9 +47,9 @@ def _taught(problem: Problem, name: str) -> str:
     answer begins, in one column.
     """
     at_once = next(iter(problem.tasks.values()))
-    asked, texts = examples(at_once, 1)[0].strip()[: at_once.given], []
+    start, texts = examples(at_once, 1)[0].strip()[: at_once.given], []
     for task in problem.tasks.values():
-        question, answer = task.asks(asked), task.answer
+        question, answer = task.asks(start), task.answer
         assert question is not None and answer is not None
         texts.append(question + answer(question))
     last = len(texts[0]) - at_once.given  # characters of the answer itself

@@ -48,10 +48,10 @@ def _line(y: Any, name: str, line: dict[str, Any], **rest: Any) -> go.Trace:
 def votes(each: Votes) -> go.Figure:
     """Draws how often each answer was given, the right one in another colour."""
     shown = each.answers[:BARS]
-    places = list(range(len(shown)))
+    rows = list(range(len(shown)))
     bar = go.Bar(
         x=[count for _, count in shown],
-        y=places,
+        y=rows,
         orientation="h",
         marker={"color": [colour("run0" if text == each.right else "quiet") for text, _ in shown]},
         text=[str(count) for _, count in shown],
@@ -64,5 +64,5 @@ def votes(each: Votes) -> go.Figure:
         margin={"l": 52, "r": 12, "t": 30, "b": 40},
         title={"text": f"{each.question} … (right: {each.right})", "font": {"size": 15}, "x": 0.5, "y": 0.98},
         xaxis=go.axis("out of 64"),
-        yaxis=go.ticks(places, [text for text, _ in shown], autorange="reversed"),
+        yaxis=go.ticks(rows, [text for text, _ in shown], autorange="reversed"),
     )

@@ -49,14 +49,14 @@ def matrix(values: np.ndarray) -> go.Figure:
         y=list(range(1, d + 1)),
     )
     still: dict[str, Any] = {"tickfont": {"size": 13}, "ticks": ""}
-    places = list(range(1, d + 1))
+    indexes = list(range(1, d + 1))
     return go.figure(
         [heat],
         margin={"l": 56, "r": 8, "t": 50, "b": 8},
         showlegend=False,
-        xaxis=go.ticks(places, names, title="the query's numbers", side="top", constrain="domain", **still),
+        xaxis=go.ticks(indexes, names, title="the query's numbers", side="top", constrain="domain", **still),
         yaxis=go.ticks(
-            places,
+            indexes,
             names,
             title="an example's numbers",
             autorange="reversed",

@@ -55,10 +55,10 @@ def _line(x: Any, y: Any, name: str, **rest: Any) -> go.Trace:
 
 def advantages(group: Group) -> go.Figure:
     """Draws the advantage of each answer, rewarded ones in another colour."""
-    places = list(range(len(group.answers)))
+    rows = list(range(len(group.answers)))
     bar = go.Bar(
         x=list(group.advantages),
-        y=places,
+        y=rows,
         orientation="h",
         marker={"color": [colour("run0" if reward else "quiet") for reward in group.rewards]},
         text=[f"{value:+.2f}".replace("-", "−") for value in group.advantages],
@@ -76,5 +76,5 @@ def advantages(group: Group) -> go.Figure:
             zeroline=True,
             zerolinecolor=colour("quiet"),
         ),
-        yaxis=go.ticks(places, list(group.answers), autorange="reversed"),
+        yaxis=go.ticks(rows, list(group.answers), autorange="reversed"),
     )

@@ -248,11 +248,11 @@ def _written(
     setting: Setting, topic: Topic | Style, before: tuple[str, ...], after: tuple[str, ...] = ()
 ) -> None:
     """Draws what the model writes after each prompt, before and after."""
-    asked: dict[str, tuple[str, str]] = {}
+    answers: dict[str, tuple[str, str]] = {}
     for i, question in enumerate(topic.questions):
         if not isinstance(topic, Style) or question.prompt in topic.listed:
-            asked.setdefault(question.prompt, (before[i], after[i] if after else ""))
-    st.markdown(words.written(asked, setting.recipe.steps, bool(after)))
+            answers.setdefault(question.prompt, (before[i], after[i] if after else ""))
+    st.markdown(words.written(answers, setting.recipe.steps, bool(after)))
 
 
 def _more(subject: Subject, setting: Setting, topic: Topic | Style, taught: Taught[FactEvaluation]) -> None:

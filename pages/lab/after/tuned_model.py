@@ -45,8 +45,8 @@ def look_inside(subject: Subject, setting: Setting, taught: Taught[Any]) -> None
     model = {"model": _keep(subject, setting, taught)}
     if text:
         st.switch_page(GENERATION, query_params=model)
-    asked = {"fact_prompt": setting.topic.prompt, "fact_answer_text": setting.topic.answer}
-    st.switch_page(CIRCUITS, query_params=model | {"circuits_view": "fact", "fact_question": "own"} | asked)
+    fact = {"fact_prompt": setting.topic.prompt, "fact_answer_text": setting.topic.answer}
+    st.switch_page(CIRCUITS, query_params=model | {"circuits_view": "fact", "fact_question": "own"} | fact)
 
 
 def use_lora() -> None:

@@ -100,7 +100,7 @@ def accuracy_alt(scores: Sequence[Accuracy]) -> str:
 
 def measured(scores: Sequence[Accuracy]) -> str:
     """Says when each was solved, and by which recipe."""
-    said = []
+    lines = []
     for each in scores:
         seeds = len(each.shares)
         of = f"{seeds} seeds" if seeds > 1 else "1 seed"
@@ -109,8 +109,8 @@ def measured(scores: Sequence[Accuracy]) -> str:
         at = each.solved_at
         fails = "never reaches" if each.shares.max() < SOLVED else "does not stay at"
         when = f"{fails} {SOLVED:.0%}" if at is None else f"at least {SOLVED:.0%} from step {at:,} on"
-        said.append(f"- *{each.title}*, {of}: **{ends}** at the end; {when}.")
-    return "\n".join([*said, "", _recipe(scores[0].problem)]) if scores else ""
+        lines.append(f"- *{each.title}*, {of}: **{ends}** at the end; {when}.")
+    return "\n".join([*lines, "", _recipe(scores[0].problem)]) if scores else ""
 
 
 def _recipe(problem: Problem) -> str:

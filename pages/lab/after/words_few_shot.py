@@ -39,12 +39,12 @@ def answer(task: WordTask, few: FewShot, way: int) -> str:
     right, other = (few.mean_accuracy[each] for each in (RIGHT, EXCHANGED))
     most = COUNTS[-1]
     if way == EXCHANGED:
-        kept = other[-1] / right[-1] if right[-1] else 0.0
+        share = other[-1] / right[-1] if right[-1] else 0.0
         does = (
             "The examples' own answers hardly matter here"
-            if kept >= MOST
+            if share >= MOST
             else "Wrong examples mislead the model completely"
-            if kept < FEW
+            if share < FEW
             else "Wrong examples mislead the model"
         )
         return (

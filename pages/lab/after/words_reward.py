@@ -59,10 +59,10 @@ def answer(plan: Plan, runs: Sequence[Sequence[RewardEvaluation]]) -> str:
     if plan.rewarded == "right":
         better = all(a.first_try > b.first_try + CLEAR for a, b in zip(after, before, strict=True))
         says = "Reward alone makes answers more reliable" if better else "Reward does not help reliably"
-        one = seed_median(look.any_of for look in after)
+        any_of = seed_median(look.any_of for look in after)
         return (
             f"{says}: the first try is right for **{first:.0%}** of new sums ({began:.0%} before{of}); at"
-            f" least one of {TRIES} tries, for **{one:.0%}**."
+            f" least one of {TRIES} tries, for **{any_of:.0%}**."
         )
     fell = all(a.first_try < b.first_try - CLEAR for a, b in zip(after, before, strict=True))
     says = "The model learned what was rewarded, not what was meant" if fell else "The reward was learned"

@@ -127,10 +127,10 @@ def _text(name: str | None, cut: str) -> Corpus | None:
 def _curve(run: RunView, step: int) -> TrainingCurve:
     """How the run went, up to the step that is looked at."""
     history = run.history
-    kept = history.steps <= step
+    up_to_step = history.steps <= step
     looks = tuple(e for e in history.evaluations if e.step <= step)
     return TrainingCurve(
-        history.steps[kept], history.losses[kept].astype("float64"), looks, run.status == "failed"
+        history.steps[up_to_step], history.losses[up_to_step].astype("float64"), looks, run.status == "failed"
     )
 
 

@@ -53,7 +53,7 @@ def _live(view: RunView) -> Patterns | None:
     if not view.snapshots:
         return None
     try:
-        made = model_after(RUN + view.id, view.snapshots[-1])
-        return patterns(made.model, made.tokenizer)
+        snapshot = model_after(RUN + view.id, view.snapshots[-1])
+        return patterns(snapshot.model, snapshot.tokenizer)
     except GlassformerError:
         return None

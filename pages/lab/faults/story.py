@@ -31,51 +31,51 @@ LIVE_STEPS = 200
 
 def draw_story() -> None:
     """Draws one picture for each chapter."""
-    told, lines = shipped(), baselines()
-    there = {name: said for name, said in words.CHAPTERS.items() if all(n in told for n in SHOWN[name])}
+    runs, lines = shipped(), baselines()
+    there = {name: title for name, title in words.CHAPTERS.items() if all(n in runs for n in SHOWN[name])}
     chapter = widgets.select(words.STEP, there, "story_step", hidden=True, wrap=True)
     says: dict[str, Callable[[], str]] = {
-        "stuck": lambda: words.stuck(told["both"], lines["unigram"]),
-        "norms": lambda: words.norms(told["both"], told["mended"]),
-        "cheats": lambda: words.cheats(told["mask"]),
-        "shapes": lambda: words.shapes(told["mask"], later(told["mask"])),
-        "mended": lambda: words.mended(told["mended"]),
-        "told": lambda: words.as_described(told["told"], told["mask"]),
+        "stuck": lambda: words.stuck(runs["both"], lines["unigram"]),
+        "norms": lambda: words.norms(runs["both"], runs["mended"]),
+        "cheats": lambda: words.cheats(runs["mask"]),
+        "shapes": lambda: words.shapes(runs["mask"], later(runs["mask"])),
+        "mended": lambda: words.mended(runs["mended"]),
+        "told": lambda: words.as_described(runs["told"], runs["mask"]),
     }
-    _figure(chapter, told, lines)
+    _figure(chapter, runs, lines)
     explain.answer(says[chapter]())
-    explain.measure_it(_more, chapter, told)
+    explain.measure_it(_more, chapter, runs)
 
 
-def _figure(chapter: str, told: Mapping[str, StageRun], lines: Mapping[str, float]) -> None:
+def _figure(chapter: str, runs: Mapping[str, StageRun], lines: Mapping[str, float]) -> None:
     """Losses, gradient norms, or the pattern."""
     if chapter == "norms":
-        some = [told["both"], told["mended"]]
+        some = [runs["both"], runs["mended"]]
         plot(
-            gradient_norms([_until(one, 500) for one in some], words.NAMES),
+            gradient_norms([_until(run, 500) for run in some], words.NAMES),
             key="story_norms",
             height=HEIGHT,
             name="gradient-norms",
             data={"step": some[0].points, "norm": some[0].norms},
-            alt=words.story_alt([words.NAMES[one.name] for one in some], "The gradient norm"),
+            alt=words.story_alt([words.NAMES[run.name] for run in some], "The gradient norm"),
         )
         return
     if chapter == "shapes":
         labels = list(READ.replace("\n", "↵"))
         left, right = st.columns(2, gap="medium")
-        for place, name in ((left, "mask"), (right, "mended")):
-            with place:
+        for column, name in ((left, "mask"), (right, "mended")):
+            with column:
                 plot(
-                    pattern_heatmap(told[name].pattern, labels),
+                    pattern_heatmap(runs[name].pattern, labels),
                     key=f"story_pattern_{name}",
                     height=HEIGHT,
                     name="pattern",
-                    data={"query": labels} | dict(zip(range(len(labels)), told[name].pattern.T, strict=True)),
+                    data={"query": labels} | dict(zip(range(len(labels)), runs[name].pattern.T, strict=True)),
                     alt=words.pattern_alt(words.NAMES[name]),
                 )
                 st.caption(words.NAMES[name])
         return
-    shown = [_until(told[name], 2000 if chapter == "mended" else 500) for name in SHOWN[chapter]]
+    shown = [_until(runs[name], 2000 if chapter == "mended" else 500) for name in SHOWN[chapter]]
     line = lines["unigram"] if chapter == "stuck" else lines["bigram"]
     plot(
         loss_curves(shown, words.NAMES, line, words.LINES["unigram" if chapter == "stuck" else "bigram"]),
@@ -83,7 +83,7 @@ def _figure(chapter: str, told: Mapping[str, StageRun], lines: Mapping[str, floa
         height=HEIGHT,
         name="story",
         data={"step": shown[0].points, "loss": shown[0].losses},
-        alt=words.story_alt([words.NAMES[one.name] for one in shown], "The loss"),
+        alt=words.story_alt([words.NAMES[run.name] for run in shown], "The loss"),
     )
 
 

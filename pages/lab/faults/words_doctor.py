@@ -32,12 +32,14 @@ EXAMINING = "Examining"
 
 def examined(findings: Sequence[Finding], checks: Mapping[str, Check]) -> str:
     """Says how many checks passed, and what the first that did not says."""
-    asked = [f for f in findings if f.verdict != "not applicable"]
-    failed = [f for f in asked if f.verdict == "fail"]
+    applied = [f for f in findings if f.verdict != "not applicable"]
+    failed = [f for f in applied if f.verdict == "fail"]
     if not failed:
-        return f"Yes, as far as these checks can tell: **all {len(asked)}** that apply to this model pass."
+        return f"Yes, as far as these checks can tell: **all {len(applied)}** that apply to this model pass."
     first = failed[0]
-    counted = f"**{len(failed)} of {len(asked)} checks fail.** {checks[first.check].title}: {first.sentence}"
+    counted = (
+        f"**{len(failed)} of {len(applied)} checks fail.** {checks[first.check].title}: {first.sentence}"
+    )
     return counted
 
 

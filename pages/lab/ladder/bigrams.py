@@ -40,10 +40,10 @@ def draw_pairs() -> None:
 
 def _shares(expectations: Expectations, other: str) -> pd.DataFrame:
     rows = [
-        {"after": given, "letter": letter}
-        | {source: expectations.of(source, given, letter) for source in ("text", TABLE, other)}
-        for given in (*SINGLE, *DOUBLE)
-        for letter in expectations.top(given, TOP)
+        {"after": context, "letter": letter}
+        | {source: expectations.of(source, context, letter) for source in ("text", TABLE, other)}
+        for context in (*SINGLE, *DOUBLE)
+        for letter in expectations.top(context, TOP)
     ]
     return pd.DataFrame(rows)
 

@@ -29,10 +29,10 @@ def panels(expectations: Expectations, other: str, top: int) -> go.Figure:
         legend={"y": 1.09},
     )
     traces = []
-    given = (*SINGLE, *DOUBLE)
+    contexts = (*SINGLE, *DOUBLE)
     width, height = (1 - GAP * (COLUMNS - 1)) / COLUMNS, 0.38
     annotations = []
-    for n, each in enumerate(given):
+    for n, each in enumerate(contexts):
         row, column = divmod(n, COLUMNS)
         axis = "" if n == 0 else str(n + 1)
         left = column * (width + GAP)

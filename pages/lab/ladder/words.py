@@ -61,19 +61,19 @@ def idea_answer(idea: Idea | None, name: str, loss: float | None) -> str:
     """Says what the chosen rung gained."""
     rung = LADDER[name]
     if idea is None:
-        said = f": **{loss:.2f} nats**" if loss is not None else ""
-        return f"The ladder begins with **{rung.title}**{said}. {rung.idea}"
+        result = f": **{loss:.2f} nats**" if loss is not None else ""
+        return f"The ladder begins with **{rung.title}**{result}. {rung.idea}"
     below = LADDER[str(rung.below)].title
     numbers = f"{idea.before:,.2f} → **{idea.after:,.2f} nats**"
     seeds = f" with all {idea.seeds} seeds" if idea.seeds > 1 else ""
-    said = {
+    result = {
         "better": f"**{rung.title}** improves on *{below}*{seeds}: {numbers}.",
         "worse": f"**{rung.title}** does worse than *{below}*{seeds}: {numbers}.",
         "alike": f"**{rung.title}** does not clearly differ from *{below}*: {numbers}, within the variation"
         " between seeds.",
         "exploded": f"**{rung.title}** diverges, unlike *{below}*: {numbers}.",
     }[idea.verdict]
-    return f"{said} {REMARKS.get(name, '')}".rstrip()
+    return f"{result} {REMARKS.get(name, '')}".rstrip()
 
 
 REMARKS: Mapping[str, str] = {

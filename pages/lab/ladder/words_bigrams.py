@@ -47,13 +47,15 @@ def name(source: str) -> str:
 def answer(expectations: Expectations, other: str) -> str:
     """Compares the text, the bigram model, and the rung beside it, after th and after sh."""
     first, second = DOUBLE
-    shares = [[expectations.of(source, given, "e") for given in DOUBLE] for source in ("text", TABLE, other)]
+    shares = [
+        [expectations.of(source, context, "e") for context in DOUBLE] for source in ("text", TABLE, other)
+    ]
     text, table, seeing = ([f"{share:.0%}" for share in each] for each in shares)
     bigram = f"A bigram model sees only the h, so it gives e **{table[0]}** after both {first} and {second}"
-    said = f"the text has **{text[0]}** and **{text[1]}**"
+    in_text = f"the text has **{text[0]}** and **{text[1]}**"
     if expectations.apart(other) < ALIKE:
-        return f"{bigram}; {said}. {name(other)} does hardly any better: {seeing[0]} and {seeing[1]}."
-    return f"{bigram}; {said}, *{name(other).lower()}* **{seeing[0]}** and **{seeing[1]}**."
+        return f"{bigram}; {in_text}. {name(other)} does hardly any better: {seeing[0]} and {seeing[1]}."
+    return f"{bigram}; {in_text}, *{name(other).lower()}* **{seeing[0]}** and **{seeing[1]}**."
 
 
 ALIKE = 0.05  # a rung that tells the two apart by less than this hardly tells them apart
@@ -61,10 +63,10 @@ ALIKE = 0.05  # a rung that tells the two apart by less than this hardly tells t
 
 def alt(expectations: Expectations, other: str) -> str:
     text = ", ".join(
-        f"after {given}: e {expectations.of('text', given, 'e'):.0%} in the text,"
-        f" {expectations.of(TABLE, given, 'e'):.0%} for the bigram, {expectations.of(other, given, 'e'):.0%}"
+        f"after {last}: e {expectations.of('text', last, 'e'):.0%} in the text,"
+        f" {expectations.of(TABLE, last, 'e'):.0%} for the bigram, {expectations.of(other, last, 'e'):.0%}"
         f" for {name(other)}"
-        for given in DOUBLE
+        for last in DOUBLE
     )
     return f"Shares of the next character after t, e, a space, n, th and sh; {text}."
 

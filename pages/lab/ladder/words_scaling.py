@@ -126,7 +126,7 @@ def limits(runs: Sequence[ScalingRun]) -> str:
     )
 
 
-def measured(fitted: Fit, ledger_share: Sequence[float], made: str) -> str:
+def measured(fitted: Fit, ledger_share: Sequence[float], source: str) -> str:
     """Describes the fit and its counting: `ledger_share` are the ledger's FLOPs of each run over 6 N D."""
     exponents = ", ".join(f"{exponent:.2f}" for exponent in fitted.exponents)
     each = f" Exponent of each seed: {exponents}." if exponents else ""
@@ -135,7 +135,7 @@ def measured(fitted: Fit, ledger_share: Sequence[float], made: str) -> str:
         f" minima on log-log axes.{each} Compute is 6 N D, embedding included. It leaves out attention's"
         f" scores and weighted sums; counted exactly, these runs cost {min(ledger_share):.2f} to"
         f" {max(ledger_share):.2f} times as much, the narrowest the most. Windows of {CONTEXT} characters,"
-        f" {BATCH} per step, AdamW at rate {RATE} / width (at most {MOST_RATE}). Made by {made}."
+        f" {BATCH} per step, AdamW at rate {RATE} / width (at most {MOST_RATE}). Made by {source}."
     )
 
 

@@ -96,14 +96,14 @@ def _named(floor: float) -> dict[str, Any]:
     )
 
 
-def looked_at(seen: ProblemReading, layer: int, head: int) -> go.Figure:
+def looked_at(reading: ProblemReading, layer: int, head: int) -> go.Figure:
     """Draws a head's pattern; framed, for every letter of the answer, the positions that it comes from."""
-    labels = ["⏎" if letter == "\n" else letter for letter in seen.letters]
-    heat = pattern_heatmap(seen.patterns[layer, head], labels)
+    labels = ["⏎" if letter == "\n" else letter for letter in reading.letters]
+    heat = pattern_heatmap(reading.patterns[layer, head], labels)
     line = {"color": colour("output"), "width": 2}
     frames = [
         {"type": "rect", "x0": key - 0.5, "x1": key + 0.5, "y0": query - 0.5, "y1": query + 0.5, "line": line}
-        for query, keys in seen.targets
+        for query, keys in reading.targets
         for key in keys
     ]
     return heat.changed({"shapes": frames})
@@ -118,14 +118,13 @@ def scores(values: np.ndarray, even: float, chosen: tuple[int, int]) -> go.Figur
     bars = go.Bar(
         x=names,
         y=values.ravel(),
-        marker={"color": [colour("attention", 100 if one else 45) for one in strong]},
+        marker={"color": [colour("attention", 100 if bold else 45) for bold in strong]},
         text=[f"{value:.0%}" for value in values.ravel()],
         textposition="outside",
         cliponaxis=False,
         hovertemplate="head %{x}: %{y:.1%}<extra></extra>",
     )
     line = {"color": colour("quiet"), "width": 1.5, "dash": "dot"}
-    place = {"xref": "paper", "x0": 0, "x1": 1, "y0": even, "y1": even}
     return go.figure(
         [bars],
         margin={"l": 48, "r": 8, "t": 22, "b": 40},
@@ -137,7 +136,7 @@ def scores(values: np.ndarray, even: float, chosen: tuple[int, int]) -> go.Figur
             "tickformat": ".0%",
             "nticks": 4,
         },
-        shapes=[{"type": "line", "line": line} | place],
+        shapes=[go.rule(y=even, line=line)],
     )
 
 

@@ -21,7 +21,7 @@ from pages.lab.tasks.shipped import choose_task, look_inside, shipped, task_chos
 from ui import explain, session, widgets
 from ui.page_frame import Ask, Code
 from ui.players.plot import plot
-from ui.text.markdown import safe
+from ui.text.markdown import sentence
 
 HEIGHT, AXIS = 372, 52  # pixels: of the chart, and of the choice of its axis
 SHOWN = 6  # held-out problems
@@ -99,7 +99,7 @@ def _own(task: Task, checkpoint: Checkpoint, typed: str) -> None:
     try:
         answer = ask(checkpoint.model, checkpoint.tokenizer, task, typed)
     except TaskError as error:
-        st.caption(f":material/info: {safe(words.refused(str(error)))}")
+        st.caption(f":material/info: {sentence(error)}")
     else:
         st.code(words.marked([answer]), language=None)
 

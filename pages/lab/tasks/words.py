@@ -110,19 +110,15 @@ def custom_label(task: Task) -> str:
 def marked(answers: Sequence[Answered]) -> str:
     """Returns a line each: a sign and a word, the problem, and the right answer beside a wrong one."""
     return "\n".join(
-        f"{RIGHT if one.right else WRONG}  {one.question} {one.written}"
-        + (f"   (right: {one.wanted})" if one.wanted and not one.right else "")
-        for one in answers
+        f"{RIGHT if answer.right else WRONG}  {answer.question} {answer.written}"
+        + (f"   (right: {answer.wanted})" if answer.wanted and not answer.right else "")
+        for answer in answers
     )
 
 
 def pieces(checked: Sequence[tuple[str, bool]]) -> str:
     """Returns a line each, with a sign and a word."""
     return "\n".join(f"{RIGHT if good else WRONG}  {piece}" for piece, good in checked)
-
-
-def refused(why: str) -> str:
-    return f"{why[0].upper()}{why[1:]}."
 
 
 def solved(task: Task, share: float, loss: float, floor: float) -> str:
@@ -296,7 +292,7 @@ def order_alt(curves: Sequence[Solved]) -> str:
 
 def carries(shares: Mapping[str, Mapping[bool, tuple[int, float]]], problems: int) -> str:
     """Says where the models that come with the app still go wrong."""
-    said = [
+    models = [
         f"{name}: **{on[True][1]:.1%}** right where a carry propagates ({on[True][0]} sums),"
         f" {on[False][1]:.1%} elsewhere."
         for name, on in shares.items()
@@ -304,7 +300,7 @@ def carries(shares: Mapping[str, Mapping[bool, tuple[int, float]]], problems: in
     return (
         f"{problems:,} held-out sums, given to the shipped models. A carry propagates where the digits of a"
         " column add up to nine and a one is carried into it, as in 045 + 157: only then does a digit depend"
-        f" on more than its own column and the next. {' '.join(said)}"
+        f" on more than its own column and the next. {' '.join(models)}"
     )
 
 

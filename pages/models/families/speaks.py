@@ -25,7 +25,7 @@ from ui import explain, session, widgets
 from ui.models import RUN, runs
 from ui.players.plot import plot
 from ui.site import ROOT
-from ui.text.markdown import safe
+from ui.text.markdown import sentence
 from ui.timeline import scrubbed
 from ui.training_step import NEWEST
 
@@ -59,7 +59,7 @@ def draw_speaks() -> None:
         try:
             spoken = _spoken(name, at, text)
         except GlassformerError as error:
-            explain.answer(words.refused(safe(str(error))))
+            explain.answer(sentence(error))
             return
         with pictured:
             _picture(spoken)
@@ -96,7 +96,7 @@ def _measured(name: str, at: int) -> None:
     try:
         scores = measured(name, at)
     except GlassformerError as error:
-        st.caption(words.refused(safe(str(error))))
+        st.caption(sentence(error))
         return
     st.markdown(words.measured(scores.texts, scores.right[0]))
     rows = {

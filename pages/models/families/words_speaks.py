@@ -24,10 +24,6 @@ COUNTED, FREQUENT, COUNTING, MODEL = (
 )
 
 
-def refused(why: str) -> str:
-    return f"{why[:1].upper()}{why[1:]}."
-
-
 def named(label: str) -> str:
     """Returns a speaker, as they are called outside a script.
 

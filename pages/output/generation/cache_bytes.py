@@ -76,24 +76,26 @@ def _published(tokens: int, dtype: str) -> None:
     presets = [PRESETS[name] for name in MODELS]
     configs = [preset.model.resolved() for preset in presets]
     titles = [_title(preset) for preset in presets]
-    own = [family(c.n_kv_heads or 0, c.n_heads) for c in configs]
+    families = [family(c.n_kv_heads or 0, c.n_heads) for c in configs]
     sizes = [by_family(c, tokens, dtype) for c in configs]
     ways = {way: np.array([size[way] for size in sizes], dtype=np.float64) for way in WAYS}
     plot(
-        figures.published(titles, ways, own),
+        figures.published(titles, ways, families),
         key="kv_published",
         height=380,
         name="kv-cache-published",
         data=pd.DataFrame(
             {
                 "model": titles,
-                "has": own,
+                "has": families,
                 "tokens": tokens,
                 "dtype": dtype,
                 **{f"{way}_bytes": way_sizes for way, way_sizes in ways.items()},
             }
         ),
-        alt=words.published_alt(titles, own, [s[w] for w, s in zip(own, sizes, strict=True)], tokens, dtype),
+        alt=words.published_alt(
+            titles, families, [s[w] for w, s in zip(families, sizes, strict=True)], tokens, dtype
+        ),
     )
     st.caption(words.published([(safe(_title(preset)), preset) for preset in presets], tokens))
 

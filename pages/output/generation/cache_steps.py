@@ -157,8 +157,8 @@ def _totals(subject: Subject, pairs: tuple[CacheStep, ...], totals: Totals) -> N
 
 def _identical(subject: Subject, totals: Totals) -> None:
     filled, whole = _filled(subject.key, subject.ids, subject)
-    said = cache_size(subject.config, len(subject.ids), parts=subject.model.parts).formula
-    st.markdown(words.identical(totals, filled, whole, said, len(subject.ids)))
+    formula = cache_size(subject.config, len(subject.ids), parts=subject.model.parts).formula
+    st.markdown(words.identical(totals, filled, whole, formula, len(subject.ids)))
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

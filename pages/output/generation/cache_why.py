@@ -27,26 +27,29 @@ def draw_why(subject: Subject, container: Any) -> None:
     if len(ids) < 2:
         st.info(words.ONE_TOKEN)
         return
-    kept, lost = _unchanged(subject.key, ids, True, subject), _unchanged(subject.key, ids, False, subject)
+    masked, unmasked = (
+        _unchanged(subject.key, ids, True, subject),
+        _unchanged(subject.key, ids, False, subject),
+    )
     table = pd.DataFrame(
         {
             "layer": range(c.n_layers),
-            "key_mask_on": kept.keys,
-            "value_mask_on": kept.values,
-            "key_mask_off": lost.keys,
-            "value_mask_off": lost.values,
+            "key_mask_on": masked.keys,
+            "value_mask_on": masked.values,
+            "key_mask_off": unmasked.keys,
+            "value_mask_off": unmasked.values,
         }
     )
     plot(
-        figures.changes((kept.keys, kept.values), (lost.keys, lost.values)),
+        figures.changes((masked.keys, masked.values), (unmasked.keys, unmasked.values)),
         key="kv_changes",
         height=350,
         data=table,
         name="kv-changes",
-        alt=words.changes_alt(kept, lost),
+        alt=words.changes_alt(masked, unmasked),
     )
-    explain.answer(words.allowed(kept, lost))
-    explain.measure_it(_measured, subject, ids, kept, lost)
+    explain.answer(words.allowed(masked, unmasked))
+    explain.measure_it(_measured, subject, ids, masked, unmasked)
 
 
 def _measured(

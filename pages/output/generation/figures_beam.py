@@ -29,8 +29,8 @@ def rows(beam: Beam) -> dict[int, int]:
             (node for node in beam.nodes if node.depth == depth),
             key=lambda node: (not node.in_beam, -node.total, node.index),
         )
-        kept = sum(node.in_beam for node in level)
-        result |= {node.index: row for row, node in enumerate(level[: kept + PRUNED_ROWS])}
+        in_beam = sum(node.in_beam for node in level)
+        result |= {node.index: row for row, node in enumerate(level[: in_beam + PRUNED_ROWS])}
     return result
 
 
@@ -48,14 +48,14 @@ def beam_tree(beam: Beam, words: Sequence[str], texts: Sequence[str], *, root: s
     """Draws words (node,): each node's token; texts (node,): its branch. Blue-grey: pruned; the output's
     colour: kept; filled: the winner's way.
     """
-    place = rows(beam)
+    row_of = rows(beam)
     way = _way(beam)
     step = spread([*words, root])
-    shown = [node for node in beam.nodes if node.index in place]
+    shown = [node for node in beam.nodes if node.index in row_of]
     traces = [
-        _edges(beam, place, [n for n in shown if not n.in_beam], "quiet", 1, "dot"),
-        _edges(beam, place, [n for n in shown if n.in_beam], "output", 1.5, "solid"),
-        _edges(beam, place, [n for n in shown if n.index in way], "output", 4, "solid"),
+        _edges(beam, row_of, [n for n in shown if not n.in_beam], "quiet", 1, "dot"),
+        _edges(beam, row_of, [n for n in shown if n.in_beam], "output", 1.5, "solid"),
+        _edges(beam, row_of, [n for n in shown if n.index in way], "output", 4, "solid"),
     ]
     scored = [
         (nodes, shade)
@@ -65,8 +65,8 @@ def beam_tree(beam: Beam, words: Sequence[str], texts: Sequence[str], *, root: s
         )
         if len(nodes) <= most
     ]
-    traces += [_gaps(place, nodes, 13 / step) for nodes, _ in scored] + [
-        _scores(place, nodes, shade) for nodes, shade in scored
+    traces += [_gaps(row_of, nodes, 13 / step) for nodes, _ in scored] + [
+        _scores(row_of, nodes, shade) for nodes, shade in scored
     ]
     groups = (
         ("pruned", [n for n in shown if not n.in_beam], "quiet", 1.0),
@@ -76,14 +76,14 @@ def beam_tree(beam: Beam, words: Sequence[str], texts: Sequence[str], *, root: s
     for name, nodes, shade, width in groups:
         winner = name == "winner"
         if step > 60:  # words: boxes as wide as they are long
-            ends = [(n.depth, -place[n.index], len(short(words[n.index], LETTERS))) for n in nodes]
+            ends = [(n.depth, -row_of[n.index], len(short(words[n.index], LETTERS))) for n in nodes]
             traces += [_boxes(ends, shade, 25, step)]
             traces += [] if winner else [_boxes(ends, None, 25 - 2 * width, step, 2 * width)]
             traces += [_legend(name, shade, width)]
         traces.append(
             go.Scatter(
                 x=[n.depth for n in nodes],
-                y=[-place[n.index] for n in nodes],
+                y=[-row_of[n.index] for n in nodes],
                 mode="markers+text",
                 name=name,
                 showlegend=step == 60,
@@ -123,7 +123,7 @@ def beam_tree(beam: Beam, words: Sequence[str], texts: Sequence[str], *, root: s
             },
         )
     )
-    lowest = max(place.values(), default=0)
+    lowest = max(row_of.values(), default=0)
     return go.figure(
         traces,
         margin={"l": 8, "r": 8, "t": 30, "b": 40},
@@ -143,32 +143,32 @@ def _way(beam: Beam) -> set[int]:
     return indexes
 
 
-def _ends(beam: Beam, place: dict[int, int], node: Node) -> tuple[float, float, float, float]:
+def _ends(beam: Beam, row_of: dict[int, int], node: Node) -> tuple[float, float, float, float]:
     """From the parent to the node: x, y, x, y."""
     parent = None if node.parent is None else beam.nodes[node.parent]
-    return (node.depth - 1, 0.0 if parent is None else -place[parent.index], node.depth, -place[node.index])
+    return (node.depth - 1, 0.0 if parent is None else -row_of[parent.index], node.depth, -row_of[node.index])
 
 
 def _edges(
-    beam: Beam, place: dict[int, int], nodes: Sequence[Node], shade: str, width: float, dash: str
+    beam: Beam, row_of: dict[int, int], nodes: Sequence[Node], shade: str, width: float, dash: str
 ) -> go.Trace:
     x: list[float | None] = []
     y: list[float | None] = []
     for node in nodes:
-        x0, y0, x1, y1 = _ends(beam, place, node)
+        x0, y0, x1, y1 = _ends(beam, row_of, node)
         x += [x0, x1, None]
         y += [y0, y1, None]
     line = {"color": colour(shade, 100 if width > 1 else 50), "width": width, "dash": dash}
     return go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)
 
 
-def _scores(place: dict[int, int], nodes: Sequence[Node], shade: str | None) -> go.Trace:
+def _scores(row_of: dict[int, int], nodes: Sequence[Node], shade: str | None) -> go.Trace:
     """The log-probability of each token, half-way between the boxes, in the row where its edge arrives: no
     other edge arrives there.
     """
     return go.Scatter(
         x=[node.depth - 0.5 for node in nodes],
-        y=[-place[node.index] + ABOVE for node in nodes],
+        y=[-row_of[node.index] + ABOVE for node in nodes],
         mode="text",
         showlegend=False,
         text=[score(node.log_probability) for node in nodes],
@@ -202,13 +202,13 @@ def _boxes(
     return go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)
 
 
-def _gaps(place: dict[int, int], nodes: Sequence[Node], half: float) -> go.Trace:
+def _gaps(row_of: dict[int, int], nodes: Sequence[Node], half: float) -> go.Trace:
     """The page's own colour behind each score, so that edges which pass there do not strike it through."""
     x: list[float | None] = []
     y: list[float | None] = []
     for node in nodes:
         x += [node.depth - 0.5 - half, node.depth - 0.5 + half, None]
-        y += [ABOVE - place[node.index]] * 2 + [None]
+        y += [ABOVE - row_of[node.index]] * 2 + [None]
     return go.Scatter(
         x=x,
         y=y,

@@ -20,19 +20,19 @@ def link(session: Session) -> tuple[str, str, int]:
     """
     tree = session.tree
     leaves = tree.leaves()
-    said = {leaf: _said(tree, leaf) for leaf in leaves}
-    room = LINK - (len(said[session.leaf]) if session.leaf in said else 0)
-    kept = []
+    written = {leaf: _said(tree, leaf) for leaf in leaves}
+    room = LINK - (len(written[session.leaf]) if session.leaf in written else 0)
+    leaves_linked = []
     for leaf in leaves:
-        room -= 0 if leaf == session.leaf else len(said[leaf]) + 1
+        room -= 0 if leaf == session.leaf else len(written[leaf]) + 1
         if room >= 0 or leaf == session.leaf:
-            kept.append(leaf)
-    if session.leaf not in said:
+            leaves_linked.append(leaf)
+    if session.leaf not in written:
         return "", "", 0
     return (
-        "_".join(said[leaf] for leaf in kept),
-        f"{kept.index(session.leaf)}.{session.at}",
-        len(leaves) - len(kept),
+        "_".join(written[leaf] for leaf in leaves_linked),
+        f"{leaves_linked.index(session.leaf)}.{session.at}",
+        len(leaves) - len(leaves_linked),
     )
 
 

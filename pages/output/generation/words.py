@@ -120,15 +120,15 @@ SEEN_FULL = 256  # tokens of a context that is full before the longest text here
 
 def surprised(surprise: Surprise, vocab: int) -> str:
     """Says what the text cost the model that wrote it, as far as it is shown."""
-    told = surprise.likelihood
-    if told.tokens == 1:
+    text = surprise.likelihood
+    if text.tokens == 1:
         return (
             "It samples one token, reads it, and predicts the next. The **first token** cost it"
-            f" {told.nats:.2f} nats: perplexity **{told.perplexity:.1f}**, out of {vocab:,} possible tokens."
+            f" {text.nats:.2f} nats: perplexity **{text.perplexity:.1f}**, out of {vocab:,} possible tokens."
         )
     return (
-        f"It samples one token, reads it, and predicts the next. The **first {told.tokens} tokens** average"
-        f" {told.nats:.2f} nats each: perplexity **{told.perplexity:.1f}**, out of {vocab:,} possible tokens."
+        f"It samples one token, reads it, and predicts the next. The **first {text.tokens} tokens** average"
+        f" {text.nats:.2f} nats each: perplexity **{text.perplexity:.1f}**, out of {vocab:,} possible tokens."
     )
 
 

@@ -37,9 +37,9 @@ TREE_LINK, AT_LINK = "generation_tree", "generation_at"
 
 def draw_tokens(subject: Subject) -> None:
     """Settings, the writer, and how surprising the text was."""
-    places = row(subject)
-    speaking, ends, about = conversation(subject, places[-1])
-    sampling, limits = settings(speaking, ends, places)
+    columns = row(subject)
+    speaking, ends, about = conversation(subject, columns[-1])
+    sampling, limits = settings(speaking, ends, columns)
     if about:
         st.caption(about)
     if draw_rounding(speaking, limits.arithmetic):
@@ -83,29 +83,31 @@ def _session(subject: Subject, sampling: SampleConfig, limits: Limits) -> Sessio
         for key in (subject.key[0], subject.key)
     )
     first = SESSIONS not in st.session_state
-    kept: OrderedDict[str, Session] = st.session_state.setdefault(SESSIONS, OrderedDict())
-    before = kept.get(family)
+    sessions: OrderedDict[str, Session] = st.session_state.setdefault(SESSIONS, OrderedDict())
+    before = sessions.get(family)
     empty = (
         before is not None and not before.tree.nodes and not before.todo and limits.length > 0
     )  # none were asked for before
     if before is None or before.name.partition(".")[0] != name or empty:
         linked = (widgets.read_url(TREE_LINK), widgets.read_url(AT_LINK)) if first else ("", "")
-        own = (  # a tree written again numbers its tokens anew: the browser must not mix them
+        session_name = (  # a tree written again numbers its tokens anew: the browser must not mix them
             f"{name}.{secrets.token_hex(4)}"
         )
-        kept[family] = begin(own, subject, sampling, limits, *(linked if before is None else again(before)))
-    kept.move_to_end(family)
-    while len(kept) > KEPT:
-        kept.popitem(last=False)
-    return kept[family]
+        sessions[family] = begin(
+            session_name, subject, sampling, limits, *(linked if before is None else again(before))
+        )
+    sessions.move_to_end(family)
+    while len(sessions) > KEPT:
+        sessions.popitem(last=False)
+    return sessions[family]
 
 
 def _keep_link(session: Session) -> str:
     """Puts the tree into the link. Returns a sentence about what does not fit."""
     if session.todo:
         return ""
-    branches, place, out = link(session)
+    branches, position, out = link(session)
     plain = "-" not in branches and "_" not in branches and session.at == 0
-    for name, value in ((TREE_LINK, branches), (AT_LINK, place)):
+    for name, value in ((TREE_LINK, branches), (AT_LINK, position)):
         widgets.write_url(name, None if plain or not value else value)
     return left_out(out)

@@ -17,9 +17,9 @@ def nucleus(logits: np.ndarray) -> Guess | None:
     if truth is None:
         return None
     n = truth.numbers
-    kept = f"{n['found']:,.0f}"
-    said = {
-        "sum": f"Summed from the most likely down, {kept} is the smallest set that reaches 90%.",
+    count = f"{n['found']:,.0f}"
+    replies = {
+        "sum": f"Summed from the most likely down, {count} is the smallest set that reaches 90%.",
         "each": "That counts tokens with at least 10%. The 0.9 applies to the sum, not to each token.",
         "share": (
             "That is 90% of the vocabulary. The 0.9 is a share of the probability mass, not of the tokens."
@@ -27,12 +27,12 @@ def nucleus(logits: np.ndarray) -> Guess | None:
         "below": "Their sum is still below 90%: the token that crosses the threshold is also kept.",
     }
     in_order = sorted(truth.offered, key=n.__getitem__)
-    choices, right = offered(truth, {name: Choice(f"{n[name]:,.0f}", said[name]) for name in in_order})
+    choices, right = offered(truth, {name: Choice(f"{n[name]:,.0f}", replies[name]) for name in in_order})
     return Guess(
         f"Temperature 1, top-p 0.9: how many of these {len(logits):,} tokens can still be drawn?",
         choices,
         right,
-        f"{kept} of them hold {n['mass']:.1%}. Press “Nucleus 0.9” above the sliders at temperature 1 to"
+        f"{count} of them hold {n['mass']:.1%}. Press “Nucleus 0.9” above the sliders at temperature 1 to"
         " see the rest removed.",
     )
 
@@ -44,7 +44,7 @@ def colder(logits: np.ndarray, vocabulary: Sequence[str]) -> Guess | None:
         return None
     n = truth.numbers
     first, second = (vocabulary[i] for i in likeliest_ids(logits, 2))
-    said = {
+    replies = {
         "squared": "Halving the temperature doubles the difference of their logits, which squares the ratio.",
         "doubled": "The temperature divides the logits, not the probabilities, so the ratio is not doubled.",
         "same": (
@@ -52,7 +52,8 @@ def colder(logits: np.ndarray, vocabulary: Sequence[str]) -> Guess | None:
         ),
     }
     choices, right = offered(
-        truth, {name: Choice(f"{n[name]:.2f} times", said[name]) for name in ("same", "doubled", "squared")}
+        truth,
+        {name: Choice(f"{n[name]:.2f} times", replies[name]) for name in ("same", "doubled", "squared")},
     )
     return Guess(
         f"At τ = 1 “{first}” is {n['same']:.2f} times as likely as “{second}”. And at τ = 0.5?",

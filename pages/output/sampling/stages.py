@@ -120,8 +120,8 @@ def _map(subject: Subject, records: tuple[Stage, ...]) -> None:
     )
 
 
-def _shares(subject: Subject, tally: Tally, kept: int) -> None:
-    order = likeliest_ids(tally.probabilities, min(LIKELIEST, kept))
+def _shares(subject: Subject, tally: Tally, candidates: int) -> None:
+    order = likeliest_ids(tally.probabilities, min(LIKELIEST, candidates))
     tokens = [subject.vocabulary[i] for i in order]
     p, shares = tally.probabilities[order], tally.shares[order]
     table = pd.DataFrame(

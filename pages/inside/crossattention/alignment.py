@@ -56,9 +56,9 @@ def draw_alignment() -> None:
         fetching.take(TASK)
         name = widgets.select("Task", there, TASK, kind="list")
         first, form = _asked(name)
-        kept = task_of(name) or name  # a task's text goes along to another model of it
+        task = task_of(name) or name  # a task's text goes along to another model of it
         text = st.text_input(
-            words.typed(form), first, key=f"cross_text_{kept}", max_chars=LETTERS, **widgets.KEPT
+            words.typed(form), first, key=f"cross_text_{task}", max_chars=LETTERS, **widgets.KEPT
         ).strip()
         change = widgets.select("Intervention", CHANGES, "cross_change", kind="list")
     with scrubbed(name, above) as moment:
@@ -116,9 +116,9 @@ def _grown(name: str) -> None:
         name="alignment-by-step",
         data={
             "step": list(scores),
-            "best_head": [one.best.value for one in scores.values()],
-            "together": [one.together for one in scores.values()],
-            "chance": [one.chance for one in scores.values()],
+            "best_head": [result.best.value for result in scores.values()],
+            "together": [result.together for result in scores.values()],
+            "chance": [result.chance for result in scores.values()],
         },
     )
 
@@ -142,8 +142,8 @@ def _more() -> None:
 
 
 def _pattern(crossing: WrittenTarget, head: str):  # type: ignore[no-untyped-def]
-    place = None if head == "mean" else tuple(int(part) for part in head.split("."))
-    return crossing.pattern(place)  # type: ignore[arg-type]
+    cell = None if head == "mean" else tuple(int(part) for part in head.split("."))
+    return crossing.pattern(cell)  # type: ignore[arg-type]
 
 
 def _picture(crossing: WrittenTarget, name: str, text: str, step: int, chosen: tuple[str, Change]) -> None:
@@ -176,6 +176,6 @@ def _told(
     if right is None:
         return words.not_a_source(crossing.text, PAIR_TASKS[task].form)
     pattern = _pattern(crossing, head)
-    said = words.aligned(crossing.text, right.target, looked(pattern, right, crossing.text))
+    sentence = words.aligned(crossing.text, right.target, looked(pattern, right, crossing.text))
     nowhere = at_the_end(pattern, crossing.written) if crossing.ended else ()
-    return said + words.ends(nowhere, len(crossing.written) - 1)
+    return sentence + words.ends(nowhere, len(crossing.written) - 1)

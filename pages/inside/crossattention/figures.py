@@ -30,7 +30,10 @@ def alignment_figure(
     """Draws weights (query, key) in [0, 1]: a row for each written symbol, those after `step` blank. Rings
     stand where a symbol truly comes from.
     """
-    source, written = [show_characters(one) for one in source], [show_characters(one) for one in written]
+    source, written = (
+        [show_characters(symbol) for symbol in source],
+        [show_characters(symbol) for symbol in written],
+    )
     shown = weights.astype(np.float32).copy()
     shown[step:] = np.nan
     heat = {
@@ -46,10 +49,10 @@ def alignment_figure(
         "hovertemplate": "%{hovertext}<br>weight %{z:.3f}<extra></extra>",
         "colorbar": {"thickness": 10, "title": {"text": "weight", "side": "right"}},
     }
-    ways = [(row, place) for row, places in enumerate(true[:step]) for place in places]
+    ways = [(row, key) for row, keys in enumerate(true[:step]) for key in keys]
     rings = go.Scatter(
         mode="markers",
-        x=[place for _, place in ways],
+        x=[key for _, key in ways],
         y=[row for row, _ in ways],
         marker={"size": 12, "color": colour("output", 0), "line": {"width": 2, "color": colour("output")}},
         hovertemplate="its true position<extra></extra>",
@@ -101,13 +104,13 @@ def swapped_curves(runs: Mapping[str, Swapped], at: int, quantity: str) -> go.Fi
         (HEALTHY, "attention", "correct masks"),
         (SWAPPED, "output", "masks swapped"),
     ):
-        one = runs[name]
-        values = getattr(one, quantity)
+        run = runs[name]
+        values = getattr(run, quantity)
         traces.append(
             go.Scatter(
                 mode="lines+markers",
                 name=words,
-                x=one.steps,
+                x=run.steps,
                 y=values,
                 line={"color": colour(shade), "width": 3},
                 marker={"size": [11 if i == at else 3 for i in range(len(values))]},

@@ -33,14 +33,14 @@ def draw_masks() -> None:
         swap = widgets.switch("Swap the two masks", False, "cross_swap")
         row = widgets.select("Source", dict(enumerate(words.BATCH_NAMES)), "cross_row", hidden=True)
     decoder_masks = masks_of(
-        SWAPPED if swap else HEALTHY, [len(one) for one in words.BATCH], row, len(words.TARGET)
+        SWAPPED if swap else HEALTHY, [len(sentence) for sentence in words.BATCH], row, len(words.TARGET)
     )
-    longest = max(len(one) for one in words.BATCH)
+    longest = max(len(sentence) for sentence in words.BATCH)
     source = (*words.BATCH[row], *["[pad]"] * (longest - len(words.BATCH[row])))
-    seen = [(decoder_masks.self_visible, words.TARGET), (decoder_masks.cross_visible, source)]
+    visibles = [(decoder_masks.self_visible, words.TARGET), (decoder_masks.cross_visible, source)]
     masks = [
         Mask(words.mask_title(i, decoder_masks.shapes[i]), visible, words.TARGET, keys)
-        for i, (visible, keys) in enumerate(seen)
+        for i, (visible, keys) in enumerate(visibles)
     ]
     with left:
         plot(

@@ -56,17 +56,17 @@ def alt(crossing: WrittenTarget, step: int) -> str:
     )
 
 
-def aligned(written: str, target: str, seen: AlignmentHits | None) -> str:
+def aligned(written: str, target: str, hits: AlignmentHits | None) -> str:
     """Says whether the target is right, and whether attention fell where its symbols come from (Markdown)."""
-    if seen is None:
+    if hits is None:
         return (
             f"It writes “{safe(written)}”, but **“{safe(target)}” would be right**, so its symbols have no"
             " known source positions."
         )
     return (
-        f"It writes “{safe(written)}”, which is right. For **{seen.right} of the {seen.counted} symbols**"
+        f"It writes “{safe(written)}”, which is right. For **{hits.right} of the {hits.counted} symbols**"
         " taken from the source it attends most to their true position (rings); chance would give"
-        f" {seen.chance:.1f}."
+        f" {hits.chance:.1f}."
     )
 
 
@@ -107,7 +107,8 @@ def unmarked(crossing: WrittenTarget, look: SharpestWeight | None) -> str:
     if look is None:
         return f"{wrote}. The source has no words to attend to."
     here, there = (
-        safe(one[at].strip()) for one, at in ((crossing.written, look.query), (crossing.source, look.key))
+        safe(tokens[at].strip())
+        for tokens, at in ((crossing.written, look.query), (crossing.source, look.key))
     )
     return (
         f"{wrote}. Its sharpest attention is from “{here}” to “{there}” (**{look.weight:.0%}** of the"

@@ -54,14 +54,14 @@ class Drawing:
     height: float = 0.0
 
 
-def drawing(made: Ledger) -> Drawing:
+def drawing(counted: Ledger) -> Drawing:
     """Returns the stacks of a model: an encoder stands left of the decoder that reads it."""
     sheet = Drawing()
-    if made.encoder is None:
-        _draw_stack(sheet, made.config, 0.0, "")
+    if counted.encoder is None:
+        _draw_stack(sheet, counted.config, 0.0, "")
         return sheet
-    end = _draw_stack(sheet, made.encoder, 0.0, "encoder")
-    _draw_stack(sheet, made.config, STACK_WIDTH + BETWEEN, "decoder", crossing=True)
+    end = _draw_stack(sheet, counted.encoder, 0.0, "encoder")
+    _draw_stack(sheet, counted.config, STACK_WIDTH + BETWEEN, "decoder", crossing=True)
     sheet.width = 2 * STACK_WIDTH + BETWEEN
     reader = next(box for box in sheet.boxes if box.component == "cross_attention")
     middle, way = (reader.y0 + reader.y1) / 2, STACK_WIDTH + BETWEEN / 2
@@ -179,8 +179,8 @@ def _beside(
 def box_lines(c: ResolvedConfig) -> dict[str, str]:
     """Returns the text of the two large boxes: two short lines each."""
     scheme = HEALTHY.position(c)
-    own = c.n_kv_heads == c.n_heads
-    heads = f"{c.n_heads} heads" if own else f"{c.n_heads} heads, {c.n_kv_heads} KV"
+    unshared = c.n_kv_heads == c.n_heads
+    heads = f"{c.n_heads} heads" if unshared else f"{c.n_heads} heads, {c.n_kv_heads} KV"
     inside = "" if "embed" in scheme.enters or not scheme.present else f", {_INSIDE[c.position]}"
     biases = ", biases" if c.ffn_bias else ""
     look = "causal" if c.causal else "bidirectional"
@@ -193,17 +193,17 @@ def box_lines(c: ResolvedConfig) -> dict[str, str]:
 _INSIDE = {"rope": "RoPE", "alibi": "ALiBi", "t5": "relative bias"}
 
 
-def figure(made: Ledger, height: int, small: bool = False) -> go.Figure:
+def figure(counted: Ledger, height: int, small: bool = False) -> go.Figure:
     """Draws the drawing, `height` pixels high. Boxes say their parameters when pointed at; in a small one
     each has one line.
     """
-    sheet = drawing(made)
-    shapes = [_frame(one) for one in sheet.frames]
+    sheet = drawing(counted)
+    shapes = [_frame(frame) for frame in sheet.frames]
     shapes += [_way(line) for line in sheet.lines]
     shapes += [_circle(x, y) for x, y in sheet.sums]
     shapes += [shape for box in sheet.boxes for shape in _rectangle(box)]
-    one = made.encoder is None  # stack: its boxes are higher
-    size = (12 if one else 11) if small else (11 if one else 10)
+    single = counted.encoder is None  # stack: its boxes are higher
+    size = (12 if single else 11) if small else (11 if single else 10)
     written = [box.text.partition("<br>")[0] if small else box.text for box in sheet.boxes]
     middles = [((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2) for box in sheet.boxes]
     notes = [_text(text, *middle, size) for text, middle in zip(written, middles, strict=True)]
@@ -212,7 +212,7 @@ def figure(made: Ledger, height: int, small: bool = False) -> go.Figure:
         _text(f"<b>{words}</b>", x1 - 2, y1, 12) | {"xanchor": "right", "yanchor": "bottom"}
         for _, _, x1, y1, words in sheet.frames
     ]
-    counts = parameters(made)
+    counts = parameters(counted)
     trace = {
         "type": "scatter",
         "mode": "markers",
@@ -237,28 +237,30 @@ def figure(made: Ledger, height: int, small: bool = False) -> go.Figure:
     )
 
 
-def parameters(made: Ledger) -> Mapping[tuple[str, str], int]:
+def parameters(counted: Ledger) -> Mapping[tuple[str, str], int]:
     """Returns (stack, component) -> its parameters in the whole model. Parameters that both stacks share
     count for each; positions without a box of their own count with the attention that they are in.
     """
     result: dict[tuple[str, str], int] = {}
-    inside = "embed" not in HEALTHY.position(made.config).enters
-    for row in made.rows:
+    inside = "embed" not in HEALTHY.position(counted.config).enters
+    for row in counted.rows:
         component = "attention" if row.component == "position" and inside else row.component
-        for stack in {row.stack} if row.stack or made.encoder is None else ("encoder", "decoder"):
+        for stack in {row.stack} if row.stack or counted.encoder is None else ("encoder", "decoder"):
             result[stack, component] = result.get((stack, component), 0) + row.parameters
     return result
 
 
 def _rectangle(box: Box) -> tuple[dict[str, object], dict[str, object]]:
     """In the page's own colour first: no line is to be seen through it."""
-    place = {"type": "rect", "x0": box.x0, "x1": box.x1, "y0": box.y0, "y1": box.y1}
+    corners = {"type": "rect", "x0": box.x0, "x1": box.x1, "y0": box.y0, "y1": box.y1}
     line = {"line": {"color": colour(box.part), "width": 1.5}}
-    return place | line | {"fillcolor": SEQUENTIAL[0][1]}, place | line | {"fillcolor": colour(box.part, 22)}
+    return corners | line | {"fillcolor": SEQUENTIAL[0][1]}, corners | line | {
+        "fillcolor": colour(box.part, 22)
+    }
 
 
-def _frame(one: tuple[float, float, float, float, str]) -> dict[str, object]:
-    x0, y0, x1, y1, _ = one
+def _frame(frame: tuple[float, float, float, float, str]) -> dict[str, object]:
+    x0, y0, x1, y1, _ = frame
     line = {"color": colour("quiet"), "width": 1, "dash": "dot"}
     return {"type": "rect", "x0": x0, "x1": x1, "y0": y0, "y1": y1, "line": line}
 

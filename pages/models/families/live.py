@@ -84,8 +84,8 @@ def _another() -> None:
     """The next of the sentences that are offered."""
     offered = _offered()
     now = st.session_state.get(TEXT, words.FIRST)
-    place = offered.index(now) if now in offered else -1
-    st.session_state[TEXT] = offered[(place + 1) % len(offered)]
+    index = offered.index(now) if now in offered else -1
+    st.session_state[TEXT] = offered[(index + 1) % len(offered)]
 
 
 def _toggled(text: str) -> tuple[int, ...]:
@@ -199,11 +199,15 @@ def _column(
     }
 
 
-def _sent(said: WrittenSymbol, row: int, at: int, step: int, sentence: str) -> dict[str, Any]:
+def _sent(written: WrittenSymbol, row: int, at: int, step: int, sentence: str) -> dict[str, Any]:
     """`reads`: the weights over each row of the column, the source first where there is one."""
-    both = (said.cross_weights, said.self_weights) if len(said.cross_weights) else (said.self_weights,)
+    both = (
+        (written.cross_weights, written.self_weights)
+        if len(written.cross_weights)
+        else (written.self_weights,)
+    )
     return {
-        "symbol": show_characters(said.symbol),
+        "symbol": show_characters(written.symbol),
         "row": row,
         "at": at,
         "step": step,

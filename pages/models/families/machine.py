@@ -45,22 +45,22 @@ def draw_machine() -> None:
         chosen = {facet: _choice(facet, choices_of(BY_YEAR[FIRST])[facet]) for facet in OFFERED}
     base = BY_YEAR[size]
     try:
-        made = morphed(base, chosen)
+        changed = morphed(base, chosen)
     except ConfigError as error:
         explain.answer(words.cannot(str(error)))
-        made = base
+        changed = base
     else:
-        explain.answer(_told(size, made, chosen))
+        explain.answer(_told(size, changed, chosen))
     with pictured:
-        _picture(made)
+        _picture(changed)
     explain.measure_it(_table)
     explain.by_hand(lambda: st.markdown(words.BY_HAND))
 
 
-def _told(size: str, made: Preset, chosen: dict[str, str]) -> str:
+def _told(size: str, changed: Preset, chosen: dict[str, str]) -> str:
     same = named(chosen)
     near = nearest_model(chosen)
-    return words.choices_sentence(size, same, near, costs(BY_YEAR[size]), costs(made))
+    return words.choices_sentence(size, same, near, costs(BY_YEAR[size]), costs(changed))
 
 
 def _make(name: str) -> None:
@@ -85,8 +85,8 @@ def _choice(facet: str, first: str) -> str:
     return chosen
 
 
-def _picture(made: Preset) -> None:
-    counted = ledger_of(made)
+def _picture(preset: Preset) -> None:
+    counted = ledger_of(preset)
     counts = parameters(counted)
     boxes = drawing(counted).boxes
     plot(

@@ -87,8 +87,8 @@ def _another() -> None:
     offered = list(_held())
     chosen = [offered[i * len(offered) // OFFERED] for i in range(OFFERED)]
     now = " ".join(str(st.session_state.get(TEXT, "")).split())
-    place = chosen.index(now) if now in chosen else -1
-    st.session_state[TEXT] = chosen[(place + 1) % len(chosen)]
+    index = chosen.index(now) if now in chosen else -1
+    st.session_state[TEXT] = chosen[(index + 1) % len(chosen)]
 
 
 def _measured(name: str, at: int) -> None:
@@ -142,7 +142,7 @@ def measured(name: str, at: int) -> Measured:
 def _held() -> dict[str, str]:
     """Held-out text -> who says it; none where the plays are not on this server."""
     try:
-        return {one.text: one.label for one in speakers().text.validation}
+        return {line.text: line.label for line in speakers().text.validation}
     except CorpusError:
         return {}
 

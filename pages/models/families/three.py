@@ -67,7 +67,7 @@ def _columns() -> Iterator[tuple[DeltaGenerator, str]]:
 
 def _table(counted: Mapping[str, Ledger]) -> None:
     columns = {
-        words.FAMILIES[family]: [*told, f"{counted[family].total:,}"] for family, told in words.ROWS.items()
+        words.FAMILIES[family]: [*cells, f"{counted[family].total:,}"] for family, cells in words.ROWS.items()
     }
     with st.container(key="whole_words"):
         st.table(pd.DataFrame(columns, index=list(words.ROW_NAMES)), border="horizontal")
@@ -84,16 +84,18 @@ def _drawn(family: str, counted: Ledger) -> None:
     )
 
 
-def _masks(family: str, made: tuple[Flow, ...]) -> None:
-    masks = [Mask(words.MATRICES[flow.name], flow.cells, *words.axes(family, flow.name)) for flow in made]
+def _masks(family: str, family_flows: tuple[Flow, ...]) -> None:
+    masks = [
+        Mask(words.MATRICES[flow.name], flow.cells, *words.axes(family, flow.name)) for flow in family_flows
+    ]
     plot(
         masks_figure(masks, [*SHADES.values()]),
         key=f"families_masks_{family}",
-        alt=words.masks_alt(family, made),
+        alt=words.masks_alt(family, family_flows),
         height=HEIGHT,
         name=f"{family}-masks",
         data={
-            "matrix": [flow.name for flow in made for _ in flow.cells.ravel()],
-            "state": [words.STATES[cell] for flow in made for cell in flow.cells.ravel()],
+            "matrix": [flow.name for flow in family_flows for _ in flow.cells.ravel()],
+            "state": [words.STATES[cell] for flow in family_flows for cell in flow.cells.ravel()],
         },
     )

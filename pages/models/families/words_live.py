@@ -45,9 +45,9 @@ def translated_line(translated: Translation, step: int) -> str:
 
 
 def filled_sentence(filled: FilledText, index: int) -> str:
-    said, true = filled.symbols[index], filled.text[filled.positions[index]]
-    verdict = "right" if said.symbol == true else f"it was {quoted(true)}"
-    return f"{step_sentence(said)}: {verdict}"
+    guess, true = filled.symbols[index], filled.text[filled.positions[index]]
+    verdict = "right" if guess.symbol == true else f"it was {quoted(true)}"
+    return f"{step_sentence(guess)}: {verdict}"
 
 
 def step_sentence(written: WrittenSymbol) -> str:

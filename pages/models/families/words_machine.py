@@ -107,12 +107,12 @@ def choices_sentence(
         whose = f"These are **the {len(OFFERED)} choices of {_named(same)}**, at the sizes of {TITLES[size]}"
     else:
         other, apart = near
-        places = ", ".join(FACETS[each].lower() for each in apart)
+        differences = ", ".join(FACETS[each].lower() for each in apart)
         whose = (
             f"No model in the table matches; the nearest is **{SHORT[other]}**, which differs in"
-            f" {len(apart)}: {places}"
+            f" {len(apart)}: {differences}"
         )
-    kept = (
+    cache = (
         f"{after.cache:,} numbers per token in the KV cache"
         if after.cache
         else "no KV cache: it does not generate"
@@ -120,7 +120,7 @@ def choices_sentence(
     was = "" if after == before else f" ({TITLES[size]}: {short(before.parameters)})"
     return (
         f"{whose}. **{after.parameters:,} parameters**{was}, {flop(after.flops)} per token at T = {TOKENS},"
-        f" {kept}."
+        f" {cache}."
     )
 
 

@@ -47,7 +47,7 @@ def speaker_sentence(spoken: WordAblation, true: str | None) -> str:
         right = true == spoken.labels[first]
         text += f" {'Right' if right else 'Wrong'}: {safe(named(true))} says it."
     if spoken.unknown:
-        listed = ", ".join(f"“{safe(one)}”" for one in spoken.unknown[:3])
+        listed = ", ".join(f"“{safe(unknown)}”" for unknown in spoken.unknown[:3])
         more = "" if len(spoken.unknown) <= 3 else f" and {len(spoken.unknown) - 3} more"
         text += f" Mapped to the unknown token: {listed}{more}."
     return text

@@ -85,11 +85,11 @@ def drawn_alt(family: str, boxes: Sequence[str]) -> str:
     return f"{FAMILIES[family]}, from top to bottom: {'; '.join(b.replace('<br>', ', ') for b in boxes)}."
 
 
-def masks_alt(family: str, made: Sequence[Flow]) -> str:
-    told = (
-        f"{MATRICES[f.name]}, {f.seen} of {f.allowed} pairs attended to, {f.now} of them now" for f in made
+def masks_alt(family: str, flows: Sequence[Flow]) -> str:
+    counts = (
+        f"{MATRICES[f.name]}, {f.seen} of {f.allowed} pairs attended to, {f.now} of them now" for f in flows
     )
-    return f"Which token attends to which in the {FAMILIES[family].lower()}: {'; '.join(told)}."
+    return f"Which token attends to which in the {FAMILIES[family].lower()}: {'; '.join(counts)}."
 
 
 THREE = Words(

@@ -61,7 +61,7 @@ def _span(shares: Iterable[float]) -> str:
 def won(tokens: int, percent: int, reasons: Reasons) -> str:
     """Says which two weigh most, and what the one way of asking costs (Markdown)."""
     forms = reasons.forms.values()
-    asked = (
+    accuracies = (
         f" Accuracy on paired tasks written as one text is {_span(form.continued for form in forms)}; as"
         f" pairs, {_span(form.paired for form in forms)}."
         if forms
@@ -71,15 +71,15 @@ def won(tokens: int, percent: int, reasons: Reasons) -> str:
         f"A decoder gets **{reasons.lessons.times:.1f} times** as many training signals:"
         f" {reasons.lessons.decoder} losses from {tokens} tokens, against {reasons.lessons.encoder:.1f} for"
         f" an encoder with {percent}% masked. With a cache it also writes **{reasons.writing.times:.0f}"
-        f" times** more cheaply than a bidirectional model.{asked}"
+        f" times** more cheaply than a bidirectional model.{accuracies}"
     )
 
 
 def by_hand(forms: Mapping[str, TwoForms]) -> str:
     """Returns the arithmetic, and each task in both forms (Markdown)."""
     text = "; ".join(
-        f"{name} {one.continued:.1%} ({one.paired:.1%}), {one.parameters[1]:,} parameters"
-        for name, one in forms.items()
+        f"{name} {result.continued:.1%} ({result.paired:.1%}), {result.parameters[1]:,} parameters"
+        for name, result in forms.items()
     )
     return BY_HAND + (f"\n\n{CAST} {text}." if text else "")
 

@@ -21,20 +21,20 @@ def draw_block(choice: Choice) -> None:
     """Draws one of the model's blocks and three of its width as bars; the share by width, published models
     and the arithmetic are folded.
     """
-    ratio, own = plain_ratio(choice.config), block_of(choice.ledger)
+    ratio, this_block = plain_ratio(choice.config), block_of(choice.ledger)
     paid = gate_paid(choice.config.d_model, ratio)
     rows = [
-        ("this model's", own),
+        ("this model's", this_block),
         (f"plain, {ratio:.3g}·d", paid.plain),
         (f"gated, {ratio * 2 / 3:.3g}·d", paid.gated),
         (f"gated, {ratio:.3g}·d", paid.full),
     ]
-    explain.answer(answers.in_a_block(choice, own))
-    told = "; ".join(f"{name} {counts.share:.1%} in the feed-forward network" for name, counts in rows)
+    explain.answer(answers.in_a_block(choice, this_block))
+    sentence = "; ".join(f"{name} {counts.share:.1%} in the feed-forward network" for name, counts in rows)
     plot(
         figures_block.block_bars(rows),
         key="parameters_block",
-        alt=f"Parameters of one block: {told}.",
+        alt=f"Parameters of one block: {sentence}.",
         height=370,
         data=pd.DataFrame([{"block": name, **asdict(counts)} for name, counts in rows]),
         name="block-parameters",
@@ -54,15 +54,15 @@ def _more(d: int) -> None:
         table = pd.DataFrame(
             [
                 {
-                    "model": one.name,
-                    "d_model": one.d_model,
-                    "d_ff": one.d_ff,
-                    "d_ff / d_model": round(one.times, 2),
-                    "matrices": 3 if one.gated else 2,
-                    "block": one.block.total,
-                    "feed-forward": f"{one.block.share:.1%}",
+                    "model": model.name,
+                    "d_model": model.d_model,
+                    "d_ff": model.d_ff,
+                    "d_ff / d_model": round(model.times, 2),
+                    "matrices": 3 if model.gated else 2,
+                    "block": model.block.total,
+                    "feed-forward": f"{model.block.share:.1%}",
                 }
-                for one in known()
+                for model in known()
             ]
         )
         st.dataframe(table, hide_index=True, height=440)

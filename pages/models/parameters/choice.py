@@ -105,13 +105,13 @@ def _opened(name: str) -> tuple[ModelConfig, ModelConfig | None]:
     """The configuration in a published model's file, and that of its encoder where it is a decoder that reads
     one: its weights stay on disk.
     """
-    place = sources.find(name)
-    if place is None:
+    folder = sources.find(name)
+    if folder is None:
         raise GlassformerError("That model is no longer on this server.")
-    if pairs.is_pair(place):
-        both = pairs.open_pair(place).config
+    if pairs.is_pair(folder):
+        both = pairs.open_pair(folder).config
         return both.decoder, both.encoder
-    return open_model(place).config, None
+    return open_model(folder).config, None
 
 
 def choose(
@@ -154,8 +154,8 @@ def choose(
 
 def plain(name: str) -> Choice:
     """Returns a model's choice without changes."""
-    one = named_model(name)
-    preset, counted = one.preset, ledger(one.model, one.encoder, one.parts)
+    model = named_model(name)
+    preset, counted = model.preset, ledger(model.model, model.encoder, model.parts)
     note = ""
     if preset is not None:
         note = (
@@ -191,9 +191,9 @@ def first_model() -> str:
     """Returns the model of another page or of a link for all pages, if that is a run or a model of others;
     else the best known one.
     """
-    kept = st.session_state.get("kept_model") or widgets.read_url("model")
-    other = isinstance(kept, str) and kept.startswith((RUN, PRETRAINED))
-    return str(kept) if other and kept in options() else FIRST
+    linked = st.session_state.get("kept_model") or widgets.read_url("model")
+    other = isinstance(linked, str) and linked.startswith((RUN, PRETRAINED))
+    return str(linked) if other and linked in options() else FIRST
 
 
 def say_changes(changed: Mapping[str, tuple[Any, Any]]) -> None:

@@ -82,12 +82,12 @@ def single_key_head(model: Model, dtype: str, batch: int, tokens: int) -> Guess 
     if truth is None:
         return None
     n = truth.numbers
-    said = {
+    replies = {
         "part": "The cache holds keys and values for each key-value head, and nothing else.",
         "half": "Values are shared along with the keys: a key-value head has one of each.",
         "same": "Queries are not cached at all: no later token needs an earlier query.",
     }
-    choices, right = offered(truth, {name: Choice(gigabytes(n[name]), said[name]) for name in said})
+    choices, right = offered(truth, {name: Choice(gigabytes(n[name]), replies[name]) for name in replies})
     return Guess(
         f"The KV cache takes {gigabytes(n['before'])}. How much would it take with one key-value head"
         f" instead of {model.config.n_kv_heads}?",

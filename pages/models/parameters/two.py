@@ -77,10 +77,10 @@ def _other_than(first: str, second: str) -> str:
 
 def _fields(choice: Choice, other: Choice, names: list[str]) -> pd.DataFrame:
     """The fields in which the two differ, with both values."""
-    one, two = choice.config.to_dict(), other.config.to_dict()
+    first, second = choice.config.to_dict(), other.config.to_dict()
     rows = [
-        {"field": field, names[0]: f"{one[field]}", names[1]: f"{two[field]}"}
-        for field in one
-        if one[field] != two[field]
+        {"field": field, names[0]: f"{first[field]}", names[1]: f"{second[field]}"}
+        for field in first
+        if first[field] != second[field]
     ]
     return pd.DataFrame(rows)

@@ -26,7 +26,7 @@ def draw_before() -> None:
         alt=words.alt(layers),
         height=380,
         data=pd.DataFrame(
-            {"back": np.arange(1, length)} | {words.NAMES[one.layer]: one.influence for one in layers}
+            {"back": np.arange(1, length)} | {words.NAMES[layer.layer]: layer.influence for layer in layers}
         ),
         name="influence",
     )
@@ -44,11 +44,11 @@ def _costs(layer_influences: tuple[LayerInfluence, ...]) -> None:
     st.table(
         pd.DataFrame(
             {
-                "sequential steps": [str(one.sequential_steps) for one in layer_influences],
-                "path from first to last": [str(one.path) for one in layer_influences],
-                "multiplications": [f"{one.products:,}" for one in layer_influences],
+                "sequential steps": [str(layer.sequential_steps) for layer in layer_influences],
+                "path from first to last": [str(layer.path) for layer in layer_influences],
+                "multiplications": [f"{layer.products:,}" for layer in layer_influences],
             },
-            index=[words.NAMES[one.layer] for one in layer_influences],
+            index=[words.NAMES[layer.layer] for layer in layer_influences],
         ),
         border="horizontal",
     )

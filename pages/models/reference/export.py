@@ -106,13 +106,18 @@ def _ways(taken: Taken, planned: Plan | str, size: pack.Size, no_tokenizer: bool
     if isinstance(planned, Plan):
         files = "`model.safetensors`, `config.json`" + ("" if no_tokenizer else ", `tokenizer.json`")
         family = f"`transformers`, as {WRITERS[planned.family].title}"
-    own = ", ".join(f"`{name}`" for name in FILES)
+    engine_files = ", ".join(f"`{name}`" for name in FILES)
     rows = [
         (words.HUB, files, size.megabytes if isinstance(planned, Plan) else "–", family),
         (words.ONE_FILE, "`model.py`, `model.safetensors`", size.megabytes, words.OPENS_FILE),
         (words.A_PROGRAM, "`nano.py`", words.NANO_SIZE, words.OPENS_NANO)
         if taken.pair is None
-        else (words.OWN_FOLDER, own, pack.size(taken.model, "float32").megabytes, words.OPENS_FOLDER),
+        else (
+            words.OWN_FOLDER,
+            engine_files,
+            pack.size(taken.model, "float32").megabytes,
+            words.OPENS_FOLDER,
+        ),
     ]
     return [dict(zip(("way", "files", "size", "opened by"), row, strict=True)) for row in rows]
 

@@ -40,7 +40,7 @@ def along(comparison: Comparison) -> go.Figure:
                     mode="markers",
                     name=name,
                     marker={"color": colour(part), "symbol": symbol, "size": 9 if len(states) < 24 else 6},
-                    text=[hover(row) for row, one in zip(states, there, strict=True) if one],
+                    text=[hover(row) for row, drawn in zip(states, there, strict=True) if drawn],
                     hovertemplate="%{text}<extra></extra>",
                 )
             )
@@ -90,8 +90,7 @@ def ticks(states: tuple[Difference, ...]) -> dict[str, Any]:
 
 
 def tolerance() -> dict[str, Any]:
-    place = go.rule(y=TOLERANCE)
-    return place | {"line": {"color": colour("output"), "width": 2, "dash": "dash"}}
+    return go.rule(y=TOLERANCE, line={"color": colour("output"), "width": 2, "dash": "dash"})
 
 
 def tolerance_label() -> dict[str, Any]:

@@ -95,7 +95,7 @@ def _roll() -> None:
 
 def _mistake() -> str:
     """Draws the choice of a mistake for the second program; returns its name, or NONE."""
-    options = {NONE: "none"} | {name: one.title for name, one in MISTAKES.items()}
+    options = {NONE: "none"} | {name: mistake.title for name, mistake in MISTAKES.items()}
     name = widgets.select(words.MISTAKE, options, "reference_mistake", kind="list", hint=words.MISTAKE_HINT)
     if name in MISTAKES:
         st.caption(MISTAKES[name].sentence)

@@ -215,11 +215,11 @@ def packed(plan: Plan | str, size: str, dtype: str) -> str:
         )
     title = WRITERS[plan.family].title
     text = f"This model **is a {title}**: `transformers` opens it, {size} in {dtype}"
-    made = list(dict.fromkeys(MADE[field] for field in plan.filled))
-    if made:
+    filled = list(dict.fromkeys(MADE[field] for field in plan.filled))
+    if filled:
         return (
             f"{text}. Parts that only that family has are filled in so that they change nothing:"
-            f" {', '.join(made)}."
+            f" {', '.join(filled)}."
         )
     return f"{text}. Every property and every tensor has a counterpart there."
 

@@ -53,5 +53,5 @@ def carried_far(layers: Sequence[LayerInfluence]) -> str:
 
 def alt(layers: Sequence[LayerInfluence]) -> str:
     text = ", ".join(f"{NAMES[layer.layer]} {number(layer.left)}" for layer in layers)
-    places = layers[0].length - 1
-    return f"Influence on the last output over {places} positions, as a share of the neighbour's: {text}."
+    distance = layers[0].length - 1
+    return f"Influence on the last output over {distance} positions, as a share of the neighbour's: {text}."

@@ -39,7 +39,7 @@ def test_merges_are_shown_before_and_after_and_play_without_the_server(tab, app_
     tab.wait_for_function("new URL(location).searchParams.get('bpe_step') === '32'")
     settled(tab)
     before = reruns(tab)
-    tab.locator(".gf-steps-speed select").select_option("15")
+    tab.locator(".gf-steps-speed select").select_option("5")
     press(tab, "Play")
     tab.wait_for_function("(at => at >= 6 && at < 30)(Number(document.querySelector('.gf-bpe input').value))")
     assert reruns(tab) == before

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { lines } from "../../ui/assets/film_state.js"
+import { lines } from "../../ui/assets/film.js"
 
 test("a text is cut into lines between its words", () => {
   const wide = (text) => text.length

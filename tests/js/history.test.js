@@ -50,9 +50,10 @@ test("what moves by itself adds none, on a page that Back has led to neither", (
 
 test("a scene is gone to as Back would go there: one entry, then drawn", () => {
   let drawn = 0
-  const end = watched(() => { drawn++ })
+  const ended = new AbortController()
+  watched(() => { drawn++ }, ended.signal)
   visit("http://a/tokens?scene=2")
-  end()
+  ended.abort()
   sent("http://a/tokens?scene=2&model=x")
   assert.deepEqual(entries, [AT, "http://a/tokens?scene=2&model=x"])
   assert.equal(drawn, 2, "as it is written, and as Streamlit is told")

@@ -9,7 +9,11 @@ globalThis.document = { querySelector: () => ({ getAttribute: () => "notRunning"
 function staged() {
   const said = []
   const life = {
-    create: (place, key) => { said.push(`create ${key}`); return { root: { remove: () => said.push("gone") } } },
+    create: (place, key, signal) => {
+      said.push(`create ${key}`)
+      signal.addEventListener("abort", () => said.push("ended"))
+      return { root: { remove: () => said.push("gone") } }
+    },
     update: (self, data, fresh) => { said.push(`update ${data} ${fresh}`); self.send("seen", data) },
     remove: () => said.push("remove"),
   }
@@ -38,9 +42,9 @@ test("it ends when its place has gone, and begins anew in a new one", () => {
   const end = tell("a")
   place.isConnected = false
   end()
-  assert.deepEqual(said.slice(2), ["remove", "gone"])
+  assert.deepEqual(said.slice(2), ["ended", "remove", "gone"])
   tell("b")
-  assert.deepEqual(said.slice(4), ["create k", "update b true"])
+  assert.deepEqual(said.slice(5), ["create k", "update b true"])
 })
 
 test("what a newer message has overtaken does not end it", () => {

@@ -11,7 +11,6 @@ beforeEach(() => {
   Object.assign(globalThis, {
     location: { href: "http://here/page", pathname: "/page" },
     addEventListener: (_, listener) => { led = listener },
-    removeEventListener: () => {},
     requestAnimationFrame: (tick) => { next = tick; return 1 },
     cancelAnimationFrame: () => { next = null },
     document: {
@@ -32,10 +31,10 @@ const pass = (ms) => { time += ms; next?.(time) }
 
 /** A stepper at `step` of 0 to `last`, a step every 100 ms; `drawn` are the steps that it asked to draw. */
 function made(step, last, parts = {}) {
-  const drawn = []
-  const self = createStepper({ unit: "step", label: "Step", play: "Play", ms: 100, moved: () => drawn.push(self.at), ...parts })
+  const drawn = [], ended = new AbortController()
+  const self = createStepper({ unit: "step", label: "Step", play: "Play", ms: 100, moved: () => drawn.push(self.at), ...parts }, ended.signal)
   self.update({ name: "at", step, last })
-  return { self, drawn, toggle: buttonOf(self, "play") }
+  return { self, drawn, ended, toggle: buttonOf(self, "play") }
 }
 
 test("it plays to the end and stops there; from the end it begins anew", () => {
@@ -46,7 +45,6 @@ test("it plays to the end and stops there; from the end it begins anew", () => {
   assert.equal(toggle.textContent, "▶")
   toggle.onclick()
   assert.deepEqual([drawn.at(-1), toggle.textContent], [0, "❚❚"])
-  self.stop()
 })
 
 test("one that loops goes on with the first step", () => {
@@ -54,7 +52,6 @@ test("one that loops goes on with the first step", () => {
   self.start()
   for (let i = 0; i < 3; i++) pass(100)
   assert.deepEqual(drawn, [3, 0, 1])
-  self.stop()
 })
 
 test("it waits while the lecturer has frozen the screen", () => {
@@ -66,7 +63,6 @@ test("it waits while the lecturer has frozen the screen", () => {
   frozen = false
   pass(100)
   assert.deepEqual(drawn, [1])
-  self.stop()
 })
 
 test("it shows the step of an address to which Back or a link led, also after the server has drawn that", () => {
@@ -92,8 +88,9 @@ test("without a name in the address it keeps its step to itself; buttons lead to
   self.update({ step: 0, last: 3 })
   led()
   assert.deepEqual([self.at, drawn], [1, []])
+  const later = mock.method(globalThis, "setTimeout") // writes the address
   for (const does of ["last", "first", "next"]) buttonOf(self, does).onclick()
-  assert.deepEqual(drawn, [3, 0, 1])
+  assert.deepEqual([drawn, later.mock.callCount()], [[3, 0, 1], 0])
   const off = () => ["first", "back", "next", "last"].map((does) => buttonOf(self, does).disabled)
   self.paint("")
   assert.deepEqual(off(), [false, false, false, false])
@@ -110,5 +107,15 @@ test("several steps that are due at once are made at once, and not beyond the en
   pass(250)
   pass(250)
   assert.deepEqual([drawn, rests], [[2, 3], [3]])
-  self.stop()
+})
+
+test("it ends with its component: it plays no further, and writes no address", () => {
+  const { self, drawn, ended } = made(0, 9)
+  const written = mock.method(globalThis, "setTimeout"), ends = mock.method(globalThis, "clearTimeout")
+  self.start()
+  pass(100)
+  ended.abort()
+  pass(100)
+  assert.deepEqual(drawn, [1])
+  assert.equal(ends.mock.calls.at(-1).arguments[0], written.mock.calls.at(-1).result)
 })

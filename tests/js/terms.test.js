@@ -2,7 +2,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { cardPlace } from "../../ui/assets/terms_state.js"
+import { cardPlace } from "../../ui/assets/terms.js"
 
 const view = { width: 400, height: 300 }
 

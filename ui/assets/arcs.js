@@ -61,8 +61,7 @@ function create(place) {
     })
   })
   stage.addEventListener("pointerleave", () => { self.pointer = null; if (!stage.contains(document.activeElement)) take(self, null) })
-  self.observer = new ResizeObserver(() => draw(self))
-  self.observer.observe(stage)
+  new ResizeObserver(() => draw(self)).observe(stage)
   return self
 }
 
@@ -197,4 +196,4 @@ function update(self, /** @type {Data} */ data, _, key) {
   tell(self)
 }
 
-export default component({ create, update, remove: (self) => self.observer.disconnect() })
+export default component({ create, update })

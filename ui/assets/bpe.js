@@ -42,7 +42,7 @@ const TEMPLATE = `
 
 const times = (n) => counted(n, "time")
 
-function create(place) {
+function create(place, _, signal) {
   const root = within(place, "div", "gf-bpe")
   root.innerHTML = TEMPLATE
   root.style.setProperty("--gf-hot", "#d9480f")
@@ -58,7 +58,7 @@ function create(place) {
   }
   const moved = () => { draw(self, !self.steps.playing()); tell(self) }
   self.track = createTrack("Merge")
-  self.steps = createStepper({ unit: "merge", track: self.track, play: "Play", speeds: [1, 2, 5, 15, 60], ends: true, moved, rested: () => tell(self) })
+  self.steps = createStepper({ unit: "merge", track: self.track, play: "Play", speeds: [1, 2, 5, 15, 60], ends: true, moved, rested: () => tell(self) }, signal)
   self.steps.speed.value = "2"
   root.prepend(self.steps.bar)
   for (const panel of [parts.panel0, parts.panel1]) {
@@ -242,9 +242,7 @@ function drawPairs(self, now) {
     pair.append(chip(self, left), document.createTextNode(" + "), chip(self, right))
     pair.title = `${text(self, left)} + ${text(self, right)}`
     const rail = element("span", i ? "gf-bpe-rail" : "gf-bpe-rail gf-bpe-first")
-    const bar = element("i")
-    bar.style.width = `${(100 * count) / now.count}%`
-    rail.appendChild(bar)
+    within(rail, "i").style.width = `${(100 * count) / now.count}%`
     return [pair, rail, element("span", "", whole(count))]
   }))
   const ties = rows.filter((row, i) => i && row[2] === now.count).length
@@ -274,16 +272,10 @@ function drawTree(self) {
 
 function branch(self, { id, kids }) {
   const node = element("div", "gf-bpe-node"), rank = self.maker.get(id)
-  const button = element("button", "gf-bpe-chip", "", { "data-id": id })
-  button.append(element("b", "", text(self, id)))
-  button.append(element("small", "", rank === undefined ? `id ${id}` : `merge ${whole(rank + 1)} · ${times(self.data.merges[5 * rank + 3])}${kids.length ? "" : " …"}`))
+  const button = within(node, "button", "gf-bpe-chip", "", { "data-id": id })
+  button.append(element("b", "", text(self, id)), element("small", "", rank === undefined ? `id ${id}` : `merge ${whole(rank + 1)} · ${times(self.data.merges[5 * rank + 3])}${kids.length ? "" : " …"}`))
   dress(self, button, id)
-  node.appendChild(button)
-  if (kids.length) {
-    const row = element("div", "gf-bpe-kids")
-    row.append(...kids.map((kid) => branch(self, kid)))
-    node.appendChild(row)
-  }
+  if (kids.length) within(node, "div", "gf-bpe-kids").append(...kids.map((kid) => branch(self, kid)))
   return node
 }
 
@@ -325,9 +317,4 @@ function update(self, /** @type {Data} */ data, first) {
   draw(self, true)
 }
 
-function remove(self) {
-  clearTimeout(self.timer)
-  self.steps.stop()
-}
-
-export default component({ create, update, remove })
+export default component({ create, update })

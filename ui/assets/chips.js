@@ -157,8 +157,7 @@ function unpoint(self) {
 function build(self, data, index, withIds) {
   const row = { index, name: data.name, tokens: data.tokens, labels: data.labels, ids: numbers(data.ids, Int32Array), starts: numbers(data.starts, Int32Array), lengths: numbers(data.lengths, Int32Array), chips: [], active: 0, node: null, body: null }
   row.node = element("section", "gf-chips-row")
-  const head = element("div", "gf-chips-head")
-  head.append(element("span", "gf-chips-name", data.name), element("span", "gf-chips-facts", data.facts))
+  within(row.node, "div", "gf-chips-head").append(element("span", "gf-chips-name", data.name), element("span", "gf-chips-facts", data.facts))
   row.body = element("div", "gf-chips-body", "", { role: "listbox", tabindex: 0, "aria-orientation": "horizontal", "aria-label": `${data.name}: ${data.facts}` })
   const all = document.createDocumentFragment()
   row.labels.forEach((label, i) => {
@@ -179,10 +178,9 @@ function build(self, data, index, withIds) {
     if (self.bytes.subarray(row.starts[i], gapEnds).includes(10) && i + 1 < row.labels.length) all.append(element("br"))
   })
   row.body.appendChild(all)
-  const said = element("div", "gf-chips-said")
-  said.appendChild(row.body)
-  if (data.note) said.appendChild(element("div", "gf-chips-note", data.note))
-  row.node.append(head, said)
+  const said = within(row.node, "div", "gf-chips-said")
+  said.append(row.body)
+  if (data.note) within(said, "div", "gf-chips-note", data.note)
   return row
 }
 

@@ -24,7 +24,7 @@ import { sideOf } from "./shared/theme.js"
 
 const TICK_MS = 450
 
-function create(place) {
+function create(place, _, signal) {
   const root = within(place, "div", "gf-clock")
   root.innerHTML = `
     <div class="gf-clock-stage">
@@ -41,7 +41,7 @@ function create(place) {
   }
   // A hand that is dragged over many positions would whirl: there it jumps.
   const moved = (dragged) => { root.classList.toggle("gf-clock-fast", dragged || Math.abs(self.steps.at - self.drawn) > 3); draw(self) }
-  self.steps = createStepper({ unit: "position", label: "Position", play: "Play: one position after another", ms: TICK_MS, loops: true, moved })
+  self.steps = createStepper({ unit: "position", label: "Position", play: "Play: one position after another", ms: TICK_MS, loops: true, moved }, signal)
   root.prepend(self.steps.bar)
   const dialOf = (event) => self.cells.findIndex((cell) => cell.root === around(event, ".gf-clock-dial"))
   self.dials.addEventListener("pointerover", (event) => light(self, dialOf(event)))
@@ -158,4 +158,4 @@ function update(self, /** @type {Data} */ data) {
   draw(self)
 }
 
-export default component({ create, update, remove: (self) => self.steps.stop() })
+export default component({ create, update })

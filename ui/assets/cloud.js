@@ -39,11 +39,11 @@ const SHAPES = { // within a circle of radius 1
   x: [[-1, -0.5], [-0.5, -1], [0, -0.5], [0.5, -1], [1, -0.5], [0.5, 0], [1, 0.5], [0.5, 1], [0, 0.5], [-0.5, 1], [-1, 0.5], [-0.5, 0]],
 }
 
-function create(parent) {
+function create(parent, _, signal) {
   const root = within(parent, "div", "gf-cloud"), legend = within(root, "div", "gf-cloud-legend")
   const svg = vector("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, tabindex: "0", role: "img" }, root)
   const said = within(root, "div", "gf-cloud-said"), bar = within(root, "div", "gf-cloud-bar")
-  const self = { root, legend, svg, said, bar, angles: null, sent: "", drag: null, moved: false, timer: 0, sliders: [], nodes: [], frame: 0, data: null, trigger: null, move: null, release: null }
+  const self = { root, legend, svg, said, bar, angles: null, sent: "", drag: null, moved: false, timer: 0, sliders: [], nodes: [], frame: 0, data: null, trigger: null }
   ;["Turn", "Tilt"].forEach((name, i) => {
     const [low, high] = LIMITS[i]
     const label = within(bar, "label", "", name), input = within(label, "input", "", "", { type: "range", min: low, max: high }), output = within(label, "output")
@@ -55,7 +55,8 @@ function create(parent) {
     self.drag = [event.clientX, event.clientY, ...self.angles]
     self.moved = false
   })
-  self.move = (event) => {
+  const release = () => { self.drag = null }
+  window.addEventListener("pointermove", (event) => {
     if (!self.drag) return
     const [x, y, turn, tilt] = self.drag
     const across = event.clientX - x, down = event.clientY - y
@@ -63,11 +64,9 @@ function create(parent) {
     self.moved = true
     self.angles = [(Math.round(turn - across * 0.4) % 360 + 360) % 360, Math.max(-90, Math.min(90, Math.round(tilt + down * 0.4)))]
     changed(self)
-  }
-  self.release = () => { self.drag = null }
-  window.addEventListener("pointermove", self.move)
-  window.addEventListener("pointerup", self.release)
-  window.addEventListener("pointercancel", self.release)
+  }, { signal })
+  window.addEventListener("pointerup", release, { signal })
+  window.addEventListener("pointercancel", release, { signal })
   svg.addEventListener("click", (event) => {
     const index = around(event, "[data-i]")?.dataset.i
     if (index !== undefined && !self.moved) self.trigger?.("clicked", String(self.data.ids[index]))
@@ -210,12 +209,4 @@ function update(self, /** @type {Data} */ data) {
   }
 }
 
-function remove(self) {
-  clearTimeout(self.timer)
-  cancelAnimationFrame(self.frame)
-  window.removeEventListener("pointermove", self.move)
-  window.removeEventListener("pointerup", self.release)
-  window.removeEventListener("pointercancel", self.release)
-}
-
-export default component({ create, update, remove })
+export default component({ create, update })

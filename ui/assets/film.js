@@ -2,7 +2,6 @@
 // Films a view: the training is gone through step by step as when it is played, every figure is drawn on a canvas as it then
 // stands, and the browser records that as a video. The server keeps nothing of it.
 
-import { lines } from "./film_state.js"
 import { element } from "./shared/dom.js"
 import { download, pixels } from "./shared/save.js"
 import { figures, shot } from "./shared/shots.js"
@@ -137,3 +136,20 @@ const drawn = () => new Promise((resolve) => {
   setTimeout(resolve, 400)
   requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve, 30)))
 })
+
+/**
+ * A text in lines that are at most so wide.
+ * @param {string} text
+ * @param {number} most
+ * @param {(text: string) => number} wide
+ */
+export function lines(text, most, wide) {
+  /** @type {string[]} */
+  const found = []
+  for (const word of text.split(/\s+/).filter(Boolean)) {
+    const longer = found.length ? `${found[found.length - 1]} ${word}` : ""
+    if (longer && wide(longer) <= most) found[found.length - 1] = longer
+    else found.push(word)
+  }
+  return found
+}

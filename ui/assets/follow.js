@@ -3,7 +3,6 @@
 
 import { element, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
-import { next } from "./follow_state.js"
 
 /**
  * What is sent, and what the route answers.
@@ -20,8 +19,8 @@ import { next } from "./follow_state.js"
 const IDLE_MS = 1000 // a page that is never idle is asked for after so long
 const REST_MS = 1000 // a page that was drawn stands so long at least
 const PATIENCE_MS = 5000 // for an answer
+const MOST = 16 // times the usual wait, where the server does not answer
 
-/** @param {HTMLElement} place */
 function create(place) {
   const root = within(place, "div", "gf-follow"), words = within(root, "div", "gf-follow-text"), bar = within(root, "div", "gf-follow-bar", "", { role: "progressbar" })
   bar.append(element("div"))
@@ -42,6 +41,13 @@ function draw(self, { share, text }) {
   self.bar.setAttribute("aria-valuenow", String(Math.round(100 * share)))
   self.bar.firstChild.style.width = `${100 * share}%`
 }
+
+/**
+ * Milliseconds until the next question, after so many that were not answered.
+ * @param {number} every seconds
+ * @param {number} failed
+ */
+export const next = (every, failed) => 1000 * every * Math.min(MOST, 2 ** failed)
 
 function later(self) {
   clearTimeout(self.timer)

@@ -10,8 +10,7 @@ import { ASKS, asks, declined, postpone, postponed, verdict } from "./guess_stat
 
 const LINE = ".st-key-question_line"
 
-/** @param {HTMLElement} place */
-function create(place) {
+function create(place, _, signal) {
   const root = within(place, "div", "gf-guess")
   const strip = within(root, "section", "gf-guess-strip", "", { "aria-label": "Guess first", hidden: "" })
   const said = within(strip, "p", "gf-guess-said", "", { tabindex: -1, "aria-live": "polite" })
@@ -19,13 +18,13 @@ function create(place) {
   const pill = button("Guess first", "Guess first, before the figure shows the answer", () => open(self))
   pill.className = "gf-guess-pill"
   pill.setAttribute("aria-expanded", "false")
-  const ended = new AbortController(), main = place.closest('[data-testid="stMain"]')
+  const main = place.closest('[data-testid="stMain"]')
   // The line ends where the menu begins, whether that is open or not.
   const size = new ResizeObserver(() => strip.style.setProperty("--gf-guess-left", `${main ? main.getBoundingClientRect().left : 0}px`))
   if (main) size.observe(main)
   /** @type {any} */
-  const self = { root, strip, said, choices, leave, pill, ended, size, data: null, state: "closed", about: "" }
-  document.addEventListener(ASKS, () => stand(self), { signal: ended.signal })
+  const self = { root, strip, said, choices, leave, pill, size, data: null, state: "closed", about: "" }
+  document.addEventListener(ASKS, () => stand(self), { signal })
   strip.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return
     event.stopPropagation()
@@ -124,7 +123,6 @@ function answer(self, data, at) {
 }
 
 function remove(self) {
-  self.ended.abort()
   self.size.disconnect()
   self.pill.remove()
 }

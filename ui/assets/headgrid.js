@@ -3,7 +3,7 @@
 // else the one that was clicked. See pages/inside/attention/shared.py and headlarge.js.
 
 import { neighbour, squared } from "./headgrid_state.js"
-import { createLarge, forget, hidden, show } from "./headlarge.js"
+import { createLarge, hidden, show } from "./headlarge.js"
 import { raster } from "./shared/canvas.js"
 import { ramp } from "./shared/colours.js"
 import { around, element, resize, within, write } from "./shared/dom.js"
@@ -178,6 +178,7 @@ function draw(self, { size, palette, masked }) {
 }
 
 function update(self, /** @type {Data} */ data) {
+  Object.assign(self.large, { tokens: data.tokens, palette: data.palette })
   const theme = themed(self.root, "background-color")
   const fresh = data.layers !== self.layers || data.heads !== self.heads
   if (fresh) rebuild(self, data)
@@ -203,8 +204,4 @@ function update(self, /** @type {Data} */ data) {
   tell(self, focused >= 0 ? focused : self.chosen)
 }
 
-export default component({ create, update: (self, data) => {
-  self.large.tokens = data.tokens
-  self.large.palette = data.palette
-  update(self, data)
-}, remove: (self) => forget(self.large) })
+export default component({ create, update })

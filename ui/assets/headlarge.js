@@ -58,15 +58,9 @@ export function createLarge(root) {
     if (row >= 0) look(self, /** @type {[number, number]} */ ([row, strongest((k) => self.shown.weight(row, k), self.tokens.length)]))
   })
   self.strip.addEventListener("pointerleave", () => back(self))
-  self.observer = new ResizeObserver(() => draw(self))
   root.addEventListener("gf-spare", () => draw(self))
-  self.observer.observe(root)
+  new ResizeObserver(() => draw(self)).observe(root)
   return self
-}
-
-/** @param {any} self */
-export function forget(self) {
-  self.observer.disconnect()
 }
 
 /**

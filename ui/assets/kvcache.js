@@ -33,45 +33,34 @@ const TICK_MS = 420
 const HEIGHT = 170 // pixels of a picture
 const SLOTS = 128 // positions of the cache that are drawn one by one
 
-function panel(self, kind, title) {
-  const root = element("section", "gf-kv-panel"), canvas = element("canvas", "", "", { role: "img" }), now = element("p", "gf-kv-now gf-text-now"), sum = element("p", "gf-kv-sum gf-text-sum")
-  const text = element("div", "gf-kv-text gf-text")
-  root.append(element("h3", "", title), canvas, now, sum, text)
-  const made = { root, canvas, now, sum, text, kind }
+function panel(self, place, kind, title) {
+  const root = within(place, "section", "gf-kv-panel")
+  within(root, "h3", "", title)
+  const canvas = within(root, "canvas", "", "", { role: "img" }), now = within(root, "p", "gf-kv-now gf-text-now"), sum = within(root, "p", "gf-kv-sum gf-text-sum")
+  const made = { canvas, now, sum, text: within(root, "div", "gf-kv-text gf-text"), kind }
   canvas.addEventListener("pointermove", (event) => point(self, made, event))
   canvas.addEventListener("pointerleave", () => { self.said.textContent = self.hint })
   return made
 }
 
-function create(place) {
+function create(place, _, signal) {
   const root = within(place, "div", "gf-kv")
   /** @type {any} */
   const self = { root, data: null, hint: "" }
-  self.steps = createStepper({ unit: "step", label: "Step", play: "Play: one token after another", ms: TICK_MS, moved: () => paint(self) })
-  const pair = element("div", "gf-kv-pair")
-  self.panels = [panel(self, "with", "With the cache"), panel(self, "without", "Without")]
-  pair.append(saveTools(root, () => "kv-cache-steps", () => table(self)), ...self.panels.map((p) => p.root))
-  const key = element("p", "gf-kv-key")
+  self.steps = createStepper({ unit: "step", label: "Step", play: "Play: one token after another", ms: TICK_MS, moved: () => paint(self) }, signal)
+  root.append(self.steps.bar)
+  const pair = within(root, "div", "gf-kv-pair"), line = within(root, "div", "gf-kv-line"), key = within(line, "p", "gf-kv-key")
+  pair.append(saveTools(root, () => "kv-cache-steps", () => table(self)))
+  self.panels = [panel(self, pair, "with", "With the cache"), panel(self, pair, "without", "Without")]
   for (const [name, words] of [["computed", "computed now"], ["read", "read from the cache"], ["dropped", "not written yet, or no longer seen"]]) {
-    const entry = element("span")
-    entry.append(element("i", `gf-kv-${name}`), element("span", "", words))
-    key.append(entry)
+    within(key, "span").append(element("i", `gf-kv-${name}`), element("span", "", words))
   }
-  self.said = element("p", "gf-kv-said", self.hint)
-  self.same = element("p", "gf-kv-same")
-  const cache = element("div", "gf-kv-cache")
-  self.title = element("p", "gf-kv-title")
-  self.slots = element("div", "gf-kv-slots", "", { role: "img" })
-  self.cells = []
-  self.formula = element("p", "gf-kv-formula")
-  self.note = element("p", "gf-kv-note", "", { "aria-live": "polite" })
-  cache.append(self.title, self.slots, self.formula)
-  const line = element("div", "gf-kv-line"), more = element("details", "gf-kv-more")
-  line.append(key, self.same, self.said)
-  more.append(element("summary", "", "The cache, slot by slot"), cache)
-  root.append(self.steps.bar, pair, line, self.note, more)
-  self.watch = new ResizeObserver(() => { if (self.data && root.clientWidth !== self.width) { self.width = root.clientWidth; paint(self) } })
-  self.watch.observe(root)
+  Object.assign(self, { same: within(line, "p", "gf-kv-same"), said: within(line, "p", "gf-kv-said", self.hint), note: within(root, "p", "gf-kv-note", "", { "aria-live": "polite" }) })
+  const more = within(root, "details", "gf-kv-more")
+  within(more, "summary", "", "The cache, slot by slot")
+  const cache = within(more, "div", "gf-kv-cache"), title = within(cache, "p", "gf-kv-title"), slots = within(cache, "div", "gf-kv-slots", "", { role: "img" })
+  Object.assign(self, { title, slots, cells: [], formula: within(cache, "p", "gf-kv-formula") })
+  new ResizeObserver(() => { if (self.data && root.clientWidth && root.clientWidth !== self.width) { self.width = root.clientWidth; paint(self) } }).observe(root)
   return self
 }
 
@@ -202,9 +191,4 @@ function update(self, /** @type {Data} */ data) {
   if (begins) self.steps.start()
 }
 
-function remove(self) {
-  self.steps.stop()
-  self.watch.disconnect()
-}
-
-export default component({ create, update, remove })
+export default component({ create, update })

@@ -3,7 +3,7 @@
 // for another text, for a written token, for another step. See pages/start/home/packing.py and pages/start/home/living.py.
 
 import { card } from "./livemap_card.js"
-import { createCourse, endCourse, pause, takeCourse } from "./livemap_course.js"
+import { createCourse, pause, takeCourse } from "./livemap_course.js"
 import { paint, textures } from "./livemap_draw.js"
 import { createPanel, drawBars, fly } from "./livemap_panel.js"
 import { further, listen } from "./livemap_further.js"
@@ -26,7 +26,7 @@ const KEPT = ["home_block", "home_head", "home_depth", "home_temperature", "home
 
 let born = 0
 
-function create(place) {
+function create(place, _, signal) {
   const id = `gf-live-${++born}`, root = within(place, "div", "gf-live"), find = (name) => /** @type {any} */ (root.querySelector(name))
   root.innerHTML = `
     <form class="gf-live-type"><input type="text" class="gf-live-text" autocomplete="off" spellcheck="false" enterkeyhint="done"></form>
@@ -43,7 +43,7 @@ function create(place) {
     root, field: find("input"), notes: find(".gf-live-notes"), legend: find(".gf-live-legend"), stage: find(".gf-live-stage"), canvas: find("canvas"),
     heads: find(".gf-live-heads"), box: find(".gf-live-card"), summary: find(".gf-live-summary"), buttons: [], p: null, name: "", g: null, tall: false,
     lane: 0, head: 0, focus: 0, depth: 0, temperature: 1, topK: 0, hover: null, keyed: false, spot: null, sweep: 1, fresh: 0, frame: 0, timer: 0, asks: 0, client: Math.random().toString(36).slice(2, 10),
-    waiting: null, next: null, playing: false, written: 0, wrote: "", keepers: Object.fromEntries(KEPT.map((key) => [key, keepInLink()])), brush: null,
+    waiting: null, next: null, playing: false, written: 0, wrote: "", keepers: Object.fromEntries(KEPT.map((key) => [key, keepInLink(signal)])), brush: null,
   }
   self.brush = self.canvas.getContext("2d")
   self.look = button("", "", () => follow(self, self.told))
@@ -72,10 +72,9 @@ function create(place) {
   self.canvas.onfocus = () => { if (self.canvas.matches(":focus-visible")) standAt(self) }
   self.canvas.onblur = () => leave(self)
   const anew = () => { if (self.p && root.clientWidth) { place_(self); drawBars(self); refresh(self) } } // a lower map has fewer bars beside it
-  self.observer = new ResizeObserver(anew)
   root.addEventListener("gf-spare", anew)
-  self.observer.observe(root)
-  self.deaf = listen((found) => more(self, found))
+  new ResizeObserver(anew).observe(root)
+  listen((found) => more(self, found), signal)
   return self
 }
 
@@ -173,7 +172,7 @@ function changed(self) {
   self.summing = setTimeout(() => summarise(self), REST_MS) // who listens is told when the hand rests
 }
 
-const keep = (self, name, value) => self.keepers[name].keep(name, value)
+const keep = (self, name, value) => self.keepers[name](name, value)
 
 function tell(self) {
   const spot = self.hover ?? (self.part ? { kind: "part", part: self.part } : self.p.patterns ? { kind: "head", layer: self.focus, lane: self.lane } : { kind: "block", layer: self.focus })
@@ -355,13 +354,4 @@ function update(self, data, fresh) {
   self.root.dataset.answered = data.answered ?? ""
 }
 
-function remove(self) {
-  self.observer.disconnect()
-  self.deaf()
-  endCourse(self)
-  cancelAnimationFrame(self.frame)
-  for (const timer of [self.timer, self.retry, self.again, self.summing]) clearTimeout(timer)
-  for (const keeper of Object.values(self.keepers)) keeper.stop()
-}
-
-export default component({ create, update, remove })
+export default component({ create, update, remove: halt })

@@ -125,8 +125,3 @@ async function film(self) {
   const { film: make } = await import("./film.js")
   await make(course.film, { name: course.model, steps, show, back })
 }
-
-export function endCourse(self) {
-  clearTimeout(self.course.turn)
-  clearTimeout(self.course.timer)
-}

@@ -15,10 +15,10 @@ const listeners = new Set()
 /** What is known of a picture beyond what came with it. @param {string} name */
 export const further = (name) => found.get(name)
 
-/** Calls `told` whenever there is more. Returns what ends that. @param {(more: any) => void} told */
-export function listen(told) {
+/** Calls `told` whenever there is more, until the signal comes. @param {(more: any) => void} told @param {AbortSignal} signal */
+export function listen(told, signal) {
   listeners.add(told)
-  return () => listeners.delete(told)
+  signal.addEventListener("abort", () => listeners.delete(told))
 }
 
 /** @param {{ name: string }} more */

@@ -165,4 +165,4 @@ function update(self, /** @type {Data} */ data, fresh) {
   self.observer.observe(self.root)
 }
 
-export default component({ create, update, remove: (self) => self.observer.disconnect() })
+export default component({ create, update })

@@ -38,7 +38,7 @@ function load(address) {
   })
 }
 
-function create(place) {
+function create(place, _, signal) {
   const root = within(place, "div", "gf-plot"), figure = within(root, "div", "gf-figure", "", { role: "img" })
   /** @type {any} */
   const self = { root, figure, text: "", theme: "", message: null, drawn: false, held: false, pending: false, late: false, trigger: null, points: null, pointer: null, page: null, width: 0, height: 0, taller: 1, grown: 1 }
@@ -46,22 +46,21 @@ function create(place) {
   filmed(root, () => (self.message && self.width ? prepared(self) : null))
   // A redraw in the middle of a drag would end the drag, so it waits for the hand to let go.
   figure.addEventListener("pointerdown", () => { self.held = true })
-  self.release = () => {
+  const release = () => {
     self.held = false
     if (self.pending) draw(self)
   }
-  window.addEventListener("pointerup", self.release)
-  window.addEventListener("pointercancel", self.release)
+  window.addEventListener("pointerup", release, { signal })
+  window.addEventListener("pointercancel", release, { signal })
   root.addEventListener("pointermove", (event) => { self.pointer = event.isTrusted ? [event.clientX, event.clientY] : self.pointer })
   root.addEventListener("pointerleave", () => { self.pointer = null })
   root.addEventListener("touchstart", () => root.classList.add("gf-touched"), { passive: true })
-  self.observer = new ResizeObserver(() => {
+  new ResizeObserver(() => {
     const high = full(self) ? figure.offsetHeight : 0
     if (!figure.offsetWidth || (figure.offsetWidth === self.width && high === self.height)) return
     Object.assign(self, { width: figure.offsetWidth, height: high })
     if (self.drawn) soon(self)
-  })
-  self.observer.observe(root)
+  }).observe(root)
   // On a stage a figure is as high as the screen allows: stage_fit.js says how much higher than the page asked for.
   root.addEventListener("gf-grow", (/** @type {CustomEvent} */ event) => {
     if (event.detail === self.grown) return
@@ -70,10 +69,9 @@ function create(place) {
     if (self.drawn) soon(self)
   })
   // A figure that is out of sight is drawn anew when it comes near: those in sight then answer sooner.
-  self.sight = new IntersectionObserver((entries) => { if (self.late && entries.some((e) => e.isIntersecting)) draw(self) }, { rootMargin: `${NEAR}px` })
-  self.sight.observe(root)
-  self.print = () => { if (self.late) draw(self) }
-  window.addEventListener("beforeprint", self.print)
+  const come = () => { if (self.late) draw(self) }
+  new IntersectionObserver((entries) => { if (entries.some((e) => e.isIntersecting)) come() }, { rootMargin: `${NEAR}px` }).observe(root)
+  window.addEventListener("beforeprint", come, { signal })
   root.addEventListener("gf-message", (/** @type {CustomEvent} */ event) => update(self, event.detail)) // from follow.js
   return self
 }
@@ -239,11 +237,6 @@ function update(self, data) {
 }
 
 function remove(self) {
-  self.observer.disconnect()
-  self.sight.disconnect()
-  window.removeEventListener("beforeprint", self.print)
-  window.removeEventListener("pointerup", self.release)
-  window.removeEventListener("pointercancel", self.release)
   // Only once the last drawing has ended: one that is under way still speaks to the figure.
   if (self.drawn) Promise.resolve(self.drawing).catch(() => {}).finally(() => setTimeout(() => plotly().purge(self.figure), 500))
 }

@@ -277,9 +277,4 @@ function update(self, /** @type {Data} */ data, fresh) {
   }
 }
 
-function remove(self) {
-  self.player?.stop()
-  cancelAnimationFrame(self.frame)
-}
-
-export default component({ create, update, remove })
+export default component({ create, update, remove: stop })

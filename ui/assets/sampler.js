@@ -7,7 +7,7 @@ import { component } from "./shared/mount.js"
 import { counted, numbers, percent, whole } from "./shared/numbers.js"
 import { saveTools } from "./shared/save.js"
 import { paint as paintColours } from "./shared/theme.js"
-import { buildDraws, paintDraws, pause } from "./sampler_draws.js"
+import { buildDraws, paintDraws } from "./sampler_draws.js"
 import { draw, OFF, ranked, stages } from "./sampler_stages.js"
 
 /**
@@ -39,17 +39,14 @@ const READY = {
 
 function create(place) {
   const root = within(place, "div", "gf-sampler")
-  const ready = element("div", "gf-sampler-ready", "", { role: "group", "aria-label": "Presets", "data-unsaved": "" }), controls = element("div", "gf-sampler-controls")
-  const main = element("div", "gf-sampler-main")
-  const body = element("div", "gf-sampler-body")
-  body.append(controls, main)
-  root.append(ready, body)
+  const ready = within(root, "div", "gf-sampler-ready", "", { role: "group", "aria-label": "Presets", "data-unsaved": "" })
+  const body = within(root, "div", "gf-sampler-body"), controls = within(body, "div", "gf-sampler-controls"), main = within(body, "div", "gf-sampler-main")
   const self = { root, main, inputs: {}, settings: null, timer: 0, frame: 0, playing: 0, count: 1000, rows: [], send: null, mode: "", tick: null, paint: () => paint(self) }
   for (const [name, values] of Object.entries(READY)) {
     ready.append(button(name, name, () => change(self, { ...OFF, ...values, penalty_last: self.settings.penalty_last, seed: self.settings.seed })))
   }
   for (const [name, label, low, high, step] of CONTROLS) {
-    const box = element("label", "gf-sampler-control")
+    const box = within(controls, "label", "gf-sampler-control")
     const range = rangeInput(label, { min: low, max: high, step })
     const most = name === "temperature" || name === "repetition_penalty" ? 100 : high
     const number = element("input", "", "", { type: "number", min: low, max: most, step: "any", "aria-label": `${label}, exactly` })
@@ -62,13 +59,11 @@ function create(place) {
     range.oninput = take(range)
     number.oninput = take(number)
     box.append(element("span", "", label), number, range)
-    controls.append(box)
     self.inputs[name] = { range, number }
   }
-  const last = element("label", "gf-sampler-last"), tick = element("input", "", "", { type: "checkbox" })
+  const last = within(controls, "label", "gf-sampler-last"), tick = within(last, "input", "", "", { type: "checkbox" })
   tick.onchange = () => change(self, { penalty_last: tick.checked })
-  last.append(tick, element("span", "", "Penalty after truncation"))
-  controls.append(last)
+  within(last, "span", "", "Penalty after truncation")
   self.tick = tick
   root.prepend(saveTools(root, () => `sampling-${self.mode}`, () => table(self)))
   return self
@@ -124,22 +119,17 @@ function buildGrid(self, names) {
   self.heads = []
   self.grid.append(element("span", "gf-sampler-corner", "token"))
   for (const name of names) {
-    const head = element("div", "gf-sampler-head")
+    const head = within(self.grid, "div", "gf-sampler-head")
     head.append(element("b", "", STAGES[name]), element("span"), element("span"))
-    self.grid.append(head)
     self.heads.push(head)
   }
   for (let row = 0; row <= self.shown.length; row++) {
-    const label = element("span", "gf-sampler-token")
-    self.grid.append(label)
-    const line = { label, cells: [] }
-    for (let column = 0; column < names.length; column++) {
-      const cell = element("div", "gf-sampler-cell"), bar = element("i"), text = element("span")
-      cell.append(bar, text)
-      self.grid.append(cell)
-      line.cells.push({ cell, bar, text })
-    }
-    self.cells.push(line)
+    const label = within(self.grid, "span", "gf-sampler-token")
+    const cells = names.map(() => {
+      const cell = within(self.grid, "div", "gf-sampler-cell")
+      return { cell, bar: within(cell, "i"), text: within(cell, "span") }
+    })
+    self.cells.push({ label, cells })
   }
   self.order = names.join()
 }
@@ -203,18 +193,16 @@ function paintStrip(self, last) {
     if (!last.p[i]) continue
     if (i === self.token) at = from + Math.min(Math.max(u - begin, 0), last.p[i])
     if (last.p[i] >= 0.002 || i === self.token) {
-      const part = element("span", "gf-sampler-part" + (i === self.token ? " gf-drawn" : ""), last.p[i] > 0.03 ? self.word(i) : "")
+      const part = within(self.strip, "span", "gf-sampler-part" + (i === self.token ? " gf-drawn" : ""), last.p[i] > 0.03 ? self.word(i) : "")
       part.style.left = `${100 * from}%`
       part.style.width = `${100 * last.p[i]}%`
       part.title = `${self.word(i)}: ${percent(last.p[i])} of the line`
-      self.strip.append(part)
     }
     from += last.p[i]
   }
-  const mark = element("span", "gf-sampler-mark")
+  const mark = within(self.strip, "span", "gf-sampler-mark")
   mark.style.left = `${100 * at}%`
   mark.title = `u = ${u.toFixed(4)}; by id, the drawn token spans ${begin.toFixed(4)} to ${(begin + last.p[self.token]).toFixed(4)}`
-  self.strip.append(mark)
   const sure = last.kept === 1
   self.said.replaceChildren(element("b", "", `Drawn: “${self.word(self.token)}”`), document.createTextNode(
     sure ? ". Only one token is left, so nothing is random." : `. It has ${percent(last.p[self.token])} of the line, and the random point from seed ${self.settings.seed} falls there.`,
@@ -252,10 +240,4 @@ function update(self, /** @type {Data} */ data, fresh) {
   show(self)
 }
 
-function remove(self) {
-  clearTimeout(self.timer)
-  pause(self)
-  cancelAnimationFrame(self.frame)
-}
-
-export default component({ create, update, remove })
+export default component({ create, update })

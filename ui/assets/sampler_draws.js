@@ -1,7 +1,7 @@
 // @ts-check
 // A thousand draws, how they close in on the probabilities. A view of sampler.js.
 
-import { element, rangeInput, within } from "./shared/dom.js"
+import { rangeInput, within } from "./shared/dom.js"
 import { percent, whole } from "./shared/numbers.js"
 import { still } from "./shared/play.js"
 import { distance, drawer, expectedDistance, ranked } from "./sampler_stages.js"
@@ -34,7 +34,7 @@ function start(self) {
   self.play.textContent = "❚❚ Pause"
 }
 
-export function pause(self) {
+function pause(self) {
   cancelAnimationFrame(self.playing)
   self.playing = 0
   if (self.play) self.play.textContent = "▶ Draw"
@@ -62,12 +62,8 @@ export function paintDraws(self, last) {
   if (self.bars.length !== order.length) {
     self.list.replaceChildren()
     self.bars = order.map(() => {
-      const row = element("div", "gf-sampler-row"), label = element("span", "gf-sampler-token"), field = element("div", "gf-sampler-field")
-      const share = element("i"), wanted = element("b"), text = element("span", "gf-sampler-number")
-      field.append(share, wanted)
-      row.append(label, field, text)
-      self.list.append(row)
-      return { row, label, share, wanted, text }
+      const row = within(self.list, "div", "gf-sampler-row"), label = within(row, "span", "gf-sampler-token"), field = within(row, "div", "gf-sampler-field")
+      return { row, label, share: within(field, "i"), wanted: within(field, "b"), text: within(row, "span", "gf-sampler-number") }
     })
   }
   order.forEach((i, row) => {

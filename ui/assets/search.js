@@ -12,9 +12,8 @@ import { isHere, next, opens } from "./search_state.js"
 const ROOT = new URL("../../../", import.meta.url) // of the app, wherever a host has put that
 const REST_MS = 60 // after a letter
 
-/** @param {HTMLElement} place */
-function create(place) {
-  const root = within(place, "div", "gf-search"), ended = new AbortController()
+function create(place, _, signal) {
+  const root = within(place, "div", "gf-search")
   const box = within(root, "dialog", "gf-search-box"), head = within(box, "div", "gf-search-head"), input = within(head, "input", "", "", {
     type: "search", autocomplete: "off", spellcheck: "false", maxlength: 120, role: "combobox", "aria-expanded": "true", "aria-controls": "gf-search-list", "aria-autocomplete": "list",
   })
@@ -24,7 +23,7 @@ function create(place) {
   const foot = within(box, "p", "gf-search-foot")
   within(foot, "a", "", "All questions, to print", { href: new URL("questions", ROOT).href, target: "_blank" })
   foot.append(" · key / on every page")
-  const self = { root, box, input, list, state, ended, kind: "", rows: [], at: 0, visited: [], answered: /** @type {string | null} */ (null), entered: false, timer: 0, asking: new AbortController() }
+  const self = { root, box, input, list, state, kind: "", rows: [], at: 0, visited: [], answered: /** @type {string | null} */ (null), entered: false, timer: 0, asking: new AbortController() }
   root.append(button("Search", "Search views, terms and exercises (key /)", () => open(self)))
   input.oninput = () => {
     self.entered = false // Enter was for what stood there
@@ -33,12 +32,12 @@ function create(place) {
   input.onkeydown = (event) => pressed(self, event)
   box.onclose = () => emptied(self)
   box.onclick = (event) => { if (event.target === box) box.close() } // beside it
-  document.addEventListener("gf-search", (event) => open(self, /** @type {CustomEvent} */ (event).detail ?? ""), { signal: ended.signal })
+  document.addEventListener("gf-search", (event) => open(self, /** @type {CustomEvent} */ (event).detail ?? ""), { signal })
   document.addEventListener("keydown", (event) => {
     if (!opens(event)) return
     event.preventDefault() // a browser's own search begins by it
     open(self)
-  }, { signal: ended.signal, capture: true })
+  }, { signal, capture: true })
   return self
 }
 
@@ -147,10 +146,4 @@ function choose(self, row) {
   else self.trigger("opened", row.address)
 }
 
-function remove(self) {
-  clearTimeout(self.timer)
-  self.asking.abort()
-  self.ended.abort()
-}
-
-export default component({ create, update: (self, data) => { self.visited = data.visited }, remove })
+export default component({ create, update: (self, data) => { self.visited = data.visited } })

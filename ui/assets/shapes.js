@@ -26,14 +26,14 @@ import { paint } from "./shared/theme.js"
 const ANSWER_MS = 1500 // a picture that has not come by then is not waited for any longer
 const PLAY_MS = 700
 
-function create(parent) {
+function create(parent, _, signal) {
   const root = within(parent, "div", "gf-walk")
   const strip = element("div", "gf-walk-strip", "", { "aria-hidden": "true" }) // the list says the same
   const card = element("div", "gf-walk-card"), list = element("div", "gf-walk-list", "", { role: "listbox", tabindex: 0 })
   /** @type {any} */
   const self = { root, strip, card, list, index: 0, open: false, rows: new Map(), text: "", order: [], send: null, question: null }
   const moved = () => go(self, self.order[self.steps.at])
-  self.steps = createStepper({ unit: "step", label: "Step of the forward pass", play: "Play", ms: PLAY_MS, moved })
+  self.steps = createStepper({ unit: "step", label: "Step of the forward pass", play: "Play", ms: PLAY_MS, moved }, signal)
   root.append(strip, self.steps.bar, list, card)
   self.question = asker(() => self.index, (step) => self.send("step", step), ANSWER_MS)
   list.addEventListener("keydown", (event) => {
@@ -86,10 +86,9 @@ function go(self, index) {
 function chips(shape) {
   const line = element("span", "gf-axes gf-chipped")
   for (const [axis, size] of shape) {
-    const chip = element("span", "gf-axis")
+    const chip = within(line, "span", "gf-axis")
     chip.style.setProperty("--axis", `var(--gf-axis-${axis.replace(/^[^a-z]*/, "").split(/[^a-z_]/)[0]}, var(--gf-axis-batch))`)
     chip.append(element("i", "", axis), element("b", "", whole(size)))
-    line.appendChild(chip)
   }
   return line
 }
@@ -98,9 +97,7 @@ function row(self, index) {
   const step = stepAt(self, index)
   const node = element("div", "gf-step", "", { role: "option", id: `gf-step-${self.key}-${index}` })
   node.style.setProperty("--part", `var(--gf-${step.part})`)
-  const head = element("div", "gf-step-head")
-  head.append(element("code", "", step.name.replace(/^blocks\.\d+\./, "")), chips(step.output))
-  node.append(head)
+  within(node, "div", "gf-step-head").append(element("code", "", step.name.replace(/^blocks\.\d+\./, "")), chips(step.output))
   node.title = step.words
   node.onclick = () => { self.steps.pause(); go(self, index) }
   self.rows.set(index, node)
@@ -200,9 +197,7 @@ function drawCard(self, step) {
   const flops = [step.products && `${whole(step.products)} in products`, step.elementwise && `${whole(step.elementwise)} elementwise`].filter(Boolean).join(" + ") || "0"
   const facts = element("div", "gf-card-facts")
   for (const [name, value] of [["parameters", whole(step.parameters)], ["FLOPs", flops], ["output", step.view ? `${memory(step.bytes)}, a view` : memory(step.bytes)]]) {
-    const fact = element("span")
-    fact.append(element("i", "", name), element("b", "", value))
-    facts.appendChild(fact)
+    within(facts, "span").append(element("i", "", name), element("b", "", value))
   }
   card.replaceChildren(title, table, facts)
 }
@@ -231,9 +226,4 @@ function update(self, /** @type {Data} */ data, fresh, key) {
   self.last = self.index
 }
 
-function remove(self) {
-  self.steps.stop()
-  self.question.forget()
-}
-
-export default component({ create, update, remove })
+export default component({ create, update })

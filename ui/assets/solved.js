@@ -8,7 +8,6 @@ import { counted, noted, read, written } from "./solved_state.js"
 
 const SHELF = "glassformer-solved"
 
-/** @param {HTMLElement} place */
 function create(place) {
   const root = within(place, "div", "gf-solved")
   const rows = within(root, "div", "gf-solved-rows"), foot = within(root, "div", "gf-solved-foot")

@@ -13,9 +13,8 @@ import { asked, forTheRoom, tab } from "./stage_state.js"
 const TOLD_MS = 300 // an address that rests is told to the server, which makes the code
 const html = document.documentElement
 
-/** @param {HTMLElement} place */
-function create(place) {
-  const root = within(place, "div", "gf-stage-ui"), ended = new AbortController()
+function create(place, _, signal) {
+  const root = within(place, "div", "gf-stage-ui")
   const frozen = button("❄", "Freeze: nothing moves until you release it (key z)", () => act(self, "freeze"))
   const tools = within(root, "div", "gf-stage-tools", "", { role: "group", "aria-label": "Stage" })
   const small = button("", "A QR code: phones open this view", () => self.card.showModal())
@@ -26,16 +25,16 @@ function create(place) {
   const card = within(root, "dialog", "gf-stage-card", "", { "aria-label": "For the room" })
   card.onclick = () => card.close()
   /** @type {any} */
-  const self = { root, frozen, small, card, ended, on: false, at: null, stop: null, timer: 0, told: "", scene: sceneOf(location.href) }
+  const self = { root, frozen, small, card, on: false, at: null, stop: null, timer: 0, told: "", scene: sceneOf(location.href) }
   self.room = createRoom(root, (done) => self.trigger?.("room", done))
-  listen(self)
-  self.leave = watched(() => moved(self))
+  listen(self, signal)
+  watched(() => moved(self), signal)
   turn(self, tab.staged)
   return self
 }
 
-function listen(self) {
-  const options = { signal: self.ended.signal, capture: true }
+function listen(self, signal) {
+  const options = { signal, capture: true }
   document.addEventListener("pointerover", (event) => { self.at = event.target }, options)
   document.addEventListener("gf-stage", () => turn(self, !self.on), options)
   document.addEventListener("gf-release", () => { if (fills()) back(); if (isFrozen()) thaw(self) }, options)
@@ -129,9 +128,7 @@ function update(self, data) {
 }
 
 function remove(self) {
-  self.ended.abort()
   clearTimeout(self.timer)
-  self.leave()
   self.stop?.()
   release()
 }

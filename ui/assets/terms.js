@@ -5,32 +5,30 @@
 import { around, button, element, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { ASKS, asks, declined } from "./guess_state.js"
-import { cardPlace } from "./terms_state.js"
 
-/** @typedef {import("./terms_state.js").Term} Term */
+/** @typedef {{ id: string, title: string, text: string, page: string, href: string }} Term */
 
 const TERMS = 'a[href^="#term-"]'
 const HERE = "a.gf-strip" // of ui/map_strip.py
 const ROOT = new URL("../../../", import.meta.url) // of the app, wherever a host has put that
+const EDGE = 8, GAP = 6 // pixels: from the window's edge, and between term and card
 const SOON = 250 // milliseconds in which a pointer may go from the term to its card
 
-/** @param {HTMLElement} place */
-function create(place) {
+function create(place, _, signal) {
   const root = within(place, "div", "gf-terms")
   const card = within(root, "div", "gf-term-card", "", { popover: "manual", role: "dialog" })
-  const ended = new AbortController()
-  const self = { root, card, ended, terms: new Map(), at: null, pinned: false, timer: 0 }
+  const self = { root, card, terms: new Map(), at: null, pinned: false, timer: 0 }
   const search = button("Search", "Search views, terms and exercises (key /)", () => searched(""))
   search.append(element("kbd", "", "/"))
-  root.prepend(search, button("Glossary", "Glossary: what the terms mean", () => searched("Term")), button("Stage", "Stage mode: larger, for a projector (key p)", () => document.dispatchEvent(new Event("gf-stage"))), guessing(ended.signal))
-  listen(self, ended.signal)
+  root.prepend(search, button("Glossary", "Glossary: what the terms mean", () => searched("Term")), button("Stage", "Stage mode: larger, for a projector (key p)", () => document.dispatchEvent(new Event("gf-stage"))), guessing(signal))
+  listen(self, signal)
   read(self)
   return self
 }
 
 /** Fetches the terms; where that fails, the next term that is pointed at asks again. */
 async function read(self) {
-  const answer = await fetch(new URL("terms", ROOT), { cache: "no-store", signal: self.ended.signal }).catch(() => null)
+  const answer = await fetch(new URL("terms", ROOT), { cache: "no-store" }).catch(() => null)
   if (!answer?.ok) return
   self.terms = new Map((await answer.json()).map((/** @type {Term} */ term) => [term.id, term]))
 }
@@ -107,6 +105,19 @@ function show(self, anchor, pinned) {
   Object.assign(self.card.style, { left: `${where.left}px`, top: `${where.top}px` })
 }
 
+/**
+ * The card's corner: below its term where there is room, else above; never outside the window.
+ * @param {{ left: number, top: number, bottom: number }} term
+ * @param {{ width: number, height: number }} card
+ * @param {{ width: number, height: number }} view
+ */
+export function cardPlace(term, card, view) {
+  const left = Math.max(EDGE, Math.min(term.left, view.width - card.width - EDGE))
+  const below = term.bottom + GAP
+  const fits = below + card.height + EDGE <= view.height
+  return { left, top: fits ? below : Math.max(EDGE, term.top - GAP - card.height) }
+}
+
 function later(self) {
   clearTimeout(self.timer)
   self.timer = setTimeout(() => { if (!self.pinned && !self.card.contains(document.activeElement)) hide(self) }, SOON)
@@ -139,9 +150,4 @@ function update(self) {
   if (self.at && !self.at.isConnected) hide(self)
 }
 
-function remove(self) {
-  clearTimeout(self.timer)
-  self.ended.abort()
-}
-
-export default component({ create, update, remove })
+export default component({ create, update })

@@ -23,12 +23,12 @@ import { cellsAt, marked, shades, turned, wordsOf } from "./threeways_state.js"
 
 const TICK_MS = 520
 
-function create(place) {
+function create(place, _, signal) {
   const root = within(place, "div", "gf-three")
   /** @type {any} */
   const self = { root, data: null, columns: [] }
   const moved = () => { forget(self); draw(self) }
-  self.steps = createStepper({ unit: "step", label: "Writing step", play: "Play: all three write", ms: TICK_MS, moved })
+  self.steps = createStepper({ unit: "step", label: "Writing step", play: "Play: all three write", ms: TICK_MS, moved }, signal)
   self.steps.bar.append(saveTools(root, () => "three-families", () => table(self)))
   root.append(self.steps.bar)
   self.grid = within(root, "div", "gf-three-grid")
@@ -158,4 +158,4 @@ function update(self, /** @type {Data} */ data) {
   draw(self)
 }
 
-export default component({ create, update, remove: (self) => self.steps.stop() })
+export default component({ create, update })

@@ -14,10 +14,9 @@ const TRIES = 8 //    of its own at the same moment may have overtaken it
 const PHONE = "(max-width: 640px)", ENOUGH = 0.6 // of a figure: on a wide screen only what lies mostly behind the bar is scrolled to
 const LOOK_MS = 150, LOOKS = 100 // at a figure that is still being drawn
 
-/** @param {HTMLElement} place */
-function create(place) {
+function create(place, _, signal) {
   const root = element("section", "gf-tour", "", { "aria-label": "Guided course" })
-  const self = { root, ended: new AbortController(), at: 0, count: 0, scene: "", shown: "", going: 0, revealing: 0, wanted: -1, tabbed: false, data: null, asked: new Set() }
+  const self = { root, at: 0, count: 0, scene: "", shown: "", going: 0, revealing: 0, wanted: -1, tabbed: false, data: null, asked: new Set() }
   const bar = within(root, "div", "gf-tour-bar")
   const ask = element("div", "gf-tour-ask", "", { role: "dialog", hidden: "" }), notes = createNotes()
   const back = button("‹", "Previous scene", () => go(self, near(self) - 1))
@@ -32,10 +31,9 @@ function create(place) {
   bar.append(back, where, on, said, away, question, speaks, end)
   root.prepend(ask, notes.root)
   const style = document.head.appendChild(element("style"))
-  const size = new ResizeObserver(() => document.documentElement.style.setProperty("--gf-tour", `${bar.offsetHeight}px`))
-  size.observe(bar)
-  Object.assign(self, { bar, ask, notes, back, on, where, title, text, away, question, speaks, style, size })
-  const options = { signal: self.ended.signal, capture: true }
+  new ResizeObserver(() => document.documentElement.style.setProperty("--gf-tour", `${bar.offsetHeight}px`)).observe(bar)
+  Object.assign(self, { bar, ask, notes, back, on, where, title, text, away, question, speaks, style })
+  const options = { signal, capture: true }
   document.addEventListener("pointerdown", () => { self.tabbed = false }, options)
   for (const name of ["pointerdown", "touchmove", "wheel"]) document.addEventListener(name, () => clearTimeout(self.revealing), options)
   document.addEventListener("keydown", (event) => pressed(self, event), options)
@@ -168,8 +166,6 @@ function reveal(self, before = "", looks = LOOKS) {
 function remove(self) {
   clearTimeout(self.going)
   clearTimeout(self.revealing)
-  self.ended.abort()
-  self.size.disconnect()
   self.style.remove()
   document.documentElement.classList.remove(RUNS)
 }

@@ -37,13 +37,13 @@ export function amended(amend) {
 }
 
 /**
- * Calls `moved` whenever an address was written, or Back has led to one.
+ * Calls `moved` whenever an address was written, or Back has led to one, until the signal comes.
  * @param {() => void} moved
- * @returns {() => void} ends it
+ * @param {AbortSignal} signal
  */
-export function watched(moved) {
+export function watched(moved, signal) {
   watchers.add(moved)
-  return () => watchers.delete(moved)
+  signal.addEventListener("abort", () => watchers.delete(moved))
 }
 
 /** Amends the address as it stands; `back` where it is that of an entry that was there before. */

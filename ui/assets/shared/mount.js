@@ -16,9 +16,9 @@ import { running } from "./dom.js"
  * @typedef {{ root: HTMLElement, send?: Message["setStateValue"], trigger?: Message["setTriggerValue"], [field: string]: any }} Self
  *
  * @typedef {object} Life
- * @property {(place: HTMLElement, key: string) => Self} create puts `root` into its place
+ * @property {(place: HTMLElement, key: string, signal: AbortSignal) => Self} create puts `root` into its place; `signal` ends what goes on outside of `root`: listeners, players
  * @property {(self: Self, data: any, fresh: boolean, key: string) => void} update `fresh` is true the first time
- * @property {(self: Self) => void} [remove] ends what goes on outside of `root`: timers, observers, listeners
+ * @property {(self: Self) => void} [remove] ends what the signal does not. An observer of `root` ends with it, and what a timer sends later is dropped
  */
 
 const PATIENCE_MS = 3000, OFTEN_MS = 10
@@ -49,20 +49,24 @@ export function inTurn(place, send, busy = running) {
  * @returns {(message: Message) => (() => void) | void}
  */
 export function component({ create, update, remove }) {
-  /** @type {WeakMap<HTMLElement, { self: Self, turn: number }>} */
+  /** @type {WeakMap<HTMLElement, { self: Self, turn: number, ended: AbortController }>} */
   const instances = new WeakMap()
   return ({ data, parentElement, key, setStateValue, setTriggerValue }) => {
     if (!data) return
     const name = String(key ?? "x")
     let held = instances.get(parentElement)
     const fresh = !held
-    if (!held) instances.set(parentElement, (held = { self: create(parentElement, name), turn: 0 }))
+    if (!held) {
+      const ended = new AbortController()
+      instances.set(parentElement, (held = { self: create(parentElement, name, ended.signal), turn: 0, ended }))
+    }
     const { self } = held, turn = ++held.turn
     Object.assign(self, { send: inTurn(parentElement, setStateValue), trigger: inTurn(parentElement, setTriggerValue) })
     update(self, data, fresh, name)
     return () => {
       // Streamlit ends a message's drawing also where the next message has overtaken it: then the place is still there.
       if (held.turn !== turn || parentElement.isConnected) return
+      held.ended.abort()
       remove?.(self)
       self.root.remove()
       instances.delete(parentElement)

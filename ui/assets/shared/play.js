@@ -132,33 +132,30 @@ export function inLink(name, otherwise) {
 }
 
 /**
- * Keeps a value in the page's address, without the server. Call `keep` at every change, `stop` at the end. `led` is called
- * when Back or a link has led to another address of the same page: what is shown is then the address's, not one's own.
+ * Keeps a value in the page's address, without the server, until the signal comes. Call what it returns at every change.
+ * `led` is called when Back or a link has led to another address of the same page: what is shown is then the address's, not
+ * one's own.
+ * @param {AbortSignal} signal
  * @param {() => void} [led]
- * @returns {{ keep: (name: string, value: string | number) => void, stop: () => void }}
+ * @returns {(name: string, value: string | number) => void}
  */
-export function keepInLink(led = () => {}) {
+export function keepInLink(signal, led = () => {}) {
   const here = location.pathname
   let timer = /** @type {any} */ (0)
   const moved = () => {
     clearTimeout(timer)
     if (location.pathname === here) led()
   }
-  addEventListener("popstate", moved)
-  return {
-    keep(name, value) {
-      clearTimeout(timer)
-      timer = setTimeout(() => {
-        if (!keptOn) amended(amend)
-        if (keptOn !== sceneOf(location.href)) kept.clear()
-        keptOn = sceneOf(location.href)
-        kept.set(name, String(value))
-        amendNow()
-      }, LINK_MS)
-    },
-    stop() {
-      clearTimeout(timer)
-      removeEventListener("popstate", moved)
-    },
+  addEventListener("popstate", moved, { signal })
+  signal.addEventListener("abort", () => clearTimeout(timer))
+  return (name, value) => {
+    clearTimeout(timer)
+    timer = setTimeout(() => {
+      if (!keptOn) amended(amend)
+      if (keptOn !== sceneOf(location.href)) kept.clear()
+      keptOn = sceneOf(location.href)
+      kept.set(name, String(value))
+      amendNow()
+    }, LINK_MS)
   }
 }

@@ -56,15 +56,16 @@ export function createBar({ unit, label = "", track, speeds = [] }, does, slide)
  * @typedef {Parameters<typeof createBar>[0] & { play: string, ms?: number, ends?: boolean, loops?: boolean, moved: (dragged: boolean) => void, rested?: () => void }} Parts
  */
 
-/** Makes a player. `at` is its step, null before the server has sent any. @param {Parts} parts */
-export function createStepper({ play, ms, ends = false, loops = false, moved, rested = () => {}, ...parts }) {
+/** Makes a player, until the signal comes. `at` is its step, null before the server has sent any. @param {Parts} parts @param {AbortSignal} signal */
+export function createStepper({ play, ms, ends = false, loops = false, moved, rested = () => {}, ...parts }, signal) {
   let player = /** @type {ReturnType<typeof frames> | null} */ (null), name = "", sent = 0, isLed = false
   const to = (/** @type {number} */ step, dragged = false) => { pause(); go(step, dragged) }
   const inner = { back: () => to(self.at - 1), play: () => (player ? pause() : start()), next: () => to(self.at + 1) }
   const all = { first: () => to(0), ...inner, last: () => to(self.last) }
   const { bar, buttons, slider, speed, stand } = createBar(parts, ends ? all : inner, (step) => to(step, true))
-  const link = keepInLink(led)
-  const self = { bar, slider, speed, at: /** @type {any} */ (null), last: 0, start, pause, to, paint, update, playing: () => player !== null, stop: () => { pause(); link.stop() } }
+  const keep = keepInLink(signal, led)
+  const self = { bar, slider, speed, at: /** @type {any} */ (null), last: 0, start, pause, to, paint, update, playing: () => player !== null }
+  signal.addEventListener("abort", pause)
   playButton(buttons.play, false, play)
 
   function start() {
@@ -98,7 +99,7 @@ export function createStepper({ play, ms, ends = false, loops = false, moved, re
     isLed = false
     self.at = Math.min(Math.max(step, 0), self.last)
     moved(dragged)
-    if (name) link.keep(name, self.at)
+    if (name) keep(name, self.at)
   }
 
   /**

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import cookie_parser
+from starlette.responses import PlainTextResponse
 from streamlit import config
 from streamlit.runtime import Runtime
 
@@ -82,9 +83,9 @@ def in_frame(cookie: str) -> str:
     >>> in_frame("a=1; Path=/; SameSite=Lax; Secure")
     'a=1; Path=/; SameSite=None; Secure; Partitioned'
     """
-    said = ("samesite", "secure", "partitioned")
-    kept = [part for part in cookie.split("; ") if part.partition("=")[0].lower() not in said]
-    return "; ".join([*kept, "SameSite=None", "Secure", "Partitioned"])
+    replaced = ("samesite", "secure", "partitioned")
+    attributes = [part for part in cookie.split("; ") if part.partition("=")[0].lower() not in replaced]
+    return "; ".join([*attributes, "SameSite=None", "Secure", "Partitioned"])
 
 
 def headers() -> dict[str, str]:
@@ -161,9 +162,9 @@ class Guard:
     def _addressed(self, scope: Scope) -> Scope:
         """With the address of who asks, in place of what a stranger may have written there."""
         where = self._address(scope)
-        own = ADDRESS.encode("latin-1")
-        kept = [(name, value) for name, value in scope["headers"] if name.lower() != own]
-        return {**scope, "headers": [*kept, (own, where.encode("latin-1"))]}
+        header = ADDRESS.encode("latin-1")
+        others = [(name, value) for name, value in scope["headers"] if name.lower() != header]
+        return {**scope, "headers": [*others, (header, where.encode("latin-1"))]}
 
     def _address(self, scope: Scope) -> str:
         """Returns the client's address, as limits count it."""
@@ -172,30 +173,31 @@ class Guard:
         return identity.address(peer, forwarded, self._proxies)
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = self._path(scope)
-        raw = str(scope.get("path", ""))
+        path, raw = self._path(scope), str(scope.get("path", ""))
+        answer: ASGIApp = self._app
         if UPLOAD in raw and {".", ".."} & set(raw.split("/")):  # Streamlit takes `..` for a file's name
-            await _refuse(send, 400, "Files cannot be uploaded here")
+            answer = PlainTextResponse("Files cannot be uploaded here", 400)
         elif any(path == one or path.startswith(one + "/") for one in PRIVATE):
-            await _refuse(send, 404, "Not found")
-        elif counted := next((path for start, path in self._counted.items() if raw.startswith(start)), ""):
-            if self._asks_too_often(scope, counted):
-                await _refuse(send, 429, "Too many requests from your network")
-            else:
-                await self._app(scope, receive, send)
+            answer = PlainTextResponse("Not found", 404)
+        elif self._asks_too_often(scope, raw):
+            answer = PlainTextResponse("Too many requests from your network", 429)
         elif path.startswith(UPLOAD) and scope["method"] == "PUT":
-            await self._upload(path, scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
+            answer = self._upload
+        await answer(scope, receive, send)
 
-    def _asks_too_often(self, scope: Scope, path: str) -> bool:
-        """True for an address that asks more often in this second than all its tabs together may."""
+    def _asks_too_often(self, scope: Scope, raw: str) -> bool:
+        """True for an address that asks for what is counted more often in this second than all its tabs
+        together may.
+        """
+        path = next((path for start, path in self._counted.items() if raw.startswith(start)), "")
         where, now = self._address(scope), int(time.monotonic())
+        if not path or not where:
+            return False
         if self._second != now:
             self._second, self._asked = now, Counter[tuple[str, str]]()
         self._asked[where, path] += 1
         most = self._most_tabs * ASKS if path == LIVE else min(self._most_tabs, SEARCHES)
-        return bool(where) and 0 < most < self._asked[where, path]
+        return 0 < most < self._asked[where, path]
 
     def _path(self, scope: Scope) -> str:
         """Below the base, whatever stands before it in the address."""
@@ -203,26 +205,31 @@ class Guard:
         at = path.find("/_stcore/")
         return path[at:] if at >= 0 else path
 
-    async def _upload(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _upload(self, scope: Scope, receive: Receive, send: Send) -> None:
         """A file whose size is known and fits, and few of them at a time: before a byte of it is read."""
+        answer = await self._received(scope, receive, send)
+        if answer is not None:
+            await PlainTextResponse(answer[1], answer[0])(scope, receive, send)
+
+    async def _received(self, scope: Scope, receive: Receive, send: Send) -> tuple[int, str] | None:
+        """Has Streamlit take a file. Returns (HTTP status, sentence) where it may not come, or did not."""
         length = Headers(scope=scope).get("content-length", "")
         most = int(config.get_option("server.maxUploadSize")) * MB + FORM_BYTES
         if not (length.isascii() and length.isdigit()):
-            await _refuse(send, 411, "The size of the file is missing")
-            return
-        session = path.removeprefix(UPLOAD).partition("/")[0]
+            return 411, "The size of the file is missing"
+        session = self._path(scope).removeprefix(UPLOAD).partition("/")[0]
         file, held = Coming(session, self._address(scope), int(length.lstrip("0")[:13] or 0)), _held()
         if held is None:
-            await _refuse(send, 503, "This server does not accept files")
-        elif refusal := self._uploads.refusal(file, held, most):
-            await _refuse(send, *refusal)
-        else:
-            with self._uploads.coming(file, held):
-                try:
-                    async with asyncio.timeout(UPLOAD_SECONDS):
-                        await self._app(scope, receive, send)
-                except TimeoutError:
-                    await _refuse(send, 408, "The upload took too long")
+            return 503, "This server does not accept files"
+        if refusal := self._uploads.refusal(file, held, most):
+            return refusal
+        with self._uploads.coming(file, held):
+            try:
+                async with asyncio.timeout(UPLOAD_SECONDS):
+                    await self._app(scope, receive, send)
+            except TimeoutError:
+                return 408, "The upload took too long"
+        return None
 
     def _dressed(self, scope: Scope, send: Send) -> Send:
         """With the headers; and with a key for a browser that has none and is given a page. Where other sites
@@ -231,18 +238,22 @@ class Guard:
 
         async def dressed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                told = MutableHeaders(raw=message.setdefault("headers", []))
+                answer_headers = MutableHeaders(raw=message.setdefault("headers", []))
                 for name, value in self._headers.items():
-                    told[name] = value
+                    answer_headers[name] = value
                 # a page that the browser kept is one, too: of what has not changed, only that is told
-                kept = message["status"] == 304 and "text/html" in Headers(scope=scope).get("accept", "")
-                if (kept or told.get("content-type", "").startswith("text/html")) and not _known(scope):
-                    told.append("Set-Cookie", self._cookie(scope))
+                unchanged_page = message["status"] == 304 and "text/html" in Headers(scope=scope).get(
+                    "accept", ""
+                )
+                if (
+                    unchanged_page or answer_headers.get("content-type", "").startswith("text/html")
+                ) and not _known(scope):
+                    answer_headers.append("Set-Cookie", self._cookie(scope))
                 if self._framed and self._https(scope):  # else browsers would keep none of them
-                    cookies = told.getlist("Set-Cookie")
-                    del told["Set-Cookie"]
+                    cookies = answer_headers.getlist("Set-Cookie")
+                    del answer_headers["Set-Cookie"]
                     for cookie in cookies:
-                        told.append("Set-Cookie", in_frame(cookie))
+                        answer_headers.append("Set-Cookie", in_frame(cookie))
             await send(message)
 
         return dressed
@@ -253,8 +264,8 @@ class Guard:
         return f"{identity.COOKIE}={value}; Path={self._base}; Max-Age={YEAR}; HttpOnly; SameSite=Lax{secure}"
 
     def _https(self, scope: Scope) -> bool:
-        said = Headers(scope=scope).get("x-forwarded-proto", "") if self._proxies else ""
-        return scope.get("scheme") == "https" or said.rpartition(",")[2].strip() == "https"
+        forwarded = Headers(scope=scope).get("x-forwarded-proto", "") if self._proxies else ""
+        return scope.get("scheme") == "https" or forwarded.rpartition(",")[2].strip() == "https"
 
 
 def _known(scope: Scope) -> bool:
@@ -270,15 +281,8 @@ def _held() -> dict[str, int] | None:
         return None
     try:
         return {
-            session: sum(len(file.data) for file in dict(kept).values())
-            for session, kept in dict(files).items()
+            session: sum(len(file.data) for file in dict(uploads).values())
+            for session, uploads in dict(files).items()
         }
     except (AttributeError, TypeError):
         return None
-
-
-async def _refuse(send: Send, status: int, sentence: str) -> None:
-    body = sentence.encode()
-    told = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": told})
-    await send({"type": "http.response.body", "body": body})

@@ -114,20 +114,20 @@ def control_groups(preset: Preset) -> tuple[Values, dict[str, DeltaGenerator]]:
     belongs.
     """
     defaults = preset_values(preset)
-    seen = {name: st.session_state.get(name, value) for name, value in defaults.items()}
-    values, places = {}, {}
+    held = {name: st.session_state.get(name, value) for name, value in defaults.items()}
+    values, containers = {}, {}
     for title, group in GROUPS.items():
         with st.expander(title, icon=f":material/{ICONS[title]}:"):
             grid = st.grid("auto", min_column_width=190, gap="small")
             for control in group:
-                places[control.field] = grid.cell()
-                with places[control.field]:
-                    seen[control.field] = _widget(
-                        control, defaults[control.field], disabled=not control.matters(seen)
+                containers[control.field] = grid.cell()
+                with containers[control.field]:
+                    held[control.field] = _widget(
+                        control, defaults[control.field], disabled=not control.matters(held)
                     )
-                    values[control.field] = from_widget(control.field, seen[control.field])
-            places[title] = st.container()
-    return values, places
+                    values[control.field] = from_widget(control.field, held[control.field])
+            containers[title] = st.container()
+    return values, containers
 
 
 def _widget(control: Control, default: Any, *, disabled: bool) -> Any:

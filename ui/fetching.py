@@ -72,14 +72,14 @@ def _offer(name: str, chosen: str, prefix: str) -> None:
     known = sources.KNOWN[name]
     words, button = st.columns([3, 2], vertical_alignment="center")
     words.markdown(f"{known.title}  \n:small[{known.made_by} · {known.licence} · about {known.megabytes} MB]")
-    asked = f"fetch_{name}"
+    state_key = f"fetch_{name}"
     # Streamlit's own: it begins something and has no value.
-    button.button("Download", key=f"{asked}_button", on_click=_ask, args=(asked,), width="stretch")
-    if st.session_state.get(asked):
+    button.button("Download", key=f"{state_key}_button", on_click=_ask, args=(state_key,), width="stretch")
+    if st.session_state.get(state_key):
         largest = session.profile().max_download
-        if measured((asked,), lambda: download(name, largest), f"Fetching {known.short}") is not None:
+        if measured((state_key,), lambda: download(name, largest), f"Fetching {known.short}") is not None:
             st.session_state[FETCHED] = (chosen, prefix + name)
-            st.session_state.pop(asked)
+            st.session_state.pop(state_key)
             st.rerun()
 
 
@@ -89,8 +89,8 @@ def take(chosen: str) -> None:
         st.session_state[chosen] = st.session_state.pop(FETCHED)[1]
 
 
-def _ask(asked: str) -> None:
-    st.session_state[asked] = True
+def _ask(state_key: str) -> None:
+    st.session_state[state_key] = True
 
 
 def _open() -> None:

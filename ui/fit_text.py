@@ -126,19 +126,19 @@ def read(
     notes, taken = [], len(text)
     text = text.replace("\r\n", "\n")
     unknown = tokenizer.unknown(text)
-    kept = _without(text, unknown, tokenizer)
-    if unknown and kept:
+    readable = _without(text, unknown, tokenizer)
+    if unknown and readable:
         which = " ".join(show_token(c) for c in unknown[:12]) + (" …" if len(unknown) > 12 else "")
         notes.append(f"This model's {_known(tokenizer)} does not have {which}, which is left out here.")
-    if not kept:
+    if not readable:
         fallback = _without(FIRST_TEXT, tokenizer.unknown(FIRST_TEXT), tokenizer)
         fallback = fallback or tokenizer.decode([0, tokenizer.vocab_size - 1])
         where = "vocabulary" if isinstance(tokenizer, SourceTokenizer) else "alphabet"
         what: str = tokenizer.by if isinstance(tokenizer, SourceTokenizer) else "characters"
         why = f"This model's {where} has none of these {what}" if text else "The text is empty"
         notes.append(f"{why}: “{show_token(fallback[:40])}” is used instead.")
-        kept = fallback
-    ids = tokenizer.whole(kept) if isinstance(tokenizer, SourceTokenizer) else tokenizer.encode(kept)
+        readable = fallback
+    ids = tokenizer.whole(readable) if isinstance(tokenizer, SourceTokenizer) else tokenizer.encode(readable)
     if letters > taken:
         notes.append(f"The text has {letters:,} characters; the first {taken:,} are used.")
     if len(ids) > limit:
@@ -147,11 +147,11 @@ def read(
             f"{what} {len(ids):,} tokens; the first {limit} are used, the limit of this model and page."
         )
         if isinstance(tokenizer, SourceTokenizer):
-            ids = tokenizer.whole(kept, limit)
+            ids = tokenizer.whole(readable, limit)
         else:
             ids = _whole(ids[:limit], tokenizer)
-        kept = tokenizer.decode(ids)
-    return tuple(ids), kept, notes
+        readable = tokenizer.decode(ids)
+    return tuple(ids), readable, notes
 
 
 def _without(text: str, unknown: Collection[str], tokenizer: Tokenizer) -> str:

@@ -93,14 +93,14 @@ def proxies() -> int:
     is no answer.
     """
     wanted = os.environ.get(TRUST, "")
-    said = wanted.strip().lower()
-    if said in ("yes", "true", "on"):
+    answer = wanted.strip().lower()
+    if answer in ("yes", "true", "on"):
         return 1
-    if said in ("", "no", "false", "off"):
+    if answer in ("", "no", "false", "off"):
         return 0
-    if not (said.isascii() and said.isdigit() and len(said) < 3):
+    if not (answer.isascii() and answer.isdigit() and len(answer) < 3):
         raise ConfigError(TRUST, wanted, "must be yes, no, or how many proxies are chained")
-    return int(said)
+    return int(answer)
 
 
 def address(peer: str | None, forwarded: str, trusted: int) -> str:

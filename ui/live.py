@@ -77,10 +77,10 @@ def follow(key: str, look: Look, *, drawn: object = None, every: float = 0.5, wh
 
 def _mount(key: str, data: dict[str, Any], whole: bool) -> None:
     def draw() -> None:
-        told = mounted("follow", styles=("follow",))(
+        result = mounted("follow", styles=("follow",))(
             key=f"live_{key}", data=data, on_changed_change=lambda: None
         )
-        if whole and getattr(told, "changed", None) is not None:
+        if whole and getattr(result, "changed", None) is not None:
             st.rerun()
 
     if whole:
@@ -132,14 +132,14 @@ def _answer(request: Request) -> Response:
         return Response(status_code=403)
     try:
         sight = followed.look()
-        told = _told(sight)
-        if told["version"] == request.query_params.get("since"):
+        answer = _told(sight)
+        if answer["version"] == request.query_params.get("since"):
             return Response(status_code=204)
         figures = {key: message.decode() for key, message in sight.figures().items()}
     except Exception:
         log.exception("what a page follows could not be looked at")
         return Response(status_code=410)  # the page, drawn again, says what is wrong
-    return JSONResponse(told | {"figures": figures}, headers={"Cache-Control": "no-store"})
+    return JSONResponse(answer | {"figures": figures}, headers={"Cache-Control": "no-store"})
 
 
 def routes() -> list[Route]:

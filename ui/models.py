@@ -74,8 +74,8 @@ def is_pretrained(name: str) -> bool:
 
 def origin(name: str) -> str:
     """Returns the name of the model that a fine-tuned one began as; of any other its own."""
-    kept = tuned.get(name)
-    return name if kept is None else kept.base
+    checkpoint = tuned.get(name)
+    return name if checkpoint is None else checkpoint.base
 
 
 def kind_of(name: str) -> str:
@@ -94,8 +94,8 @@ def kind_of(name: str) -> str:
 
 def title_of(name: str, run: RunView | None = None) -> str:
     if name.startswith(tuned.TUNED):
-        kept = tuned.get(name)
-        return kept.title if kept else "A fine-tuned model"
+        checkpoint = tuned.get(name)
+        return checkpoint.title if checkpoint else "A fine-tuned model"
     if (title := families.title_of(name)) is not None:
         return title
     if name in SHIPPED or name in LAPSES:
@@ -138,24 +138,24 @@ def choose_model(
     views = runs_of(named, _opens)
     options = _options(views, named)
     fetching.take(CHOSEN)
-    place = f"{widgets.page_drawn()}/{view}"
-    arrived = place != st.session_state.get(_DRAWN_ON)
+    view_key = f"{widgets.page_drawn()}/{view}"
+    arrived = view_key != st.session_state.get(_DRAWN_ON)
     linked = not walked and asked_for is not None and asked_for != st.session_state.get(_WRITTEN)
     current: str = st.session_state.get(CHOSEN, "")
     if arrived or linked or current not in options:
         # The value of a widget of another page is none of this page's: Streamlit would draw the first option.
         carried: str | None = st.session_state.get(CHOICE)
         yours = session.from_url(YOURS, options)
-        own = (carried, *((yours, named) if walked else ()), RUN + str(st.session_state.get("run_id")))
-        kept = next((name for name in own if name in options), None)
-        opens = [] if kept in best or place in _insisted() else best
-        wanted = (None if walked else named, *opens, kept, first, FIRST_MODEL)
+        choices = (carried, *((yours, named) if walked else ()), RUN + str(st.session_state.get("run_id")))
+        own_choice = next((name for name in choices if name in options), None)
+        opens = [] if own_choice in best or view_key in _insisted() else best
+        wanted = (None if walked else named, *opens, own_choice, first, FIRST_MODEL)
         current = next((name for name in wanted if name in options), options[0])
         st.session_state[CHOSEN] = st.session_state[_WRITTEN] = current
         if not walked and current == named:
             st.session_state[CHOICE] = yours if yours is not None and current in best else current
         else:
-            st.session_state[CHOICE] = kept if kept is not None and current in best else current
+            st.session_state[CHOICE] = own_choice if own_choice is not None and current in best else current
         missing = (None if walked else asked_for) or (carried if arrived else None)
         if missing and missing not in options:
             shown = safe(title_of(current, views.get(current)))
@@ -176,8 +176,8 @@ def choose_model(
         )
     if name != st.session_state[_WRITTEN]:  # chosen by hand
         st.session_state[CHOICE] = name
-        _insisted().add(place)
-    st.session_state[_WRITTEN], st.session_state[_DRAWN_ON] = name, place
+        _insisted().add(view_key)
+    st.session_state[_WRITTEN], st.session_state[_DRAWN_ON] = name, view_key
     widgets.write_url("model", name)
     widgets.write_url(YOURS, visitors_choice(name, best))
     return name
@@ -187,8 +187,8 @@ def visitors_choice(name: str, best: Sequence[str]) -> str | None:
     """Returns the visitor's choice where a view shows another model, which is one of the `best` for it; None
     where that is the choice itself.
     """
-    kept: str | None = st.session_state.get(CHOICE)
-    return kept if name in best and kept is not None and kept not in best else None
+    choice: str | None = st.session_state.get(CHOICE)
+    return choice if name in best and choice is not None and choice not in best else None
 
 
 def choose(name: str) -> None:
@@ -264,8 +264,8 @@ def model_of(name: str, step: int, steps: tuple[int, ...]) -> Loaded:
     ends the page with a sentence.
     """
     try:
-        if (kept := tuned.get(name)) is not None:
-            return kept
+        if (tuned_model := tuned.get(name)) is not None:
+            return tuned_model
         if (loaded := families.model_of(name, step)) is not None:
             return families.as_read(loaded)
         if is_training(name):
@@ -312,10 +312,10 @@ def is_training(name: str) -> bool:
 
 
 def _snapshot(name: str, step: int) -> Checkpoint:
-    place = f"{name}@{step}"
-    if (loaded := _snapshots().get(place)) is None:
+    key = f"{name}@{step}"
+    if (loaded := _snapshots().get(key)) is None:
         loaded = model_after(name, step)
-        _snapshots().put(place, loaded, loaded.memory())
+        _snapshots().put(key, loaded, loaded.memory())
     return loaded
 
 
@@ -479,10 +479,10 @@ def _loss_help(metrics: Mapping[str, object], context: int) -> str | None:
     train, step = metrics.get("train"), metrics.get("step")
     if not (isinstance(train, dict) and isinstance(step, int) and metrics.get("corpus") == "shakespeare"):
         return None
-    own = passes(step, int(train["batch_size"]), context, corpora.SHAKESPEARE_TRAIN)
+    epochs = passes(step, int(train["batch_size"]), context, corpora.SHAKESPEARE_TRAIN)
     other = passes(10_000, 64, 128, corpora.SHAKESPEARE_TRAIN)
     return (
-        f"Validation loss: nats per character on held-out text, after {own:.0f} epochs over its training"
+        f"Validation loss: nats per character on held-out text, after {epochs:.0f} epochs over its training"
         " text."
         " The 0.92 that a lecture gives for Tiny Shakespeare is the *training* loss of a larger model (8"
         f" layers, width 256) after {other:.0f} epochs: by then it has memorised much of the text."

@@ -113,13 +113,13 @@ def _panel(
     if any(view.active for view in views) != was_going:
         st.rerun()
     with st.container(key="race_panel"):
-        (along, curves, smooth), place = _line(key, title, specs, views)
+        (along, curves, smooth), line = _line(key, title, specs, views)
         chart, side = st.columns([5, 3], gap="medium") if beside else (st.container(), None)
         with chart:
             ways: dict[str, Any] = {"along": along, "curves": curves, "smooth": smooth, "height": height}
             repeats = stored.repeats_of(views) if stored else ()
             draw = _chart(key, views, specs, repeats, wide=WIDE if beside is None else HALF, **ways)
-        with place:
+        with line:
             progress(views, specs, stored) if not was_going else _follow(key, views, draw)
         if beside and side:
             with side:
@@ -169,8 +169,8 @@ def _line(
             "Curves", race_words.CURVES, "race_curves", kind="list", hidden=True, width=160
         )
         smooth = widgets.switch("Smooth", False, "race_smooth") if curves != "validation" else False
-        place = st.container()
-    return (along, curves, smooth), place
+        line = st.container()
+    return (along, curves, smooth), line
 
 
 def _chart(
@@ -186,7 +186,7 @@ def _chart(
     wide: int,
 ) -> Callable[[Sequence[RunView]], bytes]:
     """Draws the curves, those of other seeds thin. Returns how they are drawn at any later moment."""
-    cuts = {one.train.tokenizer for one in ([view.spec for view in views] or specs)}
+    cuts = {spec.train.tokenizer for spec in ([view.spec for view in views] or specs)}
     unit: race_table.Unit = "bits" if len(cuts) > 1 else "nats"
     lines = baselines(views[0].spec if views else specs[0], unit)
 
@@ -229,8 +229,8 @@ def _measured(views: Sequence[RunView], more: Draw | None) -> None:
     st.dataframe(pd.DataFrame(lines), hide_index=True, column_config=forms, key="race_table")
     st.caption(race_words.MEANT)
     written = race_table.written(views)
-    places = st.columns(2)
+    columns = st.columns(2)
     for index, (name, sample) in enumerate(written):
-        with places[index % 2]:
+        with columns[index % 2]:
             st.markdown(race_words.wrote(name, sample.step))
             st.code(sample.prompt + sample.text, language=None, wrap_lines=True)

@@ -47,27 +47,27 @@ def draw_over_snapshots(
     """Measures snapshots of a run and draws what is there so far (step -> what `measure` gave). `what` names
     the measure among others, `model` the run as the subject's bar does.
     """
-    wanted, kept = some(steps), _results(what, model)
-    missing = [step for step in wanted if step not in kept]
+    wanted, results = some(steps), _results(what, model)
+    missing = [step for step in wanted if step not in results]
 
     def measuring() -> Steps[dict[int, Any]]:
         for done, step in enumerate(missing):
             yield Progress(done, len(missing))
             try:
-                kept[step] = measure(model_after(model, step).model)
+                results[step] = measure(model_after(model, step).model)
             except GlassformerError:
-                kept[step] = None  # thinned out or removed meanwhile
-        return {step: kept[step] for step in wanted}
+                results[step] = None  # thinned out or removed meanwhile
+        return {step: results[step] for step in wanted}
 
     def draw_known(_: object = None) -> None:
-        if known := {step: kept[step] for step in wanted if kept.get(step) is not None}:
+        if known := {step: results[step] for step in wanted if results.get(step) is not None}:
             draw(known)
 
     if missing:
         all_of_them = measured((what, model, *wanted), measuring, "Measuring the snapshots", draw_known)
         if all_of_them is None:
             return
-        kept.update(all_of_them)
+        results.update(all_of_them)
     draw_known()
 
 

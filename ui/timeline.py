@@ -74,16 +74,16 @@ def scrubbed(name: str, above: DeltaGenerator | None = None) -> Iterator[Moment]
     """
     timeline = timeline_of(name)
     moment = Moment(timeline, training_step.current(name, timeline.steps if timeline else ()))
-    place = above or st.container()
+    container = above or st.container()
     if (
         moment.steps
     ):  # its place does not move while it loads; on a wide screen it is beside the question (app.css)
-        place = place.container(height=78, border=False, key="timeline")
+        container = container.container(height=78, border=False, key="timeline")
     try:
         yield moment
     finally:
         if timeline is not None and moment.steps:
-            with place:
+            with container:
                 losses, marks = timeline.losses, timeline.marks
                 scrubber(moment.steps, losses, moment.step, marks=marks, model=name, key=SCRUBBER)
             follow(timeline)
@@ -131,15 +131,17 @@ def marks(formations: Iterable[HeadFormation], steps: tuple[int, ...]) -> tuple[
     'head 0.3 previous token, head 1.0 copies'
     """
     by_step: dict[int, list[HeadFormation]] = {}
-    for one in formations:
-        at = next((step for step in steps if step >= one.step), None)
+    for formation in formations:
+        at = next((step for step in steps if step >= formation.step), None)
         if at is not None:
-            by_step.setdefault(at, []).append(one)
+            by_step.setdefault(at, []).append(formation)
     return tuple(
         Mark(
             step,
-            ("" if i else "head ") + ", ".join(f"{one.layer}.{one.head}" for one in some),
-            ", ".join(f"head {one.layer}.{one.head} {DOES[one.kind]}" for one in some),
+            ("" if i else "head ") + ", ".join(f"{formation.layer}.{formation.head}" for formation in some),
+            ", ".join(
+                f"head {formation.layer}.{formation.head} {DOES[formation.kind]}" for formation in some
+            ),
         )
         for i, (step, some) in enumerate(sorted(by_step.items()))
     )

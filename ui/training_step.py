@@ -71,9 +71,9 @@ def nearest_step(step: int, steps: Sequence[int]) -> int:
     >>> [nearest_step(step, (0, 10, 20)) for step in (14, 15, 99, NEWEST)]
     [10, 10, 20, -1]
     """
-    return step if step == NEWEST or step in steps else min(steps, key=lambda one: abs(one - step))
+    return step if step == NEWEST or step in steps else min(steps, key=lambda other: abs(other - step))
 
 
-def _with(heard: tuple[str, ...], *new: str | None) -> tuple[str, ...]:
+def _with(earlier: tuple[str, ...], *new: str | None) -> tuple[str, ...]:
     texts = tuple(text for text in new if text is not None)
-    return (*(text for text in heard if text not in texts), *dict.fromkeys(texts))[-REMEMBERED:]
+    return (*(text for text in earlier if text not in texts), *dict.fromkeys(texts))[-REMEMBERED:]

@@ -38,7 +38,9 @@ class Uploads:
         bytes of each session, `most` those of the largest file.
         """
         here = [other for other in self._coming if file.address and other.address == file.address]
-        theirs = sum(size for one, size in held.items() if file.address and self._of(one) == file.address)
+        theirs = sum(
+            size for session, size in held.items() if file.address and self._of(session) == file.address
+        )
         if file.length > most:
             return 413, "File too large"
         if held.get(file.session, 0) + file.length > most:
@@ -58,7 +60,7 @@ class Uploads:
     def coming(self, file: Coming, held: Mapping[str, int]) -> Iterator[None]:
         """Counts a file while it comes in, and remembers its address as long as something of it is `held`."""
         known = {*held, *(other.session for other in self._coming)}
-        self._addresses = {one: where for one, where in self._addresses.items() if one in known}
+        self._addresses = {session: where for session, where in self._addresses.items() if session in known}
         self._addresses[file.session] = file.address
         self._coming.append(file)
         try:

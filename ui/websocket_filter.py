@@ -47,13 +47,15 @@ def same_origin(scope: Scope) -> Scope | None:
     if origin is None or not config.get_option("server.enableCORS"):
         return scope
     named = _host(origin)
-    others = [_host(str(one)) for one in config.get_option("server.corsAllowedOrigins") or ()]
-    own = config.get_option("browser.serverAddress")
-    if named is None or not (urlsplit(origin).netloc == host or named in {*HERE, own, *others} - {None}):
+    others = [_host(str(allowed)) for allowed in config.get_option("server.corsAllowedOrigins") or ()]
+    server_address = config.get_option("browser.serverAddress")
+    if named is None or not (
+        urlsplit(origin).netloc == host or named in {*HERE, server_address, *others} - {None}
+    ):
         _tell("websockets from another site are refused")
         return None
-    kept = [(name, value) for name, value in scope["headers"] if name.lower() != b"origin"]
-    return {**scope, "headers": [*kept, (b"origin", f"http://{host}".encode("latin-1"))]}
+    rest = [(name, value) for name, value in scope["headers"] if name.lower() != b"origin"]
+    return {**scope, "headers": [*rest, (b"origin", f"http://{host}".encode("latin-1"))]}
 
 
 def receiving(receive: Receive, send: Send, public: bool) -> Receive:
@@ -77,14 +79,14 @@ def receiving(receive: Receive, send: Send, public: bool) -> Receive:
 
 def sending(send: Send, folder: Path = ROOT) -> Send:
     """Makes Streamlit send the script's name in place of its path."""
-    place = str(folder).encode()
+    folder_bytes = str(folder).encode()
 
     async def sent(message: Message) -> None:
         data = message.get("bytes")
-        if data is not None and place in data:
-            told = ForwardMsg.FromString(data)
-            told.new_session.main_script_path = Path(told.new_session.main_script_path).name
-            message = {**message, "bytes": told.SerializeToString()}
+        if data is not None and folder_bytes in data:
+            forward = ForwardMsg.FromString(data)
+            forward.new_session.main_script_path = Path(forward.new_session.main_script_path).name
+            message = {**message, "bytes": forward.SerializeToString()}
         await send(message)
 
     return sent

@@ -229,7 +229,7 @@ def label_anchor(
 
     sides: tuple[Literal["right", "center", "left"], ...] = ("right", "left", "center")
     heights = (True, False) if line + LINE <= inside else (True,)
-    return min(((at, above) for above in heights for at in sides), key=lambda place: crowd(*place))
+    return min(((at, above) for above in heights for at in sides), key=lambda side: crowd(*side))
 
 
 def _start(at: str, width: float, wide: int) -> float:
@@ -246,8 +246,8 @@ def _at(x: np.ndarray, y: np.ndarray, along: np.ndarray) -> np.ndarray:
 def _said(words: str, y: float, at: Literal["right", "center", "left"], above: bool) -> dict[str, Any]:
     look = {"font": {"color": colour("quiet"), "size": 12}, "yanchor": "bottom" if above else "top"}
     x, shift = {"right": (1.0, 0), "center": (0.5, 0), "left": (0.0, 4)}[at]
-    place = {"xref": "paper", "x": x, "xanchor": at, "xshift": shift, "y": y}
-    return place | {"text": words, "showarrow": False} | look
+    anchor = {"xref": "paper", "x": x, "xanchor": at, "xshift": shift, "y": y}
+    return anchor | {"text": words, "showarrow": False} | look
 
 
 def _names(
@@ -276,14 +276,14 @@ def _names(
             "xshift": 11,
             "name": "wide",
             "yref": "paper",
-            "y": 1 - place / inside,
+            "y": 1 - height / inside,
             "text": f"<b>{y:.2f}</b> {plain(short(name, LONGEST))}",
             "showarrow": False,
             "xanchor": "left",
             "yanchor": "middle",
             "font": {"color": colour(SHADES[index % len(SHADES)]), "size": 13},
         }
-        for place, (y, index, name) in zip(apart(wanted, inside), sorted(ends)[::-1], strict=True)
+        for height, (y, index, name) in zip(apart(wanted, inside), sorted(ends)[::-1], strict=True)
     ]
 
 
@@ -295,8 +295,8 @@ def apart(wanted: Sequence[float], inside: float, least: float = LINE) -> list[f
     [10.0, 26.0, 60.0]
     """
     result: list[float] = []
-    for place in wanted:
-        result.append(max(place, result[-1] + least) if result else place)
+    for height in wanted:
+        result.append(max(height, result[-1] + least) if result else height)
     for i in range(len(result) - 1, -1, -1):
         below = result[i + 1] - least if i + 1 < len(result) else inside
         result[i] = min(result[i], below)

@@ -16,8 +16,8 @@ LATER = 0.1  # seconds after its time is over that a session ends
 
 def end_expired(storage: Any) -> None:
     """Ends the sessions in Streamlit's storage whose time is over. Called in the server's event loop."""
-    for _, kept in storage._cache.expire():
-        kept.session.shutdown()  # else it waits for the garbage collector, and a quiet server has none
+    for _, expired in storage._cache.expire():
+        expired.session.shutdown()  # else it waits for the garbage collector, and a quiet server has none
 
 
 def saver(original: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:

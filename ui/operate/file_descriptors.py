@@ -33,13 +33,13 @@ def more_descriptors() -> int:
 
 def say_seldom(loop: AbstractEventLoop) -> None:
     """Limits the log's lines about it: asyncio writes a trace for each of thousands of tries."""
-    before, said = loop.get_exception_handler(), [-QUIET_SECONDS]
+    before, last = loop.get_exception_handler(), [-QUIET_SECONDS]
 
     def handle(loop: AbstractEventLoop, context: dict[str, Any]) -> None:
         if "out of system resource" not in str(context.get("message")):
             (before or AbstractEventLoop.default_exception_handler)(loop, context)
-        elif time.monotonic() - said[0] >= QUIET_SECONDS:
-            said[0] = time.monotonic()
+        elif time.monotonic() - last[0] >= QUIET_SECONDS:
+            last[0] = time.monotonic()
             log.warning("no descriptor is left: nobody else can come until somebody leaves")
 
     loop.set_exception_handler(handle)

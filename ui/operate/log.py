@@ -15,10 +15,10 @@ OTHERS = ("streamlit", "uvicorn")  # whose loggers have handlers of their own
 
 def wanted() -> bool:
     """True if $GLASSFORMER_LOG enables the log. Raises ConfigError for an invalid value."""
-    said = os.environ.get(VARIABLE, "")
-    if said not in ("", "json"):
-        raise ConfigError(VARIABLE, said, "must be json, or not set")
-    return said == "json"
+    value = os.environ.get(VARIABLE, "")
+    if value not in ("", "json"):
+        raise ConfigError(VARIABLE, value, "must be json, or not set")
+    return value == "json"
 
 
 def arrange() -> None:
@@ -34,5 +34,5 @@ def arrange() -> None:
     logging.getLogger().addHandler(handler)  # what libraries and our own modules warn of
     for name, logger in logging.root.manager.loggerDict.items():
         if name.partition(".")[0] in OTHERS and isinstance(logger, logging.Logger):
-            for own in logger.handlers:
-                own.setFormatter(Lines())
+            for inner in logger.handlers:
+                inner.setFormatter(Lines())

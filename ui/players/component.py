@@ -44,8 +44,8 @@ def mounted(
     STEPPER where it has a `stepper`, or in those that are named. `ahead` are other files that it is going to
     fetch. `isolated` puts it into a shadow root, where no style of the page reaches it.
     """
-    own = (SAVES, STEPPER, name) if stepper else (SAVES, name)
-    js = script(name, own if styles is None else styles, ahead)
+    default = (SAVES, STEPPER, name) if stepper else (SAVES, name)
+    js = script(name, default if styles is None else styles, ahead)
     return st.components.v2.component(f"glassformer_{name}", js=js, isolate_styles=isolated)
 
 

@@ -119,9 +119,9 @@ def _finite(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         value = packed(value)
     if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
+        return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
+        return [_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -35,9 +35,9 @@ def scrubber(
     """
 
     def moved() -> None:
-        asked = widgets.picked(key, "step")
-        if isinstance(asked, int) and not isinstance(asked, bool) and asked >= training_step.NEWEST:
-            training_step.move(model, asked)
+        step = widgets.picked(key, "step")
+        if isinstance(step, int) and not isinstance(step, bool) and step >= training_step.NEWEST:
+            training_step.move(model, step)
 
     mounted("scrubber", styles=("scrubber",))(
         key=key,

@@ -79,10 +79,10 @@ class Index:
 
     def find(self, query: str, most: int = MOST, kind: str = "") -> list[Entry]:
         """Returns the best entries for a query, best first; of a single `kind` where that is given."""
-        asked = words(query[:MOST_QUERY])
-        topic = [word for word in asked if word not in _COMMON] or asked
+        terms = words(query[:MOST_QUERY])
+        topic = [word for word in terms if word not in _COMMON] or terms
         scores = self._scores(topic)
-        plain = " ".join(asked)
+        plain = " ".join(terms)
         for i in scores:
             if plain in _called(self.entries[i]):
                 scores[i] *= PHRASE

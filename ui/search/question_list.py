@@ -23,7 +23,7 @@ small { display: block; font: 8.5pt/1.5 ui-monospace, monospace; color: #444; ov
 
 def question_list(root: str) -> str:
     """Returns the list as an HTML page without scripts; `root` is the address of the app."""
-    pages = {entry: _rows(list(listed)) for entry, listed in groupby(views(), lambda one: one.entry)}
+    pages = {entry: _rows(list(listed)) for entry, listed in groupby(views(), lambda view: view.entry)}
     sections = "".join(
         f"<section><h2>{escape(entry.title)}</h2><ol>{''.join(map(_item, rows.items()))}</ol></section>"
         for entry, rows in pages.items()
@@ -40,9 +40,9 @@ def question_list(root: str) -> str:
 def _rows(listed: list[Listed]) -> dict[str, str]:
     """Question -> address, each once."""
     rows: dict[str, str] = {}
-    for one in listed:
-        for ask in one.asks:
-            rows.setdefault(ask.question, one.address(ask))
+    for view in listed:
+        for ask in view.asks:
+            rows.setdefault(ask.question, view.address(ask))
     return rows
 
 

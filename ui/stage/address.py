@@ -55,8 +55,8 @@ def for_phones(
     local = local_address() if local is None else local
     if not local:
         return PhoneAddress("", "This computer is not on a network, so phones cannot reach it.")
-    place = f"[{local}]" if ":" in local else local
-    changed = parts._replace(netloc=place if port is None else f"{place}:{port}")
+    host_part = f"[{local}]" if ":" in local else local
+    changed = parts._replace(netloc=host_part if port is None else f"{host_part}:{port}")
     return PhoneAddress(urlunsplit(changed), f"For phones on the same network as this computer ({local}).")
 
 

@@ -60,8 +60,8 @@ def _room(address: str) -> dict[str, Any] | None:
     if question is None:
         return None
     parts = urlsplit(address)
-    place = parts.path.rsplit("/", 1)[0]  # pages lie one level below the root
-    way = urlunsplit(parts._replace(path=f"{place}/{URL}", query=f"id={question.room}", fragment=""))
+    root = parts.path.rsplit("/", 1)[0]  # pages lie one level below the root
+    way = urlunsplit(parts._replace(path=f"{root}/{URL}", query=f"id={question.room}", fragment=""))
     phone_address = _for_phones(way)
     return asdict(question) | {
         "address": phone_address.address,

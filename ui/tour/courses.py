@@ -174,8 +174,8 @@ def _link(where: str, table: Mapping[str, Any]) -> tuple[str, tuple[tuple[str, s
         pages = ", ".join(entry.url for entry in site.built() if entry.url)
         raise CourseError(f"{where}: there is no page “{page}”. The pages are Home, which is /, and {pages}.")
     query = tuple(parse_qsl(rest, keep_blank_values=True))
-    if own := _OWN & {name for name, _ in query}:
-        raise CourseError(f"{where}: `{min(own)}` in a link is reserved for the bar; leave it out.")
+    if reserved := _OWN & {name for name, _ in query}:
+        raise CourseError(f"{where}: `{min(reserved)}` in a link is reserved for the bar; leave it out.")
     return page, query
 
 

@@ -44,7 +44,7 @@ def view_of_parts(
     `takes` a model, its parts get the subject of the bar. With a `label`, a part's own controls stand beside
     the buttons, in columns where `line` gives the widths of both.
     """
-    titles, first = {name: part.title for name, part in parts.items()}, next(iter(parts))
+    titles = {name: part.title for name, part in parts.items()}
 
     def now(*_: Any) -> Part:
         return parts[widgets.settled(titles, key)]
@@ -72,7 +72,6 @@ def view_of_parts(
         takes=takes,
         best=best,
         asks=tuple(
-            Ask(part.listed or str(part.question), part.words, () if name == first else ((key, name),))
-            for name, part in parts.items()
+            Ask(part.listed or str(part.question), part.words, ((key, name),)) for name, part in parts.items()
         ),
     )

@@ -11,13 +11,14 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from engine.lab.exercises.catalogue import TASKS
 from tests.pages.helpers import opened
 from tests.pages.rooms import views as views_of
 from tests.pages.stage import StageManager
 from ui import session, site, visited
 from ui.search import entries, route
 from ui.search.entries import index, starts
-from ui.search.index import MOST, TERM, VIEW, Entry, Index
+from ui.search.index import EXERCISE, MOST, TERM, VIEW, Entry, Index
 from ui.search.question_list import question_list
 from ui.text.glossary import terms
 from ui.views import views
@@ -64,6 +65,13 @@ def test_a_question_as_it_stands_on_the_screen_finds_its_view() -> None:
         for ask in one.asks:
             first = index().find(ask.question)[0]
             assert (first.title, first.detail) == (one.title, ask.question), ask.question
+
+
+def test_a_question_of_a_part_and_an_exercise_name_the_part_since_another_may_stand_there() -> None:
+    listed = {entry.detail: entry.address for entry in index().entries if entry.kind == VIEW}
+    assert listed["Can you work it out?"] == "exercises?exercises_view=practise&exercises_on=screen"
+    exercises = [entry.address for entry in index().entries if entry.kind == EXERCISE]
+    assert len(exercises) == len(TASKS) and all("&exercises_on=screen&" in one for one in exercises)
 
 
 def test_every_entry_leads_to_a_page_and_view_that_are_there() -> None:

@@ -85,7 +85,10 @@ def _terms_of(listed: Listed) -> dict[Ask, list[str]]:
     for term in terms().values():
         if term.page == listed.entry.url and dict(term.query).get(listed.page.key, first) == listed.view.id:
             fits = [ask for ask in listed.asks if set(ask.query) <= set(term.query)]
-            names[max(fits, key=lambda ask: len(ask.query))] += (*term.forms, *term.synonyms)
+            names[max(fits, key=lambda ask: len(ask.query), default=listed.asks[0])] += (
+                *term.forms,
+                *term.synonyms,
+            )
     return names
 
 
@@ -103,7 +106,7 @@ def _terms() -> Iterator[Entry]:
 def _exercises() -> Iterator[Entry]:
     for set_, group in SETS.items():
         for task, (title, _) in group.tasks.items():
-            query = {"exercises_view": "practise", "set": set_, "exercise": task}
+            query = {"exercises_view": "practise", "exercises_on": "screen", "set": set_, "exercise": task}
             yield _entry(
                 EXERCISE, title, group.title, f"exercises?{urlencode(query)}", (title,), (group.title,)
             )

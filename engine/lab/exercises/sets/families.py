@@ -190,7 +190,7 @@ def decoders_won(rng: Random) -> Exercise:
         "Why did **decoder-only** models win out among large language models?",
         WON,
         NOT_WON,
-        see("families", families_view="why"),
+        see("families", families_view="why", families_why="reasons"),
         f"of {{tokens:,}} tokens an encoder with {HIDDEN:.0%} masked predicts {{hidden:.0f}}, a decoder"
         " {tokens:,}.",
     )

@@ -78,14 +78,14 @@ class Output:
     end: tuple[int, str] | None = None  # exit code and last words, instead of a message
 
 
-class WorkerActor:
+class WorkerActor(Pipe):
     """A worker process on this machine and a folder for its files, both gone with the actor."""
 
     def __init__(self, threads: int) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="glassformer-worker-"))
-        self._pipe = Pipe(threads)
+        super().__init__(threads)
 
-    def send(self, command: Command, entrant: int, files: Mapping[str, bytes]) -> None:
+    def pass_on(self, command: Command, entrant: int, files: Mapping[str, bytes]) -> None:
         """Passes a command on. `files` holds what lies behind the paths that an order names."""
         if isinstance(command, Train):
             folder = self._folder / str(entrant)
@@ -95,26 +95,20 @@ class WorkerActor:
                 copy.write_bytes(files[path])
             text, resume = (str(copies[path]) if path else None for path in (command.text, command.resume))
             command = replace(command, folder=str(folder), text=text, resume=resume)
-        if not self._pipe.send(command, entrant):
-            self._pipe.kill()
+        if not self.send(command, entrant):
+            self.kill()
 
     def outputs(self) -> Iterator[Output]:
         """Returns the worker's messages as they come, and then its end."""
-        for entrant, message in self._pipe.messages():
+        for entrant, message in self.messages():
             snapshot = None
             if isinstance(message, SnapshotSaved):
                 with suppress(OSError):  # thinned out meanwhile
                     snapshot = Path(message.path).read_bytes()
-            yield Output(self._pipe.pid, self._pipe.resident_bytes(), entrant, message, snapshot)
-        self._pipe.kill()
-        yield Output(self._pipe.pid, 0, end=(self._pipe.wait(), self._pipe.last_error_line()))
-        self._pipe.release()
-
-    def close(self) -> None:
-        self._pipe.close()
-
-    def kill(self) -> None:
-        self._pipe.kill()
+            yield Output(self.pid, self.resident_bytes(), entrant, message, snapshot)
+        self.kill()
+        yield Output(self.pid, 0, end=(self.wait(), self.last_error_line()))
+        self.release()
 
     def clear(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -152,7 +146,7 @@ class RayWorker:
                 files = {path: Path(path).read_bytes() for path in paths}
             except OSError:
                 return False
-        return self._call("send", command, entrant, files) is not None
+        return self._call("pass_on", command, entrant, files) is not None
 
     def messages(self) -> Iterator[tuple[int, Message]]:
         try:

@@ -175,14 +175,10 @@ class RunManager:
         if not 1 <= steps <= most:
             why = f"must be between 1 and {most:,} here: the last snapshot is at step {run.newest:,}"
             raise ConfigError("steps", steps, why)
-        before = run.total_steps, run.changes
+        admission.check_queue(self.profile, self.scheduler.queue, run)
         run.total_steps = run.newest + steps
         run.note("steps", steps)
-        try:
-            self.scheduler.enqueue(run)
-        except RunError:
-            run.total_steps, run.changes = before
-            raise
+        self.scheduler.enqueue(run)
         return run.id
 
     @locked

@@ -44,17 +44,21 @@ class NoProcess(OSError):
     """The limit of living processes is reached."""
 
 
+OnMessage = weakref.WeakMethod[Callable[["Worker", int, Message], None]]
+OnExit = weakref.WeakMethod[Callable[["Worker", int], None]]
+
+
 class Worker:
-    """One process. Its reader thread calls `on_message` and `on_exit`, which are held weakly."""
+    """One process. Its reader thread calls `on_message` and `on_exit`, which are methods held weakly."""
 
     def __init__(
         self,
         threads: int,
-        on_message: Callable[[Worker, int, Message], None],
-        on_exit: Callable[[Worker, int], None],
+        on_message: OnMessage,
+        on_exit: OnExit,
         opener: Opener = Pipe,
     ) -> None:
-        self._on_message, self._on_exit = weakref.WeakMethod(on_message), weakref.WeakMethod(on_exit)
+        self._on_message, self._on_exit = on_message, on_exit
         self._lock = threading.Lock()
         self._closed = self._reported = False
         self.jobs: list[Job] = []  # by entrant, those that have ended included; none for the spare
@@ -129,8 +133,7 @@ class Workers:
         on_exit: Callable[[Worker, int], None],
         opener: Opener = Pipe,
     ) -> None:
-        self._opener = opener
-        self._arguments = (threads, weakref.WeakMethod(on_message), weakref.WeakMethod(on_exit))
+        self._arguments = threads, weakref.WeakMethod(on_message), weakref.WeakMethod(on_exit), opener
         self._limit, self._wanted = limit, spare
         self._starting = 0  # places of processes that are being started this moment
         self._spare: Worker | None = None
@@ -214,17 +217,13 @@ class Workers:
         return len(self._alive) + self._starting < self._limit
 
     def _start(self) -> Worker:
-        threads, on_message, on_exit = self._arguments
-        message, ended = on_message(), on_exit()
-        if message is None or ended is None:
-            raise OSError("the manager is gone")
         with self._lock:
             if not self._room():
                 raise NoProcess(f"{self._limit} processes live already")
             self._starting += 1
         worker = None
         try:
-            worker = self._starter.submit(Worker, threads, message, ended, self._opener).result()
+            worker = self._starter.submit(Worker, *self._arguments).result()
         except RuntimeError as error:  # it takes nothing any more: the server ends
             raise OSError("the manager is closed") from error
         finally:

@@ -271,18 +271,17 @@ class Scheduler:
                     run.park(self.clock() + STOP_GRACE * len(runs))
                     run.seat.send(protocol.Stop())
 
-    def parked(self, run: Run, message: str) -> None:
-        """Queues a paused run whose process has ended, where it was to go on meanwhile."""
-        again = run.status == "queued"
+    def _vacate(self, run: Run, message: str) -> None:
+        """Takes the process of a run away that is lost, or has ended for being idle. A run that is to train
+        queues for another one; it stays paused where that cannot be, and says why.
+        """
+        wanted = run.status != "paused"
         self.end(run, "paused", message, by_lease=run.by_lease)
-        if again:
-            self._enqueue_again(run)
-
-    def _enqueue_again(self, run: Run) -> None:
-        try:
-            self.enqueue(run)
-        except RunError as error:  # it stays paused, and says why
-            run.become("paused", str(error))
+        if wanted:
+            try:
+                self.enqueue(run)
+            except RunError as error:
+                run.become("paused", str(error))
 
     # Ending -------------------------------------------------------------------------------------
 
@@ -358,12 +357,12 @@ class Scheduler:
             mates = [mate for mate in self._seated(run.seat.worker) if mate is not run]
             run.seat.worker.kill()
         if run.parking:
-            self.parked(run, NOT_SAVED)
+            self._vacate(run, NOT_SAVED)
         else:
             self.end(run, "stopped", LATE)
         for mate in mates:
             if mate.parking:
-                self.parked(mate, NOT_SAVED)
+                self._vacate(mate, NOT_SAVED)
             elif mate.seat is not None:
                 self.fail(mate, FROZEN, lost=True)
 
@@ -447,7 +446,7 @@ class Scheduler:
         if done.reason == "diverged":
             self.fail(run, done.message[:1].upper() + done.message[1:] + ".")
         elif run.parking and done.reason == "stopped":
-            self.parked(run, run.message)
+            self._vacate(run, run.message)
         else:
             self.end(run, done.reason)
 
@@ -461,7 +460,9 @@ class Scheduler:
             self.dispatch()  # somebody may have waited for a process to end
 
     def _lost(self, seat: Seat, job: Job, code: int) -> None:
-        """Clears up after a process that has ended, and fails a run that it still had."""
+        """Clears up after a process that has ended. A run that it still had goes on in another one, from its
+        last snapshot, where the process was lost and not the training; else it fails.
+        """
         run = self.get(job.run)
         if run is None:  # removed while it was writing
             self.store.remove(job.folder)
@@ -474,20 +475,12 @@ class Scheduler:
             elif run.stopping:
                 self.end(run, "stopped", LATE)
             elif run.moves < MAX_MOVES:
-                self._move(run, MOVED if worker.transport.vanished else REPLACED)
+                run.moves += 1
+                why = MOVED if worker.transport.vanished else REPLACED
+                run.warn(why.format(step=run.step, newest=run.newest or 0))
+                self._vacate(run, run.message)
             else:
                 self.fail(run, FROZEN, lost=True)
-
-    def _move(self, run: Run, why: str) -> None:
-        """Its process is lost and its training is not: it goes on in another one, from its last snapshot, or
-        waits for that where it is paused.
-        """
-        wanted = run.status != "paused"
-        run.moves += 1
-        run.warn(why.format(step=run.step, newest=run.newest or 0))
-        self.end(run, "paused", run.message, by_lease=run.by_lease)
-        if wanted:
-            self._enqueue_again(run)
 
 
 def _thin(run: Run, budget: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable
+from typing import Any
 
 from engine.service.processes import Job
 from engine.service.protocol import Command, Message
@@ -25,9 +26,9 @@ class Puppet:
     vanished = False  # whether its machine was lost with it
 
     def __init__(
-        self, threads: int, on_message: Callable[..., None], on_exit: Callable[..., None], *_: object
+        self, threads: int, on_message: Callable[[], Any], on_exit: Callable[[], Any], *_: object
     ) -> None:
-        self._said, self._on_exit = on_message, on_exit
+        self._said, self._on_exit = on_message(), on_exit()
         self.jobs: list[Job] = []
         self.ready = True
         self.pid = next(NUMBERS)

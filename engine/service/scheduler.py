@@ -34,7 +34,7 @@ NOT_SAVED = "It could not be saved in time, so it continues from its last snapsh
 
 
 class Scheduler:
-    """All runs of a server, and their processes. Whoever reads or changes a run holds `lock`; `tick`,
+    """All runs of a server, and their processes. `lock` is held by callers who read or change a run; `tick`,
     `standing` and the two callbacks take it.
     """
 
@@ -71,7 +71,7 @@ class Scheduler:
 
     @property
     def runs(self) -> ValuesView[Run]:
-        """The runs as they are now, the oldest first. Whoever removes some on the way goes through a copy."""
+        """The runs as they are now, the oldest first. To remove some on the way, go through a copy."""
         return self._runs.values()
 
     def get(self, run_id: str | None) -> Run | None:

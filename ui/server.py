@@ -35,7 +35,6 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     bound_products()
     log.arrange()
     file_descriptors.more_descriptors()
-    file_descriptors.say_seldom(asyncio.get_running_loop())
     patches.install()
     _set_limits(session.profile())
     ahead = asyncio.create_task(asyncio.to_thread(_go_ahead))

@@ -381,7 +381,7 @@ class RunManager:
 
 
 def _new_id() -> str:
-    return secrets.token_urlsafe(16)
+    return secrets.token_hex(16)  # part of widgets' keys: Streamlit takes none with two underscores
 
 
 def _tell(run: Run, command: Command) -> None:

@@ -65,3 +65,8 @@ def test_walking_with_the_keyboard_moves_everything(tab, app_url):
     expect(tab.locator(".gf-card-title code")).to_have_text("blocks.0.qkv_heads")
     expect(tab.locator(".gf-source .gf-ran").last).to_contain_text("split")
     expect(tab).to_have_url(re.compile(r"shapes_step=7(&|$)"))
+    settled(tab)
+    tab.go_back()
+    expect(tab.locator(".gf-card-title code")).to_have_text("blocks.0.qkv_flat")
+    settled(tab)
+    expect(tab).to_have_url(re.compile(r"shapes_step=6(&|$)"))

@@ -77,7 +77,7 @@ function create(place, _, signal) {
     const node = around(event, ".gf-bpe-chip")
     if (node) pick(self, Number(node.dataset.id))
   })
-  find(".gf-bpe-top").prepend(saveTools(root, () => "bpe-merges", () => table(self)))
+  parts.tie.before(saveTools(root, () => "bpe-merges", () => table(self)))
   return self
 }
 

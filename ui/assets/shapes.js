@@ -35,7 +35,7 @@ function create(parent, _, signal) {
   const moved = () => go(self, self.order[self.steps.at])
   self.steps = createStepper({ unit: "step", label: "Step of the forward pass", play: "Play", ms: PLAY_MS, moved }, signal)
   root.append(strip, self.steps.bar, list, card)
-  self.question = asker(() => self.index, (step) => self.send("step", step), ANSWER_MS)
+  self.question = asker(() => self.index, (step) => self.trigger("step", step), ANSWER_MS)
   list.addEventListener("keydown", (event) => {
     const to = target(event.key, self.steps.at, self.steps.last)
     if (to === undefined || event.target !== list) return

@@ -26,11 +26,12 @@ function create(place, _, signal) {
   return self
 }
 
-/** Fetches the terms; where that fails, the next term that is pointed at asks again. */
+/** Fetches the terms. */
 async function read(self) {
-  const answer = await fetch(new URL("terms", ROOT), { cache: "no-store" }).catch(() => null)
-  if (!answer?.ok) return
-  self.terms = new Map((await answer.json()).map((/** @type {Term} */ term) => [term.id, term]))
+  try {
+    const answer = await fetch(new URL("terms", ROOT), { cache: "no-store" })
+    if (answer.ok) self.terms = new Map((await answer.json()).map((/** @type {Term} */ term) => [term.id, term]))
+  } catch { /* the next term that is pointed at asks again */ }
 }
 
 /** Opens ./search.js. @param {string} detail the kind of entry that is searched */

@@ -78,13 +78,12 @@ def _measured(source: Source) -> None:
 
 
 def _chosen(steps: Sequence[TraceStep], key: str, source: Source) -> int:
-    """The step that was walked to, else the URL's. For another model, the step of the same name."""
+    """The step that was just walked to, else the URL's. For another model, the step of the same name."""
     index = widgets.picked(WALK, "step")
     traced = (key, source.config)
     before = st.session_state.get("shapes_traced")
     if before is not None and before[0] != traced:
         index = next((i for i, s in enumerate(steps) if s.name == before[1]), 0)
-        st.session_state.pop(WALK, None)
     elif not isinstance(index, int) or isinstance(index, bool):
         index = widgets.number_of(widgets.read_url("shapes_step"))
         if index is None:

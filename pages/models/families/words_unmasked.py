@@ -51,7 +51,7 @@ def mask_sentence(
 UNMASKED = Words(
     see=(
         "One text in four models. A row is a query character, a column a key character; grey is masked. The"
-        " strip below shows the probability of each character, brighter for higher. In the fourth, each"
+        " strip below shows the probability of each character, stronger for higher. In the fourth, each"
         " character is hidden in turn."
     ),
     why=(
@@ -59,7 +59,7 @@ UNMASKED = Words(
         " encoder, which sees both sides, has to predict tokens that were removed from its input."
     ),
     attempt=(
-        "Look at the third model one block at a time: a bright line one position right of the diagonal"
+        "Look at the third model one layer at a time: a strong line one position right of the diagonal"
         " shows the copying. Then read the sample of each."
     ),
 )

@@ -197,7 +197,7 @@ def test_a_snapshot_is_kept_slimmed_shown_and_downloaded(manager: RunManager) ->
     assert torch.equal(manager.model(run).model.embedding, manager.model(run, 30).model.embedding)
     assert not torch.equal(manager.model(run, 0).model.embedding, manager.model(run, 30).model.embedding)
     for unknown, says in (("no such run", "no longer exists"), (run, "step 7")):
-        for ask in (manager.model, manager.snapshot):
+        for ask in (manager.model, manager.checkpoint):
             with pytest.raises(RunError, match=says):
                 ask(unknown, 7)
     saved[10].path.unlink()  # thinned out while it was looked for

@@ -27,7 +27,7 @@ from ui.widgets import select_several
 
 T = TypeVar("T")
 FIRST = ("characters", "words", "bpe-512")  # and of the published ones those that are here
-ENCODED = 160  # characters that are shown as ids, and what becomes of them
+ENCODED = 32  # characters of the first line that are shown as ids: five tokenizers fit one screen
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,8 @@ def _compare(chosen: Chosen, known: shared.Sources) -> None:
 
 
 def _round_trip(chosen: Chosen, known: shared.Sources) -> None:
-    text, encodings = chosen.text[:ENCODED], shared.encodings(chosen.names)
+    text = chosen.text.splitlines(keepends=True)[0][:ENCODED]
+    encodings = shared.encodings(chosen.names)
     trips = _by_name(chosen.names, encodings, lambda name: trip_of(name, text, known, encodings))
     if not trips:
         return
@@ -109,8 +110,6 @@ def _round_trip(chosen: Chosen, known: shared.Sources) -> None:
     spells = [name for name in trips if name.startswith("bpe-") or name in encodings]
     last = (_title(spells[-1], sizes[spells[-1]]), trips[spells[-1]]) if spells else None
     explain.answer(words.round_trip(trips, sizes.get("characters", 0), last))
-    if text != chosen.text:
-        st.caption(words.encoded_short(ENCODED, len(chosen.text)))
     rows = [
         Row(
             _title(name, sizes[name]),
@@ -121,6 +120,8 @@ def _round_trip(chosen: Chosen, known: shared.Sources) -> None:
         for name, trip in trips.items()
     ]
     token_chips(text, rows, key="compare_ids", label="The text as ids, by each tokenizer", ids=True)
+    if text != chosen.text:
+        st.caption(words.encoded_short(len(text), len(chosen.text)))
     shared.tell_missing(chosen.names)
 
 

@@ -510,7 +510,7 @@ def test_what_comes_back_and_what_has_no_id(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_long_text_is_encoded_in_part_and_what_ours_restore_is_counted() -> None:
     page = compared(text="the " * 100, compare_part="ids")
-    assert "Only the first 160 of 400 characters are encoded" in said(page)
+    assert "Only the first 32 of 400 characters are encoded" in said(page)
     assert (
         f"**{1 + 1 + len(PUBLISHED)} of {3 + len(PUBLISHED)} tokenizers restore the text exactly.**"
         in said(page)

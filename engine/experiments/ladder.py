@@ -6,19 +6,22 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from engine.config import TrainConfig, passes
+import torch
+
+from engine.config import Init, Precision, TrainConfig, passes
 from engine.data import corpora
 from engine.data.corpus import Corpus
+from engine.data.tokenizers import published
+from engine.data.tokenizers.published import PublishedTokenizer
 from engine.experiments.command import (
     begin,
     folder_options,
-    machine,
     processor,
     reading,
     resumed,
@@ -36,14 +39,21 @@ log = logging.getLogger("glassformer.ladder")
 SHIPPED = Path(__file__).parents[2] / "checkpoints" / "ladder.json"
 CORPUS = "shakespeare"
 NEAR = 0.05  # nats: as near to the lecture's loss counts as the same
+CUTS = {
+    "cut-characters": "block-4-sinusoidal",
+    "cut-gpt2": "block-4-sinusoidal",
+}  # figure 7.1: run -> its rung
+CUT_STEPS = 3_000
+LOST = 1.0  # nats: a training loss so far above its lowest has diverged
 LAST = 1_000  # steps at the end of a curve, over which it is said how fast its loss still falls
 
 
 @dataclass(frozen=True)
 class Climbed:
-    """A rung after its training. `steps` (evaluation,) with the losses there, nats per letter: `train` on a
+    """A rung after one training. `steps` (evaluation,) with the losses there, nats per token: `train` on a
     fixed part of the training split, `validation` on a part of the other. `whole` is the loss on all of that
-    after the last step; None where the end was not reached. `text` is its last sample.
+    after the last step, `bits` the same in bits per character; None where the end was not reached. `text` is
+    its last sample. `overflow` is the step at which a gradient was no longer finite.
     """
 
     name: str
@@ -54,13 +64,31 @@ class Climbed:
     of: int
     seconds: float
     whole: float | None = None
+    bits: float | None = None
     text: str = ""
     numerics: str = ""
     processor: str = ""
+    init: Init = "normal"
+    seed: int = LECTURE_TRAINING.seed
+    biases: bool = False
+    overflow: int | None = None
+
+    @property
+    def diverged(self) -> int | None:
+        """The first evaluation at which the training loss was LOST above its lowest so far, or the step at
+        which a gradient overflowed; None for a training that held.
+        """
+        lowest = self.train[0]
+        for step, loss in zip(self.steps, self.train, strict=True):
+            if loss > lowest + LOST:
+                return step
+            lowest = min(lowest, loss)
+        return self.overflow
 
     @property
     def finished(self) -> bool:
-        return self.steps[-1] >= self.of
+        """True if the last step was reached by a training that held."""
+        return self.steps[-1] >= self.of and self.diverged is None
 
     @property
     def published(self) -> float | None:
@@ -101,11 +129,36 @@ class Climbed:
 
 @dataclass(frozen=True)
 class Experiment:
-    """All trained rungs, by name in LECTURE's order, and the letters of the training text."""
+    """All trainings of rungs in LECTURE's order, those of its figure 7.1 by name, and the letters of the
+    training text.
+    """
 
-    rungs: Mapping[str, Climbed]
+    runs: tuple[Climbed, ...]
     letters: int
     made: Mapping[str, Any]
+    cuts: Mapping[str, Climbed] = field(default_factory=dict)
+
+    def of(self, name: str, init: Init | None = None) -> tuple[Climbed, ...]:
+        """Returns the trainings of a rung without biases from one kind of first weights: those of the
+        lecture's code where there are some, else those of its text.
+        """
+        runs = [each for each in self.runs if each.name == name and not each.biases]
+        if init is None:
+            init = "torch" if any(each.init == "torch" for each in runs) else "normal"
+        return tuple(each for each in runs if each.init == init)
+
+    @cached_property
+    def rungs(self) -> Mapping[str, Climbed]:
+        """The training that stands for each rung: of those that held to the end the one of median training
+        loss; else the one that came furthest before it diverged or was broken off.
+        """
+        result = {}
+        for name in LECTURE:
+            if runs := self.of(name):
+                ended = sorted((each for each in runs if each.finished), key=lambda each: each.train[-1])
+                furthest = max(runs, key=lambda each: each.diverged or each.steps[-1])
+                result[name] = ended[(len(ended) - 1) // 2] if ended else furthest
+        return result
 
     @property
     def passes(self) -> float:
@@ -125,9 +178,18 @@ class Experiment:
         return tuple(name for name, each in self.rungs.items() if each.off is not None)
 
     @property
+    def lost(self) -> tuple[str, ...]:
+        """Rungs for which the lecture gave a number, and of which every training diverged."""
+        return tuple(
+            name
+            for name in self.rungs
+            if LECTURE[name].loss is not None and all(each.diverged is not None for each in self.of(name))
+        )
+
+    @property
     def machines(self) -> Mapping[tuple[str, str], int]:
-        """Returns how many rungs were trained in each (precision, processor)."""
-        return Counter((each.precision, each.processor) for each in self.rungs.values())
+        """Returns how many trainings were made in each (precision, processor)."""
+        return Counter((each.precision, each.processor) for each in self.runs)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -169,21 +231,99 @@ def of_checkpoint(name: str, letters: int) -> Overfit:
 def shipped(path: Path = SHIPPED) -> Experiment:
     """Reads the experiment that comes with the app. Raises CheckpointError where it cannot be read."""
     with reading(path, "ladder") as stored:
-        rungs = {}
-        for name, each in stored["rungs"].items():
-            curve = tuple(zip(*each.pop("curve"), strict=True))
-            rungs[name] = Climbed(name=name, steps=curve[0], train=curve[1], validation=curve[2], **each)
-        return Experiment(rungs, stored["letters"], stored["made"])
+        order = {name: i for i, name in enumerate(LECTURE)}
+        runs = [_climbed(name, each) for name, each in stored["runs"].items()]
+        cuts = {each.name: each for each in runs if each.name in CUTS}
+        rungs = sorted((each for each in runs if each.name in order), key=lambda each: order[each.name])
+        return Experiment(tuple(rungs), stored["letters"], stored["made"], cuts)
 
 
-def train_rung(name: str, corpus: Corpus, work: Path, config: TrainConfig = LECTURE_TRAINING) -> None:
-    """Trains a rung from its newest state in `work` to its end, leaving state, curve and text there."""
-    rung = LECTURE[name].rung
-    model = replace(rung.model, vocab_size=corpus.vocab_size)
-    state_file, story_file = work / f"{name}.state", work / f"{name}.json"
+def _climbed(stem: str, story: Mapping[str, Any]) -> Climbed:
+    """Returns a training from what was stored of it, under the name that `file_stem` gave it."""
+    steps, train, validation = zip(*story["curve"], strict=True)
+    rest = {key: value for key, value in story.items() if key != "curve"}
+    return Climbed(name=stem.split(".")[0], steps=steps, train=train, validation=validation, **rest)
+
+
+def file_stem(name: str, config: TrainConfig = LECTURE_TRAINING, biases: bool = False) -> str:
+    """Returns the name under which a training is stored: that of its rung, and what differs from
+    LECTURE_TRAINING.
+
+    >>> file_stem("block-4", replace(LECTURE_TRAINING, init="torch", seed=7), biases=True)
+    'block-4.torch.7.biases'
+    """
+    base = LECTURE_TRAINING
+    differ = [
+        config.init if config.init != base.init else "",
+        str(config.seed) if config.seed != base.seed else "",
+        config.precision if config.precision != base.precision else "",
+        "biases" if biases else "",
+    ]
+    return ".".join([name, *filter(None, differ)])
+
+
+@dataclass(frozen=True)
+class _Gpt2:
+    """GPT-2's published tokens, as a corpus wants them."""
+
+    encoding: PublishedTokenizer
+
+    @property
+    def vocab_size(self) -> int:
+        return self.encoding.vocab_size
+
+    @cached_property
+    def tokens(self) -> list[bytes]:
+        return [self.encoding.decode_bytes([i]) for i in range(self.vocab_size)]
+
+    def encode(self, text: str) -> list[int]:
+        return self.encoding.encode(text)
+
+    def decode(self, ids: list[int]) -> str:
+        return self.decode_bytes(ids).decode("utf-8", "replace")
+
+    def decode_bytes(self, ids: Iterable[int]) -> bytes:
+        return self.encoding.decode_bytes(ids)
+
+    def unknown(self, text: str) -> list[str]:
+        return []
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "gpt2"}
+
+
+def in_gpt2_tokens(corpus: Corpus) -> Corpus:
+    """Returns the same two parts of a text in GPT-2's tokens. Raises TokenizerError without them."""
+    tokenizer = _Gpt2(published.load("gpt2", seconds=60))
+    cut = len(corpus.train)
+    ids = [torch.tensor(tokenizer.encode(part)) for part in (corpus.text[:cut], corpus.text[cut:])]
+    return replace(
+        corpus, tokenizer=tokenizer, train=ids[0], validation=ids[1], cut=f"bpe:{tokenizer.vocab_size}"
+    )
+
+
+def train_cut(name: str, corpus: Corpus, work: Path, config: TrainConfig = LECTURE_TRAINING) -> None:
+    """Trains the model of the lecture's figure 7.1 on one of its tokenizers, as `train_rung` does a rung."""
+    if name == "cut-gpt2":
+        corpus = in_gpt2_tokens(corpus)
+    config = replace(config, steps=CUT_STEPS, tokenizer=corpus.cut)
+    train_rung(name, corpus, work, config)
+
+
+def train_rung(
+    name: str, corpus: Corpus, work: Path, config: TrainConfig = LECTURE_TRAINING, biases: bool = False
+) -> None:
+    """Trains a rung from its newest state in `work` to its end, leaving state, curve and text there. With
+    `biases`, its feed-forward networks have them.
+    """
+    rung = LECTURE[CUTS.get(name, name)].rung
+    model = replace(rung.model, vocab_size=corpus.vocab_size, ffn_bias=biases)
+    stem = file_stem(name, config, biases)
+    state_file, story_file = work / f"{stem}.state", work / f"{stem}.json"
     made_by = {"model": model.to_dict(), "train": config.to_dict(), "parts": rung.parts}
     resume = resumed(state_file, made_by)
     story: dict[str, Any] = {"parameters": count_parameters(model, parts_of(rung.parts)), "curve": []}
+    story |= {"init": config.init, "seed": config.seed, "biases": biases}
     story |= {"of": config.steps, "seconds": 0.0, "numerics": choose(config.precision).sentence}
     story |= {"processor": processor()}
     if resume:
@@ -201,53 +341,70 @@ def train_rung(name: str, corpus: Corpus, work: Path, config: TrainConfig = LECT
             save_state(state_file, record.state, made_by)
             write_whole(story_file, json.dumps(story).encode())
         elif isinstance(record, Done):
+            if record.reason == "diverged":
+                story["overflow"] = record.step
+                write_whole(story_file, json.dumps(story).encode())
             log.info("%s: %s, %.0f s", name, record.message, record.seconds)
 
 
 def _look(story: dict[str, Any], seen: Evaluation) -> None:
     if seen.complete:
         story["whole"] = round(seen.validation_loss, 4)
+        if seen.validation_bits is not None:
+            story["bits"] = round(seen.validation_bits, 4)
     elif not story["curve"] or seen.step > story["curve"][-1][0]:
         story["curve"].append([seen.step, round(seen.train_loss, 4), round(seen.validation_loss, 4)])
 
 
 def collect(work: Path, into: Path, corpus: Corpus, config: TrainConfig = LECTURE_TRAINING) -> Experiment:
-    """Writes the results in `work` as `into/ladder.json`, and returns them as the app reads them."""
-    rungs = {
-        name: json.loads(path.read_text()) for name in LECTURE if (path := work / f"{name}.json").exists()
-    }
+    """Adds the trainings in `work` to those of `into/ladder.json`, and returns them as the app reads them."""
+    path = into / "ladder.json"
+    runs = json.loads(path.read_text())["runs"] if path.exists() else {}
+    names = {*LECTURE, *CUTS}
+    stories = sorted(each for each in work.glob("*.json") if each.name.split(".")[0] in names)
+    runs |= {each.name.removesuffix(".json"): json.loads(each.read_text()) for each in stories}
     made = {
         "command": "python -m engine.experiments ladder",
         "corpus": corpus.name,
         "measured": (
-            f"nats per character, in windows of {LECTURE['last'].rung.model.context}: curves on about"
-            f" {config.eval_tokens:,} letters of each split, `whole` on the whole validation split"
+            f"nats per token, in windows of {LECTURE['last'].rung.model.context}: curves on about"
+            f" {config.eval_tokens:,} tokens of each split, `whole` on the whole validation split"
         ),
         "train": config.to_dict(),
-        "machine": machine(),
         "date": time.strftime("%Y-%m-%d"),
     }
-    what = {"made": made, "letters": len(corpus.train), "rungs": rungs}
-    write_json(into / "ladder.json", what)
+    write_json(path, {"made": made, "letters": len(corpus.train), "runs": runs})
     shipped.cache_clear()
-    return shipped(into / "ladder.json")
+    return shipped(path)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = folder_options(__doc__)
-    parser.add_argument("rungs", nargs="*", choices=[*LECTURE, []], help="which ones (default: all)")
+    parser.add_argument("rungs", nargs="*", choices=[*LECTURE, *CUTS, []], help="which ones (default: all)")
+    parser.add_argument(
+        "--init", choices=("normal", "torch"), default=LECTURE_TRAINING.init, help="first weights"
+    )
+    parser.add_argument("--seed", type=int, default=LECTURE_TRAINING.seed)
+    parser.add_argument("--precision", choices=get_args(Precision), default=LECTURE_TRAINING.precision)
+    parser.add_argument("--biases", action="store_true", help="in the feed-forward networks")
     parser.add_argument("--collect", action="store_true", help="write what there is, and train nothing")
     options = parser.parse_args(arguments)
     begin()
     corpus = corpora.load(CORPUS, tokenizer=LECTURE_TRAINING.tokenizer)
     work = options.work or corpora.cache_folder() / "ladder"
     work.mkdir(parents=True, exist_ok=True)
+    chosen = {name: getattr(options, name) for name in ("init", "seed", "precision")}
+    config = replace(LECTURE_TRAINING, **chosen)
     for name in () if options.collect else options.rungs or LECTURE:
-        train_rung(name, corpus, work)
+        if name in CUTS:
+            train_cut(name, corpus, work, config)
+        else:
+            train_rung(name, corpus, work, config, options.biases)
     experiment = collect(work, options.into, corpus)
     log.info(
-        "%d of %d rungs, %d of them to their end",
+        "%d trainings of %d of %d rungs, %d of them to their end",
+        len(experiment.runs),
         len(experiment.rungs),
         len(LECTURE),
-        sum(r.finished for r in experiment.rungs.values()),
+        sum(each.finished for each in experiment.runs),
     )

@@ -21,9 +21,11 @@ import torch
 
 from engine.config import ModelConfig, TrainConfig
 from engine.data.corpora import from_text
+from engine.data.tokenizers import published
 from engine.errors import CheckpointError, ConfigError
 from engine.experiments import bigram_expectations, lab_races, ladder
 from engine.experiments.lab_races import RUNGS, SEEDS, rung_losses, seeds_of, shipped, specs_of
+from engine.experiments.ladder import Climbed
 from engine.experiments.ladder_gains import CLEAR, Finish, Idea, finish, idea, separate
 from engine.experiments.race_table import Standing
 from engine.lab.faults import PARTS, parts_of
@@ -148,6 +150,8 @@ def test_what_the_app_reads_is_what_was_trained(small: dict[str, Published], tmp
     story = climbed("last", tmp_path)
     found = ladder.collect(tmp_path, tmp_path, CORPUS, SHORT).rungs["last"]
     assert found.finished and found.whole == story["whole"]
+    again = ladder.collect(tmp_path / "nothing", tmp_path, CORPUS, SHORT)
+    assert again.rungs["last"] == found, "what was stored and is not in the work folder stays"
     points = zip(found.steps, found.train, found.validation, strict=True)
     assert list(map(list, points)) == story["curve"]
     assert found.off == pytest.approx(found.train[-1] - 2.45)
@@ -156,6 +160,49 @@ def test_what_the_app_reads_is_what_was_trained(small: dict[str, Published], tmp
     assert found.best == (found.steps[found.validation.index(lowest)], lowest)
     with pytest.raises(CheckpointError, match=r"engine\.experiments ladder"):
         ladder.shipped(tmp_path / "no.json")
+
+
+def climb(name: str, losses: list[float], **about: Any) -> Climbed:
+    steps = tuple(range(0, 10 * len(losses), 10))
+    return Climbed(name, 1, steps, tuple(losses), tuple(losses), about.pop("of", steps[-1]), 1.0, **about)
+
+
+def test_the_rung_that_stands_for_its_seeds_is_the_median_of_those_that_held() -> None:
+    held = [climb("block-2", [4, end], init="torch", seed=seed) for seed, end in enumerate((1.7, 1.5, 1.6))]
+    runs = (
+        climb("block-2", [4, 1.0]),  # the text's weights give way to the code's
+        *held,
+        climb("block-2", [4, 1.2, 9.0], init="torch", seed=3),
+        climb("block-2", [4, 0.5], init="torch", biases=True),
+        climb("attention-8", [4, 2.0, 1.8, 7.0, 5.0]),
+        climb("attention-8", [4, 2.0], seed=1, of=40, overflow=15),
+        climb("block-8", [100], of=40, overflow=7),
+        climb("block-1", [4, 2.5], of=40),  # broken off
+    )
+    found = ladder.Experiment(runs, 100, {})
+    assert found.rungs["block-2"] == held[2] and found.rungs["block-2"].agrees
+    assert [each.diverged for each in runs] == [None] * 4 + [20, None, 30, 15, 7, None]
+    assert found.rungs["attention-8"] is runs[6] and found.lost == ("attention-8", "block-8")
+    assert not found.rungs["block-1"].finished and found.compared == ("block-2",)
+
+
+def test_a_training_whose_gradient_overflows_says_where(small: dict[str, Published], tmp_path: Path) -> None:
+    story = climbed("values", tmp_path, replace(SHORT, learning_rate=1e6))
+    assert 0 < story["overflow"] < 6 and "whole" not in story
+    assert ladder.collect(tmp_path, tmp_path, CORPUS, SHORT).rungs["values"].diverged is not None
+
+
+def test_a_corpus_in_gpt2_s_tokens_has_the_same_two_parts() -> None:
+    if not published.here("gpt2"):
+        pytest.skip("gpt2's tokens are not on this machine")
+    corpus = ladder.in_gpt2_tokens(TEXT)
+    for part, ids in (
+        (corpus.text[: len(TEXT.train)], corpus.train),
+        (corpus.text[len(TEXT.train) :], corpus.validation),
+    ):
+        assert corpus.tokenizer.decode(ids.tolist()) == part
+        assert int(corpus.token_characters[ids.numpy()].sum()) == len(part)
+    assert corpus.vocab_size == 50_257
 
 
 @for_each("d_model", [16, 256])

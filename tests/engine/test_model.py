@@ -107,18 +107,28 @@ def test_initial_weights_are_the_documented_ones() -> None:
 
 @for_each("init, table, matrix, write", [
     ("scaled", 0.02, 0.02, 0.02 / math.sqrt(6)), ("plain", 0.02, 0.02, 0.02),
-    ("fan_in", 0.02, 1 / 8, 1 / 8), ("normal", 1.0, 1 / 8, 1 / 8),
+    ("fan_in", 0.02, 1 / 8, 1 / 8), ("normal", 1.0, 1 / 8, 1 / 8), ("torch", 1.0, 3**-0.5 / 8, 3**-0.5 / 8),
 ])  # fmt: skip
 def test_first_weights_as_a_training_asks_for_them(init: Init, table: float, matrix: float, write: float):
     config = ModelConfig(vocab_size=300, d_model=64, n_layers=3, context=128, tie_embeddings=False)
     found = {name: p.std().item() for name, p in build(config, init=init).named_parameters()}
-    second = write if init in ("scaled", "plain") else 1 / math.sqrt(256)  # w_out reads d_ff numbers
+    second = write if init in ("scaled", "plain") else write / 2  # w_out reads d_ff = 4 x 64 numbers
     expected = {
         "embedding": table, "positions.weight": table, "unembedding": matrix,
         "blocks.1.mixer.w_qkv.weight": matrix, "blocks.1.mixer.w_o.weight": write,
         "blocks.2.ffn.w_in.weight": matrix, "blocks.2.ffn.w_out.weight": second,
     }  # fmt: skip
     assert {name: found[name] for name in expected} == pytest.approx(expected, rel=0.05)
+
+
+def test_torch_s_first_weights_are_those_of_its_own_layers() -> None:
+    """U(-1/sqrt(inputs), 1/sqrt(inputs)): as `nn.Linear` draws them, whose extremes ours reach and do not pass."""
+    config = ModelConfig(vocab_size=300, d_model=64, n_layers=1, context=128, tie_embeddings=False)
+    ours = dict(build(config, init="torch").named_parameters())
+    for name, inputs in (("blocks.0.mixer.w_qkv.weight", 64), ("blocks.0.ffn.w_out.weight", 256)):
+        theirs = torch.nn.Linear(inputs, ours[name].shape[0]).weight
+        assert ours[name].abs().max().item() == pytest.approx(theirs.abs().max().item(), rel=1e-3)
+        assert ours[name].std().item() == pytest.approx(theirs.std().item(), rel=0.02)
 
 
 def test_a_parameter_without_a_declared_initial_value_is_refused() -> None:

@@ -182,7 +182,7 @@ def test_any_prompt_gives_text(prompt: str) -> None:
 
 @for_each(("optimizer", "eval_every"), [("adamw", 0), ("muon", 1)])
 def test_a_diverging_training_says_so_and_which_snapshots_lead_on(optimizer: str, eval_every: int) -> None:
-    wild = {"learning_rate": 1e3, "muon_learning_rate": 1e3, "warmup_steps": 0, "grad_clip": 0.0}
+    wild = {"learning_rate": 1e4, "muon_learning_rate": 1e4, "warmup_steps": 0, "grad_clip": 0.0}
     records = run(**wild, optimizer=optimizer, steps=300, snapshot_every=1, eval_every=eval_every)
     end = records[-1]
     assert isinstance(end, Done) and end.reason == "diverged", losses(records)[-3:]

@@ -21,7 +21,7 @@ from ui import explain, widgets
 from ui.players.plot import plot
 from ui.race import stored_race
 
-HEIGHT = 420
+HEIGHTS = {"ends": 420, "curves": 350}
 OURS = "shakespeare-modern"
 
 
@@ -33,7 +33,7 @@ def draw_lecture() -> None:
     plot(
         figure,
         key=f"ladder_lecture_{shown}",
-        height=HEIGHT,
+        height=HEIGHTS[shown],
         alt=words.alt(experiment),
         data=pd.DataFrame(words.table(experiment)),
         name="lecture",
@@ -44,9 +44,9 @@ def draw_lecture() -> None:
 
 
 def _chosen(experiment: Experiment) -> list[str]:
-    """Returns the rungs whose curves are drawn: those with a published loss until others are chosen."""
+    """Returns the rungs whose curves are drawn: the chosen ones, at first those with an exact published loss."""
     titles = {name: LECTURE[name].rung.title for name in LECTURE if name in experiment.rungs}
-    published = [name for name in titles if LECTURE[name].loss is not None]
+    published = [name for name in titles if LECTURE[name].loss is not None and not LECTURE[name].about]
     most = len(SHADES)
     chosen = widgets.select_several(
         words.CURVES, titles, "ladder_lecture_rungs", first=published, kind="list", max_selections=most
@@ -58,8 +58,9 @@ def _measured(experiment: Experiment, overfit: Overfit) -> None:
     """The table, what each wrote, and a training that goes on learning what it has read."""
     st.dataframe(pd.DataFrame(words.table(experiment)), hide_index=True)
     st.caption(words.made(experiment))
-    if reasons := words.reasons(experiment):
-        st.markdown(reasons)
+    for text in (words.reasons(experiment), words.depth(experiment), words.figure_7_1(experiment)):
+        if text:
+            st.markdown(text)
     plot(readings(overfit), key="ladder_readings", height=280, alt=words.readings(overfit), name="readings")
     st.caption(words.readings(overfit))
     wrote = {name: each for name, each in experiment.rungs.items() if each.text}

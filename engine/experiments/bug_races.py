@@ -122,9 +122,16 @@ class Comparison:
         return tuple(broken - healthy for healthy, broken in pairs)
 
     @property
+    def typical(self) -> tuple[float, float]:
+        """The losses (healthy, broken) with the seed whose cost is the median."""
+        pairs = ((self.healthy.loss, self.broken.loss), *self.repeats)
+        return sorted(pairs, key=lambda pair: pair[1] - pair[0])[(len(pairs) - 1) // 2]
+
+    @property
     def cost(self) -> float:
         """The median of the costs."""
-        return statistics.median(self.costs)
+        healthy, broken = self.typical
+        return broken - healthy
 
     @property
     def kind(self) -> Kind:

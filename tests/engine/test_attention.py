@@ -57,6 +57,9 @@ def test_an_even_head_has_the_largest_entropy():
     assert heads.entropy(even) == pytest.approx(np.log(np.arange(1, 7)), abs=1e-6)
     assert heads.relative_entropy(np.full((5, 5), 0.2), visible(5, False)) == pytest.approx(1)
     numbers = heads.head_numbers(np.ones((2, 3, 1, 1), np.float32), visible(1, True))
+    assert not numbers.choice
+    rows = np.array([[1, 0, 0], [1, 0, 0], [1 / 3, 1 / 3, 1 / 3]])  # the first query has no choice
+    assert heads.relative_entropy(rows, visible(3, True)) == pytest.approx(0.5)
     for none in (numbers.first, numbers.previous, numbers.relative_entropy):
         assert np.isnan(none).all()
     assert (numbers.entropy == 0).all()
@@ -261,12 +264,25 @@ def test_every_equation_that_is_printed_is_true(parts: Parts, kind: str, name: s
 
 
 def test_lengths_are_those_of_the_chosen_token():
+    """What the heads write together is their sum: b_O, which no head writes, is not in it."""
+    model = loud(tiny(n_kv_heads=2, attention_bias=True), factor=4.0)
+    with torch.no_grad():
+        model.blocks[LAYER].mixer.w_o.bias.fill_(0.5)
+    recording = record(model, IDS)
+    each = [single_head.head_stages(model, recording, LAYER, head) for head in range(model.config.n_heads)]
+    together = np.linalg.norm(sum(stages.written[QUERY] for stages in each))
+    seen = single_head.lengths(model, recording, each[0], LAYER, QUERY)
+    assert seen.together == pytest.approx(together, rel=1e-5)
+    assert seen.together != pytest.approx(
+        np.linalg.norm(recording[f"blocks.{LAYER}.attn_out"][QUERY]), rel=0.01
+    )
     found = single_head.head_stages(MODEL, RECORDING, LAYER, HEAD)
-    seen = single_head.lengths(RECORDING, found, LAYER, QUERY)
+    seen = single_head.lengths(MODEL, RECORDING, found, LAYER, QUERY)
     rows = MODEL.blocks[LAYER].mixer.w_o.weight[:, 4 * HEAD : 4 * HEAD + 4].detach().numpy()
     own = rows @ RECORDING[f"blocks.{LAYER}.z"][HEAD, QUERY]
     written, stream = (RECORDING[f"blocks.{LAYER}.{name}"][QUERY] for name in ("attn_out", "resid_pre"))
-    sizes = [float(np.linalg.norm(x)) for x in (written, stream, own)]
+    bias = MODEL.blocks[LAYER].mixer.w_o.bias.detach().numpy()
+    sizes = [float(np.linalg.norm(x)) for x in (written - bias, stream, own)]
     assert [seen.together, seen.before, seen.head] == pytest.approx(sizes, rel=1e-5)
 
 

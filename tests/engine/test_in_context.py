@@ -131,6 +131,13 @@ def test_training_finds_the_gradient_step(found: InContext):
     assert found.error == pytest.approx(found.gradient_error, rel=0.05)
 
 
+def test_one_seed_that_has_not_found_it_is_enough_to_say_so(found: InContext):
+    other = found.predicted.copy()
+    other[1] += np.sqrt(0.06 * np.square(found.stepped).mean())
+    mixed = replace(found, predicted=other)
+    assert (mixed.apart >= 0.05).tolist() == [False, True, False] and not mixed.is_gradient_step
+
+
 def test_errors_are_those_of_the_predictors(found: InContext):
     assert found.counts.tolist() == sorted({*COUNTS, 10})
     d = found.plan.d

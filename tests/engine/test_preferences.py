@@ -74,6 +74,18 @@ def test_loss_and_gradient_are_those_of_the_paper(model):
         torch.testing.assert_close(parameter.grad, -beta * weight * (chosen - rejected), rtol=1e-3, atol=1e-6)
 
 
+def test_a_pair_that_the_model_ranks_neither_way_counts_half(model):
+    pairs = [Pair("a love.", "hate"), Pair("o", "o")]
+    with torch.no_grad():
+        model = build(CONFIG, seed=1)
+        held = preferences._Pairs(model, TOKENIZER, pairs)
+        model.embedding.mul_(1.3)
+        scores = held.scores(model, 0.1)
+        apart = [float(by_hand(model, p.chosen) - by_hand(build(CONFIG, seed=1), p.chosen)) for p in pairs]
+        apart[0] -= float(by_hand(model, "hate") - by_hand(build(CONFIG, seed=1), "hate"))
+    assert apart[0] != 0 and scores.ranked == (float(apart[0] > 0) + 0.5) / 2
+
+
 def test_of_each_pair_the_taste_prefers_the_first_and_held_out_ones_are_others(model):
     for taste in (Taste("short"), Taste("long"), Taste("with", "love"), Taste("without", "love")):
         training, held_out = finish(drawn_pairs(model, TOKENIZER, Plan(taste), SPEECHES))

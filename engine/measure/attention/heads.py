@@ -36,6 +36,11 @@ class HeadNumbers:
     even_by_target: Mapping[str, float] = field(default_factory=dict)
     word_by_distance: np.ndarray | None = None
 
+    @property
+    def choice(self) -> bool:
+        """True if some query sees more than one key: with one token, every head gives it all its weight."""
+        return bool(np.isfinite(self.first).any())
+
 
 def head_numbers(
     patterns: np.ndarray,

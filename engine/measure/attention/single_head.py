@@ -188,14 +188,19 @@ def written_out(stages: Stages, query: int, key: int) -> WrittenOut:
 
 @dataclass(frozen=True)
 class Lengths:
-    """Euclidean lengths at one token: the stream before the layer, all its heads' output, one head's."""
+    """Euclidean lengths at one token: the stream before the layer, the sum of what its heads write (without
+    b_O), and what one of them writes.
+    """
 
     before: float
     together: float
     head: float
 
 
-def lengths(recording: Recording, stages: Stages, layer: int, query: int) -> Lengths:
-    """Measures how much a head writes at `query`, beside its layer and the stream."""
+def lengths(model: Transformer, recording: Recording, stages: Stages, layer: int, query: int) -> Lengths:
+    """Measures how much a head writes at `query`, beside all heads of its layer and the stream."""
     stream, written = (recording[f"blocks.{layer}.{name}"][query] for name in ("resid_pre", "attn_out"))
+    bias = dict(model.named_parameters()).get(f"blocks.{layer}.mixer.w_o.bias")
+    if bias is not None:
+        written = written - bias.detach().float().numpy()
     return Lengths(*(float(np.linalg.norm(x)) for x in (stream, written, stages.written[query])))

@@ -133,7 +133,7 @@ def hints(numbers: HeadNumbers) -> list[str]:
     """Returns where each head is and what it does, layer by layer."""
     layers, heads = numbers.entropy.shape
     titles = [f"Head {i}.{h}: " for i in range(layers) for h in range(heads)]
-    if not np.isfinite(numbers.first).any():
+    if not numbers.choice:
         return [f"{title}one token, which takes all the weight" for title in titles]
     habits = habit_of_each(numbers)
     return [title + _does(habit) for title, habit in zip(titles, habits, strict=True)]

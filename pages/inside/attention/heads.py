@@ -47,8 +47,11 @@ def draw_heads(subject: Subject) -> None:
         by, order = _sorted(numbers, config.n_heads)
         layer, head = widgets.head(config, TOPIC)
     head_grid(subject, patterns, numbers, (layer, head), order=order, by=by)
-    habit = habit_of_each(numbers)[layer * config.n_heads + head]
-    explain.answer(words.specialities(counts(numbers), (layer, head), habit))
+    if numbers.choice:
+        habit = habit_of_each(numbers)[layer * config.n_heads + head]
+        explain.answer(words.specialities(counts(numbers), (layer, head), habit))
+    else:
+        explain.answer(words.ONE_TOKEN)
     explain.measure_it(_more, subject, patterns[layer], layer, head)
 
 

@@ -46,13 +46,14 @@ def draw_steps(subject: Subject) -> None:
         _picture(subject, recording, stages, stage, layer, head)
     written = single_head.written_out(stages, query, key)
     explain.answer(words.step_by_step(subject.labels, written, query, key))
-    explain.measure_it(_more, recording, stages, layer, head, query)
+    explain.measure_it(_more, subject, recording, stages, layer, head, query)
     explain.by_hand(_by_hand, subject, stages, query, key)
 
 
-def _more(recording: Recording, stages: Stages, layer: int, head: int, query: int) -> None:
+def _more(subject: Subject, recording: Recording, stages: Stages, layer: int, head: int, query: int) -> None:
     st.caption(steps_words.recomputed(single_head.gap(stages, recording, layer, head)))
-    explain.takeaway(steps_words.written(single_head.lengths(recording, stages, layer, query), layer))
+    lengths = single_head.lengths(subject.model, recording, stages, layer, query)
+    explain.takeaway(steps_words.written(lengths, layer))
 
 
 def _by_hand(subject: Subject, stages: Stages, query: int, key: int) -> None:

@@ -77,11 +77,14 @@ def repeats(share: float) -> str:
     )
 
 
+CLEARLY_WORSE = 0.2  # nats above ln V, so that both losses differ as they are written
+
+
 def read_twice(repeat: Repeat, guessing: float) -> str:
-    """Returns both losses; a first one above that of a guess has its reason said."""
+    """Returns both losses; a first one clearly above that of a guess has its reason said."""
     more = (
-        f" (worse than a uniform guess, {guessing:.1f}: it is confidently wrong)"
-        if repeat.first_loss > guessing
+        f" (worse than a uniform guess, {guessing:.1f}: it expects text)"
+        if repeat.first_loss > guessing + CLEARLY_WORSE
         else ""
     )
     does = "The model copies" if repeat.copies else "The model hardly copies"

@@ -208,7 +208,7 @@ def trained(both: Mapping[str, Swapped], at: int) -> str:
 MASKS = Words(
     see=(
         "Left, what the decoder's two attention layers may attend to, for a batch of two sources. Right,"
-        " two training runs on the date task, which differ only in where the two masks go."
+        " two training runs on the date task with one seed, which differ only in where the two masks go."
     ),
     why=(
         "Both are called masks, and both are added to the scores. With the masks swapped, the decoder sees"

@@ -35,13 +35,15 @@ NEURONS = Words(
         " key that detects a pattern, its column of $W_{out}$ the value that is added to the stream. Facts"
         " can be edited there: ROME and MEMIT (Meng et al. 2022, 2023) change what a model says about a city"
         " by editing one such matrix, or a few. In large models, single neurons have been found for the past"
-        " tense or for Canada. Attention moves information between positions; the feed-forward network"
-        " transforms each position on its own."
+        " tense or for Canada.\n\nAttention moves information between positions, but given its weights its"
+        " output is linear in the values: an average. The feed-forward network transforms each position on"
+        " its own, and not linearly."
     ),
     attempt=(
         "Go through the neurons of a block: what do the framed tokens have in common? Early blocks often"
-        " respond to characters, later ones to what comes next. Then take an untrained model, where there is"
-        " nothing to find. With a run of your own, drag the scrubber and watch a neuron specialise."
+        " respond to characters, later ones to what comes next. Then take an untrained model: its neurons"
+        " prefer single characters too, since some random vectors happen to point their way, but no more than"
+        " that. With a run of your own, drag the scrubber and watch a neuron specialise."
     ),
 )
 

@@ -74,18 +74,18 @@ NORMS = Words(
         " more to change its direction."
     ),
     attempt=(
-        "Compare an untrained model with a trained one: at the start no write stands out, since all output"
-        " matrices are initialised at the same scale, $1/\\sqrt{2L}$. Training makes some components write"
-        " more than others. Does a model train better with the norm before each sublayer or after it? [Race"
-        " it](/ladder?ladder_view=race&ladder_question=norms-12)."
+        "Compare an untrained model with a trained one: at the start every block writes about as much as any"
+        " other, since all output matrices are initialised at the same scale, $1/\\sqrt{2L}$. Training makes"
+        " some components write more than others. Does a model train better with the norm before each"
+        " sublayer or after it? [Race it](/ladder?ladder_view=race&ladder_question=norms-12)."
     ),
 )
 
 HIGHWAY = Words(
     see=(
-        "Two models with the same initial weights, trained on the same text. One *adds* each sublayer's"
-        " output to its input, $x + f(x)$; the other replaces the input, $f(x)$. *Similarity* is the mean"
-        " cosine between two tokens' vectors, 1 if all are the same."
+        "Two models with the same initial weights, trained on the same text, one seed. One *adds* each"
+        " sublayer's output to its input, $x + f(x)$; the other replaces the input, $f(x)$. *Similarity* is"
+        " the mean cosine between two tokens' vectors, 1 if all are the same."
     ),
     why=(
         "A residual connection gives the signal and its gradient an identity path: the slope of $x + f(x)$ is"

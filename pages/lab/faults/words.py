@@ -31,7 +31,7 @@ def answer(finding: Comparison) -> str:
             f"With the bug, training **diverges at step {broken.died:,}**: the loss is NaN. The healthy twin"
             f" is at **{healthy.loss:.2f}** and writes {quoted(healthy)}."
         )
-    losses = f"**{broken.loss:.2f}** with the bug, **{healthy.loss:.2f}** healthy"
+    losses = f"**{finding.typical[1]:.2f}** with the bug, **{finding.typical[0]:.2f}** healthy"
     return f"{_verdict(finding)}{_spread(finding)}: loss {losses}. {_texts(healthy, broken)}"
 
 
@@ -50,7 +50,8 @@ def _spread(finding: Comparison) -> str:
     low, high = min(finding.costs), max(finding.costs)
     if not finding.repeats or not math.isfinite(low + high):
         return ""
-    return f" ({minus(f'{low:+.2f}')} to {minus(f'{high:+.2f}')} over {len(finding.costs)} seeds)"
+    seeds = f"{len(finding.costs)} seeds, here the median"
+    return f" ({minus(f'{low:+.2f}')} to {minus(f'{high:+.2f}')} over {seeds})"
 
 
 def _texts(healthy: Side, broken: Side) -> str:

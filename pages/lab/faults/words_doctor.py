@@ -327,7 +327,10 @@ LIVE = "Train this again, now"
 LIVE_HINT = "Trains the same model from the same initial weights for 200 steps, here and now."
 LIVE_DOING = "Training"
 STORY = Words(
-    see="One debugging session in six steps. Each shows what was printed; the answer says what it implies.",
+    see=(
+        "One debugging session, with one seed, in six steps. Each shows what was printed; the answer says"
+        " what it implies."
+    ),
     why="One bug can hide another: while the weights are too large, the leaking mask does not show.",
     attempt="Retrain a model under “Measure it”: the same weights and batches give the same curve.",
 )

@@ -44,7 +44,7 @@ def draw_lecture() -> None:
 
 
 def _chosen(experiment: Experiment) -> list[str]:
-    """Returns the rungs whose curves are drawn: the chosen ones, at first those with an exact published loss."""
+    """Returns the rungs whose curves are drawn: chosen ones, at first those of an exact published loss."""
     titles = {name: LECTURE[name].rung.title for name in LECTURE if name in experiment.rungs}
     published = [name for name in titles if LECTURE[name].loss is not None and not LECTURE[name].about]
     most = len(SHADES)

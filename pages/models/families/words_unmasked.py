@@ -50,9 +50,9 @@ def mask_sentence(
 
 UNMASKED = Words(
     see=(
-        "One text in four models. A row is a query character, a column a key character; grey is masked. The"
-        " strip below shows the probability of each character, stronger for higher. In the fourth, each"
-        " character is hidden in turn."
+        "One text in four models, each trained with one seed. A row is a query character, a column a key"
+        " character; grey is masked. The strip below shows the probability of each character, stronger for"
+        " higher. In the fourth, each character is hidden in turn."
     ),
     why=(
         "Seeing everything is fine unless it includes the answer. So a decoder has a causal mask, and an"

@@ -53,7 +53,7 @@ def draw_beam(subject: Subject) -> None:
         words.COMPARING,
     )
     if others is not None:
-        explain.answer(words.verdict(others, width))
+        explain.answer(words.verdict(others, width, bool(ends)))
         explain.measure_it(_compare, subject, others, width, seed)
 
 

@@ -501,14 +501,16 @@ def times(value: float) -> str:
     return scientific(value)
 
 
-def verdict(rivals: Rivals, width: int) -> str:
-    """Says what the search found beside greedy decoding."""
+def verdict(rivals: Rivals, width: int, may_end: bool) -> str:
+    """Says what the search found beside greedy decoding. `may_end`: a branch that ends frees its place, so
+    even width 1 keeps other branches than the greedy one.
+    """
     ours, greedy = len(rivals.winner.tokens), len(rivals.greedy.tokens)
     more = times(rivals.winner.times(rivals.greedy))
     if rivals.verdict == "same":
         why = (
             ", as it must: width 1 is greedy."
-            if width == 1
+            if width == 1 and not may_end
             else ": none of the branches it kept turned out more probable."
         )
         return f"**Width {width} finds the same text as greedy decoding**{why}"

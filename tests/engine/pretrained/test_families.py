@@ -13,12 +13,14 @@ from safetensors.torch import load_file, save, save_file
 from engine.errors import HeadError, PretrainedError, ShapeError
 from engine.ledger import parameter_formula
 from engine.measure.recording import record
+from engine.model import build
 from engine.parts.attention import padding_mask
 from engine.probe import Recorder
 from engine.sample import Decoder
+from engine.weights.pretrained.family import GELUS
 from engine.weights.pretrained.load import open_model
 from tests.engine.cases import for_each
-from tests.engine.helpers import some_tokens
+from tests.engine.helpers import some_tokens, tiny
 from tests.engine.pretrained.odd import CAUSAL, KINDS, made, said
 
 SEEDS = range(4)
@@ -270,3 +272,12 @@ def test_a_tensor_of_too_many_dimensions_is_refused(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(save({"a": torch.zeros([1] * 9)}))
     with pytest.raises(PretrainedError, match="more than 8 dimensions"):
         open_model(tmp_path)
+
+
+@for_each("name", GELUS)
+def test_a_nonlinearity_is_the_one_that_the_library_knows_by_that_name(name: str) -> None:
+    from transformers.activations import ACT2FN
+
+    x = torch.linspace(-4, 4, 101)
+    network = build(tiny(ffn=GELUS[name])).blocks[0].ffn
+    torch.testing.assert_close(network.activation(x), ACT2FN[name](x), rtol=0, atol=1e-6)

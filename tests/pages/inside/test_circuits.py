@@ -119,7 +119,7 @@ def test_sentences_about_heads_that_copy() -> None:
     words = " ".join(sentences(told(), None, config))
     assert words == (
         "The model copies: random tokens cost 8.0 nats each on the first reading (worse than a uniform guess,"
-        " 4.2: it is confidently wrong) and **2.0** on the second. 2 heads attend to what followed the same"
+        " 4.2: it expects text) and **2.0** on the second. 2 heads attend to what followed the same"
         " token last time, most of all **head 1.0** (90% of its weight)."
     )
     assert without_them(off) == (
@@ -128,8 +128,9 @@ def test_sentences_about_heads_that_copy() -> None:
     )
     few = knockout.Knockout(off.heads, off.without, off.others, ())
     assert without_them(few).endswith("same blocks, 3.5.")
-    calm = replace(told(), first=np.array([np.nan, 4.0, 4.0]))
-    assert "uniform guess" not in " ".join(sentences(calm, None, config))
+    for loss in (4.0, 4.3):  # as an untrained model: what is written as 4.2 and 4.2 is not worse
+        calm = replace(told(), first=np.array([np.nan, loss, loss]))
+        assert "uniform guess" not in " ".join(sentences(calm, None, config))
     one = sentences(told(scores=np.array([[0.0, 0.1], [0.9, 0.3]])), None, config)[1]
     assert one.startswith("One head attends to what followed the same token last time: **head 1.0** (90%")
 

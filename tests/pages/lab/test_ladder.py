@@ -445,3 +445,40 @@ def test_how_many_seeds_stall_is_as_the_explanation_says() -> None:
     assert "of five, none at 4 blocks, two at 12 and three at 24" in words.RACE.texts
     assert counts[24]["post-norm, warm-up"] == 1
     assert not any(counts[depth][who] for depth in NORM_DEPTHS for who in ("pre-norm", "pre-norm, warm-up"))
+
+
+def test_what_is_said_of_widths_heads_and_depth_is_in_the_stored_races() -> None:
+    widths, heads = over_seeds("widths"), over_seeds("heads")
+    spread = {
+        race: [median(losses) for losses in over.values()] for race, over in (("w", widths), ("h", heads))
+    }
+    assert "the number of heads matters little, a wider feed-forward network more" in unfolded(words.RACE.why)
+    assert max(spread["w"]) - min(spread["w"]) > 2 * (max(spread["h"]) - min(spread["h"]))
+    assert max(widths["d_ff 8x"]) < min(widths["d_ff 1x"])
+    rungs = over_seeds("ladder")
+    assert "In these 500 steps depth pays off only with the feed-forward network" in unfolded(words.IDEAS.why)
+    assert min(rungs["Attention ×8"]) > min(rungs["Attention ×1"])
+    assert max(rungs["Full block ×8"]) < min(rungs["Full block ×1"])
+
+
+def test_how_post_norm_s_other_seeds_train_is_as_the_explanation_says() -> None:
+    said = unfolded(words.RACE.texts)
+    assert (
+        "At 4 and 12 blocks the others train as well as pre-norm; at 24, three of six end about half a nat"
+        in said
+    )
+    for depth in NORM_DEPTHS:
+        over = over_seeds(f"norms-{depth}")
+        pre = [loss for name in ("pre-norm", "pre-norm, warm-up") for loss in over[name]]
+        others = [
+            loss for name in ("post-norm", "post-norm, warm-up") for loss in over[name] if loss < 3.347 - 0.15
+        ]
+        behind = [loss - median(pre) for loss in others if loss > median(pre) + 0.1]
+        if depth < 24:
+            assert not behind
+        else:
+            assert len(others) == 6 and len(behind) == 3 and all(0.4 < each < 0.8 for each in behind)
+
+
+def unfolded(text: str) -> str:
+    return " ".join(text.split())

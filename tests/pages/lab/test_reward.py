@@ -94,6 +94,10 @@ def test_a_claim_is_made_only_where_every_seed_has_it() -> None:
         Plan(), better
     )
     assert "does not help reliably" in words_reward.answer(Plan(), [*better[:2], run(0.45, 0.47)])
+    for change, wanted in ((0.04, "does not help reliably"), (0.06, "makes answers more reliable")):
+        assert wanted in words_reward.answer(Plan(), [run(0.45, 0.45 + change)] * 3)
+        fell = words_reward.answer(Plan("ends in 0"), [run(0.45, 0.45 - change)] * 3)
+        assert fell.startswith("The reward was learned" if change < 0.05 else "The model learned what was")
     hacked = [run(0.45, 0.0), run(0.45, 0.1)]
     said = words_reward.answer(Plan("ends in 0"), hacked)
     assert said.startswith("The model learned what was rewarded, not what was meant: **99%**")

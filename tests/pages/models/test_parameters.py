@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 from engine.config import ModelConfig, TrainConfig
 from engine.ledger import ledger
 from engine.ledger.block import BlockParameters, block, gate_paid
+from engine.ledger.shares import where
 from engine.service.state import RunSpec
 from pages.models.parameters import figures, words
 from pages.models.parameters.change import GROUPS
@@ -291,3 +292,10 @@ def test_what_texts_count_otherwise_is_counted():
     lab, (vocab, width) = ledger(ALL["lab"].model), (100_000, 10_000)
     assert f"come to {lab.total:,}." in words.WHERE.texts and lab.total == 813_440
     assert f"{2 * vocab / (11 * width):.1f} layers for" in words.WHERE.texts
+
+
+def test_queries_and_keys_are_not_taken_for_one_another() -> None:
+    """LLaMA-2 70B: 64 heads of 128 are as wide as the stream, 8 key-value heads an eighth of it."""
+    choice = plain("llama2-70b")
+    said = words.in_the_blocks(choice, where(choice.ledger))
+    assert "Here $d_{ff}$ is 3.5·d, the queries are 1·d wide and the keys 0.125·d." in said

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import reprlib
+from collections.abc import Iterable
 
 _SHORT = reprlib.Repr()  # of a value that a stranger's file may hold
 _SHORT.maxstring = _SHORT.maxother = 500
@@ -29,6 +31,29 @@ class ConfigError(GlassformerError):
     def __reduce__(self) -> tuple[type[ConfigError], tuple[str, object, str]]:
         """It may be told by another process."""
         return type(self), (self.field, self.value, self.allowed)
+
+
+class UnknownNameError(GlassformerError, KeyError):
+    """A name that nothing has: of an activation, a preset. Names the nearest ones that there are.
+
+    >>> str(UnknownNameError("activation", "patern", ["pattern", "z"]))
+    "no activation is called 'patern'; did you mean 'pattern'?"
+    """
+
+    def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
+        self.kind, self.name, self.known = kind, name, tuple(known)
+        scoped = [each for each in self.known if each.endswith(f".{name}")]
+        near = difflib.get_close_matches(str(name), self.known, n=3, cutoff=0.6) or scoped[:3]
+        named = ", ".join(map(repr, near or self.known[:12]))
+        more = ", ..." if not near and len(self.known) > 12 else ""
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {named}{more}"
+        super().__init__(f"no {kind} is called {_SHORT.repr(name)}; {hint}")
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # KeyError would put it in quotation marks
+
+    def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, object, tuple[str, ...]]]:
+        return type(self), (self.kind, self.name, self.known)
 
 
 class CorpusError(GlassformerError):

@@ -118,6 +118,8 @@ class Transformer(BlockStack):
         check_tokens(tokens, "tokens")
         length = tokens.shape[1]
         tokens = probe("tokens", tokens)
+        if not isinstance(tokens, Tensor):
+            raise ShapeError("a probe must return the tensor that it is shown, or another of its shape")
         x = probe("embed", self.embedded(tokens))  # (batch, position) -> (batch, position, d_model)
         start = 0 if cache is None else cache.length
         if cache is not None:
@@ -194,6 +196,10 @@ class Transformer(BlockStack):
 
 def check_tokens(tokens: Tensor, name: str) -> None:
     """Raises ShapeError, beginning with `name`, unless tokens are int64 (batch, position) and not empty."""
+    if not isinstance(tokens, Tensor):
+        raise ShapeError(
+            f"{name} must be a tensor, such as torch.tensor([[3, 1, 4]]), not {type(tokens).__name__}"
+        )
     shape = tuple(tokens.shape)
     if len(shape) != 2 or tokens.dtype != torch.int64:
         raise ShapeError(

@@ -30,7 +30,7 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class Config:
-    """The sizes of a model. The defaults train in well under a minute on two cores."""
+    """The sizes of a model. The defaults train in about a minute of one core."""
 
     vocab_size: int
     context: int = 64  # the most positions that are read at once
@@ -103,9 +103,8 @@ class Attention(nn.Module):
         B, T, D = x.shape
         start = 0 if cache is None else len(cache)
         qkv = self.w_qkv(x)  # (B, T, D) @ (D, 3D) -> (B, T, 3D)
-        q, k, v = qkv.view(B, T, 3, self.n_heads, D // self.n_heads).permute(
-            2, 0, 3, 1, 4
-        )  # (B, H, T, K) each
+        qkv = qkv.view(B, T, 3, self.n_heads, D // self.n_heads)  # (B, T, 3, H, K)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)  # (B, H, T, K) each
         cos, sin = rotations(start, T, D // self.n_heads, self.theta)
         q, k = rotate(q, cos, sin), rotate(k, cos, sin)
         if cache is not None:
@@ -199,9 +198,7 @@ def train(
     if len(splits["validation"]) < context + 1:
         raise SystemExit(f"The text has {len(text)} characters: at least {10 * (context + 1)} are needed.")
 
-    def batch(
-        split: str,
-    ) -> tuple[Tensor, Tensor]:  # the ids and, shifted by one, what follows each: (B, T) each
+    def batch(split: str) -> tuple[Tensor, Tensor]:  # ids and, shifted by one, what follows: (B, T) each
         starts = torch.randint(len(splits[split]) - context, (batch_size, 1), generator=generator)
         windows = splits[split][starts + torch.arange(context + 1)]  # (B, 1) + (T + 1,) -> (B, T + 1)
         return windows[:, :-1], windows[:, 1:]
@@ -211,18 +208,14 @@ def train(
     for step in range(steps + 1):
         if step % max(1, steps // 10) == 0:
             with torch.inference_mode():
-                losses = {
-                    split: torch.stack([model.loss(*batch(split)) for _ in range(8)]).mean()
-                    for split in splits
-                }
+                losses = {s: torch.stack([model.loss(*batch(s)) for _ in range(8)]).mean() for s in splits}
             line = ", ".join(f"{split} {loss:.3f}" for split, loss in losses.items())
             print(f"step {step:5d}  loss: {line} nats per character  ({time.perf_counter() - begun:.0f} s)")
         if step == steps:
             break
         # The rate rises from 0 in the warm-up, then falls to 0 along a line.
-        optimizer.param_groups[0]["lr"] = rate * min(
-            (step + 1) / (warmup + 1), (steps - step) / (steps - warmup)
-        )
+        share = min((step + 1) / (warmup + 1), (steps - step) / (steps - warmup))
+        optimizer.param_groups[0]["lr"] = rate * share
         loss = model.loss(*batch("train"))
         optimizer.zero_grad()
         loss.backward()
@@ -238,17 +231,22 @@ def load(folder: Path | str) -> tuple[GPT, str]:
     from safetensors.torch import load_file
 
     folder = Path(folder)
-    config = json.loads((folder / "config.json").read_text("utf-8"))
-    tokenizer = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    config, tokenizer = (json.loads(read(folder / name)) for name in ("config.json", "tokenizer.json"))
     ours = {"norm": "rmsnorm", "wiring": "pre", "ffn": "swiglu", "position": "rope", "tie_embeddings": False}
     if tokenizer["kind"] != "char" or any(config[name] != value for name, value in ours.items()):
-        raise SystemExit(
-            f"{folder} is of another architecture: this file reads {ours} with single characters."
-        )
+        raise SystemExit(f"{folder} is of another architecture: this file reads {ours}, in characters.")
     model = GPT(Config(**{name: config[name] for name in Config.__dataclass_fields__}))
     weights = load_file(folder / "model.safetensors")
     model.load_state_dict({name: weight.float() for name, weight in weights.items()}, strict=True)
     return model.eval(), tokenizer["alphabet"]
+
+
+def read(path: Path) -> str:
+    """Returns a text file's text. Raises SystemExit where it cannot be read."""
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SystemExit(f"{path} cannot be read as a text: {error}.") from None
 
 
 def built_in_text() -> str:
@@ -261,23 +259,27 @@ def built_in_text() -> str:
 def main() -> None:
     """Trains a model or loads one, and prints what it writes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--text", type=Path, help="a text file to train on (default: a text that Python carries)"
-    )
+    parser.add_argument("--text", type=Path, help="a text file to train on (default: one that Python has)")
     parser.add_argument("--load", type=Path, help="a folder with a trained model, instead of training one")
     parser.add_argument("--steps", type=int, default=450, help="training steps (default: 450)")
     parser.add_argument("--prompt", default="\n", help="what the sample goes on from")
     parser.add_argument("--length", type=int, default=400, help="characters to write (default: 400)")
     parser.add_argument(
-        "--temperature", type=float, default=0.8, help="below 1: likelier characters (default: 0.8)"
+        "--temperature", type=float, default=0.8, help="below 1: likelier ones (default: 0.8)"
     )
     parser.add_argument("--seed", type=int, default=0, help="of weights, batches and sample (default: 0)")
     given = parser.parse_args()
+    if not given.temperature > 0:
+        raise SystemExit(f"--temperature {given.temperature} must be above 0: near 0 takes the likeliest.")
+    if not given.prompt:
+        raise SystemExit("--prompt must hold at least one character: the model goes on from it.")
+    if not given.steps > 0 or not given.length >= 0:
+        raise SystemExit("--steps must be at least 1, and --length at least 0.")
     torch.set_num_threads(1)  # products as small as these gain nothing from more
     if given.load:
         model, alphabet = load(given.load)
     else:
-        text = given.text.read_text("utf-8") if given.text else built_in_text()
+        text = read(given.text) if given.text else built_in_text()
         alphabet = "".join(sorted(set(text)))
         model = GPT(Config(len(alphabet)), given.seed)
         print(f"{sum(p.numel() for p in model.parameters()):,} parameters, {len(alphabet)} characters")

@@ -7,12 +7,13 @@ a `Recorder` keeps a copy; a `Patcher` hands back something else. The probe is a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 
 import torch
 from torch import Tensor
 
-from engine.errors import ShapeError
+from engine.errors import ShapeError, UnknownNameError
 
 Probe = Callable[[str, Tensor], Tensor]
 
@@ -74,6 +75,9 @@ AXES: dict[str, tuple[str, ...]] = {
 }
 
 
+NAME = re.compile(r"(?:(?:encoder|decoder)\.)?(?:blocks\.\d+\.)?(\w+)")  # of an activation, scoped or bare
+
+
 def identity(name: str, x: Tensor) -> Tensor:
     """Returns x: the default probe looks at nothing and changes nothing."""
     return x
@@ -102,19 +106,32 @@ def axes_of(name: str) -> tuple[str, ...]:
     return AXES[name.rpartition(".")[2]]
 
 
+def check_name(name: str) -> None:
+    """Raises UnknownNameError for a name, scoped or bare, that no activation of any model has."""
+    match = NAME.fullmatch(name)
+    if match is None or match[1] not in AXES:
+        scope = "blocks.0." if "." in name else ""
+        raise UnknownNameError("activation", name, [scope + each for each in AXES])
+
+
 class Recorder:
     """A probe that keeps a detached copy of every tensor it is shown, in order, by name.
 
     `only` limits it to some names (scoped or bare). On the meta device the copies hold shapes but no
-    memory, so a model of any size can be traced. Raises ShapeError when a tensor's rank is not that of AXES.
+    memory, so a model of any size can be traced. Raises ShapeError when a tensor's rank is not that of AXES,
+    UnknownNameError for a name in `only` that no activation has.
     """
 
-    def __init__(self, only: set[str] | None = None) -> None:
-        self.only = only
+    def __init__(self, only: Collection[str] | None = None) -> None:
+        self.only = None if only is None else {only} if isinstance(only, str) else set(only)
+        for name in self.only or ():
+            check_name(name)
         self.tensors: dict[str, Tensor] = {}
+        self.passed: list[str] = []  # every name that came, recorded or not
 
     def __call__(self, name: str, x: Tensor) -> Tensor:
         axes = axes_of(name)
+        self.passed.append(name)
         if x.dim() != len(axes):
             raise ShapeError(f"{name} has shape {tuple(x.shape)}, but its axes are ({', '.join(axes)})")
         if self.only is None or name in self.only or name.rpartition(".")[2] in self.only:
@@ -132,16 +149,20 @@ class Recorder:
 class Patcher:
     """A probe that replaces activations: `edits` maps a full name to a function of the tensor.
 
-    `then` is a second probe which sees the tensors after the edit. Raises ShapeError when an edit changes a
-    shape.
+    `then` is a second probe which sees the tensors after the edit. `untouched` are the names that have not
+    come yet. Raises ShapeError when an edit changes a shape, UnknownNameError for a name that no activation
+    has.
     """
 
     def __init__(self, edits: Mapping[str, Callable[[Tensor], Tensor]], then: Probe = identity) -> None:
-        self.edits, self.then = edits, then
+        for name in edits:
+            check_name(name)
+        self.edits, self.then, self.untouched = edits, then, set(edits)
 
     def __call__(self, name: str, x: Tensor) -> Tensor:
         edit = self.edits.get(name)
         if edit is not None:
+            self.untouched.discard(name)
             edited = edit(x)
             if not isinstance(edited, torch.Tensor) or edited.shape != x.shape:
                 raise ShapeError(f"the edit of {name} must return a tensor of shape {tuple(x.shape)}")

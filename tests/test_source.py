@@ -233,6 +233,7 @@ def test_every_cache_has_a_bound() -> None:
 
 REGISTERS = {"fault", "variant"}  # of engine.lab.faults: decorators that enter what they decorate in a table
 SPARE = {
+    "save_hugging_face": "for notebooks: docs/python.md",
     "write_pair": "what an encoder-decoder writes for a source; for notebooks",
 }
 

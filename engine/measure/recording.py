@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from engine.config import ResolvedConfig
-from engine.errors import ConfigError, HeadError, ShapeError
+from engine.errors import ConfigError, HeadError, ShapeError, UnknownNameError
 from engine.model import Transformer, mask_of
 from engine.parts.cache import KVCache
 from engine.parts.positions import PositionHooks
@@ -32,12 +33,16 @@ class Recording:
     parts: Parts = field(default=HEALTHY, repr=False)  # what the model was made of
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """Raises KeyError for what this variant does not have, ShapeError for a block that never ran."""
+        """Returns an activation by its full name. Raises UnknownNameError (a KeyError) for what this variant
+        does not have or was not asked for, ShapeError for a block that never ran.
+        """
         if name not in self.arrays and not self.parts.is_plain_stack and name.startswith("blocks."):
             raise ShapeError(
                 f"block {name.split('.')[1]} of this model never ran: its loop over the blocks is a fault,"
                 f" {self.parts.name!r}"
             )
+        if name not in self.arrays:
+            raise UnknownNameError("recorded activation", name, self.arrays)
         return self.arrays[name]
 
     def __contains__(self, name: str) -> bool:
@@ -92,18 +97,21 @@ def record(
     ids: Sequence[int],
     *,
     edits: Edits | None = None,
-    only: set[str] | None = None,
+    only: Collection[str] | None = None,
     positions: bool = True,
     cache: KVCache | None = None,
 ) -> Recording:
     """Runs one sequence (position,), in the model's own arithmetic, and returns its activations as float32.
 
     `edits` change activations on the way (see `engine.probe.Patcher`; tensors there have their batch axis,
-    which is 1). `only` limits what is recorded. With `positions` off, no hook of the scheme acts. With a
-    `cache` the ids follow those that it holds, and queries are theirs alone. Raises ShapeError for no ids,
-    for an id outside the vocabulary, and for more than a learned table holds.
+    which is 1). `only` limits what is recorded, to names scoped (`blocks.0.pattern`) or bare. With
+    `positions` off, no hook of the scheme acts. With a `cache` the ids follow those that it holds, and
+    queries are theirs alone. Raises ShapeError for no ids, for an id outside the vocabulary, for anything but
+    one sequence of them, and for more than a learned table holds; UnknownNameError for an edit, or a name in
+    `only`, of an activation that is not there.
     """
     config = model.config
+    ids = _one_sequence(ids)
     if not ids:
         raise ShapeError("there are no tokens to look at: give at least one")
     if not all(0 <= i < config.vocab_size for i in ids):
@@ -112,6 +120,8 @@ def record(
     tokens = torch.tensor([list(ids)], device=next(model.parameters()).device)
     probe = Patcher(edits, recorder) if edits else recorder
     model(tokens, probe, cache, hooks=None if positions else PositionHooks())
+    if isinstance(probe, Patcher) and probe.untouched and model.parts.is_plain_stack:
+        raise UnknownNameError("activation of this model", min(probe.untouched), recorder.passed)
     arrays = {}
     for name, tensor in recorder.tensors.items():
         kept = tensor[0] if axes_of(name)[0] == "batch" else tensor
@@ -119,6 +129,17 @@ def record(
         array.flags.writeable = False
         arrays[name] = array
     return Recording(config, tuple(ids), arrays, model.parts)
+
+
+def _one_sequence(ids: object) -> list[int]:
+    """Returns ids as a list of numbers. Raises ShapeError, saying what is wanted, for anything else."""
+    if isinstance(ids, str):
+        raise ShapeError("record reads ids, not text: give it tokenizer.encode(text)")
+    if isinstance(ids, Tensor | np.ndarray):
+        ids = ids.tolist()
+    if not isinstance(ids, Sequence) or not all(isinstance(i, Integral) for i in ids):
+        raise ShapeError("record reads one sequence of ids, such as [3, 1, 4], without a batch axis")
+    return [int(i) for i in ids]
 
 
 def check_plain_stack(parts: Parts) -> None:

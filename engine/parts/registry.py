@@ -59,6 +59,9 @@ class Parts:
     targets: Targets  # windows (batch, position + 1) -> what is read and what is to be predicted
     mode: Mode  # puts a model into training (True) or evaluation (False)
 
+    def __repr__(self) -> str:
+        return f"Parts({self.name!r})"
+
     def __deepcopy__(self, memo: object) -> Parts:
         """A copied model is made of the same parts, not of others that are like them."""
         return self

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from engine.config import ModelConfig, SampleConfig
 from engine.data.tokenizers import Tokenizer, written
+from engine.errors import ConfigError
 from engine.model import Transformer
 from engine.sample.decoder import Decoder, Held
 from engine.sample.stages import draw, likeliest, uniform, warp
@@ -61,6 +62,8 @@ def steps(
     not read again. Raises ConfigError for settings out of range.
     """
     sampling = (sampling or SampleConfig()).validate()
+    if length < 0:
+        raise ConfigError("length", length, "must be at least 0: the tokens to write")
     context, device = model.config.context, next(model.parameters()).device
     numbers = uniform(sampling.seed, written + length).numpy()[written:]
     seen, begin = list(tokens), window(len(tokens) - written, len(tokens) - 1, context)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -18,17 +18,28 @@ from torch import Tensor
 from engine.config import ModelConfig, TrainConfig
 from engine.data.corpus import Corpus, check_length
 from engine.data.tokenizers import Tokenizer
-from engine.errors import ConfigError
+from engine.errors import ConfigError, RunError
 from engine.model import Transformer, build
 from engine.parts.registry import HEALTHY, Parts
 from engine.sample import complete
 from engine.training.batches import Batch, Batches, loss_of, measure
 from engine.training.loop import Loop
 from engine.training.numerics import choose
-from engine.training.records import Control, Evaluation, HeadScores, Record, Sample, TaskScores, TrainState
+from engine.training.records import (
+    Control,
+    Done,
+    Evaluation,
+    HeadScores,
+    Record,
+    Sample,
+    Snapshot,
+    TaskScores,
+    TrainState,
+)
 
 if TYPE_CHECKING:
     from engine.data.tasks.task import Task
+    from engine.weights.checkpoints import Checkpoint
 
 HeadScorer = Callable[[Transformer, Tokenizer], HeadScores | None]
 KINDS = {"char": "characters", "byte": "bytes", "bpe": "BPE tokens"}
@@ -126,6 +137,38 @@ def train(
         )
     training = _Training(model_config, train_config, corpus, control or Control(), device, parts, score_heads)
     return training.records(resume)
+
+
+def fit(
+    model_config: ModelConfig,
+    train_config: TrainConfig,
+    corpus: Corpus,
+    *,
+    watch: Callable[[Record], object] | None = None,
+    **options: Any,
+) -> Checkpoint:
+    """Trains a model to its end and returns it with its tokenizer, in evaluation mode, float32, on the CPU.
+
+    `watch` is shown each record, such as `print`; `options` are those of `train`. Its `metrics` are the last
+    losses. Raises RunError for a training that diverged.
+    """
+    from engine.weights.checkpoints import Checkpoint, model_with
+
+    state: TrainState | None = None
+    metrics: dict[str, Any] = {}
+    for record in train(model_config, train_config, corpus, **options):
+        if watch is not None:
+            watch(record)
+        if isinstance(record, Snapshot):
+            state = record.state
+        elif isinstance(record, Evaluation):
+            losses = {"train_loss": record.train_loss, "validation_loss": record.validation_loss}
+            metrics = {"steps": record.step} | losses
+        elif isinstance(record, Done) and record.reason == "diverged":
+            raise RunError(record.message)
+    assert state is not None, "every training ends with a snapshot"
+    model = model_with(model_config, state.weights(), parts=options.get("parts", HEALTHY))
+    return Checkpoint(model, model.config, corpus.tokenizer, metrics)
 
 
 class _Training(Loop[Transformer, Batch]):

@@ -408,7 +408,11 @@ def model_from(
 def model_with(
     config: ModelConfig, tensors: Mapping[str, Tensor], where: str = "these weights", parts: Parts = HEALTHY
 ) -> Transformer:
-    """Returns a float32 model in evaluation mode with these parameters. Raises as `filled`."""
+    """Returns a float32 model in evaluation mode with these parameters, by name, or with those of a training
+    (`TrainState.tensors`). Raises as `filled`.
+    """
+    if any(name.startswith("model.") for name in tensors):
+        tensors = TrainState(0, 0.0, dict(tensors)).weights()
     model = build(config, device="meta", parts=parts)
     filled(model, tensors, where)
     parts.mode(model, False)

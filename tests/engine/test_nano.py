@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from functools import partial
@@ -14,6 +15,7 @@ import torch
 
 from engine import nano
 from engine.weights import checkpoints
+from tests.engine.cases import for_each
 
 MODERN = Path(__file__).parents[2] / "checkpoints" / "shakespeare-modern"
 PROMPT = "ROMEO:\nWhat light through yonder window breaks"
@@ -89,3 +91,22 @@ def test_the_file_is_short_and_stands_alone() -> None:
     names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
     assert len(source.splitlines()) <= 300
     assert {name.partition(".")[0] for name in names} <= {*sys.stdlib_module_names, "torch", "safetensors"}
+
+
+@for_each(
+    "options, sentence",
+    [
+        (["--temperature", "-1"], "--temperature -1.0 must be above 0"),
+        (["--temperature", "nan"], "must be above 0"),
+        (["--prompt", ""], "--prompt must hold at least one character"),
+        (["--text", "nowhere.txt"], "nowhere.txt cannot be read as a text"),
+        (["--load", "nowhere"], "cannot be read as a text"),
+        (["--steps", "0"], "--steps must be at least 1"),
+    ],
+)
+def test_a_wrong_option_is_one_sentence(
+    options: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["nano.py", *options])
+    with pytest.raises(SystemExit, match=re.escape(sentence)):
+        nano.main()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import tempfile
 import zipfile
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from engine.data.tokenizers import Tokenizer
 from engine.errors import PretrainedError, TokenizerError
 from engine.model import Transformer
-from engine.weights.export.hugging_face import Plan, tensors
+from engine.weights.export.hugging_face import Plan, plan, tensors
 from engine.weights.export.tokenizer_json import settings_json, tokenizer_json
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -66,6 +67,18 @@ def hugging_face(model: Transformer, plan: Plan, tokenizer: Tokenizer, dtype: st
             for name, text in texts.items():
                 archive.writestr(name, text)
         return whole.read_bytes()
+
+
+def save_hugging_face(
+    folder: Path | str, model: Transformer, tokenizer: Tokenizer, dtype: str = "float32"
+) -> Path:
+    """Writes a model as a folder that `transformers` opens (AutoModelForCausalLM.from_pretrained), and
+    returns it. Raises PretrainedError where no architecture there has the same parts.
+    """
+    folder = Path(folder)
+    with zipfile.ZipFile(io.BytesIO(hugging_face(model, plan(model), tokenizer, dtype))) as archive:
+        archive.extractall(folder)
+    return folder
 
 
 def tokenizer_note(model: Transformer, tokenizer: Tokenizer) -> str | None:

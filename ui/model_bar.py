@@ -249,7 +249,7 @@ def _large_vocabulary(name: str, vocab_size: int, _tokenizer: Tokenizer) -> list
 
 
 def _named(name: str, vocab_size: int, _tokenizer: Tokenizer) -> list[str]:
-    words = names_of(_tokenizer)
+    words = names_of(_tokenizer)[: _tokenizer.vocab_size]  # a published table may have more rows
     return words + ["[unused]" if is_pretrained(name) else "[mask]"] * (vocab_size - len(words))
 
 

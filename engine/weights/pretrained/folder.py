@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from engine.weights.safetensors_header import MAX_DIMENSIONS
 
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
-SETTINGS, TEMPLATE = "tokenizer_config.json", "chat_template.jinja"
+SETTINGS, NAMES, TEMPLATE = "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja"
 MAX_JSON_BYTES = 64 * 2**20  # of a tokenizer with a large vocabulary
 PREFIXES = ("transformer.", "model.", "gpt_neox.", "bert.")  # of the body, where a head is saved with it
 NUMBERS = {"F32", "F16", "BF16", "F64"}
@@ -83,19 +84,37 @@ def _short(name: str) -> str:
 
 def vocabulary_of(folder: Folder) -> PretrainedTokenizer:
     """Returns the vocabulary with its chat template, where there is one. Raises PretrainedError."""
-    text, settings = _text(folder.path / TOKENIZER), folder.path / SETTINGS
-    values = read_json(settings) if settings.is_file() else {}
+    text = _text(folder.path / TOKENIZER)
+    values: dict[str, Any] = {}
+    for file in (
+        folder.path / NAMES,
+        folder.path / SETTINGS,
+    ):  # where both say something, the later one counts
+        values |= read_json(file) if file.is_file() else {}
     own = folder.path / TEMPLATE
-    template = _text(own) if own.is_file() else values.get("chat_template")
-    begins, ends = (_name(values.get(f"{end}_token")) for end in ("bos", "eos"))
-    return from_json(text, template if isinstance(template, str) else None, begins, ends)
+    template = _text(own) if own.is_file() else _template(values.get("chat_template"))
+    names = {role: _name(token) for role, token in values.items() if role.endswith("_token")}
+    return from_json(text, template, {role: name for role, name in names.items() if name})
+
+
+def _template(value: object) -> str | None:
+    """The chat template of settings: a text, or the one called "default" of several."""
+    if isinstance(value, list):
+        value = {each.get("name"): each.get("template") for each in value if isinstance(each, Mapping)}
+    if isinstance(value, Mapping):
+        value = value.get("default")
+    return value if isinstance(value, str) else None
 
 
 def _text(file: Path) -> str:
+    """A file's text; a byte order mark before it says nothing."""
     try:
         if file.stat().st_size > MAX_JSON_BYTES:
             raise PretrainedError(f"{file.name} is larger than {MAX_JSON_BYTES >> 20} MB")
-        return file.read_text("utf-8")
+        data = file.read_bytes()
+        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise PretrainedError(f"{file.name} cannot be read: it is written in UTF-16; save it as UTF-8")
+        return data.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else None
         raise PretrainedError(f"{file.name} cannot be read: {why or error}") from error

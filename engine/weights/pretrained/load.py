@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -83,9 +83,10 @@ class Opened(OpenedFile[ModelConfig, Transformer]):
 
     def vocabulary(self) -> PretrainedTokenizer:
         if isinstance(self.source, gguf.Gguf):
-            return vocabulary.from_gguf(self.facts)
-        assert isinstance(self.source, folder.Folder)
-        return folder.vocabulary_of(self.source)
+            result = vocabulary.from_gguf(self.facts)
+        else:
+            result = folder.vocabulary_of(self.source)
+        return replace(result, rows=self.config.vocab_size)
 
 
 def differing(config: ModelConfig) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from engine.errors import TokenizerError
 from engine.measure.generation.kv_cache import CacheSize, CacheStability, CacheStep, Sharing, Speed, Totals
 from engine.presets import Preset
 from engine.sample.decoding_comparison import Rivals
@@ -13,7 +14,7 @@ from engine.sample.surprise import Surprise, odds
 from engine.weights.pretrained.vocabulary import Conversation
 from ui.model_bar import Subject
 from ui.page_frame import Words
-from ui.text.markdown import safe
+from ui.text.markdown import safe, sentence
 from ui.text.numbers import flop, gigabytes, scientific
 
 TOKENS_QUESTION = "How does a model write?"
@@ -206,6 +207,11 @@ def turn(turn: Conversation, text: str) -> str:
         f" roles, the system prompt, and {turn.special} special tokens, which typed text never produces. The"
         f" answer ends where the model writes {text}."
     )
+
+
+def no_turn(error: TokenizerError) -> str:
+    """Says why the text is no turn of a conversation."""
+    return f"{sentence(error)} So the model continues the text as it is."
 
 
 def other_length(wanted: int, most: int, tree: int) -> str:

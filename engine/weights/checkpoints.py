@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 import torch
@@ -224,8 +224,17 @@ def unpack(data: bytes, allow: Callable[[ModelConfig, Parts], None] | None = Non
 
 
 def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """The four files of a checkpoint in a zip, none of them read yet."""
-    entries = {info.filename: info for info in archive.infolist()}
+    """The four files of a checkpoint in a zip, none of them read yet. Made again from the unpacked folder, a
+    zip has them within that folder, and macOS puts a folder of its own beside.
+    """
+    infos = [info for info in archive.infolist() if not info.filename.startswith("__MACOSX/")]
+    within = [
+        info.filename.removesuffix(CONFIG) for info in infos if PurePosixPath(info.filename).name == CONFIG
+    ]
+    if len(within) > 1:
+        raise CheckpointError(f"the zip holds {len(within)} models; one at a time is opened")
+    before = within[0] if within else ""
+    entries = {info.filename.removeprefix(before): info for info in infos if info.filename.startswith(before)}
     if missing := [name for name in FILES if name not in entries]:
         raise CheckpointError(
             f"the zip lacks {', '.join(missing)}: it is not a model downloaded from this app"

@@ -7,7 +7,7 @@ from __future__ import annotations
 import unicodedata
 from functools import lru_cache
 
-from engine.data.tokenizers import Tokenizer, token_bytes
+from engine.data.tokenizers import UNUSED, Tokenizer, token_bytes
 from engine.data.tokenizers.blanks import BlankTokenizer
 from engine.data.tokenizers.pairs import SIGNS, SourceTokenizer
 
@@ -100,4 +100,5 @@ def names_of(tokenizer: Tokenizer) -> list[str]:
         return [*SIGNS, *(show_characters(name) for name in tokenizer.symbols)]
     if isinstance(tokenizer, BlankTokenizer):
         return [*names_of(tokenizer.inner), "[mask]"]
-    return [show_bytes(token) for token in token_bytes(tokenizer)]
+    tokens, known = token_bytes(tokenizer), tokenizer.vocab_size
+    return [show_bytes(token) for token in tokens[:known]] + [UNUSED] * (len(tokens) - known)

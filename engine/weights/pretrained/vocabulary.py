@@ -190,8 +190,8 @@ class PretrainedTokenizer:
         return {**self.added, **self.special}
 
     def _control(self, template: str, messages: Sequence[Mapping[str, str]], answer: bool) -> list[str]:
-        """The names that no typed text may become: special tokens, and added ones that have a role, or that the
-        template writes; longest first. Blanks are none: Gemma has a token for a line break.
+        """The names that no typed text may become: special tokens, and added ones that have a role, or that
+        the template writes; longest first. Blanks are none: Gemma has a token for a line break.
         """
         blank = [{**m, "content": NEUTRAL[0]} for m in messages]
         try:

@@ -3,7 +3,7 @@ text.
 
     with subject_bar() as subject:
         recording = subject.recording()
-        ...draw the page...
+        ...  # draw the page
 
 All of it is in the URL (`model`, `step`, `text`) and goes along from page to page.
 """

@@ -1,5 +1,7 @@
 """The doctor: checks that would have caught a bug, run on any model and any training.
 
+    from engine.lab.doctor.checks import examine
+
     for finding in finish(examine(case)):
         print(finding.title, finding.verdict, finding.sentence)
 

@@ -175,6 +175,32 @@ def test_what_stands_around_a_text_is_counted_and_an_answer_ends_at_its_names() 
         vocabulary.from_gguf(bare).user_turn("Hi")
 
 
+def test_what_a_gguf_file_says_users_defined_is_one_token_and_shows_as_itself() -> None:
+    facts = facts_of(trained(False), "gpt-2")
+    more = ("<think>", "</think>", "đem")
+    facts["tokenizer.ggml.tokens"] += more
+    facts["tokenizer.ggml.token_type"] += (4,) * len(more)
+    ours = vocabulary.from_gguf(facts)
+    ids = ours.encode("<think>the đem</think> cat")
+    assert [i for i in ids if i >= ours.vocab_size - 4] == [
+        ours.added[name] for name in ("<think>", "đem", "</think>")
+    ]
+    assert [ours.tokens[ours.added[name]] for name in more] == [name.encode() for name in more]
+    assert ours.decode(ids) == "<think>the đem</think> cat" and ours.tokens[0] == b"<|endoftext|>"
+
+
+@for_each("kind", ["bert", "t5"])
+def test_what_becomes_the_unknown_token_is_told_by_its_pieces(kind: str, tmp_path: Path) -> None:
+    theirs = KINDS[kind]()
+    theirs.save_pretrained(tmp_path)
+    ours = folder.vocabulary_of(folder.Folder(tmp_path, {}, {}, {}))
+    assert ours.unread("the 🦜 cat 日本 🦜 played") == (
+        ["🦜", "日", "本"] if kind == "bert" else ["🦜", "日本"]
+    )
+    assert ours.unread("the cat") == [] and ours.unknown_token == theirs.unk_token
+    assert ours.encode("🦜").count(theirs.unk_token_id) == 1
+
+
 @for_each(
     "changes, says",
     [

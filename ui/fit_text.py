@@ -19,6 +19,7 @@ from engine.data.tokenizers.pairs import SourceTokenizer
 from engine.weights.pretrained.pieces import WORD_PIECE
 from engine.weights.pretrained.vocabulary import PretrainedTokenizer
 from ui.text.markdown import whole
+from ui.text.numbers import counted
 
 MAX_TOKENS = 128  # that are looked at: more do not fit on a screen
 
@@ -153,11 +154,12 @@ def read(
         readable = fallback
     ids = tokenizer.whole(readable) if isinstance(tokenizer, SourceTokenizer) else tokenizer.encode(readable)
     if letters > taken:
-        notes.append(f"The text has {letters:,} characters; the first {taken:,} are used.")
+        notes.append(f"The text has {counted(letters, 'character')}; the first {taken:,} are used.")
     if len(ids) > limit:
         what = "They are" if letters > taken else "The text has"
         notes.append(
-            f"{what} {len(ids):,} tokens; the first {limit} are used, the limit of this model and page."
+            f"{what} {counted(len(ids), 'token')}; the first {limit} are used, the limit of this model and"
+            " page."
         )
         if isinstance(tokenizer, SourceTokenizer):
             ids = tokenizer.whole(readable, limit)

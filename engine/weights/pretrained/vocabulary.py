@@ -153,10 +153,14 @@ class PretrainedTokenizer:
         """Wraps a text as the first turn, with the beginning of the model's answer behind it, as `chat`."""
         ids, control = self._conversation([{"role": "user", "content": text}], True)
         neutral = next((c for c in NEUTRAL if c not in text), NEUTRAL[0])
-        other, _ = self._conversation([{"role": "user", "content": neutral}], True)
-        before = _alike(ids, other)
-        after = min(_alike(ids[::-1], other[::-1]), len(ids) - before)
-        return Conversation(tuple(ids), len(ids) - before - after, sum(i in control for i in ids))
+        try:
+            other, _ = self._conversation([{"role": "user", "content": neutral}], True)
+        except TokenizerError:  # it takes not every text
+            own = min(len(self.encode(text)), len(ids))
+        else:
+            before = _alike(ids, other)
+            own = len(ids) - before - min(_alike(ids[::-1], other[::-1]), len(ids) - before)
+        return Conversation(tuple(ids), own, sum(i in control for i in ids))
 
     def _conversation(
         self, messages: Sequence[Mapping[str, str]], answer: bool

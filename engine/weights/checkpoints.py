@@ -227,14 +227,12 @@ def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     """The four files of a checkpoint in a zip, none of them read yet. Made again from the unpacked folder, a
     zip has them within that folder, and macOS puts a folder of its own beside.
     """
-    infos = [info for info in archive.infolist() if not info.filename.startswith("__MACOSX/")]
-    within = [
-        info.filename.removesuffix(CONFIG) for info in infos if PurePosixPath(info.filename).name == CONFIG
-    ]
-    if len(within) > 1:
-        raise CheckpointError(f"the zip holds {len(within)} models; one at a time is opened")
-    before = within[0] if within else ""
-    entries = {info.filename.removeprefix(before): info for info in infos if info.filename.startswith(before)}
+    infos = {info.filename.replace("\\", "/"): info for info in archive.infolist()}
+    places = [name.removesuffix(CONFIG) for name in infos if PurePosixPath(name).name == CONFIG]
+    if len(places := [place for place in places if not place.startswith("__MACOSX/")]) > 1:
+        raise CheckpointError(f"the zip holds {len(places)} models; one at a time is opened")
+    before = "".join(places)
+    entries = {name.removeprefix(before): info for name, info in infos.items() if name.startswith(before)}
     if missing := [name for name in FILES if name not in entries]:
         raise CheckpointError(
             f"the zip lacks {', '.join(missing)}: it is not a model downloaded from this app"

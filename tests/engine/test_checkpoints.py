@@ -215,7 +215,8 @@ def test_a_zip_that_was_made_again_has_its_files_in_a_folder() -> None:
         "my model/.DS_Store": b"",
         "my model/": b"",
     }
-    for there in (within, beside | within, {"README.md": b"", **files}):
+    windows = {name.replace("/", "\\"): data for name, data in within.items()}
+    for there in (within, beside | within, windows, {"README.md": b"", **files}):
         assert unpack(_zip(**there)).metrics == METRICS_VALUE
     with pytest.raises(CheckpointError, match="holds 2 models"):
         unpack(_zip(**within, **{f"another/{name}": data for name, data in files.items()}))

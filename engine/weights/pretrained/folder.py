@@ -171,7 +171,7 @@ def _shared_prefix(names: Sequence[str]) -> str:
 
 
 def _unwrapped(name: str) -> str:
-    return ".".join(part for part in name.split(".") if part not in WRAPPERS)
+    return ".".join(part for part in name.split(".") if part not in WRAPPERS).removeprefix("module.")
 
 
 def _short(name: str, shared: str) -> str:

@@ -21,6 +21,7 @@ from engine.weights.pretrained import chat_template
 from engine.weights.pretrained.pieces import BYTE_LEVEL, Writing, writing_of
 
 if TYPE_CHECKING:
+    from tokenizers import Encoding
     from tokenizers import Tokenizer as Inner
 
 MAX_TOKENS = 1_000_000
@@ -101,8 +102,10 @@ class PretrainedTokenizer:
         return frozenset(range(256)) - single
 
     def encode(self, text: str) -> list[int]:
-        """Returns the ids of an ordinary text; what `unknown` names is left out or one token."""
-        return list(self.inner.encode(whole_characters(text)[0], add_special_tokens=False).ids)
+        """Returns the ids of an ordinary text; what `unknown` names is left out or one token. Raises
+        TokenizerError for a text that the vocabulary cannot cut.
+        """
+        return list(_cut(self.inner, whole_characters(text)[0]).ids)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Raises TokenizerError for an id that stands for nothing."""
@@ -135,7 +138,7 @@ class PretrainedTokenizer:
         text = whole_characters(text)[0]
         if self.unk is None or self.writing.exact:
             return []
-        cut = self.inner.encode(text, add_special_tokens=False)
+        cut = _cut(self.inner, text)
         pieces = (text[slice(*cut.offsets[n])].strip() for n, i in enumerate(cut.ids) if i == self.unk)
         return list(dict.fromkeys(piece for piece in pieces if piece))
 
@@ -182,7 +185,7 @@ class PretrainedTokenizer:
         ((text,), _) = chat_template.rendered(self.template, [guarded], answer, self.names)
         steering = {self._named[name] for name in control}
         if not guards.used:
-            ids = list(self._cutting[0].encode(text, add_special_tokens=False).ids)
+            ids = list(_cut(self._cutting[0], text).ids)
             if sum(i in steering for i in ids) <= len(
                 re.findall("|".join(map(re.escape, control)) or "(?!)", text)
             ):
@@ -242,7 +245,19 @@ class PretrainedTokenizer:
             for name in sorted(aliases, key=len, reverse=True)
         ]
         text = guards.taken_off(re.sub("|".join(each) or "(?!)", lambda found: aliases[found[0]], text))
-        return [back.get(i, i) for i in aliased.encode(text, add_special_tokens=False).ids]
+        return [back.get(i, i) for i in _cut(aliased, text).ids]
+
+
+def _cut(inner: Inner, text: str) -> Encoding:
+    """Cuts a text. Raises TokenizerError where the vocabulary has no token for a part of it."""
+    try:
+        return inner.encode(text, add_special_tokens=False)
+    except (KeyboardInterrupt, SystemExit, MemoryError):
+        raise
+    except (
+        BaseException
+    ) as error:  # the package raises nothing narrower, and a Rust panic is not an Exception
+        raise TokenizerError(f"this model's vocabulary cannot cut this text: {error}") from error
 
 
 class _Guards:

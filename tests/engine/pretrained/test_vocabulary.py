@@ -230,6 +230,15 @@ def test_a_vocabulary_that_is_damaged_or_not_built_is_refused() -> None:
             vocabulary.from_json(text)
 
 
+def test_a_text_that_a_vocabulary_cannot_cut_is_refused() -> None:
+    inner = tokenizers.Tokenizer(tokenizers.models.Unigram([("▁", 0.0), ("a", -1.0)], None))
+    inner.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
+    ours = vocabulary.from_json(inner.to_str())
+    assert ours.encode("a") == [0, 1] and ours.unread("a") == []
+    with pytest.raises(TokenizerError, match="cannot cut this text"):
+        ours.encode("é")
+
+
 def test_files_of_settings(tmp_path: Path) -> None:
     theirs = llama()
     theirs.save_pretrained(tmp_path)

@@ -76,17 +76,17 @@ class Folder:
             raise PretrainedError(f"{self.title}: {name} holds numbers that are not finite")
         return result.numpy()
 
-    def same(self, one: str, other: str) -> bool:
+    def same(self, name: str, other: str) -> bool:
         """True if two tensors hold the same numbers. Raises PretrainedError where one cannot be read."""
-        if self.shapes[one] != self.shapes[other]:
+        if self.shapes[name] != self.shapes[other]:
             return False
         try:
             with ExitStack() as stack:
                 a, b = (
                     stack.enter_context(safe_open(file, framework="pt")).get_slice(called)
-                    for file, called in (self.where[one], self.where[other])
+                    for file, called in (self.where[name], self.where[other])
                 )
-                rows = self.shapes[one][0] if self.shapes[one] else 0
+                rows = self.shapes[name][0] if self.shapes[name] else 0
                 return all(
                     torch.equal(a[at : at + ROWS].float(), b[at : at + ROWS].float())
                     for at in range(0, rows, ROWS)
@@ -160,7 +160,7 @@ def _adapter(title: str, why: str) -> PretrainedError:
 
 
 def _shared_prefix(names: Sequence[str]) -> str:
-    """What all names begin with, up to a dot: the model was a part of another.
+    """Returns the beginning that all names share, up to a dot: the model was a part of another.
 
     >>> _shared_prefix(["net.model.norm.weight", "net.head.weight"]), _shared_prefix(["ln.bias", "wte.bias"])
     ('net.', '')

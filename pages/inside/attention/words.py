@@ -199,7 +199,7 @@ def step_by_step(labels: Sequence[str], w: WrittenOut, query: int, key: int) -> 
     product, score = (minus(f"{value:.2f}") for value in (w.raw, w.masked))
     return (
         f"“{looks}” gives “{there}” **{w.weight:.0%}** of its weight: their dot product q·k is **{product}**,"
-        f" the score **{score}**, and a softmax over {counted(w.seen, 'visible token')} does the rest."
+        f" the score **{score}**, and a softmax over the {counted(w.seen, 'visible token')} does the rest."
     )
 
 

@@ -98,12 +98,9 @@ def _open() -> None:
     typed = str(st.session_state["model_path"] or "").strip()
     if not typed:
         return
-    path = Path(typed).expanduser()
+    path = sources.typed_path(typed)
     if sources.find("", path) is None:
-        st.session_state["model_path_problem"] = (
-            f"{path.name or typed} is neither a .gguf file nor a folder with config.json and"
-            " model.safetensors."
-        )
+        st.session_state["model_path_problem"] = sources.refusal(path) + "."
         return
     name = FILE + str(path)
     st.session_state.setdefault("opened_files", []).append(name)

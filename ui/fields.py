@@ -387,8 +387,12 @@ def show(value: Any) -> str:
 
 
 def visible(text: str) -> str:
-    """Returns typed text with its marked line breaks made real."""
-    return text.replace(NEWLINE, "\n").replace("\\n", "\n")
+    r"""Returns typed text with its marked line breaks made real; all else stays as it was typed.
+
+    >>> visible("a⏎b"), visible(r"\nabla")
+    ('a\nb', '\\nabla')
+    """
+    return text.replace(NEWLINE, "\n")
 
 
 def to_widget(name: str, value: Any) -> Any:

@@ -5,7 +5,7 @@ takes.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cache
 from random import Random
 
@@ -14,8 +14,12 @@ from engine.data.tasks.all import MODELLED
 from engine.data.tasks.paired import PAIR_TASKS
 from engine.data.tasks.task import examples
 from engine.data.tokenizers import Tokenizer, written
+from engine.data.tokenizers.bpe import BpeTokenizer
 from engine.data.tokenizers.pairs import SourceTokenizer
+from engine.weights.pretrained.pieces import WORD_PIECE
+from engine.weights.pretrained.vocabulary import PretrainedTokenizer
 from ui.text.markdown import whole
+from ui.text.numbers import counted
 
 MAX_TOKENS = 128  # that are looked at: more do not fit on a screen
 
@@ -24,6 +28,9 @@ RECORDING_BYTES = 128 << 20  # of one recording: a model may have hundreds of he
 
 
 MAX_TEXT = 2000  # characters of typed text
+
+
+SAID = 12  # unknown characters that a sentence names
 
 
 TASK_EXAMPLES = 4  # problems that the bar offers
@@ -125,26 +132,34 @@ def read(
     """
     notes, taken = [], len(text)
     text = text.replace("\r\n", "\n")
-    unknown = tokenizer.unknown(text)
+    unread = tokenizer.unread(text) if isinstance(tokenizer, PretrainedTokenizer) else []
+    unknown = [] if unread else tokenizer.unknown(text)
     readable = _without(text, unknown, tokenizer)
+    if unread and isinstance(tokenizer, PretrainedTokenizer):
+        notes.append(
+            f"This model's {_known(tokenizer)} does not have {_listed(unread)}:"
+            f" it reads {tokenizer.unknown_token} there."
+        )
     if unknown and readable:
-        which = " ".join(show_token(c) for c in unknown[:12]) + (" …" if len(unknown) > 12 else "")
-        notes.append(f"This model's {_known(tokenizer)} does not have {which}, which is left out here.")
-    if not readable:
+        notes.append(
+            f"This model's {_known(tokenizer)} does not have {_listed(unknown)}, which is left out here."
+        )
+    if not readable or (isinstance(tokenizer, PretrainedTokenizer) and not tokenizer.encode(readable)):
         fallback = _without(FIRST_TEXT, tokenizer.unknown(FIRST_TEXT), tokenizer)
         fallback = fallback or tokenizer.decode([0, tokenizer.vocab_size - 1])
-        where = "vocabulary" if isinstance(tokenizer, SourceTokenizer) else "alphabet"
+        where = _known(tokenizer).partition(" ")[0]
         what: str = tokenizer.by if isinstance(tokenizer, SourceTokenizer) else "characters"
         why = f"This model's {where} has none of these {what}" if text else "The text is empty"
         notes.append(f"{why}: “{show_token(fallback[:40])}” is used instead.")
         readable = fallback
     ids = tokenizer.whole(readable) if isinstance(tokenizer, SourceTokenizer) else tokenizer.encode(readable)
     if letters > taken:
-        notes.append(f"The text has {letters:,} characters; the first {taken:,} are used.")
+        notes.append(f"The text has {counted(letters, 'character')}; the first {taken:,} are used.")
     if len(ids) > limit:
         what = "They are" if letters > taken else "The text has"
         notes.append(
-            f"{what} {len(ids):,} tokens; the first {limit} are used, the limit of this model and page."
+            f"{what} {counted(len(ids), 'token')}; the first {limit} are used, the limit of this model and"
+            " page."
         )
         if isinstance(tokenizer, SourceTokenizer):
             ids = tokenizer.whole(readable, limit)
@@ -160,7 +175,23 @@ def _without(text: str, unknown: Collection[str], tokenizer: Tokenizer) -> str:
     return "".join(c for c in text if c not in set(unknown))
 
 
+def _listed(unknown: Sequence[str]) -> str:
+    """At most SAID of them."""
+    return " ".join(map(show_token, unknown[:SAID])) + (" …" if len(unknown) > SAID else "")
+
+
 def _known(tokenizer: Tokenizer) -> str:
+    """Says how much a model knows.
+
+    >>> from engine.data.tokenizers.bpe import train
+    >>> _known(train("abab", 257))
+    'vocabulary of 257 tokens'
+    """
+    if isinstance(tokenizer, PretrainedTokenizer):
+        what = "word pieces" if tokenizer.writing is WORD_PIECE else "tokens"
+        return f"vocabulary of {tokenizer.vocab_size:,} {what}"
+    if isinstance(tokenizer, BpeTokenizer) and tokenizer.merges:
+        return f"vocabulary of {tokenizer.vocab_size:,} tokens"
     if isinstance(tokenizer, SourceTokenizer):
         return f"vocabulary of {len(tokenizer.symbols)} {tokenizer.by}"
     return f"alphabet of {tokenizer.vocab_size} characters"

@@ -3,7 +3,7 @@ text.
 
     with subject_bar() as subject:
         recording = subject.recording()
-        ...draw the page...
+        ...  # draw the page
 
 All of it is in the URL (`model`, `step`, `text`) and goes along from page to page.
 """
@@ -20,7 +20,7 @@ import streamlit as st
 
 from engine.config import ResolvedConfig
 from engine.data import corpora
-from engine.data.tokenizers import Tokenizer
+from engine.data.tokenizers import UNUSED, Tokenizer
 from engine.data.tokenizers.blanks import BlankTokenizer
 from engine.ledger import shape_trace
 from engine.measure.recording import Recording, record
@@ -250,7 +250,7 @@ def _large_vocabulary(name: str, vocab_size: int, _tokenizer: Tokenizer) -> list
 
 def _named(name: str, vocab_size: int, _tokenizer: Tokenizer) -> list[str]:
     words = names_of(_tokenizer)
-    return words + ["[unused]" if is_pretrained(name) else "[mask]"] * (vocab_size - len(words))
+    return words + [UNUSED if is_pretrained(name) else "[mask]"] * (vocab_size - len(words))
 
 
 # The text ---------------------------------------------------------------------------------------

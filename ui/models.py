@@ -39,6 +39,7 @@ from ui.fields import TRAINABLE
 from ui.fit_text import PAIR
 from ui.site import ROOT
 from ui.text.markdown import safe, whole
+from ui.text.numbers import counted
 from ui.training_step import NEWEST
 from ui.tuned import Tuned
 
@@ -388,7 +389,7 @@ def facts(loaded: Loaded, total: int | None, step: int, steps: tuple[int, ...]) 
     c = loaded.config
     words = [
         f"{parameter_formula(c, loaded.model.parts):,} parameters",
-        f"{c.n_layers} blocks × {c.n_heads} heads, width {c.d_model}",
+        f"{counted(c.n_layers, 'block')} × {counted(c.n_heads, 'head')}, width {c.d_model}",
     ]
     if (exact := families.exact_of(loaded)) is not None:
         return " · ".join(["its encoder", *words, exact])

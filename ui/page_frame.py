@@ -23,7 +23,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from engine.errors import CheckpointError, HeadError
+from engine.errors import CheckpointError, HeadError, PretrainedError, TokenizerError
 from ui import (
     explain,
     families,
@@ -43,7 +43,7 @@ from ui.model_bar import (
 )
 from ui.model_needs import SAYS, Need, lacking
 from ui.models import FIRST_MODEL
-from ui.text.markdown import safe
+from ui.text.markdown import safe, sentence
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -350,7 +350,7 @@ def _one_of(page: Page, views: tuple[View, ...]) -> View:
 @contextmanager
 def boundary() -> Iterator[None]:
     """Turns an exception inside it into a sentence with a number; the rest of the page lives, and the log has
-    the trace. A stored result that cannot be read says so itself.
+    the trace. A stored result that cannot be read, and a text or file that is refused, says so itself.
     """
     try:
         yield
@@ -365,7 +365,13 @@ def boundary() -> Iterator[None]:
 
 
 def failed(error: Exception) -> None:
-    """Tells the person that a part of the page could not be drawn, and the log why, under the same number."""
+    """Tells the person that a part of the page could not be drawn, and the log why, under the same number; of
+    a text or a file of others what is wrong with it.
+    """
+    if isinstance(error, TokenizerError | PretrainedError):
+        log.warning("a part of a page was refused: %s", error)
+        st.info(sentence(error), icon=":material/info:")
+        return
     number = secrets.token_hex(4)
     log.error("%s: a part of a page could not be drawn", number, exc_info=error)
     st.error(

@@ -19,6 +19,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from engine.config import ModelConfig
 from ui.fields import visible
 from ui.text import markdown
+from ui.text.numbers import counted
 
 T = TypeVar("T", bound=Hashable)
 N = TypeVar("N", int, float)
@@ -401,5 +402,5 @@ def line(label: str, first: str, key: str, most: int, hint: str | None = None) -
     typed = st.text_input(label, first, key=key, bind="query-params", persist_state="session", help=hint)
     text = markdown.whole(visible(typed or "")).replace("\0", " ")
     if len(text) > most:
-        st.caption(f":material/info: {len(text):,} characters: only the first {most} are used.")
+        st.caption(f":material/info: {counted(len(text), 'character')}: only the first {most} are used.")
     return text[:most]

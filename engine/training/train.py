@@ -1,6 +1,7 @@
 """Training, as a generator of records: a notebook loops over it, a worker sends them on, nothing prints.
 
-    for record in train(ModelConfig(), TrainConfig(), corpora.load("python")):
+    text = corpora.load("python")
+    for record in train(ModelConfig(vocab_size=text.vocab_size), TrainConfig(), text):
         ...
 
 Not asking for the next record is how a training is paused.

@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 import torch
@@ -224,8 +224,15 @@ def unpack(data: bytes, allow: Callable[[ModelConfig, Parts], None] | None = Non
 
 
 def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """The four files of a checkpoint in a zip, none of them read yet."""
-    entries = {info.filename: info for info in archive.infolist()}
+    """The four files of a checkpoint in a zip, none of them read yet. Made again from the unpacked folder, a
+    zip has them within that folder, and macOS puts a folder of its own beside.
+    """
+    infos = {info.filename.replace("\\", "/"): info for info in archive.infolist()}
+    places = [name.removesuffix(CONFIG) for name in infos if PurePosixPath(name).name == CONFIG]
+    if len(places := [place for place in places if not place.startswith("__MACOSX/")]) > 1:
+        raise CheckpointError(f"the zip holds {len(places)} models; one at a time is opened")
+    before = "".join(places)
+    entries = {name.removeprefix(before): info for name, info in infos.items() if name.startswith(before)}
     if missing := [name for name in FILES if name not in entries]:
         raise CheckpointError(
             f"the zip lacks {', '.join(missing)}: it is not a model downloaded from this app"

@@ -206,6 +206,24 @@ def test_an_upload_that_is_no_model_or_is_cut_short() -> None:
             unpack(data)
 
 
+def test_a_zip_that_was_made_again_has_its_files_in_a_folder() -> None:
+    model = _model()
+    with zipfile.ZipFile(io.BytesIO(pack(model, LETTERS, METRICS_VALUE))) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    within = {f"my model/{name}": data for name, data in files.items()}
+    beside = {f"__MACOSX/my model/._{name}": b"\0\5" for name in files} | {
+        "my model/.DS_Store": b"",
+        "my model/": b"",
+    }
+    windows = {name.replace("/", "\\"): data for name, data in within.items()}
+    for there in (within, beside | within, windows, {"README.md": b"", **files}):
+        assert unpack(_zip(**there)).metrics == METRICS_VALUE
+    with pytest.raises(CheckpointError, match="holds 2 models"):
+        unpack(_zip(**within, **{f"another/{name}": data for name, data in files.items()}))
+    with pytest.raises(CheckpointError, match=r"the zip lacks metrics\.json"):
+        unpack(_zip(**{name: data for name, data in within.items() if "metrics" not in name}))
+
+
 def test_a_zip_that_unpacks_to_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoints, "MAX_ZIP_BYTES", 10_000)
     names = (checkpoints.CONFIG, checkpoints.TOKENIZER, checkpoints.METRICS)

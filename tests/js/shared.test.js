@@ -5,6 +5,8 @@ import { test } from "node:test"
 
 import { channels, level, luminance, ramp, shade } from "../../ui/assets/shared/colours.js"
 import { cell, csv } from "../../ui/assets/shared/csv.js"
+import { begins } from "../../ui/assets/samples.js"
+import { beginning, characters } from "../../ui/assets/shared/dom.js"
 import { pointerMoved, target } from "../../ui/assets/shared/keys.js"
 import { bytes, counted, flop, memory, minus, numbers, percent, raised, scientific, whole } from "../../ui/assets/shared/numbers.js"
 import { decode, ended, known, pathOf, shown } from "../../ui/assets/writer_state.js"
@@ -41,6 +43,17 @@ test("a ramp goes through every colour of the scale", () => {
   assert.equal(colours.length, 13)
   for (let i = 0; i <= 6; i++) assert.deepEqual(colours[2 * i], [0, 0, 16 * i])
   assert.deepEqual(colours[1], [0, 0, 8])
+})
+
+test("characters are whole, as a reader counts them", () => {
+  const family = "👩‍👩‍👧", accent = "e\u0301", text = `${family}${accent}🇩🇪a`
+  assert.deepEqual(characters(text), [family, accent, "🇩🇪", "a"])
+  assert.deepEqual([0, 1, 2, 3, 4, 9].map((n) => beginning(text, n)), ["", family, family + accent, `${family}${accent}🇩🇪`, text, text])
+  for (let n = 0; n < 200; n++) {
+    const cut = begins({ step: 0, prompt: "a".repeat(n % 9), text: `${family} ${accent}🦜 שלום `.repeat(n) })
+    assert.ok(cut.isWellFormed() && !cut.endsWith("\u200d") && characters(cut).length <= 90)
+    assert.ok(n < 20 || characters(cut).length > 87, cut) // but for blanks at its ends
+  }
 })
 
 test("keys lead along one axis or both", () => {

@@ -323,8 +323,8 @@ def test_a_file_of_this_computer(manager, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     page = opened()
     page.text_input(key="model_path").input(str(tmp_path / "absent.gguf")).run()
-    assert "nor a folder with config" in said(page) and given(page)["key"][0] == FIRST_MODEL
-    page.text_input(key="model_path").input(str(path)).run()
+    assert "no such file" in said(page) and given(page)["key"][0] == FIRST_MODEL
+    page.text_input(key="model_path").input(f' "{path}" ').run()
     assert given(page)["key"][0] == f"file-{path}" == in_address(page, "model")
     assert "small.gguf, from a file" in page.selectbox(key="subject_model").options
     again = opened(model=f"file-{path}")

@@ -9,6 +9,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from engine.errors import PretrainedError, TokenizerError
 from engine.parts.norms import RMSNorm
 from tests.pages import helpers
 from tests.pages.helpers import in_address
@@ -17,6 +18,7 @@ from tests.pages.stage import StageManager
 from ui import model_bar, model_needs, models, page_frame, session
 from ui.models import LAPSES, SHIPPED
 from ui.page_frame import Page, View, Words
+from ui.text.markdown import sentence
 from ui.training_step import NEWEST
 
 WORDS = Words("What is seen.", "Why it matters.", "What to try.")
@@ -75,6 +77,17 @@ def test_a_view_that_raises_leaves_the_rest_of_the_page_alive(needs_model, caplo
     assert "a fault of ours" not in page.error[0].value and "KeyError" not in page.error[0].value
     page.get_by_key("view").set_value("good").run()
     assert not page.exception and not page.error and any(text.startswith("good") for text in said(page))
+
+
+@pytest.mark.parametrize("error", [TokenizerError, PretrainedError])
+def test_a_text_or_a_file_that_is_refused_is_said_and_is_no_fault_of_ours(error, caplog) -> None:
+    def refuses() -> None:
+        raise error("this text cannot be cut: it is too long")
+
+    page = opened(View("refuses", "Refuses", refuses, WORDS, needs_model=False))
+    said = sentence(error("this text cannot be cut: it is too long"))
+    assert not page.error and [info.value for info in page.info] == [said]
+    assert "too long" in caplog.text and "could not be drawn" not in caplog.text
 
 
 def test_a_bar_that_raises_leaves_the_title(monkeypatch, caplog) -> None:

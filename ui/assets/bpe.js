@@ -2,7 +2,7 @@
 // Byte-pair encoding, played: all merges and a passage's falling borders come once, every frame is made here.
 // See pages/input/tokens/bpe.py.
 
-import { around, element, within } from "./shared/dom.js"
+import { around, characters, element, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { counted, whole } from "./shared/numbers.js"
 import { saveTools } from "./shared/save.js"
@@ -172,7 +172,7 @@ function paint(self, view, merged, hotBefore) {
         cell.title = "This character is not in the training alphabet."
       } else {
         cell.textContent = text(self, id)
-        cell.classList.toggle("gf-bpe-short", text(self, id).length <= SHORT)
+        cell.classList.toggle("gf-bpe-short", characters(text(self, id)).length <= SHORT)
         dress(self, cell, id)
         cell.title = title(self, id)
       }

@@ -4,7 +4,7 @@
 
 import { brushOf, raster } from "./shared/canvas.js"
 import { channels, ramp, shade } from "./shared/colours.js"
-import { element, pointIn, resize, windowHeight, within, write } from "./shared/dom.js"
+import { beginning, characters, element, pointIn, resize, windowHeight, within, write } from "./shared/dom.js"
 import { pointerMoved } from "./shared/keys.js"
 import { labels, middle, strongest, telling, words } from "./headgrid_state.js"
 import { saveTools } from "./shared/save.js"
@@ -132,7 +132,7 @@ function draw(self) {
 function fitting(tokens, width) {
   const tallest = Math.max(SHORTEST, Math.min(HIGHEST, windowHeight() - REST))
   const room = (written) => {
-    const longest = Math.min(LONGEST, Math.max(1, ...written.map(({ text }) => text.length)))
+    const longest = Math.min(LONGEST, Math.max(1, ...written.map(({ text }) => characters(text).length)))
     const edge = TITLE + Math.round(longest > 1 ? longest * LETTER + 8 : 18)
     return { edge, cell: Math.max(2, Math.min(tallest - edge - BELOW, width - edge - 4) / tokens.length), written }
   }
@@ -192,8 +192,8 @@ function picture(weight, count, colours, behind) {
 
 // The tokens at both edges, or the words; those that are marked stand out.
 function names(self, context, { cell, edge, ink, chosen, paper, written }) {
-  const family = themed(self.root, "code-font", "monospace"), cut = (t) => (t.length > LONGEST ? `${t.slice(0, LONGEST - 1)}…` : t)
-  const upright = written.some(({ text }) => text.length > 1), each = written.length === self.tokens.length
+  const family = themed(self.root, "code-font", "monospace"), cut = (t) => (characters(t).length > LONGEST ? `${beginning(t, LONGEST - 1)}…` : t)
+  const upright = written.some(({ text }) => characters(text).length > 1), each = written.length === self.tokens.length
   const font = each ? Math.round(Math.min(13, Math.max(LEAST_LABEL, cell - 1))) : 12
   const put = (label, along, marked) => {
     const at = edge + (middle(label) + 0.5) * cell, text = cut(label.text)
@@ -225,7 +225,7 @@ function say(self, side) {
   const share = shown.exact ? `${(value * 100).toFixed(1)}%` : `about ${Math.round(value * 100)}%`
   write(self.said, `“${tokens[row]}” at position ${row} attends to “${tokens[column]}” at position ${column}: ${share}`)
   self.canvas.setAttribute("aria-label", `${shown.title}. Queries go down, keys to the right. ${self.said.textContent}. Arrow keys move.`)
-  const letters = tokens.every((t) => [...t].length <= 2)
+  const letters = tokens.every((t) => characters(t).length <= 2)
   self.strip.classList.toggle("gf-heads-letters", letters)
   resize(cells, tokens.length, () => within(self.strip, "span", "gf-heads-token"))
   const most = Math.max(...tokens.map((_, k) => shown.weight(row, k)), 1e-6)

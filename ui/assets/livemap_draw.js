@@ -3,7 +3,7 @@
 
 import { raster } from "./shared/canvas.js"
 import { ramp } from "./shared/colours.js"
-import { element } from "./shared/dom.js"
+import { characters, element } from "./shared/dom.js"
 import { boxOf, guessed, weight } from "./livemap_state.js"
 
 /**
@@ -280,7 +280,7 @@ function write(brush, text, x, y, room, align) {
   brush.textAlign = align
   let shown = text
   if (brush.measureText(text).width > room) {
-    const letters = [...text]
+    const letters = characters(text)
     while (letters.length > 1 && brush.measureText(`${letters.join("")}…`).width > room) letters.pop()
     shown = `${letters.join("")}…`
   }

@@ -2,7 +2,7 @@
 // The samples of one run, or of two side by side: a strip of some steps with how each begins, readable at a glance, and the whole text
 // of the one chosen. All of them are here, so choosing asks nothing of the server. See pages/start/train/samples.py.
 
-import { element, rangeInput, within, write } from "./shared/dom.js"
+import { beginning, element, rangeInput, within, write } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { whole } from "./shared/numbers.js"
 
@@ -55,7 +55,8 @@ function some(steps, many, chosen) {
   return all
 }
 
-const beginning = (sample) => (sample ? (sample.prompt + sample.text).trim().replaceAll(/\s*\n\s*/g, " ⏎ ").slice(0, BEGINNING) : "")
+/** How a sample begins, on one line. @param {Sample | undefined} sample */
+export const begins = (sample) => (sample ? beginning((sample.prompt + sample.text).trim().replaceAll(/\s*\n\s*/g, " ⏎ "), BEGINNING) : "")
 
 function show(self) {
   const { runs, steps, slider, kept, strip, texts } = self
@@ -91,7 +92,7 @@ function row(self, node, at, chosen) {
   node.dataset.step = String(step)
   node.setAttribute("aria-pressed", String(chosen))
   node.setAttribute("aria-label", `Show the text after step ${whole(step)}`)
-  const cells = [whole(step), ...self.runs.map((run) => beginning(upTo(run.samples, step)))]
+  const cells = [whole(step), ...self.runs.map((run) => begins(upTo(run.samples, step)))]
   fill(node, cells, "span", (cell, text) => write(cell, text))
 }
 

@@ -3,7 +3,7 @@
 // it is answered by `self.does`, which writer.js has.
 
 import { shade } from "./shared/colours.js"
-import { element, vector, write } from "./shared/dom.js"
+import { beginning, characters, element, vector, write } from "./shared/dom.js"
 import { percent, raised, whole } from "./shared/numbers.js"
 import { playButton } from "./shared/play.js"
 import { decode, ended, known, pathOf, shown } from "./writer_state.js"
@@ -48,7 +48,7 @@ export function draw(self) {
     const { background, color } = shade(self.palette, it.p, self.side)
     look(cell, name, background, color)
   })
-  self.text.classList.toggle("gf-long", self.path.slice(0, 40).some((i) => shown(self, self.nodes[i].token).length > 1)) // else a token is a character, and needs no border
+  self.text.classList.toggle("gf-long", self.path.slice(0, 40).some((i) => characters(shown(self, self.nodes[i].token)).length > 1)) // else a token is a character, and needs no border
   follow(self)
   self.line.stand(self.at, Math.max(most, 1), `${whole(self.at)} of ${whole(ended(self) ? most : self.length)} tokens`)
   self.line.slider.disabled = !most
@@ -89,8 +89,8 @@ function say(self, node, begin) {
   else words = "The server is writing …"
   if (!self.playing) write(self.said, words)
   const seen = node ? self.prompt.length + self.at - 1 - begin : 0
-  const dropped = begin > 0 ? decode(self, [...self.prompt, ...self.path.slice(0, Math.max(0, begin - self.prompt.length)).map((i) => self.nodes[i].token)].slice(0, begin)).replaceAll("\n", "⏎") : ""
-  const gone = begin > 0 ? `The window has moved: the context of ${whole(self.context)} tokens was full, so the model continued from its last half. “${shown(self, node.token)}” was written from the ${whole(seen)} tokens before it; the first ${whole(begin)} (grey), up to “${dropped.length > 30 ? "…" : ""}${dropped.slice(-30)}”, are dropped, so they have no influence.`
+  const dropped = characters(begin > 0 ? decode(self, [...self.prompt, ...self.path.slice(0, Math.max(0, begin - self.prompt.length)).map((i) => self.nodes[i].token)].slice(0, begin)).replaceAll("\n", "⏎") : "")
+  const gone = begin > 0 ? `The window has moved: the context of ${whole(self.context)} tokens was full, so the model continued from its last half. “${shown(self, node.token)}” was written from the ${whole(seen)} tokens before it; the first ${whole(begin)} (grey), up to “${dropped.length > 30 ? "…" : ""}${dropped.slice(-30).join("")}”, are dropped, so they have no influence.`
     : node ? `The model sees all ${whole(seen)} tokens before it; the context holds ${whole(self.context)}.` : ""
   write(self.window, gone)
   self.window.classList.toggle("gf-moved", begin > 0)
@@ -152,7 +152,7 @@ function panel(self) {
     }
     return row
   })
-  const longest = Math.max(...node.others.map((o) => [...shown(self, o.token)].length))
+  const longest = Math.max(...node.others.map((o) => characters(shown(self, o.token)).length))
   self.list.style.setProperty("--gf-word", `${Math.min(112, Math.max(28, 6 + 9.2 * longest))}px`)
   const focused = self.list.contains(document.activeElement)
   self.list.replaceChildren(...rows)
@@ -200,7 +200,7 @@ function branchRow(self, path, i, parent, fork) {
   const fact = `${parent < 0 ? "" : `from token ${whole(fork + 1)} · `}${whole(path.length)} tokens · ${path.length && Number.isFinite(total) ? (-total / path.length).toFixed(2) : "–"} nats each`
   go.append(element("span", "gf-writer-name", own || "(nothing yet)"), element("small", "", fact))
   go.onclick = () => self.does.visit(self.leaves[i])
-  drop.setAttribute("aria-label", `Delete the branch “${own.slice(0, 30)}”`)
+  drop.setAttribute("aria-label", `Delete the branch “${beginning(own, 30)}”`)
   drop.title = "Delete this branch"
   drop.hidden = self.leaves.length < 2
   drop.dataset.unsaved = ""

@@ -18,6 +18,16 @@ def number(value: float) -> str:
     return minus(f"{value:.3f}") if abs(value) >= 1e-3 else scientific(value)
 
 
+def counted(count: int, noun: str, many: str = "", bold: bool = False) -> str:
+    """Returns a count with its noun, in the plural (`many`, or the noun with an s) unless there is one.
+
+    >>> counted(1, "token"), counted(1200, "token"), counted(2, "other entry", "other entries", bold=True)
+    ('1 token', '1,200 tokens', '**2** other entries')
+    """
+    number = f"**{count:,}**" if bold else f"{count:,}"
+    return f"{number} {noun if count == 1 else many or noun + 's'}"
+
+
 def scientific(value: float, digits: int = 1) -> str:
     """Returns a number with a power of ten, as it is written in a text.
 

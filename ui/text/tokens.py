@@ -7,7 +7,7 @@ from __future__ import annotations
 import unicodedata
 from functools import lru_cache
 
-from engine.data.tokenizers import Tokenizer, token_bytes
+from engine.data.tokenizers import UNUSED, Tokenizer, token_bytes
 from engine.data.tokenizers.blanks import BlankTokenizer
 from engine.data.tokenizers.pairs import SIGNS, SourceTokenizer
 
@@ -68,13 +68,20 @@ def is_partial(token: bytes) -> bool:
 
 
 def show_characters(text: str) -> str:
-    """Returns a text in which everything can be seen. A joiner between two signs does its work there, and is
-    left; alone it is named.
-    """
-    shown = "".join(
-        _visible(c, inside=0 < i < len(text) - 1, first=i == 0) for i, c in enumerate(text[:LONGEST])
-    )
+    """Returns a text in which everything can be seen, shortened where it is long."""
+    shown = "".join(each_shown(text, LONGEST))
     return shown if len(text) <= LONGEST else f"{shown}… ({len(text):,} characters)"
+
+
+def each_shown(text: str, most: int) -> list[str]:
+    r"""Returns the first characters of a text as they can be seen. A joiner between two signs does its work
+    there, and is left; alone it is named.
+
+    >>> each_shown("a\u2028\r\n", 9)
+    ['a', 'U+2028', '␍', '⏎']
+    """
+    last = len(text) - 1
+    return [_visible(c, inside=0 < i < last, first=i == 0) for i, c in enumerate(text[:most])]
 
 
 def _visible(c: str, *, inside: bool, first: bool) -> str:
@@ -100,4 +107,5 @@ def names_of(tokenizer: Tokenizer) -> list[str]:
         return [*SIGNS, *(show_characters(name) for name in tokenizer.symbols)]
     if isinstance(tokenizer, BlankTokenizer):
         return [*names_of(tokenizer.inner), "[mask]"]
-    return [show_bytes(token) for token in token_bytes(tokenizer)]
+    tokens, known = token_bytes(tokenizer), tokenizer.vocab_size
+    return [show_bytes(token) for token in tokens[:known]] + [UNUSED] * (len(tokens) - known)

@@ -8,6 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+UNUSED = "[unused]"  # a row of an embedding that no token has: published tables are filled up to a round size
+
 
 class Tokenizer(Protocol):
     """The interface of every tokenizer."""

@@ -1,6 +1,8 @@
 """Fine-tuning: a trained model learns a few sentences more, in all of its weights or in low-rank adapters.
 
-    for look in fine_tune(model, tokenizer, ["The capital of Velania is Orsk."], FinetuneRecipe(rank=4)):
+    lessons = [Lesson("The capital of Velania is Orsk.")]
+
+    for look in fine_tune(model, tokenizer, lessons, FinetuneRecipe(rank=4)):
 
         ...
 

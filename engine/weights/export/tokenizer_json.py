@@ -20,14 +20,11 @@ def tokenizer_json(tokenizer: Tokenizer, vocab_size: int) -> str:
     """Returns the file's text, with a mask last where the model has one row more. Raises TokenizerError for a
     tokenizer that the format cannot say exactly.
     """
+    if isinstance(tokenizer, PretrainedTokenizer):  # a row that it lacks is no mask: its table was filled up
+        return tokenizer.inner.to_str(pretty=True)
     mask = [_special(MASK, tokenizer.vocab_size)] if vocab_size == tokenizer.vocab_size + 1 else []
-    if isinstance(tokenizer, PretrainedTokenizer):
-        values: Json = json.loads(tokenizer.inner.to_str())
-        named = {added["content"] for added in values["added_tokens"]}
-        missing = {name: i for name, i in tokenizer.special.items() if name not in named}
-        values["added_tokens"] += [_special(name, i) for name, i in missing.items()]
-    elif isinstance(tokenizer, CharTokenizer):
-        values = _characters(tokenizer)
+    if isinstance(tokenizer, CharTokenizer):
+        values: Json = _characters(tokenizer)
     elif isinstance(tokenizer, BpeTokenizer):
         values = _bpe(tokenizer)
     else:
@@ -39,9 +36,8 @@ def settings_json(tokenizer: Tokenizer) -> str:
     """Returns tokenizer_config.json, which says how tokenizer.json is opened."""
     values: Json = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
     if isinstance(tokenizer, PretrainedTokenizer):
-        named = {"bos_token": tokenizer.begins, "eos_token": tokenizer.ends}
-        named |= {"chat_template": tokenizer.template or ""}
-        values |= {name: text for name, text in named.items() if text}
+        values |= tokenizer.names
+        values |= {"chat_template": tokenizer.template} if tokenizer.template else {}
     return json.dumps(values, indent=1)
 
 

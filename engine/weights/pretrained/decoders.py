@@ -75,6 +75,9 @@ def _tied(config: ModelConfig, name: str) -> set[str]:
 # LLaMA and its kin ------------------------------------------------------------------------------
 
 
+LLAMA_HEAD = ("lm_head.weight", "embed_tokens.weight")
+
+
 def _llama_config(facts: Facts, **rest: Any) -> ModelConfig:
     """`rest` is what a family has otherwise than LLaMA."""
     if "ffn" not in rest:
@@ -275,13 +278,21 @@ def _bloom_pieces(config: ModelConfig) -> Pieces:
     return tables | normed | blocks(config, block)
 
 
+def _bloom_ignored(config: ModelConfig) -> set[str]:
+    return _tied(config, "lm_head")
+
+
 DECODERS: dict[str, Family[ModelConfig]] = {
-    "gpt2": Family(_gpt2_config, _gpt2_pieces, _gpt2_ignored),
-    "llama": Family(_llama_config, _llama_pieces, _llama_ignored),
-    "mistral": Family(_mistral_config, _llama_pieces, _llama_ignored),
-    "qwen2": Family(_qwen2_config, _llama_pieces, _llama_ignored),
-    "qwen3": Family(_qwen3_config, _llama_pieces, _llama_ignored),
-    "gemma": Family(_gemma_config, _gemma_pieces, _llama_ignored),
-    "gpt_neox": Family(_neox_config, _neox_pieces, _neox_ignored),
-    "bloom": Family(_bloom_config, _bloom_pieces, lambda config: _tied(config, "lm_head")),
+    "gpt2": Family(_gpt2_config, _gpt2_pieces, _gpt2_ignored, head=("lm_head.weight", "wte.weight")),
+    "llama": Family(_llama_config, _llama_pieces, _llama_ignored, head=LLAMA_HEAD),
+    "mistral": Family(_mistral_config, _llama_pieces, _llama_ignored, head=LLAMA_HEAD),
+    "qwen2": Family(_qwen2_config, _llama_pieces, _llama_ignored, head=LLAMA_HEAD),
+    "qwen3": Family(_qwen3_config, _llama_pieces, _llama_ignored, head=LLAMA_HEAD),
+    "gemma": Family(_gemma_config, _gemma_pieces, _llama_ignored, head=LLAMA_HEAD),
+    "gpt_neox": Family(
+        _neox_config, _neox_pieces, _neox_ignored, head=("embed_out.weight", "embed_in.weight")
+    ),
+    "bloom": Family(
+        _bloom_config, _bloom_pieces, _bloom_ignored, head=("lm_head.weight", "word_embeddings.weight")
+    ),
 }

@@ -15,7 +15,12 @@ from engine.errors import PretrainedError
 from engine.weights.pretrained.sources import KNOWN
 
 NEEDED = ("config.json", "tokenizer.json", "model.safetensors")
-WELCOME = ("tokenizer_config.json", "generation_config.json")
+WELCOME = (
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "chat_template.jinja",
+    "generation_config.json",
+)
 SECONDS = 10.0  # to wait for the hub's first answer
 CHUNK = 4 << 20
 

@@ -91,11 +91,22 @@ def _bert_head(config: ModelConfig) -> Pieces:
 
 def _bert_ignored(config: ModelConfig) -> set[str]:
     """The head that says whether two texts follow each other, and what is stored twice."""
-    twice = {f"{HEAD}.decoder.weight", f"{HEAD}.decoder.bias"} if config.tie_embeddings else {f"{HEAD}.bias"}
-    return {"cls.seq_relationship.", "embeddings.position_ids"} | twice
+    twice = f"{HEAD}.decoder.weight" if config.tie_embeddings else f"{HEAD}.bias"
+    return {"cls.seq_relationship.", "embeddings.position_ids", twice}
+
+
+def _bert_copies(config: ModelConfig) -> dict[str, str]:
+    tied = config.tie_embeddings and config.output_head == "masked"
+    return {f"{HEAD}.decoder.bias": "output.bias"} if tied else {}
 
 
 ENCODERS: dict[str, Family[ModelConfig]] = {
-    "bert": Family(_bert_config, _bert_pieces, _bert_ignored),
-    "t5": Family(t5.encoder_config, t5.encoder_pieces, t5.encoder_ignored),
+    "bert": Family(
+        _bert_config,
+        _bert_pieces,
+        _bert_ignored,
+        _bert_copies,
+        head=(f"{HEAD}.decoder.weight", "embeddings.word_embeddings.weight"),
+    ),
+    "t5": Family(t5.encoder_config, t5.encoder_pieces, t5.encoder_ignored, t5.encoder_copies),
 }

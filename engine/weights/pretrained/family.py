@@ -13,6 +13,7 @@ from engine.weights.pretrained.weights import Piece, piece
 MAX_LAYERS = 1024
 MAX_SIZE = 2**27  # of any one axis: far above every model that there is
 TENSORS = "names of tensors"  # the fact that a reader adds: what the file holds
+FACTORS = "factors of rotations"  # the same of a GGUF file: tensors of them that are not all 1
 Facts = Mapping[str, Any]
 Pieces = dict[str, Piece]
 SIZES = ("vocab_size", "context", "d_model", "n_heads", "n_kv_heads", "d_head", "d_ff", "token_types")
@@ -26,13 +27,15 @@ class Family(Generic[C]):
 
     `ignored` are tensors that may be there and say nothing here: masks kept as buffers, a tied matrix stored
     twice, another model in the same file. A name that ends in a dot stands for all that begin so. `copies`
-    may be there too: their names, and ours of what they must be equal to.
+    may be there too: their names, and ours of what they must be equal to. `head` is their names of the output
+    matrix, which not every file has, and of the embedding that can serve as it.
     """
 
     config: Callable[[Facts], C]
     pieces: Callable[[C], Pieces]
     ignored: Callable[[C], set[str]] = lambda config: set()
     copies: Callable[[C], dict[str, str]] = lambda config: {}
+    head: tuple[str, ...] = ()
 
 
 def _wrong(name: str, value: object, must: str) -> PretrainedError:
@@ -116,7 +119,9 @@ def rotations(facts: Facts) -> Facts:
             continue
         if not isinstance(fields, Mapping) or any(isinstance(value, Mapping) for value in fields.values()):
             raise PretrainedError(f"its {name} is {fields!r}; only one set of numbers is supported")
-        kind = fields.get("rope_type", fields.get("type", "default"))
+        kind = fields.get("rope_type", fields.get("type"))
+        if kind in (None, "none") or (kind == "linear" and fields.get("factor") == 1):
+            kind = "default"
         if kind != "default":
             raise PretrainedError(
                 f"its rope_type is {kind!r}, which scales the rotations for longer texts; only 'default' is"

@@ -8,6 +8,7 @@ from engine.config import ModelConfig
 from engine.errors import PretrainedError
 from engine.weights.pretrained.family import (
     BIASED,
+    FACTORS,
     Facts,
     Family,
     Pieces,
@@ -36,8 +37,11 @@ def _common(facts: Facts, name: str) -> dict[str, Any]:
 
 
 def _llama_config(facts: Facts) -> ModelConfig:
-    if "llama.rope.scaling.type" in facts or "llama.expert_count" in facts:
-        raise PretrainedError("it scales its rotations or has experts; neither is supported")
+    _refuse_scaling(facts)
+    if facts.get("llama.expert_count", 0):
+        raise PretrainedError(
+            f"it has {facts['llama.expert_count']!r} experts in a layer; that is not supported"
+        )
     common = _common(facts, "llama")
     heads = common["n_heads"]
     d_head = whole(facts, "llama.attention.key_length", max(common["d_model"] // heads, 1))
@@ -52,6 +56,26 @@ def _llama_config(facts: Facts) -> ModelConfig:
         rope_theta=real(facts, "llama.rope.freq_base", 10_000.0),
         rope_fraction=whole(facts, "llama.rope.dimension_count", d_head) / d_head,
     )
+
+
+def _refuse_scaling(facts: Facts) -> None:
+    """Raises PretrainedError for rotations that are scaled for longer texts; a scale of 1 is none."""
+    kind, factor = facts.get("llama.rope.scaling.type", "linear"), facts.get("llama.rope.scaling.factor", 1)
+    if kind not in ("none", "linear") or (kind == "linear" and factor not in (0, 1)):  # 0: not said
+        raise PretrainedError(
+            f"it scales its rotations (llama.rope.scaling.type is {kind!r}); that is not supported"
+        )
+    if facts.get("llama.rope.scale_linear", 1) != 1:
+        raise PretrainedError("it scales its rotations (llama.rope.scale_linear); that is not supported")
+    if names := sorted(name for name in facts.get(FACTORS, {}) if name.startswith("rope_f")):
+        raise PretrainedError(
+            f"it scales its rotations by factors of its own ({names[0]}); that is not supported"
+        )
+
+
+def _llama_ignored(config: ModelConfig) -> set[str]:
+    """Factors that are all 1: others are refused."""
+    return {"rope_freqs.weight"}
 
 
 def _llama_pieces(config: ModelConfig) -> Pieces:
@@ -98,6 +122,6 @@ def _gpt2_pieces(config: ModelConfig) -> Pieces:
 
 
 GGUF: dict[str, Family[ModelConfig]] = {
-    "llama": Family(_llama_config, _llama_pieces),
+    "llama": Family(_llama_config, _llama_pieces, _llama_ignored),
     "gpt2": Family(_gpt2_config, _gpt2_pieces),
 }

@@ -23,6 +23,12 @@ from engine.errors import PretrainedError
 Value = int | float | bool | str | tuple["Value", ...]
 MAGIC, VERSIONS = b"GGUF", (2, 3)
 MAX_FACTS, MAX_TENSORS, MAX_AXES = 10_000, 100_000, 4
+OTHERS = {  # what a file begins with that is called so, and is none
+    b"vers": "it is a pointer of Git LFS: fetch the file itself with `git lfs pull`",
+    b"PK\x03\x04": "it is a zip, or PyTorch's pickle in one",
+    b"<!DO": "it is a web page: the download went elsewhere",
+    **dict.fromkeys((b"lmgg", b"fmgg", b"tjgg", b"algg"), "it is of the format before GGUF: convert it"),
+}
 STRING, ARRAY = 8, 9
 ROW = 64  # blocks that are taken apart side by side
 NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
@@ -183,9 +189,13 @@ class _Reader:
 
 
 def _header(path: Path, reader: _Reader) -> Gguf:
-    if reader.take(4) != MAGIC:
-        raise reader.fail("it does not begin with the letters GGUF")
+    if (begin := reader.take(4)) != MAGIC:
+        raise reader.fail(OTHERS.get(begin, "it does not begin with the letters GGUF"))
     version = reader.number("I")
+    if int.from_bytes(version.to_bytes(4, "little"), "big") in VERSIONS:
+        raise PretrainedError(
+            f"{reader.name} is big-endian, made for another kind of machine; little-endian is read"
+        )
     if version not in VERSIONS:
         raise reader.fail(f"its version is {version}; versions 2 and 3 are read")
     tensors, facts = reader.count(MAX_TENSORS, "tensors"), reader.count(MAX_FACTS, "facts")
@@ -193,12 +203,28 @@ def _header(path: Path, reader: _Reader) -> Gguf:
     for _ in range(facts):
         name = reader.text()
         known[name] = reader.value(reader.number("I"))
+    _refuse_part(reader.name, known)
     claims = [_claim(reader) for _ in range(tensors)]
     alignment = known.get("general.alignment", 32)
     if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
         raise reader.fail(f"its alignment is {alignment!r}, which is not a power of two")
     base = -(-reader.at // alignment) * alignment
     return Gguf(path, known, _placed(reader, claims, base))
+
+
+def _refuse_part(title: str, facts: Mapping[str, Value]) -> None:
+    """Raises PretrainedError for a file that is not a whole model."""
+    count, place = facts.get("split.count", 1), facts.get("split.no", 0)
+    if isinstance(count, int) and isinstance(place, int) and count > 1:
+        raise PretrainedError(
+            f"{title} is part {place + 1:,} of {count:,} of a split model: join them first with"
+            " `llama-gguf-split --merge`"
+        )
+    kind = facts.get("general.type", "model")
+    if kind == "adapter":
+        raise PretrainedError(f"{title} is an adapter without its base model: merge it into its base first")
+    if kind != "model":
+        raise PretrainedError(f"{title} holds no model: its general.type is {kind!r}")
 
 
 def _claim(reader: _Reader) -> tuple[str, tuple[int, ...], int, int]:
@@ -211,6 +237,14 @@ def _claim(reader: _Reader) -> tuple[str, tuple[int, ...], int, int]:
     return name, sizes[::-1], kind, offset  # ggml names the fastest axis first
 
 
+def _kind_named(kind: int) -> str:
+    """Its number, and its name where the package knows that."""
+    from gguf import GGMLQuantizationType
+
+    names = {each.value: each.name for each in GGMLQuantizationType}
+    return f"{kind} ({names[kind]})" if kind in names else str(kind)
+
+
 def _placed(
     reader: _Reader, claims: list[tuple[str, tuple[int, ...], int, int]], base: int
 ) -> dict[str, Stored]:
@@ -218,8 +252,8 @@ def _placed(
     for name, shape, kind, offset in claims:
         if kind not in KINDS:
             raise PretrainedError(
-                f"{reader.name}: {name} has ggml's quantisation type {kind}, which is not supported;"
-                f" supported are {', '.join(known for known, _, _ in KINDS.values())}"
+                f"{reader.name}: {name} has ggml's quantisation type {_kind_named(kind)}, which is not"
+                f" supported; supported are {', '.join(known for known, _, _ in KINDS.values())}"
             )
         called, block, size = KINDS[kind]
         numbers = prod(shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -16,7 +16,7 @@ from engine.errors import PretrainedError
 from engine.model import Transformer, build
 from engine.weights.pretrained import folder, gguf, vocabulary
 from engine.weights.pretrained.families import GGUF, HUGGING_FACE
-from engine.weights.pretrained.family import TENSORS, C, Family
+from engine.weights.pretrained.family import FACTORS, TENSORS, C, Family
 from engine.weights.pretrained.vocabulary import PretrainedTokenizer
 from engine.weights.pretrained.weights import Piece
 
@@ -83,9 +83,10 @@ class Opened(OpenedFile[ModelConfig, Transformer]):
 
     def vocabulary(self) -> PretrainedTokenizer:
         if isinstance(self.source, gguf.Gguf):
-            return vocabulary.from_gguf(self.facts)
-        assert isinstance(self.source, folder.Folder)
-        return folder.vocabulary_of(self.source)
+            result = vocabulary.from_gguf(self.facts)
+        else:
+            result = folder.vocabulary_of(self.source)
+        return replace(result, rows=self.config.vocab_size)
 
 
 def differing(config: ModelConfig) -> dict[str, Any]:
@@ -107,14 +108,21 @@ def open_model(path: Path | str) -> Opened:
         return Opened(source, family, family.config(facts), facts)
     file = gguf.read(path)
     family = _family(file.facts.get("general.architecture"), GGUF, file.title)
-    facts = dict(file.facts) | {"tied": "output.weight" not in file.stored}
+    factors = {name for name in file.stored if name.startswith("rope_f") and np.any(file.numbers(name) != 1)}
+    facts = dict(file.facts) | {"tied": "output.weight" not in file.stored, FACTORS: factors}
     return Opened(file, family, family.config(facts), facts)
 
 
 def known(source: folder.Folder, families: Mapping[str, Family[C]]) -> tuple[Family[C], dict[str, Any]]:
-    """Returns a folder's family, and facts with its tensors' names. Raises PretrainedError for another."""
+    """Returns a folder's family, and facts with its tensors' names. Raises PretrainedError for another.
+
+    An output matrix in the file is used, whatever config.json says of it, unless it is the embedding again.
+    """
     family = _family(source.facts.get("model_type"), families, source.title)
-    return family, dict(source.facts) | {TENSORS: frozenset(source.shapes)}
+    facts = dict(source.facts) | {TENSORS: frozenset(source.shapes)}
+    if family.head and {*family.head} <= source.shapes.keys() and not source.same(*family.head):
+        facts |= {"tie_word_embeddings": False}
+    return family, facts
 
 
 def _family(name: object, families: Mapping[str, Family[C]], title: str) -> Family[C]:

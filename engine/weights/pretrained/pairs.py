@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.config import Seq2SeqConfig
+from engine.data.tokenizers import UNUSED
 from engine.errors import PretrainedError
 from engine.ledger import ledger
 from engine.seq2seq import Seq2Seq, build_pair
@@ -17,8 +18,6 @@ from engine.weights.pretrained.folder import Folder
 from engine.weights.pretrained.load import OpenedFile, differing, known
 from engine.weights.pretrained.sources import Facts
 from engine.weights.pretrained.vocabulary import PretrainedTokenizer
-
-UNUSED = "[unused]"  # a row of the embedding that no token has: tables are filled up to a round size
 
 
 class OpenedPair(OpenedFile[Seq2SeqConfig, Seq2Seq]):

@@ -8,9 +8,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from engine.data.corpora import cache_folder
 from engine.weights.pretrained import folder
+from engine.weights.pretrained.gguf import MAGIC
 
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")  # of a model: it stands in links, and names a folder
 MODELS = "GLASSFORMER_MODELS"  # a folder with a folder or a file for each model, by name
@@ -32,6 +35,8 @@ class Facts:
     source: str
     pair: bool = False  # an encoder-decoder
 
+
+QUOTES = {('"', '"'), ("'", "'"), ("“", "”"), ("\u2018", "\u2019"), ("«", "»"), ("`", "`"), ("<", ">")}
 
 KNOWN: dict[str, Facts] = {
     PACKAGED: Facts(
@@ -67,7 +72,7 @@ def available() -> list[str]:
 
 
 def _own() -> list[str]:
-    folder_of_all = Path(os.environ.get(MODELS) or "/nonexistent")
+    folder_of_all = Path(os.path.expanduser(os.environ.get(MODELS) or "/nonexistent"))
     try:
         places = sorted(path for path in folder_of_all.iterdir() if _is_model(path))
     except OSError:
@@ -87,8 +92,8 @@ def _places(name: str, path: Path | str | None) -> Iterator[Path]:
         yield Path(path)
         return
     if (own := os.environ.get(MODELS)) and _NAME.fullmatch(name):
-        yield Path(own) / name
-        yield Path(own) / f"{name}.gguf"
+        yield Path(os.path.expanduser(own)) / name
+        yield Path(os.path.expanduser(own)) / f"{name}.gguf"
     if name == PACKAGED and (spec := importlib.util.find_spec(CARRIER)) and spec.origin:
         yield Path(spec.origin).parent / CARRIED
     if name in KNOWN:
@@ -112,12 +117,49 @@ def _cached(repository: str) -> Iterator[Path]:
         yield from sorted((p for p in snapshots.iterdir()), key=lambda p: p.stat().st_mtime, reverse=True)
 
 
+def typed_path(typed: str) -> Path:
+    r"""Returns the path that a person meant: in quotation marks, with backslashes before blanks as a terminal
+    writes them, as a file:// address, below ~, or a file within a model's folder.
+
+    >>> typed_path(' "/models/a b.gguf" '), typed_path("file:///models/a%20b.gguf")
+    (PosixPath('/models/a b.gguf'), PosixPath('/models/a b.gguf'))
+    """
+    text = typed.strip()
+    while len(text) > 1 and (text[0], text[-1]) in QUOTES:
+        text = text[1:-1].strip()
+    if text.startswith("file://"):
+        text = url2pathname(urlsplit(text).path)
+    if "\\ " in text and not os.path.lexists(os.path.expanduser(text)):
+        text = text.replace("\\ ", " ")
+    path = Path(os.path.expanduser(text))  # which leaves a name that is nobody's
+    inside = path.name in (folder.CONFIG, folder.TOKENIZER, folder.INDEX) or path.suffix == ".safetensors"
+    return path.parent if inside and path.is_file() else path
+
+
+def refusal(path: Path) -> str:
+    """Says why there is no model at a path."""
+    if not os.path.exists(path):
+        return f"There is no such file or folder: {path}"
+    if path.is_dir() and (path / folder.ADAPTER).is_file():
+        return f"{path.name} is an adapter without its base model: merge it into its base, and save the whole"
+    if path.is_dir():
+        lacks = f"no {folder.CONFIG}" if not (path / folder.CONFIG).is_file() else f"no {folder.WEIGHTS}"
+        return f"{path.name} is a folder with {lacks}"
+    return f"{path.name} is neither a GGUF file nor a folder with {folder.CONFIG} and {folder.WEIGHTS}"
+
+
 def _is_model(path: Path) -> bool:
     try:
         if path.is_file():
-            return path.suffix == ".gguf"
+            return path.suffix.lower() == ".gguf" or _begins_as_gguf(path)
         return (path / folder.CONFIG).is_file() and (
             (path / folder.WEIGHTS).is_file() or (path / folder.INDEX).is_file()
         )
     except OSError:  # a name that no file can have, or a path that may not be looked at
         return False
+
+
+def _begins_as_gguf(path: Path) -> bool:
+    """True for a GGUF file that is not called so, as in the stores of other programs."""
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC

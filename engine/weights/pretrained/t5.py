@@ -73,8 +73,12 @@ def encoder_pieces(config: ModelConfig) -> Pieces:
 
 
 def encoder_ignored(config: ModelConfig) -> set[str]:
-    """Returns the decoder, and copies of the one embedding."""
-    return {"decoder.", HEAD, "encoder.embed_tokens.weight"}
+    """Returns the decoder."""
+    return {"decoder.", HEAD}
+
+
+def encoder_copies(config: ModelConfig) -> dict[str, str]:
+    return {"encoder.embed_tokens.weight": "embedding"}
 
 
 def pair_pieces(config: Seq2SeqConfig) -> Pieces:

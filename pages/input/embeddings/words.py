@@ -14,7 +14,7 @@ from engine.measure.embeddings.token_classes import Vocabulary
 from engine.measure.embeddings.token_map import Alike, FrequencyLinks, TokenMap
 from ui.page_frame import Words
 from ui.text.markdown import safe
-from ui.text.numbers import minus, number
+from ui.text.numbers import counted, minus, number
 
 FIRST_TEXT = "To be or not to be"  # letters that come again
 
@@ -117,7 +117,8 @@ def position_added(scheme: str, lookup: Lookup) -> str:
 
 def lookup_alt(shown: int, rows: int, tokens: int) -> str:
     return (
-        f"Left: the embedding matrix, {shown} of its {rows} rows. Right: the input, {tokens} rows, each"
+        f"Left: the embedding matrix, {shown} of its {counted(rows, 'row')}. Right: the input,"
+        f" {counted(tokens, 'row')}, each"
         " copied from the row of its token; lines join each row to its copies."
     )
 
@@ -169,7 +170,8 @@ def looked_up(config: ModelConfig, lookup: Lookup) -> str:
     size = (
         f"$E$ has {lookup.vocab_size:,} rows of width {config.d_model}: **{lookup.parameters:,} parameters**."
     )
-    text = f"This text fetches {len(lookup.ids)} rows, {lookup.different} of them distinct."
+    distinct = f", {lookup.different} of them distinct" if len(lookup.ids) > 1 else ""
+    text = f"This text fetches {counted(len(lookup.ids), 'row')}{distinct}."
     tied = (
         "The embedding is *tied* here: the same matrix, transposed, is the unembedding that gives the logits,"
         " $logits = norm(x)\\,E^T$ (Press and Wolf 2017). So its rows are used twice, and every step updates"
@@ -299,7 +301,7 @@ ALT_VARIANCE = (
 
 def map_alt(tokens: int, by_frequency: bool, word: str) -> str:
     return (
-        f"{tokens} tokens by the first components of their embedding, coloured by"
+        f"{counted(tokens, 'token')} by the first components of their embedding, coloured by"
         f" {'frequency' if by_frequency else 'class'}; “{word}” is marked."
     )
 

@@ -14,6 +14,7 @@ from pages.input.tokens.cutting import Encodings, cut_of, kind_of
 from ui import explain
 from ui.players.plot import plot
 from ui.text.markdown import safe
+from ui.text.numbers import counted
 
 MOST_LINES, LONGEST_LINE = 16, 2000
 
@@ -64,7 +65,7 @@ def draw_summary(comparison: Comparison) -> None:
         ]
     )
     size = next(iter(cuts.values())).bytes
-    st.markdown(f"### {len(text):,} characters, {size:,} bytes: how many tokens?")
+    st.markdown(f"### {counted(len(text), 'character')}, {counted(size, 'byte')}: how many tokens?")
     chart, numbers = st.columns([4, 5], gap="medium", vertical_alignment="center")
     with chart:
         each = table["characters per token"].to_numpy()

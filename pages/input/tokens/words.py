@@ -6,6 +6,7 @@ from engine.measure.tokens.subwords import Achieved, NewWords, Shrinking, ThreeW
 from engine.measure.tokens.vocabulary import Cost, Cut, Gain, Passage, RoundTrip, Spread
 from ui.page_frame import Words
 from ui.text.markdown import safe
+from ui.text.numbers import counted
 
 BPE_ASKED = "How does BPE build its tokens?"
 COMPARE_ASKED = "How do different tokenizers split the same text?"
@@ -116,7 +117,7 @@ def box_hint(limit: int, longer: str) -> str:
 
 def too_long(characters: int, limit: int) -> str:
     return (
-        f"The text has {characters:,} characters; at most {limit:,} are allowed here. Shorten it by"
+        f"The text has {counted(characters, 'character')}; at most {limit:,} are allowed here. Shorten it by"
         f" {characters - limit:,}."
     )
 
@@ -142,7 +143,7 @@ def learned_in_part(unsplit: bool, learned: int, characters: int) -> str:
     why = "Without splitting into words, nothing occurs twice" if unsplit else "Its words hardly ever recur"
     return (
         f":material/info: {why}, so a long text would take too much time and memory: merges are learned from"
-        f" its first {learned:,} of {characters:,} characters."
+        f" its first {learned:,} of {counted(characters, 'character')}."
     )
 
 
@@ -170,11 +171,14 @@ def why_pieces(ways: ThreeWays, merges: int, name: str) -> str:
     if pieces.tokens >= letters.tokens:
         return (
             f"**The {letters.tokens:,} characters of {name} are still {pieces.tokens:,} tokens** after"
-            f" {merges:,} merges: a character here takes several bytes, which must be merged first. Raise the"
+            f" {counted(merges, 'merge')}: a character here takes several bytes, which must be merged"
+            " first. Raise the"
             " number of merges."
         )
     saved = (
-        f"**{letters.tokens:,} characters become {pieces.tokens:,} tokens**: {ways.shorter:.1f} times"
+        f"**{counted(letters.tokens, 'character')} become{'s' * (letters.tokens == 1)}"
+        f" {counted(pieces.tokens, 'token')}**:"
+        f" {ways.shorter:.1f} times"
         f" shorter, so attention compares **{_times(ways.less_work)} times fewer pairs**."
     )
     if ways.words is None:
@@ -185,7 +189,7 @@ def why_pieces(ways: ThreeWays, merges: int, name: str) -> str:
         )
     return (
         f"{saved} A word-level vocabulary has no entry for a new word such as “{safe(ways.new)}”; BPE spells"
-        f" it in **{ways.pieces.spelled:,} pieces**."
+        f" it in **{counted(ways.pieces.spelled, 'piece')}**."
     )
 
 
@@ -279,7 +283,8 @@ def other_ids(first: int, ours: int, theirs: int) -> str:
 def learned_from(name: str, characters: int) -> str:
     """Says what the merges were learned from, and by which rules."""
     return (
-        f"Trained on {name}: {characters:,} characters. Ties are broken as in Hugging Face's trainer: the"
+        f"Trained on {name}: {counted(characters, 'character')}. Ties are broken as in Hugging Face's"
+        " trainer: the"
         " pair with the smaller first id wins, then the one with the smaller second. Where the text is first"
         " split into words (by GPT-2's rule), no merge crosses a word boundary. Click a token to see how it"
         " was built."
@@ -290,7 +295,8 @@ def achieved(result: Achieved, requested: int) -> str:
     """Says how many tokens were learned; `requested` should have been."""
     shrinking = result.shrinking
     text = (
-        f"**{result.start:,} → {result.left:,} tokens** after {result.merges:,} merges, {result.share:.1%} of"
+        f"**{result.start:,} → {counted(result.left, 'token')}** after {counted(result.merges, 'merge')},"
+        f" {result.share:.1%} of"
         f" the original length: {shrinking.characters_per_token[-1]:.2f} characters and"
         f" {shrinking.bytes_per_token[-1]:.2f} bytes per token, with a vocabulary of {result.vocab_size:,}."
     )
@@ -367,7 +373,7 @@ def cut_short(shown: int, characters: int) -> str:
 
 
 def encoded_short(shown: int, characters: int) -> str:
-    return f"Only the first {shown:,} of {characters:,} characters are encoded here."
+    return f"Only the first {shown:,} of {counted(characters, 'character')} are encoded here."
 
 
 def facts(cut: Cut, entries: int, piece: str = "token") -> str:
@@ -384,7 +390,8 @@ def fewer_entries(requested: int, entries: int) -> str:
 def only(title: str, cut: Cut) -> str:
     """Returns the answer of the view where there is nothing to compare with."""
     return (
-        f"**{title} splits it into {cut.tokens:,} tokens**, {cut.characters_per_token:.2f} characters each."
+        f"**{title} splits it into {counted(cut.tokens, 'token')}**, {cut.characters_per_token:.2f}"
+        " characters each."
     )
 
 
@@ -418,7 +425,7 @@ def measured_on(passage: Passage, requested: int, name: str) -> str:
     """Says what was counted; `requested` words were to be, 0 for all."""
     of = f"the first {passage.words:,} words" if requested else "the whole text"
     fewer = f" It has only {passage.words:,} words." if requested > passage.words else ""
-    return f"Measured on {of} of {name}: {passage.characters:,} characters.{fewer}"
+    return f"Measured on {of} of {name}: {counted(passage.characters, 'character')}.{fewer}"
 
 
 def model_of(layers: int, d: int) -> str:
@@ -482,7 +489,8 @@ def uncounted_line(line: str, characters: int) -> str:
 def single_line(line: str, characters: int, isolated: int, with_empty: int, running: int) -> str:
     """Returns one line in three surroundings; `line` is safe Markdown, the others are numbers of tokens."""
     return (
-        f"**“{line}” is {characters} characters and {isolated} tokens** for gpt2. Followed by an empty line"
+        f"**“{line}” is {counted(characters, 'character')} and {counted(isolated, 'token')}** for gpt2."
+        " Followed by an empty line"
         f" it is {with_empty}: the two line breaks are one token. In running text it is {running}: before"
         " another word gpt2's splitting rule separates them. So where a text ends changes its tokens."
     )

@@ -18,7 +18,7 @@ from ui import widgets
 from ui.model_bar import Subject
 from ui.page_frame import Ask, Words
 from ui.text.markdown import safe
-from ui.text.numbers import gigabytes, minus
+from ui.text.numbers import counted, gigabytes, minus
 
 # Heads ------------------------------------------------------------------------------------------
 
@@ -80,7 +80,7 @@ def specialities(counts: Counts, head: tuple[int, int], habit_here: tuple[Habit,
     if rest:
         parts.append(f"{rest} {'does' if rest == 1 else 'do'} something else")
     here = f"Head {head[0]}.{head[1]} {_does(habit_here)}."
-    return f"Of {counts.heads} heads, {', '.join(parts)}. {here}"
+    return f"Of {counted(counts.heads, 'head')}, {', '.join(parts)}. {here}"
 
 
 def _does(habit: tuple[Habit, float] | None) -> str:
@@ -96,9 +96,13 @@ def none_strong(least: float) -> str:
 def grid_alt(layers: int, heads: int, chosen: int | None) -> str:
     """Describes the small pictures of all heads, or of some that are sorted."""
     if chosen is not None:
-        return f"The patterns of {chosen} heads, sorted, as small pictures: queries run down, keys across."
+        return (
+            f"The patterns of {counted(chosen, 'head')}, sorted, as small pictures: queries run down,"
+            " keys across."
+        )
     return (
-        f"The patterns of {layers} blocks with {heads} heads each, as small pictures: queries run down, keys"
+        f"The patterns of {counted(layers, 'block')} with {counted(heads, 'head')} each, as small"
+        " pictures: queries run down, keys"
         " across; darker means more weight."
     )
 
@@ -195,7 +199,7 @@ def step_by_step(labels: Sequence[str], w: WrittenOut, query: int, key: int) -> 
     product, score = (minus(f"{value:.2f}") for value in (w.raw, w.masked))
     return (
         f"“{looks}” gives “{there}” **{w.weight:.0%}** of its weight: their dot product q·k is **{product}**,"
-        f" the score **{score}**, and a softmax over the {w.seen} visible tokens does the rest."
+        f" the score **{score}**, and a softmax over the {counted(w.seen, 'visible token')} does the rest."
     )
 
 
@@ -398,7 +402,8 @@ def custom_sizes(d_head: int) -> str:
 def cache_by_hand(config: ResolvedConfig, n_kv: int, size: int, count: SharedKeys) -> str:
     """Works out what each token adds to the cache, at `size` bytes a number."""
     return (
-        f"The cache grows by 2 × {config.n_layers} layers × {n_kv} key-value heads × {config.d_head} numbers"
+        f"The cache grows by 2 × {counted(config.n_layers, 'layer')} × {counted(n_kv, 'key-value head')} ×"
+        f" {counted(config.d_head, 'number')}"
         f" × {size} bytes = **{gigabytes(count.cache_bytes_per_token)} for each token**,"
         f" {gigabytes(count.cache_bytes)} at the full context of {config.context:,}."
     )

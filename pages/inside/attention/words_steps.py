@@ -6,7 +6,7 @@ from engine.measure.attention import single_head
 from engine.measure.attention.single_head import Lengths, Stages, WrittenOut
 from ui.model_bar import Subject
 from ui.text.markdown import safe
-from ui.text.numbers import scientific
+from ui.text.numbers import counted, scientific
 
 STAGES = ("q, k, v", "q·k", "÷ √d", "mask", "softmax", "· v", "W_O")
 
@@ -116,11 +116,12 @@ def arithmetic(labels: list[str], w: WrittenOut, query: int, key: int) -> str:
     if w.bias is not None:
         lines.append(f"$s + \\text{{bias}} = {w.scaled:.4f} + ({w.bias:.4f}) = {w.masked:.4f}$\n")
     if w.exponential is None:
-        lines.append(f"$p = {w.weight:.4f}$, of its {w.seen} visible keys: {OWN_WEIGHTS}")
+        lines.append(f"$p = {w.weight:.4f}$, of its {counted(w.seen, 'visible key')}: {OWN_WEIGHTS}")
         return "\n".join(lines)
     lines.append(f"$e^{{s - \\max}} = e^{{{w.masked:.4f} - ({w.largest:.4f})}} = {w.exponential:.4f}$\n")
     lines.append(
-        f"$p = {w.exponential:.4f} / {w.total:.4f} = {w.weight:.4f}$, summed over its {w.seen} visible keys."
+        f"$p = {w.exponential:.4f} / {w.total:.4f} = {w.weight:.4f}$, summed over its"
+        f" {counted(w.seen, 'visible key')}."
     )
     return "\n".join(lines)
 

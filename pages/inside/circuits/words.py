@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from ui.model_bar import Subject
 from ui.page_frame import Words
+from ui.text.numbers import counted
 
 TEXT = (
     "The capital of France is Paris, and the capital of Italy is Rome. Most people who visit Europe for the"
@@ -17,7 +18,8 @@ TEXT = (
 def read_instead(tokens: int, instead: int) -> str:
     """Says that a text of ours is read, and why."""
     return (
-        f":material/info: The text above has {tokens} tokens, too few to measure on, so a text of {instead}"
+        f":material/info: The text above has {counted(tokens, 'token')}, too few to measure on, so a text"
+        f" of {instead}"
         " tokens about Paris and Rome is read instead."
     )
 

@@ -22,7 +22,7 @@ from pages.inside.circuits.words import TEXT
 from ui.model_bar import Subject
 from ui.page_frame import Words
 from ui.text.markdown import safe
-from ui.text.numbers import minus
+from ui.text.numbers import counted, minus
 
 INDUCTION_QUESTION = "Can it repeat what it has seen once?"
 INDUCTION = Words(
@@ -167,8 +167,8 @@ def resting(result: OpeningResult) -> str:
     """Says how many heads rest on the earliest token, and whether they take anything from there."""
     (low, high), most = result.ratios, result.most
     return (
-        f"{result.resting} of {result.share.size} heads give it {STRONG:.0%} of their weight or more, head"
-        f" {name_of(most.layer, most.head)} the most ({most.value:.0%}). Its value vector has"
+        f"{result.resting} of {counted(result.share.size, 'head')} give it {STRONG:.0%} of their weight or"
+        f" more, head {name_of(most.layer, most.head)} the most ({most.value:.0%}). Its value vector has"
         f" **{low:.2f} to {high:.2f} times** the mean norm of the others; the smaller the norm, the less a"
         " head takes from there (Gu et al. 2024)."
     )

@@ -13,7 +13,7 @@ from engine.measure.circuits.patching import (
 )
 from engine.measure.circuits.prompt_pairs import Contrast
 from ui.text.markdown import safe
-from ui.text.numbers import minus
+from ui.text.numbers import counted, minus
 
 SITES: dict[Site, str] = {
     "resid_pre": "stream",
@@ -70,7 +70,7 @@ def sentence(patching: Patching, labels: list[str], names: tuple[str, str]) -> s
 
 def cut(name: str, tokens: list[str]) -> str:
     """Shows how a prompt is cut into tokens."""
-    return f"{name}, {len(tokens)} tokens: {' · '.join(map(safe, tokens))}"
+    return f"{name}, {counted(len(tokens), 'token')}: {' · '.join(map(safe, tokens))}"
 
 
 def only_first(answer: str, tokens: int, first: str) -> str:

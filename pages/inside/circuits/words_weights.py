@@ -7,7 +7,7 @@ from engine.measure.circuits.steering import Cost, Direction, SteeredContinuatio
 from engine.weights.pretrained.blocks import QuantisedBlock
 from ui.page_frame import Words
 from ui.text.markdown import safe
-from ui.text.numbers import minus
+from ui.text.numbers import counted, minus
 from ui.text.tokens import show_characters
 
 STEERING_QUESTION = "Can we steer what it writes about?"
@@ -212,7 +212,8 @@ def costs(cost: Cost, coefficient: float, added: Direction) -> str:
     """Says what steering does to a text that has nothing to do with it."""
     return (
         f"The perplexity of an unrelated text changes by a factor of **{cost.ratio(coefficient):.3g}**:"
-        f" {cost.at(0.0):,.1f} → {cost.at(coefficient):,.1f}, over {cost.tokens} tokens. The added vector has"
+        f" {cost.at(0.0):,.1f} → {cost.at(coefficient):,.1f}, over {counted(cost.tokens, 'token')}. The"
+        " added vector has"
         f" **{added.strength(coefficient):.2f} times** the norm of the stream there."
     )
 

@@ -18,6 +18,7 @@ from engine.measure.families.cross_attention import (
 from engine.measure.families.written_target import Change, WrittenTarget
 from ui.page_frame import Words
 from ui.text.markdown import safe
+from ui.text.numbers import counted
 
 ASK_ALIGNMENT = "Which source symbols does the decoder attend to?"
 ASK_MASKS = "Which mask goes where?"
@@ -52,7 +53,7 @@ def refused(why: str) -> str:
 def alt(crossing: WrittenTarget, step: int) -> str:
     return (
         f"Weights of cross-attention: the first {step} of {len(crossing.written)} written symbols down, the"
-        f" {len(crossing.source)} symbols of the source across."
+        f" {counted(len(crossing.source), 'symbol')} of the source across."
     )
 
 
@@ -89,8 +90,9 @@ def formed(step: int, targets: int, score: AlignmentScore) -> str:
     """Says where attention falls after a step of a training (Markdown)."""
     best = score.best
     return (
-        f"After **{step:,}** steps of training, on {targets} held-out targets, all heads together attend to a"
-        f" correct position for **{score.together:.0%}** of {score.symbols:,} symbols, head"
+        f"After {counted(step, 'step', bold=True)} of training, on {targets} held-out targets, all heads"
+        " together attend to a"
+        f" correct position for **{score.together:.0%}** of {counted(score.symbols, 'symbol')}, head"
         f" {best.layer}.{best.head} for **{best.value:.0%}**; by chance it would be {score.chance:.0%}."
     )
 
@@ -103,7 +105,7 @@ def unmarked(crossing: WrittenTarget, look: SharpestWeight | None) -> str:
     """Says what a model that others trained wrote, and where its attention was sharpest (Markdown)."""
     wrote = f"It writes “{safe(crossing.text)}”"
     if not crossing.ended:
-        wrote += f", cut off after {len(crossing.written)} tokens"
+        wrote += f", cut off after {counted(len(crossing.written), 'token')}"
     if look is None:
         return f"{wrote}. The source has no words to attend to."
     here, there = (

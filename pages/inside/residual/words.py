@@ -21,7 +21,7 @@ from engine.parts.registry import Parts
 from ui.figures.labels import plain
 from ui.page_frame import Words
 from ui.text.markdown import safe
-from ui.text.numbers import minus, scientific
+from ui.text.numbers import counted, minus, scientific
 
 QUESTIONS = {
     "lens": "What would it predict if it stopped here?",
@@ -344,7 +344,7 @@ def few(names: tuple[str, ...] | list[str], most: int = 6) -> str:
     ('a, b', 'a, b and 2 others')
     """
     more = len(names) - most
-    return ", ".join(names) if more <= 0 else f"{', '.join(names[:most])} and {more} others"
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:most])} and {counted(more, 'other')}"
 
 
 STRIP, CHOSEN = "Token (dotted line)", "chosen token"

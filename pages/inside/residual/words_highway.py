@@ -7,7 +7,7 @@ from typing import Literal
 
 from engine.experiments.no_residual import Pair
 from ui.text.markdown import safe
-from ui.text.numbers import number
+from ui.text.numbers import counted, number
 
 Shown = Literal["losses", "gradients", "alike"]
 BLOCKS, BLOCK_NORM, SHOW = "Blocks", "Norm in the blocks", "Show"
@@ -30,11 +30,14 @@ AGAIN_HINT = "Takes 10 seconds with 1 block, a minute with 8."
 def pair_alt(pair: Pair, shown: str) -> str:
     """Describes the two lines."""
     what = {
-        "losses": f"training loss over {pair.steps} steps",
+        "losses": f"training loss over {counted(pair.steps, 'step')}",
         "gradients": "norm of the gradient after each block, before training",
         "alike": "mean cosine between two tokens' vectors after each block, before training",
     }[shown]
-    return f"Two lines, with residual connections and without: {what}, of a model of {pair.depth} blocks."
+    return (
+        f"Two lines, with residual connections and without: {what}, of a model of"
+        f" {counted(pair.depth, 'block')}."
+    )
 
 
 def why_residual(pair: Pair, shown: str) -> str:
@@ -64,7 +67,8 @@ def _by_loss(pair: Pair) -> str:
     }[pair.learned]
     return (
         f"Without residual connections, {_blocks(pair.depth)} {verb} (cosine **{alike:.2f}**, against"
-        f" **{pair.added.last_alike:.2f}**){no_way_back}. After {pair.steps} steps that model {end}:"
+        f" **{pair.added.last_alike:.2f}**){no_way_back}. After {counted(pair.steps, 'step')} that model"
+        f" {end}:"
         f" **{pair.replaced.loss:.2f} nats**, against **{pair.added.loss:.2f}**."
     )
 

@@ -13,7 +13,7 @@ from engine.measure.shapes.shape_mistakes import Attempt, Division
 from pages.inside.shapes.notation import plain
 from ui.page_frame import Words
 from ui.text.markdown import safe
-from ui.text.numbers import flop, gigabytes
+from ui.text.numbers import counted, flop, gigabytes
 
 ASK_PASS = "What shape is each tensor?"
 ASK_HAND = {
@@ -94,7 +94,8 @@ def shape_of(step: TraceStep) -> str:
     axes = " × ".join(f"{axis} {size:,}" for axis, size in zip(output.axes, output.sizes, strict=True))
     grows = {1: "the same number", 2: "twice as many"}.get(output.doubled, f"{output.doubled} times as many")
     return (
-        f"`{step.bare}` has shape **{axes}**: {output.numbers:,} numbers. A text twice as long gives {grows}."
+        f"`{step.bare}` has shape **{axes}**: {counted(output.numbers, 'number')}. A text twice as long"
+        f" gives {grows}."
     )
 
 
@@ -137,7 +138,7 @@ def of_head(head: int, example: HandExample) -> str:
 
 def bars_of_heads(example: HandExample) -> str:
     text = ", ".join(f"head {head} mostly k{key}" for head, (key, _) in enumerate(example.first, 1))
-    return f"Bars of the weights that each of {len(example.q)} heads gives to two keys: {text}."
+    return f"Bars of the weights that each of {counted(len(example.q), 'head')} gives to two keys: {text}."
 
 
 def scaled(example: HandExample) -> str:
@@ -231,11 +232,11 @@ def unequal_heads(attempt: Attempt, division: Division, d_model: int, n_heads: i
             f"x.unflatten(-1, (n_heads, d_model // n_heads))  # (1, 6, {d_model}) -> (1, 6, {n_heads},"
             f" {each})"
         ),
-        expected=f"{n_heads} heads of the same width, {n_heads} × d_head = {d_model}.",
+        expected=f"{counted(n_heads, 'head')} of the same width, {n_heads} × d_head = {d_model}.",
         came=(
             f"{d_model} = {n_heads} × {each} + {rest}: **{left_over} no head."
             if each
-            else f"{n_heads} heads for {d_model} numbers: some heads would get none."
+            else f"{counted(n_heads, 'head')} for {counted(d_model, 'number')}: some heads would get none."
         ),
         fix=(
             f"Choose a number of heads that divides {d_model}, such as {', '.join(map(str, division.near))},"
@@ -355,12 +356,13 @@ def tensor_title(name: str, axis: str) -> str:
 
 
 def bar_note(title: str, tokens: int) -> str:
-    return f"{safe(title)}, on the {tokens} tokens of the text above."
+    return f"{safe(title)}, on the {counted(tokens, 'token')} of the text above."
 
 
 def writer_note(title: str, written: int, tokens: int) -> str:
     return (
-        f"{safe(title)}: the decoder, on the {written} tokens it writes from the {tokens} tokens of the text"
+        f"{safe(title)}: the decoder, on the {counted(written, 'token')} it writes from the"
+        f" {counted(tokens, 'token')} of the text"
         " above."
     )
 

@@ -12,7 +12,7 @@ from engine.training.post_training.new_fact import MOST_BYTES, FactEvaluation, M
 from engine.training.post_training.new_text import TextEvaluation
 from ui.page_frame import Words
 from ui.text.markdown import safe
-from ui.text.numbers import gigabytes, percent
+from ui.text.numbers import counted, gigabytes, percent
 
 METHODS = {
     "lora-4": "LoRA, rank 4",
@@ -123,7 +123,7 @@ def learned(topic: Topic | Style, taught: Taught[FactEvaluation]) -> str:
     best = max(taught.looks, key=lambda look: look.answers[0])
     knows, forgot = ", and the model still knows", ", yet the model has forgotten"
     if last[0] >= 0.5:
-        says = f"After {steps} steps the model has learned “{new}” (**{last[0]:.0%}**)"
+        says = f"After {counted(steps, 'step')} the model has learned “{new}” (**{last[0]:.0%}**)"
         if topic.reworded and last[1] < 0.5:
             says += f", a sentence rather than a fact (**{last[1]:.0%}** when reworded)"
         knows, forgot = ", and still knows", ", and has forgotten"
@@ -152,7 +152,8 @@ def _styled(topic: Style, taught: Taught[FactEvaluation]) -> str:
     spreads = ", and of other texts too" if leak >= 0.5 else ""
     lost = "forgot little" if last.plain - first.plain < FORGETS else "forgot"
     return (
-        f"After {last.step} steps the model {has}: “{word}” begins **{after:.0%}** of answers to questions it"
+        f"After {counted(last.step, 'step')} the model {has}: “{word}” begins **{after:.0%}** of answers"
+        " to questions it"
         f" never saw{spreads}. It {lost}: its loss on plain text went from **{first.plain:.2f}** to"
         f" **{last.plain:.2f}** nats per token."
     )
@@ -189,7 +190,7 @@ def to_train(count: int, total: int, sentences: int, tokens: int) -> str:
     """Says how many numbers would be trained, and on what."""
     return (
         f"{count:,} parameters will be trained; the model has {total:,} ({percent(count, total)})."
-        f" A step reads {sentences} sentences; the loss spans {tokens} tokens."
+        f" A step reads {counted(sentences, 'sentence')}; the loss spans {counted(tokens, 'token')}."
     )
 
 
@@ -216,7 +217,9 @@ def lessons(topic: Topic | Style, rehearse: bool) -> str:
 def alt(topic: Topic | Style, looks: Sequence[FactEvaluation]) -> str:
     last = drawn(topic, np.array([looks[-1].answers]).T)[:, 0]
     ends = "; ".join(f"{name} {value:.0%}" for (name, _), value in zip(labels(topic), last, strict=True))
-    return f"Probability of each answer by step of fine-tuning. After {looks[-1].step} steps: {ends}."
+    return (
+        f"Probability of each answer by step of fine-tuning. After {counted(looks[-1].step, 'step')}: {ends}."
+    )
 
 
 def singular_alt(moved: MatrixChange) -> str:
@@ -274,7 +277,8 @@ def text_to_train(count: int, total: int, windows: tuple[int, int], tokens: int,
     of = ", half of them from the old text" if rehearse else ""
     return (
         f"{count:,} parameters will be trained; the model has {total:,} ({percent(count, total)})."
-        f" A step reads {windows[0]} windows of {windows[1]} tokens{of}. The new text has {tokens:,} to train"
+        f" A step reads {counted(windows[0], 'window')} of {counted(windows[1], 'token')}{of}. The new"
+        f" text has {tokens:,} to train"
         " on; the rest is held out."
     )
 
@@ -283,7 +287,7 @@ def text_untaught(new: str, old: str, look: TextEvaluation, steps: int) -> str:
     """Returns the answer before anything is taught (Markdown)."""
     return (
         f"The model predicts {old} with a loss of **{look.old:.2f}** nats per token, {new} with"
-        f" **{look.new:.2f}**. Guess what {steps} steps do to both, then press *Fine-tune*."
+        f" **{look.new:.2f}**. Guess what {counted(steps, 'step')} will do to both, then press *Fine-tune*."
     )
 
 
@@ -298,7 +302,8 @@ def text_learned(new: str, old: str, looks: Sequence[TextEvaluation]) -> str:
     if first.new - last.new > FORGETS:
         says = f"The model learned {new} and {became}"
     return (
-        f"{says}: after {last.step} steps the loss is **{last.new:.2f}** ({first.new:.2f} before) on the new"
+        f"{says}: after {counted(last.step, 'step')} the loss is **{last.new:.2f}** ({first.new:.2f}"
+        " before) on the new"
         f" text and **{last.old:.2f}** ({first.old:.2f}) on the old (nats per token, on held-out parts)."
     )
 
@@ -314,7 +319,8 @@ def spread_of_losses(count: int, step: int, values: np.ndarray) -> str:
 def text_alt(names: Sequence[str], looks: Sequence[TextEvaluation]) -> str:
     last = looks[-1]
     return (
-        f"Loss on held-out text by step of fine-tuning. After {last.step} steps: {names[0]} {last.new:.2f},"
+        f"Loss on held-out text by step of fine-tuning. After {counted(last.step, 'step')}: {names[0]}"
+        f" {last.new:.2f},"
         f" {names[1]} {last.old:.2f} nats per token."
     )
 
@@ -332,7 +338,7 @@ def text_lesson(title: str) -> str:
 
 
 def after(steps: int) -> str:
-    return f"after {steps} steps"
+    return f"after {counted(steps, 'step')}"
 
 
 def sample(prompt: str, when: str) -> str:

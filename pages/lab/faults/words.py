@@ -8,7 +8,7 @@ from engine.experiments.bug_races import Comparison, Side
 from engine.lab.faults import Fault
 from ui.page_frame import Words
 from ui.text.markdown import safe
-from ui.text.numbers import minus
+from ui.text.numbers import counted, minus
 from ui.text.tokens import show_characters
 
 QUESTIONS = {"cost": "What does this bug cost?"}
@@ -97,7 +97,8 @@ def recipe(fault: Fault) -> str:
         else "Tiny Shakespeare"
     )
     return (
-        f"Both: {depth} of width {model.d_model}, {model.n_heads} heads, {train.steps} steps on {text}, each"
+        f"Both: {depth} of width {model.d_model}, {counted(model.n_heads, 'head')},"
+        f" {counted(train.steps, 'step')} on {text}, each"
         f" with {train.batch_size} windows of {model.context} characters; the same seed."
     )
 

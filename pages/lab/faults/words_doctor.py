@@ -12,6 +12,7 @@ from engine.lab.doctor.table import Chart
 from engine.lab.faults import Fault
 from ui.page_frame import Words
 from ui.text.markdown import safe
+from ui.text.numbers import counted
 
 QUESTIONS = {
     "doctor": "Is this model healthy?",
@@ -203,7 +204,8 @@ def result(check: Check, finding: Finding) -> tuple[str, str, str]:
 def patient_alt(patient: Patient) -> str:
     chart = patient.chart
     return (
-        f"The loss on training text over {chart.steps[-1]:,} steps, ending at {chart.losses[-1]:.2f} nats,"
+        f"The loss on training text over {counted(chart.steps[-1], 'step')}, ending at"
+        f" {chart.losses[-1]:.2f} nats,"
         f" and on held-out text, ending at {chart.evaluations[-1].validation_loss:.2f}; a line marks the"
         f" unigram baseline, {chart.counting:.2f}."
     )
@@ -243,7 +245,8 @@ NAMES = {
 def stuck(both: StageRun, counting: float) -> str:
     last = both.last
     return (
-        f"It is stuck: after {last.step:,} steps the loss is **{last.loss:.2f}**, hardly better than the"
+        f"It is stuck: after {counted(last.step, 'step')} the loss is **{last.loss:.2f}**, hardly better"
+        " than the"
         f" unigram baseline ({counting:.2f}), and it writes “{begins(last.greedy)}”."
     )
 
@@ -275,7 +278,8 @@ def shapes(mask: StageRun, future: float) -> str:
 def mended(run: StageRun) -> str:
     last = run.last
     return (
-        f"With both fixed the validation loss is **{last.loss:.2f}** nats after {last.step:,} steps, and it"
+        f"With both fixed the validation loss is **{last.loss:.2f}** nats after"
+        f" {counted(last.step, 'step')}, and it"
         f" writes “{begins(last.drawn)}”."
     )
 
@@ -296,7 +300,7 @@ BLOCKS = "The norm of the gradient of each block's weights, before the first ste
 def again(run: StageRun, stored: StageRun) -> str:
     """Compares the live training with the stored one."""
     return (
-        f"Trained now: {run.losses[-1]:.2f} nats after {run.points[-1]:,} steps; stored:"
+        f"Trained now: {run.losses[-1]:.2f} nats after {counted(run.points[-1], 'step')}; stored:"
         f" {stored.losses[-1]:.2f}."
     )
 

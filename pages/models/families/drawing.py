@@ -12,6 +12,7 @@ from engine.ledger import Ledger
 from engine.parts.registry import HEALTHY
 from ui.figures import specs as go
 from ui.figures.theme import SEQUENTIAL, colour
+from ui.text.numbers import counted
 
 STREAM, CENTRE, HALF = (
     32.0,
@@ -180,7 +181,7 @@ def box_lines(c: ResolvedConfig) -> dict[str, str]:
     """Returns the text of the two large boxes: two short lines each."""
     scheme = HEALTHY.position(c)
     unshared = c.n_kv_heads == c.n_heads
-    heads = f"{c.n_heads} heads" if unshared else f"{c.n_heads} heads, {c.n_kv_heads} KV"
+    heads = counted(c.n_heads, "head") if unshared else f"{counted(c.n_heads, 'head')}, {c.n_kv_heads} KV"
     inside = "" if "embed" in scheme.enters or not scheme.present else f", {_INSIDE[c.position]}"
     biases = ", biases" if c.ffn_bias else ""
     look = "causal" if c.causal else "bidirectional"

@@ -11,6 +11,7 @@ from engine.measure.families.three_families import (
 )
 from ui.page_frame import Words
 from ui.text.markdown import safe
+from ui.text.numbers import counted
 from ui.text.tokens import show_characters
 
 QUESTION = "What does each do with the same sentence?"
@@ -75,7 +76,9 @@ def answered(
         )
     if continued is not None:
         letters = len(continued.symbols)
-        parts.append(f"The decoder wrote **{letters} characters in {letters} passes**.")
+        parts.append(
+            f"The decoder wrote **{counted(letters, 'character')} in {counted(letters, 'pass', 'passes')}**."
+        )
     if translated is not None:
         words = len(translated.symbols)
         parts.append(

@@ -13,7 +13,7 @@ from engine.ledger.shares import Difference, Where
 from engine.ledger.sizes import TILE, Fitting
 from pages.models.parameters.choice import Choice
 from ui.page_frame import Words
-from ui.text.numbers import flop, gigabytes, percent, short
+from ui.text.numbers import counted, flop, gigabytes, percent, short
 
 WHERE = Words(
     see=(
@@ -138,7 +138,7 @@ def areas(ledger: Ledger, thin: dict[str, int]) -> str:
 
 
 def in_and_outside(where: Where, ledger: Ledger) -> str:
-    blocks, read = f"{ledger.config.n_layers:,} blocks", ledger.encoder
+    blocks, read = counted(ledger.config.n_layers, "block"), ledger.encoder
     if read is not None:
         alike = read.n_layers == ledger.config.n_layers
         blocks = (
@@ -207,7 +207,7 @@ def shared_keys(c: ResolvedConfig, heads: int, parameters: Difference, cached: D
     text = (
         "This model already does that."
         if heads == c.n_kv_heads
-        else f"{heads} instead of {c.n_kv_heads}, in each of {c.n_layers:,} layers."
+        else f"{heads} instead of {c.n_kv_heads}, in each of {counted(c.n_layers, 'layer')}."
     )
     now, then = cached.first, cached.second
     today = f" (now {now:,})." if now != then else "."

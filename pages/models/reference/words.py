@@ -27,7 +27,7 @@ from engine.weights.export.hugging_face import (
 )
 from engine.weights.export.writers import WRITERS
 from ui.page_frame import Words
-from ui.text.numbers import number, percent
+from ui.text.numbers import counted, number, percent
 
 ASK_TWO = "Do two implementations agree?"
 ASK_EXPORT = "How do I use this model elsewhere?"
@@ -80,10 +80,13 @@ def drawn(family: str) -> str:
 
 def rolled(c: ResolvedConfig, tokens: int) -> str:
     """Says what was drawn."""
-    heads = f"{c.n_heads} heads" + (f", {c.n_kv_heads} key-value heads" if c.n_kv_heads < c.n_heads else "")
+    heads = counted(c.n_heads, "head")
+    if c.n_kv_heads < c.n_heads:
+        heads += f", {counted(c.n_kv_heads, 'key-value head')}"
     return (
-        f"{c.n_layers} blocks, {heads} of {c.d_head}, width {c.d_model}, {parameter_formula(c):,} parameters,"
-        f" {tokens} tokens."
+        f"{counted(c.n_layers, 'block')}, {heads} of {c.d_head}, width {c.d_model},"
+        f" {counted(parameter_formula(c), 'parameter')},"
+        f" {counted(tokens, 'token')}."
     )
 
 

@@ -10,6 +10,7 @@ import streamlit as st
 
 from engine.config import SampleConfig
 from engine.data.tokenizers import ends as ends_of
+from engine.errors import TokenizerError
 from engine.weights.pretrained.vocabulary import PretrainedTokenizer
 from pages.output.generation import words
 from pages.output.generation.records import LENGTHS, Limits
@@ -31,8 +32,8 @@ def converses(subject: Subject) -> bool:
 
 def conversation(subject: Subject, container: Any) -> tuple[Subject, frozenset[int], str]:
     """Returns the subject to continue, the tokens that end it, and a sentence about it: the text as it is,
-    or, for a model that was trained to answer and where somebody wants that, as a person's turn. The
-    switch stands in `container`.
+    or, for a model that was trained to answer and where somebody wants that, as a person's turn, unless
+    its chat template refuses it. The switch stands in `container`.
     """
     tokenizer = subject.tokenizer
     if not isinstance(tokenizer, PretrainedTokenizer) or tokenizer.template is None:
@@ -40,7 +41,10 @@ def conversation(subject: Subject, container: Any) -> tuple[Subject, frozenset[i
     hint = words.CONVERSATION_HINT
     if not widgets.switch("Conversation", False, "generation_chat", container=container, hint=hint):
         return subject, frozenset(), ""
-    turn = tokenizer.user_turn(subject.text)
+    try:
+        turn = tokenizer.user_turn(subject.text)
+    except TokenizerError as error:  # its template has rules of its own
+        return subject, frozenset(), words.no_turn(error)
     ends = ends_of(tokenizer)
     text = " or ".join(f"`{subject.vocabulary[i]}`" for i in sorted(ends & set(turn.ids)) or sorted(ends))
     return replace(subject, ids=turn.ids), ends, words.turn(turn, text)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from engine.errors import TokenizerError
 from engine.measure.generation.kv_cache import CacheSize, CacheStability, CacheStep, Sharing, Speed, Totals
 from engine.presets import Preset
 from engine.sample.decoding_comparison import Rivals
@@ -13,8 +14,8 @@ from engine.sample.surprise import Surprise, odds
 from engine.weights.pretrained.vocabulary import Conversation
 from ui.model_bar import Subject
 from ui.page_frame import Words
-from ui.text.markdown import safe
-from ui.text.numbers import flop, gigabytes, scientific
+from ui.text.markdown import safe, sentence
+from ui.text.numbers import counted, flop, gigabytes, scientific
 
 TOKENS_QUESTION = "How does a model write?"
 CACHE_QUESTION = "What does a KV cache save, and why is it exact?"
@@ -148,7 +149,7 @@ def cached(totals: Totals, last: CacheStep) -> str:
         f"**A KV cache saves work:** the last step computed **{last.computed} position instead of"
         f" {last.computed_without}**, and all steps took **{totals.times:.1f} times** less work. It is exact,"
         f" since the causal mask keeps later tokens from changing earlier keys and values: {totals.same} of"
-        f" {steps} tokens are the same."
+        f" {counted(steps, 'token')} {'is' if totals.same == 1 else 'are'} the same."
     )
 
 
@@ -202,10 +203,17 @@ READING_BOTH = "Reading the text at both precisions"
 def turn(turn: Conversation, text: str) -> str:
     """Says what a chat template puts around a person's text, and where the answer ends."""
     return (
-        f"The model's chat template adds **{turn.around:,} tokens** around your {turn.text_tokens:,}: the"
-        f" roles, the system prompt, and {turn.special} special tokens, which typed text never produces. The"
+        f"The model's chat template adds **{counted(turn.around, 'token')}** around your"
+        f" {turn.text_tokens:,}: the"
+        f" roles, the system prompt, and {counted(turn.special, 'special token')}, which typed text never"
+        " produces. The"
         f" answer ends where the model writes {text}."
     )
+
+
+def no_turn(error: TokenizerError) -> str:
+    """Says why the text is no turn of a conversation."""
+    return f"{sentence(error)} So the model continues the text as it is."
 
 
 def other_length(wanted: int, most: int, tree: int) -> str:
@@ -310,8 +318,10 @@ def identical(totals: Totals, filled: int, whole: int, formula: int, prompt: int
     return (
         f"{'✓' if same else '✗'} **{totals.same} of {steps} tokens are identical.** The logits they were"
         f" drawn from differ by at most {scientific(totals.difference)}: the same sums, added up in a"
-        f" different order.{close}\n\n{agree} After the prompt of {prompt} tokens the formula gives"
-        f" {formula:,} bytes, and the filled part of the cache's tensor has {filled:,}. The tensor is larger,"
+        f" different order.{close}\n\n{agree} After the prompt of {counted(prompt, 'token')} the formula"
+        " gives"
+        f" {counted(formula, 'byte')}, and the filled part of the cache's tensor has {filled:,}. The"
+        " tensor is larger,"
         f" {whole:,} bytes in all, and doubles when it is full."
     )
 
@@ -413,7 +423,8 @@ def _note(title: str, preset: Preset, tokens: int) -> str:
     c = preset.model.resolved()
     over = f"; beyond its context of {c.context:,}" if tokens > c.context else f"; context {c.context:,}"
     return (
-        f"{title}: {c.n_layers} blocks, {c.n_kv_heads} of {c.n_heads} key-value heads of {c.d_head}{over}"
+        f"{title}: {counted(c.n_layers, 'block')}, {c.n_kv_heads} of"
+        f" {counted(c.n_heads, 'key-value head')} of {c.d_head}{over}"
         f" ({safe(preset.source or '')})"
     )
 
@@ -474,7 +485,8 @@ def dropped(tokens: int, context: int) -> str:
 
 def tree_alt(steps: int, width: int, winner: str) -> str:
     return (
-        f"A tree of {steps} steps: {width} branches are kept at each, the pruned ones are grey; the winner"
+        f"A tree of {counted(steps, 'step')}: {width} branches are kept at each, the pruned ones are grey;"
+        " the winner"
         f" writes {winner}."
     )
 
@@ -517,12 +529,12 @@ def verdict(rivals: Rivals, width: int, may_end: bool) -> str:
     if rivals.verdict == "shorter":
         return (
             f"**Not always: the beam's text is {more} times as probable as the greedy one, and shorter**:"
-            f" {ours} tokens against {greedy}. Each further token makes a text less probable."
+            f" {counted(ours, 'token')} against {greedy}. Each further token makes a text less probable."
         )
     if rivals.verdict == "likelier":
         return (
             f"**Not always: the beam's text is {more} times as probable as the greedy one.** At some step"
             " the most likely token led to a less likely text."
         )
-    lengths = f"it is {ours} tokens long, the greedy one {greedy}"
+    lengths = f"it is {counted(ours, 'token')} long, the greedy one {greedy}"
     return f"**The beam's text has the better score, not the higher probability**: {lengths}."

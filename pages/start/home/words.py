@@ -5,6 +5,7 @@ from engine.ledger.shares import beyond_the_map, where
 from engine.presets import Preset
 from ui.page_frame import Words
 from ui.text.markdown import safe
+from ui.text.numbers import counted
 
 TITLE = "A Transformer, with the lid off"
 QUESTION = "What comes next?"
@@ -197,7 +198,11 @@ def answer(
 
 def vectors(tokens: int, width: int) -> str:
     """Describes a model without an output head."""
-    return f"This model predicts no token: **{tokens} tokens become {tokens} vectors of {width:,} numbers**."
+    return (
+        f"This model predicts no token: **{counted(tokens, 'token')} become{'s' * (tokens == 1)}"
+        f" {counted(tokens, 'vector')}"
+        f" of {counted(width, 'number')}**."
+    )
 
 
 LIVING = Words(

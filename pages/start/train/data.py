@@ -26,10 +26,12 @@ from ui.controls import fill, tokenizer_control
 from ui.fields import label_of, recipe
 from ui.run_text import custom_corpus, merges_of
 from ui.text.markdown import safe, sentence
+from ui.text.tokens import each_shown
 
 SOURCES = ("shakespeare", "python", "paste", "upload", "task", "pairs")
 OWN = ("paste", "upload")
 EXCERPT, SHIFTED = 280, 12  # characters of the excerpt; of an input and its target
+LINES = {" ": "·", "\n": "⏎\n"}  # how an excerpt of many lines shows them
 
 
 @dataclass(frozen=True)
@@ -288,9 +290,9 @@ def _cut_text(corpus: Corpus) -> str:
 
 
 def visible_text(text: str) -> str:
-    """Spaces and line breaks that can be seen.
+    r"""Returns a text in which everything can be seen, as Tokens shows it; a space is a dot, and lines break.
 
-    >>> visible_text("to be")
-    'to·be'
+    >>> visible_text("to be\u200b")
+    'to·beU+200B'
     """
-    return text.replace(" ", "·").replace("\n", "⏎\n").replace("\t", "⇥")
+    return "".join(LINES.get(c, shown) for c, shown in zip(text, each_shown(text, len(text)), strict=True))

@@ -8,7 +8,7 @@ from engine.measure.shapes.batch_example import ShiftedBatch
 from engine.training.compare import Comparison, MeanLoss
 from engine.training.numerics import perplexity
 from ui.text.markdown import safe
-from ui.text.numbers import nats
+from ui.text.numbers import counted, nats
 
 QUESTION = "Can it learn to write?"
 CLEAR = 0.02  # nats: a smaller difference between two runs may be their seeds'
@@ -51,7 +51,8 @@ def compare_with(change: str) -> str:
 def together(heads: int, d_head: int, kv_heads: int, d_ff: int) -> str:
     """Says which sizes follow from others."""
     return (
-        f"Together: {heads} heads of width {d_head}, {kv_heads} key-value heads, feed-forward width {d_ff:,}."
+        f"Together: {counted(heads, 'head')} of width {d_head}, {counted(kv_heads, 'key-value head')},"
+        f" feed-forward width {d_ff:,}."
     )
 
 
@@ -80,7 +81,7 @@ def summary(
     )
     return (
         f"**{parameters:,}** parameters, vocabulary of **{vocabulary:,}** {noun}s  \n**{tokens:,}**"
-        f" tokens per step{read}, {steps:,} steps  \n{time}"
+        f" tokens per step{read}, {counted(steps, 'step')}  \n{time}"
     )
 
 
@@ -108,7 +109,7 @@ MORE_STEPS, MORE_STEPS_HINT = "More steps", "How many steps Continue adds to the
 
 def full(steps: int) -> str:
     """Says why a run without room does not go on."""
-    return f"This run has {steps:,} steps, the most allowed here."
+    return f"This run has {counted(steps, 'step')}, the most allowed here."
 
 
 def bar(step: int, of: int, loss: float | None) -> str:
@@ -228,7 +229,7 @@ def steps(done: int, of: int) -> str:
 
 
 def your_text(characters: int) -> str:
-    return f"your text ({characters:,} characters)"
+    return f"your text ({counted(characters, 'character')})"
 
 
 # Answers
@@ -238,7 +239,7 @@ def before(vocabulary: int, loss: float, noun: str, steps: int) -> str:
     """Returns the sentence before the first run."""
     return (
         f"Untrained, it guesses uniformly among **{vocabulary:,}** {noun}s: a loss of {loss:.2f} nats."
-        f" Press **Train** and watch {steps:,} steps change that."
+        f" Press **Train** and watch {counted(steps, 'step')} change that."
     )
 
 
@@ -254,7 +255,7 @@ def both(done: str) -> str:
 
 def in_short(parameters: int, steps: int, long: str) -> str:
     """Says how much is trained, and how long one run takes; `long` is empty where nobody knows yet."""
-    text = f"**{parameters:,}** parameters · **{steps:,}** steps"
+    text = f"{counted(parameters, 'parameter', bold=True)} · {counted(steps, 'step', bold=True)}"
     return f"{text} · one run: about **{long}**" if long else text
 
 
@@ -276,7 +277,8 @@ def after(step: int, loss: float, bits: str, noun: str, vocabulary: int) -> str:
             f" {noun}s."
         )
     return (
-        f"After **{step:,}** steps: **{nats(loss, noun)}** on held-out text ({bits} bits per character); a"
+        f"After {counted(step, 'step', bold=True)}: **{nats(loss, noun)}** on held-out text ({bits} bits"
+        " per character); a"
         f" uniform guess has perplexity {vocabulary:,}."
     )
 
@@ -290,7 +292,8 @@ def pair(first: str, second: str, comparison: Comparison, noun: str, leaks: bool
     """Compares two runs. `leaks`: the second has no mask, and sees what it should guess."""
     one, other = (nats(loss, noun) for loss in comparison.losses)
     return (
-        f"After **{comparison.steps[1]:,}** steps: {safe(first)} **{one}**; {safe(second)} **{other}**."
+        f"After {counted(comparison.steps[1], 'step', bold=True)}: {safe(first)} **{one}**; {safe(second)}"
+        f" **{other}**."
         f" {verdict(comparison, leaks, noun)}"
     )
 

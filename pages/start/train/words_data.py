@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ui.text.numbers import counted
+
 TEXT_HINT = (
     "Tiny Shakespeare, the Python manual, your own text (pasted or uploaded as UTF-8), problems with"
     " answers that can be checked, or pairs: a source with its target, or a line with its speaker."
@@ -28,7 +30,7 @@ def not_in_link(most: int, longer: str) -> str:
 
 def over(length: int, most: int) -> str:
     return (
-        f"The text has {length:,} characters; at most {most:,} are allowed here. Shorten it by"
+        f"The text has {counted(length, 'character')}; at most {most:,} are allowed here. Shorten it by"
         f" {length - most:,}."
     )
 
@@ -56,7 +58,7 @@ def empty(name: str) -> str:
 
 
 def still_in_use(length: int) -> str:
-    return f"Still in use: {length:,} characters uploaded earlier."
+    return f"Still in use: {counted(length, 'character')} uploaded earlier."
 
 
 def split(train: int, validation: int) -> str:
@@ -65,7 +67,7 @@ def split(train: int, validation: int) -> str:
 
 def characters(count: int, distinct: int, parts: str) -> str:
     """Describes a text of which a character is a token; `parts`: how it is split."""
-    return f"**{count:,}** characters, **{distinct}** distinct. {parts}"
+    return f"{counted(count, 'character', bold=True)}, **{distinct}** distinct. {parts}"
 
 
 def tokens(count: int, pieces: int, noun: str, each: float, vocabulary: str, parts: str) -> str:
@@ -104,9 +106,12 @@ def vocabulary(size: int) -> str:
 
 
 def alphabet(size: int) -> str:
-    return f"alphabet of {size:,} characters"
+    return f"alphabet of {counted(size, 'character')}"
 
 
 def complete(parameters: int, layers: int, width: int, cut: str, loss: str) -> str:
     """Describes a model; `cut`: its tokens, `loss`: what it reached."""
-    return f"A complete model: **{parameters:,}** parameters, {layers} layers, width {width}, {cut}{loss}."
+    return (
+        f"A complete model: {counted(parameters, 'parameter', bold=True)}, {counted(layers, 'layer')},"
+        f" width {width}, {cut}{loss}."
+    )

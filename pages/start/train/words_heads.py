@@ -6,6 +6,7 @@ from engine.config import ModelConfig, TrainConfig
 from engine.measure.attention.head_scores import HeadGrowth, Kind
 from engine.measure.attention.heads import HeadValue
 from ui.text.markdown import safe
+from ui.text.numbers import counted
 from ui.timeline import DOES
 
 QUESTION = "Watch it happen: when does a head learn to copy?"
@@ -19,15 +20,16 @@ def before(share: float, guess: float, steps: int) -> str:
     return (
         f"**{share:.0%}** of the windows repeat their own beginning. Before training, a repeated character"
         f" costs as much as a new one: {guess:.2f} nats. Press **Train** and see when that changes within"
-        f" {steps:,} steps."
+        f" {counted(steps, 'step')}."
     )
 
 
 def went(model: ModelConfig, train: TrainConfig) -> str:
     """Returns the heading above the training that comes with the app."""
     return (
-        f"**A stored run**: {model.n_layers} layers, width {model.d_model}, {train.repeat:.0%} of the windows"
-        f" repeating their beginning, seed {train.seed}, {train.steps:,} steps"
+        f"**A stored run**: {counted(model.n_layers, 'layer')}, width {model.d_model}, {train.repeat:.0%}"
+        " of the windows"
+        f" repeating their beginning, seed {train.seed}, {counted(train.steps, 'step')}"
     )
 
 
@@ -36,7 +38,7 @@ def before_another(grown: HeadGrowth, share: float, steps: int) -> str:
     return (
         f"{order(grown)}. Random characters then cost {grown.first_loss:.2f} nats, and"
         f" **{grown.second_loss:.2f}** when they are repeated. **{share:.0%}** of your windows repeat their"
-        f" beginning: press **Train** and see whether a head learns to copy within {steps:,} steps."
+        f" beginning: press **Train** and see whether a head learns to copy within {counted(steps, 'step')}."
     )
 
 

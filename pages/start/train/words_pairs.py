@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from engine.training.records import Evaluation
+from ui.text.numbers import counted
 
 RIGHT, WRONG, OPEN = "✓ right", "✗ wrong", "? not known"  # signs and words, for whoever sees no colours
 SPEAKERS = "Who speaks?"
@@ -51,7 +52,7 @@ def before(chance: float, noun: str, outcomes: int, steps: int) -> str:
     """Returns the sentence before the first run."""
     return (
         f"Untrained, it guesses among **{outcomes:,}** {noun}s: a loss of {chance:.2f} nats. Press **Train**:"
-        f" how many will it get right after {steps:,} steps?"
+        f" how many will it get right after {counted(steps, 'step')}?"
     )
 
 
@@ -65,7 +66,8 @@ def after(look: Evaluation, chance: float, labels: bool) -> str:
         else "writes **{:.0%}** of the held-out targets without an error ({:.0%} of the training targets)"
     ).format(look.task.validation, look.task.train)
     return (
-        f"After **{look.step:,}** steps it {does}. Its loss is **{look.validation_loss:.3f}** nats; a uniform"
+        f"After {counted(look.step, 'step', bold=True)} it {does}. Its loss is"
+        f" **{look.validation_loss:.3f}** nats; a uniform"
         f" guess would cost {chance:.2f}."
     )
 

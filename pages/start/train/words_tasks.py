@@ -6,6 +6,7 @@ import math
 
 from engine.data.tasks.task import Task
 from engine.training.records import Evaluation
+from ui.text.numbers import counted
 
 RIGHT, WRONG = "✓ right", "✗ wrong"  # a sign and a word, for whoever sees no colours
 
@@ -29,11 +30,13 @@ def described(task: Task, train: int, validation: int) -> str:
     """
     if task.stream:
         return (
-            f"**{train:,}** characters to train on and **{validation:,}** held out, from a source whose"
+            f"{counted(train, 'character', bold=True)} to train on and **{validation:,}** held out, from a"
+            " source whose"
             f" entropy rate is **{task.entropies[-1]:.3f}** nats per character."
         )
     return (
-        f"**{train:,}** problems to train on and **{validation:,}** held out, of **{task.length}** characters"
+        f"**{train:,}** problems to train on and **{validation:,}** held out, of"
+        f" {counted(task.length, 'character', bold=True)}"
         " each, line break included."
     )
 
@@ -61,7 +64,7 @@ def before(task: Task, floor: float, uniform: float, steps: int) -> str:
     )
     return (
         f"It begins at {uniform:.2f} nats, and no model can get below **{floor:.2f}**: {why}. Press"
-        f" **Train**: does it find the rule in {steps:,} steps?"
+        f" **Train**: does it find the rule in {counted(steps, 'step')}?"
     )
 
 
@@ -76,7 +79,8 @@ def after(task: Task, look: Evaluation, floor: float) -> str:
         f" ({look.task.train:.0%} of those it trained on)"
     )
     return (
-        f"After **{look.step:,}** steps it {solved}. Its loss is **{look.validation_loss:.3f}** nats; no"
+        f"After {counted(look.step, 'step', bold=True)} it {solved}. Its loss is"
+        f" **{look.validation_loss:.3f}** nats; no"
         f" model gets below {floor:.3f}."
     )
 

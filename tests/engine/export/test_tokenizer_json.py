@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,8 +12,11 @@ from engine.data.tokenizers import bpe
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import TokenizerError
 from engine.weights.export.tokenizer_json import tokenizer_json
+from engine.weights.pretrained.vocabulary import from_gguf, from_json
 from tests.engine.cases import for_each
 from tests.engine.helpers import VERSE
+from tests.engine.pretrained.test_vocabulary import facts_of
+from tests.engine.pretrained.vocabularies import trained
 
 tokenizers = pytest.importorskip("tokenizers", reason="not installed (it comes with transformers)")
 HOSTILE = (
@@ -52,6 +57,20 @@ def test_characters() -> None:
         assert ids == ours.encode(text) and theirs.decode(ids) == text
     with pytest.raises(Exception, match="UNK"):  # an unknown character is an error there as it is here
         theirs.encode("Ω")
+
+
+def test_a_published_one_keeps_its_added_tokens_whatever_rows_the_table_has() -> None:
+    inner = trained(False)
+    inner.add_tokens([tokenizers.AddedToken("<think>", normalized=False)])
+    text = "the <think>cat</think> <|im_end|>"
+    for ours in (from_json(inner.to_str()), from_gguf(facts_of(trained(False), "gpt-2"))):
+        for rows in (ours.vocab_size, ours.vocab_size + 1, ours.vocab_size + 99):
+            theirs = opened(tokenizer_json(replace(ours, rows=rows), rows))
+            assert theirs.get_added_tokens_decoder().keys() == set(ours.added.values())
+            assert theirs.get_vocab_size(with_added_tokens=True) == ours.vocab_size
+            assert theirs.encode("<|im_end|>").ids == [ours.special["<|im_end|>"]]
+            theirs.encode_special_tokens = True
+            assert theirs.encode(text).ids == ours.encode(text)
 
 
 def test_half_characters_are_left_out() -> None:

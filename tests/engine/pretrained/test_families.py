@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -216,6 +217,151 @@ def test_what_is_not_built_is_said(name: str, facts: dict[str, Any], says: str, 
     with pytest.raises(PretrainedError) as error:
         open_model(tmp_path).weights()
     assert says in str(error.value)
+
+
+def settings(folder: Path, **facts: Any) -> None:
+    file = folder / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | facts))
+
+
+def renamed(folder: Path, change: Callable[[str], str], **more: torch.Tensor) -> None:
+    file = folder / "model.safetensors"
+    save_file({change(name): x for name, x in load_file(file).items()} | more, file)
+
+
+@for_each("name", [name for name in KINDS if name != "t5" and name != "bert"])
+@torch.no_grad()
+def test_an_output_matrix_in_the_file_is_used_whatever_the_configuration_says(
+    name: str, tmp_path: Path
+) -> None:
+    theirs = made(name, 1, tmp_path, sizes={"tie_word_embeddings": False})
+    settings(tmp_path, tie_word_embeddings=True)
+    tokens = torch.tensor([[3, 1, 4, 1, 5]])
+    head = theirs.get_output_embeddings().weight
+    assert not torch.equal(head, theirs.get_input_embeddings().weight)
+    opened = open_model(tmp_path)
+    assert not opened.config.tie_embeddings
+    close(opened.model()(tokens), said(theirs, tokens))
+    # the embedding once more is no other matrix
+    head_name, table = opened.family.head
+    full = {opened.source.where[each][1]: each for each in (head_name, table)}
+    file = tmp_path / "model.safetensors"
+    whole = load_file(file)
+    named = {short: long for long, short in full.items()}
+    save_file(whole | {named[head_name]: whole[named[table]].clone()}, file)
+    assert open_model(tmp_path).config.tie_embeddings
+
+
+def test_another_bias_or_table_than_the_tied_one_is_refused(tmp_path: Path) -> None:
+    made("bert, masked", 0, tmp_path / "bert")
+    renamed(tmp_path / "bert", str, **{"cls.predictions.decoder.bias": torch.ones(37)})
+    made("t5", 0, tmp_path / "t5")
+    width = open_model(tmp_path / "t5").config.d_model
+    renamed(tmp_path / "t5", str, **{"encoder.embed_tokens.weight": torch.ones(37, width)})
+    for name in ("bert", "t5"):
+        with pytest.raises(PretrainedError, match="is another matrix"):
+            open_model(tmp_path / name).weights()
+
+
+@for_each(
+    "change",
+    [
+        lambda name: f"_orig_mod.{name}",
+        lambda name: f"module.{name}",
+        lambda name: f"module._orig_mod.{name}",
+        lambda name: f"student.net.{name}",
+        lambda name: name.replace("layers.", "layers._orig_mod.").replace(".h.", "._fsdp_wrapped_module.h."),
+    ],
+)
+@for_each("name", ["llama", "gpt2", "bert"])
+def test_what_others_put_before_names_is_taken_off(
+    name: str, change: Callable[[str], str], tmp_path: Path
+) -> None:
+    theirs = made(name, 0, tmp_path)
+    renamed(tmp_path, change)
+    tokens = torch.tensor([[3, 1, 4, 1, 5]])
+    close(open_model(tmp_path).model()(tokens), said(theirs, tokens))
+
+
+METHODS: list[tuple[dict[str, Any], str]] = [
+    ({"quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": True}}, "with bitsandbytes to 4 bits"),
+    ({"quantization_config": {"quant_method": "bitsandbytes", "load_in_8bit": True}}, "with bitsandbytes to 8 bits"),
+    ({"quantization_config": {"quant_method": "gptq", "bits": 3}}, "with gptq to 3 bits"),
+    ({"quantization_config": {"quant_method": "awq", "w_bit": 4}}, "with awq to 4 bits"),
+    ({"quantization_config": {"quant_method": "fp8"}}, "with fp8, as"),
+    ({"quantization_config": {"quant_method": "compressed-tensors", "config_groups": {}}}, "with compressed-tensors"),
+    ({"compression_config": {"quant_method": "sparseml"}}, "with sparseml"),
+    ({"quantization": {"group_size": 64, "bits": 4}}, "with MLX to 4 bits"),
+    ({"quantization_config": "yes"}, "are quantised, as"),
+]  # fmt: skip
+
+
+@for_each("facts, says", METHODS)
+def test_quantised_weights_are_refused_for_what_the_configuration_says(
+    facts: dict[str, Any], says: str, tmp_path: Path
+) -> None:
+    made("llama", 0, tmp_path)
+    settings(tmp_path, model_type="new", **facts)
+    renamed(tmp_path, lambda name: name.replace("q_proj.weight", "q_proj.weight.absmax"))
+    with pytest.raises(PretrainedError) as error:
+        open_model(tmp_path)
+    assert says in str(error.value) and "config.json says" in str(error.value)
+
+
+@for_each("part", ["qweight", "weight_scale", "weight_packed", "SCB"])
+def test_quantised_weights_are_refused_for_their_names(part: str, tmp_path: Path) -> None:
+    made("llama", 0, tmp_path)
+    settings(tmp_path, quantization_config=None)
+    renamed(tmp_path, str, **{f"model.layers.0.mlp.down_proj.{part}": torch.ones(1)})
+    with pytest.raises(PretrainedError, match=f"are quantised .*{part}"):
+        open_model(tmp_path)
+
+
+@for_each(
+    "change",
+    [
+        lambda name: f"base_model.model.{name}",
+        lambda name: name.replace("q_proj.weight", "q_proj.lora_A.weight"),
+        lambda name: name.replace("q_proj.weight", "q_proj.base_layer.weight"),
+    ],
+)
+def test_an_adapter_is_refused_as_one(change: Callable[[str], str], tmp_path: Path) -> None:
+    made("llama", 0, tmp_path)
+    renamed(tmp_path, change)
+    with pytest.raises(PretrainedError, match="an adapter without its base model"):
+        open_model(tmp_path)
+
+
+def test_an_adapter_without_a_configuration_names_its_base(tmp_path: Path) -> None:
+    (tmp_path / "adapter_config.json").write_text('{"base_model_name_or_path": "meta/llama"}')
+    (tmp_path / "adapter_model.safetensors").write_bytes(b"")
+    with pytest.raises(PretrainedError, match="its base is 'meta/llama'"):
+        open_model(tmp_path)
+
+
+@for_each("scaling", [{"type": "none"}, {"type": "linear", "factor": 1.0}, {"rope_type": None}, {}])
+def test_a_scale_of_1_is_none(scaling: dict[str, Any], tmp_path: Path) -> None:
+    made("llama", 0, tmp_path)
+    before = open_model(tmp_path).config
+    settings(tmp_path, rope_scaling=scaling)
+    assert open_model(tmp_path).config == before
+
+
+def test_a_byte_order_mark_a_missing_part_and_a_pointer(tmp_path: Path) -> None:
+    made("llama", 0, tmp_path, max_shard_size="2KB")
+    config = tmp_path / "config.json"
+    config.write_bytes(b"\xef\xbb\xbf" + config.read_bytes())
+    open_model(tmp_path).weights()
+    part = next(tmp_path.glob("model-00002*.safetensors"))
+    part.write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
+    with pytest.raises(PretrainedError, match=f"{part.name} is a pointer of Git LFS"):
+        open_model(tmp_path)
+    part.unlink()
+    with pytest.raises(PretrainedError, match=f"lacks {part.name}"):
+        open_model(tmp_path)
+    config.write_text(config.read_text("utf-8-sig"), "utf-16")
+    with pytest.raises(PretrainedError, match=r"config\.json cannot be read: .* UTF-16"):
+        open_model(tmp_path)
 
 
 HOSTILE: list[Any] = [

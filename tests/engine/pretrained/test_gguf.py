@@ -79,6 +79,8 @@ ONE = {"x": (np.zeros(32, np.float32), 0, (32,))}
     "lies, says",
     [
         ({"version": 9}, "its version is 9"),
+        ({"version": 3 << 24}, "is big-endian"),
+        ({"kind": 23}, "type 23 (IQ4_XS)"),
         ({"tensors": 2**60}, "tensors; at most 100,000 are accepted"),
         ({"facts": 2**60}, "facts; at most 10,000 are accepted"),
         ({"tensors": 3}, "is damaged"),
@@ -120,7 +122,14 @@ def test_arrays_that_lie(inner: int, tmp_path: Path) -> None:
         ({"llama.block_count": 10**6}, "1,000,000 layers"),
         ({"llama.embedding_length": "32"}, "embedding_length = '32'"),
         ({"llama.attention.head_count": [4, 4]}, "head_count = (4, 4)"),
-        ({"llama.rope.scaling.type": "yarn"}, "scales its rotations"),
+        ({"llama.rope.scaling.type": "yarn"}, "scales its rotations (llama.rope.scaling.type is 'yarn')"),
+        ({"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 4.0}, "scales its rotations"),
+        ({"llama.rope.scaling.factor": 4.0}, "scales its rotations"),
+        ({"llama.rope.scale_linear": 2.0}, "scales its rotations"),
+        ({"llama.expert_count": 8}, "8 experts"),
+        ({"split.count": 3, "split.no": 1}, "part 2 of 3"),
+        ({"general.type": "adapter"}, "adapter without its base"),
+        ({"general.type": "mmproj"}, "general.type is 'mmproj'"),
         ({"llama.block_count": 3}, "lacks the tensor blk.2"),
         ({"llama.feed_forward_length": 45}, "should make"),
     ],
@@ -130,6 +139,45 @@ def test_facts_that_do_not_fit(facts: dict[str, Any], says: str, tmp_path: Path)
     with pytest.raises(PretrainedError) as error:
         open_model(path).weights()
     assert says in str(error.value)
+
+
+def test_a_scale_of_1_is_none(tmp_path: Path) -> None:
+    plain_one = open_model(llama_file(tmp_path / "plain.gguf"))
+    for n, facts in enumerate(
+        (
+            {"llama.rope.scaling.type": "none", "llama.rope.scaling.factor": 8.0},
+            {"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 1.0, "llama.expert_count": 0},
+            {"split.count": 1, "split.no": 0, "general.type": "model"},
+        )
+    ):
+        assert open_model(llama_file(tmp_path / f"{n}.gguf", facts)).config == plain_one.config
+
+
+def test_factors_of_rotations(tmp_path: Path) -> None:
+    _, tensors = a_llama()
+    for factors, refused in (([1.0] * 4, False), ([1.0, 1.0, 4.0, 8.0], True)):
+        held = tensors | {"rope_freqs.weight": np.array(factors, np.float32)}
+        path = written(tmp_path / "a.gguf", FACTS, {name: plain(x) for name, x in held.items()})
+        if refused:
+            with pytest.raises(PretrainedError, match=r"factors of its own \(rope_freqs\.weight\)"):
+                open_model(path)
+        else:
+            open_model(path).weights()
+
+
+@for_each(
+    "begin, says",
+    [
+        (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS"),
+        (b"PK\x03\x04" + bytes(40), "pickle"),
+        (b"<!DOCTYPE html>" + bytes(40), "web page"),
+        (b"tjgg" + bytes(40), "before GGUF"),
+    ],
+)
+def test_a_file_of_another_kind_is_named(begin: bytes, says: str, tmp_path: Path) -> None:
+    (tmp_path / "a.gguf").write_bytes(begin)
+    with pytest.raises(PretrainedError, match=says):
+        gguf.read(tmp_path / "a.gguf")
 
 
 @for_each("kind", ["Q4_0", "Q4_1", "Q8_0"])

@@ -17,7 +17,8 @@ from torch import Tensor
 
 from engine.config import ModelConfig
 from engine.data.progress import Progress, finish
-from engine.errors import PretrainedError
+from engine.data.tokenizers import token_bytes
+from engine.errors import PretrainedError, TokenizerError
 from engine.measure.circuits.quantisation import Rounding, rounded
 from engine.sample.rounding import rounding
 from engine.sample.row_products import Arithmetic
@@ -57,6 +58,14 @@ def test_a_model_of_the_servers_folder_is_offered_and_loaded_by_its_name(
     assert found.model(torch.tensor([[1, 2]])).shape == (1, 2, found.config.vocab_size)
     assert found.tokenizer.encode("cab") == [2, LETTERS.index("ab")]
     assert found.tokenizer.vocab_size == len(LETTERS) < found.config.vocab_size == 37
+
+
+def test_a_row_without_a_token_has_no_text(models: Path, tmp_path: Path) -> None:
+    found = library.load("small", 10**9, keep=tmp_path / "kept")
+    assert len(found.tokenizer.tokens) == 37 and token_bytes(found.tokenizer)[32:] == [b""] * 5
+    assert found.tokenizer.decode([2, 36, 0]) == "ca" and found.tokenizer.decode_bytes([34]) == b""
+    with pytest.raises(TokenizerError, match="between 0 and 36"):
+        found.tokenizer.decode([37])
 
 
 def test_too_large_is_refused_before_it_is_read(
@@ -111,6 +120,48 @@ def test_the_order_of_places_and_half_a_download_is_none(
     (own / "model.safetensors").unlink()
     (cached / "model.safetensors").unlink()
     assert sources.find("gpt2") is None
+
+
+def test_a_path_is_taken_as_it_was_meant(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(bare))
+    model = llama_file(bare / "a b.gguf")
+    folder = made_folder(bare / "a folder")
+    (bare / "link.gguf").symlink_to(model)
+    (bare / "sha256-0").write_bytes(model.read_bytes())  # as other programs store it
+    quoted = [
+        f'"{model}"',
+        f"'{model}'",
+        f"\u201c{model}\u201d",
+        f" {model}\t\n",
+        f"{model.as_uri()}",
+        f'" {model} "',
+    ]
+    for typed in (
+        *quoted,
+        str(model).replace(" ", "\\ "),
+        "~/a b.gguf",
+        str(bare / "link.gguf"),
+        f"{bare}/sha256-0",
+    ):
+        path = sources.typed_path(typed)
+        assert (sources.find("", path) == path and path.samefile(model)) or path.name == "sha256-0", typed
+    for typed in (folder, folder / "config.json", folder / "model.safetensors", f"{folder}/"):
+        assert sources.typed_path(str(typed)) == folder
+    assert sources.typed_path("~nobody-at-all/x") == Path("~nobody-at-all/x")
+
+
+def test_why_there_is_no_model_at_a_path(bare: Path) -> None:
+    (bare / "x.txt").write_text("nothing")
+    (bare / "empty").mkdir()
+    (bare / "adapter").mkdir()
+    (bare / "adapter/adapter_config.json").write_text("{}")
+    made_folder(bare / "pickled")
+    (bare / "pickled/model.safetensors").unlink()
+    for name, says in (
+        ("absent.gguf", "no such file"), ("x.txt", "neither a GGUF file nor a folder"), ("empty", "no config.json"),
+        ("adapter", "an adapter without its base"), ("pickled", "no model.safetensors"),
+    ):  # fmt: skip
+        assert sources.find("", bare / name) is None and says in sources.refusal(bare / name), name
 
 
 def test_a_torn_file_is_made_anew(path: Path, tmp_path: Path) -> None:

@@ -130,9 +130,8 @@ def test_a_saved_vocabulary_gives_the_ids_of_transformers(kind: str, tmp_path: P
     if kind != "t5":  # its pieces hold the names of its special tokens, at transformers as here
         typed = set(ours.encode("".join(ours.special)))
         assert not typed & (set(ours.special.values()) - {theirs.unk_token_id}), "what is typed is text"
-    said = ours.chat([{"role": "user", "content": "the cat"}])
-    ends_with = [theirs.eos_token_id] if theirs.eos_token else []
-    assert said == [*([theirs.bos_token_id] if theirs.bos_token else []), *ours.encode("the cat"), *ends_with]
+    turn = [{"role": "user", "content": "the cat"}]
+    assert ours.chat(turn) == list(theirs.apply_chat_template(turn, tokenize=True, return_dict=False))
     # Tokens stand for bytes: side by side they are the text, but for what the vocabulary drops or adds
     text = "the cat played on the mat"
     assert ours.decode_bytes(ours.encode(text)) == (text if kind == "gemma" else f" {text}").encode()
@@ -176,6 +175,32 @@ def test_what_stands_around_a_text_is_counted_and_an_answer_ends_at_its_names() 
         vocabulary.from_gguf(bare).user_turn("Hi")
 
 
+def test_what_a_gguf_file_says_users_defined_is_one_token_and_shows_as_itself() -> None:
+    facts = facts_of(trained(False), "gpt-2")
+    more = ("<think>", "</think>", "đem")
+    facts["tokenizer.ggml.tokens"] += more
+    facts["tokenizer.ggml.token_type"] += (4,) * len(more)
+    ours = vocabulary.from_gguf(facts)
+    ids = ours.encode("<think>the đem</think> cat")
+    assert [i for i in ids if i >= ours.vocab_size - 4] == [
+        ours.added[name] for name in ("<think>", "đem", "</think>")
+    ]
+    assert [ours.tokens[ours.added[name]] for name in more] == [name.encode() for name in more]
+    assert ours.decode(ids) == "<think>the đem</think> cat" and ours.tokens[0] == b"<|endoftext|>"
+
+
+@for_each("kind", ["bert", "t5"])
+def test_what_becomes_the_unknown_token_is_told_by_its_pieces(kind: str, tmp_path: Path) -> None:
+    theirs = KINDS[kind]()
+    theirs.save_pretrained(tmp_path)
+    ours = folder.vocabulary_of(folder.Folder(tmp_path, {}, {}, {}))
+    assert ours.unread("the 🦜 cat 日本 🦜 played") == (
+        ["🦜", "日", "本"] if kind == "bert" else ["🦜", "日本"]
+    )
+    assert ours.unread("the cat") == [] and ours.unknown_token == theirs.unk_token
+    assert ours.encode("🦜").count(theirs.unk_token_id) == 1
+
+
 @for_each(
     "changes, says",
     [
@@ -205,17 +230,28 @@ def test_a_vocabulary_that_is_damaged_or_not_built_is_refused() -> None:
             vocabulary.from_json(text)
 
 
+def test_a_text_that_a_vocabulary_cannot_cut_is_refused() -> None:
+    inner = tokenizers.Tokenizer(tokenizers.models.Unigram([("▁", 0.0), ("a", -1.0)], None))
+    inner.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
+    ours = vocabulary.from_json(inner.to_str())
+    assert ours.encode("a") == [0, 1] and ours.unread("a") == []
+    with pytest.raises(TokenizerError, match="cannot cut this text"):
+        ours.encode("é")
+
+
 def test_files_of_settings(tmp_path: Path) -> None:
     theirs = llama()
     theirs.save_pretrained(tmp_path)
     settings = tmp_path / "tokenizer_config.json"
     said = json.loads(settings.read_text()) | {"bos_token": {"content": "<s>"}, "eos_token": 7}
-    settings.write_text(json.dumps(said | {"chat_template": "{{ bos_token }}|{{ eos_token }}"}))
+    named = {"tools": "no", "default": "{{ bos_token }}|{{ eos_token }}"}
+    said |= {"chat_template": [{"name": name, "template": template} for name, template in named.items()]}
+    settings.write_text("\ufeff" + json.dumps(said), "utf-8")
     here = folder.Folder(tmp_path, {}, {}, {})
     ours = folder.vocabulary_of(here)
-    assert ours.chat([]) == [theirs.bos_token_id, *ours.encode("|")]
+    assert ours.chat([]) == theirs("<s>|", add_special_tokens=False)["input_ids"]
     (tmp_path / "chat_template.jinja").write_bytes(b"\xff\xfe")
-    with pytest.raises(PretrainedError, match=r"chat_template\.jinja cannot be read"):
+    with pytest.raises(PretrainedError, match=r"chat_template\.jinja cannot be read: .* UTF-16"):
         folder.vocabulary_of(here)
     (tmp_path / "chat_template.jinja").unlink()
     (tmp_path / "tokenizer.json").unlink()

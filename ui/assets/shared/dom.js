@@ -98,6 +98,29 @@ export function write(node, text) {
   if (node.textContent !== text) node.textContent = text
 }
 
+const segments = new Intl.Segmenter(undefined, { granularity: "grapheme" })
+
+/**
+ * The characters of a text as a reader counts them: an emoji of several signs is one.
+ * @param {string} text
+ */
+export const characters = (text) => Array.from(segments.segment(text), ({ segment }) => segment)
+
+/**
+ * The first `most` of them.
+ * @param {string} text
+ * @param {number} most
+ */
+export function beginning(text, most) {
+  if (text.length <= most) return text
+  let end = 0
+  for (const { index, segment } of segments.segment(text)) {
+    if (most-- <= 0) break
+    end = index + segment.length
+  }
+  return text.slice(0, end)
+}
+
 /**
  * Makes `cells` as many as `count`, at the end.
  * @template {{ remove: () => void }} Cell

@@ -1,4 +1,4 @@
-# make run    set up what is missing and serve the app (PORT=8501)
+# make run    set up what is missing and serve the app (PORT=8501; HOST=0.0.0.0 lets others reach it)
 # make test   set up what is missing and run what a change is likely to break (PYTEST_ARGS for pytest's own arguments)
 # make test-all  the same, the exhaustive tests and a short run of every benchmark: half an hour more
 # make mutants PATHS=engine/parts  break lines there, one at a time, and list those that no test of the engine notices
@@ -11,6 +11,7 @@
 
 PYTHON ?= python3
 PORT ?= 8501
+HOST ?= localhost
 VENV ?= .venv
 PYTEST_ARGS ?=
 WORKERS ?= 2
@@ -34,7 +35,7 @@ NODE_STAMP = node_modules/.ready-$(call HASH,package-lock.json)
 
 run: check-python check-port setup models
 	@echo "Open http://localhost:$(PORT)"
-	@exec $(BIN)/python -m streamlit run app.py --server.port $(PORT)
+	@exec $(BIN)/python -m streamlit run app.py --server.port $(PORT) --server.address $(HOST)
 
 # What pip does not install is fetched beside it: pip keeps one of the cores busy, and no more.
 test: check-python

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import ipaddress
 import logging
 import os
 import re
@@ -57,10 +58,13 @@ async def lifespan(_: object) -> AsyncIterator[None]:
 
 def heed_settings() -> None:
     """Ends the server, which has not begun, where Streamlit is too old or one of its variables means nothing:
-    it would serve without what `lifespan` does, and fail for every browser.
+    it would serve without what `lifespan` does, and fail for every browser. Where others can reach it and no
+    profile was chosen, it is `hosted`: `local` opens any file of this computer.
     """
     if old := too_old(STREAMLIT_VERSION):
         raise SystemExit(old)
+    if not os.environ.get(profiles.VARIABLE) and reachable(config.get_option("server.address")):
+        os.environ[profiles.VARIABLE] = "hosted"
     try:
         profiles.current()
         log.wanted()
@@ -68,6 +72,20 @@ def heed_settings() -> None:
         identity.proxies()
     except ConfigError as error:
         raise SystemExit(str(error)) from error
+
+
+def reachable(address: str | None) -> bool:
+    """True if other computers can reach a server that listens at an address; None is all addresses.
+
+    >>> [reachable(address) for address in (None, "0.0.0.0", "::", "192.168.1.7", "hall.example")]
+    [True, True, True, True, True]
+    >>> reachable("localhost"), reachable("127.0.0.1"), reachable("::1")
+    (False, False, False)
+    """
+    try:
+        return address != "localhost" and not ipaddress.ip_address(address or "0.0.0.0").is_loopback
+    except ValueError:  # a name
+        return True
 
 
 def too_old(streamlit: str) -> str | None:

@@ -16,6 +16,8 @@ DOCS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob(
 PAGES = {entry.url: entry for entry in ENTRIES}
 LINK = re.compile(r"\[([^\]]+)\]\(/([a-z]*)(?:\?([^)]*))?\)")
 PATH = re.compile(r"\b({}) > (\S[\w -]*)".format("|".join(entry.title for entry in ENTRIES)))
+# "press **Train**", "the button *Guess first*", "open **More published models**"
+PRESSED = re.compile(r"(?:[Pp]ress|[Bb]utton|[Oo]pen)\s+\*\*?([^*]+)\*\*?")
 # Links whose text says what is there, in the middle of a sentence
 EXCEPTIONS = {"every position", "the most likely text of several branches"}
 
@@ -46,6 +48,22 @@ def sentences() -> Iterator[tuple[str, str]]:
 
 def plain(text: str) -> str:
     return " ".join(text.split()).lower()
+
+
+def strings() -> set[str]:
+    """Every string of the app's own modules and of the browser's."""
+    nodes = (node for path in source.files("pages", "ui") for node in source.nodes(path))
+    found = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    scripts = (ROOT / "ui" / "assets").rglob("*.js")
+    return found | {
+        each for path in scripts for each in re.findall(r"[\"`]([^\"`\n]+)[\"`]", source.text(path))
+    }
+
+
+def test_what_the_docs_tell_one_to_press_is_on_a_page() -> None:
+    named = [(path.name, name) for path in DOCS for name in PRESSED.findall(source.text(path))]
+    wrong = [f"{where}: no button is called {name!r}" for where, name in named if name not in strings()]
+    assert len(named) > 5 and not wrong, "\n".join(wrong)
 
 
 def test_links_are_called_as_the_page_or_view_that_they_lead_to() -> None:

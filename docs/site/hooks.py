@@ -14,6 +14,7 @@ from ui.text.glossary import terms
 
 TOP = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 LOGO = facts.ROOT / "ui" / "assets" / "logo.svg"
+STYLE = facts.ROOT / "docs" / "site" / "site.css"
 
 
 def _views() -> list[facts.Facts]:
@@ -49,7 +50,8 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
         made[page] = pages.relinked(path.read_text("utf-8"), path)
     for name, text in made.items():
         files.append(File.generated(config, name, content=text))
-    files.append(File.generated(config, "assets/logo.svg", abs_src_path=str(LOGO)))
+    for source in (LOGO, STYLE):
+        files.append(File.generated(config, f"assets/{source.name}", abs_src_path=str(source)))
     for picture in facts.PICTURES.rglob("*.webp"):
         name = picture.relative_to(facts.PICTURES).as_posix()
         files.append(File.generated(config, f"views/pictures/{name}", abs_src_path=str(picture)))

@@ -287,7 +287,8 @@ def text_untaught(new: str, old: str, look: TextEvaluation, steps: int) -> str:
     """Returns the answer before anything is taught (Markdown)."""
     return (
         f"The model predicts {old} with a loss of **{look.old:.2f}** nats per token, {new} with"
-        f" **{look.new:.2f}**. Guess what {counted(steps, 'step')} will do to both, then press *Fine-tune*."
+        f" **{look.new:.2f}**. Guess what {counted(steps, 'step')}"
+        f" {'does' if steps == 1 else 'do'} to both, then press *Fine-tune*."
     )
 
 

@@ -1,6 +1,9 @@
 """Courses: how a file is read, and the bar that leads through them."""
 
 import json
+import subprocess
+import sys
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -96,6 +99,32 @@ def test_all_that_ship_can_be_read():
     assert len(shelf().courses) == len(list(FOLDER.glob("*.yaml"))) > 0
 
 
+QUESTIONS = {
+    name: [(one, course.question(at)) for at, one in enumerate(course.scenes) if one.question]
+    for name, course in shelf().courses.items()
+}
+
+
+def test_no_letter_is_right_more_often_than_chance_has_it() -> None:
+    found = Counter(asked.right for asks in QUESTIONS.values() for _, asked in asks)
+    count = found.total()
+    assert count > 20 and max(found.values()) < count / 2 and min(found[at] for at in range(3)) > count / 6
+    for name, asks in QUESTIONS.items():
+        assert len(asks) < 3 or len({asked.right for _, asked in asks}) > 1, name
+
+
+def test_the_order_of_answers_keeps_them_all_and_is_the_same_for_everybody() -> None:
+    for name, asks in QUESTIONS.items():
+        for scene, asked in asks:
+            written = scene.question
+            assert sorted(asked.answers) == sorted(written.answers)
+            assert asked.answers[asked.right] == written.answers[written.right]
+            assert written.shuffled(name) == asked
+    command = "from ui.tour.courses import shelf; print(shelf().courses['built-live'].question(3).answers)"
+    other = subprocess.run([sys.executable, "-c", command], check=True, capture_output=True, text=True).stdout
+    assert other.strip() == str(shelf().courses["built-live"].question(3).answers)
+
+
 TEN = shelf().courses["ten-minutes"]
 
 
@@ -118,8 +147,9 @@ def test_the_address_says_course_and_scene():
     scene = TEN.scenes[3]
     found = told(opened(course="ten-minutes", scene="4"))
     assert (found["at"], found["count"], found["title"], found["text"]) == (3, 9, scene.title, scene.text)
-    assert found["question"]["asked"] == scene.question.text and found["question"]["right"] == 2
-    assert len(found["question"]["answers"]) == 3
+    assert found["question"]["asked"] == scene.question.text and found["asks"] == [3, 7]
+    asked = TEN.question(3)
+    assert (found["question"]["answers"], found["question"]["right"]) == (list(asked.answers), asked.right)
     # it is about Positions, and this is Home: the bar offers the way, and points at nothing
     assert found["away"] == "Positions" and found["point"] == ""
     here = told(opened(course="ten-minutes", scene="1"))

@@ -7,7 +7,8 @@ import { component } from "./shared/mount.js"
 import { follow, zoom } from "./stage_fit.js"
 import { freeze, isFrozen, release } from "./stage_freeze.js"
 import { back, figureAt, fill, fills, largest } from "./stage_full.js"
-import { createRoom, openRoom, squares, updateRoom } from "./stage_room.js"
+import { rest, resting } from "./stage_rest.js"
+import { createRoom, leadRoom, openRoom, squares, updateRoom } from "./stage_room.js"
 import { asked, forTheRoom, tab } from "./stage_state.js"
 
 const TOLD_MS = 300 // an address that rests is told to the server, which makes the code
@@ -28,6 +29,7 @@ function create(place, _, signal) {
   const self = { root, frozen, small, card, on: false, at: null, stop: null, timer: 0, told: "", scene: sceneOf(location.href) }
   self.room = createRoom(root, (done) => self.trigger?.("room", done))
   listen(self, signal)
+  resting(signal)
   watched(() => moved(self), signal)
   turn(self, tab.staged)
   return self
@@ -38,6 +40,8 @@ function listen(self, signal) {
   document.addEventListener("pointerover", (event) => { self.at = event.target }, options)
   document.addEventListener("gf-stage", () => turn(self, !self.on), options)
   document.addEventListener("gf-release", () => { if (fills()) back(); if (isFrozen()) thaw(self) }, options)
+  document.addEventListener("gf-rest", () => { if (self.on) rest() }, options)
+  document.addEventListener("gf-lead", (event) => { if (lead(self, /** @type {CustomEvent} */ (event).detail)) event.preventDefault() }, options)
   document.addEventListener("gf-ask-room", (event) => openRoom(self.room, /** @type {CustomEvent} */ (event).detail), options)
   document.addEventListener("gf-full", (event) => { const found = figureAt(/** @type {Element} */ (event.target)); if (found) fill(found) }, options)
   document.addEventListener("keydown", (event) => {
@@ -45,8 +49,11 @@ function listen(self, signal) {
     const over = [...document.querySelectorAll("dialog:modal, [role=dialog]:not([popover], [hidden])")]
     if (over.some((one) => !one.matches(".gf-tour-ask"))) return
     const what = asked(event, writing, over.length > 0)
-    if (!what) return
-    if (act(self, what)) { event.preventDefault(); event.stopPropagation() }
+    if (!what || (what === "leave" && writing && !self.on)) return
+    if (what === "leave" && writing) /** @type {HTMLElement} */ (from).blur() // what is written in is left first
+    else if (!act(self, what)) return
+    event.preventDefault()
+    event.stopPropagation()
   }, options)
 }
 
@@ -64,6 +71,13 @@ function act(self, what) {
   if (document.querySelector(":popover-open, [data-testid=stPopoverBody], [role=listbox]:not(dialog *)")) return false // what lies on top goes first
   if (self.on) { turn(self, false); return true }
   return false
+}
+
+/** A presenter's keys while something of the stage's own lies over the page; whether they led anywhere. @param {any} self @param {number} by */
+function lead(self, by) {
+  if (!self.card.open) return leadRoom(self.room, by)
+  self.card.close()
+  return true
 }
 
 function thaw(self) {

@@ -249,6 +249,6 @@ def test_back_to_before_the_course_ends_it_and_back_to_a_scene_shows_what_its_ad
 
 def test_the_browser_knows_the_address_of_every_scene():
     found = told(opened(course="ten-minutes", scene="4"))
-    assert found["addresses"][1] == "./tokens?tokens_view=compare&course=ten-minutes&scene=2"
+    assert found["addresses"][1] == "./tokens?tokens_view=compare&compare_part=ids&course=ten-minutes&scene=2"
     assert found["addresses"][0].startswith("./?home_view=living&") and len(found["addresses"]) == 9
     assert found["end"] == "./courses"

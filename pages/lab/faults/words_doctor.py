@@ -243,8 +243,9 @@ NAMES = {
 def stuck(both: StageRun, counting: float) -> str:
     last = both.last
     return (
-        f"It is stuck: after {last.step:,} steps the loss is **{last.loss:.2f}**, hardly better than the"
-        f" unigram baseline ({counting:.2f}), and it writes “{begins(last.greedy)}”."
+        f"It is stuck: after {last.step:,} steps the held-out loss is **{last.loss:.2f}** (the curve, on the"
+        f" training text, ends at {both.losses[-1]:.2f}), hardly better than the unigram baseline"
+        f" ({counting:.2f}), and it writes “{begins(last.greedy)}”."
     )
 
 

@@ -32,12 +32,13 @@ READ = """() => {
   const seen = ({top, bottom, width, height}) => width > 0 && height > 0 && top >= -1 && bottom <= bar + 1
   const walker = document.createTreeWalker(main, NodeFilter.SHOW_TEXT)
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    if (node.parentElement.closest('style, script, .katex-mathml, .gf-tour, .gf-stage-ui')) continue
+    if (node.parentElement.closest('style, script, .katex, .gf-tour, .gf-stage-ui')) continue
     range.selectNodeContents(node)
     if (seen(range.getBoundingClientRect())) said.push(node.textContent)
   }
   for (const one of main.querySelectorAll('input, textarea')) if (seen(one.getBoundingClientRect())) said.push(one.value)
   for (const one of main.querySelectorAll('[aria-valuetext]')) if (seen(one.getBoundingClientRect())) said.push(one.getAttribute('aria-valuetext'))
+  for (const one of main.querySelectorAll('.katex-html')) if (seen(one.getBoundingClientRect())) said.push(one.textContent)
   return said.join(' | ')
 }"""
 

@@ -12,8 +12,9 @@ from streamlit.testing.v1 import AppTest
 from tests.pages import helpers
 from tests.pages.stage import StageManager
 from ui import session
-from ui.tour import bar
+from ui.tour import bar, names
 from ui.tour.courses import FOLDER, CourseError, parse, shelf
+from ui.views import views
 
 GOOD = """
 title: A course
@@ -68,6 +69,21 @@ def test_a_course_is_read_as_it_is_written():
             "scene 1: there is no page “attenton”. The pages are Home, which is /, and courses, train",
         ),
         ("point: attention_grid", "point: a b{}", "`point` must be the key of a control or figure"),
+        (
+            "point: attention_grid",
+            "point: attention_gird",
+            "scene 1: nothing on the page Attention is called “attention_gird”; the nearest is attention_grid.",
+        ),
+        (
+            "attention_view=heads",
+            "attention_view=hedas",
+            "scene 1: Attention has no view “hedas”. Its views are heads, steps,",
+        ),
+        (
+            "attention_view=heads",
+            "attentoin_view=heads",
+            "there is no `attentoin_view` on the page Attention; the one of Attention is `attention_view`.",
+        ),
         ("text: Guess.", "text: " + "x" * 251, "`text` has 251 characters; at most 250 fit"),
         ("right: 2", "right: 3", "scene 2, question: `right` must be a whole number from 1 to 2"),
         ("[this, that]", "[this, this]", "two of the `answers` are the same"),
@@ -97,6 +113,16 @@ def test_a_file_that_cannot_be_read_is_left_out_and_said(tmp_path):
 def test_all_that_ship_can_be_read():
     assert shelf().problems == ()
     assert len(shelf().courses) == len(list(FOLDER.glob("*.yaml"))) > 0
+
+
+def test_the_views_that_a_file_may_name_are_those_of_the_pages() -> None:
+    listed: dict = {}
+    for one in views():
+        listed.setdefault(one.entry, []).append((one.page.key, one.view.id))
+    for entry, each in listed.items():
+        ids, key = names.views_of(entry)
+        assert sorted(ids) == sorted(view for _, view in each), entry.url
+        assert {key} == {page for page, _ in each}, entry.url
 
 
 QUESTIONS = {

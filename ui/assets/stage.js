@@ -1,7 +1,7 @@
 // @ts-check
 // Stage mode: larger, without chrome, with a code for the room. Key p, or stage=1 in the address. Mounted once: ui/stage/draw.py.
 
-import { button, element, running, within, write } from "./shared/dom.js"
+import { button, element, resize, running, within, write } from "./shared/dom.js"
 import { amendNow, sceneOf, watched } from "./shared/history.js"
 import { component } from "./shared/mount.js"
 import { follow, zoom } from "./stage_fit.js"
@@ -23,13 +23,17 @@ function create(place, _, signal) {
   tools.append(frozen, button("?", "Ask the room", () => openRoom(self.room)), button("⤢", "Fill the screen with the figure (key f)", () => act(self, "full")), button("✕", "Leave the stage (Esc or p)", () => act(self, "stage")))
   root.append(small)
   for (const one of root.querySelectorAll("button")) one.title = one.getAttribute("aria-label") ?? ""
+  const runs = within(root, "div", "gf-stage-runs", "", { role: "group", "aria-label": "Running trainings" })
   const card = within(root, "dialog", "gf-stage-card", "", { "aria-label": "For the room" })
   card.onclick = () => card.close()
   /** @type {any} */
-  const self = { root, frozen, small, card, on: false, at: null, stop: null, timer: 0, told: "", scene: sceneOf(location.href) }
+  const self = { root, frozen, small, card, runs, running: [], on: false, at: null, stop: null, timer: 0, told: "", scene: sceneOf(location.href) }
   self.room = createRoom(root, (done) => self.trigger?.("room", done))
   listen(self, signal)
   resting(signal)
+  const menu = new MutationObserver(() => drawRuns(self))
+  menu.observe(document.querySelector('[data-testid="stApp"]') ?? document.body, { childList: true, subtree: true })
+  signal.addEventListener("abort", () => menu.disconnect())
   watched(() => moved(self), signal)
   turn(self, tab.staged)
   return self
@@ -73,6 +77,22 @@ function act(self, what) {
   return false
 }
 
+/** The cards of trainings that go on, whose menu is not on the stage. */
+function drawRuns(self) {
+  if (!self.on) return
+  const cards = /** @type {HTMLElement[]} */ ([...document.querySelectorAll('[data-testid="stSidebar"] [class*="st-key-card_"]')])
+  resize(self.running, cards.length, (i) => {
+    const made = self.runs.appendChild(button("", "", () => self.running[i].card.querySelector("a")?.click()))
+    return { made, remove: () => made.remove() }
+  })
+  cards.forEach((card, i) => {
+    const link = card.querySelector("a")?.textContent ?? "", said = [card.querySelector("p"), card.querySelector(".gf-follow-text")].map((one) => one?.textContent).filter(Boolean).join(" · ")
+    self.running[i].card = card
+    write(self.running[i].made, said)
+    self.running[i].made.setAttribute("aria-label", `${link}: ${said}`)
+  })
+}
+
 /** A presenter's keys while something of the stage's own lies over the page; whether they led anywhere. @param {any} self @param {number} by */
 function lead(self, by) {
   if (!self.card.open) return leadRoom(self.room, by)
@@ -97,6 +117,7 @@ function turn(self, on) {
   self.on = tab.staged = on
   html.classList.toggle("gf-stage", on)
   zoom(on)
+  drawRuns(self)
   self.stop?.()
   self.stop = on ? follow() : null
   if (!on) {

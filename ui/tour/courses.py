@@ -19,6 +19,7 @@ import yaml
 
 from engine.errors import GlassformerError
 from ui import site
+from ui.tour import names
 
 FOLDER = site.ROOT / "scenes"
 MORE = "GLASSFORMER_COURSES"  # a folder with courses of whoever runs the app
@@ -173,6 +174,9 @@ def _scene(where: str, entry: object) -> Scene:
     point = _words(where, table, "point", 64)
     if not _KEY.fullmatch(point):
         raise CourseError(f"{where}: `point` must be the key of a control or figure, such as head_patterns.")
+    entry_of_page = site.entry_of(page)
+    if entry_of_page and (problem := names.fault(entry_of_page, query, point)):
+        raise CourseError(f"{where}: {problem}")
     return Scene(
         _words(where, table, "title", MOST_TITLE),
         _words(where, table, "text", MOST_LETTERS),

@@ -135,7 +135,7 @@ def unread(text: str, marked: Iterable[str], seen: str) -> list[str]:
         text = text.replace(phrase, "—")
     letters = "".join(plain(seen).split())
     faults = [one for one in _QUOTED.findall(text) if "".join(plain(one.strip("_… ")).split()) not in letters]
-    there = [claim for _, claim in claims(plain_numbers(seen))]
+    there = [claim for _, claim in claims(re.sub(r"(?<=\d)M\b", " million", plain_numbers(seen)))]
     for said, claim in claims(_IDIOM.sub("—", _SHAPE.sub("—", _FORMULA.sub("—", _QUOTED.sub("—", text))))):
         counted = not (claim.digits or claim.percent) and (claim.value < SMALL or not re.search(r"\d", said))
         if not counted and not any(

@@ -26,7 +26,7 @@ const PATIENCE_MS = 30_000, OFTEN_MS = 10
 /**
  * Sends what a component has to say while nothing else is under way. Streamlit 1.67 takes a request of a part of the page together
  * with the one for another page that waits, and the click that led there is lost; one that comes while that page is being made leaves
- * it blank, as long as a busy machine may take for it.
+ * it blank. So it waits for as long as a busy machine may take.
  * @template {(name: string, value: any) => void} Send
  * @param {HTMLElement} place
  * @param {Send} send

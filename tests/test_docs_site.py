@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -114,6 +115,22 @@ def test_the_course_in_the_docs_can_be_read() -> None:
     text = (ROOT / "docs" / "first-course.md").read_text("utf-8")
     course = parse("7-my-course.yaml", text.partition("```yaml\n")[2].partition("```")[0])
     assert course.id == "my-course" and course.scenes[0].question
+
+
+def test_every_guess_is_in_the_table_for_teachers() -> None:
+    text = (
+        (ROOT / "docs" / "teaching.md")
+        .read_text("utf-8")
+        .partition("## Guess first")[2]
+        .partition("\n## ")[0]
+    )
+    rows = [line for line in text.splitlines() if line.startswith("| ") and "| view |" not in line]
+    asked = {
+        (path, name)
+        for path in (ROOT / "pages").rglob("*.py")
+        for name in re.findall(r"^ +(?:guess\.)?ask\(\"([a-z]+)\"", path.read_text("utf-8"), re.MULTILINE)
+    }
+    assert len(rows) == len(asked) > 20 and f"\n{len(asked)} guesses stand" in text
 
 
 @pytest.mark.parametrize("name", ["first-lecture.md", "first-course.md", "read-the-engine.md"])

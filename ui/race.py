@@ -232,5 +232,5 @@ def _measured(views: Sequence[RunView], more: Draw | None) -> None:
     columns = st.columns(2)
     for index, (name, sample) in enumerate(written):
         with columns[index % 2]:
-            st.markdown(race_words.wrote(name, sample.step))
+            st.markdown(race_words.wrote(name, sample.step, sample.prompt))
             st.code(sample.prompt + sample.text, language=None, wrap_lines=True)

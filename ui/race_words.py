@@ -9,6 +9,7 @@ from typing import Any
 from engine.experiments.race_table import Along, Standing, name_of
 from engine.service.state import RunView
 from ui.figures.race import Curves
+from ui.fit_text import show_token
 from ui.status import STATUS
 from ui.text.markdown import safe
 from ui.text.numbers import flop, time_left
@@ -118,6 +119,6 @@ def table(lines: Sequence[Standing]) -> dict[str, list[Any]]:
     }
 
 
-def wrote(name: str, step: int) -> str:
-    """Returns the heading above a text."""
-    return f"**{safe(name)}** after step {step:,}"
+def wrote(name: str, step: int, prompt: str) -> str:
+    """Returns the heading above a text, with what was written before it began."""
+    return f"**{safe(name)}** after step {step:,}, prompt “{safe(show_token(prompt))}”"

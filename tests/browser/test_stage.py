@@ -126,10 +126,147 @@ def test_a_presenters_keys_work_in_a_course_whatever_was_clicked_and_the_room_an
     stage.get_by_role("button", name="Ask", exact=True).click()
     stage.get_by_role("button", name="No more answers").click()
     expect(stage.locator(".gf-room-bars .right")).to_contain_text("Nothing: each word gets exactly the same")
+    expect(stage.locator(".gf-room-why")).to_contain_text("Nothing in its arithmetic depends on")
     stage.get_by_role("button", name="Hide the answers").click()
     expect(stage.locator(".gf-tour-ask")).to_be_hidden()
     stage.keyboard.press("ArrowRight")
     expect(where).to_have_text("5 of 9")
+
+
+SHOWN = """() => ({ scene: parseInt(document.querySelector('.gf-tour-where')?.textContent),
+  part: document.querySelector('.gf-tour-ask')?.hidden !== false ? 'figure' : document.querySelector('.gf-tour-why').textContent ? 'answer' : 'question' })"""
+
+
+def shows(page, scene: int, part: str) -> None:
+    page.wait_for_function(
+        f"([scene, part]) => {{ const found = ({SHOWN})(); return found.scene === scene && found.part === part }}",
+        arg=[scene, part],
+    )
+    settled(page)
+
+
+ONWARDS = [(4, "question"), (4, "answer"), (4, "figure"), (5, "figure")]  # from the third scene
+
+
+def test_one_clicker_leads_through_question_answer_and_figure_and_the_same_way_back(stage, app_url) -> None:
+    stage.goto(f"{app_url}/embeddings?embed_view=lookup&course=ten-minutes&scene=3&stage=1")
+    shows(stage, 3, "figure")
+    for place in ONWARDS:
+        stage.keyboard.press("PageDown")
+        shows(stage, *place)
+    for key, place in zip(
+        ["ArrowLeft", "PageUp", "ArrowLeft", "PageUp"], [*ONWARDS[2::-1], (3, "figure")], strict=True
+    ):
+        stage.keyboard.press(key)
+        shows(stage, *place)
+    stage.goto(f"{app_url}/attention?attention_view=heads&course=ten-minutes&scene=5&stage=1")
+    shows(stage, 5, "figure")
+    with stage.expect_popup() as popup:  # which keeps the keys
+        stage.get_by_role("button", name="Notes for the speaker").click()
+    for key, place in zip(["ArrowLeft", "PageUp"], ONWARDS[2:0:-1], strict=True):
+        popup.value.keyboard.press(key)
+        shows(stage, *place)
+    popup.value.keyboard.press("PageUp")
+    shows(stage, 4, "question")
+    popup.value.keyboard.press("1")
+    shows(stage, 4, "answer")
+    expect(stage.locator(".gf-tour-why")).to_contain_text("Not quite. Nothing in its arithmetic")
+    expect(stage.locator(".gf-tour-answers .right")).to_have_text(
+        "Nothing: each word gets exactly the same output"
+    )
+    popup.value.close()
+    stage.keyboard.press("PageDown")
+    shows(stage, 4, "figure")
+    stage.keyboard.press("f")  # fills the screen, and the keys still lead
+    stage.wait_for_selector(".gf-full")
+    stage.keyboard.press("PageUp")
+    shows(stage, 4, "answer")
+    stage.wait_for_selector(".gf-full", state="detached")
+    stage.keyboard.press("PageDown")
+    stage.keyboard.press("f")
+    stage.wait_for_selector(".gf-full")
+    stage.keyboard.press("PageDown")
+    shows(stage, 5, "figure")
+
+
+@pytest.mark.parametrize(
+    ("address", "field"),
+    [
+        ("?home_view=living&model=shakespeare-classic&course=ten-minutes&scene=1", ".gf-live-text"),
+        ("positions?positions_view=why&course=built-live&scene=12", ".st-key-why_sentence input"),
+    ],
+)
+def test_the_clicker_leads_on_from_what_was_typed_and_escape_leaves_it_first(
+    stage, app_url, address, field
+) -> None:
+    opened(stage, f"{app_url}/{address}&stage=1")
+    at = int(stage.locator(".gf-tour-where").inner_text().split()[0])
+    stage.locator(field).fill("man bites a dog")
+    stage.keyboard.press("Enter")
+    settled(stage)
+    stage.keyboard.press("ArrowRight")
+    shows(stage, at + 1, "figure")
+    stage.keyboard.press("ArrowLeft")
+    shows(stage, at, "figure")
+    stage.locator(field).click()
+    stage.keyboard.press("ArrowRight")  # the cursor's
+    stage.keyboard.press("Escape")
+    assert stage.evaluate("document.activeElement === document.body")
+    assert stage.evaluate("document.documentElement.classList.contains('gf-stage')")
+    stage.locator(field).click()
+    stage.keyboard.press("PageDown")
+    shows(stage, at + 1, "figure")
+
+
+def test_a_clicker_leads_through_a_vote(stage, app_url) -> None:
+    stage.goto(f"{app_url}/positions?positions_view=why&course=ten-minutes&scene=4&stage=1")
+    shows(stage, 4, "question")
+    stage.get_by_role("button", name="Let phones answer").click()
+    stage.keyboard.press("PageDown")  # asks what the course has written
+    stage.wait_for_selector(".gf-room-bars li")
+    stage.keyboard.press("PageUp")
+    shows(stage, 4, "question")
+    expect(stage.locator(".gf-room")).to_be_hidden()
+    stage.get_by_role("button", name="Let phones answer").click()
+    expect(stage.locator(".gf-room-form")).to_be_hidden()  # the room is still open
+    stage.keyboard.press("PageDown")
+    expect(stage.locator(".gf-room-why")).to_contain_text("Nothing in its arithmetic")
+    stage.keyboard.press("PageDown")
+    shows(stage, 4, "figure")
+    stage.keyboard.press("PageDown")
+    shows(stage, 5, "figure")
+
+
+LIT = """() => [...document.querySelectorAll('.gf-tour-answers button:not(.right)')].map((one) => getComputedStyle(one).borderTopColor)
+  .filter((colour, i, all) => colour !== all[(i + 1) % all.length]).length
+  + [...document.querySelectorAll('.gf-tools')].filter((one) => Number(getComputedStyle(one).opacity)).length"""
+
+
+def test_a_pointer_that_rests_lights_nothing(stage, app_url) -> None:
+    stage.goto(f"{app_url}/embeddings?embed_view=lookup&course=ten-minutes&scene=3&stage=1")
+    shows(stage, 3, "figure")
+    stage.mouse.move(640, 320)
+    stage.wait_for_function(LIT)
+    for place in ONWARDS[:3]:
+        stage.keyboard.press("PageDown")
+        shows(stage, *place)
+        after_frames(stage, 30)
+        assert stage.evaluate(LIT) == 0, place
+    stage.mouse.move(300, 300)
+    stage.wait_for_function(LIT)
+
+
+def test_a_panel_that_the_pointer_had_opened_goes_where_the_keys_lead_on(stage, app_url) -> None:
+    opened(stage, f"{app_url}/?home_view=living&model=shakespeare-classic&course=ten-minutes&scene=1&stage=1")
+    card = stage.locator(".gf-live-said b")
+    before = card.inner_text()
+    stage.locator(".gf-live-bars button").nth(2).hover()
+    expect(card).not_to_have_text(before)
+    stage.keyboard.press("PageDown")
+    shows(stage, 2, "figure")
+    stage.keyboard.press("PageUp")
+    shows(stage, 1, "figure")
+    expect(card).to_have_text(before)
 
 
 def test_the_room_answers(stage, app_url, browser) -> None:
@@ -155,15 +292,18 @@ def test_the_room_answers(stage, app_url, browser) -> None:
         others = "[data-testid=stSidebar], [data-testid=stExpandSidebarButton], [data-testid=stLogo]"
         expect(phone.locator(others).locator("visible=true"), "nothing but the question").to_have_count(0)
         phones.append(phone)
-    counts = stage.locator(".gf-room-count")
+    counts, total = stage.locator(".gf-room-count"), stage.locator(".gf-room-total")
     phones[0].get_by_role("button", name="the past").click()
-    expect(counts.nth(1)).to_have_text("1 · 100%")
+    expect(total).to_have_text("1 answer")
     phones[1].get_by_role("button", name="the future").click()
-    expect(counts.nth(0)).to_have_text("1 · 50%")
+    expect(total).to_have_text("2 answers")
     phones[0].get_by_role("button", name="the future").click()
-    expect(counts.nth(0)).to_have_text("2 · 100%")
+    expect(phones[0].get_by_text("You chose “the future”")).to_be_visible()
+    assert counts.all_inner_texts() == ["", ""], "what others chose would tell"
+    assert not stage.locator(".gf-room-bar").evaluate_all("all => all.some(one => one.offsetWidth)")
     stage.get_by_role("button", name="No more answers").click()
-    expect(stage.locator(".gf-room-total")).to_have_text("2 answers · closed")
+    expect(total).to_have_text("2 answers · closed")
+    expect(counts.nth(0)).to_have_text("2 · 100%")
     expect(phones[0].get_by_text("The question is closed. 2 people answered.")).to_be_visible()
     expect(phones[0].get_by_role("button", name="the past")).to_be_disabled()
     for phone in phones:

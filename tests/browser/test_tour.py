@@ -7,10 +7,12 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import after_frames, settled
+from tests.pages.start.scene_claims import marks, unread
 from ui.tour import bar
-from ui.tour.courses import shelf
+from ui.tour.courses import FOLDER, shelf
 
 COURSES = shelf().courses
+MARKS = {path.stem.partition("-")[2]: marks(path) for path in FOLDER.glob("*.yaml")}
 LAPTOP, PROJECTOR = {"width": 1280, "height": 720}, {"width": 1920, "height": 1080}
 ROUNDS = 16  # of fifteen frames, after which a figure fits its screen
 SEEN = """point => {
@@ -21,6 +23,23 @@ SEEN = """point => {
     answer: box(main.querySelector('.st-key-answer')), bar: box(document.querySelector('.gf-tour-bar')),
     said: document.querySelector('.gf-tour-said')?.innerText,
     broken: main.querySelectorAll('[data-testid="stException"], [data-testid="stAlertContentError"]').length}
+}"""
+
+
+# All that can be read above the fold: texts in sight, and what stands in fields; of a drawing on a canvas its description.
+READ = """() => {
+  const main = document.querySelector('[data-testid="stMain"]'), bar = document.querySelector('.gf-tour-bar').getBoundingClientRect().top, range = document.createRange(), said = []
+  const seen = ({top, bottom, width, height}) => width > 0 && height > 0 && top >= -1 && bottom <= bar + 1
+  const walker = document.createTreeWalker(main, NodeFilter.SHOW_TEXT)
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (node.parentElement.closest('style, script, .katex, .gf-tour, .gf-stage-ui')) continue
+    range.selectNodeContents(node)
+    if (seen(range.getBoundingClientRect())) said.push(node.textContent)
+  }
+  for (const one of main.querySelectorAll('input, textarea')) if (seen(one.getBoundingClientRect())) said.push(one.value)
+  for (const one of main.querySelectorAll('[aria-valuetext]')) if (seen(one.getBoundingClientRect())) said.push(one.getAttribute('aria-valuetext'))
+  for (const one of main.querySelectorAll('.katex-html')) if (seen(one.getBoundingClientRect())) said.push(one.textContent)
+  return said.join(' | ')
 }"""
 
 
@@ -51,11 +70,14 @@ def played(page, course) -> list[str]:
             page.keyboard.press("PageDown")
         at_scene(page, number, len(course.scenes))
         shown(page, scene)
-        if scene.question:
-            page.locator(".gf-tour-answers button").nth(scene.question.right).click()
+        if asked := course.question(number - 1):
+            page.locator(".gf-tour-answers button").nth(asked.right).click()
             expect(page.locator(".gf-tour-why")).to_contain_text("Yes.")
             page.locator(".gf-tour-show").click()
-        wrong += [f"{number} {scene.title}: {line}" for line in seen_faults(page, scene)]
+        said = seen_faults(page, scene)
+        if page.viewport_size == PROJECTOR:
+            said += unread(scene.text, MARKS[course.id][number - 1], page.evaluate(READ))
+        wrong += [f"{number} {scene.title}: {line}" for line in said]
     return wrong
 
 

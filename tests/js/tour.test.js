@@ -1,26 +1,42 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { arrows, leads, sceneAt, scrolledBy } from "../../ui/assets/tour_state.js"
+import { ANSWER, FIGURE, QUESTION, arrows, chosen, leads, sceneAt, scrolledBy, stepped } from "../../ui/assets/tour_state.js"
 
-const free = { writes: false, busy: false }, moves = { writes: false, busy: true }, writes = { writes: true, busy: true }
+const free = { writes: false, busy: false }, moves = { writes: false, busy: true }, writing = { writes: true, busy: true }
 
 test("arrows and a clicker go on and back", () => {
-  assert.equal(leads("ArrowRight", 2, 9, free), 3)
-  assert.equal(leads("PageDown", 2, 9, free), 3)
-  assert.equal(leads("ArrowLeft", 2, 9, free), 1)
-  assert.equal(leads("PageUp", 2, 9, free), 1)
+  assert.deepEqual(["ArrowRight", "PageDown", "ArrowLeft", "PageUp", "p", " "].map((key) => leads(key, free)), [1, 1, -1, -1, 0, 0])
 })
 
-test("the course has a first and a last scene", () => {
-  assert.equal(leads("PageUp", 0, 9, free), undefined)
-  assert.equal(leads("PageDown", 8, 9, free), undefined)
+test("a slider and who writes keep the arrows, and a clicker leads on from both", () => {
+  for (const held of [moves, writing]) assert.deepEqual(["ArrowRight", "ArrowLeft", "PageDown", "PageUp"].map((key) => leads(key, held)), [0, 0, 1, -1])
 })
 
-test("a slider keeps its arrows, and who writes keeps all", () => {
-  assert.equal(leads("ArrowRight", 2, 9, moves), undefined)
-  assert.equal(leads("PageDown", 2, 9, moves), 3)
-  assert.equal(leads("PageDown", 2, 9, writes), undefined)
-  assert.equal(leads("p", 2, 9, free), undefined)
+/** All places from one on, by so many steps at a time, as "scene part". */
+function way(from, by, course) {
+  const found = []
+  for (let at = stepped(from, by, course); at; at = stepped(at, by, course)) found.push(`${at.at} ${at.part}`)
+  return found
+}
+
+test("a clicker on a stage leads through question, answer and figure, and the same way back", () => {
+  const course = { count: 3, asks: [1], asked: new Set(), stage: true }
+  const there = ["0 figure", "1 question", "1 answer", "1 figure", "2 figure"]
+  assert.deepEqual(way({ at: 0, part: FIGURE }, 1, course), there.slice(1))
+  assert.deepEqual(way({ at: 2, part: FIGURE }, -1, course), there.slice(0, -1).reverse())
+})
+
+test("a reader is asked once on the way, sees the figure next, and goes back from figure to figure", () => {
+  const course = { count: 3, asks: [1], asked: new Set(), stage: false }
+  assert.deepEqual(way({ at: 0, part: FIGURE }, 1, course), ["1 question", "1 figure", "2 figure"])
+  assert.deepEqual(stepped({ at: 1, part: ANSWER }, 1, course), { at: 1, part: FIGURE })
+  assert.deepEqual(way({ at: 2, part: FIGURE }, -1, course), ["1 figure", "0 figure"])
+  assert.deepEqual(stepped({ at: 1, part: QUESTION }, -1, course), { at: 0, part: FIGURE })
+  assert.deepEqual(way({ at: 0, part: FIGURE }, 1, { ...course, asked: new Set([1]) }), ["1 figure", "2 figure"])
+})
+
+test("numbers and letters choose an answer that there is", () => {
+  assert.deepEqual(["1", "3", "4", "b", "C", "e", "0", "Enter", "f"].map((key) => chosen(key, 3)), [0, 2, -1, 1, 2, -1, -1, -1, -1])
 })
 
 /** An element that a page's selectors may name: `is` those that name it, `inside` those that name something around it. */

@@ -1,6 +1,9 @@
 """Courses: how a file is read, and the bar that leads through them."""
 
 import json
+import subprocess
+import sys
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -9,8 +12,9 @@ from streamlit.testing.v1 import AppTest
 from tests.pages import helpers
 from tests.pages.stage import StageManager
 from ui import session
-from ui.tour import bar
+from ui.tour import bar, names
 from ui.tour.courses import FOLDER, CourseError, parse, shelf
+from ui.views import views
 
 GOOD = """
 title: A course
@@ -65,6 +69,21 @@ def test_a_course_is_read_as_it_is_written():
             "scene 1: there is no page “attenton”. The pages are Home, which is /, and courses, train",
         ),
         ("point: attention_grid", "point: a b{}", "`point` must be the key of a control or figure"),
+        (
+            "point: attention_grid",
+            "point: attention_gird",
+            "scene 1: nothing on the page Attention is called “attention_gird”; the nearest is attention_grid.",
+        ),
+        (
+            "attention_view=heads",
+            "attention_view=hedas",
+            "scene 1: Attention has no view “hedas”. Its views are heads, steps,",
+        ),
+        (
+            "attention_view=heads",
+            "attentoin_view=heads",
+            "there is no `attentoin_view` on the page Attention; the one of Attention is `attention_view`.",
+        ),
         ("text: Guess.", "text: " + "x" * 251, "`text` has 251 characters; at most 250 fit"),
         ("right: 2", "right: 3", "scene 2, question: `right` must be a whole number from 1 to 2"),
         ("[this, that]", "[this, this]", "two of the `answers` are the same"),
@@ -96,6 +115,42 @@ def test_all_that_ship_can_be_read():
     assert len(shelf().courses) == len(list(FOLDER.glob("*.yaml"))) > 0
 
 
+def test_the_views_that_a_file_may_name_are_those_of_the_pages() -> None:
+    listed: dict = {}
+    for one in views():
+        listed.setdefault(one.entry, []).append((one.page.key, one.view.id))
+    for entry, each in listed.items():
+        ids, key = names.views_of(entry)
+        assert sorted(ids) == sorted(view for _, view in each), entry.url
+        assert {key} == {page for page, _ in each}, entry.url
+
+
+QUESTIONS = {
+    name: [(one, course.question(at)) for at, one in enumerate(course.scenes) if one.question]
+    for name, course in shelf().courses.items()
+}
+
+
+def test_no_letter_is_right_more_often_than_chance_has_it() -> None:
+    found = Counter(asked.right for asks in QUESTIONS.values() for _, asked in asks)
+    count = found.total()
+    assert count > 20 and max(found.values()) < count / 2 and min(found[at] for at in range(3)) > count / 6
+    for name, asks in QUESTIONS.items():
+        assert len(asks) < 3 or len({asked.right for _, asked in asks}) > 1, name
+
+
+def test_the_order_of_answers_keeps_them_all_and_is_the_same_for_everybody() -> None:
+    for name, asks in QUESTIONS.items():
+        for scene, asked in asks:
+            written = scene.question
+            assert sorted(asked.answers) == sorted(written.answers)
+            assert asked.answers[asked.right] == written.answers[written.right]
+            assert written.shuffled(name) == asked
+    command = "from ui.tour.courses import shelf; print(shelf().courses['built-live'].question(3).answers)"
+    other = subprocess.run([sys.executable, "-c", command], check=True, capture_output=True, text=True).stdout
+    assert other.strip() == str(shelf().courses["built-live"].question(3).answers)
+
+
 TEN = shelf().courses["ten-minutes"]
 
 
@@ -118,8 +173,9 @@ def test_the_address_says_course_and_scene():
     scene = TEN.scenes[3]
     found = told(opened(course="ten-minutes", scene="4"))
     assert (found["at"], found["count"], found["title"], found["text"]) == (3, 9, scene.title, scene.text)
-    assert found["question"]["asked"] == scene.question.text and found["question"]["right"] == 2
-    assert len(found["question"]["answers"]) == 3
+    assert found["question"]["asked"] == scene.question.text and found["asks"] == [3, 7]
+    asked = TEN.question(3)
+    assert (found["question"]["answers"], found["question"]["right"]) == (list(asked.answers), asked.right)
     # it is about Positions, and this is Home: the bar offers the way, and points at nothing
     assert found["away"] == "Positions" and found["point"] == ""
     here = told(opened(course="ten-minutes", scene="1"))
@@ -219,6 +275,6 @@ def test_back_to_before_the_course_ends_it_and_back_to_a_scene_shows_what_its_ad
 
 def test_the_browser_knows_the_address_of_every_scene():
     found = told(opened(course="ten-minutes", scene="4"))
-    assert found["addresses"][1] == "./tokens?tokens_view=compare&course=ten-minutes&scene=2"
+    assert found["addresses"][1] == "./tokens?tokens_view=compare&compare_part=ids&course=ten-minutes&scene=2"
     assert found["addresses"][0].startswith("./?home_view=living&") and len(found["addresses"]) == 9
     assert found["end"] == "./courses"

@@ -1,13 +1,14 @@
 // @ts-check
 // Stage mode: larger, without chrome, with a code for the room. Key p, or stage=1 in the address. Mounted once: ui/stage/draw.py.
 
-import { button, element, running, within, write } from "./shared/dom.js"
+import { button, element, resize, running, within, write } from "./shared/dom.js"
 import { amendNow, sceneOf, watched } from "./shared/history.js"
 import { component } from "./shared/mount.js"
 import { follow, zoom } from "./stage_fit.js"
 import { freeze, isFrozen, release } from "./stage_freeze.js"
 import { back, figureAt, fill, fills, largest } from "./stage_full.js"
-import { createRoom, openRoom, squares, updateRoom } from "./stage_room.js"
+import { rest, resting } from "./stage_rest.js"
+import { createRoom, leadRoom, openRoom, squares, updateRoom } from "./stage_room.js"
 import { asked, forTheRoom, tab } from "./stage_state.js"
 
 const TOLD_MS = 300 // an address that rests is told to the server, which makes the code
@@ -22,12 +23,17 @@ function create(place, _, signal) {
   tools.append(frozen, button("?", "Ask the room", () => openRoom(self.room)), button("⤢", "Fill the screen with the figure (key f)", () => act(self, "full")), button("✕", "Leave the stage (Esc or p)", () => act(self, "stage")))
   root.append(small)
   for (const one of root.querySelectorAll("button")) one.title = one.getAttribute("aria-label") ?? ""
+  const runs = within(root, "div", "gf-stage-runs", "", { role: "group", "aria-label": "Running trainings" })
   const card = within(root, "dialog", "gf-stage-card", "", { "aria-label": "For the room" })
   card.onclick = () => card.close()
   /** @type {any} */
-  const self = { root, frozen, small, card, on: false, at: null, stop: null, timer: 0, told: "", scene: sceneOf(location.href) }
+  const self = { root, frozen, small, card, runs, running: [], on: false, at: null, stop: null, timer: 0, told: "", scene: sceneOf(location.href) }
   self.room = createRoom(root, (done) => self.trigger?.("room", done))
   listen(self, signal)
+  resting(signal)
+  const menu = new MutationObserver(() => drawRuns(self))
+  menu.observe(document.querySelector('[data-testid="stApp"]') ?? document.body, { childList: true, subtree: true })
+  signal.addEventListener("abort", () => menu.disconnect())
   watched(() => moved(self), signal)
   turn(self, tab.staged)
   return self
@@ -38,6 +44,8 @@ function listen(self, signal) {
   document.addEventListener("pointerover", (event) => { self.at = event.target }, options)
   document.addEventListener("gf-stage", () => turn(self, !self.on), options)
   document.addEventListener("gf-release", () => { if (fills()) back(); if (isFrozen()) thaw(self) }, options)
+  document.addEventListener("gf-rest", () => { if (self.on) rest() }, options)
+  document.addEventListener("gf-lead", (event) => { if (lead(self, /** @type {CustomEvent} */ (event).detail)) event.preventDefault() }, options)
   document.addEventListener("gf-ask-room", (event) => openRoom(self.room, /** @type {CustomEvent} */ (event).detail), options)
   document.addEventListener("gf-full", (event) => { const found = figureAt(/** @type {Element} */ (event.target)); if (found) fill(found) }, options)
   document.addEventListener("keydown", (event) => {
@@ -45,8 +53,11 @@ function listen(self, signal) {
     const over = [...document.querySelectorAll("dialog:modal, [role=dialog]:not([popover], [hidden])")]
     if (over.some((one) => !one.matches(".gf-tour-ask"))) return
     const what = asked(event, writing, over.length > 0)
-    if (!what) return
-    if (act(self, what)) { event.preventDefault(); event.stopPropagation() }
+    if (!what || (what === "leave" && writing && !self.on)) return
+    if (what === "leave" && writing) /** @type {HTMLElement} */ (from).blur() // what is written in is left first
+    else if (!act(self, what)) return
+    event.preventDefault()
+    event.stopPropagation()
   }, options)
 }
 
@@ -66,6 +77,29 @@ function act(self, what) {
   return false
 }
 
+/** The cards of trainings that go on, whose menu is not on the stage. */
+function drawRuns(self) {
+  if (!self.on) return
+  const cards = /** @type {HTMLElement[]} */ ([...document.querySelectorAll('[data-testid="stSidebar"] [class*="st-key-card_"]')])
+  resize(self.running, cards.length, (i) => {
+    const made = self.runs.appendChild(button("", "", () => self.running[i].card.querySelector("a")?.click()))
+    return { made, remove: () => made.remove() }
+  })
+  cards.forEach((card, i) => {
+    const link = card.querySelector("a")?.textContent ?? "", said = [card.querySelector("p"), card.querySelector(".gf-follow-text")].map((one) => one?.textContent).filter(Boolean).join(" · ")
+    self.running[i].card = card
+    write(self.running[i].made, said)
+    self.running[i].made.setAttribute("aria-label", `${link}: ${said}`)
+  })
+}
+
+/** A presenter's keys while something of the stage's own lies over the page; whether they led anywhere. @param {any} self @param {number} by */
+function lead(self, by) {
+  if (!self.card.open) return leadRoom(self.room, by)
+  self.card.close()
+  return true
+}
+
 function thaw(self) {
   release()
   self.frozen.setAttribute("aria-pressed", "false")
@@ -83,6 +117,7 @@ function turn(self, on) {
   self.on = tab.staged = on
   html.classList.toggle("gf-stage", on)
   zoom(on)
+  drawRuns(self)
   self.stop?.()
   self.stop = on ? follow() : null
   if (!on) {

@@ -19,11 +19,11 @@ export function createRoom(host, send) {
   buttons.append(button("Cancel", "Close without asking", () => dialog.close()))
   const live = within(dialog, "div", "gf-room-live")
   const head = within(live, "p", "gf-room-head"), body = within(live, "div", "gf-room-body"), list = within(body, "ol", "gf-room-bars"), way = within(body, "div", "gf-room-way")
-  const total = within(live, "p", "gf-room-total"), foot = within(live, "div", "gf-room-buttons")
+  const why = within(live, "p", "gf-room-why"), total = within(live, "p", "gf-room-total"), foot = within(live, "div", "gf-room-buttons")
   const closing = button("Close the question", "No more answers", () => send({ do: "close" }))
   foot.append(closing, button("Next question", "Ask the same room another question", () => { self.writing = true; show(self); look(self) }), button("Close room", "Forget the room and its answers", () => { send({ do: "end" }); dialog.close() }), button("Hide", "Hide the answers; the room stays open", () => dialog.close()))
   /** @type {any} */
-  const self = { dialog, form, text, answers, said, live, head, list, way, total, closing, rows: [], room: null, given: null, writing: false, timer: 0, send }
+  const self = { dialog, form, text, answers, said, live, head, list, way, why, total, closing, back: false, rows: [], room: null, given: null, writing: false, timer: 0, send }
   form.onsubmit = (event) => {
     event.preventDefault()
     self.writing = false
@@ -31,14 +31,18 @@ export function createRoom(host, send) {
   }
   dialog.addEventListener("close", () => {
     look(self)
-    if (self.room && !self.writing) document.dispatchEvent(new Event("gf-room-left")) // a course goes on behind its question
+    const { back } = self
+    self.back = false
+    // A course goes on behind its question, or back to it.
+    if (back || (self.room && !self.writing)) document.dispatchEvent(new CustomEvent("gf-room-left", { detail: back ? -1 : 1 }))
   })
   return self
 }
 
-/** @param {any} self @param {{ text: string, answers: string[], right: number }} [given] a question that is written already: one of a course */
+/** @param {any} self @param {{ text: string, answers: string[], right: number, why: string }} [given] a question that is written already: one of a course */
 export function openRoom(self, given) {
-  self.writing = !self.room || !!given
+  const asked = !!given && self.room?.text === given.text && self.room.answers.join("\n") === given.answers.join("\n")
+  self.writing = !asked && (!self.room || !!given)
   if (given) {
     self.given = given
     self.text.value = given.text
@@ -47,6 +51,21 @@ export function openRoom(self, given) {
   if (!self.dialog.open) self.dialog.showModal()
   show(self)
   look(self)
+}
+
+/**
+ * A presenter's keys: on asks what a course has written, closes the question, and goes on; back leaves the room, which stays open.
+ * @param {any} self
+ * @param {number} by
+ * @returns {boolean} whether there is a room to lead
+ */
+export function leadRoom(self, by) {
+  if (!self.dialog.open) return false
+  if (by < 0) { self.back = true; self.dialog.close() }
+  else if (!self.form.hidden) self.form.requestSubmit()
+  else if (self.room?.open) self.send({ do: "close" })
+  else self.dialog.close()
+  return true
 }
 
 // Looks for as long as answers may come; a look that finds nothing new brings no message. Not while the page is being
@@ -78,13 +97,16 @@ function show(self) {
     return { row, label, bar, count, remove: () => row.remove() }
   })
   const right = rightAnswer(room, self.given)
-  bars(room.counts).forEach(({ count, share }, i) => {
+  self.live.classList.toggle("open", room.open)
+  // Bars that grow while people vote tell those who have not.
+  bars(room.open ? room.counts.map(() => 0) : room.counts).forEach(({ count, share }, i) => {
     const row = self.rows[i]
     write(row.label, `${LETTERS[i]}  ${room.answers[i]}${i === right ? " ✓" : ""}`)
     row.row.classList.toggle("right", i === right)
     row.bar.style.width = `${100 * share}%`
-    write(row.count, `${count} · ${Math.round(100 * share)}%`)
+    write(row.count, room.open ? "" : `${count} · ${Math.round(100 * share)}%`)
   })
+  write(self.why, right < 0 ? "" : self.given.why)
   const all = room.counts.reduce((sum, n) => sum + n, 0)
   write(self.total, `${all} ${all === 1 ? "answer" : "answers"}${room.open ? "" : " · closed"}`)
   self.closing.hidden = !room.open

@@ -5,6 +5,13 @@ import { element, within, write } from "./shared/dom.js"
 
 const NAME = "gf-notes", SIZE = "popup,width=520,height=420"
 
+/** A key that is pressed in the notes' window acts on the stage. @param {KeyboardEvent} event */
+function handOn(event) {
+  const { key, code, ctrlKey, metaKey, altKey, shiftKey, repeat } = event
+  const copy = new KeyboardEvent("keydown", { key, code, ctrlKey, metaKey, altKey, shiftKey, repeat, bubbles: true, cancelable: true })
+  if (!document.dispatchEvent(copy)) event.preventDefault()
+}
+
 export function createNotes() {
   const root = element("aside", "gf-tour-notes", "", { "aria-label": "Notes for the speaker", hidden: "" })
   /** @type {Window | null} */
@@ -17,6 +24,7 @@ export function createNotes() {
       document.title = "Notes for the speaker"
       Object.assign(body.style, { font: "20px/1.45 sans-serif", margin: "1.2em", colorScheme: "light dark", background: "Canvas", color: "CanvasText" })
       for (const tag of /** @type {const} */ (["p", "h1", "p"])) within(body, tag)
+      second.addEventListener("keydown", handOn)
     }
     for (const [i, text] of [told.where, told.title, told.notes || "No notes for this scene."].entries()) write(body.children[i], text)
   }

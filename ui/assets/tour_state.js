@@ -3,21 +3,47 @@
 
 import { sceneOf } from "./shared/history.js"
 
+export const QUESTION = "question", ANSWER = "answer", FIGURE = "figure" // the parts of a scene, in their order; one without a question is its figure
+
 /**
- * The index of the scene that a key leads to; undefined for a key that leads nowhere. Page Up and Page Down, which a
- * presenter's clicker sends, count unless somebody writes; arrows only where nothing else has use for them.
+ * Which way a key leads in a course: 1 on, -1 back, 0 nowhere. Page Up and Page Down, which a presenter's clicker sends, always
+ * count; arrows only where nothing else has use for them.
  * @param {string} key
- * @param {number} at
- * @param {number} count
  * @param {{ writes: boolean, busy: boolean }} where what has the focus: something written in, something that arrows move
- * @returns {number | undefined}
  */
-export function leads(key, at, count, { writes, busy }) {
-  const on = key === "PageDown" || (key === "ArrowRight" && !busy)
-  const back = key === "PageUp" || (key === "ArrowLeft" && !busy)
-  if (writes || !(on || back)) return undefined
-  const found = at + (on ? 1 : -1)
-  return found >= 0 && found < count ? found : undefined
+export function leads(key, { writes, busy }) {
+  if (key === "PageDown" || (key === "ArrowRight" && !(busy || writes))) return 1
+  if (key === "PageUp" || (key === "ArrowLeft" && !(busy || writes))) return -1
+  return 0
+}
+
+/**
+ * Where one step on or back leads from a part of a scene; null before the first and after the last. On a stage the way is
+ * question, answer, figure, and the same way back: nobody there presses an answer. A reader is asked once, and reads the answer
+ * where he chose one.
+ * @typedef {{ at: number, part: string }} Place
+ * @param {Place} from
+ * @param {1 | -1} by
+ * @param {{ count: number, asks: number[], asked: Set<number>, stage: boolean }} course `asks`: scenes with a question
+ * @returns {Place | null}
+ */
+export function stepped({ at, part }, by, { count, asks, asked, stage }) {
+  const parts = (/** @type {number} */ scene) => (!asks.includes(scene) ? [FIGURE] : stage ? [QUESTION, ANSWER, FIGURE] : [QUESTION, FIGURE])
+  const next = stage || by > 0 ? parts(at)[Math.max(0, parts(at).indexOf(part)) + by] : undefined
+  if (next) return { at, part: next }
+  const to = at + by
+  if (to < 0 || to >= count) return null
+  return { at: to, part: by > 0 && (stage || !asked.has(to)) ? parts(to)[0] : FIGURE }
+}
+
+/**
+ * The answer that a key chooses, counted from 0: 1 to 5, or its letter; -1 for none.
+ * @param {string} key
+ * @param {number} count
+ */
+export function chosen(key, count) {
+  const at = key.length === 1 ? Math.max("12345".indexOf(key), "abcde".indexOf(key.toLowerCase())) : -1
+  return at < count ? at : -1
 }
 
 const WRITES = "input:not([type=range], [type=checkbox], [type=radio], [type=button]), textarea, [contenteditable=true]"

@@ -83,7 +83,7 @@ def _told(course: Course, at: int) -> dict[str, Any]:
     scene = course.scenes[at]
     entry = site.entry_of(scene.page)
     away = widgets.page_drawn() != scene.page
-    asks = scene.question
+    asks = course.question(at)
     return {
         "course": course.title,
         "scene": f"{course.id}/{at}",
@@ -91,6 +91,7 @@ def _told(course: Course, at: int) -> dict[str, Any]:
         "count": len(course.scenes),
         # from the root of the app, wherever a host has put that: pages lie one level below it
         "addresses": [f"./{address_of(course, i)}" for i in range(len(course.scenes))],
+        "asks": [i for i, one in enumerate(course.scenes) if one.question],
         "end": f"./{END}",
         "title": scene.title,
         "text": _said(scene),

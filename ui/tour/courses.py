@@ -6,9 +6,10 @@ A file is read strictly: what is missing, unknown or too long is said in a sente
 from __future__ import annotations
 
 import os
+import random
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,13 @@ import yaml
 
 from engine.errors import GlassformerError
 from ui import site
+from ui.tour import names
 
 FOLDER = site.ROOT / "scenes"
 MORE = "GLASSFORMER_COURSES"  # a folder with courses of whoever runs the app
 MOST_LETTERS = 250  # of what a scene says: two lines of the bar on a projector
 MOST_TITLE = 60
+SEED = 0  # of the order of answers
 SOON_TIRED = 180  # minutes
 FEWEST_ANSWERS, MOST_ANSWERS = 2, 5
 _FILE = re.compile(r"(?:\d+-)?(?P<id>[a-z][a-z0-9-]*)")
@@ -42,6 +45,15 @@ class Question:
     answers: tuple[str, ...]
     right: int
     why: str
+
+    def shuffled(self, course: str) -> Question:
+        """Returns the question with its answers in an order of its own: an author's right one tends to stand
+        second. Course and text are the seed, so that a link, the notes and every vote agree.
+        """
+        order = random.Random(f"{SEED} {course} {self.text}").sample(
+            range(len(self.answers)), len(self.answers)
+        )
+        return replace(self, answers=tuple(self.answers[i] for i in order), right=order.index(self.right))
 
 
 @dataclass(frozen=True)
@@ -80,6 +92,11 @@ class Course:
     audience: str
     minutes: int
     scenes: tuple[Scene, ...]
+
+    def question(self, at: int) -> Question | None:
+        """Returns the question of a scene, counted from 0, as it is asked."""
+        asked = self.scenes[at].question
+        return asked and asked.shuffled(self.id)
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -157,6 +174,9 @@ def _scene(where: str, entry: object) -> Scene:
     point = _words(where, table, "point", 64)
     if not _KEY.fullmatch(point):
         raise CourseError(f"{where}: `point` must be the key of a control or figure, such as head_patterns.")
+    entry_of_page = site.entry_of(page)
+    if entry_of_page and (problem := names.fault(entry_of_page, query, point)):
+        raise CourseError(f"{where}: {problem}")
     return Scene(
         _words(where, table, "title", MOST_TITLE),
         _words(where, table, "text", MOST_LETTERS),

@@ -180,7 +180,7 @@ TRAINED = ("last", "similarity", "two-matrices", "attention-1")  # rungs, with 6
 
 
 def self_title(term: SelfTerm) -> str:
-    return f"{RUNG_NAMES[term.kind]}: {term.self_weight:.0%} on itself"
+    return f"{RUNG_NAMES[term.kind]}: {term.self_weight:.0%} on the same character"
 
 
 def self_alt(terms: Sequence[SelfTerm]) -> str:
@@ -194,9 +194,9 @@ def self_answer(terms: Sequence[SelfTerm]) -> str:
     """Says how much weight stays with a character itself, compared as it is and by queries and keys."""
     raw, _, two = terms
     return (
-        f"Raw similarity favours the token itself: **{raw.self_weight:.0%}** of its weight, since its score"
-        f" with itself is **{raw.self_score:.1f}** and with others about {raw.other_score:.1f}. Separate"
-        f" W_Q and W_K remove that bias: **{two.self_weight:.0%}**."
+        f"Raw similarity favours the token itself: **{raw.self_weight:.0%}** of its weight, shared with its"
+        f" earlier copies, since its score with itself is **{raw.self_score:.1f}** and with others about"
+        f" {raw.other_score:.1f}. Separate W_Q and W_K remove that bias: **{two.self_weight:.0%}**."
     )
 
 

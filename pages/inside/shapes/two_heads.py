@@ -49,7 +49,8 @@ def draw_heads(line: DeltaGenerator) -> None:
 
 def _results(example: HandExample) -> None:
     """The weights of each head as bars; beside them its scores, its weights and what it writes."""
-    left, right = st.columns([2, 3], gap="medium", vertical_alignment="center")
+    with st.container(key="shapes_heads_worked"):
+        left, right = st.columns([2, 3], gap="medium", vertical_alignment="center")
     with left:
         plot(
             head_bars(example),

@@ -245,9 +245,9 @@ NAMES = {
 def stuck(both: StageRun, counting: float) -> str:
     last = both.last
     return (
-        f"It is stuck: after {counted(last.step, 'step')} the loss is **{last.loss:.2f}**, hardly better"
-        " than the"
-        f" unigram baseline ({counting:.2f}), and it writes “{begins(last.greedy)}”."
+        f"It is stuck: after {counted(last.step, 'step')} the held-out loss is **{last.loss:.2f}** (the curve,"
+        f" on the training text, ends at {both.losses[-1]:.2f}), hardly better than the unigram baseline"
+        f" ({counting:.2f}), and it writes “{begins(last.greedy)}”."
     )
 
 

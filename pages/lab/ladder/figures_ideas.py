@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from engine.measure.slices import seed_median
 from engine.presets.ladder import LADDER
@@ -12,33 +12,40 @@ from ui.figures.theme import colour
 LINES = {"unigram": "unigram", "bigram": "bigram", "trigram": "trigram"}
 
 
-def rungs(seeds: Mapping[str, Sequence[float]], chosen: str, lines: Mapping[str, float]) -> go.Figure:
+def rungs(
+    seeds: Mapping[str, Sequence[float]],
+    chosen: str,
+    lines: Mapping[str, float],
+    drawn: Collection[str] | None = None,
+) -> go.Figure:
     """Draws the losses of each rung by seed, lowest rung at the bottom: the median as a point, the range as a
-    thin line; `lines` (n-gram -> loss) across; the chosen rung's step from the one below as a bar.
+    thin line; `lines` (n-gram -> loss) across; the chosen rung's step from the one below as a bar. Rungs that
+    are not `drawn` keep their place, and tell no loss.
     """
     losses = {name: seed_median(over) for name, over in seeds.items()}
     names = list(losses)
     rows = {name: i for i, name in enumerate(names)}
     quiet, loud = colour("quiet"), colour("validation")
+    shown = [name for name in names if drawn is None or name in drawn]
     traces = [
         go.Scatter(
-            x=[losses[name] for name in names],
-            y=list(rows.values()),
+            x=[losses[name] for name in shown],
+            y=[rows[name] for name in shown],
             mode="markers+text",
-            text=[f"{losses[name]:.2f}" for name in names],
-            textposition=[_beside(name, chosen, losses) for name in names],
+            text=[f"{losses[name]:.2f}" for name in shown],
+            textposition=[_beside(name, chosen, losses) for name in shown],
             textfont={"size": 12},
             marker={
-                "size": [15 if name == chosen else 10 for name in names],
-                "color": [loud if name == chosen else quiet for name in names],
+                "size": [15 if name == chosen else 10 for name in shown],
+                "color": [loud if name == chosen else quiet for name in shown],
             },
-            customdata=[f"{LADDER[name].title}: {losses[name]:.3f} nats" for name in names],
+            customdata=[f"{LADDER[name].title}: {losses[name]:.3f} nats" for name in shown],
             hovertemplate="%{customdata}<extra></extra>",
             cliponaxis=False,
             error_x={
                 "symmetric": False,
-                "array": [max(over) - losses[name] for name, over in seeds.items()],
-                "arrayminus": [losses[name] - min(over) for name, over in seeds.items()],
+                "array": [max(seeds[name]) - losses[name] for name in shown],
+                "arrayminus": [losses[name] - min(seeds[name]) for name in shown],
                 "thickness": 1.5,
                 "width": 4,
                 "color": quiet,
@@ -57,7 +64,7 @@ def rungs(seeds: Mapping[str, Sequence[float]], chosen: str, lines: Mapping[str,
                 hoverinfo="skip",
             ),
         )
-    shown = {name: at for name, at in lines.items() if name in LINES}
+    across = {name: at for name, at in lines.items() if name in LINES}
     return go.figure(
         traces,
         margin={"l": 140, "r": 40, "t": 24, "b": 40},
@@ -66,7 +73,7 @@ def rungs(seeds: Mapping[str, Sequence[float]], chosen: str, lines: Mapping[str,
             "title": {"text": "validation loss (nats per character)"},
             "range": [
                 min([*losses.values(), 2.0]) - 0.22,
-                max([*losses.values(), *shown.values(), 3.0]) + 0.25,
+                max([*losses.values(), *across.values(), 3.0]) + 0.25,
             ],
             "zeroline": False,
         },
@@ -77,11 +84,11 @@ def rungs(seeds: Mapping[str, Sequence[float]], chosen: str, lines: Mapping[str,
         ),
         shapes=[
             go.rule(x=at, line={"color": quiet, "width": 1.2, "dash": "dot"}, layer="below")
-            for at in shown.values()
+            for at in across.values()
         ],
         annotations=[
             go.note(LINES[name], at, 1, yref="paper", yanchor="bottom", font={"size": 12, "color": quiet})
-            for name, at in shown.items()
+            for name, at in across.items()
         ],
     )
 

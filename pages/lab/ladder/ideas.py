@@ -38,21 +38,23 @@ def draw_ideas() -> None:
     titles = {name: rung.title for name, rung in LADDER.items()}
     with beside:
         name = widgets.select(words.RUNG, titles, "ladder_rung", first=FIRST, kind="list")
+        upto = widgets.switch(words.UP_TO, False, "ladder_upto", hint=words.UP_TO_HINT)
         _difference(name)
+    drawn = [n for n in by_seed if not upto or list(LADDER).index(n) <= list(LADDER).index(name)]
     with picture:
         if not by_seed:
             st.info(words.NOT_STORED)
         plot(
-            rungs(by_seed, name, counting()),
+            rungs(by_seed, name, counting(), drawn),
             key="ladder_ideas",
             height=HEIGHT,
-            alt=words.ladder_alt(medians),
+            alt=words.ladder_alt({n: medians[n] for n in drawn}),
             data=pd.DataFrame(
                 {
                     "rung": [titles[n] for n in by_seed],
-                    "nats": list(medians.values()),
-                    "lowest": [min(over) for over in by_seed.values()],
-                    "highest": [max(over) for over in by_seed.values()],
+                    "nats": [medians[n] if n in drawn else None for n in by_seed],
+                    "lowest": [min(by_seed[n]) if n in drawn else None for n in by_seed],
+                    "highest": [max(by_seed[n]) if n in drawn else None for n in by_seed],
                 }
             ),
             name="rungs",

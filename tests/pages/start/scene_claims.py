@@ -127,6 +127,24 @@ def unsaid(text: str, screen: Screen, names: bool) -> list[str]:
     return [f"“{fault}” is not on the screen" for fault in faults]
 
 
+def unread(text: str, marked: Iterable[str], seen: str) -> list[str]:
+    """Returns what a scene says that cannot be read where it points: of its text the quotations, and the numbers
+    but for counts, in `seen`, all that stands above the fold.
+    """
+    for phrase in marked:
+        text = text.replace(phrase, "—")
+    letters = "".join(plain(seen).split())
+    faults = [one for one in _QUOTED.findall(text) if "".join(plain(one.strip("_… ")).split()) not in letters]
+    there = [claim for _, claim in claims(re.sub(r"(?<=\d)M\b", " million", plain_numbers(seen)))]
+    for said, claim in claims(_IDIOM.sub("—", _SHAPE.sub("—", _FORMULA.sub("—", _QUOTED.sub("—", text))))):
+        counted = not (claim.digits or claim.percent) and (claim.value < SMALL or not re.search(r"\d", said))
+        if not counted and not any(
+            each.percent == claim.percent and _equal(each.value * each.unit, claim) for each in there
+        ):
+            faults.append(said)
+    return [f"“{fault}” is not above the fold" for fault in faults]
+
+
 def is_shape(written: str, screen: Screen) -> bool:
     """True if a tensor of the screen has these last axes, or a text writes them so."""
     sizes = tuple(int(size.replace(",", "")) for size in re.findall(_DIGITS, written))

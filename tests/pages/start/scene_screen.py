@@ -157,7 +157,7 @@ def _particular(screen: Screen, controls: Iterable[str], drawn: Iterable[str]) -
     choices = [key for key in controls if key.startswith("families_") and key != "families_size"]
     screen.counts["choice"].add(len(choices))
     for word in ("architecture", "family"):
-        screen.counts[word].add(sum(key.startswith("families_drawn_") for key in drawn))
+        screen.counts[word].add(sum(key.startswith(("families_drawn_", "families_masks_")) for key in drawn))
 
 
 def _tagless(text: object) -> str:

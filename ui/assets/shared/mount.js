@@ -21,11 +21,12 @@ import { running } from "./dom.js"
  * @property {(self: Self) => void} [remove] ends what the signal does not. An observer of `root` ends with it, and what a timer sends later is dropped
  */
 
-const PATIENCE_MS = 3000, OFTEN_MS = 10
+const PATIENCE_MS = 30_000, OFTEN_MS = 10
 
 /**
  * Sends what a component has to say while nothing else is under way. Streamlit 1.67 takes a request of a part of the page together
- * with the one for another page that waits, and the click that led there is lost; one that comes later leaves a blank page.
+ * with the one for another page that waits, and the click that led there is lost; one that comes while that page is being made leaves
+ * it blank. So it waits for as long as a busy machine may take.
  * @template {(name: string, value: any) => void} Send
  * @param {HTMLElement} place
  * @param {Send} send

@@ -1,0 +1,68 @@
+"""Names that a scene may use on a page: its views, and the keys of its controls and figures, read from the
+sources of the page and of what all pages share. Nothing is imported or drawn for it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+from ui import site
+
+SHARED = "ui"  # what every page may draw
+_VIEW = re.compile(r"\b(?:View|view_of_parts)\(\s*\"([\w-]+)\"")
+_PAGE = re.compile(r"\"(\w+_view)\"")
+_LITERAL = re.compile(r"(?<!\w)f?\"((?:[\w-]|\{[^{}\"]*\}){1,120})\"")
+_FIELD = re.compile(r"\{[^{}]*\}")
+_MADE = "[A-Za-z0-9_-]+"
+_LEAST = 4  # characters beside the fields of a key: fewer name nothing
+
+
+def fault(entry: site.Entry, query: Iterable[tuple[str, str]], point: str) -> str:
+    """Returns what is wrong with the names that a scene of a page has; empty where all are there."""
+    views, key = views_of(entry)
+    for name, value in query:
+        if name.endswith("_view") and name != key:
+            known = f"the one of {entry.title} is `{key}`" if key else f"{entry.title} has one view"
+            return f"there is no `{name}` on the page {entry.title}; {known}."
+        if name == key and value not in views:
+            return f"{entry.title} has no view “{value[:40]}”. Its views are {', '.join(views)}."
+    if not has(entry, point):
+        return f"nothing on the page {entry.title} is called “{point}”{_like(point, keys_of(entry))}."
+    return ""
+
+
+def views_of(entry: site.Entry) -> tuple[tuple[str, ...], str]:
+    """Returns (the ids of a page's views, the name that says the view in its address)."""
+    source = (site.ROOT / entry.path).read_text("utf-8")
+    key = _PAGE.search(source)
+    return tuple(dict.fromkeys(_VIEW.findall(source))), key[1] if key else ""
+
+
+def has(entry: site.Entry, point: str) -> bool:
+    """True if a page's sources write this key of a control or figure out, or make such ones."""
+    keys = keys_of(entry)
+    return point in keys or any(
+        re.fullmatch(_MADE.join(map(re.escape, _FIELD.split(one))), point)
+        for one in keys
+        if "{" in one and len(_FIELD.sub("", one)) >= _LEAST
+    )
+
+
+def keys_of(entry: site.Entry) -> frozenset[str]:
+    """Returns what a page's sources may call a control or figure, with {fields} where they make the name."""
+    return _literals((site.ROOT / entry.path).parent) | _literals(site.ROOT / SHARED)
+
+
+@lru_cache(maxsize=64)  # a folder for each page
+def _literals(folder: Path) -> frozenset[str]:
+    texts = [path.read_text("utf-8") for path in folder.rglob("*.py")]
+    return frozenset(one for text in texts for one in _LITERAL.findall(text))
+
+
+def _like(point: str, keys: frozenset[str]) -> str:
+    close = difflib.get_close_matches(point, keys, 1)
+    return f"; the nearest is {close[0]}" if close else ""

@@ -13,6 +13,7 @@ from engine.service.state import RunView
 from engine.training.kinds import LABELS, PAIRS
 from pages.start.train import words
 from pages.start.train.asking import act, act_on_all
+from pages.start.train.beside import in_training
 from ui import session, site
 from ui.fields import visible
 
@@ -29,6 +30,8 @@ def buttons(view: RunView, other: RunView | None, mine: bool) -> None:
     """
     manager, owner, run = session.manager(), session.owner(), view.id
     both = [run, *([other.id] if other is not None and other.active else [])]
+    if (now := in_training(view, other)) is not view:  # the second of a pair, whose first has ended before
+        view, both = now, [now.id]
     if view.status == "paused":
         _button("resume", "Resume", "play_arrow", mine, act_on_all, manager.resume, both, owner)
     elif view.active:
@@ -37,9 +40,8 @@ def buttons(view: RunView, other: RunView | None, mine: bool) -> None:
     else:
         help = words.CONTINUE_HINT if room(view) else words.full(max(view.snapshots, default=0))
         _button("extend", "Continue", "fast_forward", mine and further(view) > 0, _extend, view, help=help)
-    if view.active or len(both) > 1:
-        stopped = both if view.active else both[1:]
-        _button("stop", "Stop", "stop", mine, act_on_all, manager.stop, stopped, owner)
+    if view.active:
+        _button("stop", "Stop", "stop", mine, act_on_all, manager.stop, both, owner)
     else:
         _restart(view, mine)
     if view.status == "paused":

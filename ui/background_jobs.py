@@ -262,8 +262,10 @@ def measured(
     meanwhile: Callable[[Any], object] | None = None,
     *,
     pausable: bool = False,
+    offer: str = "",
 ) -> T | None:
     """Returns the result of a measurement; None while it is under way, or after it was cancelled or refused.
+    With an `offer`, what a button says, it begins only when somebody asks for it.
 
     `key` has to hold all that the result depends on, and what is measured. `doing` stands beside the bar:
     "Patching every position"; `meanwhile` draws below it what its progress has so far; a training is
@@ -271,6 +273,9 @@ def measured(
     """
     who, given_up = _who(), st.session_state.setdefault(_GIVEN_UP, set())
     job = _server.get(key)
+    # Streamlit's own: a button that begins a measurement has no value.
+    if job is None and offer and not st.button(offer, key=f"begin_{abs(hash(key))}", icon=":material/timer:"):
+        return None
     if job is None or (job.leaves and key not in given_up):  # left by others: whoever comes now wants it
         given_up.discard(key)
         try:

@@ -191,6 +191,11 @@ def visitors_choice(name: str, best: Sequence[str]) -> str | None:
     return choice if name in best and choice is not None and choice not in best else None
 
 
+def chosen_run() -> RunView | None:
+    """Returns the training of the visitor's own that he looks into; None where that is another model."""
+    return run_of(str(st.session_state.get(CHOICE, "")))
+
+
 def choose(name: str) -> None:
     """Looks into another model, from the next run of the script on: as if it were chosen in the bar."""
     st.session_state[CHOSEN] = name

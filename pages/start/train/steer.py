@@ -91,15 +91,17 @@ def bar(view: RunView, mine: bool) -> None:
 
 
 def look_inside(view: RunView) -> None:
-    """Draws the way into this run's model, at any of its snapshots, on the pages that look inside."""
-    labelled = view.spec.kind is LABELS
+    """Draws the way into this run's model, at any of its snapshots, on the pages that look inside: what it
+    cannot do is not offered.
+    """
+    labelled, crosses = view.spec.kind is LABELS, view.spec.kind is PAIRS
     pages = [e for e in site.built() if (e.url == LABELLED[0] if labelled else e.section == "Inside")]
+    pages = [entry for entry in pages if crosses or entry.url != CROSSED]
     if not (pages and view.snapshots):
         return
     with st.popover(words.LOOK_INSIDE, icon=":material/search:"):
         for entry in pages:
-            crossed = view.spec.kind is PAIRS and entry.url == CROSSED
-            query = LABELLED[1] if labelled else {"cross_task" if crossed else "model": ""}
+            query = LABELLED[1] if labelled else {"cross_task" if entry.url == CROSSED else "model": ""}
             try:
                 st.page_link(
                     entry.path,

@@ -192,8 +192,13 @@ def visitors_choice(name: str, best: Sequence[str]) -> str | None:
 
 
 def chosen_run() -> RunView | None:
-    """Returns the training of the visitor's own that he looks into; None where that is another model."""
-    return run_of(str(st.session_state.get(CHOICE, "")))
+    """Returns the training that is looked into on pages with a bar, as the address of one without says, else
+    the visitor's choice; None where that is another model. The address then says it.
+    """
+    name = session.from_url("model") or str(st.session_state.get(CHOICE, ""))
+    if (run := run_of(name)) is not None:
+        widgets.write_url("model", name)
+    return run
 
 
 def choose(name: str) -> None:

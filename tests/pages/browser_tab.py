@@ -33,6 +33,8 @@ UNSAID = (
     "query_param_key",
     "raw_value",
     "default_index",
+    "url",
+    "deferred_file_id",
 )
 ONCE = ("another_model",)  # the container of a notice that stands for one run
 OF_A_SESSION = re.compile(r'"session": "[^"]*"')  # a tree of written tokens is numbered anew

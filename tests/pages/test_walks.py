@@ -12,13 +12,14 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from datetime import date
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import pytest
 
 from tests.pages.browser_tab import Tab
 from tests.pages.rooms import views
+from tests.pages.stage import StageManager
 from tests.pages.test_controls_act import WIDGETS, others
 from tests.pages.test_controls_act import offered as offered  # a fixture
 from ui import map_strip, site
@@ -240,6 +241,25 @@ def test_every_scene_of_every_course_shows_what_its_address_does_forth_and_back(
 @pytest.mark.parametrize("course", COURSES)
 def test_so_it_does_where_a_control_was_moved_before(course: str, offered: dict[str, list[Any]]) -> None:
     through(course, 0, len(shelf().courses[course].scenes) - 1, offered).check()
+
+
+def test_look_inside_leads_to_pages_that_show_the_run_and_back(manager: StageManager) -> None:
+    walk = Walk("train")
+    walk.tab.click("train")
+    manager.change("run-0", status="finished")
+    walk.tab.again()
+    train = walk.tab.address
+    inside = [link for link in walk.tab.links() if link[1].get("model") == "run-run-0"]
+    pages = {page for page, _ in inside}
+    assert "attention" in pages and "crossattention" not in pages, "a single stack has none"
+    for page, query in random.Random(DAY).sample(inside, 2):
+        walk.step(f"look inside {page}", partial(walk.tab.menu, page, **query))
+        assert walk.tab.query["model"] == ["run-run-0"]
+        walk.step("back", walk.tab.back)
+        assert walk.tab.address == train
+    walk.menu("crossattention")
+    assert any("has no cross-attention" in one.value for one in walk.tab.app.caption)
+    walk.check()
 
 
 # Steps by chance -------------------------------------------------------------------------------

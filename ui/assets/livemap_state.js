@@ -109,6 +109,20 @@ export function decisive(p) {
   return depth - 1
 }
 
+/**
+ * A text with its number, no wider than there is room: a word that does not fit ends in an ellipsis, a number stays whole.
+ * @param {string} text
+ * @param {string} number
+ * @param {number} room
+ * @param {(shown: string) => number} width
+ */
+export function fitted(text, number, room, width) {
+  if (width(text + number) <= room) return text + number
+  const letters = [...text]
+  while (letters.length > 1 && width(`${letters.join("")}…${number}`) > room) letters.pop()
+  return `${letters.join("")}…${number}`
+}
+
 /** A template's {names} filled in. @param {string} template @param {Record<string, any>} values */
 export const fill = (template, values) => template.replace(/\{(\w+)\}/g, (all, name) => (name in values ? String(values[name]) : all))
 

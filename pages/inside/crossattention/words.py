@@ -31,7 +31,7 @@ NOT_YET = (
 
 def not_yours(name: str) -> str:
     return (
-        f":material/info: Your run “{safe(name)}” is a single stack, which has no cross-attention; a shipped"
+        f":material/info: The run “{safe(name)}” is a single stack, which has no cross-attention; a shipped"
         " encoder-decoder is shown."
     )
 

@@ -147,7 +147,8 @@ def _table(findings: Sequence[Finding], names: Iterable[str] = ()) -> None:
     done = {f.check: f for f in findings}
     shown = [name for name in CHECKS if name in {*done, *names}]
     half = (len(shown) + 1) // 2
-    columns = st.container(key="checks_table").columns(2, gap="small")
+    # the longest limit stands on the right
+    columns = st.container(key="checks_table").columns([12, 13], gap="small")
     for column, some in zip(columns, (shown[:half], shown[half:]), strict=True):
         rows = [
             {

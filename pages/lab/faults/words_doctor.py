@@ -284,8 +284,8 @@ def as_described(run: StageRun, mask: StageRun) -> str:
     there = next(look for look in mask.looks if look.step == run.last.step)
     return (
         "The textbook version, where only the residual writes are unscaled, does not get stuck here: with the"
-        f" mask transposed the validation loss still falls to **{run.last.loss:.3f}**, as it does with the mask"
-        f" bug alone ({there.loss:.3f})."
+        f" mask transposed the validation loss still falls to **{run.last.loss:.3f}**, as it does with the"
+        f" mask bug alone ({there.loss:.3f})."
     )
 
 

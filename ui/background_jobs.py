@@ -41,6 +41,7 @@ KEPT = 64  # results, the oldest go first
 WAITING, MINE = 32, 4  # measurements under way or waiting for their turn: on a server, for one tab
 NEAR = 24  # likewise, for one network address: a hall often has one, and others want some, too
 _GIVEN_UP = "measures_given_up"  # keys that this tab has cancelled
+_ASKED = "measurements_asked_for"  # in the session: the keys of those that were offered
 _glancing: set[int] = set()  # threads of pages that wait for a measurement, and compute nothing
 
 
@@ -262,8 +263,10 @@ def measured(
     meanwhile: Callable[[Any], object] | None = None,
     *,
     pausable: bool = False,
+    offer: str = "",
 ) -> T | None:
     """Returns the result of a measurement; None while it is under way, or after it was cancelled or refused.
+    With an `offer`, what a button says, it begins only when somebody asks for it.
 
     `key` has to hold all that the result depends on, and what is measured. `doing` stands beside the bar:
     "Patching every position"; `meanwhile` draws below it what its progress has so far; a training is
@@ -271,6 +274,10 @@ def measured(
     """
     who, given_up = _who(), st.session_state.setdefault(_GIVEN_UP, set())
     job = _server.get(key)
+    if job is None and offer and key not in st.session_state.get(_ASKED, ()):
+        # Streamlit's own: a button that begins a measurement has no value.
+        st.button(offer, key=f"begin_{abs(hash(key))}", icon=":material/timer:", on_click=_ask, args=(key,))
+        return None
     if job is None or (job.leaves and key not in given_up):  # left by others: whoever comes now wants it
         given_up.discard(key)
         try:
@@ -348,6 +355,10 @@ def _who() -> str:
     """This tab, for as long as it is open."""
     name: str = st.session_state.setdefault("measures_as", secrets.token_hex(8))
     return name
+
+
+def _ask(key: Key) -> None:
+    st.session_state.setdefault(_ASKED, set()).add(key)
 
 
 def _give_up(key: Key, job: Job) -> None:

@@ -192,6 +192,16 @@ def visitors_choice(name: str, best: Sequence[str]) -> str | None:
     return choice if name in best and choice is not None and choice not in best else None
 
 
+def chosen_run() -> RunView | None:
+    """Returns the training that is looked into on pages with a bar, as the address of one without says, else
+    the visitor's choice; None where that is another model. The address then says it.
+    """
+    name = session.from_url("model") or str(st.session_state.get(CHOICE, ""))
+    if (run := run_of(name)) is not None:
+        widgets.write_url("model", name)
+    return run
+
+
 def choose(name: str) -> None:
     """Looks into another model, from the next run of the script on: as if it were chosen in the bar."""
     st.session_state[CHOSEN] = name

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 import streamlit as st
@@ -27,6 +28,7 @@ Kind = Literal["row", "pills", "list"]
 KEPT: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 FEW = 8  # indexes that stand in a row; more of them are a list
 _PAGE, _ARRIVED = "page_drawn", "page_arrived_at"
+_LEFT = "left_in_url"  # page -> what `keep_in_url` has put into its address
 _IN_URL = "__in_url"  # behind a key: what we put there; another value came from a link, or from going back
 MUCH_LONGER = "a much longer text is not applied."  # by `box`: what it says beside its limit
 MOST_PROMPT, MOST_ANSWER = 300, 40  # characters
@@ -46,12 +48,14 @@ def select(
     container: Any = st,
     hint: str | None = None,
     hidden: bool = False,
+    always: bool = False,
     **rest: Any,
 ) -> T:
     """Draws a choice of one of `options`; `first` (or the first of them) until another is chosen.
 
-    For a sequence the URL holds the button's text, for a mapping (id -> what is written) the id. `kind`: a
-    row of buttons, pills, or a list that opens. `hidden` hides the label. `rest` goes to Streamlit's widget.
+    For a sequence the URL holds the button's text, for a mapping (id -> what is written) the id, and where it
+    `always`, the first one's, too: where the first hangs on what is shown. `kind`: a row of buttons, pills,
+    or a list that opens. `hidden` hides the label. `rest` goes to Streamlit's widget.
     """
     first = first if first is not None and first in options else next(iter(options))
     if st.session_state.get(key) not in (None, *options):
@@ -65,7 +69,7 @@ def select(
     if kind != "list":
         rest = {"required": True} | rest
     if isinstance(options, Mapping):
-        return _named(label, options, key, first, draw, rest)
+        return _named(label, options, key, first, draw, rest, always)
     default = {"index": list(options).index(first)} if kind == "list" else {"default": first}
     choice: T = draw(label, list(options), **default, **KEPT, **rest)
     return choice if choice in options else first
@@ -78,13 +82,14 @@ def _named(
     first: T,
     draw: Callable[..., Any],
     rest: Mapping[str, Any],
+    always: bool,
 ) -> T:
     """Streamlit binds what is written on a button; here the URL holds its name, so that words can change."""
     settled(options, key, first)
     words = {"format_func": lambda option: options.get(option, str(option))}
     result: T = draw(label, list(options), persist_state="session", **words, **rest)
     result = result if result in options else first
-    write_url(key, None if result == first else str(result))
+    write_url(key, None if result == first and not always else str(result))
     st.session_state[key + _IN_URL] = st.query_params.get(key)
     return result
 
@@ -121,31 +126,47 @@ def select_several(
     The URL holds what is written on the buttons, each under `key`: of a mapping (id -> what is written) the
     words. `kind`: pills, or a list that opens. `rest` goes to Streamlit's widget.
     """
+    words = options if isinstance(options, Mapping) else {option: str(option) for option in options}
+    at_first, named = only(options, first), st.query_params.get_all(key)
     held = st.session_state.get(key)
-    if held is not None and any(value not in options for value in held):
-        st.session_state[key] = only(held, options)  # of another model, or of another page's links
-    rest = {"key": key, "help": hint, "default": only(options, first)} | rest
-    if isinstance(options, Mapping):
-        rest = {"format_func": lambda option: options.get(option, str(option))} | rest
-    if kind == "pills":
-        chosen = container.pills(label, list(options), selection_mode="multi", **KEPT, **rest)
-    else:
-        chosen = container.multiselect(label, list(options), **KEPT, **rest)
-    return only(options, chosen or ())
+    if held is None or named != st.session_state.get(key + _IN_URL, []):
+        wanted = [option for option in options if words[option] in named]
+        if wanted or named == [""]:
+            held = wanted
+        elif held is None or went_back() or not st.session_state.get(_ARRIVED, True):
+            held = at_first
+    st.session_state[key] = only(options, held)  # it may be of another model, or of another page's links
+    # Streamlit's binding loses a choice of none that a program has made.
+    rest = {"key": key, "help": hint, "persist_state": "session"} | rest
+    rest = {"format_func": lambda option: words.get(option, str(option))} | rest
+    draw = partial(container.pills, selection_mode="multi") if kind == "pills" else container.multiselect
+    chosen = only(options, draw(label, list(options), **rest))
+    if chosen == at_first:
+        st.query_params.pop(key, None)
+    elif sorted(written := [words[option] for option in chosen] or [""]) != sorted(named):
+        st.query_params[key] = written
+    st.session_state[key + _IN_URL] = st.query_params.get_all(key)
+    return chosen
 
 
 def arrived(page: str) -> None:
     """Notes which page is drawn, once in each whole run of the script. Coming from another page, whose
-    address says nothing of this one's choices, they are remembered; on the same page an address without them
-    is one to which somebody went back.
+    address says nothing of this one's choices, they are remembered: what one left is what one finds, but for
+    what a link names. On the same page an address without them is one to which somebody went back.
     """
     st.session_state[_ARRIVED] = st.session_state.get(_PAGE) != page
     st.session_state[_PAGE] = page
+    if just_arrived() and not went_back():
+        for name, value in st.session_state.get(_LEFT, {}).get(page, {}).items():
+            if name not in st.query_params:
+                st.query_params[name] = value
 
 
 def just_arrived() -> bool:
-    """True in the first run of a page after another one."""
-    return bool(st.session_state.get(_ARRIVED, False))
+    """True in the first run of a page after another one; a part of it that runs again later is no arrival."""
+    # Streamlit's own (1.67)
+    part = getattr(get_script_run_ctx(suppress_warning=True), "fragment_ids_this_run", None)
+    return bool(st.session_state.get(_ARRIVED, False)) and not part
 
 
 def went_back() -> bool:
@@ -258,25 +279,34 @@ def _inside(key: str, low: float, high: float) -> None:
 
 
 def index(
-    label: str, count: int, key: str, *, first: int = 0, container: Any = st, hint: str | None = None
+    label: str,
+    count: int,
+    key: str,
+    *,
+    first: int = 0,
+    container: Any = st,
+    hint: str | None = None,
+    always: bool = False,
 ) -> int:
     """Draws the choice of one of `count` things, counted from 0 as in `blocks.0.`: a row of buttons, or a
-    list where they are many.
+    list where they are many. `always` as `select` has it.
     """
     held = st.session_state.get(key)
     if isinstance(held, int) and not 0 <= held < count:
         st.session_state[key] = count - 1  # a smaller model: the nearest to where one was
-    options = list(range(count))
+    options: Any = {i: str(i) for i in range(count)} if always else range(count)
     many: dict[str, Any] = {"kind": "list", "width": 120} if count > FEW else {"kind": "row"}
-    return select(label, options, key, first=min(first, count - 1), container=container, hint=hint, **many)
+    first = min(first, count - 1)
+    return int(
+        select(label, options, key, first=first, container=container, hint=hint, always=always, **many)
+    )
 
 
 def head(config: ModelConfig, topic: str) -> tuple[int, int]:
     """Draws the choice of a head, (layer, head), kept as `<topic>_layer` and `<topic>_head`."""
     with st.container(horizontal=True, gap="medium"):
-        return index("Block", config.n_layers, f"{topic}_layer"), index(
-            "Head", config.n_heads, f"{topic}_head"
-        )
+        layer = index("Block", config.n_layers, f"{topic}_layer", always=True)
+        return layer, index("Head", config.n_heads, f"{topic}_head", always=True)
 
 
 # What a stranger wrote --------------------------------------------------------------------------
@@ -333,8 +363,8 @@ def url_index(key: str, below: int, otherwise: int) -> int:
 
 
 def put_index(key: str, value: int | None) -> None:
-    """Writes an index into the URL; None takes it out."""
-    write_url(key, None if value is None else str(value))
+    """Keeps an index in the URL; None takes it out."""
+    keep_in_url(key, None if value is None else str(value))
 
 
 def picked(key: str, name: str) -> Any:
@@ -365,12 +395,33 @@ def held_or_linked(key: str) -> Any:
     return st.session_state.get(key, st.query_params.get(key))
 
 
+def keep_in_url(key: str, value: str | None) -> None:
+    """Keeps a value that no widget holds in the URL of this page, and for the session; None takes it out.
+
+    It is read there: coming back to the page, `arrived` puts it into the address again.
+    """
+    left = st.session_state.setdefault(_LEFT, {}).setdefault(page_drawn(), {})
+    if value is None:
+        left.pop(key, None)
+    else:
+        left[key] = value
+    write_url(key, value)
+
+
 def write_url(key: str, value: str | None) -> None:
-    """Writes a value that no widget holds into the URL; None takes it out."""
+    """Writes a value that is kept elsewhere into the URL; None takes it out."""
     if value is None:
         st.query_params.pop(key, None)
     elif st.query_params.get(key) != value:
         st.query_params[key] = value
+
+
+def unsaid(keys: Iterable[str]) -> bool:
+    """True if nobody has said anything of these controls, which are drawn later: neither the session nor the
+    address does; where somebody went back to an address, that alone counts.
+    """
+    held = {} if went_back() else st.session_state
+    return not any(key in st.query_params or held.get(key) is not None for key in keys)
 
 
 def only(values: Iterable[T] | None, allowed: Iterable[T]) -> list[T]:

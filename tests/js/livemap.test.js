@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs"
 import { test } from "node:test"
 
 import { card } from "../../ui/assets/livemap_card.js"
-import { between, boxOf, decisive, fill, guessed, has, hit, layout, outlookAt, stations, target, telling, unpack, weight } from "../../ui/assets/livemap_state.js"
+import { between, boxOf, decisive, fill, fitted, guessed, has, hit, layout, outlookAt, stations, target, telling, unpack, weight } from "../../ui/assets/livemap_state.js"
 
 const fixed = JSON.parse(readFileSync(new URL("./livemap.json", import.meta.url), "utf8")), p = unpack(fixed.picture)
 const near = (a, b, by) => assert.ok(Math.abs(a - b) <= by, `${a} is not ${b}`)
@@ -107,3 +107,10 @@ test("a card says what is there with its numbers", () => {
 })
 
 test("a template keeps what it does not know", () => assert.equal(fill("{a} {b}", { a: 1 }), "1 {b}"))
+
+test("where there is no room a word is cut, never its number", () => {
+  const width = (shown) => shown.length
+  assert.equal(fitted("␣Paris", " 77%", 10, width), "␣Paris 77%")
+  assert.equal(fitted("␣Paris", " 77%", 9, width), "␣Par… 77%")
+  assert.equal(fitted("␣Paris", "", 4, width), "␣Pa…")
+})

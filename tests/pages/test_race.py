@@ -197,6 +197,10 @@ def test_the_legend_of_a_phone_names_the_median_of_all_seeds_as_the_labels_do() 
     figure = race_curves([run(2.0)], {"bigram": 2.5}, end=10, repeats=[run(1.0), run(1.5)])
     assert "a 1.50" in [trace.get("name") for trace in figure.traces]
     assert "<b>1.50</b> a" in [note["text"] for note in figure.arrangement["annotations"]]
+    thick = [trace["y"][-1] for trace in figure.traces if trace.get("line", {}).get("width") == 2.5]
+    assert thick == [1.5], "the line that ends where the name stands is the median run's"
+    even = race_curves([run(2.0)], {}, end=10, repeats=[run(1.0), run(1.5), run(1.75)])
+    assert [trace["y"][-1] for trace in even.traces if trace.get("line", {}).get("width") == 2.5] == [1.5]
 
 
 def test_the_sidebar_shows_a_race_as_one_and_leads_back(manager: StageManager) -> None:

@@ -24,4 +24,6 @@ def page(kind: str) -> None:
             raise ZeroDivisionError
         return 42
 
-    st.write(measured(("test_slow", kind), steps, "Counting", st.write, pausable=kind == "pausable"))
+    offer = "Count" if kind == "offered" else ""
+    key = ("test_slow", kind)
+    st.write(measured(key, steps, "Counting", st.write, pausable=kind == "pausable", offer=offer))

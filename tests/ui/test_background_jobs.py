@@ -246,3 +246,12 @@ def test_a_pausable_one_can_be_paused_and_resumed() -> None:
     GO.set()
     assert background_jobs._server.of(("test_slow", "pausable"), lambda: pytest.fail("began twice")).wait(10)
     assert "`42`" in [m.value for m in at.run().markdown]
+
+
+def test_what_is_offered_begins_when_somebody_asks_for_it() -> None:
+    shown = AppTest.from_function(page, args=("offered",), default_timeout=60).run()
+    assert not background_jobs.begun(("test_slow", "offered"))
+    (button,) = shown.button
+    assert button.label == "Count"
+    button.click().run()
+    assert "42" in shown.markdown[-1].value and not shown.button

@@ -88,7 +88,7 @@ function changed(self) {
   clearTimeout(self.timer) // the address is told once the hand has come to rest
   self.timer = setTimeout(() => {
     const text = self.angles.join(",")
-    if (text !== self.sent) self.send("turn", (self.sent = text))
+    if (text !== self.sent) self.trigger("turn", (self.sent = text))
   }, 500)
 }
 

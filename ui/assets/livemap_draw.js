@@ -3,8 +3,8 @@
 
 import { raster } from "./shared/canvas.js"
 import { ramp } from "./shared/colours.js"
-import { characters, element } from "./shared/dom.js"
-import { boxOf, guessed, weight } from "./livemap_state.js"
+import { element } from "./shared/dom.js"
+import { boxOf, fitted, guessed, weight } from "./livemap_state.js"
 
 /**
  * Strips as a picture: a column for each depth, below each other the cells of all lanes.
@@ -235,7 +235,7 @@ function labels(pen) {
     brush.globalAlpha = last ? 1 : 0.45 + 0.55 * first[1]
     brush.font = `${last ? 700 : 500} ${last ? size + 1 : size}px ${font}`
     const said = `${p.words[first[0]] ?? "?"}`, share = `${Math.round(100 * first[1])}%`
-    if (tall) turned(brush, c, g.words[0] + 10, () => write(brush, `${said} ${share}`, 0, 0, g.words[1] - g.words[0] - 14, "right"))
+    if (tall) turned(brush, c, g.words[0] + 10, () => write(brush, said, 0, 0, g.words[1] - g.words[0] - 14, "right", ` ${share}`))
     else {
       write(brush, said, g.words[0] + 6, c, g.words[1] - g.words[0] - 46, "left")
       brush.font = `400 ${Math.max(9, size - 2)}px ${font}`
@@ -275,14 +275,7 @@ function heads({ brush, g, p, tall, colours, font, marks }) {
   write(brush, marks.block, g.from + 10, 13, g.to - g.from - 20, "left")
 }
 
-// No wider than there is room: what does not fit ends in an ellipsis.
-function write(brush, text, x, y, room, align) {
+function write(brush, text, x, y, room, align, number = "") {
   brush.textAlign = align
-  let shown = text
-  if (brush.measureText(text).width > room) {
-    const letters = characters(text)
-    while (letters.length > 1 && brush.measureText(`${letters.join("")}…`).width > room) letters.pop()
-    shown = `${letters.join("")}…`
-  }
-  brush.fillText(shown, x, y)
+  brush.fillText(fitted(text, number, room, (shown) => brush.measureText(shown).width), x, y)
 }

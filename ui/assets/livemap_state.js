@@ -1,6 +1,7 @@
 // @ts-check
 // The living map without a page: what was sent, made ready; the next token's probabilities; where everything lies.
 
+import { characters } from "./shared/dom.js"
 import { numbers } from "./shared/numbers.js"
 
 /**
@@ -107,6 +108,20 @@ export function decisive(p) {
   let depth = p.layers
   while (depth > 1 && guess(depth - 1) === guess(p.layers) && guess(depth - 1) !== undefined) depth--
   return depth - 1
+}
+
+/**
+ * A text with its number, no wider than there is room: a word that does not fit ends in an ellipsis, a number stays whole.
+ * @param {string} text
+ * @param {string} number
+ * @param {number} room
+ * @param {(shown: string) => number} width
+ */
+export function fitted(text, number, room, width) {
+  if (width(text + number) <= room) return text + number
+  const letters = characters(text)
+  while (letters.length > 1 && width(`${letters.join("")}…${number}`) > room) letters.pop()
+  return `${letters.join("")}…${number}`
 }
 
 /** A template's {names} filled in. @param {string} template @param {Record<string, any>} values */

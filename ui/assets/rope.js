@@ -118,7 +118,7 @@ function stop(self, report) {
 
 function tell(self) {
   // The address and the figures below hear of it when the hand lets go.
-  self.send("at", `${self.home}|${self.at[0]}-${self.at[1]}-${self.pair}`)
+  self.trigger("at", `${self.home}|${self.at[0]}-${self.at[1]}-${self.pair}`)
 }
 
 function move(self, which, to) {

@@ -37,11 +37,12 @@ const READY = {
   "Min-p 0.1, hot": { temperature: 1.5, min_p: 0.1 },
 }
 
-function create(place) {
+function create(place, _, signal) {
   const root = within(place, "div", "gf-sampler")
   const ready = within(root, "div", "gf-sampler-ready", "", { role: "group", "aria-label": "Presets", "data-unsaved": "" })
   const body = within(root, "div", "gf-sampler-body"), controls = within(body, "div", "gf-sampler-controls"), main = within(body, "div", "gf-sampler-main")
-  const self = { root, main, inputs: {}, settings: null, timer: 0, frame: 0, playing: 0, count: 1000, rows: [], send: null, mode: "", tick: null, paint: () => paint(self) }
+  const self = { root, main, inputs: {}, settings: null, timer: 0, frame: 0, playing: 0, count: 1000, rows: [], send: null, mode: "", tick: null, led: false, paint: () => paint(self) }
+  addEventListener("popstate", () => { self.led = true }, { signal }) // to another address, whose settings are the server's to say
   for (const [name, values] of Object.entries(READY)) {
     ready.append(button(name, name, () => change(self, { ...OFF, ...values, penalty_last: self.settings.penalty_last, seed: self.settings.seed })))
   }
@@ -78,7 +79,7 @@ function change(self, values, source) {
 
 function tell(self) {
   clearTimeout(self.timer)
-  self.send("settings", { ...self.settings })
+  self.trigger("settings", { ...self.settings })
 }
 
 function show(self, source) {
@@ -220,7 +221,8 @@ function table(self) {
 }
 
 function update(self, /** @type {Data} */ data, fresh) {
-  if (fresh) self.settings = { ...data.settings } // later they are the hand's: the server's are those of a moment ago
+  if (fresh || self.led) self.settings = { ...data.settings } // later they are the hand's: the server's are those of a moment ago
+  self.led = false
   self.settings.seed = data.settings.seed
   self.logits = numbers(data.logits, Float32Array)
   self.numbers = numbers(data.numbers, Float64Array)

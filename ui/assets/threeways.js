@@ -85,7 +85,7 @@ function column(self, index) {
 
 function hide(self, place) {
   self.data.toggled = turned(self.data.toggled, place)
-  self.send("clicked", { text: self.data.text, places: self.data.toggled })
+  self.trigger("clicked", { text: self.data.text, places: self.data.toggled })
 }
 
 /** Cells in words of these many: a line breaks between two words, inside one only where it is longer than a line. */

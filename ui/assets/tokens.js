@@ -38,7 +38,7 @@ function choose(self, index) {
   if (index < 0 || index >= self.cells.length || index === self.index) return
   self.index = index
   mark(self)
-  self.send("index", index)
+  self.trigger("index", index)
 }
 
 function mark(self) {

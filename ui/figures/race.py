@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 
 from engine.experiments.race_table import Along, RunCurves, Unit
-from engine.measure.slices import seed_median
 from ui.figures import specs as go
 from ui.figures.labels import plain, short
 from ui.figures.theme import base_layout, colour
@@ -58,15 +57,16 @@ def race_curves(
     wide: int = WIDE,
 ) -> go.Figure:
     """Draws `runs` in one chart, `lines` (name -> loss) across it, and at the right the name of each at its
-    end. `repeats` are runs of the same names with other seeds: thin lines of their validation losses; a name
-    then stands with the median of all seeds. `height` is the figure's and `wide` about the curves' own width,
-    in pixels: labels are kept apart by them.
+    end. `repeats` are runs of the same names with other seeds: of each name the median run is thick and has
+    the name at its end, the others are thin lines of their validation losses. `height` is the figure's and
+    `wide` about the curves' own width, in pixels: labels are kept apart by them.
     """
     word = token
+    runs, repeats = median_runs(runs, repeats)
     y_range = loss_range([*runs, *repeats], lines)
     ends = [end, *(float(at[-1]) for c in runs for at in (c.at, c.looked_at, c.end_at) if len(at))]
     traces = [] if curves == "training" else [_repeat(each, runs) for each in repeats]
-    traces += [trace for i, each in enumerate(runs) for trace in _traces(each, i, curves, repeats)]
+    traces += [trace for i, each in enumerate(runs) for trace in _traces(each, i, curves)]
     inside = height - 8 - 42
     longest = max((len(short(each.name, LONGEST)) for each in runs), default=0)
     return go.figure(
@@ -88,7 +88,7 @@ def race_curves(
         shapes=[_across(y) for y in lines.values()],
         annotations=[
             *_across_labels(lines, word, runs, curves, max(ends) or 1, y_range, (wide, inside)),
-            *_names(runs, repeats, y_range, inside, curves),
+            *_names(runs, y_range, inside, curves),
         ],
     )
 
@@ -106,16 +106,25 @@ def loss_range(runs: Sequence[RunCurves], lines: Mapping[str, float]) -> list[fl
     return [max(0.0, math.floor((lowest - 0.1) * 4) / 4), top * 1.05]
 
 
-def _newest(each: RunCurves, repeats: Sequence[RunCurves]) -> float | None:
-    """The newest validation loss of a run, or of its seeds the median; None before the first."""
-    if not each.newest:
-        return None
-    return seed_median([each.newest[1], *(r.newest[1] for r in repeats if r.name == each.name and r.newest)])
+def median_runs(
+    runs: Sequence[RunCurves], repeats: Sequence[RunCurves]
+) -> tuple[list[RunCurves], list[RunCurves]]:
+    """Returns (of each name the run whose newest validation loss is the median of all seeds, the other runs);
+    of an even number of seeds the lower one in the middle, so that a line ends there.
+    """
+    middle: list[RunCurves] = []
+    others: list[RunCurves] = []
+    for each in runs:
+        seeds = [each, *(one for one in repeats if one.name == each.name and one.newest)]
+        if each.newest:
+            seeds.sort(key=lambda one: one.newest[1] if one.newest else math.inf)
+        median = seeds[(len(seeds) - 1) // 2] if each.newest else each
+        middle.append(median)
+        others += [one for one in seeds if one is not median]
+    return middle, others
 
 
-def _traces(
-    each: RunCurves, index: int, curves: Curves, repeats: Sequence[RunCurves]
-) -> list[dict[str, Any]]:
+def _traces(each: RunCurves, index: int, curves: Curves) -> list[dict[str, Any]]:
     shade, name = colour(SHADES[index % len(SHADES)]), plain(each.name)
     dash = DASHES[index % len(DASHES)]
     result = []
@@ -126,8 +135,7 @@ def _traces(
     if curves != "training":
         thick = {"color": shade, "width": 2.5, "dash": dash}
         mark = {"symbol": SYMBOLS[index % len(SYMBOLS)], "size": 7, "color": shade}
-        last = _newest(each, repeats)
-        newest = "" if last is None else f" {last:.2f}"  # for the legend, where there is one
+        newest = f" {each.newest[1]:.2f}" if each.newest else ""  # for the legend, where there is one
         rest = {"line": thick, "marker": mark, "mode": "lines+markers"}
         result.append(_line(each.looked_at, each.looked, name, **rest) | {"name": name + newest})
         if len(each.end):
@@ -252,18 +260,16 @@ def _said(words: str, y: float, at: Literal["right", "center", "left"], above: b
 
 def _names(
     runs: Sequence[RunCurves],
-    repeats: Sequence[RunCurves],
     y_range: list[float],
     inside: int,
     curves: Curves,
 ) -> list[dict[str, Any]]:
-    """At the right of the chart, each at the height of its curve's end (with repeats, the median of their
-    ends), apart where they would overlap.
-    """
+    """At the right of the chart, each at the height of its curve's end, apart where they would overlap."""
     ends = []
     for index, each in enumerate(runs):
-        last = _newest(each, repeats) if curves != "training" else None
-        if last is None:
+        if curves != "training" and each.newest:
+            last = each.newest[1]
+        else:
             last = float(each.losses[-1]) if len(each.losses) else math.nan
         if math.isfinite(last):
             ends.append((last, index, each.name))

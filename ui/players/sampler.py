@@ -33,16 +33,23 @@ FEW, NAMED = 1000, 300  # words of a vocabulary that are all sent; words that ar
 
 
 def settings(seed: int) -> SampleConfig:
-    """Returns the sampling settings of the sliders, else of the link; a value out of range counts as absent.
-    Keeps the link up to date.
+    """Returns the sampling settings of the link, where the sliders are kept; a value out of range counts as
+    absent, and is taken out.
     """
-    values = widgets.picked(KEY, "settings")
-    if not isinstance(values, Mapping):
-        values = {name: parsed(name, widgets.read_url(f"sampling_{name}")) for name in NAMES}
-    config = valid(values, seed)
-    for name in NAMES:
-        widgets.write_url(f"sampling_{name}", _said(name, getattr(config, name)) or None)
+    config = valid({name: parsed(name, widgets.read_url(f"sampling_{name}")) for name in NAMES}, seed)
+    _keep(config)
     return config
+
+
+def _keep(config: SampleConfig) -> None:
+    for name in NAMES:
+        widgets.keep_in_url(f"sampling_{name}", _said(name, getattr(config, name)) or None)
+
+
+def _moved() -> None:
+    values = widgets.picked(KEY, "settings")
+    if isinstance(values, Mapping):
+        _keep(valid(values, 0))
 
 
 def _said(name: str, value: float | int | bool) -> str:
@@ -115,7 +122,7 @@ def sampler(
         "rows": ROWS,
         "palette": theme.palette(),
     }
-    mounted("sampler")(key=KEY, data=data, on_settings_change=lambda: None)
+    mounted("sampler")(key=KEY, data=data, on_settings_change=_moved)
 
 
 def named(labels: Sequence[str], logits: np.ndarray, others: Iterable[int]) -> list[str] | dict[str, str]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import streamlit as st
-
 from ui import widgets
 from ui.figures import theme
 from ui.players.component import mounted
@@ -28,14 +26,15 @@ def token_strip(
     another text it stays while it fits, and what nobody chose is chosen anew.
     """
     count = len(labels)
-    held = st.session_state.get(key)
-    index = held.get("index") if held is not None and hasattr(held, "get") else None
-    if not isinstance(index, int):
-        index = widgets.number_of(widgets.read_url(key))
-    somebody = index is not None
-    index = index if index is not None else chosen
-    index = index if 0 <= index < count else count - 1  # beyond the text it counts as the last
-    widgets.put_index(key, index if somebody else None)
+
+    def choose() -> None:
+        index = widgets.picked(key, "index")
+        if isinstance(index, int) and not isinstance(index, bool) and index >= 0:
+            widgets.put_index(key, index)
+
+    named = widgets.number_of(widgets.read_url(key))
+    index = min(chosen if named is None else named, count - 1)  # beyond the text it counts as the last
+    widgets.put_index(key, None if named is None else index)
     data = {
         "tokens": list(labels),
         "index": index,
@@ -44,5 +43,5 @@ def token_strip(
         "values": [round(float(v), 3) for v in values] if values is not None else None,
         "palette": theme.palette(),
     }
-    mounted("tokens")(key=key, data=data, on_index_change=lambda: None)
+    mounted("tokens")(key=key, data=data, on_index_change=choose)
     return index

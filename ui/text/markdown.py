@@ -20,6 +20,16 @@ def safe(text: str) -> str:
     return "".join(f"\\{c}" if c in r"\`*_{}[]()#+-.!|<>$~:&" else c for c in marked)
 
 
+def with_blanks(text: str) -> str:
+    r"""Returns a text for a sentence that quotes it, in which is visible what a page drops: line breaks, and
+    blanks at an end or beside another.
+
+    >>> with_blanks("ROMEO:\n"), with_blanks("a  b ")
+    ('ROMEO:⏎', 'a␣␣b␣')
+    """
+    return re.sub(r"^ | (?= )|(?<= ) | $", "␣", text.replace("\n", "⏎"))
+
+
 def sentence(error: Exception) -> str:
     r"""Returns the message of one of our errors as a sentence (Markdown).
 

@@ -63,21 +63,19 @@ def cloud(
         "csv": data.to_csv(index=False),
         "top": None if frequency is None else round(float(frequency.max()), 2),
     }
-    result = mounted("cloud")(
-        key=CLOUD, data=message, on_turn_change=lambda: None, on_clicked_change=lambda: None
-    )
-    turned = getattr(result, "turn", None)
+    mounted("cloud")(key=CLOUD, data=message, on_turn_change=_turn, on_clicked_change=lambda: None)
+
+
+def _turn() -> None:
+    turned = widgets.picked(CLOUD, "turn")
     angles = _read(turned) if isinstance(turned, str) else None
     if angles is not None:
-        widgets.write_url(TURN, None if angles == FIRST else f"{angles[0]},{angles[1]}")
+        widgets.keep_in_url(TURN, None if angles == FIRST else f"{angles[0]},{angles[1]}")
 
 
 def _angles() -> tuple[int, int]:
-    """The angles of the picture: turned to in this session, else the URL's, else the first ones."""
-    for text in (widgets.picked(CLOUD, "turn"), widgets.read_url(TURN)):
-        if isinstance(text, str) and (result := _read(text)) is not None:
-            return result
-    return FIRST
+    """The angles of the picture: the URL's, else the first ones."""
+    return _read(widgets.read_url(TURN)) or FIRST
 
 
 def _read(text: str) -> tuple[int, int] | None:

@@ -4,6 +4,8 @@ run in the browser; the page hears when the hand lets go.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -103,7 +105,7 @@ def rope_arrows(
         min(home[1], most),
         _asked(key, most, pairs)[2],
     )
-    widgets.write_url(key, "-".join(map(str, at)))
+    widgets.keep_in_url(key, "-".join(map(str, at)))
     st.session_state[f"{key}_home"] = name
     colours = theme.palette()
     data = {
@@ -120,17 +122,19 @@ def rope_arrows(
         "colours": {"q": colours["attention"], "k": colours["validation"]},
         "alt": (words_measured.ARROWS_ALT),
     }
-    mounted("rope")(key=f"{key}_arrows", data=data, on_at_change=lambda: None)
+    mounted("rope")(key=f"{key}_arrows", data=data, on_at_change=partial(_turn, key, name))
     return at
 
 
-def _held(key: str, home: str, most: int, pairs: int) -> tuple[int, int, int] | None:
-    """Where the arrows stand: as they were last left for these tokens, else, when the page is new, as the
-    link says.
-    """
+def _turn(key: str, home: str) -> None:
+    """The hand has let go of the arrows of the tokens at `home`."""
     where, _, text = str(widgets.picked(f"{key}_arrows", "at")).partition("|")
     if where == home:
-        return parse(text, most, pairs)
+        widgets.keep_in_url(key, text)
+
+
+def _held(key: str, home: str, most: int, pairs: int) -> tuple[int, int, int] | None:
+    """Where the arrows stand, as the link says; None where they stand for other tokens."""
     if st.session_state.get(f"{key}_home", home) != home:
         return None
     return parse(widgets.read_url(key), most, pairs)

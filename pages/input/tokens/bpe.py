@@ -101,21 +101,24 @@ def _play(watched: Watching, texts: Texts) -> None:
     """
     own = watched.seen.tokenizer
     step, token = _at(len(own.merges), own.vocab_size)
-    put_index(STEP, step or None)
-    put_index(TOKEN, None if token == FOLLOW else token)
+    _keep(step, token)
     data = {"frames": watched.frames, "key": watched.key, "step": step, "token": token, "name": texts.name}
-    mounted("bpe", styles=(SAVES, STEPPER, "scrubber", "bpe"))(
-        key=PLAYER, data=data, on_at_change=lambda: None
-    )
+    mounted("bpe", styles=(SAVES, STEPPER, "scrubber", "bpe"))(key=PLAYER, data=data, on_at_change=_rested)
     ask("merge", guesses.next_merge, watched.seen, step)
 
 
 def _at(merges: int, vocabulary: int) -> tuple[int, int]:
-    """(step, token) from the player, else from the link; what does not fit falls back."""
-    said = picked(PLAYER, "at")
-    if isinstance(said, str):
-        step, _, token = said.partition(",")
-    else:
-        step, token = read_url(STEP), read_url(TOKEN)
-    chosen = index_of(token, vocabulary)
-    return min(number_of(step) or 0, merges - 1), FOLLOW if chosen is None else chosen
+    """(step, token) of the link; what does not fit falls back."""
+    chosen = index_of(read_url(TOKEN), vocabulary)
+    return min(number_of(read_url(STEP)) or 0, merges - 1), FOLLOW if chosen is None else chosen
+
+
+def _keep(step: int | None, token: int | None) -> None:
+    put_index(STEP, step or None)
+    put_index(TOKEN, None if token == FOLLOW else token)
+
+
+def _rested() -> None:
+    """The player has come to rest."""
+    step, _, token = str(picked(PLAYER, "at")).partition(",")
+    _keep(number_of(step), number_of(token))

@@ -41,7 +41,7 @@ def text_box(examples: Mapping[str, str], key: str) -> str | None:
         typed = widgets.box(words.YOUR_TEXT, limit, key, height=150, width=420, help=hint)
         text, more = whole_characters(typed)
         fits = len(quote(text)) <= LINK
-        widgets.write_url(key, None if text == first or not fits else text)
+        widgets.keep_in_url(key, None if text == first or not fits else text)
         st.session_state[written] = widgets.read_url(key)
         if not fits:
             st.caption(words.NOT_LINKED)

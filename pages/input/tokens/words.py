@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.measure.tokens.subwords import Achieved, NewWords, Shrinking, ThreeWays, Way
 from engine.measure.tokens.vocabulary import Cost, Cut, Gain, Passage, RoundTrip, Spread
 from ui.page_frame import Words
-from ui.text.markdown import safe
+from ui.text.markdown import safe, with_blanks
 from ui.text.numbers import counted
 
 BPE_ASKED = "How does BPE build its tokens?"
@@ -501,12 +501,13 @@ def single_line(line: str, characters: int, isolated: int, with_empty: int, runn
 
 def came_back(trip: RoundTrip) -> str:
     """Says what one tokenizer's ids are decoded to."""
+    back = with_blanks(trip.back)
     if trip.same:
-        return f"back: “{trip.back}”, character for character"
+        return f"back: “{back}”, character for character"
     if trip.lost:
         named = ", ".join(f"“{character}”" for character in trip.lost[:6])
-        return f"back: “{trip.back}”. No id for {named}"
-    return f"back: “{trip.back}”. Spaces are not kept"
+        return f"back: “{back}”. No id for {named}"
+    return f"back: “{back}”. Spaces are not kept"
 
 
 def round_trip(trips: dict[str, RoundTrip], alphabet: int, spells: tuple[str, RoundTrip] | None) -> str:

@@ -28,7 +28,9 @@ from ui.model_bar import Subject
 from ui.players.plot import plot
 
 KIND, LAYERS = "kind", "layer"
-SORTED_BEFORE = "attention_sorted_before"
+RESORTED = (
+    "attention_resorted"  # in the session: somebody sorted anew, and the strongest head is not known yet
+)
 MANY = 64  # heads: of so many a few of each kind are shown first
 OF_A_KIND = 3
 
@@ -61,7 +63,7 @@ def _sorted(numbers: HeadNumbers, heads: int) -> tuple[Habit | None, list[int] |
     """
     options: dict[str, str] = {KIND: words.HEAD_TYPE, LAYERS: words.BLOCK}
     options |= {str(habit): name for habit, name in NAMES.items()}
-    sort = widgets.select(words.SORT, options, "attention_sort", kind="list", width=170)
+    sort = widgets.select(words.SORT, options, "attention_sort", kind="list", width=170, on_change=_resort)
     strong = widgets.switch(words.STRONG_ONLY, False, "attention_strong", hint=words.STRONG_HINT)
     by = next((habit for habit in NAMES if habit == sort), None)
     most = OF_A_KIND if numbers.entropy.size > MANY else numbers.entropy.size
@@ -75,19 +77,24 @@ def _sorted(numbers: HeadNumbers, heads: int) -> tuple[Habit | None, list[int] |
 
 
 def _follow(sort: str, known: bool, strongest: tuple[int, int]) -> None:
-    """Chooses the strongest head when heads are sorted by another habit, or nobody has chosen one yet. A
-    measurement under way is followed when it is `known`.
+    """Chooses the strongest head where somebody has sorted the heads by another habit, or nobody has chosen
+    one yet. A measurement under way is followed when it is `known`. An address that says which head it shows
+    is followed in any case.
     """
     keys = (f"{TOPIC}_layer", f"{TOPIC}_head")
-    before = st.session_state.get(SORTED_BEFORE)
-    fresh = not any(widgets.held_or_linked(key) is not None for key in keys)
-    if known:
-        st.session_state[SORTED_BEFORE] = sort
-        if sort != LAYERS and (fresh or before not in (None, sort)):
+    if widgets.unsaid(keys):
+        _resort()
+    elif widgets.went_back():
+        st.session_state[RESORTED] = False
+    if known and st.session_state.get(RESORTED):
+        st.session_state[RESORTED] = False
+        if sort != LAYERS:
             for key, index in zip(keys, strongest, strict=True):
                 widgets.put(key, index)
-    elif fresh:
-        st.session_state[SORTED_BEFORE] = ""
+
+
+def _resort() -> None:
+    st.session_state[RESORTED] = True
 
 
 def _more(subject: Subject, patterns: np.ndarray, layer: int, head: int) -> None:

@@ -21,7 +21,7 @@ from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.text.markdown import safe
 
-HEIGHT, CURVES = 365, 215
+HEIGHT, CURVES = 365, 195
 
 
 def draw_mask(subject: Subject) -> None:
@@ -46,6 +46,7 @@ def draw_mask(subject: Subject) -> None:
             _pattern(subject, pattern, (layer, head), mask)
     at = steps.index(step)
     with training:
+        st.caption(words.STORED)
         plot(
             learning_curves(both, at),
             key="attention_mask_curves",

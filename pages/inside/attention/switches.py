@@ -36,7 +36,6 @@ from ui.text.markdown import safe
 
 SHOWN = 6  # candidates before and after
 OFF = "attention_off"
-KEYS = (OFF, "attention_mask", "attention_scaled", "attention_position", "attention_how", "attention_order")
 
 
 def draw_switches(subject: Subject) -> None:
@@ -104,8 +103,6 @@ def _measured(
 def _controls(subject: Subject, position_compared: int) -> Switches:
     config, scheme = subject.config, subject.model.parts.position(subject.config)
     names = [f"{i}.{h}" for i in range(config.n_layers) for h in range(config.n_heads)]
-    if not any(widgets.held_or_linked(key) is not None for key in KEYS):
-        st.session_state[OFF] = _of_layer(0, names)  # something is off at first sight
     with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
         hint = words.MASK_HINT if config.causal else words.NO_MASK_HINT
         mask = widgets.switch(words.MASK, True, "attention_mask", hint=hint, disabled=not config.causal)
@@ -114,7 +111,10 @@ def _controls(subject: Subject, position_compared: int) -> Switches:
         position = widgets.switch(
             words.POSITION, True, "attention_position", hint=hint, disabled=not scheme.present
         )
-    off = widgets.select_several(words.ABLATED, names, OFF, kind="list", placeholder=words.NONE_ABLATED)
+    first = _of_layer(0, names)  # something is off at first sight
+    off = widgets.select_several(
+        words.ABLATED, names, OFF, first=first, kind="list", placeholder=words.NONE_ABLATED
+    )
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
         st.button(words.ALL, key="attention_off_all", on_click=_put, args=(names,), help=words.ALL_HINT)
         layers = list(range(config.n_layers))
@@ -125,7 +125,7 @@ def _controls(subject: Subject, position_compared: int) -> Switches:
             heads = _of_layer(i, names)
             st.button(label, key=f"attention_off_{i}", on_click=_put, args=(heads,), help=hint)
         st.button(words.NONE, key="attention_off_none", on_click=_put, args=([],), help=words.NONE_HINT)
-    if off == _of_layer(0, names) and mask and scale and position:
+    if off == first and mask and scale and position:
         st.caption(words.FIRST)
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         how = widgets.select(words.HOW, words.ABLATIONS, "attention_how", kind="list", width=150)

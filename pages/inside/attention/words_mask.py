@@ -9,6 +9,7 @@ from ui.page_frame import Words
 QUESTION = "What does the causal mask do?"
 TRAINED_FOR = "Training step (right)"
 WITH, WITHOUT = "with the mask", "without the mask"
+STORED = "Two stored models (preset “fast”, one seed)"
 ONE_TOKEN = "The text has only one token, so there is nothing for a mask to hide."
 CURVES_ALT = "Two curves of loss over the steps of a run: with the causal mask, and without it."
 LOSSES_ALT = "The loss of each token of the text, with the causal mask and without it, in the model above."

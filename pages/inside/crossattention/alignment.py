@@ -26,7 +26,7 @@ from pages.inside.crossattention.shared import (
     task_of,
 )
 from ui import explain, fetching, session, widgets
-from ui.models import PRETRAINED, RUN, is_pretrained, runs
+from ui.models import PRETRAINED, RUN, chosen_run, is_pretrained, runs
 from ui.players.plot import plot
 from ui.text.markdown import safe
 from ui.timeline import scrubbed, timeline_of
@@ -51,8 +51,11 @@ def draw_alignment() -> None:
     above = st.container(gap=None)  # the scrubber's place is in the line of the question (app.css)
     pictured, controls = st.columns([8, 5], gap="medium")
     with controls:
+        own = chosen_run()
         if asked_for.startswith(RUN) and asked_for not in there:
             st.caption(words.NOT_YET)
+        elif own is not None and own.spec.kind is not PAIRS and not asked_for.startswith(RUN):
+            st.caption(words.not_yours(own.name))
         fetching.take(TASK)
         name = widgets.select("Task", there, TASK, kind="list")
         first, form = _asked(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from engine.experiments.masks_swapped import (
@@ -27,6 +28,15 @@ NOT_YET = (
     ":material/info: That run has no snapshot yet, is no longer on this server, or does not learn from pairs,"
     " so a shipped model is shown."
 )
+
+
+def not_yours(name: str) -> str:
+    return (
+        f":material/info: The run “{safe(name)}” is a single stack, which has no cross-attention; a shipped"
+        " encoder-decoder is shown."
+    )
+
+
 EXAMPLES = {
     "dates": "the 21st of November 2026",
     "numbers": "three hundred and five",
@@ -75,9 +85,12 @@ def ends(symbols: Sequence[str], written: int) -> str:
     """Returns the symbols for which it looks at no symbol of the source (Markdown)."""
     if not symbols:
         return ""
-    named = "”, “".join(safe(symbol.strip() or symbol) for symbol in dict.fromkeys(symbols))
+    times = Counter(safe(symbol.strip() or symbol) for symbol in symbols)
+    named = ", ".join(
+        f"“{symbol}”" + (f" {many} times" if many > 1 else "") for symbol, many in times.items()
+    )
     return (
-        f" For **{len(symbols)} of the {written}** symbols it wrote (“{named}”) it attends most to the"
+        f" For **{len(symbols)} of the {written}** symbols it wrote ({named}) it attends most to the"
         " source's end token, not to a symbol."
     )
 

@@ -54,6 +54,7 @@ def draw_highway() -> None:
             shown: title for shown, title in words.SHOWN.items() if norm == "none" or shown != "gradients"
         }
         shown = widgets.select(words.SHOW, offered, "residual_shown", hint=words.SHOWN_HINT, wrap=True)
+        st.caption(words.STORED)
     pair = pairs[depth, norm]
     with left:
         _figure(pair, shown, "residual_pair", 400)

@@ -222,4 +222,4 @@ def _move_buttons(depth: int, position: int, shape: tuple[int, ...]) -> None:
 
 
 def _go(depth: int, position: int) -> None:
-    widgets.write_url(CELL, f"{depth}-{position}")
+    widgets.keep_in_url(CELL, f"{depth}-{position}")

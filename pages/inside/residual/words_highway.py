@@ -24,6 +24,7 @@ MADE_BY = (
     " heads, batches of 8 windows of 64 characters of Tiny Shakespeare, AdamW at a learning rate of 0.001,"
     " one seed."
 )
+STORED = "Two stored models, with and without residuals, one seed each; no model of yours is shown."
 AGAIN_HINT = "Takes 10 seconds with 1 block, a minute with 8."
 
 

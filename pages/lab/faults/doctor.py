@@ -147,7 +147,9 @@ def _table(findings: Sequence[Finding], names: Iterable[str] = ()) -> None:
     done = {f.check: f for f in findings}
     shown = [name for name in CHECKS if name in {*done, *names}]
     half = (len(shown) + 1) // 2
-    for column, some in zip(st.columns(2, gap="small"), (shown[:half], shown[half:]), strict=True):
+    # the longest limit stands on the right
+    columns = st.container(key="checks_table").columns([12, 13], gap="small")
+    for column, some in zip(columns, (shown[:half], shown[half:]), strict=True):
         rows = [
             {
                 "": words.MARKS[done[name].verdict] if name in done else words.PENDING,

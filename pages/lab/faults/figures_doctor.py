@@ -113,8 +113,9 @@ def curves(patient: Patient, names: Mapping[str, str]) -> go.Figure:
 
 
 def loss_curves(runs: Sequence[StageRun], names: Mapping[str, str], line: float, baseline: str) -> go.Figure:
-    """Draws the losses of some stages over their steps."""
+    """Draws the losses of some stages over their steps, as lines, and as points those on held-out text."""
     traces = [_line(run.points, run.losses, names[run.name], LINES[run.name]) for run in runs]
+    traces += [_looked(run, names[run.name]) for run in runs if run.looks]
     return go.Figure({"data": traces, "layout": _losses(line, baseline)})
 
 
@@ -136,6 +137,17 @@ def _line(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, name
         name=name,
         line={"color": colour(of), "width": 2.5},
         hovertemplate=f"{name}, step %{{x}}: %{{y:.2f}}<extra></extra>",
+    )
+
+
+def _looked(run: StageRun, name: str) -> go.Trace:
+    return go.Scatter(
+        x=[look.step for look in run.looks],
+        y=[look.loss for look in run.looks],
+        mode="markers",
+        name=f"{name}, validation",
+        marker={"color": colour(LINES[run.name]), "size": 8, "symbol": "circle-open", "line": {"width": 2}},
+        hovertemplate=f"{name}, step %{{x}}: validation %{{y:.2f}}<extra></extra>",
     )
 
 

@@ -144,16 +144,16 @@ def _another() -> None:
 def _forget() -> None:
     """Another patient: nothing is ordered yet, and nothing named."""
     for name in (TESTS, NAMED):
-        widgets.write_url(name, None)
+        widgets.keep_in_url(name, None)
 
 
 def _ordered(done: tuple[str, ...], open_to: dict[str, str]) -> None:
     name = open_to.get(st.session_state.get("patient_order", words.NOT_YET))
     if name is not None:
-        widgets.write_url(TESTS, "-".join((*done, name)))
+        widgets.keep_in_url(TESTS, "-".join((*done, name)))
     st.session_state["patient_order"] = words.NOT_YET
 
 
 def _name_it(guess: str | None) -> None:
     if guess is not None:
-        widgets.write_url(NAMED, guess)
+        widgets.keep_in_url(NAMED, guess)

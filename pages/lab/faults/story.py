@@ -100,7 +100,8 @@ SHOWN = {  # the models of each chapter
 def _until(stage_run: StageRun, step: int) -> StageRun:
     """Its first steps."""
     count = int(stage_run.points.searchsorted(step, side="right"))
-    return replace(stage_run, losses=stage_run.losses[:count], norms=stage_run.norms[:count])
+    looks = tuple(look for look in stage_run.looks if look.step <= step)
+    return replace(stage_run, losses=stage_run.losses[:count], norms=stage_run.norms[:count], looks=looks)
 
 
 def _more(chapter: str, runs: Mapping[str, StageRun]) -> None:

@@ -245,9 +245,8 @@ NAMES = {
 def stuck(both: StageRun, counting: float) -> str:
     last = both.last
     return (
-        f"It is stuck: after {counted(last.step, 'step')} the held-out loss is **{last.loss:.2f}** (the curve,"
-        f" on the training text, ends at {both.losses[-1]:.2f}), hardly better than the unigram baseline"
-        f" ({counting:.2f}), and it writes “{begins(last.greedy)}”."
+        f"It is stuck: after {counted(last.step, 'step')} the validation loss is **{last.loss:.2f}**, hardly"
+        f" better than the unigram baseline ({counting:.2f}), and it writes “{begins(last.greedy)}”."
     )
 
 
@@ -262,8 +261,8 @@ def norms(both: StageRun, mended: StageRun) -> str:
 def cheats(mask: StageRun) -> str:
     last = mask.last
     return (
-        f"Too good to be true: with small weights the loss falls to **{last.loss:.3f}** in {last.step:,}"
-        f" steps, far below any correctly masked model, yet it writes “{begins(last.greedy)}”."
+        f"Too good to be true: with small weights the validation loss falls to **{last.loss:.3f}** in"
+        f" {last.step:,} steps, far below any correctly masked model, yet it writes “{begins(last.greedy)}”."
     )
 
 
@@ -288,8 +287,8 @@ def as_described(run: StageRun, mask: StageRun) -> str:
     there = next(look for look in mask.looks if look.step == run.last.step)
     return (
         "The textbook version, where only the residual writes are unscaled, does not get stuck here: with the"
-        f" mask transposed the loss still falls to **{run.last.loss:.3f}**, as it does with the mask bug"
-        f" alone ({there.loss:.3f})."
+        f" mask transposed the validation loss still falls to **{run.last.loss:.3f}**, as it does with the"
+        f" mask bug alone ({there.loss:.3f})."
     )
 
 

@@ -133,7 +133,7 @@ IDEAS = Words(
 RACE = Words(
     see=(
         "The validation loss of models that differ in one choice, or one rung, and train on the same batches."
-        " Thick lines are the first seed, thin ones the others; labels give the median. Dotted lines are"
+        " Thick lines are the median runs, thin ones the other seeds. Dotted lines are"
         " unigram, bigram and trigram counts."
     ),
     why=(

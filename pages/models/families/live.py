@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -61,7 +62,7 @@ def draw_live() -> None:
         "toggled": list(toggled),
         "palette": theme.palette(),
     }
-    mounted("threeways", stepper=True)(key=PLAYER, data=data, on_clicked_change=lambda: None)
+    mounted("threeways", stepper=True)(key=PLAYER, data=data, on_clicked_change=partial(_click, text))
     explain.answer(words.answered(filled, continued, translated))
     explain.by_hand(lambda: st.markdown(words.BY_HAND))
 
@@ -89,19 +90,25 @@ def _another() -> None:
 
 
 def _toggled(text: str) -> tuple[int, ...]:
-    """The letters of this text that were clicked: now, or in the link; none after another text came."""
+    """The letters of this text that were clicked, as the link has them; none after another text came."""
+    linked: Iterable[str] = widgets.read_url(CLICKED).split("-")
+    if st.session_state.setdefault("live_drawn", text) != text:
+        linked = ()
+    st.session_state["live_drawn"] = text
+    clicked = {widgets.index_of(part, len(text)) for part in linked} - {None}
+    return _keep_clicked(clicked)
+
+
+def _keep_clicked(places: Iterable[Any]) -> tuple[int, ...]:
+    clicked = tuple(sorted(places))
+    widgets.keep_in_url(CLICKED, "-".join(map(str, clicked)) or None)
+    return clicked
+
+
+def _click(text: str) -> None:
     held = widgets.picked(PLAYER, "clicked")
     if isinstance(held, dict) and held.get("text") == text and isinstance(held.get("places"), list):
-        indexes = [i for i in held["places"] if isinstance(i, int) and not isinstance(i, bool)]
-    elif st.session_state.setdefault("live_drawn", text) == text:
-        linked = (widgets.number_of(part) for part in widgets.read_url(CLICKED).split("-"))
-        indexes = [i for i in linked if i is not None]
-    else:
-        indexes = []
-    st.session_state["live_drawn"] = text
-    clicked = tuple(sorted({i for i in indexes if 0 <= i < len(text)}))
-    widgets.write_url(CLICKED, "-".join(map(str, clicked)) or None)
-    return clicked
+        _keep_clicked({i for i in held["places"] if isinstance(i, int) and 0 <= i < len(text)})
 
 
 def _tried(make: Callable[[], Any]) -> tuple[Any, str | None]:

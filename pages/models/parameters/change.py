@@ -22,11 +22,12 @@ from pages.models.parameters.choice import (
     plain,
     say_changes,
 )
-from ui import fields, session
+from ui import fields, session, widgets
 from ui.fields import Control
 from ui.text.markdown import safe
 
 _HINTS = get_type_hints(ModelConfig)
+_FILLED = "parameters_filled"  # in the session: the model whose fields the controls hold
 # Sliders for the four sizes that are moved most; (least, most, step) of every whole number. More than these
 # is nobody's model.
 SLIDERS = {
@@ -79,7 +80,7 @@ def chosen_model() -> Choice:
     """
     line = st.container(horizontal=True, vertical_alignment="center", gap="small")
     with line:
-        name = choose("Model", MODEL, first_model(), _fill)
+        name = choose("Model", MODEL, first_model())
     problem = st.container()
     try:
         choice = plain(name)
@@ -88,6 +89,7 @@ def chosen_model() -> Choice:
         choice = plain(FIRST)
     with line:
         written = _unresolved(name)
+        _fill(name, written.model)
         values, notes = _fields(written.model, choice.note)
     try:
         config = ModelConfig(**values).validate()
@@ -126,8 +128,9 @@ def _below(written: NamedModel, config: ModelConfig) -> ModelConfig | None:
 
 
 def _changes(before: ModelConfig, after: ModelConfig) -> dict[str, tuple[Any, Any]]:
-    old, new = before.to_dict(), after.to_dict()
-    return {field: (old[field], new[field]) for field in new if old[field] != new[field]}
+    """The fields that differ, with both values; of numbers that are written alike, no reader sees that."""
+    changed = fields.changes(before.to_dict(), after.to_dict())
+    return {field: both for field, both in changed.items() if fields.show(both[0]) != fields.show(both[1])}
 
 
 def _unresolved(name: str) -> NamedModel:
@@ -138,13 +141,19 @@ def _unresolved(name: str) -> NamedModel:
         return named_model(FIRST)
 
 
-def _fill() -> None:
-    """Another model was chosen: its values go into the fields."""
-    chosen = st.session_state.get(MODEL)
-    if isinstance(chosen, str):
-        config = _unresolved(chosen).model
-        for field in _HINTS:
-            st.session_state[_key(field)] = _to_widget(field, getattr(config, field))
+def _fill(name: str, config: ModelConfig) -> None:
+    """Another model is chosen than that whose fields were changed: its values go into the fields, but for
+    those that a link names.
+    """
+    before, st.session_state[_FILLED] = st.session_state.get(_FILLED, name), name
+    if before == name:
+        return
+    linked = st.query_params if widgets.just_arrived() else ()
+    for field in _HINTS:
+        if (key := _key(field)) in linked:
+            st.session_state.pop(key, None)
+        else:
+            st.session_state[key] = _to_widget(field, getattr(config, field))
 
 
 def _key(field: str) -> str:

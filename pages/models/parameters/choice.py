@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -114,14 +114,10 @@ def _opened(name: str) -> tuple[ModelConfig, ModelConfig | None]:
     return open_model(folder).config, None
 
 
-def choose(
-    label: str, key: str, first: str, then: Callable[[], None] | None = None, *, hidden: bool = True
-) -> str:
-    """Draws a select box over all models. The name is in the URL under `key`; an unknown one falls back to
-    `first`. `then` is called when another is chosen; `hidden` hides the label.
+def choose(label: str, key: str, first: str) -> str:
+    """Draws a select box over all models. The name is in the URL under `key`, also that of the `first`, which
+    hangs on the other pages; an unknown one falls back to it, and that is said.
     """
-    # Streamlit's own: a link may name somebody else's run, a missing one is said, and the URL always
-    # holds the name, also of the first.
     titles = options()
     named = widgets.read_url(key)
     if (
@@ -130,26 +126,11 @@ def choose(
         and (view := session.manager().view(named.removeprefix(RUN))) is not None
     ):
         titles = {named: f"A run: {view.name}"} | titles  # somebody else's, by its link
-    current = st.session_state.get(key)
-    if current not in titles:
-        if named and named not in titles:
-            st.caption(
-                f":material/info: There is no such model here; {safe(titles[first])} is shown instead."
-            )
-        st.session_state[key] = current = named if named in titles else first
-    name = str(
-        st.selectbox(
-            label,
-            list(titles),
-            key=key,
-            format_func=lambda n: whole(titles.get(str(n), str(n))),
-            on_change=then,
-            label_visibility="collapsed" if hidden else "visible",
-            width=WIDE,
-        )
-    )
-    widgets.write_url(key, name)
-    return name
+    if named and named not in titles:
+        st.caption(f":material/info: There is no such model here; {safe(titles[first])} is shown instead.")
+        st.session_state[key] = first
+    written = {name: whole(title) for name, title in titles.items()}
+    return widgets.select(label, written, key, first=first, kind="list", hidden=True, always=True, width=WIDE)
 
 
 def plain(name: str) -> Choice:

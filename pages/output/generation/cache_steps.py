@@ -115,6 +115,7 @@ def written_twice(subject: Subject, length: int, sampling: SampleConfig) -> tupl
         ("kv", subject.key, subject.ids, whole, sampling.temperature, sampling.seed),
         lambda: comparing(subject.model, subject.ids, whole, sampling),
         words.WRITING_TWICE,
+        offer=words.write_twice(whole) if subject.is_pretrained else "",
     )
     return None if pairs is None else pairs[:length]
 

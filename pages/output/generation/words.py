@@ -19,6 +19,13 @@ from ui.text.numbers import counted, flop, gigabytes, scientific
 
 TOKENS_QUESTION = "How does a model write?"
 CACHE_QUESTION = "What does a KV cache save, and why is it exact?"
+
+
+def write_twice(tokens: int) -> str:
+    """Offers what takes a published model half a minute."""
+    return f"Write {tokens} tokens twice: up to a minute"
+
+
 WRITING_TWICE, SEARCHING = "Writing the text twice", "Searching"
 COMPARING = "Writing the comparisons"
 BEAM_QUESTION = "Is the most likely token the best choice?"

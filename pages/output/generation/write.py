@@ -109,5 +109,5 @@ def _keep_link(session: Session) -> str:
     branches, position, out = link(session)
     plain = "-" not in branches and "_" not in branches and session.at == 0
     for name, value in ((TREE_LINK, branches), (AT_LINK, position)):
-        widgets.write_url(name, None if plain or not value else value)
+        widgets.keep_in_url(name, None if plain or not value else value)
     return left_out(out)

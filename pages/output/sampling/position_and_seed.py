@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,16 @@ from engine.sample import Stage, stages
 from engine.sample.outcome import last_torn
 from pages.output.sampling import words
 from ui import widgets
+from ui.fit_text import ENGLISH, EXAMPLES
 from ui.model_bar import Subject
+from ui.models import kind_of
 from ui.players.tokens import token_strip
 from ui.text.markdown import safe
 
 LIKELIEST = 15  # tokens that are drawn and listed
 MAX_SEED = 2**31 - 1
+POSITION = "sampling_position"
+UNCERTAIN = {"letters": EXAMPLES["King Richard"], "words": ENGLISH["A story"]}  # kind of model -> a text
 TORN = 4  # tokens between which the model is torn where a reader begins
 
 
@@ -33,7 +38,7 @@ def position_and_seed(subject: Subject, *, beside: Any = None) -> tuple[int, int
     with left:
         position = token_strip(
             subject.labels,
-            key="sampling_position",
+            key=POSITION,
             chosen=begins,
             label="The position whose logits are sampled",
         )
@@ -44,6 +49,28 @@ def position_and_seed(subject: Subject, *, beside: Any = None) -> tuple[int, int
             st.caption(words.filled_in(at, position == subject.gap))
     seed = widgets.whole("Seed", 0, MAX_SEED, 0, "sampling_seed", container=right, hint=words.SEED)
     return position, seed
+
+
+def offer_uncertain(subject: Subject, position: int) -> None:
+    """Offers another position where the model is sure at this one: the one with the most effective choices;
+    where that is this one, an example text that leaves some.
+    """
+    best = last_torn(subject.recording().logits, float("inf"))
+    example = UNCERTAIN.get(kind_of(subject.key[0]))
+    if best != position:
+        label, go = words.after_an_uncertain(safe(subject.labels[best])), partial(_choose, best)
+    elif example is not None and example != subject.text:
+        label, go = words.UNCERTAIN_TEXT, partial(_choose, None, example)
+    else:
+        return
+    # Streamlit's own: it chooses in the row of tokens, or in the box, which holds the value.
+    st.button(label, key="sampling_uncertain", icon=":material/casino:", on_click=go)
+
+
+def _choose(position: int | None, text: str = "") -> None:
+    widgets.put_index(POSITION, position)
+    if text:
+        st.session_state["text"] = text
 
 
 def staged(subject: Subject, position: int, config: SampleConfig, logits: np.ndarray) -> tuple[Stage, ...]:

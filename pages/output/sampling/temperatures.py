@@ -14,7 +14,7 @@ from engine.sample import Stage
 from engine.sample.decoding_comparison import write_each
 from engine.sample.outcome import likeliest_ids
 from pages.output.sampling import figures, guesses, words
-from pages.output.sampling.position_and_seed import LIKELIEST, position_and_seed, staged
+from pages.output.sampling.position_and_seed import LIKELIEST, offer_uncertain, position_and_seed, staged
 from ui import explain
 from ui.background_jobs import measured
 from ui.guess import ask
@@ -46,6 +46,8 @@ def draw_temperatures(subject: Subject) -> None:
         st.info(words.NO_SAMPLES)
     first, last = records[0], records[-1]
     explain.answer(words.temperature(first, last, TEMPERATURES, order, safe(subject.vocabulary[order[0]])))
+    if words.is_sure(last):
+        offer_uncertain(subject, position)
     ask("colder", guesses.colder, logits, subject.vocabulary)
     listed = pd.DataFrame(
         {"token": [subject.vocabulary[i] for i in order], "logit": logits[order].round(2)}
@@ -85,6 +87,7 @@ def _samples(subject: Subject, position: int, seed: int) -> tuple[str, ...] | No
             subject.model, subject.tokenizer, ids, CHARACTERS, samplings, ends(subject.tokenizer)
         ),
         "Writing",
+        offer=words.WRITE_EACH if subject.is_pretrained else "",
     )
     if texts is None:
         return None

@@ -206,16 +206,29 @@ def drawn(tally: Tally, seed: int, token: str, likely: int) -> str:
 SURE = 0.5  # of the favourite at the highest temperature: then the draws are tame at all of them
 
 
+UNCERTAIN_TEXT = "Read a text that leaves a choice"
+WRITE_EACH = "Write a text at each temperature: up to a minute"
+
+
+def is_sure(stage: Stage) -> bool:
+    """True where one token has nearly everything."""
+    return float(stage.probabilities.max()) > SURE
+
+
+def after_an_uncertain(token: str) -> str:
+    return f"Show an uncertain position: after “{token}”"
+
+
 def temperature(
     first: Stage, last: Stage, temperatures: Sequence[float], order: np.ndarray, token: str
 ) -> str:
     """Compares the likeliest token at the lowest and at the highest temperature."""
     low, high = first.probabilities[order[0]], last.probabilities[order[0]]
-    if high > SURE:
+    if is_sure(last):
         return (
             "**Temperature τ divides the logits before the softmax.** Here the model is so sure that it"
             f" hardly matters: “{token}” has **{low:.0%}** at τ = {temperatures[0]:g} and still"
-            f" **{high:.0%}** at τ = {temperatures[-1]:g}. Choose a more uncertain position."
+            f" **{high:.0%}** at τ = {temperatures[-1]:g}."
         )
     return (
         "**Temperature τ divides the logits before the softmax.** A low τ sharpens the distribution: at τ ="

@@ -136,7 +136,7 @@ def _answer(looked: Looked, last: DepthPredictions | None) -> str:
     settled = int(first_settled(guess)[0])
     vocabulary = subject.vocabulary
     return words.answer(
-        read=" ".join(subject.text.split()),
+        read=subject.text,
         causal=subject.config.causal,
         word=vocabulary[int(guess[-1, 0])],
         chance=float(last.chances[-1, 0, 0]),

@@ -4,7 +4,7 @@ from engine.ledger import Ledger
 from engine.ledger.shares import beyond_the_map, where
 from engine.presets import Preset
 from ui.page_frame import Words
-from ui.text.markdown import safe
+from ui.text.markdown import safe, with_blanks
 from ui.text.numbers import counted
 
 TITLE = "A Transformer, with the lid off"
@@ -188,7 +188,7 @@ def answer(
     """Says what comes next, or stands in the last gap, and from which block on that is so: depth 0 is the
     embedding alone.
     """
-    end = safe(read if len(read) <= 40 else f"…{read[-40:]}")
+    end = safe(with_blanks(read if len(read) <= 40 else f"…{read[-40:]}"))
     where = "After" if causal else "For the last gap in" if gap else "At the end of"
     text = f"{where} “{end}” it predicts **“{safe(word)}” with probability {chance:.0%}**."
     if settled == 0:

@@ -105,4 +105,4 @@ def _memory(counted: Ledger) -> Part:
         " decoder block attends to them at each step."
     )
     shape = dims("S, d", (c.context, c.d_model))
-    return Part("attention", "Memory", (shape,), text, (("memory", shape), ("parameters", "0")))
+    return Part("attention", "Memory", (shape,), text, (("memory at most", shape), ("parameters", "0")))

@@ -25,6 +25,11 @@ def compared(view: RunView, other: RunView | None) -> list[RunView]:
     return [view] if other is None else [view, other]
 
 
+def in_training(view: RunView, other: RunView | None) -> RunView:
+    """Returns the run of a pair whose progress is told: the first, and the second while it alone trains."""
+    return other if other is not None and other.active and not view.active else view
+
+
 def trained_already(spec: RunSpec) -> RunView | None:
     """Returns this browser's last run of exactly this recipe and seed, if it is finished and nobody changed
     it by hand: training it again would give the same numbers.

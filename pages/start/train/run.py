@@ -16,7 +16,7 @@ from engine.service.state import RunView
 from engine.training.compare import compare
 from pages.start.train import heads, pairs, tasks, words
 from pages.start.train.asking import start
-from pages.start.train.beside import compared, other_of
+from pages.start.train.beside import compared, in_training, other_of
 from pages.start.train.losses import Picture, bits, losses, number, vocabulary
 from pages.start.train.measured import by_hand, measured
 from pages.start.train.samples import samples
@@ -86,8 +86,8 @@ def _panel(run_id: str, was_going: bool) -> None:
     _troubles(view, other)
     explain.measure_it(_measured, view, other, with_heads)
     explain.by_hand(by_hand, view)
-    if view.active:
-        bar(view, mine)
+    if (now := in_training(view, other)).active:
+        bar(now, mine)
 
 
 def _measured(view: RunView, other: RunView | None, with_text: bool) -> None:
@@ -107,13 +107,15 @@ def _follow(view: RunView, other: RunView | None, picture: Picture) -> None:
     def look() -> live.Sight:
         for run in runs:
             manager.watch(run.id)
-        now, *others = [current for run in runs if (current := manager.view(run.id))] or [view]
+        first, *others = [current for run in runs if (current := manager.view(run.id))] or [view]
+        second = others[0] if others else None
+        now = in_training(first, second)
         return live.Sight(
-            [_shown(run) for run in (now, *others)],
-            [run.version for run in (now, *others)],
+            [_shown(run) for run in (first, *others)],
+            [run.version for run in (first, *others)],
             now.share,
             f"{now.name} · {progress_words(now)}",
-            lambda: {"loss_chart": picture(now, others[0] if others else None)},
+            lambda: {"loss_chart": picture(first, second)},
         )
 
     live.follow("run", look, drawn=[_shown(run) for run in runs])
@@ -133,9 +135,10 @@ def _line(view: RunView, other: RunView | None, mine: bool) -> tuple[DeltaGenera
     for how far it is.
     """
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="run_line"):
-        icon, colour, word = STATUS[view.status]
-        if view.status == "queued" and view.queue_position:
-            word = words.waiting(view.queue_position)
+        now = in_training(view, other)
+        icon, colour, word = STATUS[now.status]
+        if now.status == "queued" and now.queue_position:
+            word = words.waiting(now.queue_position)
         st.badge(word, icon=f":material/{icon}:", color=colour)  # type: ignore[arg-type]
         buttons(view, other, mine)
         look_inside(view)

@@ -13,6 +13,7 @@ from engine.service.state import RunView
 from engine.training.kinds import LABELS, PAIRS
 from pages.start.train import words
 from pages.start.train.asking import act, act_on_all
+from pages.start.train.beside import in_training
 from ui import session, site
 from ui.fields import visible
 
@@ -29,6 +30,8 @@ def buttons(view: RunView, other: RunView | None, mine: bool) -> None:
     """
     manager, owner, run = session.manager(), session.owner(), view.id
     both = [run, *([other.id] if other is not None and other.active else [])]
+    if (now := in_training(view, other)) is not view:  # the second of a pair, whose first has ended before
+        view, both = now, [now.id]
     if view.status == "paused":
         _button("resume", "Resume", "play_arrow", mine, act_on_all, manager.resume, both, owner)
     elif view.active:
@@ -37,9 +40,8 @@ def buttons(view: RunView, other: RunView | None, mine: bool) -> None:
     else:
         help = words.CONTINUE_HINT if room(view) else words.full(max(view.snapshots, default=0))
         _button("extend", "Continue", "fast_forward", mine and further(view) > 0, _extend, view, help=help)
-    if view.active or len(both) > 1:
-        stopped = both if view.active else both[1:]
-        _button("stop", "Stop", "stop", mine, act_on_all, manager.stop, stopped, owner)
+    if view.active:
+        _button("stop", "Stop", "stop", mine, act_on_all, manager.stop, both, owner)
     else:
         _restart(view, mine)
     if view.status == "paused":
@@ -89,15 +91,17 @@ def bar(view: RunView, mine: bool) -> None:
 
 
 def look_inside(view: RunView) -> None:
-    """Draws the way into this run's model, at any of its snapshots, on the pages that look inside."""
-    labelled = view.spec.kind is LABELS
+    """Draws the way into this run's model, at any of its snapshots, on the pages that look inside: what it
+    cannot do is not offered.
+    """
+    labelled, crosses = view.spec.kind is LABELS, view.spec.kind is PAIRS
     pages = [e for e in site.built() if (e.url == LABELLED[0] if labelled else e.section == "Inside")]
+    pages = [entry for entry in pages if crosses or entry.url != CROSSED]
     if not (pages and view.snapshots):
         return
     with st.popover(words.LOOK_INSIDE, icon=":material/search:"):
         for entry in pages:
-            crossed = view.spec.kind is PAIRS and entry.url == CROSSED
-            query = LABELLED[1] if labelled else {"cross_task" if crossed else "model": ""}
+            query = LABELLED[1] if labelled else {"cross_task" if entry.url == CROSSED else "model": ""}
             try:
                 st.page_link(
                     entry.path,

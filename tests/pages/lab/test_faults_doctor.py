@@ -280,6 +280,11 @@ def held(name: str) -> list[dict]:
     return json.loads((FOLDER / f"{name}.json").read_text("utf-8"))["runs"]
 
 
+def repeats(name: str, run: dict) -> list[dict]:
+    others = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))["repeats"]
+    return [each for each in others if each["name"] == run["name"]]
+
+
 def without_empty_lines(text: str) -> str:
     return re.sub(r"\n(?:[ \n]*\n)?", "\n", text).strip("\n")
 
@@ -300,7 +305,9 @@ def test_the_stored_race_is_drawn_and_said(name: str, drawn) -> None:
     traces = [t for t in drawn[f"race_chart_fault_{name}"].traces if "whole split" not in t["name"]]
     curves = {t["name"].rsplit(" ", 1)[0]: t for t in traces}
     for run, label in ((healthy, "healthy"), (broken, "with the bug")):
-        looks = [(e["step"], e["validation_loss"]) for e in run["looks"] if not e["complete"]]
+        seeds = sorted([run, *repeats(name, run)], key=lambda each: each["looks"][-1]["validation_loss"])
+        median = seeds[(len(seeds) - 1) // 2]["looks"]  # the thick line
+        looks = [(e["step"], e["validation_loss"]) for e in median if not e["complete"]]
         np.testing.assert_allclose(
             list(zip(curves[label]["x"], curves[label]["y"], strict=True)), looks, rtol=1e-4
         )

@@ -254,3 +254,12 @@ def test_a_model_whose_numbers_have_run_away_is_a_sentence(manager, monkeypatch,
     assert "has diverged" in sentences(
         helpers.opened("output/generation", model=f"run-{run}", measure="true")
     )
+
+
+def test_where_one_token_has_nearly_everything_an_uncertain_position_is_offered() -> None:
+    """After the colon of a speaker's name comes a line break, at any temperature."""
+    page = opened(sampling_view="temperatures", text="KING RICHARD II:\n", sampling_position="15")
+    assert "hardly matters" in sentences(page)
+    helpers.clicked(page, "sampling_uncertain")
+    assert "hardly matters" not in sentences(page) and "effective choices" in sentences(page)
+    assert helpers.in_address(page, "sampling_position") == "16"

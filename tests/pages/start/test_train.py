@@ -363,6 +363,22 @@ def test_what_is_trained_already_is_the_first_of_a_pair(manager):
     assert manager.views["run-0"].beside == "run-1" and page.query_params["run"] == "run-0"
 
 
+def test_of_a_pair_whose_first_has_ended_the_progress_is_the_seconds(manager):
+    page = clicked(opened(what_if="positions"), "train")
+    changed(page, manager, status="finished", step=STEPS)
+    clicked(page, "train_both")
+    manager.change("run-1", step=40)
+    page.run()
+    ((text, share),) = bars(page)
+    assert text.startswith(f"no positions · step 40 of {STEPS}") and share == round(40 / STEPS, 4)
+    assert [badge.proto.body for badge in page.markdown if "finished" in badge.proto.body] == []
+    clicked(page, "pause_button")
+    assert ("pause", "run-1") in manager.asked and ("pause", "run-0") not in manager.asked
+    manager.change("run-1", status="finished", step=STEPS)
+    page.run()
+    assert not bars(page) and page.button(key="extend_button")
+
+
 def test_the_answer_is_what_was_measured_last(manager):
     """Nats, letters and bits by arithmetic of its own: e^loss, and loss over ln 2 and a character a token."""
     page = clicked(opened(), "train")

@@ -108,9 +108,19 @@ const LINK_MS = 200 // the link follows when the hand rests: browsers refuse a h
 /** @type {Map<string, string>} What components keep in the address of this page, by name. */
 const kept = new Map()
 let keptOn = "" // the page, and the scene of a course: another's address is its own
+/** @type {Map<string, [string, string][]>} What was kept on a page that was left: on coming back by the menu it is there again. */
+const left = new Map()
 
 function amend(/** @type {URL} */ address, /** @type {boolean} */ back) {
-  if (back || sceneOf(address) !== keptOn) kept.clear()
+  const scene = sceneOf(address)
+  if (back) kept.clear()
+  if (scene !== keptOn) {
+    if (kept.size) left.set(keptOn, [...kept])
+    kept.clear()
+    keptOn = scene
+    for (const [key, value] of back ? [] : (left.get(scene) ?? [])) if (!address.searchParams.has(key)) kept.set(key, value)
+    left.delete(scene)
+  }
   for (const [key, value] of kept) address.searchParams.set(key, value)
 }
 

@@ -167,6 +167,46 @@ def test_a_trace_says_where_and_not_what_somebody_typed(written: StringIO) -> No
     assert lines[2].endswith("None")
 
 
+def test_an_event_is_short_and_one_line_however_a_stranger_writes_it(written: StringIO) -> None:
+    log_of_another = logging.getLogger("ui.page_frame")
+    log_of_another.warning("no fragment %s", "x\n[ERROR] the disk is full\r\x1b[2J\u2028" + "y" * 1_000_000)
+    note("run", run="\n" * 10)
+    for line in written.getvalue().splitlines():
+        assert len(line) < 2 * log.LONGEST and len(json.loads(line)["event"]) <= 2 * log.LONGEST
+        assert json.loads(line)["event"].isprintable()
+    assert len(written.getvalue().splitlines()) == 2
+
+
+def test_what_is_said_again_and_again_is_counted(written: StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(log.time, "monotonic", lambda: now[0])
+
+    def flood(text: str) -> None:
+        try:
+            {}[text]
+        except KeyError:
+            logging.getLogger("ui.page_frame").exception("%s: not drawn", text)
+
+    def other() -> None:
+        try:
+            [][1]
+        except IndexError:
+            logging.getLogger("ui.page_frame").exception("not drawn")
+
+    for n in range(log.MOST + 200):
+        flood(str(n))
+        note("run", step=n)  # the server's own events are all told
+    other()
+    now[0] += log.PERIOD
+    flood("last")
+    rows = [json.loads(line) for line in written.getvalue().splitlines()]
+    assert sum(row["event"] == "run" for row in rows) == log.MOST + 200
+    told = [row["event"] for row in rows if row["event"] != "run"]
+    assert told == [f"{n}: not drawn" for n in range(log.MOST)] + [
+        "not drawn", "last: not drawn (200 more were not logged)"
+    ]  # fmt: skip
+
+
 def test_a_manager_tells_how_it_stands_and_what_happens(tmp_path: Any, written: StringIO) -> None:
     from engine.service.manager import RunManager
     from tests.engine.running import PROFILE

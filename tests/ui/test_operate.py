@@ -1,5 +1,6 @@
 """What a server says to who runs it: whether it is ready, how it is, and what happens."""
 
+import asyncio
 import json
 import logging
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from engine.errors import ConfigError
 from engine.service.events import LOG, note
 from engine.service.profiles import PROFILES
 from engine.service.state import Process, Standing
+from tests.aside import aside
 from tests.engine.cases import for_each
 from tests.engine.running import SHORT, ended, lives, spec, wait, warm_spare
 from ui import session
@@ -53,6 +55,23 @@ def test_it_is_not_ready_until_the_spare_is_warm(monkeypatch: pytest.MonkeyPatch
     assert asked(WARM) == (200, {"ready": True, "spare": True, "page": True})
     monkeypatch.setattr(session, "profile", lambda: PROFILES["small"])
     assert Asked(monkeypatch)(BUSY) == (200, {"ready": True, "spare": False, "page": True})
+
+
+def test_the_first_who_asks_hours_later_is_answered_by_a_server_that_has_looked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = Asked(monkeypatch)
+    monkeypatch.setattr(health, "AHEAD", 0.0)
+    asked.processes, asked.page = [WARM], [True]
+    aside(health.look_ahead())
+
+    async def slow() -> bool:
+        await asyncio.sleep(60)
+        return True
+
+    monkeypatch.setattr(health, "draw_home", slow)
+    monkeypatch.setattr(health, "PATIENCE", 0.01)
+    assert asked(BUSY, later=10_000) == (200, {"ready": True, "spare": False, "page": True})
 
 
 def test_nobody_takes_readiness_away_by_starting_trainings(monkeypatch: pytest.MonkeyPatch) -> None:

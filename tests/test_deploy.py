@@ -11,13 +11,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import fields
-from pathlib import Path
+from fnmatch import fnmatch
+from pathlib import Path, PurePath
 
 import pytest
 import websockets
 import yaml
 
 from benchmarks.visitor import Visitor
+from engine.errors import RunError
+from engine.service import cluster
 from engine.service.profiles import GB, MB, PROFILES, Profile
 from tests.aside import aside
 from tests.browser.server import _free_port
@@ -46,6 +49,50 @@ def test_compose_keeps_the_root_read_only() -> None:
     assert service["tmpfs"] and all(port.startswith("127.0.0.1:") for port in service["ports"])
 
 
+def test_the_base_image_has_an_exact_version_and_may_be_named_by_its_digest() -> None:
+    assert re.search(r"^ARG BASE=python:3\.\d+\.\d+-slim-\w+\nFROM \$\{BASE\}$", DOCKERFILE, re.M)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".env",
+        ".env.production",
+        "deploy/.env",
+        ".streamlit/secrets.toml",
+        "secrets.toml",
+        "tls.pem",
+        "deploy/x.key",
+    ],
+)
+def test_no_secret_enters_the_image(name: str) -> None:
+    rules = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    ignored = [rule for rule in rules if rule and not rule.startswith(("#", "!"))]
+    names = {rule.removeprefix("**/") for rule in ignored if rule.startswith("**/")}
+    assert any(PurePath(name).match(rule) for rule in names) or any(fnmatch(name, rule) for rule in ignored)
+    listed = subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT, text=True).split("\0")
+    assert not [
+        each
+        for each in listed
+        for rule in ("*.pem", "*.key", ".env*", "secrets.toml")
+        if PurePath(each).match(rule)
+    ]
+
+
+def test_ray_tells_nobody_of_the_cluster_and_the_page_says_where_it_listens(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page = (ROOT / "docs" / "operating.md").read_text("utf-8")
+    assert "RAY_USAGE_STATS_ENABLED=0" in page and "listens on all interfaces" in page
+    started = re.findall(r"^ray start .*$", page, re.M)
+    assert len(started) == 2 and all("--node-ip-address" in each for each in started)
+    monkeypatch.delenv("RAY_USAGE_STATS_ENABLED", raising=False)
+    monkeypatch.setitem(sys.modules, "ray", None)  # it is not needed for what is set before
+    with pytest.raises(RunError, match="Ray is not installed"):
+        cluster.connect("auto")
+    assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
+
+
 def _rows(text: str) -> dict[str, list[str]]:
     lines = text.partition("<!-- limits -->")[2].partition("<!-- end -->")[0].split("\n")
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
@@ -70,6 +117,12 @@ def test_the_page_tells_where_the_server_listens_and_what_a_proxy_must_not_pass_
         "what a visitor writes there is lost"
     )
     assert "access_log off;" in nginx
+    assert re.findall(r"X-Forwarded-Proto (\S+);", nginx) == ["$forwarded_proto"]
+    rules = re.search(r"map \$http_x_forwarded_proto \$forwarded_proto \{([^}]*)\}", nginx)
+    assert rules is not None and dict(re.findall(r"(\S+)\s+(\S+);", rules[1])) == {
+        "default": "$scheme",
+        "https": "https",
+    }
 
 
 def test_the_limits_in_the_page_are_those_of_the_profiles() -> None:

@@ -18,6 +18,7 @@ import pytest
 import websockets
 import yaml
 
+from benchmarks import load, texts
 from benchmarks.visitor import Visitor
 from engine.errors import RunError
 from engine.service import cluster
@@ -160,6 +161,8 @@ def test_the_limits_in_the_page_are_those_of_the_profiles() -> None:
         "memory of a training": "max_worker_bytes",
         "own texts, all": "text_bytes_total",
         "weights that are packed for a download": "max_export",
+        "results of measurements, of quick and of slow ones each": "measured_bytes",
+        "models and texts that were read, without published ones": "loaded_bytes",
     }
     names = ("hosted", "small")
     for row, field in plain.items():
@@ -294,3 +297,38 @@ def test_the_capacity_plan_follows_from_what_was_measured() -> None:
         servers = -(-people // at_once)
         wanted = [servers, servers * cores, servers * runs, servers * 4, round(people * each)]
         assert planned == wanted, people
+
+
+def _sums() -> dict[str, tuple[int, int]]:
+    """MB of a server by what takes them, for `hosted` and for `small`, as docs/hosting.md promises."""
+    page = (ROOT / "docs" / "hosting.md").read_text("utf-8")
+    lines = page.partition("<!-- sums -->")[2].partition("<!-- end -->")[0].split("\n")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    return {name: (int(one.replace(",", "")), int(other.replace(",", ""))) for name, one, other in rows[2:]}
+
+
+def test_the_sums_of_memory_are_those_of_the_profiles_and_fit_the_machines() -> None:
+    sums = _sums()
+    whole = sums.pop("the whole")
+    assert whole == tuple(sum(column) for column in zip(*sums.values(), strict=True))
+    assert whole[0] <= 4 * 1000 and whole[1] <= 1000, "4 GB and 1 GB, as the page says"
+    for at, name in enumerate(("hosted", "small")):
+        profile = PROFILES[name]
+        assert (
+            sums["results of measurements, of quick and of slow ones"][at] == 2 * profile.measured_bytes // MB
+        )
+        assert sums["models and texts that were read"][at] == profile.loaded_bytes // MB
+        beside = sums["processes beside it: one that trains at its limit, one that waits"][at]
+        assert beside >= profile.max_worker_bytes // MB + 310 * profile.spares, (
+            "310 MB each, as measured above"
+        )
+
+
+@pytest.mark.exhaustive
+def test_ever_new_texts_in_eight_tabs_hold_no_more_than_the_page_promises() -> None:
+    sums = _sums()
+    promised = (
+        sums["the whole"][1] - sums["processes beside it: one that trains at its limit, one that waits"][1]
+    )
+    with load.server("small") as (address, _, process):
+        assert aside(texts.fill(address, process, 120.0)) <= promised

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from engine.errors import CorpusError
-from ui import identity
+from ui import identity, memo
 from ui.asgi_limits import ADDRESS
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def corpus(name: str, tokenizer: str = "char", cutter: BpeTokenizer | None = Non
     return _corpus(name, tokenizer, cutter)
 
 
-@st.cache_resource(max_entries=16, show_spinner="Reading the text …")  # the house has eleven, of 3 to 13 MB
+@memo.loaded("Reading the text …")
 def _corpus(name: str, tokenizer: str, _cutter: BpeTokenizer | None) -> Corpus:
     from engine.data import corpora
 

@@ -1,8 +1,7 @@
 """Courses: what is shown in which order, read from scenes/*.yaml. docs/first-course.md says how.
 
 A file is read strictly: what is missing, unknown or too long is said in a sentence that names file, line and
-scene. What a person writes is text until a number is asked for: `Yes`, `1:30` and a date are what they look
-like.
+scene. A value is text until a number is asked for: `Yes`, `1:30` and a date are what they look like.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ import pytest
 import websockets
 import yaml
 
-from benchmarks import load, texts
+from benchmarks import texts
+from benchmarks.load import server
 from benchmarks.visitor import Visitor
 from engine.errors import RunError
 from engine.service import cluster
@@ -330,5 +331,5 @@ def test_ever_new_texts_in_eight_tabs_hold_no_more_than_the_page_promises() -> N
     promised = (
         sums["the whole"][1] - sums["processes beside it: one that trains at its limit, one that waits"][1]
     )
-    with load.server("small") as (address, _, process):
+    with server("small") as (address, _, process):
         assert aside(texts.fill(address, process, 120.0)) <= promised

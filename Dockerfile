@@ -1,6 +1,9 @@
 # Glassformer for a server: `docker build -t glassformer .`, then as compose.yaml says. See docs/hosting.md.
 # No model of others and no Chromium are in it; the root may be read-only, /data is the one place that is written.
-FROM python:3.11-slim
+# The base image by its exact version. To take it by its digest, which no one can exchange, too:
+#   docker build --build-arg BASE=python@$(docker buildx imagetools inspect python:3.11.14-slim-bookworm --format '{{.Manifest.Digest}}') .
+ARG BASE=python:3.11.14-slim-bookworm
+FROM ${BASE}
 
 ENV PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 

@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from benchmarks.load import GONE, Operator, Tally, attend, server, tour
 from benchmarks.visitor import Broken, Visitor
@@ -167,13 +168,14 @@ async def soak(
     before, until = held(process, home), time.monotonic() + seconds
     people = [attend(address, 1 + seed, until, tally) for seed in range(sessions)]
     chances = random.Random(1), random.Random(2), random.Random(3)
-    *_, killed, went, (taken, refused) = await asyncio.gather(
+    done: list[Any] = await asyncio.gather(
         *people,
         tear(address, until, chances[0]),
         kill(process, until, chances[1]),
         spoil(address, until, operator),
         upload(address, until, chances[2]),
     )
+    *_, killed, went, (taken, refused) = done
     print(tally.table())
     print(f"errors: {len(tally.errors)}", *tally.errors[:5], sep="\n  ")
     print(f"killed workers: {killed}; uploads: {taken}, refused: {refused}")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import re
 import reprlib
 from collections.abc import Iterable
 
 _SHORT = reprlib.Repr()  # of a value that a stranger's file may hold
 _SHORT.maxstring = _SHORT.maxother = 500
 _SHORT.maxlong = 60
+_PATH = re.compile(r"(?<![\w/\\])(?:[A-Za-z]:)?[/\\](?:[^\s/\\'\":,;()]+[/\\])+([^\s/\\'\":,;()]*)")
 MAX_MESSAGE = 1_000  # characters; a file's own names and values may be of any length
 
 
@@ -90,3 +92,14 @@ class HeadError(GlassformerError):
 
 class ExerciseError(GlassformerError):
     """An answer that cannot be read, or an exercise that there is not."""
+
+
+def without_paths(text: str) -> str:
+    """Returns a sentence with names in place of absolute paths, which are no stranger's to know.
+
+    >>> without_paths("No such file: '/home/anna/run 1/step.safetensors' (and/or 3/4 of it)")
+    "No such file: '…/run 1/step.safetensors' (and/or 3/4 of it)"
+    >>> without_paths("/usr/lib/python3/site-packages/torch/nn.py:12: out of memory")
+    '…/nn.py:12: out of memory'
+    """
+    return _PATH.sub(r"…/\1", text)

@@ -11,13 +11,18 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import fields
-from pathlib import Path
+from fnmatch import fnmatch
+from pathlib import Path, PurePath
 
 import pytest
 import websockets
 import yaml
 
+from benchmarks import texts
+from benchmarks.load import server
 from benchmarks.visitor import Visitor
+from engine.errors import RunError
+from engine.service import cluster
 from engine.service.profiles import GB, MB, PROFILES, Profile
 from tests.aside import aside
 from tests.browser.server import _free_port
@@ -46,6 +51,50 @@ def test_compose_keeps_the_root_read_only() -> None:
     assert service["tmpfs"] and all(port.startswith("127.0.0.1:") for port in service["ports"])
 
 
+def test_the_base_image_has_an_exact_version_and_may_be_named_by_its_digest() -> None:
+    assert re.search(r"^ARG BASE=python:3\.\d+\.\d+-slim-\w+\nFROM \$\{BASE\}$", DOCKERFILE, re.M)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".env",
+        ".env.production",
+        "deploy/.env",
+        ".streamlit/secrets.toml",
+        "secrets.toml",
+        "tls.pem",
+        "deploy/x.key",
+    ],
+)
+def test_no_secret_enters_the_image(name: str) -> None:
+    rules = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    ignored = [rule for rule in rules if rule and not rule.startswith(("#", "!"))]
+    names = {rule.removeprefix("**/") for rule in ignored if rule.startswith("**/")}
+    assert any(PurePath(name).match(rule) for rule in names) or any(fnmatch(name, rule) for rule in ignored)
+    listed = subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT, text=True).split("\0")
+    assert not [
+        each
+        for each in listed
+        for rule in ("*.pem", "*.key", ".env*", "secrets.toml")
+        if PurePath(each).match(rule)
+    ]
+
+
+def test_ray_tells_nobody_of_the_cluster_and_the_page_says_where_it_listens(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page = (ROOT / "docs" / "operating.md").read_text("utf-8")
+    assert "RAY_USAGE_STATS_ENABLED=0" in page and "listens on all interfaces" in page
+    started = re.findall(r"^ray start .*$", page, re.M)
+    assert len(started) == 2 and all("--node-ip-address" in each for each in started)
+    monkeypatch.delenv("RAY_USAGE_STATS_ENABLED", raising=False)
+    monkeypatch.setitem(sys.modules, "ray", None)  # it is not needed for what is set before
+    with pytest.raises(RunError, match="Ray is not installed"):
+        cluster.connect("auto")
+    assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
+
+
 def _rows(text: str) -> dict[str, list[str]]:
     lines = text.partition("<!-- limits -->")[2].partition("<!-- end -->")[0].split("\n")
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
@@ -70,6 +119,12 @@ def test_the_page_tells_where_the_server_listens_and_what_a_proxy_must_not_pass_
         "what a visitor writes there is lost"
     )
     assert "access_log off;" in nginx
+    assert re.findall(r"X-Forwarded-Proto (\S+);", nginx) == ["$forwarded_proto"]
+    rules = re.search(r"map \$http_x_forwarded_proto \$forwarded_proto \{([^}]*)\}", nginx)
+    assert rules is not None and dict(re.findall(r"(\S+)\s+(\S+);", rules[1])) == {
+        "default": "$scheme",
+        "https": "https",
+    }
 
 
 def test_the_limits_in_the_page_are_those_of_the_profiles() -> None:
@@ -107,6 +162,8 @@ def test_the_limits_in_the_page_are_those_of_the_profiles() -> None:
         "memory of a training": "max_worker_bytes",
         "own texts, all": "text_bytes_total",
         "weights that are packed for a download": "max_export",
+        "results of measurements, of quick and of slow ones each": "measured_bytes",
+        "models and texts that were read, without published ones": "loaded_bytes",
     }
     names = ("hosted", "small")
     for row, field in plain.items():
@@ -241,3 +298,38 @@ def test_the_capacity_plan_follows_from_what_was_measured() -> None:
         servers = -(-people // at_once)
         wanted = [servers, servers * cores, servers * runs, servers * 4, round(people * each)]
         assert planned == wanted, people
+
+
+def _sums() -> dict[str, tuple[int, int]]:
+    """MB of a server by what takes them, for `hosted` and for `small`, as docs/hosting.md promises."""
+    page = (ROOT / "docs" / "hosting.md").read_text("utf-8")
+    lines = page.partition("<!-- sums -->")[2].partition("<!-- end -->")[0].split("\n")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    return {name: (int(one.replace(",", "")), int(other.replace(",", ""))) for name, one, other in rows[2:]}
+
+
+def test_the_sums_of_memory_are_those_of_the_profiles_and_fit_the_machines() -> None:
+    sums = _sums()
+    whole = sums.pop("the whole")
+    assert whole == tuple(sum(column) for column in zip(*sums.values(), strict=True))
+    assert whole[0] <= 4 * 1000 and whole[1] <= 1000, "4 GB and 1 GB, as the page says"
+    for at, name in enumerate(("hosted", "small")):
+        profile = PROFILES[name]
+        assert (
+            sums["results of measurements, of quick and of slow ones"][at] == 2 * profile.measured_bytes // MB
+        )
+        assert sums["models and texts that were read"][at] == profile.loaded_bytes // MB
+        beside = sums["processes beside it: one that trains at its limit, one that waits"][at]
+        assert beside >= profile.max_worker_bytes // MB + 310 * profile.spares, (
+            "310 MB each, as measured above"
+        )
+
+
+@pytest.mark.exhaustive
+def test_ever_new_texts_in_eight_tabs_hold_no_more_than_the_page_promises() -> None:
+    sums = _sums()
+    promised = (
+        sums["the whole"][1] - sums["processes beside it: one that trains at its limit, one that waits"][1]
+    )
+    with server("small") as (address, _, process):
+        assert aside(texts.fill(address, process, 120.0)) <= promised

@@ -161,6 +161,6 @@ def test_the_map_in_the_docs_is_the_tree() -> None:
     assert house.updated(text) == text, "run `python -m tests.house`"
 
 
-@pytest.mark.parametrize(("name", "most"), [("README.md", 1200), ("docs/hosting.md", 1500)])
+@pytest.mark.parametrize(("name", "most"), [("README.md", 1200), ("docs/hosting.md", 1700)])
 def test_the_pages_that_are_read_first_stay_short(name: str, most: int) -> None:
     assert len((ROOT / name).read_text("utf-8").split()) <= most

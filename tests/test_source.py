@@ -33,7 +33,7 @@ engine.lab.doctor engine.lab.exercises
 engine.service
 engine.experiments
 engine.lab.guesses
-ui.text ui.site ui.search.index ui.visited ui.layout ui.figures ui.identity ui.websocket_filter ui.asgi_limits ui.uploads ui.byte_cache
+ui.text ui.site ui.search.index ui.visited ui.layout ui.figures ui.identity ui.websocket_filter ui.asgi_limits ui.uploads ui.byte_cache ui.memo
 ui.fields ui.fit_text ui.tuned
 ui.session ui.explain ui.requests ui.players ui.widgets ui.live ui.training_step ui.background_jobs ui.map_strip ui.stage.address
 ui.controls ui.status ui.glossary_panel ui.stage ui.tour ui.operate ui.run_text
@@ -229,6 +229,26 @@ def test_every_cache_has_a_bound() -> None:
     wrong = [f"{source.name(found[name])}: {name}" for name in sorted(found.keys() - FEW.keys())]
     assert not wrong, "\n".join(wrong)
     assert not FEW.keys() - found.keys(), "these are gone, or have a bound"
+
+
+COUNTED = {  # caches of Streamlit, which count results: all others are `ui.memo`'s, in bytes
+    "_pretrained": "models of others, of at most Profile.max_pretrained, whose weights are mapped from a file",
+    "_held": "the keys and values of a large model's text, of at most its context, changed as it is read",
+    "refusals": "sentences, for two minutes",
+    "_failures": "sentences, for ten minutes",
+    "_cpu_rate": "a number for each number of threads",
+}
+
+
+def test_every_cache_of_the_pages_is_bounded_in_bytes() -> None:
+    found = {
+        node.name
+        for path in source.EVERYTHING
+        for node in source.nodes(path)
+        if isinstance(node, ast.FunctionDef)
+        and any("st.cache_" in ast.unparse(each) for each in node.decorator_list)
+    }
+    assert found == COUNTED.keys()
 
 
 REGISTERS = {"fault", "variant"}  # of engine.lab.faults: decorators that enter what they decorate in a table

@@ -21,6 +21,7 @@ from streamlit import config
 from streamlit.runtime import Runtime
 
 from engine.service import profiles
+from engine.service.snapshots import temporary_folder
 from ui import identity, websocket_filter
 from ui.uploads import Coming, Uploads
 
@@ -223,6 +224,7 @@ class Guard:
             return 503, "This server does not accept files"
         if refusal := self._uploads.refusal(file, held, most):
             return refusal
+        temporary_folder()  # where Streamlit puts what is larger than a megabyte
         with self._uploads.coming(file, held):
             try:
                 async with asyncio.timeout(UPLOAD_SECONDS):

@@ -14,6 +14,7 @@ import math
 import secrets
 import threading
 import time
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
@@ -22,7 +23,8 @@ import streamlit as st
 
 from engine.data.progress import Progress, Steps
 from engine.errors import GlassformerError
-from ui import live, session
+from engine.service import profiles
+from ui import live, memo, session
 from ui.text.markdown import safe
 from ui.text.numbers import time_left
 
@@ -37,7 +39,7 @@ UNSHOWN = (
 )
 DUTY = 1 / 4  # the share of the time that it has at least while pages are drawn without a break
 PAGES = "ScriptRunner"  # how the threads are called in which Streamlit draws them
-KEPT = 64  # results, the oldest go first
+KEPT = 64  # results, the oldest go first; and they do where all together are larger than the profile allows
 WAITING, MINE = 32, 4  # measurements under way or waiting for their turn: on a server, for one tab
 NEAR = 24  # likewise, for one network address: a hall often has one, and others want some, too
 _GIVEN_UP = "measures_given_up"  # keys that this tab has cancelled
@@ -65,6 +67,7 @@ class Job:
         self._worked = 0.0  # seconds, without waiting, pauses and preparation
         self.result: Any = None
         self.error: Exception | None = None
+        self.bytes = 0  # of the result
         self.left = False  # cancelled, or nobody watched it any more
         self._cancelled = threading.Event()
         self._resumed = threading.Event()  # not while it is paused
@@ -165,6 +168,7 @@ class Job:
                 self.progress = next(steps)
             except StopIteration as end:
                 self.result = end.value
+                self.bytes = memo.size_of((self.result, self.progress))
                 return True
             self._give_way(time.thread_time() - computed)
             if not self.progress.preparing:
@@ -219,15 +223,23 @@ class Jobs:
                     each.leave_if_unshown()
                 job = self._jobs[key] = Job(measure, self._turn, who, where, pausable)
             self._jobs.move_to_end(key)
-            for old in [k for k, j in self._jobs.items() if j.ended][: max(0, len(self._jobs) - self._kept)]:
-                if old != key:
-                    del self._jobs[old]
+            self._forget_oldest(key)
             return job
 
     def get(self, key: Key) -> Job | None:
         """Returns the measurement of that key, under way, ended or left."""
         with self._lock:
+            self._forget_oldest(key)
             return self._jobs.get(key)
+
+    def _forget_oldest(self, asked_for: Key) -> None:
+        """Forgets results until the others are few and small enough; never the one that is asked for."""
+        most = profiles.current().measured_bytes
+        held = sum(job.bytes for job in self._jobs.values())
+        for key in [key for key, job in self._jobs.items() if job.ended and key != asked_for]:
+            if len(self._jobs) <= self._kept and held <= most:
+                break
+            held -= self._jobs.pop(key).bytes
 
     def leave(self, seconds: float = 5.0) -> None:
         """Cancels all, and waits until none computes: a thread inside PyTorch would crash a Python that
@@ -326,11 +338,14 @@ def begun(key: Key) -> bool:
 
 def _watch(key: Key, job: Job, doing: str, meanwhile: Callable[[Any], object] | None, pausable: bool) -> None:
     """The bar, which the browser follows; when the measurement has ended, the page is drawn again."""
-    who, name = _who(), abs(hash(key))
+    who, name, watched = _who(), abs(hash(key)), weakref.ref(job)
     if key in st.session_state.get(_GIVEN_UP, ()) or job.wait(0, who):
         st.rerun()
 
     def look() -> live.Sight:
+        # who follows it does not hold its result
+        if (job := watched()) is None:
+            return live.Sight((True, False, 0))
         ended, at = job.wait(0, who), job.progress
         state = "Paused" if job.paused else f"{doing} …"
         text = f"{state} {at.done:,} of {at.total:,}" if at.total > 1 else state

@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-import streamlit as st
-
 from engine.data.tasks.paired import PAIR_TASKS
 from engine.data.tokenizers.blanks import BlankTokenizer
 from engine.data.tokenizers.pairs import SourceTokenizer
@@ -18,7 +16,7 @@ from engine.seq2seq import reader_of
 from engine.training.kinds import PAIRS, PAIRS_OF
 from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint, PairCheckpoint, load_pair
-from ui import session
+from ui import memo, session
 from ui.fit_text import GAPS, PAIR
 from ui.site import ROOT
 from ui.training_step import NEWEST
@@ -130,24 +128,24 @@ def reads_only(loaded: object) -> bool:
     return isinstance(loaded, Checkpoint) and isinstance(loaded.tokenizer, SourceTokenizer)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Reading the model …")
+@memo.loaded("Reading the model …")
 def _pair(name: str) -> PairCheckpoint:
     return load_pair(_folder(name))
 
 
-@st.cache_resource(max_entries=4, show_spinner="Reading the model …")
+@memo.loaded("Reading the model …")
 def _encoder(name: str) -> Checkpoint:
     return checkpoints.load(_folder(name))
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)  # of up to 16 MB each
+@memo.loaded()
 def _snapshot(name: str, step: int) -> PairCheckpoint:
     result = session.manager().trained(name.removeprefix(RUN), step)
     assert isinstance(result, PairCheckpoint)
     return result
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)  # of up to 16 MB each
+@memo.loaded()
 def _reader(name: str, step: int, _pair: PairCheckpoint) -> Checkpoint:
     model = reader_of(_pair.model)
     return Checkpoint(model, model.config, SourceTokenizer.of(_pair.tokenizer), _pair.metrics)

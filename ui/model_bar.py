@@ -29,6 +29,7 @@ from engine.weights.checkpoints import PairCheckpoint
 from ui import (
     families,
     fetching,
+    memo,
     models,
     session,
     widgets,
@@ -66,8 +67,6 @@ if TYPE_CHECKING:
 # What the box of the text remembers: the page that drew it last, and what it put into the address.
 _TEXT_PAGE, _TEXT_WRITTEN = "text_page", "text_written"
 BEGINS = 28  # characters of a text that its line shows
-LARGE = 100_000  # vocabulary times layers: from here on one recording takes up to 128 MB, and few are kept
-LARGE_VOCABULARY = 4096  # tokens: the names of more take a while and some memory, and fewer of those are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +97,7 @@ class Subject:
     @cached_property
     def vocabulary(self) -> list[str]:
         """Every token as it is shown, by id: (vocab,)"""
-        made = _large_vocabulary if self.config.vocab_size > LARGE_VOCABULARY else _vocabulary
-        return made(self.key[0], self.config.vocab_size, self.tokenizer)
+        return _vocabulary(self.key[0], self.config.vocab_size, self.tokenizer)
 
     @property
     def is_pretrained(self) -> bool:
@@ -115,8 +113,7 @@ class Subject:
 
     def recording(self) -> Recording:
         """Returns every activation of the forward pass over the text; cached by model, step and text."""
-        large = self.config.vocab_size * self.config.n_layers > LARGE
-        return (_large_recording if large else _recording)(self.key, self.ids, self.model)
+        return _recording(self.key, self.ids, self.model)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,29 +223,16 @@ def subject_bar() -> Iterator[Subject]:
         yield subject
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@memo.measured()
 def _recording(key: tuple[str, int], ids: tuple[int, ...], _model: Transformer) -> Recording:
     return record(_model, ids)
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _large_recording(key: tuple[str, int], ids: tuple[int, ...], _model: Transformer) -> Recording:
-    return record(_model, ids)
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
+@memo.loaded()
 def _vocabulary(name: str, vocab_size: int, _tokenizer: Tokenizer) -> list[str]:
-    """All steps of a run have one."""
-    return _named(name, vocab_size, _tokenizer)
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _large_vocabulary(name: str, vocab_size: int, _tokenizer: Tokenizer) -> list[str]:
-    """A published model's has tens of thousands of words, of which naming takes a tenth of a second."""
-    return _named(name, vocab_size, _tokenizer)
-
-
-def _named(name: str, vocab_size: int, _tokenizer: Tokenizer) -> list[str]:
+    """All steps of a run have one. A published model's has tens of thousands of words, of which naming takes
+    a tenth of a second.
+    """
     words = names_of(_tokenizer)
     return words + [UNUSED if is_pretrained(name) else "[mask]"] * (vocab_size - len(words))
 

@@ -29,11 +29,11 @@ from engine.weights.pretrained.library import Pretrained
 from ui import (
     families,
     fetching,
+    memo,
     session,
     tuned,
     widgets,
 )
-from ui.byte_cache import Bounded
 from ui.fetching import FILE
 from ui.fields import TRAINABLE
 from ui.fit_text import PAIR
@@ -55,7 +55,6 @@ RUN = families.RUN
 UNTRAINED, PRETRAINED = "untrained-", "pretrained-"
 TASK = "task-"  # a small model of a synthetic task, in checkpoints/tasks
 TASK_FOLDER = "tasks"
-SNAPSHOT_BYTES = 128 << 20  # of the trainings that are looked into, of everybody together
 FIRST_MODEL, REAL_MODEL = "shakespeare-classic", "pretrained-smollm2-135m"
 
 # The choice in the session: its widget, and what the visitor chose, where a view opens with another model.
@@ -296,7 +295,7 @@ def model_of(name: str, step: int, steps: tuple[int, ...]) -> Loaded:
         raise
 
 
-@st.cache_resource(max_entries=12, show_spinner="Reading the model …")
+@memo.loaded("Reading the model …")
 def _shipped(name: str) -> Checkpoint:
     return checkpoints.load(ROOT / "checkpoints" / name)
 
@@ -306,6 +305,7 @@ def published(name: str) -> Pretrained:
     return _pretrained(name.removeprefix(PRETRAINED), None)
 
 
+# Not in the store: its weights, at most `max_pretrained` of four bytes, are mapped from a file.
 @st.cache_resource(max_entries=2, show_spinner="Reading the model: a few seconds the first time …")
 def _pretrained(name: str, path: str | None) -> Pretrained:
     """One copy for everybody who looks."""
@@ -322,20 +322,9 @@ def is_training(name: str) -> bool:
     return name.startswith(RUN) or name in LAPSES
 
 
+@memo.loaded()
 def _snapshot(name: str, step: int) -> Checkpoint:
-    key = f"{name}@{step}"
-    if (loaded := _snapshots().get(key)) is None:
-        loaded = model_after(name, step)
-        _snapshots().put(key, loaded, loaded.memory())
-    return loaded
-
-
-@st.cache_resource(show_spinner=False)
-def _snapshots() -> Bounded[Checkpoint]:
-    """Returns the snapshots of all runs together: one may take 16 MB on a hosted server, and a run has
-    dozens.
-    """
-    return Bounded(SNAPSHOT_BYTES)
+    return model_after(name, step)
 
 
 def model_after(name: str, step: int) -> Checkpoint:
@@ -347,13 +336,13 @@ def model_after(name: str, step: int) -> Checkpoint:
     return session.manager().model(name.removeprefix(RUN), step)
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
+@memo.loaded()
 def lapse_of(name: str) -> Lapse:
     """Returns the time-lapse of that name in LAPSES. Raises CheckpointError when it is not whole."""
     return open_lapse(ROOT / "checkpoints" / name)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@memo.loaded()
 def _untrained(preset: str) -> Checkpoint:
     """A preset's model as it is before its first step, with the alphabet of the shipped ones."""
     values = json.loads((ROOT / "checkpoints" / FIRST_MODEL / checkpoints.TOKENIZER).read_text("utf-8"))

@@ -10,8 +10,9 @@ show(Page("Attention", "attention_view", (
 
 from __future__ import annotations
 
+import hashlib
 import logging
-import secrets
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -372,10 +373,18 @@ def failed(error: Exception) -> None:
         log.warning("a part of a page was refused: %s", error)
         st.info(sentence(error), icon=":material/info:")
         return
-    number = secrets.token_hex(4)
+    number = number_of(error)
     log.error("%s: a part of a page could not be drawn", number, exc_info=error)
     st.error(
         "This could not be drawn: the fault is ours, not yours. Another view, model or setting may still"
         f" work. The server's log has the reason under **{number}**.",
         icon=":material/error:",
     )
+
+
+def number_of(error: Exception) -> str:
+    """Returns eight digits that name a fault by its type and the lines that led to it: however many meet it,
+    it has one number, and the log has it though it tells few of a kind (ui.operate.log).
+    """
+    lines = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    return hashlib.sha256(repr((type(error).__qualname__, lines)).encode()).hexdigest()[:8]

@@ -6,15 +6,13 @@ import hashlib
 import math
 from collections.abc import Mapping
 
-import streamlit as st
-
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.errors import ConfigError, CorpusError
 from engine.experiments.race_table import Unit
 from engine.service.state import RunSpec
 from engine.training.numerics import in_bits
-from ui import session
+from ui import memo, session
 from ui.background_jobs import Key, known
 
 FLOOR = "floor"  # the lowest loss that a model of a task can reach, beside the names of `Corpus.baselines`
@@ -25,7 +23,7 @@ def merges_of(text: str, cut: str) -> Key:
     return "merges", hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(), cut
 
 
-@st.cache_resource(max_entries=6, show_spinner=False)
+@memo.loaded()
 def custom_corpus(text: str, tokenizer: str) -> Corpus:
     """Tokenizes and splits a text, once for each text and tokenizer. Raises CorpusError."""
     return corpora.from_text(text, tokenizer=tokenizer, cutter=known(merges_of(text, tokenizer)))

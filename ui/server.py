@@ -22,7 +22,7 @@ from engine.service.manager import RunManager
 from engine.service.profiles import Profile
 from engine.training.numerics import bound_products, share_memory
 from ui import background_jobs, identity, session
-from ui.operate import file_descriptors, log, metrics, patches
+from ui.operate import file_descriptors, health, log, metrics, patches
 
 OLDEST = (1, 67)  # Streamlit with `help` of st.Page, and st.grid
 
@@ -39,6 +39,7 @@ async def lifespan(_: object) -> AsyncIterator[None]:
     patches.install()
     _set_limits(session.profile())
     ahead = asyncio.create_task(asyncio.to_thread(_go_ahead))
+    looking = asyncio.create_task(health.look_ahead())
     await anyio.to_thread.run_sync(session.manager)
     for doubt in doubts(session.profile(), session.manager()):
         logging.getLogger(__name__).warning(doubt)
@@ -51,7 +52,8 @@ async def lifespan(_: object) -> AsyncIterator[None]:
         note("server ends")
         unserve()
         patches.withdraw()
-        await asyncio.wait([ahead])
+        looking.cancel()
+        await asyncio.wait([ahead, looking])
         await anyio.to_thread.run_sync(background_jobs.leave_all)
         await anyio.to_thread.run_sync(session.close_manager)
 

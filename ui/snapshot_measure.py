@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import streamlit as st
-
 from engine.data.progress import Progress, Steps
 from engine.errors import GlassformerError
 from engine.model import Transformer
+from ui import memo
 from ui.background_jobs import measured
 from ui.model_bar import Subject
 from ui.models import model_after
@@ -18,10 +17,14 @@ from ui.timeline import timeline_of
 MOST_STEPS = 32  # snapshots that are measured
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _results(what: str, model: str) -> dict[int, Any]:
+def _results(what: str, model: str, steps: Sequence[int]) -> dict[int, Any]:
     """Returns the measurements of a run so far, by step; None for a snapshot that is gone."""
-    return {}
+    found = {step: memo.MEASURED.known(("snapshot", what, model, step)) for step in steps}
+    return {step: result[0] for step, result in found.items() if result is not None}
+
+
+def _keep(what: str, model: str, step: int, result: Any) -> None:
+    memo.MEASURED.put(("snapshot", what, model, step), (result,), memo.size_of(result) + memo.ENTRY)
 
 
 def some(steps: Sequence[int]) -> list[int]:
@@ -47,7 +50,8 @@ def draw_over_snapshots(
     """Measures snapshots of a run and draws what is there so far (step -> what `measure` gave). `what` names
     the measure among others, `model` the run as the subject's bar does.
     """
-    wanted, results = some(steps), _results(what, model)
+    wanted = some(steps)
+    results = _results(what, model, wanted)
     missing = [step for step in wanted if step not in results]
 
     def measuring() -> Steps[dict[int, Any]]:
@@ -57,9 +61,11 @@ def draw_over_snapshots(
                 results[step] = measure(model_after(model, step).model)
             except GlassformerError:
                 results[step] = None  # thinned out or removed meanwhile
+            _keep(what, model, step, results[step])
         return {step: results[step] for step in wanted}
 
     def draw_known(_: object = None) -> None:
+        results.update(_results(what, model, missing))
         if known := {step: results[step] for step in wanted if results.get(step) is not None}:
             draw(known)
 

@@ -11,10 +11,9 @@ import streamlit as st
 from engine.config import ResolvedConfig
 from engine.data.tokenizers import Tokenizer
 from engine.model import Transformer
-from ui.byte_cache import Bounded
+from ui import memo
 
 TUNED = "tuned-"  # how the names begin
-BYTES = 1 << 29  # of all fine-tuned models together, without the weights they share with their origin
 GONE = "That fine-tuned model is no longer on this server"
 _MINE = "tuned_here"  # the names of this session, the newest first
 
@@ -34,24 +33,20 @@ class Tuned:
         return self.model.config
 
 
-@st.cache_resource(show_spinner=False)
-def _held() -> Bounded[Tuned]:
-    return Bounded(BYTES)
-
-
 def keep(recipe: str, tuned: Tuned, size: int) -> str:
     """Keeps a model of so many bytes of its own, for everybody who has its link; returns its name, the same
     for the same `recipe`.
     """
     name = TUNED + hashlib.sha256(recipe.encode()).hexdigest()[:12]
-    _held().put(name, tuned, size)
+    memo.LOADED.put(name, tuned, size)
     st.session_state[_MINE] = [name, *(each for each in mine() if each != name)][:4]
     return name
 
 
 def get(name: str) -> Tuned | None:
     """Returns a fine-tuned model; None where it is no longer here, and for any other name."""
-    return _held().get(name) if name.startswith(TUNED) else None
+    kept: Tuned | None = memo.LOADED.known(name) if name.startswith(TUNED) else None
+    return kept
 
 
 def mine() -> list[str]:

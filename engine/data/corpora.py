@@ -143,7 +143,7 @@ def _shakespeare(progress: Progress | None) -> str:
     data = path.read_bytes()
     if hashlib.sha256(data).hexdigest() != SHAKESPEARE_SHA256:
         raise CorpusError(
-            f"{path} is not Tiny Shakespeare (its SHA-256 differs): remove it, and it will be downloaded"
+            f"{path.name} is not Tiny Shakespeare (its SHA-256 differs): remove it, and it will be downloaded"
             " again"
         )
     return data.decode("utf-8")

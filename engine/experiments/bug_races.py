@@ -180,11 +180,11 @@ def shipped(name: str, folder: Path = FOLDER) -> Bug:
     race = load_race(path)
     with reading(path, f"bugs {name}") as values:
         opened = tuple(None if each is None else _opened(each) for each in values["patterns"])
-    ours = specs(fault, race.runs[0].spec.model.vocab_size)
-    for spec, run in zip(ours, race.runs, strict=True):
-        if not replace(run.spec, corpus=spec.corpus, name=spec.name) == spec:
-            raise CheckpointError(f"{path.name} is of other settings: `{COMMAND} {name}` makes it anew")
-    return Bug(fault, race, opened)
+        ours = specs(fault, race.runs[0].spec.model.vocab_size)
+        for spec, run in zip(ours, race.runs, strict=True):
+            if not replace(run.spec, corpus=spec.corpus, name=spec.name) == spec:
+                raise CheckpointError(f"{path.name} is of other settings: `{COMMAND} {name}` makes it anew")
+        return Bug(fault, race, opened)
 
 
 def _packed(patterns: Patterns | None) -> Mapping[str, Any] | None:

@@ -17,13 +17,19 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 import numpy as np
 import torch
 
-from engine.errors import CheckpointError
+from engine.errors import CheckpointError, without_paths
 from engine.training.numerics import keep_memory
 from engine.training.records import TrainState
 from engine.weights.checkpoints import load_state, write_whole
 
 log = logging.getLogger("glassformer.experiments")
 DIGITS = 6  # of a stored float
+SCALARS: Mapping[Any, Any] = {
+    int: int,
+    float: int | float,
+    str: str,
+    bool: bool,
+}  # as JSON has them
 T = TypeVar("T")
 
 
@@ -105,6 +111,8 @@ def from_json(kind: Any, value: Any) -> Any:
         return tuple(from_json(get_args(kind)[0], each) for each in value)
     if get_origin(kind) is Mapping:
         return {name: from_json(get_args(kind)[1], each) for name, each in value.items()}
+    if kind in SCALARS and not isinstance(value, SCALARS[kind]):
+        raise TypeError(f"{str(value)[:40]!r} stands where a value of type {kind.__name__} is expected")
     return np.array(value, dtype=np.float64) if kind is np.ndarray else value
 
 
@@ -123,10 +131,13 @@ def reading(path: Path, command: str) -> Iterator[Any]:
     """Yields the JSON that a command wrote. Raises CheckpointError where reading or using it fails."""
     try:
         yield json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except CheckpointError:
+        raise
+    except Exception as error:  # whatever a damaged file makes of what is done with it
         again = f"`python -m engine.experiments {command}` makes it anew"
+        why = without_paths(str(error)) or type(error).__name__
         raise CheckpointError(
-            f"{path.name} cannot be read: {error}. {'Delete it, then ' if path.exists() else ''}{again}"
+            f"{path.name} cannot be read: {why}. {'Delete it, then ' if path.exists() else ''}{again}"
         ) from error
 
 

@@ -85,6 +85,8 @@ def load_race(path: Path) -> Stored:
     """Reads a stored race. Raises CheckpointError when it is not complete."""
     with reading(path, f"races {path.stem}") as values:
         runs, repeats = (tuple(map(_opened, values.get(name, ()))) for name in ("runs", "repeats"))
+        if not runs:
+            raise ValueError("it has no runs")
         more = {name: each for name, each in values.items() if name not in ("made", "runs", "repeats")}
         return Stored(str(values["made"]), runs, repeats, more)
 

@@ -7,7 +7,6 @@ is no longer part of the code: commit b762a52 has it in engine/experiments/decod
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import torch
 
 from engine.data.tasks.all import TASKS
+from engine.experiments.command import reading
 from engine.ledger import Ledger, ledger
 from engine.training.batches import masked_batch, next_token_batch
 
@@ -90,10 +90,14 @@ class Interface:
 
 
 def interface(folder: Path = CHECKPOINTS / "tasks") -> Interface:
-    """Reads the scores of the shipped models of TASKS."""
+    """Reads the scores of the shipped models of TASKS. Raises CheckpointError for an unreadable file."""
     paths = [path for path in sorted(folder.glob("*/metrics.json")) if path.parent.name in TASKS]
-    scores = [json.loads(path.read_text("utf-8"))["solved"] for path in paths]
-    return Interface(len(scores), min(score["validation"] for score in scores))
+    return Interface(len(paths), min((_score(path) for path in paths), default=0.0))
+
+
+def _score(path: Path) -> float:
+    with reading(path, "shipped tasks") as metrics:
+        return float(metrics["solved"]["validation"])
 
 
 @dataclass(frozen=True)
@@ -106,19 +110,22 @@ class TwoForms:
 
 
 def stored_forms(folder: Path = CHECKPOINTS) -> dict[str, TwoForms]:
-    """Reads cast.json and the scores of the encoder-decoders: task -> both forms; empty without the file."""
+    """Reads cast.json and the scores of the encoder-decoders: task -> both forms; empty without the file.
+    Raises CheckpointError for an unreadable one.
+    """
     path = folder / "cast.json"
     if not path.is_file():
         return {}
 
     def exact(name: str) -> float:
-        return float(json.loads((folder / "paired" / name / "metrics.json").read_text("utf-8"))["exact"])
+        with reading(folder / "paired" / name / "metrics.json", "encoder-decoders") as metrics:
+            return float(metrics["exact"])
 
-    tasks = json.loads(path.read_text("utf-8"))["tasks"]
-    return {
-        name: TwoForms(exact(name), row["right"], (row["paired_parameters"], row["parameters"]))
-        for name, row in tasks.items()
-    }
+    with reading(path, "cast") as stored:
+        return {
+            name: TwoForms(exact(name), row["right"], (row["paired_parameters"], row["parameters"]))
+            for name, row in stored["tasks"].items()
+        }
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ def address() -> str:
 def connect(where: str) -> Any:
     """Returns `ray`, connected to a cluster. Raises RunError where it is missing, or nobody answers."""
     os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")  # a late call must not begin a cluster of its own
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # else it tells its makers about this cluster
     try:
         import ray
     except ImportError as error:

@@ -22,8 +22,6 @@ _QUOTED = re.compile(
 )
 _FRAME = re.compile(r'[ |+-]*File "')  # in a trace, a line of code and where it stands
 
-_PATH = re.compile(r"(?<![\w/\\])(?:[A-Za-z]:)?[/\\](?:[^\s/\\'\":,;()]+[/\\])+([^\s/\\'\":,;()]*)")
-
 
 def note(event: str, **fields: str | int | float | bool) -> None:
     """Says that something happened."""
@@ -40,17 +38,6 @@ def unquoted(message: str) -> str:
     """
     found = _QUOTED.sub("…", message[: 20 * SAID])
     return found if len(found) <= SAID else found[:SAID] + "…\n"
-
-
-def without_paths(text: str) -> str:
-    """Returns a sentence with names in place of absolute paths.
-
-    >>> without_paths("No such file: '/home/anna/run 1/step.safetensors' (and/or 3/4 of it)")
-    "No such file: '…/run 1/step.safetensors' (and/or 3/4 of it)"
-    >>> without_paths("/usr/lib/python3/site-packages/torch/nn.py:12: out of memory")
-    '…/nn.py:12: out of memory'
-    """
-    return _PATH.sub(r"…/\1", text)
 
 
 class Lines(logging.Formatter):

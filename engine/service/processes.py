@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.service.events import note, without_paths
+from engine.errors import without_paths
+from engine.service.events import note
 from engine.service.protocol import Command, Message
 from engine.service.transport import Opener, Pipe
 

@@ -72,6 +72,8 @@ class Profile:
     max_pretrained: int = 0  # parameters of a published model; its weights take four bytes each, for all
     max_download: int = 0  # bytes of a published model that may be fetched when a button is pressed
     may_open_files: bool = False  # of this machine, by their path
+    measured_bytes: int = 512 * MB  # results that are kept for all, of quick and of slow measurements each
+    loaded_bytes: int = 2 * GB  # models and texts of the server that are kept for all, those of others aside
     max_export: int = 4 * GB  # bytes of weights that are packed for a download
     public: bool = False  # strangers look at it, and are not told what its files and its code say
 
@@ -148,6 +150,8 @@ PROFILES: dict[str, Profile] = {
         max_runs_total=240,
         max_worker_bytes=3 * GB // 2,
         max_pretrained=200_000_000,
+        measured_bytes=192 * MB,
+        loaded_bytes=384 * MB,
         max_export=128 * MB,
         public=True,
     ),
@@ -183,6 +187,8 @@ PROFILES: dict[str, Profile] = {
         text_bytes_total=4 * MB,
         max_runs_total=60,
         max_worker_bytes=460 * MB,
+        measured_bytes=32 * MB,
+        loaded_bytes=96 * MB,
         max_export=16 * MB,
         public=True,
     ),

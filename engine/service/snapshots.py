@@ -57,6 +57,14 @@ def thinned(sizes: Mapping[int, int], budget: int, limit: int = MAX_SNAPSHOTS) -
     return steps
 
 
+def temporary_folder() -> None:
+    """Makes the system's folder for temporary files again where it has been removed: Python remembers its
+    name from the start on.
+    """
+    with suppress(OSError):  # who writes there says why it cannot
+        os.makedirs(tempfile.gettempdir(), exist_ok=True)
+
+
 class Store:
     """One manager's folder. Its lock file is held while the process lives, so that others can tell a dead
     one's. All managers make and sweep folders behind one gate: none is seen before its lock is held.
@@ -64,11 +72,17 @@ class Store:
 
     def __init__(self, parent: Path | None = None) -> None:
         """Raises RunError when the folder cannot be made, or belongs to somebody else."""
+        self._wanted = parent
+        self._open()
+
+    def _open(self) -> None:
+        """Makes the folder: at the start, and where somebody has removed it under a server that runs."""
         user = os.getuid() if hasattr(os, "getuid") else "user"
-        self.parent = parent or Path(tempfile.gettempdir()) / f"glassformer-{user}"
+        temporary_folder()
+        self.parent = self._wanted or Path(tempfile.gettempdir()) / f"glassformer-{user}"
         try:
             self.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if parent is None and not _is_ours(self.parent):
+            if self._wanted is None and not _is_ours(self.parent):
                 self.parent = Path(tempfile.mkdtemp(prefix="glassformer-"))
             with self._gate():
                 self.parent.mkdir(mode=0o700, exist_ok=True)
@@ -86,6 +100,8 @@ class Store:
 
     def make(self) -> Path:
         """Returns a new folder for one run. Raises RunError when there is no room for one."""
+        if not self.folder.is_dir():
+            self._open()
         folder = self.folder / f"run-{secrets.token_hex(8)}"
         try:
             folder.mkdir(mode=0o700)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from engine.service.protocol import Command, Message, dump, load_message
+from engine.service.snapshots import temporary_folder
 from engine.training.numerics import PRODUCT_CACHES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,6 +48,7 @@ class Pipe:
     vanished = False
 
     def __init__(self, threads: int) -> None:
+        temporary_folder()
         self._errors = tempfile.TemporaryFile("a+b")  # noqa: SIM115  it lives as long as the process, and has no name
         # A process of its own by a command of its own: a multiprocessing child would import app.py again and
         # run the app inside. A session of its own: Ctrl-C in the terminal reaches the server alone, which

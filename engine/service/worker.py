@@ -17,8 +17,8 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from engine.errors import without_paths
 from engine.service import protocol
-from engine.service.events import without_paths
 from engine.service.process_guards import die_with, end_first
 from engine.service.protocol import Command, Message, dump, load_command
 

@@ -31,7 +31,7 @@ from engine.config import ModelConfig, ResolvedConfig, Seq2SeqConfig
 from engine.data.tokenizers import Storable
 from engine.data.tokenizers.pairs import PairTokenizer
 from engine.data.tokenizers.stored import tokenizer_from_dict
-from engine.errors import CheckpointError, GlassformerError
+from engine.errors import CheckpointError, GlassformerError, without_paths
 from engine.lab.faults import PARTS, parts_of
 from engine.ledger import parameter_formula
 from engine.model import Transformer, build
@@ -107,7 +107,7 @@ def load(folder: Path | str) -> Checkpoint:
     """
     folder = Path(folder)
     files = {name: read(folder / name) for name in FILES}
-    return _assemble(files, *architecture(files[CONFIG], str(folder)), str(folder))
+    return _assemble(files, *architecture(files[CONFIG], folder.name), folder.name)
 
 
 def load_pair(folder: Path | str) -> PairCheckpoint:
@@ -121,7 +121,7 @@ def load_labels(folder: Path | str) -> LabelCheckpoint:
 
 
 def _load_as(kind: type[K], called: str, folder: Path | str) -> K:
-    where, files = str(folder), {name: read(Path(folder) / name) for name in FILES}
+    where, files = Path(folder).name, {name: read(Path(folder) / name) for name in FILES}
     config, tokenizer, metrics = (json_object(files[name], name, where) for name in FILES[1:])
     try:
         tensors = load_tensors(files[WEIGHTS])
@@ -180,7 +180,9 @@ def read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise CheckpointError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise CheckpointError(
+            f"{path.name} cannot be read: {error.strerror or type(error).__name__}"
+        ) from error
 
 
 def pack(
@@ -289,7 +291,8 @@ def _snapshot(path: Path | str) -> Iterator[tuple[Any, dict[str, Any]]]:
             yield file, json.loads((file.metadata() or {})["glassformer"])
     # RuntimeError: it went while it was being opened
     except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise CheckpointError(f"{path} is not a whole snapshot: {error}") from error
+        why = without_paths(str(error))
+        raise CheckpointError(f"{Path(path).name} is not a whole snapshot: {why}") from error
 
 
 def slim_state(path: Path | str) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,14 +19,25 @@ from engine.data import corpora
 from engine.errors import CheckpointError
 from engine.experiments import (
     bigram_expectations,
+    bug_races,
     dropout_runs,
+    extrapolation,
+    finetune_runs,
+    lab_races,
+    ladder,
     masks_swapped,
     no_causal_mask,
     no_residual,
+    preference_runs,
+    reward_runs,
+    scaling,
+    stored_races,
+    why_decoders,
 )
 from engine.experiments.bigram_expectations import DOUBLE, SEEING, SINGLE, TABLE
 from engine.experiments.command import complete, reading, require_all
-from engine.lab.doctor import story
+from engine.experiments.why_decoders import CHECKPOINTS
+from engine.lab.doctor import story, table
 from engine.presets import PAIRED
 from tests.engine.cases import for_each
 
@@ -213,3 +226,60 @@ def files(folder: Path) -> dict[str, bytes]:
         for path in folder.rglob("*.*")
         if path.is_file()
     }
+
+
+READERS: dict[str, tuple[Callable[[Path], object], Path]] = {
+    "bigrams": (bigram_expectations.shipped, bigram_expectations.SHIPPED),
+    "bug": (lambda path: bug_races.shipped(path.stem, path.parent), bug_races.FOLDER / "no_mask.json"),
+    "cast": (lambda path: why_decoders.stored_forms(path.parent), why_decoders.CHECKPOINTS / "cast.json"),
+    "doctor": (table.shipped, table.PATH),
+    "dropout": (dropout_runs.shipped, dropout_runs.PATH),
+    "extrapolation": (extrapolation.shipped_runs, extrapolation.PATH),
+    "finetune": (finetune_runs.shipped, finetune_runs.PATH),
+    "ladder": (ladder.shipped, ladder.SHIPPED),
+    "preferences": (preference_runs.shipped, preference_runs.PATH),
+    "races": (stored_races.load_race, lab_races.SHIPPED / "norms-12.json"),
+    "residuals": (no_residual.shipped, no_residual.PATH),
+    "reward": (reward_runs.shipped, reward_runs.PATH),
+    "scaling": (scaling.shipped, scaling.PATH),
+    "story": (story.shipped, story.PATH),
+    "swapped": (masks_swapped.shipped, masks_swapped.SHIPPED),
+    "tasks": (lambda path: why_decoders.interface(path.parents[1]), Path("tasks") / "copy" / "metrics.json"),
+    "unmasked": (no_causal_mask.shipped, no_causal_mask.SHIPPED),
+}
+WHOLE = ("", "{", "[]", "{}", "null", '"x"', "7", "[" * 100_000, '{"runs": null}', '{"tasks": []}', "\ud800")
+
+
+def damaged(values: Any, chance: random.Random) -> Any:
+    """The same JSON with one part of it, down to the fourth level, replaced by another thing."""
+    if chance.random() < 0.25 or not isinstance(values, dict | list) or not values:
+        return chance.choice([None, "x", [], {}, -1, [None], {"x": None}])
+    key = chance.choice(list(values) if isinstance(values, dict) else range(len(values)))
+    copy = values.copy()
+    copy[key] = damaged(values[key], chance)
+    return copy
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_damaged_file_is_a_sentence_without_a_path(name: str, tmp_path: Path) -> None:
+    read, file = READERS[name]
+    place = tmp_path / file.parent.name / file.name if name != "tasks" else tmp_path / file
+    shutil.copytree(
+        CHECKPOINTS / "paired", place.parent / "paired", ignore=shutil.ignore_patterns("*.safetensors")
+    )
+    place.parent.mkdir(parents=True, exist_ok=True)
+    whole, chance = (CHECKPOINTS / file if name == "tasks" else file).read_text("utf-8"), random.Random(name)
+    values, refused = json.loads(whole), 0
+    texts = [*WHOLE, whole[: len(whole) // 2], *(json.dumps(damaged(values, chance)) for _ in range(25))]
+    for number, text in enumerate(texts):
+        place.write_bytes(text.encode("utf-8", "surrogatepass"))
+        cached = getattr(read, "cache_clear", lambda: None)
+        cached()
+        try:
+            read(place)
+        except CheckpointError as error:
+            refused += 1
+            assert str(tmp_path) not in str(error) and len(str(error)) <= 1_010, number
+        finally:
+            cached()
+    assert refused >= 8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,7 +19,7 @@ from engine.errors import RunError
 from engine.service.manager import RunManager
 from engine.service.protocol import Records, Started
 from engine.service.snapshots import GATE, MAX_SNAPSHOTS, Store, clear_partial, thinned
-from engine.service.transport import ROOT
+from engine.service.transport import ROOT, Pipe
 from engine.training.records import Done
 from tests.engine.puppets import Puppet
 from tests.engine.running import (
@@ -180,6 +181,27 @@ def test_a_store_comes_and_goes(tmp_path: Path) -> None:
     assert not folder.exists() and tmp_path.exists()
     store.close()
     assert names(tmp_path) == [GATE]
+
+
+def test_a_folder_that_is_removed_under_a_server_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "tmp"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    store = Store()
+    assert store.make().is_dir()
+    shutil.rmtree(place)
+    folder = store.make()
+    assert folder.is_dir() and folder.is_relative_to(place)
+    store.write_text(folder, b"a text")
+    other = Store()
+    assert store.folder.is_dir(), "its lock is held: a server that starts does not sweep it"
+    shutil.rmtree(place)
+    worker = Pipe(1)  # its errors are written there, too
+    worker.kill(), worker.wait(), worker.release()
+    for each in (other, store):
+        each.close()
 
 
 def test_only_dead_managers_are_swept(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from engine.data import corpora
 from engine.errors import CorpusError
 from tests.pages import helpers
 from tests.pages.stage import StageManager
-from ui import background_jobs, explain, page_frame, session
+from ui import background_jobs, explain, memo, page_frame, session
 from ui.figures.specs import Figure
 from ui.players import plot
 
@@ -98,11 +98,13 @@ def nowhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             patch.setenv(name, str(tmp_path_factory.mktemp("empty")))
         patch.setattr(corpora, "_download", refuse)
         st.cache_resource.clear()
+        memo.clear()
         st.cache_data.clear()
         assert corpora.shakespeare_path() is None
         yield
         background_jobs.leave_all()
     st.cache_resource.clear()
+    memo.clear()
     st.cache_data.clear()
 
 

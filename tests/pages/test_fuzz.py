@@ -1,4 +1,5 @@
-"""Links that nobody would write, the same every time: no view answers with a trace, or a fault of ours.
+"""Links that nobody would write, by their values and by their names, the same every time: no view answers with a
+trace, or a fault of ours.
 
 And links that somebody did write: each name in one of a course or of docs/teaching.md is read by the view it
 leads to.
@@ -22,6 +23,10 @@ ODD = (
     "", "-1", "0", "1e400", "nan", "9" * 400, "99999999", "-5", "0.5", "1e-300", "true", "None", "null", "[]",
     "../../etc/passwd", "<script>alert(1)</script>", "'; drop table runs", "%00", "\u202e\u0000", "💥" * 50,
     "ä" * 3000, "classic", "fast", "run:abc", "pretrained:../../x", "task:copy", "9,9", "1.1", "a_b_c",
+)  # fmt: skip
+ODD_NAMES = (
+    "", " ", "$$ID", "$$ID-abc-None", "$$ID-abc-text", "$$WIDGET_ID-1", "$$STREAMLIT_INTERNAL_KEY_x", "__class__",
+    "\0", "\u202e", "💥" * 50, "x" * 5000, "a b&c=d", "[]", "../..", "embed", "embed_options", "Text",
 )  # fmt: skip
 ALWAYS = ("model", "text", "run", "step", "race")
 # what these measure of a model takes seconds with the real one, and is read from the same names
@@ -49,7 +54,7 @@ ROOM = Place("pages/stage/room/page.py")
 PLACES = [ROUTER, Place("app.py"), ROOM, *(place for page in PAGES.values() for place in page)]
 
 
-def shown(place: Place, **asked: str) -> AppTest:
+def shown(place: Place, **asked: str | list[str]) -> AppTest:
     page = AppTest.from_file(str(ROOT / place.file), default_timeout=120)
     page.query_params.update(asked | ({place.key: place.view} if place.view else {}))
     return page.run()
@@ -76,16 +81,35 @@ def name_of(place: Place) -> str:
     return f"{place.file} {place.view}".strip()
 
 
+def foul(page: AppTest) -> list[str]:
+    """What no link may lead to."""
+    told = [str(one.value) for one in (*page.error, *page.warning, *page.info, *page.markdown)]
+    wrong = ("the fault is ours", str(ROOT), "Traceback")
+    return [str(one.message) for one in page.exception] + [
+        said for said in told if any(each in said for each in wrong)
+    ]
+
+
 @pytest.mark.parametrize("place", PLACES, ids=name_of)
 def test_no_link_leads_to_a_trace(place: Place) -> None:
     for n in range(LINKS):
         asked = link(place, n)
-        page = shown(place, **asked)
-        assert not page.exception, (asked, page.exception[0].message)
-        faults = [error.value for error in page.error if "the fault is ours" in error.value]
-        assert not faults, asked
-        told = " ".join(str(one.value) for one in (*page.error, *page.warning, *page.info, *page.markdown))
-        assert str(ROOT) not in told and "Traceback" not in told, asked
+        assert foul(shown(place, **asked)) == [], asked
+
+
+@pytest.mark.parametrize("value", ["x", "inf", ["inf", "1"], ["1", "nan"]], ids=str)
+def test_no_name_leads_to_a_trace(value: str | list[str]) -> None:
+    wrong = {name: foul(shown(ROUTER, **{ROUTER.key: "", name: value})) for name in ODD_NAMES}
+    assert {name: said for name, said in wrong.items() if said} == {}
+
+
+@pytest.mark.parametrize("place", [ROOM, *(page[0] for page in PAGES.values())], ids=name_of)
+def test_no_name_that_the_app_keeps_for_itself_leads_to_a_trace(place: Place) -> None:
+    """Each is twice in the link: beside the odd ones, all that the session of this page holds."""
+    chance = random.Random(f"{place} names")
+    own = {str(name) for name in shown(place).session_state._state.filtered_state} - {place.key, "model"}
+    asked = {name: chance.choices(ODD, k=2) for name in sorted({*ODD_NAMES, *own})}
+    assert foul(shown(place, **asked)) == [], asked
 
 
 PARTS: dict[Place, set[str]] = defaultdict(set)  # what parts of a view read that links have named

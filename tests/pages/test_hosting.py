@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import uvicorn
+from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from benchmarks.visitor import Visitor
 from engine.service.profiles import PROFILES, VARIABLE
@@ -283,7 +284,13 @@ def test_one_address_has_so_many_tabs_and_gets_their_places_back(
     assert opened == many + (2 if most else 3)
 
 
-@pytest.mark.parametrize(("frame", "taken"), [({"bytes": b""}, True), ({"text": "x", "bytes": None}, False)])
+@pytest.mark.parametrize(
+    ("frame", "taken"),
+    [
+        ({"bytes": BackMsg(app_heartbeat=True).SerializeToString()}, True),
+        ({"text": "x", "bytes": None}, False),
+    ],
+)
 def test_a_tab_that_sends_text_is_ended_before_streamlit_writes_a_trace(
     frame: dict[str, Any], taken: bool
 ) -> None:

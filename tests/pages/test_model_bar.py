@@ -16,6 +16,7 @@ from engine.data.tasks.all import TASKS
 from engine.data.tokenizers.char import CharTokenizer
 from engine.errors import PretrainedError
 from engine.model import build
+from engine.service import profiles
 from engine.service.history import SMOOTH, HistoryLog, losses_at
 from engine.service.state import RunSpec
 from engine.training.records import Step
@@ -26,7 +27,7 @@ from tests.pages.bar_page import given, opened, said
 from tests.pages.helpers import in_address
 from tests.pages.real_model import REAL, carried
 from tests.pages.stage import StageManager, view_of
-from ui import fetching, model_bar, models
+from ui import fetching, memo, models
 from ui.fit_text import (
     FIRST_TEXT,
     MAX_TEXT,
@@ -208,17 +209,17 @@ def test_models_of_runs_are_kept_within_a_size(monkeypatch):
 
     def after(name, step):
         read.append(step)
-        return SimpleNamespace(memory=lambda: 48 << 20)  # so 128 MB hold two
+        return SimpleNamespace(memory=lambda: 40 << 20)  # so 96 MB hold two
 
     monkeypatch.setattr(models, "model_after", after)
-    models._snapshots.clear()
+    monkeypatch.setenv(profiles.VARIABLE, "small")
+    memo.clear()
     for step in (1, 2, 1, 3, 1, 2):
         models._snapshot("run-a", step)
-    assert read == [1, 2, 3, 2] and models._snapshots().bytes == 96 << 20
+    assert read == [1, 2, 3, 2] and 80 << 20 <= memo.LOADED.held.bytes <= memo.LOADED.held.limit == 96 << 20
     models._snapshot("run-b", 2)
     assert read[4:] == [2], "another run's is another model"
-    models._snapshots.clear()
-    assert model_bar._recording._info.max_entries is not None
+    memo.clear()
 
 
 def test_a_text_is_never_cut_inside_a_character():

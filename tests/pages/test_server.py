@@ -23,7 +23,7 @@ from engine.service.manager import RunManager
 from engine.service.rooms import RoomError
 from tests.aside import aside
 from tests.engine.running import LONG, lives, look, pid, reached, spec, wait
-from ui import model_bar, models, server
+from ui import memo, model_bar, models, server
 from ui import session as state
 from ui.models import REAL_MODEL
 from ui.operate import expire_sessions
@@ -58,6 +58,7 @@ def within_a_server(look: Callable[[], Any] = lambda: None) -> Any:
 def empty_caches() -> None:
     st.cache_data.clear()
     st.cache_resource.clear()
+    memo.clear()
 
 
 def test_emptied_caches_leave_the_runs_where_they_are() -> None:
@@ -171,7 +172,7 @@ def test_of_a_model_that_was_read_ahead_tokens_are_named_and_shapes_traced(
     loaded = models._shipped("shakespeare-classic")
     monkeypatch.setattr(models, "published", lambda _: loaded)
     shape_trace.cache_clear()
-    model_bar._vocabulary.clear()
+    memo.clear()
     model_bar.read_ahead("shakespeare-classic")
     monkeypatch.setattr(model_bar, "names_of", lambda _: pytest.fail("named again"))
     subject = model_bar.subject_from("shakespeare-classic", None, NEWEST, (), loaded, "", ())

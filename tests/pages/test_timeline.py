@@ -18,7 +18,7 @@ from tests.pages import helpers
 from tests.pages.bar_page import given, opened, said
 from tests.pages.helpers import in_address
 from tests.pages.stage import StageManager, view_of
-from ui import models, timeline
+from ui import memo, models, timeline
 from ui.models import LAPSES
 from ui.timeline import timeline_of
 
@@ -116,11 +116,10 @@ def test_a_damaged_time_lapse_is_a_sentence(
     folder = shutil.copytree(FOLDER, tmp_path / "checkpoints" / NAME)
     (folder / "step-000340.safetensors").write_bytes(b"")
     monkeypatch.setattr(models, "ROOT", tmp_path)
-    models.lapse_of.clear()
-    models._snapshots.clear()
+    memo.clear()
     page = opened(model=NAME, step="340")
     assert not page.exception and "000340.safetensors is damaged" in said(page).replace("\\", "")
-    models.lapse_of.clear()
+    memo.clear()
 
 
 def test_the_view_of_induction_says_why_no_head_copies_yet(manager: StageManager, drawn: Any) -> None:

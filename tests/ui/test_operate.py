@@ -1,5 +1,6 @@
 """What a server says to who runs it: whether it is ready, how it is, and what happens."""
 
+import asyncio
 import json
 import logging
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from engine.errors import ConfigError
 from engine.service.events import LOG, note
 from engine.service.profiles import PROFILES
 from engine.service.state import Process, Standing
+from tests.aside import aside
 from tests.engine.cases import for_each
 from tests.engine.running import SHORT, ended, lives, spec, wait, warm_spare
 from ui import session
@@ -53,6 +55,23 @@ def test_it_is_not_ready_until_the_spare_is_warm(monkeypatch: pytest.MonkeyPatch
     assert asked(WARM) == (200, {"ready": True, "spare": True, "page": True})
     monkeypatch.setattr(session, "profile", lambda: PROFILES["small"])
     assert Asked(monkeypatch)(BUSY) == (200, {"ready": True, "spare": False, "page": True})
+
+
+def test_the_first_who_asks_hours_later_is_answered_by_a_server_that_has_looked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = Asked(monkeypatch)
+    monkeypatch.setattr(health, "AHEAD", 0.0)
+    asked.processes, asked.page = [WARM], [True]
+    aside(health.look_ahead())
+
+    async def slow() -> bool:
+        await asyncio.sleep(60)
+        return True
+
+    monkeypatch.setattr(health, "draw_home", slow)
+    monkeypatch.setattr(health, "PATIENCE", 0.01)
+    assert asked(BUSY, later=10_000) == (200, {"ready": True, "spare": False, "page": True})
 
 
 def test_nobody_takes_readiness_away_by_starting_trainings(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,6 +184,46 @@ def test_a_trace_says_where_and_not_what_somebody_typed(written: StringIO) -> No
         assert kept in lines[0], kept
     assert lines[1].endswith("x…") and 150 < lines[1].count("x") <= 200 + len("except")
     assert lines[2].endswith("None")
+
+
+def test_an_event_is_short_and_one_line_however_a_stranger_writes_it(written: StringIO) -> None:
+    log_of_another = logging.getLogger("ui.page_frame")
+    log_of_another.warning("no fragment %s", "x\n[ERROR] the disk is full\r\x1b[2J\u2028" + "y" * 1_000_000)
+    note("run", run="\n" * 10)
+    for line in written.getvalue().splitlines():
+        assert len(line) < 2 * log.LONGEST and len(json.loads(line)["event"]) <= 2 * log.LONGEST
+        assert json.loads(line)["event"].isprintable()
+    assert len(written.getvalue().splitlines()) == 2
+
+
+def test_what_is_said_again_and_again_is_counted(written: StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(log.time, "monotonic", lambda: now[0])
+
+    def flood(text: str) -> None:
+        try:
+            {}[text]
+        except KeyError:
+            logging.getLogger("ui.page_frame").exception("%s: not drawn", text)
+
+    def other() -> None:
+        try:
+            [][1]
+        except IndexError:
+            logging.getLogger("ui.page_frame").exception("not drawn")
+
+    for n in range(log.MOST + 200):
+        flood(str(n))
+        note("run", step=n)  # the server's own events are all told
+    other()
+    now[0] += log.PERIOD
+    flood("last")
+    rows = [json.loads(line) for line in written.getvalue().splitlines()]
+    assert sum(row["event"] == "run" for row in rows) == log.MOST + 200
+    told = [row["event"] for row in rows if row["event"] != "run"]
+    assert told == [f"{n}: not drawn" for n in range(log.MOST)] + [
+        "not drawn", "last: not drawn (200 more were not logged)"
+    ]  # fmt: skip
 
 
 def test_a_manager_tells_how_it_stands_and_what_happens(tmp_path: Any, written: StringIO) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from engine.data import corpora
 from engine.errors import CorpusError
-from ui import session
+from ui import memo, session
 
 
 @pytest.fixture
@@ -23,11 +23,11 @@ def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[st
     monkeypatch.delenv("GLASSFORMER_DATA", raising=False)
     monkeypatch.setattr(corpora, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(corpora, "_download", download)
-    for cache in (session._corpus, session.refusals):
-        cache.clear()
+    memo.clear()
+    session.refusals.clear()
     yield asked
-    for cache in (session._corpus, session.refusals):
-        cache.clear()
+    memo.clear()
+    session.refusals.clear()
 
 
 def test_a_text_that_could_not_be_had_is_not_waited_for_by_every_page(

@@ -1,10 +1,13 @@
 """Courses: how a file is read, and the bar that leads through them."""
 
 import json
+import os
 import subprocess
 import sys
+import time
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -12,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from tests.pages import helpers
 from tests.pages.stage import StageManager
 from ui import session
-from ui.tour import bar, names
+from ui.tour import bar, courses, names
 from ui.tour.courses import FOLDER, CourseError, parse, shelf
 from ui.views import views
 
@@ -88,7 +91,30 @@ def test_a_course_is_read_as_it_is_written():
         ("right: 2", "right: 3", "scene 2, question: `right` must be a whole number from 1 to 2"),
         ("[this, that]", "[this, this]", "two of the `answers` are the same"),
         ("at: /", "at: /?course=x", "`course` in a link is reserved for the bar"),
-        ("title: A course", "title: A course: or not", "is not valid YAML"),
+        ("title: A course", "title: A course: or not", "my-course.yaml, line 2 is not valid YAML"),
+        ("title: A course", "title: !!int x", "line 2: the tag `!!int` means nothing here"),
+        ("title: A course", "title: !!python/name:os.system x", "the tag `!!python/name:os.system`"),
+        ("title: A course", "title: !mine x", "the tag `!mine` means nothing here"),
+        ("title: A course", "title: " + "[" * 3000, "line 2 is not valid YAML: brackets are nested too"),
+        ("title: A course", "title: " + "[" * 3000 + "]" * 3000, "brackets are nested too deeply"),
+        ("title: A course", 'title: "\\UFFFFFFFF"', "line 2 is not valid YAML: an escape names no character"),
+        ("title: A course", 'title: "\\ud800"', "`title` contains a character that cannot be shown"),
+        ("title: A course", 'title: "a\\0b"', "`title` contains a character that cannot be shown"),
+        ("title: A course", "title: a\x07b", "line 2 is not valid YAML: a control character"),
+        ("title: A course", "title: *x", "line 2 is not valid YAML: found undefined alias"),
+        ("title: A course", "title: &a [*a]", "line 2 is not valid YAML: found unconstructable recursive"),
+        ("title: A course", "title:", "`title` must be text"),
+        ("title: A course", "title: {a: b}", "`title` must be text"),
+        ("minutes: 5", "minutes: five", "`minutes` must be a whole number from 1 to 180"),
+        ("minutes: 5", "minutes: 1:30", "`minutes` must be a whole number"),
+        ("minutes: 5", "minutes: 5.0", "`minutes` must be a whole number"),
+        ("minutes: 5", "minutes: 5\nminutes: 6", "line 5: `minutes` is given twice"),
+        ("right: 2", "right: 2\n      right: 1", "`right` is given twice"),
+        ("minutes: 5", "? [a]\n: b", "the name of a value must be text"),
+        ("minutes: 5", "<<: {a: b}\nminutes: 5", "`<<` is unknown"),
+        ("minutes: 5", "minutes: 5\n---", "expected a single document"),
+        ("at: /", "at: /?=x", "line 12, scene 2: a value in the link has no name"),
+        ("at: /", "at: /?$$ID-1=x", "a value in the link has no name"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(old, new, said):
@@ -96,6 +122,41 @@ def test_what_is_wrong_is_said_with_its_place(old, new, said):
     with pytest.raises(CourseError, match=r"my-course\.yaml") as raised:
         parse("my-course.yaml", GOOD.replace(old, new, 1))
     assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "written", ["2026-02-30", "2026-11-28", "Yes", "no", "null", "~", "1:30", "12", "1e3"]
+)
+def test_what_a_person_writes_is_what_it_looks_like(written):
+    assert parse("a.yaml", GOOD.replace("A course", written, 1)).title == written
+    read = parse("a.yaml", GOOD.replace("[this, that]", f"[{written}, Maybe]", 1)).scenes[1].question
+    assert read is not None and read.answers == (written, "Maybe")
+
+
+def test_a_number_in_quotation_marks_is_one():
+    assert parse("a.yaml", GOOD.replace("minutes: 5", "minutes: '7'", 1)).minutes == 7
+
+
+def test_a_file_of_any_size_is_answered_soon(tmp_path, monkeypatch):
+    (tmp_path / "1-good.yaml").write_text("\ufeff" + GOOD)
+    (tmp_path / "2-long.yaml").write_text(GOOD + "#" * courses.MOST_BYTES)
+    head = GOOD.partition("scenes:")[0]
+    scenes = "  - {title: t, text: x, at: /, point: p}\n" * (courses.MOST_SCENES + 1)
+    (tmp_path / "3-many.yaml").write_text(f"{head}scenes:\n{scenes}")
+    (tmp_path / "4-folder.yaml").mkdir()
+    os.mkfifo(tmp_path / "5-pipe.yaml")
+    laughs = "a: &a [x, x]\n" + "".join(
+        f"{name}: &{name} [{', '.join(['*' + before] * 9)}]\n" for before, name in pairwise("abcdefghij")
+    )
+    (tmp_path / "6-laughs.yaml").write_text(laughs)
+    began = time.process_time()
+    found = shelf(tmp_path)
+    assert time.process_time() - began < 5
+    assert list(found.courses) == ["good"]
+    assert [problem.partition(" ")[0].strip(":,") for problem in found.problems] == [
+        "2-long.yaml", "3-many.yaml", "4-folder.yaml", "5-pipe.yaml", "6-laughs.yaml"
+    ]  # fmt: skip
+    assert not any(str(tmp_path) in problem for problem in found.problems)
 
 
 def test_a_file_that_cannot_be_read_is_left_out_and_said(tmp_path):
@@ -106,6 +167,7 @@ def test_a_file_that_cannot_be_read_is_left_out_and_said(tmp_path):
     found = shelf(tmp_path)
     assert list(found.courses) == ["good"]
     bad, twice, latin = found.problems
+    assert "line 1: this is not UTF-8" in latin
     assert "2-bad.yaml: `for`, `minutes`, `scenes` is missing" in bad
     assert "3-good.yaml: another course is called “good” already" in twice and "4-latin.yaml" in latin
 

@@ -20,6 +20,7 @@ from ui.operate import patches
 PATH = "/healthz"
 LASTS = 60.0  # seconds: who starts a training takes the spare, and the next is warm in some of them
 AGAIN = 5.0  # seconds from a page that could not be drawn to the next try
+AHEAD = 1.0  # seconds between two looks at a server that has just started
 PATIENCE = 1.0  # seconds that an answer waits for a page
 
 
@@ -49,17 +50,21 @@ class Health:
         self._drawn = -inf  # when it was tried
 
     async def answer(self, _: Request) -> JSONResponse:
+        return _response(*await self.look())
+
+    async def look(self) -> tuple[bool, bool, bool]:
+        """(whether a training would start, whether a warm process waits for one, whether a page is drawn)"""
         page = await self._draws()
         try:
             processes = await asyncio.to_thread(lambda: session.manager().processes())
         except GlassformerError:  # the service that holds the runs is not there: nothing would start
-            return _response(False, False, page)
+            return False, False, page
         now = monotonic()
         warm = self._last > -inf and any(process.ready for process in processes)
         if warm or ready(processes, session.profile().spares):
             self._last = now
         spare = any(process.ready and not process.runs for process in processes)
-        return _response(now - self._last < LASTS, spare, page)
+        return now - self._last < LASTS, spare, page
 
     async def _draws(self) -> bool:
         """Tries to draw a page where that is due, and does not wait for it for long."""
@@ -73,6 +78,9 @@ class Health:
         return self._page
 
 
+_SERVED: list[Health] = []  # of this process, the last is in use
+
+
 def _response(warm: bool, spare: bool, page: bool) -> JSONResponse:
     report: dict[str, object] = {"ready": warm and page, "spare": spare, "page": page}
     if missing := patches.missing_controls():
@@ -82,4 +90,16 @@ def _response(warm: bool, spare: bool, page: bool) -> JSONResponse:
 
 def routes() -> list[Route]:
     """Returns the routes of this server beside Streamlit's own."""
-    return [Route(PATH, Health().answer, methods=["GET"])]
+    _SERVED.append(Health())
+    return [Route(PATH, _SERVED[-1].answer, methods=["GET"])]
+
+
+async def look_ahead() -> None:
+    """Looks at the server until it is ready: the first who asks, however late, is then not told that no page
+    was drawn yet, and that no process was seen warm.
+    """
+    ready = False
+    while not ready:
+        await asyncio.sleep(AHEAD)
+        warm, _, page = await _SERVED[-1].look()
+        ready = warm and page

@@ -18,7 +18,7 @@ import torch
 from engine.data import corpora
 from engine.data.corpus import Corpus
 from engine.data.progress import finish
-from engine.experiments.command import begin, folder_options, strided, write_json
+from engine.experiments.command import begin, folder_options, reading, strided, write_json
 from engine.lab.doctor.case import Case, TrainingCurve
 from engine.lab.doctor.check import Finding
 from engine.lab.doctor.checks import CHECKS, examine
@@ -145,9 +145,12 @@ def read(name: str, stored: Mapping[str, Any]) -> Chart:
 
 @cache
 def shipped(path: Path = PATH) -> Mapping[str, Chart]:
-    """Reads the charts of all examined faults, and of the healthy model, by name."""
-    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    return {name: read(name, rows[name]) for name in (HEALTHY, *FAULTS) if name in rows}
+    """Reads the charts of all examined faults, and of the healthy model, by name. Raises CheckpointError for
+    an unreadable file.
+    """
+    with reading(path, "doctor") as stored:
+        rows = stored["rows"]
+        return {name: read(name, rows[name]) for name in (HEALTHY, *FAULTS) if name in rows}
 
 
 def make(into: Path, work: Path, corpus: Corpus, names: Sequence[str], again: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from engine.measure.embeddings.analogies import (
 from pages.input.embeddings import words
 from pages.input.embeddings.figures_analogies import nearest_bars
 from pages.input.embeddings.shared import Vocabulary, matrix_of, typed_token, vocabulary_of
-from ui import explain
+from ui import explain, memo
 from ui.fit_text import token_named
 from ui.model_bar import Subject
 from ui.players.plot import plot
@@ -44,7 +44,7 @@ EXAMPLE = "embed_analogy"
 NEAREST = 10
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
+@memo.measured()
 def _directions(key: tuple[str, int], _matrix: np.ndarray) -> Directions:
     return directions_of(_matrix)
 

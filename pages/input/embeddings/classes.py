@@ -17,6 +17,7 @@ from engine.model import Transformer
 from pages.input.embeddings import figures_classes as figures
 from pages.input.embeddings import words
 from pages.input.embeddings.shared import Vocabulary
+from ui import memo
 from ui.layout import scrolled
 from ui.model_bar import Subject
 from ui.models import UNTRAINED
@@ -32,13 +33,13 @@ def _measure(matrix: np.ndarray, known: Vocabulary) -> Separation:
     return separation(matrix, known.names, known.classes, counts=known.counts, shuffles=shuffles)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@memo.measured()
 def separation_of(key: tuple[str, int], _matrix: np.ndarray, _known: Vocabulary) -> Separation:
     """Measures the model `key`; cached."""
     return _measure(_matrix, _known)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@memo.measured()
 def _at_the_start(model: str, config: ModelConfig, _known: Vocabulary) -> Separation:
     """The same measure of a fresh model of this shape."""
     return _measure(fresh_embedding(config), _known)

@@ -10,7 +10,7 @@ from engine.measure.embeddings.table import Lookup, lookup, reach, readout
 from pages.input.embeddings import words
 from pages.input.embeddings.figures_lookup import lookup_figure
 from pages.input.embeddings.shared import POSITION, Vocabulary, matrix_of, vocabulary_of
-from ui import explain
+from ui import explain, memo
 from ui.layout import link_to
 from ui.model_bar import Subject
 from ui.players.plot import plot
@@ -23,7 +23,7 @@ SHOWN = 6  # dimensions in numbers
 HEIGHT = 400
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@memo.measured()
 def _lookup(key: tuple[str, int], ids: tuple[int, ...], _subject: Subject) -> Lookup:
     return lookup(_subject.model, _subject.recording())
 

@@ -37,7 +37,7 @@ from pages.input.embeddings.shared import (
     matrix_of,
     vocabulary_of,
 )
-from ui import explain
+from ui import explain, memo
 from ui.guess import ask
 from ui.model_bar import Subject
 from ui.models import model_after
@@ -73,7 +73,7 @@ class _Shown:
         return self.near[:JOINED]
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@memo.measured()
 def _newest(name: str, step: int, _met: np.ndarray) -> Frame | None:
     """The axes of a training's newest snapshot, and how far its tokens reach on them; None when that has just
     gone.
@@ -85,7 +85,7 @@ def _newest(name: str, step: int, _met: np.ndarray) -> Frame | None:
     return frame(matrix, _met) if np.isfinite(matrix).all() else None
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@memo.measured()
 def _map(
     key: tuple[str, int], newest_step: int, step_axes: bool, _matrix: np.ndarray, _met: np.ndarray
 ) -> TokenMap:
@@ -93,14 +93,14 @@ def _map(
     return token_map(_matrix, _met, newest, step_axes)
 
 
-@st.cache_resource(max_entries=256, show_spinner=False)
+@memo.measured()
 def _neighbours(
     key: tuple[str, int], token: int, _matrix: np.ndarray, _met: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     return nearest(_matrix, token, _met, NEIGHBOURS)
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
+@memo.measured(copied=True)
 def _random_shares(rows: int, width: int) -> np.ndarray:
     return random_shares(rows, width)
 

@@ -13,7 +13,7 @@ from engine.errors import GlassformerError
 from engine.measure.embeddings import token_classes
 from engine.measure.embeddings.table import embedding_of
 from pages.input.embeddings import words
-from ui import session, widgets
+from ui import memo, session, widgets
 from ui.fields import visible
 from ui.fit_text import token_named
 from ui.model_bar import Subject
@@ -41,7 +41,7 @@ def vocabulary_of(subject: Subject) -> Vocabulary:
     return _vocabulary(subject.key[0], subject.config.vocab_size, subject.corpus, subject.tokenizer)
 
 
-@st.cache_resource(max_entries=16, show_spinner="Counting the tokens of the text …")
+@memo.loaded("Counting the tokens of the text …")
 def _vocabulary(model: str, vocab_size: int, corpus: str | None, _tokenizer: Tokenizer) -> Vocabulary:
     known = token_classes.vocabulary(_tokenizer, vocab_size, _text(corpus))
     return Vocabulary(known.names, known.classes, known.counts, known.cases, words_of(_tokenizer, vocab_size))

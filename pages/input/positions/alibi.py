@@ -18,7 +18,7 @@ from pages.input.positions import words_answers, words_measured
 from pages.input.positions.figures_shared import bias_heatmap, half_width_pattern
 from pages.input.positions.shared import choose_mask, example, thousands
 from pages.input.positions.words_answers import alibi_sentence
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.figures.patterns import pattern_table
 from ui.fit_text import most_tokens, read, show_token
 from ui.model_bar import Subject, subject_bar
@@ -180,7 +180,7 @@ def _source(subject: Subject) -> _Source:
     return _Source(subject.recording(), subject.labels, "This model")
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@memo.measured()
 def _trained_recording(ids: tuple[int, ...], _model: Transformer) -> Recording:
     return record(_model, ids)
 

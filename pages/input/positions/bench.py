@@ -26,7 +26,7 @@ from pages.input.positions.bench_measured import above_rows, draw_extrapolation
 from pages.input.positions.bench_similarity import draw_similarity
 from pages.input.positions.figures_bench import Line
 from pages.input.positions.words_answers import TITLES, reach_sentence
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.players.plot import plot
 from ui.site import ROOT
 from ui.text.numbers import minus
@@ -79,7 +79,7 @@ def draw_bench() -> None:
     explain.measure_it(_draw_measured, models, tuple(chosen))
 
 
-@st.cache_resource(max_entries=1, show_spinner="Reading the models …")
+@memo.loaded("Reading the models …")
 def _models() -> dict[Position, Checkpoint]:
     """The shipped models, by scheme; one that is missing or damaged is left out."""
     result: dict[Position, Checkpoint] = {}
@@ -97,7 +97,7 @@ def _shipped_run(name: Position, model: Checkpoint) -> SchemeRun:
     return SchemeRun(Plan(name, seed), model.metrics["validation_loss"], curve)
 
 
-@st.cache_resource(max_entries=1, show_spinner=False)
+@memo.measured()
 def _repeats() -> dict[Position, list[SchemeRun]]:
     """The runs with other seeds, by scheme; none where their file is missing or damaged."""
     with suppress(CheckpointError):

@@ -37,7 +37,7 @@ from pages.input.positions import figures_bench as figures
 from pages.input.positions import words_answers, words_measured
 from pages.input.positions.figures_bench import Line
 from pages.input.positions.words_answers import STOPGAPS, Variant, name_of
-from ui import session, widgets
+from ui import memo, session, widgets
 from ui.background_jobs import measured
 from ui.players.plot import plot
 from ui.text.markdown import safe
@@ -237,13 +237,13 @@ def _no_corpus(models: dict[Position, Checkpoint]) -> str:
     return "" if same else "The text on this machine has a different alphabet from these models."
 
 
-@st.cache_resource(max_entries=len(WINDOWS), show_spinner=False)
+@memo.measured()
 def _kept(windows: int) -> dict[Variant, np.ndarray]:
     """Where finished losses (window, position) are put."""
     return {}
 
 
-@st.cache_resource(max_entries=256, show_spinner=False)
+@memo.measured()
 def _curve(variant: Variant, windows: int, width: int, context: int) -> Curve:
     return curve(_kept(windows)[variant], _starts(windows, context), context, width)
 

@@ -12,14 +12,14 @@ from engine.measure.positions.schemes import SCHEMES, Similarity, similarity
 from engine.model import build
 from engine.weights.checkpoints import Checkpoint
 from pages.input.positions.figures_bench import similarity_panels
-from ui import widgets
+from ui import memo, widgets
 from ui.layout import scrolled
 from ui.players.plot import plot
 
 Similarities = dict[Position, tuple[str, Similarity, Similarity]]  # (title, untrained, trained)
 
 
-@st.cache_resource(max_entries=2, show_spinner=False)
+@memo.measured()
 def _similarities(_models: dict[Position, Checkpoint]) -> Similarities:
     """Measures similarity by distance for each scheme, as far as the texts below are long."""
     result = {}

@@ -21,7 +21,7 @@ from pages.input.positions import figures_learned as figures
 from pages.input.positions import words_measured
 from pages.input.positions.figures_shared import cosine_map
 from pages.input.positions.words_answers import learned_sentence
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.snapshot_measure import draw_over_snapshots, steps_of
@@ -30,12 +30,12 @@ MOST = 512  # positions that are drawn
 LEARNED, SINUSOIDAL = "learned", "sinusoidal"
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@memo.measured()
 def _learned(key: tuple[str, int], _table: np.ndarray) -> PositionTable:
     return measured(_table)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@memo.measured()
 def _sinusoidal(length: int, d_model: int) -> PositionTable:
     return measured(sinusoidal(length, d_model))
 

@@ -22,7 +22,7 @@ from pages.input.positions import figures_rope_against as figures
 from pages.input.positions import words_measured
 from pages.input.positions.shared import example
 from pages.input.positions.words_answers import against_sentence
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.players.plot import plot
 from ui.text.markdown import safe
 
@@ -78,7 +78,7 @@ def _panel(name: str, checkpoint: Checkpoint, letters: tuple[str, str], head: in
     return Panel(name, KINDS[name], checkpoint, scores, scores.apart(distance))
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@memo.measured()
 def _scores(name: str, query: str, key: str, head: int, _found: Checkpoint) -> PositionScores:
     q, k = (_found.tokenizer.encode(letter)[0] for letter in (query, key))
     return position_scores(_found.model, q, k, head, _found.config.context)

@@ -14,19 +14,19 @@ from pages.input.positions import words_measured
 from pages.input.positions.figures_shared import half_width_pattern
 from pages.input.positions.rope_turning import Turning, turning
 from pages.input.positions.words_answers import layouts_sentence
-from ui import explain
+from ui import explain, memo
 from ui.figures.patterns import pattern_table
 from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.text.numbers import scientific
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@memo.measured()
 def _layout_numbers(key: tuple[str, int], ids: tuple[int, ...], words: str, _turning: Turning) -> Layouts:
     return rope.layouts(_turning.q, _turning.k, _turning.base, _turning.rotary)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@memo.measured()
 def _layout_loss(key: tuple[str, int], ids: tuple[int, ...], _subject: Subject) -> LayoutLoss | None:
     return rope.wrong_layout_loss(_subject.model, ids)
 

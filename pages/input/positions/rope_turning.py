@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from engine.measure.positions import rope as rotary
-from ui import widgets
+from ui import memo, widgets
 from ui.model_bar import Subject
 
 BASES = (100, 200, 500, 1_000, 5_000, 10_000, 50_000, 100_000, 500_000, 1_000_000)
@@ -44,7 +44,7 @@ def turning(subject: Subject) -> Turning:
     return Turning(q, k, rotation.base, f"head {layer}.{head} of {subject.title}", rotation.rotary)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@memo.measured()
 def _vectors(
     key: tuple[str, int], ids: tuple[int, ...], layer: int, head: int, _subject: Subject
 ) -> tuple[np.ndarray, np.ndarray]:

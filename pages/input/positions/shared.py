@@ -4,12 +4,10 @@ were trained with one scheme each.
 
 from __future__ import annotations
 
-import streamlit as st
-
 from engine.errors import GlassformerError
 from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint
-from ui import widgets
+from ui import memo, widgets
 from ui.site import ROOT
 from ui.text.numbers import minus
 
@@ -50,6 +48,6 @@ def example(scheme: str) -> Checkpoint | None:
         return None
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
+@memo.loaded()
 def _example(scheme: str, stamp: float) -> Checkpoint:
     return checkpoints.load(ROOT / "checkpoints" / "positions" / scheme)

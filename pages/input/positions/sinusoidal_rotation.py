@@ -18,7 +18,7 @@ from engine.measure.positions.sinusoids import (
 from pages.input.positions import figures_sinusoidal as figures
 from pages.input.positions import words_measured
 from pages.input.positions.words_answers import rotation_sentence
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.players.plot import plot
 from ui.text.numbers import number
 
@@ -116,6 +116,6 @@ def _worked(turned: TurnedPair) -> str:
     return rf"\begin{{bmatrix}}{rows}\end{{bmatrix}} {vectors[0]} = {vectors[1]}"
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@memo.measured(copied=True)
 def _residual(length: int, k: int, width: int, base: int) -> Residual:
     return rotation_residual(length, k, width, base)

@@ -14,7 +14,7 @@ from pages.input.positions import figures_sinusoidal as figures
 from pages.input.positions import words_measured
 from pages.input.positions.figures_shared import cosine_map
 from pages.input.positions.words_answers import similarity_sentence
-from ui import explain
+from ui import explain, memo
 from ui.players.plot import plot
 from ui.text.numbers import number
 
@@ -78,6 +78,6 @@ def _draw_map(similarity: Similarity, length: int, width: int) -> None:
             explain.worked(f"Largest deviation, {name}", number(value), formula)
 
 
-@st.cache_resource(max_entries=24, show_spinner=False)
+@memo.measured()
 def _similarity(length: int, width: int, base: int) -> Similarity:
     return similarity(length, width, base)

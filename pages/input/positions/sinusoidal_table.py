@@ -14,7 +14,7 @@ from pages.input.positions import figures_sinusoidal as figures
 from pages.input.positions import words_measured
 from pages.input.positions.figures_learned import table_map
 from pages.input.positions.words_answers import waves_sentence
-from ui import explain
+from ui import explain, memo
 from ui.players.plot import plot
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _draw_waves(waves: Waves, width: int, base: int) -> None:
     st.caption(words_measured.wavelengths(waves, shortest, longest, base, width, len(pairs)))
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@memo.measured(copied=True)
 def _table(length: int, width: int, base: int) -> np.ndarray:
     table: np.ndarray = sinusoidal_table(length, width, float(base)).numpy()
     return table

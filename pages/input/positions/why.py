@@ -21,7 +21,7 @@ from pages.input.positions import figures_why as figures
 from pages.input.positions import guesses, words_measured
 from pages.input.positions.why_measured import draw_measured
 from pages.input.positions.words_answers import TITLES, order_sentence
-from ui import explain, session, widgets
+from ui import explain, memo, session, widgets
 from ui.guess import ask
 from ui.players.plot import plot
 from ui.text.markdown import safe, whole
@@ -93,7 +93,7 @@ def _next_seed() -> None:
     st.session_state["why_seed"] = (int(st.session_state.get("why_seed") or 0) + 1) % (MAX_SEED + 1)
 
 
-@st.cache_resource(max_entries=256, show_spinner=False)
+@memo.measured()
 def _effect(ids: tuple[int, ...], order: tuple[int, ...]) -> OrderEffect:
     return order_effect(ids, np.array(order, dtype=np.int64))
 

@@ -26,7 +26,7 @@ from pages.input.positions import figures_why as figures
 from pages.input.positions import words_answers, words_measured
 from pages.input.positions.figures_why import short
 from pages.input.positions.words_answers import TITLES
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.figures.axes import symmetric
 from ui.layout import fewer_labels_on_phones
 from ui.model_bar import Subject, subject_bar
@@ -202,7 +202,7 @@ def _row(setting: Setting, scheme: str) -> str:
     )
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@memo.measured()
 def _measured(
     key: tuple[str, int], ids: tuple[int, ...], order: tuple[int, ...], _model: Transformer
 ) -> tuple[Setting, ...]:

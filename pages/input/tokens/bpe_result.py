@@ -17,6 +17,7 @@ from pages.input.tokens import figures_bpe as figures
 from pages.input.tokens import words
 from pages.input.tokens.bpe_text import Texts
 from pages.input.tokens.watching import Watching
+from ui import memo
 from ui.players.plot import plot
 from ui.text.markdown import safe
 from ui.text.tokens import show_bytes
@@ -100,7 +101,7 @@ def merges_table(watched: Watched) -> pd.DataFrame:
     )
 
 
-@st.cache_resource(max_entries=16, show_spinner=words.TRAINING_FOUR)
+@memo.measured(words.TRAINING_FOUR)
 def _ways(text: str, new_tokens: int) -> list[Way]:
     return train_four_ways(text, new_tokens)
 
@@ -140,7 +141,7 @@ def _draw_ways(texts: Texts, new_tokens: int) -> None:
     st.markdown(words.crossing([safe(show_bytes(token)) for token in ways[1].crossing]))
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@memo.measured()
 def _theirs(frozen: str, passage: str) -> list[int]:
     """The passage's ids by tiktoken, from the tokenizer written down."""
     return BpeTokenizer.from_dict(json.loads(frozen)).as_tiktoken().encode_ordinary(passage)

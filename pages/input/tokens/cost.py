@@ -13,7 +13,7 @@ from engine.measure.tokens.subwords import NewWords, new_words, per_token
 from engine.measure.tokens.vocabulary import Cost, Passage, costs, gain, measure_passage
 from pages.input.tokens import figures, shared, words
 from pages.input.tokens.textbook import draw_line, draw_thousand_words
-from ui import explain
+from ui import explain, memo
 from ui.players.plot import plot
 from ui.widgets import select, slide_over
 
@@ -84,12 +84,12 @@ def _ends(table: list[Cost]) -> tuple[Cost, Cost]:
     return table[0], next((cost for cost in table if cost.name == "gpt2"), table[-1])
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@memo.measured()
 def _new_words(name: str, custom: str, _text: str) -> NewWords | None:
     return new_words(_text)
 
 
-@st.cache_resource(max_entries=24, show_spinner="Counting tokens …")
+@memo.measured("Counting tokens …")
 def measured(
     name: str,
     custom: str,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from engine.data.tokenizers.bpe import BpeTokenizer
 from engine.data.tokenizers.published import PUBLISHED, PublishedTokenizer
 from engine.data.tokenizers.words import WordTokenizer
@@ -21,6 +19,7 @@ from engine.measure.tokens.vocabulary import (
     of_words,
 )
 from pages.input.tokens import shared
+from ui import memo
 
 SIZES = (300, 512, 1024, 4096)
 TOKENIZERS = {
@@ -64,7 +63,7 @@ def vocabulary_of(name: str, known: shared.Sources, encodings: Encodings) -> int
     return 256 if name == "bytes" else len(_alphabet(known))
 
 
-@st.cache_resource(max_entries=256, show_spinner=False)
+@memo.measured()
 def cut_of(
     name: str, source: str, custom: str, text: str, _known: shared.Sources, _encodings: Encodings
 ) -> Cut:

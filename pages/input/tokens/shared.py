@@ -22,7 +22,7 @@ from engine.measure.tokens.vocabulary import prefix
 from pages.input.tokens import words
 from pages.input.tokens.text_box import text_box
 from pages.input.tokens.words_examples import EXAMPLES
-from ui import session
+from ui import memo, session
 from ui.background_jobs import Key, known, measured
 from ui.text.markdown import safe
 from ui.widgets import select
@@ -98,7 +98,7 @@ def known_words(sources: Sources) -> WordTokenizer | None:
     return _words(sources.name, sources.custom, sources.text)
 
 
-@st.cache_resource(max_entries=6, show_spinner=words.LEARNING)
+@memo.loaded(words.LEARNING)
 def _trained(name: str, custom: str, _text: str) -> BpeTokenizer:
     learned: BpeTokenizer | None = known(_merges_of(name, custom))
     return learned or bpe.train(_text, LARGEST)
@@ -116,12 +116,12 @@ def _learning(text: str, most: int | None) -> Steps[BpeTokenizer]:
     return (yield from bpe_process.learning(text, LARGEST))
 
 
-@st.cache_resource(max_entries=48, show_spinner=False)
+@memo.loaded()
 def _smaller(name: str, custom: str, size: int, _whole: BpeTokenizer) -> BpeTokenizer:
     return prefix(_whole, size)
 
 
-@st.cache_resource(max_entries=6, show_spinner=False)
+@memo.loaded()
 def _words(name: str, custom: str, _text: str) -> WordTokenizer | None:
     try:
         return WordTokenizer.train(_text)
@@ -129,7 +129,7 @@ def _words(name: str, custom: str, _text: str) -> WordTokenizer | None:
         return None
 
 
-@st.cache_data(max_entries=6, show_spinner=False)
+@memo.measured(copied=True)
 def alphabet(name: str, custom: str, _text: str) -> str:
     """Returns the distinct characters of a text, by code point."""
     return "".join(sorted(set(_text)))

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import streamlit as st
 
 from engine.data.tokenizers.bpe import Level, Split
 from engine.data.tokenizers.bpe_process import watching as apart
@@ -22,6 +21,7 @@ from engine.data.tokenizers.bpe_watch import (
     watch,
 )
 from engine.measure.tokens.subwords import ThreeWays, three_ways
+from ui import memo
 from ui.background_jobs import Key, known, measured
 from ui.text.tokens import is_partial, show_bytes
 
@@ -49,14 +49,14 @@ def _key(text: str, *choice: int | str) -> Key:
     return "watched", hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(), *choice
 
 
-@st.cache_resource(max_entries=24, show_spinner="Learning the merges …")
+@memo.measured("Learning the merges …")
 def _learned(text: str, new_tokens: int, level: Level, split: Split) -> Watched:
     """Trained once for each text and choice; about half a second for a megabyte."""
     watched: Watched | None = known(_key(text, new_tokens, level, split))
     return watched or watch(text, new_tokens, level=level, split=split)
 
 
-@st.cache_resource(max_entries=24, show_spinner=False)
+@memo.measured()
 def watching(text: str, passage: str, new_tokens: int, level: Level, split: Split) -> Watching:
     """Merges learned from `text`, and what they do to `passage`."""
     watched = _learned(text, new_tokens, level, split)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import streamlit as st
 
 from engine.data.tokenizers import Tokenizer, token_bytes
 from engine.measure.attention.attention_targets import shares
@@ -21,6 +20,7 @@ from engine.measure.attention.heads import HeadNumbers, head_numbers
 from engine.measure.circuits.induction import Repeated, ordinary, repeatable, repeated
 from engine.measure.recording import Recording
 from engine.model import Transformer
+from ui import memo
 from ui.background_jobs import measured
 from ui.model_bar import Subject
 
@@ -91,12 +91,12 @@ def can_repeat(subject: Subject) -> bool:
     return repeatable(subject.model, min(subject.tokenizer.vocab_size, subject.config.vocab_size)) > 0
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@memo.loaded()
 def _pool(name: str, vocab_size: int, _tokenizer: Tokenizer) -> np.ndarray:
     return ordinary(token_bytes(_tokenizer)[:vocab_size])
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@memo.measured()
 def _numbers(
     key: tuple[str, int],
     ids: tuple[int, ...],

@@ -15,7 +15,7 @@ from pages.inside.attention import guesses
 from pages.inside.attention import words_mask as words
 from pages.inside.attention.figures_mask import learning_curves, losses_by_position, single_pattern
 from pages.inside.attention.shared import TOPIC
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.guess import ask
 from ui.model_bar import Subject
 from ui.players.plot import plot
@@ -102,7 +102,7 @@ def _more(subject: Subject, reading: UnmaskedReading) -> None:
     st.caption(words.RECIPE)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@memo.measured()
 def _without(
     key: tuple[str, int], ids: tuple[int, ...], _before: Recording, _model: Transformer
 ) -> UnmaskedReading:

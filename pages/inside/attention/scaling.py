@@ -22,7 +22,7 @@ from engine.measure.attention.scaling import (
 from pages.inside.attention import guesses
 from pages.inside.attention import words_scores as words
 from pages.inside.attention.figures_scaling import query_bars, scaling_curves
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.guess import ask
 from ui.players.plot import plot
 
@@ -88,12 +88,12 @@ def _exponent() -> float:
     return exponent
 
 
-@st.cache_resource(max_entries=256, show_spinner=False)
+@memo.measured()
 def _measured(widths: tuple[int, ...], exponent: float, seed: int) -> ScoreScaling:
     return scaling(widths, exponent, seed)
 
 
-@st.cache_resource(max_entries=256, show_spinner=False)
+@memo.measured()
 def _spread(width: int, seed: int) -> float:
     return measured.spread(width, seed)
 

@@ -21,7 +21,7 @@ from engine.measure.tasks.ladder import (
 )
 from pages.inside.attention import words_scores as words
 from pages.inside.attention.figures_self import three
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.fit_text import show_token
 from ui.players.plot import plot
 
@@ -54,7 +54,7 @@ def draw_self(line: DeltaGenerator) -> None:
     explain.by_hand(st.markdown, words.SELF_BY_HAND)
 
 
-@st.cache_data(max_entries=len(WIDTHS) * SEEDS, show_spinner=False)
+@memo.measured(copied=True)
 def _measured(d_model: int, seed: int) -> tuple[SelfTerm, ...]:
     ids = CharTokenizer.train(TEXT).encode(TEXT)
     return tuple(self_term(kind, d_model, ids, seed) for kind in KINDS)

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-import streamlit as st
 
 from engine.measure.attention.head_patterns import Habit, habit_of_each
 from engine.measure.attention.heads import HeadNumbers
 from pages.inside.attention import words
 from pages.inside.attention.figures import HEAD_COLOURS
 from pages.inside.attention.habits import hints, legend, names, scores
-from ui import widgets
+from ui import memo, widgets
 from ui.figures import theme
 from ui.model_bar import Subject
 from ui.players.component import mounted
@@ -89,7 +88,7 @@ def arcs(subject: Subject, patterns: np.ndarray, layer: int, head: int) -> None:
     mounted("arcs")(key="attention_arcs", data=data)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@memo.measured()
 def _pixels(key: tuple[str, int], ids: tuple[int, ...], _patterns: np.ndarray) -> tuple[str, int, bool]:
     """(base64 of uint8 (layer, head, row, column), rows, whether only the lower triangles). Large ones shrink
     by taking the largest of neighbouring weights.
@@ -107,7 +106,7 @@ def _pixels(key: tuple[str, int], ids: tuple[int, ...], _patterns: np.ndarray) -
     return base64.b64encode(sent.tobytes()).decode("ascii"), rows, triangle
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@memo.measured()
 def _weights(
     key: tuple[str, int],
     ids: tuple[int, ...],

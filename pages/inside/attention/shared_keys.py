@@ -18,7 +18,7 @@ from engine.parts.registry import HEALTHY, Parts
 from engine.presets import PRESETS
 from pages.inside.attention import words
 from pages.inside.attention.figures import shared_figure
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.text.numbers import gigabytes
@@ -75,7 +75,7 @@ def _own(n_heads: int, n_kv: int) -> tuple[int, int]:
     return heads, shared
 
 
-@st.cache_data(max_entries=256, show_spinner=False)
+@memo.measured(copied=True)
 def _counted(
     config: ModelConfig, n_heads: int, n_kv: int, size: int, made_of: str, _parts: Parts
 ) -> SharedKeys:

@@ -14,7 +14,7 @@ from pages.inside.attention import axes, words
 from pages.inside.attention import words_steps as steps_words
 from pages.inside.attention.figures import parts_heatmap
 from pages.inside.attention.shared import TOPIC
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.figures.patterns import matrix_heatmap, pattern_heatmap, pattern_table
 from ui.model_bar import Subject
 from ui.players.plot import plot
@@ -153,7 +153,7 @@ def _table(subject: Subject, stages: Stages, query: int) -> pd.DataFrame:
     return pd.DataFrame(columns | {"weight": stages.pattern[query]})
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@memo.measured()
 def _stages(
     key: tuple[str, int],
     ids: tuple[int, ...],

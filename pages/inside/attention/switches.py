@@ -26,7 +26,7 @@ from engine.model import Transformer
 from pages.inside.attention import guesses
 from pages.inside.attention import words_switches as words
 from pages.inside.attention.figures import head_heatmap, head_table, heads_height, kl_bars, two_bars
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.background_jobs import measured
 from ui.guess import ask
 from ui.model_bar import Subject
@@ -155,7 +155,7 @@ def _put(names: list[str]) -> None:
     st.session_state[OFF] = names
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@memo.measured()
 def _compared(
     key: tuple[str, int], ids: tuple[int, ...], switches: Switches, _before: Recording, _model: Transformer
 ) -> Comparison:

@@ -14,7 +14,7 @@ from engine.measure.recording import record
 from pages.inside.circuits import words_behaviour as words
 from pages.inside.circuits.figures_fact import answer_by_depth
 from pages.inside.circuits.prompts import OWN
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.fit_text import most_tokens, read
 from ui.model_bar import Subject
 from ui.players.plot import plot
@@ -94,7 +94,7 @@ def _own(first: Question) -> Question:
     return Question("", prompt, answer)
 
 
-@st.cache_resource(max_entries=32, show_spinner=words.FACT_MEASURED)
+@memo.measured(words.FACT_MEASURED)
 def _traced(
     key: tuple[str, int], ids: tuple[int, ...], prompt: str, answer: str, _subject: Subject
 ) -> tuple[Fact, str]:

@@ -16,7 +16,7 @@ from engine.measure.circuits.knockout import Knockout, knock_out
 from pages.inside.circuits import figures_induction as figures
 from pages.inside.circuits import guesses
 from pages.inside.circuits import words_behaviour as words
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.background_jobs import measured
 from ui.fit_text import most_tokens
 from ui.guess import ask
@@ -60,12 +60,12 @@ def _measured(subject: Subject, repeat: Repeat) -> None:
     _every_head(repeat)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@memo.loaded()
 def _pool(name: str, _tokenizer: Tokenizer) -> np.ndarray:
     return ordinary(token_bytes(_tokenizer))
 
 
-@st.cache_resource(max_entries=32, show_spinner=words.READING)
+@memo.measured(words.READING)
 def _read(key: tuple[str, int], once: tuple[int, ...], _subject: Subject) -> Repeat:
     return read_twice(_subject.model, once)
 

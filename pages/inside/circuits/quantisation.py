@@ -30,7 +30,7 @@ from pages.inside.circuits import figures_weights as figures
 from pages.inside.circuits import words_weights as words
 from pages.inside.circuits.measured_text import long_text
 from pages.inside.circuits.quantised_block import draw_block, opened_of
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.background_jobs import measured
 from ui.fit_text import most_tokens
 from ui.model_bar import Subject
@@ -117,7 +117,7 @@ def _way(name: str, scope: Scope) -> Setting:
     return Setting(name, bits, block, offset, scope)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@memo.measured()
 def _rounded(key: tuple[str, int], name: str, way: Rounding | None, _matrix: Tensor) -> RoundedMatrix:
     matrix = _matrix.detach()
     after = None if way is None else rounded(matrix, way)

@@ -13,14 +13,14 @@ from engine.weights.pretrained.blocks import QuantisedBlock, block_at
 from engine.weights.pretrained.load import Opened, open_model
 from pages.inside.circuits import figures_weights as figures
 from pages.inside.circuits import words_weights as words
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.model_bar import Subject
 from ui.models import model_of
 from ui.players.plot import plot
 from ui.training_step import NEWEST
 
 
-@st.cache_resource(max_entries=2, show_spinner=False)
+@memo.loaded()
 def _opened(path: str) -> Opened:
     return open_model(path)
 

@@ -18,7 +18,7 @@ from engine.measure.circuits.sinks import (
 from pages.inside.circuits import figures_sinks as figures
 from pages.inside.circuits import words_behaviour as words
 from pages.inside.circuits.measured_text import SHORT, long_text
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.background_jobs import measured
 from ui.fit_text import most_tokens
 from ui.model_bar import Subject
@@ -66,7 +66,7 @@ def _text(subject: Subject) -> tuple[int, ...] | None:
     return ids
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
+@memo.measured(copied=True)
 def _single(name: str, _tokenizer: Tokenizer) -> list[int]:
     """The tokens of FRONT that are one in this vocabulary."""
     cut = [_tokenizer.encode(text) for text in FRONT if not _tokenizer.unknown(text)]

@@ -29,7 +29,7 @@ from pages.inside.circuits import figures_weights as figures
 from pages.inside.circuits import words_weights as words
 from pages.inside.circuits.steering_prompts import COEFFICIENTS, LETTERS, OWN, WORDS, Preset, custom_preset
 from pages.inside.circuits.words_weights import NEUTRAL
-from ui import explain, session, widgets
+from ui import explain, memo, session, widgets
 from ui.background_jobs import measured
 from ui.model_bar import Subject
 from ui.players.plot import plot
@@ -113,7 +113,7 @@ def _controls(subject: Subject, preset: Preset, name: str) -> Setting:
     return Setting(preset, layer, where, coefficient, seed)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@memo.measured()
 def _direction(
     key: tuple[str, int], added: tuple[str, str, int, Where], _subject: Subject
 ) -> Direction:  # two short passes

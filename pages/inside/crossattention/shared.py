@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from engine.data.pair_corpora import pair_text
 from engine.data.tasks.paired import PAIR_TASKS
 from engine.errors import RunError
@@ -16,7 +14,7 @@ from engine.training.kinds import PAIRS_OF
 from engine.weights.checkpoints import PairCheckpoint
 from engine.weights.pretrained import pairs
 from engine.weights.pretrained.pairs import PretrainedPair
-from ui import families, session
+from ui import families, memo, session
 from ui.fit_text import PAIR
 from ui.models import PRETRAINED, RUN, is_pretrained, run_of, title_of
 from ui.training_step import NEWEST
@@ -59,12 +57,12 @@ def opened(name: str, step: int = NEWEST) -> PairCheckpoint | PretrainedPair:
     return pair
 
 
-@st.cache_resource(max_entries=1, show_spinner="Loading the model: a few seconds the first time …")
+@memo.loaded("Loading the model: a few seconds the first time …")
 def _published(name: str) -> PretrainedPair:
     return pairs.load_pair(name, session.profile().max_pretrained)
 
 
-@st.cache_data(max_entries=256, show_spinner=False)
+@memo.measured(copied=True)
 def aligned(name: str, step: int) -> AlignmentScore | None:
     """Returns where a training's heads look while they write ASKED held-out targets, after a `step`. Raises
     GlassformerError when that is gone.
@@ -77,7 +75,7 @@ def aligned(name: str, step: int) -> AlignmentScore | None:
     )
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@memo.measured()
 def crossed(name: str, text: str, change: Change, seed: int, step: int = NEWEST) -> WrittenTarget:
     """Raises what `opened` and `engine.measure.families.written_target.write_target` raise."""
     checkpoint, longest = opened(name, step), LONGEST if is_pretrained(name) else None

@@ -28,7 +28,7 @@ from engine.measure.feedforward.neurons import (
     windows,
 )
 from pages.inside.feedforward import words
-from ui import session, widgets
+from ui import memo, session, widgets
 from ui.background_jobs import Key, begun, measured
 from ui.figures import theme
 from ui.model_bar import Subject
@@ -149,7 +149,7 @@ def _seen(result: Scan, at: np.ndarray, values: np.ndarray, ids: np.ndarray, neu
     return Seen(liked(at, values, ids), result.total, result.window, float(result.positive[neuron]))
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@memo.measured()
 def _validation(name: str | None, key: tuple[str, int], _tokenizer: object) -> tuple[np.ndarray, str]:
     """(ids of the validation text, a sentence when it cannot be had)."""
     nothing = np.zeros(0, dtype=np.int64)
@@ -183,7 +183,7 @@ def _show(subject: Subject, ids: np.ndarray, shown: list[Excerpt]) -> None:
     st.html(f'{STYLE}<div class="gf-contexts gf-text">{rows}</div>')
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@memo.measured()
 def _near(
     key: tuple[tuple[str, int], int, int, tuple[int, ...], int], window: int, _ids: np.ndarray, _model: object
 ) -> np.ndarray:

@@ -13,7 +13,7 @@ from engine.measure.feedforward import activation_functions
 from engine.measure.feedforward.activation_functions import Curve, Difference, Inputs
 from pages.inside.feedforward import figures_function as figures
 from pages.inside.feedforward import words
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.model_bar import Subject
 from ui.players.plot import plot
 
@@ -75,7 +75,7 @@ def _more(subject: Subject, inputs: Inputs | None) -> None:
         _gated(subject)
 
 
-@st.cache_resource(max_entries=4 * len(REACHES), show_spinner=False)
+@memo.measured()
 def _all_curves(
     reach: float, ffn: str, made_of: str, _functions: Mapping[str, activation_functions.Written]
 ) -> list[Curve]:
@@ -83,7 +83,7 @@ def _all_curves(
     return [activation_functions.curve(name, -reach, reach, among=_functions) for name in _functions]
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@memo.measured()
 def _inputs(
     key: tuple[str, int], ids: tuple[int, ...], layer: str, reach: float, _recording: Any, name: str
 ) -> Inputs:
@@ -123,7 +123,7 @@ def _two_gelus() -> None:
     st.markdown(words.differ_by(worst))
 
 
-@st.cache_resource(show_spinner=False)
+@memo.measured()
 def _difference() -> Difference:
     return activation_functions.worst_difference()
 
@@ -165,7 +165,7 @@ def _gated(subject: Subject) -> None:
     st.markdown(words.gate_product(activation, DOTS if with_dots else 0))
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@memo.measured()
 def _pairs(key: tuple[str, int], ids: tuple[int, ...], _recording: Any) -> tuple[np.ndarray, np.ndarray]:
     """(gates, values) of some neurons at some tokens, spread evenly over all there are: both (DOTS,)."""
     return activation_functions.some_pairs(

@@ -14,7 +14,7 @@ from engine.parts.feedforward import FeedForward, GatedFeedForward
 from pages.inside.feedforward import figures, words
 from pages.inside.feedforward.contexts import Seen
 from pages.inside.feedforward.neuron import draw_neuron, norm_choice, on_the_text
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.model_bar import Subject
 from ui.page_frame import Code
 from ui.players.plot import Table, plot
@@ -76,7 +76,7 @@ def _skipped(subject: Subject, post: np.ndarray) -> int:
     return int(widgets.switch(label, True, "feedforward_apart", hint=words.MASSIVE))
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@memo.measured()
 def _stacked(key: tuple[str, int], ids: tuple[int, ...], _recording: Any) -> np.ndarray:
     return _recording.stacked("ffn_post")
 

@@ -23,7 +23,7 @@ from pages.inside.residual import words_highway as words
 from pages.inside.residual.figures_comparison import NAMES, pair_lines
 from pages.inside.residual.wirings import draw_wirings
 from pages.inside.residual.words_highway import Shown
-from ui import explain, session, widgets
+from ui import explain, memo, session, widgets
 from ui.background_jobs import measured
 from ui.guess import ask
 from ui.players.plot import plot
@@ -31,7 +31,7 @@ from ui.players.plot import plot
 NORMS: dict[Norm, str] = {name: norm_title(name) for name in no_residual.NORMS}
 
 
-@st.cache_resource(show_spinner=False)
+@memo.measured()
 def _shipped() -> dict[tuple[int, Norm], Pair]:
     return shipped()
 

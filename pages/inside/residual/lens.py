@@ -22,7 +22,7 @@ from engine.measure.residual.lens import (
 )
 from pages.inside.residual import figures, words
 from pages.inside.residual.figures_depth import guess_bars
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.background_jobs import measured
 from ui.figures.labels import crowded
 from ui.layout import scrolled
@@ -37,7 +37,7 @@ READ = 24  # letters of the text before a token that are repeated
 ROW, DEEP = (26, 18), 16  # pixels of a row, and of one of more rows than that
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@memo.measured()
 def _lens(key: tuple[str, int], ids: tuple[int, ...], _subject: Subject) -> Lens:
     return logit_lens(_subject.model, _subject.recording())
 

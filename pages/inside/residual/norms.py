@@ -26,7 +26,7 @@ from engine.measure.residual.stream import (
 )
 from pages.inside.residual import figures, words
 from pages.inside.residual.push import POSITION, first_position
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.layout import scrolled
 from ui.model_bar import Subject
 from ui.players.plot import plot
@@ -35,7 +35,7 @@ from ui.players.tokens import token_strip
 BLOCKS_WORKED = 3
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@memo.measured()
 def _stream(key: tuple[str, int], ids: tuple[int, ...], _subject: Subject) -> Stream:
     return stream(_subject.recording())
 

@@ -11,7 +11,7 @@ from engine.measure.residual.lens import sureness, telling
 from pages.inside.residual import figures, words
 from pages.inside.residual.lens import blanks, following, read_so_far
 from pages.inside.residual.targets import choose_tokens
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.players.tokens import token_strip
@@ -20,7 +20,7 @@ POSITION = "residual_position"
 SHOWN = 16  # that push hardest, where a model has hundreds of heads
 
 
-@st.cache_resource(max_entries=128, show_spinner=False)
+@memo.measured()
 def _attribution(
     key: tuple[str, int], ids: tuple[int, ...], position: int, target: int, versus: Versus, _subject: Subject
 ) -> Attribution:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import streamlit as st
 
 from engine.measure.residual.attribution import Versus
 from engine.sample.outcome import likeliest_ids
 from pages.inside.residual import words
 from pages.inside.residual.words import ITSELF, MEAN, TOP
-from ui import widgets
+from ui import memo, widgets
 from ui.model_bar import Subject
 
 FEW = 1000  # tokens that all stand in the list
@@ -64,7 +63,7 @@ def _token(subject: Subject, word: str) -> int | None:
     return tokens[0] if tokens else None
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@memo.loaded()
 def _names(model: str, vocab: int, _subject: Subject) -> list[str]:
     """Returns the name of each token here, by id: its word, and where that word means something else in these
     lists, that it is the token.
@@ -72,7 +71,7 @@ def _names(model: str, vocab: int, _subject: Subject) -> list[str]:
     return [f"{word} (token)" if word in (TOP, ITSELF, MEAN) else word for word in _subject.vocabulary]
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@memo.loaded()
 def _ids(model: str, vocab: int, _subject: Subject) -> dict[str, int]:
     """The id of each name; of the first token where several look alike."""
     return {name: i for i, name in reversed(list(enumerate(_names(model, vocab, _subject))))}

@@ -31,7 +31,7 @@ from pages.lab.after import figures_finetune as figures
 from pages.lab.after import words_finetune as words
 from pages.lab.after.stored_tunings import ended, stored
 from pages.lab.after.tuned_model import changes, look_inside, take_along
-from ui import explain, models, session, widgets
+from ui import explain, memo, models, session, widgets
 from ui.background_jobs import begun, measured
 from ui.model_bar import Subject
 from ui.players.plot import plot
@@ -81,7 +81,7 @@ def chosen(name: str, subject: Subject, prompt: str) -> TextLesson | None:
     return replace(lesson, name=name, title=words.TEXTS.get(name, words.YOUR_TEXT), prompt=prompt)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@memo.measured()
 def _shipped_lesson(name: str, _key: tuple[str, int], _tokenizer: Tokenizer) -> TextLesson:
     return _lesson(session.corpus(name).text, _tokenizer)
 
@@ -160,7 +160,7 @@ def draw_text(subject: Subject, setting: Setting, lesson: TextLesson, pressed: b
     explain.measure_it(_more, subject, setting, taught)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@memo.measured()
 def _first(
     key: tuple[str, int], lesson: TextLesson, seed: int, _subject: Subject, _texts: Texts
 ) -> tuple[TextEvaluation, tuple[str, ...]]:

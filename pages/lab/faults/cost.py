@@ -21,7 +21,7 @@ from engine.lab.faults import FAULTS, Fault
 from engine.service.state import RunView
 from pages.lab.faults import guesses, words
 from pages.lab.faults.patterns import draw_patterns
-from ui import session, widgets
+from ui import memo, session, widgets
 from ui.guess import Guess, ask
 from ui.page_frame import Words
 from ui.race import show_race
@@ -93,7 +93,7 @@ def _vocab_size(text: str) -> int:
     return corpora.from_text(text).vocab_size
 
 
-@st.cache_resource(max_entries=len(FAULTS), show_spinner=False)
+@memo.loaded()
 def _shipped(name: str) -> Bug | None:
     """None where it did not come with the app, or was made of other settings."""
     try:

@@ -21,7 +21,7 @@ from engine.sample.problems import lines_of
 from engine.weights.checkpoints import Checkpoint
 from pages.lab.tasks import figures, words
 from pages.lab.tasks.shipped import choose_task, look_inside, shipped
-from ui import explain, session, widgets
+from ui import explain, memo, session, widgets
 from ui.players.plot import plot
 
 HEIGHT, BARS = 430, 250
@@ -97,21 +97,21 @@ def _measured(task: Task, checkpoint: Checkpoint, scored: SourceAttention) -> No
         st.markdown(words.turns(_turns(task.name, checkpoint)))
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@memo.measured()
 def _looking(name: str, _found: Checkpoint) -> SourceAttention | None:
     task = MODELLED[name]
     lines = lines_of(session.corpus(name).validation, task.length, LOOKED_AT)
     return looking(_found.model, _found.tokenizer, task, lines)
 
 
-@st.cache_resource(max_entries=1, show_spinner=False)
+@memo.measured()
 def _by_result(_found: Checkpoint) -> dict[str, np.ndarray]:
     task = MODELLED[ALOUD]
     lines = lines_of(session.corpus(ALOUD).validation, task.length, LOOKED_AT)
     return by_last_result(_found.model, _found.tokenizer, task, lines)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@memo.measured()
 def _seen(name: str, which: int, _found: Checkpoint) -> ProblemReading:
     """One of the held-out problems, with its right answer."""
     task = MODELLED[name]
@@ -119,7 +119,7 @@ def _seen(name: str, which: int, _found: Checkpoint) -> ProblemReading:
     return seen(_found.model, _found.tokenizer, task, _found.tokenizer.decode(line.tolist()))
 
 
-@st.cache_resource(max_entries=256, show_spinner=False)
+@memo.measured()
 def _without(name: str, heads: tuple[tuple[int, int], ...], _found: Checkpoint) -> float:
     """The share that is solved without some heads."""
     task = MODELLED[name]
@@ -127,6 +127,6 @@ def _without(name: str, heads: tuple[tuple[int, int], ...], _found: Checkpoint) 
     return solved_without(_found.model, _found.tokenizer, task, lines, heads)
 
 
-@st.cache_resource(max_entries=1, show_spinner=False)
+@memo.measured()
 def _turns(name: str, _found: Checkpoint) -> OutOfTurn:
     return out_of_turn(_found.model, _found.tokenizer, MODELLED[name].alphabet)

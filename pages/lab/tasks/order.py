@@ -15,7 +15,7 @@ from engine.measure.tasks.task_scores import by_carries
 from engine.sample.problems import lines_of
 from engine.service.state import RunView
 from pages.lab.tasks import words
-from ui import session
+from ui import memo, session
 from ui.figures.race import DASHES, SHADES
 from ui.figures.solved import Solved, solved_curves
 from ui.models import task_model
@@ -68,7 +68,7 @@ def _carries(_: Sequence[RunView]) -> None:
     st.markdown(words.carries({TASKS[name].title: _by_carries(name) for name in ADDITIONS}, SUMS))
 
 
-@st.cache_resource(max_entries=2, show_spinner=False)
+@memo.measured()
 def _by_carries(name: str) -> Mapping[bool, tuple[int, float]]:
     task, checkpoint = TASKS[name], task_model(name)
     lines = lines_of(session.corpus(name).validation, task.length, SUMS)

@@ -18,7 +18,7 @@ from engine.sample.problems import Answered, answered, ask, lines_of
 from engine.weights.checkpoints import Checkpoint
 from pages.lab.tasks import figures, words
 from pages.lab.tasks.shipped import choose_task, look_inside, shipped, task_chosen, train_it
-from ui import explain, session, widgets
+from ui import explain, memo, session, widgets
 from ui.page_frame import Ask, Code
 from ui.players.plot import plot
 from ui.text.markdown import sentence
@@ -104,7 +104,7 @@ def _own(task: Task, checkpoint: Checkpoint, typed: str) -> None:
         st.code(words.marked([answer]), language=None)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@memo.measured()
 def _answers(name: str, which: int, _found: Checkpoint) -> list[Answered]:
     """Returns a model's answers to one of the sets of problems, spread over those that are held out."""
     task = TASKS[name]
@@ -119,7 +119,7 @@ def _stream(task: Task, checkpoint: Checkpoint) -> None:
     st.code(words.pieces(written), language=None)
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
+@memo.measured()
 def _written(name: str, _found: Checkpoint) -> list[tuple[str, bool]]:
     task = TASKS[name]
     start = session.corpus(name).text[:2]

@@ -24,7 +24,7 @@ from engine.measure.families.three_families import (
 )
 from engine.weights.checkpoints import Checkpoint, load
 from pages.models.families import words_live as words
-from ui import explain, families, widgets
+from ui import explain, families, memo, widgets
 from ui.figures import theme
 from ui.players.component import mounted
 from ui.site import ROOT
@@ -122,29 +122,29 @@ def _tried(make: Callable[[], Any]) -> tuple[Any, str | None]:
 # The three, each made once ------------------------------------------------------------------------
 
 
-@st.cache_resource(max_entries=2, show_spinner=False)
+@memo.loaded()
 def _letters(name: str) -> Checkpoint:
     return load(ROOT / "checkpoints" / name)
 
 
-@st.cache_resource(max_entries=1, show_spinner=False)
+@memo.measured()
 def _offered() -> tuple[str, ...]:
     return sentences(OFFERED, SHORT)
 
 
-@st.cache_resource(max_entries=KEPT, show_spinner=False)
+@memo.measured()
 def _filled(text: str, hidden: tuple[int, ...]) -> FilledText:
     checkpoint = _letters("encoders/blanks")
     return fill_in(checkpoint.model, checkpoint.tokenizer, text, hidden)
 
 
-@st.cache_resource(max_entries=KEPT, show_spinner=False)
+@memo.measured()
 def _continued(text: str, sampling: SampleConfig) -> Continuation:
     checkpoint = _letters("shakespeare-modern")
     return carry_on(checkpoint.model, checkpoint.tokenizer, text, LENGTH, sampling)
 
 
-@st.cache_resource(max_entries=KEPT, show_spinner=False)
+@memo.measured()
 def _translated(text: str) -> Translation:
     pair = families.pair_of(families.FIRST_PAIR)
     assert pair is not None

@@ -21,7 +21,7 @@ from engine.training.kinds import LABELS
 from engine.weights.checkpoints import LabelCheckpoint, load_labels
 from pages.models.families import words_speaks as words
 from pages.models.families.figures_speaks import speaks_figure
-from ui import explain, session, widgets
+from ui import explain, memo, session, widgets
 from ui.models import RUN, runs
 from ui.players.plot import plot
 from ui.site import ROOT
@@ -121,7 +121,7 @@ class Measured:
     right: tuple[float, ...]
 
 
-@st.cache_data(max_entries=64, show_spinner=words.MEASURING)
+@memo.measured(words.MEASURING, copied=True)
 def measured(name: str, at: int) -> Measured:
     """Raises GlassformerError where the model or the texts are not there."""
     checkpoint, known = _opened(name, at), speakers()
@@ -147,7 +147,7 @@ def _held() -> dict[str, str]:
         return {}
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@memo.measured()
 def _spoken(name: str, at: int, text: str) -> WordAblation:
     return ablate_words(_opened(name, at), text)
 
@@ -156,12 +156,12 @@ def _opened(name: str, at: int) -> LabelCheckpoint:
     return _shipped() if at == NEWEST else _snapshot(name.removeprefix(RUN), at)
 
 
-@st.cache_resource(max_entries=1, show_spinner=False)
+@memo.loaded()
 def _shipped() -> LabelCheckpoint:
     return load_labels(FOLDER)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)  # of up to 16 MB each
+@memo.loaded()
 def _snapshot(run: str, step: int) -> LabelCheckpoint:
     result = session.manager().trained(run, step)
     if not isinstance(result, LabelCheckpoint):

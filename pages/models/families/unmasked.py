@@ -20,7 +20,7 @@ from engine.measure.families.unmasked_attention import (
 from engine.weights.checkpoints import Checkpoint, load
 from pages.models.families import words_unmasked as words
 from pages.models.families.figures_unmasked import square_figure
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.players.plot import plot
 from ui.site import ROOT
 from ui.text.markdown import safe
@@ -108,7 +108,7 @@ def _there() -> list[bool]:
     return [(folder / name / "config.json").is_file() for name in names]
 
 
-@st.cache_resource(max_entries=1, show_spinner=False)
+@memo.loaded()
 def _models() -> dict[str, Checkpoint]:
     return {
         MASKED: square(MASKED),
@@ -117,7 +117,7 @@ def _models() -> dict[str, Checkpoint]:
     }
 
 
-@st.cache_resource(max_entries=KEPT, show_spinner=False)
+@memo.measured()
 def _read(text: str) -> tuple[dict[str, UnmaskedPatterns], dict[str, str]]:
     """By name, in the order of the figure: a text as each of the four reads it, and what it writes then."""
     models = _models()

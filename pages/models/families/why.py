@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from engine.experiments.why_decoders import Reasons, reasons
 from engine.ledger.model_choices import Size, three
 from pages.models.families import words_why as words
-from ui import explain, widgets
+from ui import explain, memo, widgets
 
 SIZE = Size(12, 768, 12)
 KEPT = 16  # texts of other lengths that are remembered
@@ -29,6 +29,6 @@ def draw_why(line: DeltaGenerator) -> None:
     explain.by_hand(lambda: st.markdown(words.by_hand(comparison.forms)))
 
 
-@st.cache_data(max_entries=KEPT, show_spinner=False)
+@memo.measured(copied=True)
 def _measured(tokens: int, rate: float) -> Reasons:
     return reasons(tokens, rate, three(SIZE))

@@ -17,7 +17,7 @@ from engine.presets import ENCODER_DECODERS, LECTURE_MODELS, PRESETS, Preset
 from engine.weights import checkpoints
 from engine.weights.pretrained import pairs, sources
 from engine.weights.pretrained.load import open_model
-from ui import session, widgets
+from ui import memo, session, widgets
 from ui.models import LAPSES, PRETRAINED, RUN, SHIPPED, title_of
 from ui.site import ROOT
 from ui.text.markdown import safe, whole
@@ -100,7 +100,7 @@ def named_model(name: str) -> NamedModel:
     return NamedModel(view.spec.model, parts=parts_of(view.spec.parts))
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
+@memo.measured(copied=True)
 def _opened(name: str) -> tuple[ModelConfig, ModelConfig | None]:
     """The configuration in a published model's file, and that of its encoder where it is a decoder that reads
     one: its weights stay on disk.

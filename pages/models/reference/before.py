@@ -9,7 +9,7 @@ import streamlit as st
 from engine.measure.families.influence_by_distance import LAYERS, LayerInfluence, layer_influence
 from pages.models.reference import words_before as words
 from pages.models.reference.figures_before import influence_lines
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.players.plot import plot
 
 LENGTHS = (8, 16, 32, 64, 128)
@@ -34,7 +34,7 @@ def draw_before() -> None:
     explain.measure_it(_costs, layers)
 
 
-@st.cache_data(max_entries=len(LENGTHS), show_spinner=False)
+@memo.measured(copied=True)
 def _measured(length: int) -> tuple[LayerInfluence, ...]:
     return tuple(layer_influence(layer, length) for layer in LAYERS)
 

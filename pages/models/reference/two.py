@@ -20,7 +20,7 @@ from engine.lab.reference.second import RIGHT, Choices
 from engine.measure.recording import Recording, record
 from engine.model import Transformer
 from pages.models.reference import figures, words
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.fields import show as written
 from ui.model_bar import Subject
 from ui.players.plot import plot
@@ -157,12 +157,12 @@ def _measured(comparison: Comparison, config: ResolvedConfig | None) -> None:
     )
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@memo.loaded()
 def _rolled(family: str, seed: int) -> Rolled:
     return random_configs.roll(family, seed)
 
 
-@st.cache_resource(max_entries=64, show_spinner="Running both …")
+@memo.measured("Running both …")
 def _compared(
     key: Hashable, mistake: str, _model: Transformer, _ours: Callable[[], Recording], _choices: Choices
 ) -> Comparison:

@@ -22,7 +22,7 @@ from engine.measure.generation.kv_cache import (
 from pages.output.generation import figures_cache as figures
 from pages.output.generation import words
 from pages.output.generation.settings import conversation
-from ui import explain, widgets
+from ui import explain, memo, widgets
 from ui.background_jobs import measured
 from ui.figures import theme
 from ui.model_bar import Subject
@@ -162,7 +162,7 @@ def _identical(subject: Subject, totals: Totals) -> None:
     st.markdown(words.identical(totals, filled, whole, formula, len(subject.ids)))
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@memo.measured(copied=True)
 def _filled(key: tuple[str, int], ids: tuple[int, ...], _subject: Subject) -> tuple[int, int]:
     return filled_bytes(_subject.model, ids)
 
@@ -179,6 +179,6 @@ def _speed(subject: Subject) -> None:
     st.caption(words.measured(speed, subject.is_pretrained))
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@memo.measured(copied=True)
 def _speed_of(config: str, turn: int, _subject: Subject) -> Speed:
     return speed(_subject.model, min(SPEED_TOKENS, _subject.config.context), SPEED_SECONDS)

@@ -12,7 +12,7 @@ from engine.measure.generation.kv_cache import CacheStability, unchanged
 from pages.output.generation import figures_cache as figures
 from pages.output.generation import words
 from pages.output.generation.cache_steps import written_twice
-from ui import explain
+from ui import explain, memo
 from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.text.markdown import safe
@@ -70,6 +70,6 @@ def _measured(
     st.caption(words.read_twice(newest, subject.config.n_layers, rounded=bool(unchanged.most)))
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@memo.measured()
 def _unchanged(key: tuple[str, int], ids: tuple[int, ...], mask: bool, _subject: Subject) -> CacheStability:
     return unchanged(_subject.model, ids, mask=mask)

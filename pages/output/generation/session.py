@@ -23,7 +23,7 @@ from engine.sample.row_products import Arithmetic
 from engine.sample.single_row import Products, ready
 from pages.output.generation.link import parse
 from pages.output.generation.records import AGAIN, BATCH, BRANCHES, SECONDS, Limits, Session, reason
-from ui import widgets
+from ui import memo, widgets
 from ui.model_bar import Subject
 from ui.text.tokens import show_bytes
 
@@ -49,7 +49,7 @@ def begin(
     return session
 
 
-@st.cache_resource(max_entries=2, show_spinner=False)
+@memo.loaded()
 def products_of(key: tuple[str, int], arithmetic: Arithmetic, _model: Transformer) -> Products:
     """Returns a large model's products in an arithmetic, one copy for all sessions. Raises ConfigError."""
     return ready(_model, arithmetic)
@@ -82,7 +82,7 @@ def _grow(
     session.tree, session.leaf = _grown(name, session.tree, subject, sampling, limits, after, count)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)  # of up to 1,600 tokens, which readers hold anyway
+@memo.measured()
 def _grown(
     name: str,
     _tree: Tree,

@@ -12,7 +12,7 @@ from engine.errors import CorpusError, ShapeError
 from engine.sample.scoring import Scored, ladder, score
 from engine.weights import checkpoints
 from pages.output.sampling import figures, words
-from ui import explain, session
+from ui import explain, memo, session
 from ui.figures.labels import crowded
 from ui.model_bar import Subject
 from ui.models import FIRST_MODEL
@@ -70,7 +70,7 @@ def _others() -> None:
     st.caption(words.LADDER)
 
 
-@st.cache_data(max_entries=1, show_spinner="Counting bigrams …")
+@memo.measured("Counting bigrams …", copied=True)
 def _ours() -> dict[str, float]:
     """Validation losses in nats, by the names of the ladder."""
     losses: dict[str, float] = {}

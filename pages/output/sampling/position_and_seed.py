@@ -13,7 +13,7 @@ from engine.errors import ShapeError
 from engine.sample import Stage, stages
 from engine.sample.outcome import last_torn
 from pages.output.sampling import words
-from ui import widgets
+from ui import memo, widgets
 from ui.fit_text import ENGLISH, EXAMPLES
 from ui.model_bar import Subject
 from ui.models import kind_of
@@ -85,7 +85,7 @@ def staged(subject: Subject, position: int, config: SampleConfig, logits: np.nda
         raise
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)  # of a megabyte each where the model is SmolLM2
+@memo.measured()
 def _stages(
     key: tuple[str, int], ids: tuple[int, ...], position: int, config: SampleConfig, _logits: np.ndarray
 ) -> tuple[Stage, ...]:

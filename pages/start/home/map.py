@@ -15,7 +15,7 @@ from engine.presets import Preset
 from pages.start.home import words, words_pair
 from pages.start.home.map_drawing import model_map
 from pages.start.home.map_pair import pair_map
-from ui import site, widgets
+from ui import memo, site, widgets
 from ui.figures.theme import PART_COLOURS
 from ui.players.component import mounted
 
@@ -69,6 +69,6 @@ def _opened(drawn: dict[str, Any], key: str, alt: str) -> str:
     return opened if isinstance(opened, str) else ""
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
+@memo.measured(copied=True)
 def _cached_map(config: ModelConfig, pages: tuple[tuple[str, str], ...]) -> dict[str, Any]:
     return model_map(config, dict(pages))

@@ -118,9 +118,15 @@ def _choose() -> Choice:
         key=FAMILY,
         label_visibility="collapsed",
         required=True,
-        on_change=lambda: models.choose(models.first_of((FIRST[st.session_state[FAMILY]],))),
+        on_change=_open_family,
     )
     return choice
+
+
+def _open_family() -> None:
+    # a forged message may hold anything, and nothing
+    if (first := FIRST.get(st.session_state.get(FAMILY, ""))) is not None:
+        models.choose(models.first_of((first,)))
 
 
 def draw_page() -> None:

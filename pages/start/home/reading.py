@@ -17,16 +17,15 @@ from engine.measure.home.living_map import (
 )
 from engine.model import Transformer
 from pages.start.home.words import forgotten
-from ui import training_step
-from ui.byte_cache import Bounded
+from ui import memo, training_step
 from ui.fields import visible
 from ui.fit_text import MAX_TEXT, most_tokens, read
-from ui.model_bar import LARGE, Subject, subject_from
+from ui.model_bar import Subject, subject_from
 from ui.models import model_of, run_of
 from ui.timeline import Timeline, timeline_of
 
+LARGE = 100_000  # vocabulary times layers: from here on predictions at all depths take a while
 HELD, BEFORE = "home_ids", "home_before_reading"
-LANE_BYTES = 8 * 2**20  # of predictions that are kept for all visitors: some 4,000 lanes of a large model
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ def reading_of(subject: Subject) -> living_map.Reading:
     return result
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@memo.measured()
 def _reading(
     key: tuple[str, int],
     ids: tuple[int, ...],
@@ -174,7 +173,7 @@ def in_full(subject: Subject, reading: living_map.Reading) -> Predictions:
     return Predictions(reading.predictions, likeliest, ending, tuple(range(depths)), True)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@memo.measured()
 def _ends(
     key: tuple[str, int], ids: tuple[int, ...], _reading: living_map.Reading, _model: Transformer
 ) -> tuple[DepthPredictions, Outlook]:
@@ -188,21 +187,17 @@ def _name(subject: Subject, reading: living_map.Reading, lane: int) -> tuple[obj
     it, so that results for a shorter text still hold.
     """
     behind = reading.lanes.earlier + lane + 1 if subject.config.causal else len(subject.ids)
-    return subject.key, subject.ids[:behind], -1 if subject.config.causal else lane
+    return "lane", subject.key, subject.ids[:behind], -1 if subject.config.causal else lane
 
 
 def _remembered(subject: Subject, reading: living_map.Reading, lane: int) -> DepthPredictions | None:
-    return _lanes().get(_name(subject, reading, lane))
+    known: DepthPredictions | None = memo.MEASURED.known(_name(subject, reading, lane))
+    return known
 
 
 def _remember(
     subject: Subject, reading: living_map.Reading, lane: int, depth_predictions: DepthPredictions
 ) -> None:
     size = depth_predictions.tokens.nbytes + depth_predictions.chances.nbytes + 8 * len(subject.ids)
-    _lanes().put(_name(subject, reading, lane), depth_predictions, size)
-
-
-@st.cache_resource(show_spinner=False)
-def _lanes() -> Bounded[DepthPredictions]:
-    """The predictions of lanes: all visitors begin with the same text, and a large model takes 2 s for it."""
-    return Bounded(LANE_BYTES)
+    # All visitors begin with the same text, and a large model takes 2 s for it.
+    memo.MEASURED.put(_name(subject, reading, lane), depth_predictions, size + memo.ENTRY)

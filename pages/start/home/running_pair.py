@@ -11,7 +11,7 @@ from engine.ledger import ledger
 from engine.measure.families.written_target import WrittenTarget, write_target
 from pages.start.home import words_pair as words
 from pages.start.home.map import draw_stacks
-from ui import explain, families, models, widgets
+from ui import explain, families, memo, models, widgets
 from ui.fit_text import read
 from ui.model_bar import Choice
 from ui.text.markdown import safe
@@ -54,7 +54,7 @@ def _query(name: str, text: str) -> dict[str, str]:
     return {"model": name, "cross_task": str(families.crossed(name)), f"cross_text_{task}": text}
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@memo.measured()
 def _writing(name: str, step: object, text: str) -> WrittenTarget:
     """Writes with a training as it was after a `step`."""
     pair = families.pair_of(name, step if name.startswith(families.RUN) and isinstance(step, int) else NEWEST)

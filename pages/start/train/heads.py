@@ -33,7 +33,7 @@ from engine.training.snapshot_series import Lapse
 from pages.start.train import heads_figures as figures
 from pages.start.train import words_heads as words
 from pages.start.train.beside import compared
-from ui import widgets
+from ui import memo, widgets
 from ui.fields import NEWLINE
 from ui.models import LAPSES, RUN, lapse_of, model_after
 from ui.players.plot import plot
@@ -161,7 +161,7 @@ def _patterns(name: str, steps: Sequence[int], growth: HeadGrowth, height: int) 
     )
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@memo.measured()
 def _seen(name: str, step: int) -> tuple[list[str], RepeatedReading] | None:
     """None for a snapshot that has just gone, and where nothing can be read twice."""
     try:

@@ -22,8 +22,7 @@ from engine.service.profiles import check_model
 from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint
 from pages.start.train import words_data as words
-from ui import session
-from ui.byte_cache import Bounded
+from ui import memo, session
 from ui.controls import fill
 from ui.fields import visible
 from ui.text.markdown import safe, sentence, whole
@@ -31,25 +30,16 @@ from ui.text.markdown import safe, sentence, whole
 LENGTH = 300  # tokens of text asked for at a time
 
 
-KEPT_BYTES = 256 << 20  # of uploaded models, of everybody together
-
-
-@st.cache_resource(show_spinner=False)
-def _kept() -> Bounded[Checkpoint]:
-    return Bounded(KEPT_BYTES)
-
-
 def unpacked(data: bytes) -> Checkpoint:
     """Returns the model in an uploaded file, once for each content. Raises CheckpointError for a file that is
     none, and for a model that is too large for this server: before it takes memory.
     """
-    digest = hashlib.sha256(data).hexdigest()
-    if (checkpoint := _kept().get(digest)) is None:
-        limits = session.profile()
-        with st.spinner(words.CHECKING):
-            checkpoint = checkpoints.unpack(data, partial(check_model, limits))
-        _kept().put(digest, checkpoint, checkpoint.memory())
-    return checkpoint
+    return _unpacked(hashlib.sha256(data).hexdigest(), data)
+
+
+@memo.loaded(words.CHECKING)
+def _unpacked(digest: str, _data: bytes) -> Checkpoint:
+    return checkpoints.unpack(_data, partial(check_model, session.profile()))
 
 
 def saved_model() -> None:

@@ -24,7 +24,7 @@ from pages.input.embeddings import analogies, shared, words
 from pages.input.embeddings import cloud as embeddings_cloud
 from tests.pages.helpers import opened, said
 from tests.pages.stage import LETTERS, StageManager, view_of
-from ui import background_jobs, model_bar, models, session
+from ui import background_jobs, memo, models, session
 from ui.fit_text import FIRST_TEXT
 
 ROOT = Path(__file__).parents[3]
@@ -38,7 +38,7 @@ def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
     stage = StageManager()
     monkeypatch.setattr(session, "manager", lambda: stage)
     monkeypatch.setattr(shared, "_text", lambda corpus: TEXT)
-    model_bar.st.cache_resource.clear()
+    memo.clear()
     return stage
 
 
@@ -271,7 +271,7 @@ def test_a_model_that_went_astray_is_told_in_a_sentence(manager, monkeypatch):
     monkeypatch.setattr(
         manager, "model", lambda run, step=None: whole(run, step) if step == 0 else model(run, step)
     )
-    model_bar.st.cache_resource.clear()
+    memo.clear()
     page = embeddings(embed_view="map", model=name, step="0")  # only the newest step went astray
     assert "This projection keeps" in said(page)
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from engine import presets
@@ -70,7 +69,7 @@ from tests.pages.helpers import FOLDS, opened, plain, unescaped
 from tests.pages.stage import StageManager, view_of
 from ui import (
     background_jobs,
-    model_bar,
+    memo,
     models,
     session,
 )
@@ -113,9 +112,9 @@ def the_only_preset(monkeypatch: pytest.MonkeyPatch, **fields: Any) -> Iterator[
     preset = replace(presets.PRESETS["classic"], model=ModelConfig(**{**SIZES, **fields}))
     monkeypatch.setattr(models, "PRESETS", {"classic": preset})
     monkeypatch.setattr(models, "TRAINABLE", {"classic": preset})
-    st.cache_resource.clear()
+    memo.clear()
     yield
-    st.cache_resource.clear()
+    memo.clear()
 
 
 MASKS = {"no mask": False, "causal mask": True}
@@ -695,7 +694,7 @@ def test_the_effect_on_a_pattern(drawn):
 def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
     stage = StageManager()
     monkeypatch.setattr(session, "manager", lambda: stage)
-    model_bar.st.cache_resource.clear()
+    memo.clear()
     monkeypatch.setattr(bench_measured, "WINDOWS", {"128": 12, "256": 8, "all": 8})
     monkeypatch.setattr(background_jobs, "GLANCE", 240.0)
     monkeypatch.setattr(background_jobs, "_server", background_jobs.Jobs())

@@ -21,12 +21,12 @@ from engine.data.tokenizers.words import WordTokenizer
 from engine.measure.tokens.vocabulary import cut_bytes, cut_tokens, cut_words
 from engine.model import build
 from engine.service import profiles
-from pages.input.tokens import bpe_result, bpe_text, cutting, shared, watching
+from pages.input.tokens import bpe_text, cutting, shared, watching
 from pages.input.tokens import chips as token_chips
-from pages.input.tokens import cost as tokens_cost
 from pages.input.tokens.words_examples import MERGES
 from tests.engine.cases import for_each
 from tests.pages.helpers import opened, said
+from ui import memo
 from ui import session as state
 from ui.text import tokens as token_words
 from ui.text.tokens import LONGEST, is_partial, show_bytes
@@ -156,9 +156,9 @@ def test_a_tokenizer_that_is_not_ours_is_found_out(monkeypatch):
 
     assert "The same ids" in said(with_text("abcd efgh", bpe_part="tiktoken", bpe_new="1"))
     monkeypatch.setattr(BpeTokenizer, "as_tiktoken", lambda self: Broken())
-    bpe_result._theirs.clear()
+    memo.clear()
     page = with_text("abcd efgh", bpe_part="tiktoken", bpe_new="1")
-    bpe_result._theirs.clear()
+    memo.clear()
     assert "The ids differ from token 0 onwards: 8 in ours, 5 in tiktoken's." in page.error[0].value
     ids = page.dataframe[0].value
     assert ids["tiktoken's id"].tolist()[:5] == [97, 98, 99, 7, 7] and ids["our id"].tolist()[0] == 256
@@ -276,11 +276,11 @@ def _encodings(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
 
     monkeypatch.setattr(published, "load_all", load_all)
     monkeypatch.setattr(published, "here", lambda name: name not in unreachable)
-    for cache in (shared._failures, cutting.cut_of, tokens_cost.measured, tokens_cost._new_words):
-        cache.clear()
+    shared._failures.clear()
+    memo.clear()
     yield unreachable
-    for cache in (shared._failures, cutting.cut_of, tokens_cost.measured, tokens_cost._new_words):
-        cache.clear()
+    shared._failures.clear()
+    memo.clear()
 
 
 def compared(view: str = COMPARE, text: str | None = None, **query: str) -> AppTest:

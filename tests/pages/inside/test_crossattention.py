@@ -28,10 +28,9 @@ from engine.service.state import RunSpec
 from engine.weights.checkpoints import PairCheckpoint, load_pair, save
 from engine.weights.pretrained import sources
 from pages.inside.crossattention import shared, words
-from pages.start.home import running_pair
 from tests.pages.helpers import opened, said
 from tests.pages.stage import StageManager, view_of
-from ui import families, models
+from ui import families, memo
 from ui.fit_text import PAIR
 from ui.text.markdown import safe
 
@@ -55,8 +54,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv(sources.MODELS, str(tmp_path / "others"))
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    for cached in (families._pair, shared._published, shared.crossed):
-        cached.clear()
+    memo.clear()
     return tmp_path
 
 
@@ -193,9 +191,7 @@ def at(step: int) -> PairCheckpoint:
 @pytest.fixture
 def run(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> str:
     """A finished training on reversing."""
-    inside = families._snapshot, families._reader, models._snapshots, running_pair._writing
-    for cached in (shared.crossed, shared.aligned, *inside):
-        cached.clear()
+    memo.clear()
     spec = RunSpec(SIZES, TrainConfig(steps=50), "pairs-reverse", name="mine")
     manager.views["abc"] = view_of(spec, "abc", "finished", 50, snapshots=STEPS)
 

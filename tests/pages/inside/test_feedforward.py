@@ -21,12 +21,11 @@ from engine.measure.feedforward.neurons import most_active, strongest, token_sco
 from engine.measure.recording import record
 from engine.measure.residual.attribution import attribute
 from engine.probe import Recorder
-from pages.inside.feedforward import contexts as feedforward_contexts
 from tests.engine.helpers import loud, tiny
 from tests.pages.helpers import chosen, opened, said
 from tests.pages.inside.models import ALPHABET, of_letters, only_this, run_of, shipped
 from tests.pages.stage import StageManager
-from ui import background_jobs, model_bar, session
+from ui import background_jobs, memo, session
 from ui.text.numbers import minus
 
 pytestmark = pytest.mark.usefixtures("manager")
@@ -39,7 +38,7 @@ def short_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "ROMEO:\nBut, soft! what light through yonder window breaks?\n" * 200
     monkeypatch.setattr(corpora, "shakespeare_path", lambda: Path("here"))
     monkeypatch.setattr(session, "corpus", lambda name: corpora.from_text(text, name))
-    feedforward_contexts._validation.clear()
+    memo.clear()
     background_jobs._server = background_jobs.Jobs()
 
 
@@ -95,11 +94,10 @@ def test_corpus_text_never_becomes_html(short_corpus, monkeypatch):
     text = "<img src=x onerror=alert(1)>&amp;" * 400
     monkeypatch.setattr(session, "corpus", lambda name: corpora.from_text(text, name))
     monkeypatch.setattr("ui.text.tokens.show_bytes", lambda t: "<i>" + t.decode())
-    model_bar._vocabulary.clear()
-    feedforward_contexts._validation.clear()
+    memo.clear()
     background_jobs._server = background_jobs.Jobs()
     page = feedforward()
-    model_bar._vocabulary.clear()
+    memo.clear()
     (drawn,) = [e.proto.body for e in page.get("html") if "gf-contexts" in e.proto.body]
     assert "<i>" not in drawn and "&lt;i&gt;" in drawn
 

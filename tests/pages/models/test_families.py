@@ -34,6 +34,7 @@ from tests.pages import helpers
 from tests.pages.helpers import said
 from tests.pages.helpers import unescaped as unescaped
 from tests.pages.stage import StageManager, view_of
+from ui import memo
 from ui.site import ROOT
 
 pytestmark = pytest.mark.usefixtures("manager")
@@ -308,8 +309,7 @@ def at(step: int) -> LabelCheckpoint:
 @pytest.fixture
 def run(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> str:
     """A finished training."""
-    for cached in (speaks._snapshot, speaks._spoken, speaks.measured):
-        cached.clear()
+    memo.clear()
     spec = RunSpec(MODEL, TrainConfig(steps=50), kinds.SPEAKERS, name="mine")
     manager.views["abc"] = view_of(spec, "abc", "finished", 50, snapshots=STEPS)
 

@@ -27,7 +27,7 @@ from engine.sample.beam import beam_search
 from engine.sample.branches import Tree
 from engine.sample.decoding_comparison import ending_with, rivals
 from engine.sample.surprise import surprise
-from pages.output.generation import beam, cache_steps, cache_why
+from pages.output.generation import beam, cache_steps
 from pages.output.generation import session as sessions
 from pages.output.generation import write as generation
 from pages.output.generation.link import LINK, left_out, link, parse
@@ -39,7 +39,7 @@ from tests.engine.helpers import loud, tiny
 from tests.pages import helpers
 from tests.pages.helpers import said as sentences
 from tests.pages.stage import StageManager
-from ui import background_jobs, models
+from ui import background_jobs, memo, models
 from ui.fit_text import show_token
 from ui.model_bar import Subject
 from ui.text.numbers import flop, gigabytes, scientific
@@ -61,7 +61,7 @@ def session_of(page: AppTest) -> Session:
 @pytest.fixture(autouse=True)
 def nothing_written() -> None:
     """Readers of these tests have one name and many models."""
-    sessions._grown.clear()
+    memo.clear()
 
 
 def reader(vocab: str = "abcdefghijk", ids: tuple[int, ...] = (1, 2, 3), **fields: Any) -> Subject:
@@ -429,15 +429,14 @@ def test_a_long_text_says_what_is_dropped():
 def quick(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache_steps, "SPEED_SECONDS", 0.02)
     monkeypatch.setattr(background_jobs, "_server", background_jobs.Jobs())
-    for cached in (cache_steps._filled, cache_why._unchanged, cache_steps._speed_of):
-        cached.clear()  # their key is the model's name, and the tests give one name to many models
+    memo.clear()  # the key is the model's name, and the tests give one name to many models
 
 
 def small(monkeypatch: pytest.MonkeyPatch, **fields) -> None:
     sizes = {"n_layers": 1, "d_model": 16, "n_heads": 4, "d_ff": 32}
     config = ModelConfig(**presets.PRESETS["classic"].model.to_dict() | sizes | fields)
     monkeypatch.setitem(presets.PRESETS, "classic", replace(presets.PRESETS["classic"], model=config))
-    models._untrained.clear()
+    memo.clear()
 
 
 def test_both_write_the_same_and_the_bytes_agree(drawn):
@@ -491,7 +490,7 @@ def test_past_the_context_the_page_says_what_happens(monkeypatch: pytest.MonkeyP
     assert "Before step 4 the context of 20 tokens was full" in words
     assert "the token at position 11 is now at 0" in words
     assert "✓ **16 of 16 tokens" in words
-    models._untrained.clear()
+    memo.clear()
 
 
 @pytest.mark.parametrize(("dtype", "heads"), [("float32", 4), ("bfloat16", 1), ("float8", 2)])
@@ -569,7 +568,7 @@ def test_the_answer_is_how_far_a_model_without_the_mask_moves_them(drawn):
 def test_a_model_that_can_keep_nothing_gets_a_sentence(fields, said: str, monkeypatch: pytest.MonkeyPatch):
     small(monkeypatch, **fields)
     page = opened(generation_view="cache", model="untrained-classic")
-    models._untrained.clear()
+    memo.clear()
     assert said in sentences(page) and not page.metric
 
 

@@ -21,7 +21,7 @@ from pages.output.sampling import words
 from tests.pages import helpers
 from tests.pages.helpers import said as sentences
 from tests.pages.helpers import sent as sent_to
-from ui import model_bar, models
+from ui import memo, models
 from ui.players import sampler
 
 pytestmark = pytest.mark.usefixtures("manager")
@@ -233,7 +233,7 @@ def test_a_text_is_scored_by_the_chain_rule(drawn):
 @pytest.mark.parametrize(("view", "scale"), [("stages", 1e19), ("likelihood", 1e30)])
 def test_a_model_whose_numbers_have_run_away_is_a_sentence(manager, monkeypatch, view, scale):
     """A diverged run's last snapshot: its weights are numbers, what the model makes of them is none."""
-    model_bar.st.cache_resource.clear()
+    memo.clear()
     real = manager.model
 
     def model(run: str, step: int | None = None) -> Checkpoint:

@@ -299,6 +299,8 @@ def test_a_family_is_one_click_and_a_model_says_its_own():
     assert app.selectbox(key="subject_model").value == "pair-language"
     assert not app.exception and not app.error
     assert opened(model="pair-dates").button_group(key="home_family").value == "both"
+    app.button_group(key="home_family").set_value(None).run()  # as no browser does, but a forged message
+    assert not app.exception and not app.error and app.selectbox(key="subject_model").value == "pair-language"
 
 
 def test_an_encoder_is_asked_at_its_last_gap():

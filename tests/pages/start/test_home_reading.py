@@ -5,11 +5,12 @@ import pytest
 
 from pages.start.home import reading
 from pages.start.home.reading import at_once, in_full, look, reading_of
+from ui import memo
 
 
 def test_a_visitor_gets_at_once_what_another_has_had_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "_large", lambda subject: True)
-    reading._lanes.clear()
+    memo.clear()
     subject = look("shakespeare-classic", "To be, or not to be").subject
     read = reading_of(subject)
     assert not at_once(subject, read).whole
@@ -19,4 +20,4 @@ def test_a_visitor_gets_at_once_what_another_has_had_computed(monkeypatch: pytes
     assert second.whole and second.by_lane.keys() == first.by_lane.keys()
     for lane, predictions in first.by_lane.items():
         assert np.array_equal(second.by_lane[lane].tokens, predictions.tokens)
-    assert 0 < reading._lanes().bytes < reading.LANE_BYTES
+    assert 0 < memo.MEASURED.held.bytes < memo.MEASURED.held.limit

@@ -22,7 +22,6 @@ from engine.service.history import History, HistoryLog
 from engine.service.state import Change, RunSpec
 from engine.training.records import Evaluation
 from engine.weights.checkpoints import pack
-from pages.start.train import saved
 from pages.start.train.curves import WHOLE, loss_curves
 from pages.start.train.losses import baselines, vocabulary
 from pages.start.train.whatif import WHAT_IFS
@@ -30,7 +29,7 @@ from tests.pages import helpers
 from tests.pages.helpers import bars, ran
 from tests.pages.stage import history, view_of
 from tests.pages.start.training import changed, clicked, opened, sentences, unescaped
-from ui import requests, session
+from ui import memo, requests, session
 from ui.fields import TRAINABLE, preset_values
 
 STEPS = TRAINABLE["fast"].train.steps  # type: ignore[union-attr]
@@ -537,19 +536,24 @@ def test_an_uploaded_model_beyond_the_limits_is_a_sentence_and_is_not_kept(manag
         sizes = {"vocab_size": 3, "d_model": 8, "n_layers": 1, "n_heads": 1, "position": "rope"}
         return sentences(uploaded(zipped(ModelConfig(**sizes, context=context))))
 
-    saved._kept.clear()
+    def kept() -> int:
+        held = memo.LOADED.held._held
+        return sum(size for name, (_, size) in held.items() if "_unpacked" in name)
+
+    memo.clear()
     assert "A complete model" in upload(300)
-    held = saved._kept().bytes
+    held = kept()
     assert 0 < held < 100_000
     monkeypatch.setenv("GLASSFORMER_PROFILE", "hosted")
-    saved._kept.clear()
-    assert "must be at most 256 here" in upload(300) and not saved._kept().bytes
+    memo.clear()
+    assert "must be at most 256 here" in upload(300) and not kept()
     monkeypatch.delenv("GLASSFORMER_PROFILE")
-    monkeypatch.setattr(saved, "KEPT_BYTES", int(2.5 * held))
-    saved._kept.clear()
+    monkeypatch.setattr(memo.LOADED, "_limit", lambda: int(2.5 * held))
+    memo.clear()
     for seed in range(4):
         assert "A complete model" in upload(30 + seed)
-        assert saved._kept().bytes <= 2.5 * held
+        assert memo.LOADED.held.bytes <= 2.5 * held
+    memo.clear()
 
 
 @pytest.mark.parametrize(("cut", "size"), [("byte", 256), ("bpe:300", 300)])

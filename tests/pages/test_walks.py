@@ -36,7 +36,8 @@ COURSES = list(shelf().courses)
 MODELS = (CLASSIC, "shakespeare-modern", "timelapse")
 TEXTS = ("To be, or not", "ROMEO:\nO, she d", "hot and cold, hot and")
 # What is no part of a view: a model from a file, what is begun (a run of its own follows), a box that only opens.
-LEFT_ALONE = ("model_path", "text_example", "upload", "model_upload")
+# A solution that is shown is no part of a link: whoever opens it has the exercise before him.
+LEFT_ALONE = ("model_path", "text_example", "upload", "model_upload", "exercise_shown")
 
 
 def differences(walked: dict[str, str], other: dict[str, str]) -> list[str]:

@@ -14,13 +14,14 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from engine.errors import ConfigError
+from engine.service import profiles
 from engine.service.events import LOG, note
 from engine.service.profiles import PROFILES
 from engine.service.state import Process, Standing
 from tests.aside import aside
 from tests.engine.cases import for_each
 from tests.engine.running import SHORT, ended, lives, spec, wait, warm_spare
-from ui import session
+from ui import server, session
 from ui.operate import health, log, metrics
 
 WARM, COLD, BUSY = Process(1, (), True), Process(2, (), False), Process(3, ("a run",), True)
@@ -250,3 +251,19 @@ def test_a_manager_tells_how_it_stands_and_what_happens(tmp_path: Any, written: 
     assert {line["run"] for line in lines if line["event"] == "run"} == {run[:6]}
     assert any(line["event"] == "worker ended" and line["pid"] == spare for line in lines)
     assert "secret" not in written.getvalue() and run not in written.getvalue()
+
+
+@for_each(
+    "address, chosen, profile",
+    [
+        ("localhost", "", "local"), ("127.0.0.1", "", "local"), ("0.0.0.0", "", "hosted"), (None, "", "hosted"),
+        ("0.0.0.0", "local", "local"), ("192.0.2.7", "small", "small"),
+    ],
+)  # fmt: skip
+def test_a_server_that_others_reach_is_hosted_unless_it_says_otherwise(
+    address: str | None, chosen: str, profile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(profiles.VARIABLE, chosen)
+    monkeypatch.setattr(server.config, "get_option", lambda name: {"server.address": address}[name])
+    server.heed_settings()
+    assert profiles.current().name == profile

@@ -153,6 +153,9 @@ def _go_ahead() -> None:
     from ui import model_bar
     from ui.models import PRETRAINED, REAL_MODEL
 
+    # The bar of a first reading has no page here, of which Streamlit would tell the terminal.
+    logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").setLevel(logging.ERROR)
+
     if REAL_MODEL.removeprefix(PRETRAINED) in session.published():
         with suppress(GlassformerError):  # the page that shows it says what is wrong
             model_bar.read_ahead(REAL_MODEL)

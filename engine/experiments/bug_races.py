@@ -123,13 +123,13 @@ class Comparison:
 
     @property
     def typical(self) -> tuple[float, float]:
-        """The losses (healthy, broken) with the seed whose cost is the median."""
-        pairs = ((self.healthy.loss, self.broken.loss), *self.repeats)
-        return sorted(pairs, key=lambda pair: pair[1] - pair[0])[(len(pairs) - 1) // 2]
+        """The losses (healthy, broken) of the median run of each: those that end the thick lines of a race."""
+        healthy, broken = zip((self.healthy.loss, self.broken.loss), *self.repeats, strict=True)
+        return statistics.median_low(healthy), statistics.median_low(broken)
 
     @property
     def cost(self) -> float:
-        """The median of the costs."""
+        """Nats by which the bug's median run ends above the healthy one's; within the range of `costs`."""
         healthy, broken = self.typical
         return broken - healthy
 

@@ -83,8 +83,8 @@ def test_the_cost_of_a_bug_is_the_median_over_seeds(raced: tuple[RunView, ...]) 
     repeats = [ending(healthy, 2.0), ending(broken, 2.1), ending(healthy, 2.0), ending(broken, 3.0)]
     both = compare_twins([ending(healthy, 2.0), ending(broken, 1.9)], TEXT, repeats)
     assert both.costs == pytest.approx((-0.1, 0.1, 1.0)) and both.cost == pytest.approx(0.1)
-    assert both.typical == (2.0, 2.1), "the losses beside the cost are of the same seed"
-    assert f"loss **{both.typical[1]:.2f}** with the bug, **{both.typical[0]:.2f}** healthy" in words.answer(
+    assert both.typical == (2.0, 2.1)
+    assert f"median loss **{both.typical[1]:.2f}** with the bug, **{both.typical[0]:.2f}** healthy" in words.answer(
         both
     )
     assert both.kind == "varies", "it costs a nat with one seed, and nothing with another"

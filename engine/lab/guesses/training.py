@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from engine.experiments.bug_races import Comparison
@@ -28,7 +29,8 @@ def mistake(finding: Comparison) -> Truth | None:
     """Classifies a bug's effect on the loss: "better", "worse" or the "same"; None where not trained."""
     if finding.kind not in RESULT:
         return None
-    numbers = {"healthy": finding.healthy.loss, "broken": finding.broken.loss}
+    healthy, broken = finding.typical
+    numbers = {"healthy": healthy, "broken": math.nan if finding.kind == "dies" else broken}
     return Truth(RESULT[finding.kind], ("better", "worse", "same"), numbers)
 
 

@@ -29,10 +29,11 @@ def answer(finding: Comparison) -> str:
     if finding.kind == "dies":
         return (
             f"With the bug, training **diverges at step {broken.died:,}**: the loss is NaN. The healthy twin"
-            f" is at **{healthy.loss:.2f}** and writes {quoted(healthy)}."
+            f" is at **{finding.typical[0]:.2f}** and writes {quoted(healthy)}."
         )
+    loss = "median loss" if finding.repeats else "loss"
     losses = f"**{finding.typical[1]:.2f}** with the bug, **{finding.typical[0]:.2f}** healthy"
-    return f"{_verdict(finding)}{_spread(finding)}: loss {losses}. {_texts(healthy, broken)}"
+    return f"{_verdict(finding)}{_spread(finding)}: {loss} {losses}. {_texts(healthy, broken)}"
 
 
 def _verdict(finding: Comparison) -> str:
@@ -50,8 +51,7 @@ def _spread(finding: Comparison) -> str:
     low, high = min(finding.costs), max(finding.costs)
     if not finding.repeats or not math.isfinite(low + high):
         return ""
-    seeds = f"{len(finding.costs)} seeds, here the median"
-    return f" ({minus(f'{low:+.2f}')} to {minus(f'{high:+.2f}')} over {seeds})"
+    return f" ({minus(f'{low:+.2f}')} to {minus(f'{high:+.2f}')} over {len(finding.costs)} seeds)"
 
 
 def _texts(healthy: Side, broken: Side) -> str:

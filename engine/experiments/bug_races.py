@@ -123,7 +123,7 @@ class Comparison:
 
     @property
     def typical(self) -> tuple[float, float]:
-        """The losses (healthy, broken) of the median run of each: those that end the thick lines of a race."""
+        """The losses (healthy, broken) of the median run of each, as a race draws them thick."""
         healthy, broken = zip((self.healthy.loss, self.broken.loss), *self.repeats, strict=True)
         return statistics.median_low(healthy), statistics.median_low(broken)
 

@@ -84,8 +84,9 @@ def test_the_cost_of_a_bug_is_the_median_over_seeds(raced: tuple[RunView, ...]) 
     both = compare_twins([ending(healthy, 2.0), ending(broken, 1.9)], TEXT, repeats)
     assert both.costs == pytest.approx((-0.1, 0.1, 1.0)) and both.cost == pytest.approx(0.1)
     assert both.typical == (2.0, 2.1)
-    assert f"median loss **{both.typical[1]:.2f}** with the bug, **{both.typical[0]:.2f}** healthy" in words.answer(
-        both
+    assert (
+        f"median loss **{both.typical[1]:.2f}** with the bug, **{both.typical[0]:.2f}** healthy"
+        in words.answer(both)
     )
     assert both.kind == "varies", "it costs a nat with one seed, and nothing with another"
     steady = compare_twins([ending(healthy, 2.0), ending(broken, 1.9)], TEXT, [*repeats[:2], *repeats[:2]])

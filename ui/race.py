@@ -24,7 +24,7 @@ from ui import (
     session,
     widgets,
 )
-from ui.figures.race import WIDE, Curves, race_curves
+from ui.figures.race import WIDE, Curves, median_runs, race_curves
 from ui.players.plot import payload, plot
 from ui.players.served import ASSETS
 from ui.race_desk import buttons, in_hand, progress, troubles
@@ -126,7 +126,7 @@ def _panel(
                 beside(views)
         explain.answer(say(views) if views else race_words.before(len(specs)))
         troubles(live)
-        explain.measure_it(_measured, views, more)
+        explain.measure_it(_measured, views, repeats, more)
 
 
 def _follow(key: str, views: Sequence[RunView], draw: Callable[[Sequence[RunView]], bytes]) -> None:
@@ -192,10 +192,12 @@ def _chart(
 
     def chart(now: Sequence[RunView]) -> dict[str, Any]:
         going = any(view.active for view in now)
+        drawn = [race_table.run_curves(view, along, unit, SMOOTH if smooth else 1) for view in now]
+        others = [race_table.run_curves(view, along, unit) for view in repeats]
         figure = race_curves(
-            [race_table.run_curves(view, along, unit, SMOOTH if smooth else 1) for view in now],
+            drawn,
             lines,
-            [race_table.run_curves(view, along, unit) for view in repeats],
+            others,
             along=along,
             curves=curves,
             unit=unit,
@@ -207,9 +209,10 @@ def _chart(
         return {
             "figure": figure,
             "key": f"race_chart_{key}",
-            "alt": race_words.alt(race_table.standings(now), len(repeats)),
+            "alt": race_words.alt(median_runs(drawn, others)[0], len(repeats)),
             "height": height,
-            "data": None if going or not now else race_table.table(now),  # too much to send at every look
+            # too much to send at every look
+            "data": None if going or not now else race_table.table([*now, *repeats]),
             "name": "race",
         }
 
@@ -217,15 +220,15 @@ def _chart(
     return lambda now: payload(**chart(now))
 
 
-def _measured(views: Sequence[RunView], more: Draw | None) -> None:
-    """The table, and a text of each under the same prompt and seed."""
+def _measured(views: Sequence[RunView], repeats: Sequence[RunView], more: Draw | None) -> None:
+    """The table of all seeds, and a text of each run under the same prompt and seed."""
     if more:
         more(views)
     if not views:
         st.caption(race_words.NOTHING)
         return
     forms = {name: st.column_config.NumberColumn(format=form) for name, form in race_words.FORMS.items()}
-    lines = race_words.table(race_table.standings(views))
+    lines = race_words.table(race_table.standings([*views, *repeats]))
     st.dataframe(pd.DataFrame(lines), hide_index=True, column_config=forms, key="race_table")
     st.caption(race_words.MEANT)
     written = race_table.written(views)

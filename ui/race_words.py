@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engine.experiments.race_table import Along, Standing, name_of
+from engine.experiments.race_table import Along, RunCurves, Standing, name_of
 from engine.service.state import RunView
 from ui.figures.race import Curves
 from ui.fit_text import show_token
@@ -96,9 +96,10 @@ def run_progress(view: RunView) -> str:
     return f"**{safe(name_of(view))}** · {word} · {far}"
 
 
-def alt(lines: Sequence[Standing], repeats: int = 0) -> str:
-    """Describes the chart; `repeats` are thin lines of other seeds."""
-    ends = [f"{line.name} {line.loss:.2f}" for line in lines if math.isfinite(line.loss)]
+def alt(curves: Sequence[RunCurves], repeats: int = 0) -> str:
+    """Describes the thick curves of a chart; `repeats` are thin lines of other seeds."""
+    newest = [(one.name, one.newest[1]) for one in curves if one.newest]
+    ends = [f"{name} {loss:.2f}" for name, loss in newest if math.isfinite(loss)]
     thin = f"; {repeats} thin lines: the same settings with other seeds" if repeats else ""
     return f"Losses of a race; latest validation losses: {', '.join(ends) or 'none yet'}{thin}"
 
@@ -107,6 +108,7 @@ def table(lines: Sequence[Standing]) -> dict[str, list[Any]]:
     """Returns the columns of the table."""
     return {
         "run": [line.name for line in lines],
+        "seed": [line.seed for line in lines],
         "validation loss": [line.loss for line in lines],
         "training loss": [line.training_loss for line in lines],
         "perplexity": [line.perplexity for line in lines],

@@ -41,6 +41,7 @@ class Standing:
     flops: int
     seconds: float
     looked: int  # the step of the newest look; 0 before the first step's
+    seed: int = 0
 
     @property
     def ended(self) -> bool:
@@ -79,6 +80,7 @@ def standing(view: RunView) -> Standing:
         flops_a_token(view) * tokens,
         view.seconds,
         look.step if look else 0,
+        view.spec.train.seed,
     )
 
 
@@ -111,6 +113,7 @@ def table(views: Sequence[RunView]) -> dict[str, np.ndarray]:
         at = {int(step): row for step, row in zip(history.steps, history.rows, strict=True)}
         columns = {
             "run": np.array([name_of(view)] * len(steps)),
+            "seed": np.full(len(steps), view.spec.train.seed),
             "step": steps,
             "tokens": _along(view, "tokens", steps, steps),
             "flops": _along(view, "flops", steps, steps),

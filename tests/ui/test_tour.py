@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.pages import helpers
 from tests.pages.stage import StageManager
-from ui import session
+from ui import session, site
 from ui.tour import bar, courses, names
 from ui.tour.courses import FOLDER, CourseError, parse, shelf
 from ui.views import views
@@ -175,6 +175,17 @@ def test_a_file_that_cannot_be_read_is_left_out_and_said(tmp_path):
 def test_all_that_ship_can_be_read():
     assert shelf().problems == ()
     assert len(shelf().courses) == len(list(FOLDER.glob("*.yaml"))) > 0
+
+
+def test_what_is_no_key_is_no_point_and_the_example_of_a_refusal_is_one() -> None:
+    attention = site.entry_of("attention")
+    assert attention is not None
+    for other in ("None", "gpt2", "Heads", "Cache-Control", "attention_", "margin"):
+        assert not names.has(attention, other), other
+    with pytest.raises(CourseError) as refused:
+        parse("1-good.yaml", GOOD.replace("point: attention_grid", "point: a b{}"))
+    example = str(refused.value).rpartition("such as ")[2].rstrip(".")
+    assert names.has(attention, example)
 
 
 def test_the_views_that_a_file_may_name_are_those_of_the_pages() -> None:

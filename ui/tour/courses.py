@@ -261,7 +261,7 @@ def _scene(where: str, entry: object) -> Scene:
     page, query = _link(where, table)
     point = _words(where, table, "point", 64)
     if not _KEY.fullmatch(point):
-        raise CourseError(f"{where}: `point` must be the key of a control or figure, such as head_patterns.")
+        raise CourseError(f"{where}: `point` must be the key of a control or figure, such as attention_grid.")
     entry_of_page = site.entry_of(page)
     if entry_of_page and (problem := names.fault(entry_of_page, query, point)):
         raise CourseError(f"{where}: {problem}")

@@ -16,6 +16,8 @@ SHARED = "ui"  # what every page may draw
 _VIEW = re.compile(r"\b(?:View|view_of_parts)\(\s*\"([\w-]+)\"")
 _PAGE = re.compile(r"\"(\w+_view)\"")
 _LITERAL = re.compile(r"(?<!\w)f?\"((?:[\w-]|\{[^{}\"]*\}){1,120})\"")
+_KEY = re.compile(r"[a-z][a-z0-9]*(?:-[a-z]+)*_\S*[^_]|gf-\S+")  # with an underscore, as most keys are
+_GIVEN = re.compile(r"\bkey=f?(\"[^\"]*\")|^[A-Z][A-Z_, ]* = (\".*\")$", re.MULTILINE)  # those without
 _FIELD = re.compile(r"\{[^{}]*\}")
 _MADE = "[A-Za-z0-9_-]+"
 _LEAST = 4  # characters beside the fields of a key: fewer name nothing
@@ -59,8 +61,13 @@ def keys_of(entry: site.Entry) -> frozenset[str]:
 
 @lru_cache(maxsize=64)  # a folder for each page
 def _literals(folder: Path) -> frozenset[str]:
-    texts = [path.read_text("utf-8") for path in folder.rglob("*.py")]
-    return frozenset(one for text in texts for one in _LITERAL.findall(text))
+    found: set[str] = set()
+    for path in folder.rglob("*.py"):
+        text = path.read_text("utf-8")
+        found.update(one for one in _LITERAL.findall(text) if _KEY.fullmatch(one))
+        given = " ".join(key or constants for key, constants in _GIVEN.findall(text))
+        found.update(one for one in _LITERAL.findall(given) if one == one.lower())
+    return frozenset(found)
 
 
 def _like(point: str, keys: frozenset[str]) -> str:

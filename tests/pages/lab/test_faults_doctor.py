@@ -305,6 +305,8 @@ def test_the_stored_race_is_drawn_and_said(name: str, drawn) -> None:
     chart = drawn[f"race_chart_fault_{name}"]
     labels = [note["text"] for note in chart.layout["annotations"]]
     assert all(any(f"{loss:.2f}" in label for label in labels) for loss in losses)
+    assert f"latest validation losses: healthy {losses[0]:.2f}, with the bug {losses[1]:.2f};" in chart.alt
+    assert chart.table is not None and {*chart.table["seed"]} == {0, 1, 2}, "the data have every line"
     traces = [t for t in chart.traces if "whole split" not in t["name"]]
     curves = {t["name"].rsplit(" ", 1)[0]: t for t in traces}
     for run, label in ((healthy, "healthy"), (broken, "with the bug")):

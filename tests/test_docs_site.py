@@ -20,6 +20,7 @@ from docs.site.facts import Facts, Link
 from docs.site.views import exercises, opens, scenes
 from tests import source
 from tests.source import ROOT
+from tests.test_source import imports
 from ui.text.glossary import terms
 from ui.tour.courses import parse
 from ui.views import views
@@ -136,6 +137,21 @@ def test_every_guess_is_in_the_table_for_teachers() -> None:
 @pytest.mark.parametrize("name", ["first-lecture.md", "first-course.md", "read-the-engine.md"])
 def test_the_first_pages_are_short(name: str) -> None:
     assert len((ROOT / "docs" / name).read_text("utf-8").split()) <= 300
+
+
+def test_the_walk_through_the_engine_meets_no_file_before_those_that_it_imports() -> None:
+    walk = re.findall(
+        r"\]\(\.\./(engine/[\w/]+\.py)\)", (ROOT / "docs" / "read-the-engine.md").read_text("utf-8")
+    )
+    modules = [name.removesuffix(".py").replace("/", ".") for name in walk]
+    wrong = [
+        f"{name} before {other}"
+        for at, name in enumerate(walk)
+        for other in modules[at + 1 :]
+        if any(other == each or other.startswith(f"{each}.") for each in imports(ROOT / name))
+    ]
+    assert not wrong and len(set(walk)) == len(walk)
+    assert {"engine/training/optim.py", "engine/training/loop.py", "engine/parts/attention.py"} <= {*walk}
 
 
 # The built site --------------------------------------------------------------------------------------

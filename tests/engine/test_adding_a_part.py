@@ -1,6 +1,4 @@
-"""The examples of docs/adding-a-part.md, run as they stand: two new parts, each of which touches its own file,
-the registry and the Literal.
-"""
+"""The examples of docs/adding-a-part.md, run as they stand: three new parts, each in the four places that it names."""
 
 from __future__ import annotations
 
@@ -28,10 +26,12 @@ from engine.measure.residual.attribution import attribute
 from engine.measure.shapes.formulas import formulas
 from engine.measure.shapes.operations import trace
 from engine.model import Transformer
+from engine.parts import feedforward as feedforward_parts
 from engine.parts import norms
 from engine.parts import positions as position_parts
 from engine.parts.cards import Formula
-from engine.parts.cards import norms as cards
+from engine.parts.cards import feedforward as feedforward_cards
+from engine.parts.cards import norms as norm_cards
 from engine.parts.cards import positions as position_cards
 from engine.parts.cards.feedforward import FeedForwardCard, GatedCard, PlainCard
 from engine.parts.feedforward import FeedForward, GatedFeedForward, Gelu
@@ -44,36 +44,41 @@ DOC = Path(__file__).parents[2] / "docs" / "adding-a-part.md"
 IDS = (3, 1, 4, 1, 5, 9)
 
 
-def written(name: str, beside: ModuleType | None = None, **names: Any) -> ModuleType:
-    """The module that an example of the document would be: it begins with its file's name. `beside`: a module
-    whose names it has, where the example is to be put into that one's file.
-    """
+def written(beside: ModuleType, patch: pytest.MonkeyPatch) -> type:
+    """The class that the document adds to a file. Its example has the classes of that file, and imports the rest."""
+    name = beside.__name__.replace(".", "/") + ".py"
     (source,) = re.findall(rf"```python\n# {name}\n(.*?)```", DOC.read_text("utf-8"), re.DOTALL)
-    module = ModuleType(f"example_{name.replace('/', '_').removesuffix('.py')}")
-    sys.modules[module.__name__] = module
-    module.__dict__.update({**vars(beside), "__name__": module.__name__} if beside else {}, **names)
+    module = ModuleType(f"example_{beside.__name__.replace('.', '_')}")
+    own = {key: each for key, each in vars(beside).items() if isinstance(each, type)}
+    module.__dict__.update({key: each for key, each in own.items() if each.__module__ == beside.__name__})
+    before = {*module.__dict__.values()}
+    patch.setitem(sys.modules, module.__name__, module)
     exec(compile(source, name, "exec"), module.__dict__)
-    return module
+    added = [each for each in vars(module).values() if getattr(each, "__module__", "") == module.__name__]
+    for each in added:
+        assert each not in before
+        patch.setattr(beside, each.__name__, each, raising=False)
+    return added[-1]
 
 
 @pytest.fixture
 def added(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A file, a line in the registry, and the Literal: nothing else."""
-    card = written("engine/parts/cards/norms.py", cards).ScaleNormCard
-    norm = written("engine/parts/norms.py", norms, ScaleNormCard=card).ScaleNorm
-    monkeypatch.setitem(cards.NORM_CARDS, card.name, card)
+    """The registry, the name, the card and the module of each part: nothing else."""
+    card: Any = written(norm_cards, monkeypatch)
+    norm = written(norms, monkeypatch)
+    monkeypatch.setitem(norm_cards.NORM_CARDS, card.name, card)
     monkeypatch.setitem(NORMS, card.name, norm)
-    place_card = written("engine/parts/cards/positions.py", position_cards).KerpleCard
-    kerple = written(
-        "engine/parts/positions.py", position_parts, F=torch.nn.functional, KerpleCard=place_card
-    )
-    monkeypatch.setitem(POSITIONS, "kerple", kerple.Kerple)
-    networks = (*get_args(config.Ffn), "tanh", "tanhglu")
-    positions = (*get_args(config.Position), "kerple")
+    written(position_cards, monkeypatch)
+    monkeypatch.setitem(POSITIONS, "kerple", written(position_parts, monkeypatch))
+    written(feedforward_cards, monkeypatch)
+    monkeypatch.setitem(FEEDFORWARDS, "reglu", written(feedforward_parts, monkeypatch))
     monkeypatch.setitem(FEEDFORWARDS, "tanh", Tanh)
     monkeypatch.setitem(FEEDFORWARDS, "tanhglu", TanhGate)
+    networks = (*get_args(config.Ffn), "reglu", "tanh", "tanhglu")
+    positions = (*get_args(config.Position), "kerple")
     monkeypatch.setattr(config, "Ffn", Literal[networks])  # type: ignore[valid-type]
-    monkeypatch.setattr(config, "Norm", Literal[tuple(cards.NORM_CARDS)])  # type: ignore[valid-type]
+    monkeypatch.setattr(config, "GATED", (*config.GATED, "reglu"))
+    monkeypatch.setattr(config, "Norm", Literal[tuple(norm_cards.NORM_CARDS)])  # type: ignore[valid-type]
     monkeypatch.setattr(config, "Position", Literal[positions])  # type: ignore[valid-type]
     yield
     trace.cache_clear()
@@ -138,6 +143,17 @@ def test_parts_that_were_added_are_honoured_everywhere() -> None:
 
 
 @pytest.mark.usefixtures("added")
+def test_the_network_of_the_document_is_built_counted_and_named() -> None:
+    chosen, model = model_of(ffn="reglu")
+    assert ModelConfig(d_model=128, ffn="reglu").resolved().d_ff == 344, "two thirds of 4 · 128, by eights"
+    recording = record(model, IDS)
+    bent = np.maximum(recording["blocks.0.ffn_gate"], 0) * recording["blocks.0.ffn_pre"]
+    np.testing.assert_allclose(bent, recording["blocks.0.ffn_post"], atol=1e-6)
+    assert parameter_formula(chosen) == sum(p.numel() for p in model.parameters())
+    assert formulas(model.config)["ffn_post"][1] == "max(0, gate) · u"
+
+
+@pytest.mark.usefixtures("added")
 @pytest.mark.parametrize(("ffn", "bent"), [("tanh", "ffn_pre"), ("tanhglu", "ffn_gate")])
 def test_a_new_network_s_bend_is_drawn_as_its_own(ffn: str, bent: str) -> None:
     chosen, model = model_of(ffn=ffn)
@@ -152,8 +168,9 @@ def test_a_new_network_s_bend_is_drawn_as_its_own(ffn: str, bent: str) -> None:
     passed = recording["blocks.0.ffn_pre"] if bent == "ffn_gate" else 1
     post = np.tanh(recording["blocks.0." + bent]) * passed
     np.testing.assert_allclose(post, recording["blocks.0.ffn_post"], atol=1e-6)
-    gates = {"swiglu": "SwiGLU", "geglu": "GEGLU", "geglu_tanh": "GEGLU (tanh)"}
-    assert activation_functions.gates() == gates | {"tanhglu": "TanhGLU"}
+    gates = activation_functions.gates()
+    assert gates == {name: part.card.title for name, part in FEEDFORWARDS.items() if part.gated}
+    assert {"swiglu": "SwiGLU", "reglu": "ReGLU", "tanhglu": "TanhGLU"}.items() <= gates.items()
     axis, surface = activation_functions.gated_surface("tanhglu", 2.0, 5)
     np.testing.assert_allclose(surface, np.tanh(axis)[None, :] * axis[:, None], atol=1e-6)
 

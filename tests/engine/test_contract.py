@@ -28,6 +28,7 @@ from engine.parts.positions import NoPosition
 from engine.parts.registry import FEEDFORWARDS, HEALTHY, MIXERS, NORMS, POSITIONS, WIRINGS, Parts, swapped
 from engine.sample import Decoder
 from engine.sample.generate import steps
+from engine.sample.single_row import SUPPORTED
 from pages.start.home.map_drawing import model_map
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
@@ -126,6 +127,7 @@ def test_exactly_the_supported_parts_take_the_fast_path(case: Case) -> None:
     model = model_of(case)
     if model.can_cache and not {"window", "output_head"} & set(case.fields):
         own = all(getattr(case.parts, name) == getattr(HEALTHY, name) for name in FORWARD)
+        own &= all(registry[getattr(case.config, kind)] in SUPPORTED for kind, registry in REGISTRIES.items())
         assert (Decoder(model)._fast is not None) == own
 
 

@@ -22,7 +22,7 @@ from engine.parts.registry import FEEDFORWARDS
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, some_tokens, tiny
 
-KINDS = ("relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu")
+KINDS = [name for name, part in FEEDFORWARDS.items() if part.present]
 
 
 def ids_of(model: Transformer, length: int, seed: int = 0) -> list[int]:
@@ -44,7 +44,9 @@ def test_the_most_active_neurons_and_the_bend_are_the_models_own(ffn: str) -> No
     name = activation_functions.activation_name(model.config)
     read = activation_functions.bent_input(model.config)
     assert name is not None
-    bent = activation_functions.ACTIVATIONS[name][1](torch.tensor(recording["blocks.0." + read])).numpy()
+    bent = activation_functions.functions(model.config)[name][1](
+        torch.tensor(recording["blocks.0." + read])
+    ).numpy()
     if read == "ffn_gate":
         bent = bent * recording["blocks.0.ffn_pre"]
     np.testing.assert_allclose(bent, post[0], rtol=1e-5, atol=1e-6)

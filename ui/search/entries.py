@@ -123,7 +123,7 @@ def _notebooks() -> Iterator[Entry]:
 
 def _courses() -> Iterator[Entry]:
     for course in shelf().courses.values():
-        minutes = f"{course.minutes} minutes, for {course.audience}"
+        minutes = f"{course.minutes} minute{'s' * (course.minutes != 1)}, for {course.audience}"
         yield _entry(COURSE, course.title, minutes, address_of(course, 0), (course.title,))
         for at, scene in enumerate(course.scenes):
             yield _entry(

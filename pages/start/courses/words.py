@@ -7,7 +7,8 @@ NONE = "There are no courses here. Put one in the `scenes` folder; docs/first-co
 
 def facts(minutes: int, scenes: int, audience: str) -> str:
     """Returns one line about a course."""
-    return f"{minutes} minutes · {scenes} scenes · for {audience}"
+    long = f"{minutes} minute{'s' * (minutes != 1)}"
+    return f"{long} · {scenes} scene{'s' * (scenes != 1)} · for {audience}"
 
 
 def lacks(models: list[str]) -> str:
@@ -20,7 +21,9 @@ def answer(minutes: list[int]) -> str:
     """Says what courses there are, and how they go; `minutes` of each."""
     how_many = "One course" if len(minutes) == 1 else f"{len(minutes)} courses"
     long = (
-        f"{min(minutes)} minutes" if len(set(minutes)) == 1 else f"{min(minutes)} to {max(minutes)} minutes"
+        f"{minutes[0]} minute{'s' * (minutes[0] != 1)}"
+        if len(set(minutes)) == 1
+        else f"{min(minutes)} to {max(minutes)} minutes"
     )
     return (
         f"**{how_many}, {long}.** Scene by scene through the app's own pages, with a bar at the bottom that"

@@ -19,7 +19,7 @@ REPEATING = "hark, hark, har"  # for a model in which heads learn to copy
 
 def course(minutes: int) -> str:
     """Returns the label of the button that starts the first course."""
-    return f"Start here: {minutes} minutes"
+    return f"Start here: {minutes} minute{'s' * (minutes != 1)}"
 
 
 # What the browser says of what is pointed at: (title, sentence), with its numbers in {braces}.

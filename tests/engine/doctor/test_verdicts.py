@@ -20,6 +20,7 @@ from engine.lab.doctor.checks import CHECKS, examine
 from engine.lab.doctor.table import HEALTHY, PATH, Chart, read, subject_of
 from engine.lab.faults import FAULTS, parts_of
 from engine.model import build
+from engine.parts.registry import FEEDFORWARDS, MIXERS, POSITIONS
 from engine.presets import PRESETS
 from engine.presets.small import SMALL
 from engine.training.records import Evaluation, Snapshot, Step
@@ -35,9 +36,8 @@ QUICK = [name for name, check in CHECKS.items() if not check.slow]
 # the verses repeat themselves: that is the text's doing
 UNSEEN = [name for name in QUICK if name != "unseen"]
 EACH = {
-    "wiring": ("pre", "post", "parallel"), "position": ("none", "sinusoidal", "learned", "rope", "alibi", "t5"),
-    "ffn": ("relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_tanh", "none"),
-    "norm": ("layernorm", "rmsnorm", "none"), "mixer": ("none", "mean", "similarity", "shared_qk"),
+    "wiring": ("pre", "post", "parallel"), "position": tuple(POSITIONS), "ffn": tuple(FEEDFORWARDS),
+    "norm": ("layernorm", "rmsnorm", "none"), "mixer": tuple(name for name in MIXERS if name != "attention"),
 }  # fmt: skip
 KINDS: dict[str, dict[str, Any]] = {
     **{f"{field} {value}": {field: value} for field, values in EACH.items() for value in values},

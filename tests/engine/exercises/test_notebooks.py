@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -53,6 +54,13 @@ def test_a_notebook_is_up_to_date_and_can_be_read(name: str) -> None:
     assert [made["cells"][-1]] == folded and "NotImplementedError" not in "".join(folded[0]["source"])
     text = "".join("".join(cell["source"]) for cell in made["cells"])
     assert all(cell.source in text for cell in cells(source_of(name)))
+
+
+@for_each("name", NAMES)
+def test_every_check_says_what_is_wrong(name: str) -> None:
+    checks = [ast.parse(cell.source) for cell in cells(source_of(name)) if cell.kind == "check"]
+    asserts = [node for check in checks for node in ast.walk(check) if isinstance(node, ast.Assert)]
+    assert asserts and not [ast.unparse(node.test) for node in asserts if node.msg is None]
 
 
 def engine_of(folder: Path, *path: Path) -> Path:

@@ -11,6 +11,7 @@ import pytest
 from engine.config import ModelConfig, TrainConfig
 from engine.data.tokenizers.char import CharTokenizer
 from engine.model import Transformer
+from engine.parts.registry import FEEDFORWARDS, MIXERS, NORMS, POSITIONS, WIRINGS
 from engine.service.state import RunSpec
 from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint
@@ -30,22 +31,24 @@ TOGETHER: list[dict[str, Any]] = [
     {"wiring": "parallel", "norm": "rmsnorm", "qk_norm": True, "position": "rope", "n_kv_heads": 1},
     {"n_layers": 1, "mixer": "shared_qk", "output_projection": False, "ffn": "relu2", "norm": "dyt"},
 ]
+REGISTRIES = {"wiring": WIRINGS, "norm": NORMS, "mixer": MIXERS, "ffn": FEEDFORWARDS, "position": POSITIONS}
 ALONE: list[dict[str, Any]] = [
-    *({"wiring": wiring} for wiring in ("post", "parallel", "none")),
-    *({"norm": norm} for norm in ("none", "rmsnorm", "dyt")),
+    *(
+        {kind: name}
+        for kind, registry in REGISTRIES.items()
+        for name in registry
+        if name != getattr(ModelConfig(), kind)
+    ),
     {"wiring": "post", "norm": "none"},
     {"norm": "rmsnorm", "norm_gain": False},
-    *({"mixer": mixer} for mixer in ("none", "mean", "similarity", "shared_qk")),
     {"mixer": "mean", "position": "alibi"},
     {"mixer": "none", "ffn": "none", "wiring": "none"},
-    *({"ffn": ffn} for ffn in ("relu", "relu2", "gelu", "gelu_tanh", "swiglu", "geglu", "none")),
     {"attention_bias": True, "ffn_bias": True, "norm_bias": True},
     {"output_projection": False},
     {"tie_embeddings": False},
     {"n_kv_heads": 1},
     {"n_kv_heads": 2, "attention_bias": True},
     {"causal": False},
-    *({"position": position} for position in ("sinusoidal", "alibi", "t5", "none", "rope")),
     {"qk_norm": True, "position": "rope"},
     {"n_layers": 1, "n_heads": 1, "d_ff": 1},
 ]

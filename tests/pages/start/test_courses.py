@@ -148,6 +148,8 @@ def test_the_page_lists_every_course_and_starts_one(monkeypatch):
     minutes = [course.minutes for course in COURSES.values()]
     assert words.answer([10, 40, 30]).startswith("**3 courses, 10 to 40 minutes.**")
     assert words.answer([10]).startswith("**One course, 10 minutes.**")
+    assert words.answer([1]).startswith("**One course, 1 minute.**")
+    assert words.facts(1, 1, "my class") == "1 minute · 1 scene · for my class"
     assert any(
         f"{len(COURSES)} courses, {min(minutes)} to {max(minutes)} minutes" in one.value
         for one in page.markdown

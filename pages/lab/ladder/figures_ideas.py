@@ -20,14 +20,12 @@ def rungs(seeds: Mapping[str, Sequence[float]], chosen: str, lines: Mapping[str,
     names = list(losses)
     rows = {name: i for i, name in enumerate(names)}
     quiet, loud = colour("quiet"), colour("validation")
+    sides = [_beside(name, chosen, losses) for name in names]
     traces = [
         go.Scatter(
             x=[losses[name] for name in names],
             y=list(rows.values()),
-            mode="markers+text",
-            text=[f"{losses[name]:.2f}" for name in names],
-            textposition=[_beside(name, chosen, losses) for name in names],
-            textfont={"size": 12},
+            mode="markers",
             marker={
                 "size": [15 if name == chosen else 10 for name in names],
                 "color": [loud if name == chosen else quiet for name in names],
@@ -45,6 +43,22 @@ def rungs(seeds: Mapping[str, Sequence[float]], chosen: str, lines: Mapping[str,
             },
         )
     ]
+    ends = [
+        max(over) if side.endswith("right") else min(over)
+        for over, side in zip(seeds.values(), sides, strict=True)
+    ]
+    traces.append(
+        go.Scatter(
+            x=ends,  # beside the range, not on it
+            y=list(rows.values()),
+            mode="text",
+            text=[f"  {losses[name]:.2f}  " for name in names],
+            textposition=sides,
+            textfont={"size": 12},
+            hoverinfo="skip",
+            cliponaxis=False,
+        )
+    )
     below = LADDER[chosen].below
     if below is not None and chosen in losses and below in losses:
         traces.insert(

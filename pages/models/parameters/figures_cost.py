@@ -85,7 +85,6 @@ def flops_by_length(
             "tickformat": "~s",
             "dtick": 1,
         },
-        legend={"entrywidth": 128},
     )
 
 

@@ -95,6 +95,7 @@ def test_every_view_fits_the_screen_and_is_accessible(page, console, app_url, en
     for number, name in enumerate(names(page)):
         if entry.url != "courses":
             wrong[name] = visit.screen_faults(page)
+        wrong[f"{name}, over a text"] = page.evaluate(visit.OVERLAPS)
         wrong[f"{name}, save buttons"] = [size for size in page.evaluate(visit.SAVES) if size < visit.TARGET]
         if visit.AXE.is_file() and not number:
             wrong[f"{name}, axe"] = visit.violations(page)
@@ -122,11 +123,11 @@ def sideways(page) -> list[int]:
 
 
 def unfolded(page) -> dict[str, list]:
-    """What axe finds with the folds open, in light and in dark."""
+    """What lies over a text with the folds open, and what axe finds, in light and in dark."""
     for name in ("Measure it", "By hand"):
         if page.locator('[data-testid="stExpander"] summary', has_text=name).count():
             open_fold(page, name)
-    wrong = {"light": visit.violations(page)}
+    wrong = {"light": visit.violations(page), "over a text": page.evaluate(visit.OVERLAPS)}
     visit.shown_in(page, "dark")
     wrong["dark"] = visit.violations(page, "color-contrast")  # the other rules do not depend on colours
     visit.shown_in(page, "light")

@@ -8,6 +8,11 @@ from tests.browser.conftest import settled
 SCALING = "attention?attention_view=scores"
 STRIP = ".gf-guess-strip:not([hidden])"
 PILL = ".gf-guess-pill"
+LINE = "document.querySelector('.st-key-question_line')"
+DRAWN_ANEW = f"() => {LINE}.prepend({LINE}.querySelector('.gf-guess-pill'))"  # what Streamlit puts behind it
+ORDER = (
+    f"""() => ['h2', '.gf-guess-pill'].map((one) => {LINE}.querySelector(one).getBoundingClientRect().left)"""
+)
 BOTTOMS = """() => [...document.querySelectorAll('.st-key-answer, .gf-figure')]
   .map(e => Math.round(e.getBoundingClientRect().bottom))"""
 
@@ -20,6 +25,8 @@ def opened(page, app_url: str, where: str = SCALING) -> None:
 def test_a_guess_from_the_question_to_the_figure(page, app_url) -> None:
     opened(page, app_url)
     page.wait_for_selector(PILL)
+    page.evaluate(DRAWN_ANEW)
+    assert page.evaluate(ORDER) == sorted(page.evaluate(ORDER)), "the button stands left of the question"
     before = page.evaluate(BOTTOMS)
     page.click(PILL)
     page.wait_for_selector(STRIP)

@@ -72,6 +72,14 @@ def test_a_term_is_explained_to_pointer_and_keyboard_and_leads_to_its_page(tab, 
     tab.evaluate("window.stillHere = true")
     tab.get_by_role("button", name=re.compile("^Glossary")).click()
     box = tab.get_by_role("combobox", name="Find a term")
+    box.fill("head")
+    box.press("Escape")
+    assert not tab.locator(".gf-search-box").is_visible(), "a typed word takes a second Esc"
+    tab.locator(".st-key-answer").first.click(position={"x": 2, "y": 2})  # focuses the page
+    tab.keyboard.press("Escape")
+    ring = "getComputedStyle(document.querySelector('[data-testid=stMain]')).outlineStyle"
+    assert tab.evaluate(ring) == "none", "a ring around the whole page"
+    tab.get_by_role("button", name=re.compile("^Glossary")).click()
     box.fill("qqqq")
     box.press("Enter")  # before the answer, which has nothing to open
     expect(tab.get_by_text("Nothing matches")).to_be_visible()

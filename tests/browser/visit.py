@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,7 @@ MOST_OF_AN_ANSWER = 45  # words, numbers apart; 35 are meant: Extrapolation's, a
 WORD = r"[^\W\d_][\w'’-]+"
 TARGET = 24  # px: WCAG 2.2, 2.5.8; what is smaller needs room around it, which a figure may not have
 VIEWS = '.st-key-page_line [class*="_view"] [role=radio]'  # Train has presets there
+OVERLAPS = (Path(__file__).parent / "overlaps.js").read_text(encoding="utf-8")
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 needs_axe = pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed (npm ci brings it)")
 

@@ -9,6 +9,7 @@ import { begins } from "../../ui/assets/samples.js"
 import { beginning, characters } from "../../ui/assets/shared/dom.js"
 import { pointerMoved, target } from "../../ui/assets/shared/keys.js"
 import { bytes, counted, flop, memory, minus, numbers, percent, raised, scientific, whole } from "../../ui/assets/shared/numbers.js"
+import { freePlace } from "../../ui/assets/shared/save.js"
 import { decode, ended, known, pathOf, shown } from "../../ui/assets/writer_state.js"
 
 const PALETTE = Object.fromEntries([0, 1, 2, 3, 4, 5, 6].map((i) => [`seq${i}`, [`#0000${i}0`, `#00${i}000`]]))
@@ -90,4 +91,14 @@ test("the writer's tree", () => {
   assert.deepEqual([known({ ...self, ends: {} }), ended({ ...self, ends: {} }), ended({ ...self, ends: {}, length: 0 })], [2, "", "length"])
   assert.equal(decode(self, [5, 6, 9]), " éx")
   assert.deepEqual([shown(self, 5), shown(self, 9)], ["␣é", "9"])
+})
+
+test("save buttons stay where nothing is below them, and step aside from a text to the nearest free place", () => {
+  const frame = { left: 0, right: 400, top: 0, bottom: 300 }, own = { left: 300, right: 400, top: 0, bottom: 24 }
+  const legend = { left: 250, right: 390, top: 4, bottom: 20 }, title = { left: 0, right: 400, top: 0, bottom: 20 }
+  assert.deepEqual(freePlace(own, frame, []), [0, 0])
+  assert.deepEqual(freePlace(own, frame, [legend]), [0, 21]) // below it, which is nearer than 151 to the left
+  assert.deepEqual(freePlace(own, frame, [{ ...legend, left: 380 }]), [-21, 0])
+  assert.deepEqual(freePlace(own, frame, [title]), [0, 21])
+  assert.deepEqual(freePlace(own, frame, [frame]), [0, 0]) // no place is free
 })

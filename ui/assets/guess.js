@@ -33,14 +33,17 @@ function create(place, _, signal) {
   return self
 }
 
-/** The button stands in the line of the question, unless somebody does not want to be asked. */
+/**
+ * The button stands at the end of the line of the question, unless somebody does not want to be asked. A page that draws the
+ * line anew puts its question behind what it does not know.
+ */
 function stand(self) {
   const line = document.querySelector(LINE)
   const wanted = line && asks() && !postponed().includes(self.data.id)
   if (!wanted) {
     self.pill.remove()
     if (!asks()) close(self)
-  } else if (self.pill.parentElement !== line) line.append(self.pill)
+  } else if (self.pill !== line.lastElementChild) line.append(self.pill)
 }
 
 function tell(self, what) {

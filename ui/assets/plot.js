@@ -42,7 +42,7 @@ function create(place, _, signal) {
   const root = within(place, "div", "gf-plot"), figure = within(root, "div", "gf-figure", "", { role: "img" })
   /** @type {any} */
   const self = { root, figure, text: "", theme: "", message: null, drawn: false, held: false, pending: false, late: false, trigger: null, points: null, pointer: null, page: null, width: 0, height: 0, taller: 1, grown: 1 }
-  self.tools = root.appendChild(toolbar({ CSV: () => saveTable(self), PNG: () => savePicture(self, "png"), SVG: () => savePicture(self, "svg") }))
+  self.tools = root.appendChild(toolbar(root, { CSV: () => saveTable(self), PNG: () => savePicture(self, "png"), SVG: () => savePicture(self, "svg") }))
   filmed(root, () => (self.message && self.width ? prepared(self) : null))
   // A redraw in the middle of a drag would end the drag, so it waits for the hand to let go.
   figure.addEventListener("pointerdown", () => { self.held = true })
@@ -139,10 +139,14 @@ function soon(self) {
 /** Whether it fills the screen: see stage_full.js. */
 const full = (self) => self.root.classList.contains("gf-full")
 
+/** Whether its notes stand over lines and points, which would run through their letters: they get the ground of the page. */
+const drawnInLines = (data, layout) => data.every(({ type }) => type === "scatter") && !(layout.shapes ?? []).some(({ fillcolor }) => fillcolor)
+
 // What Plotly is given: in the page's colours, and as wide as its place.
 function prepared({ message, page, width, height, grown }) {
   const { data, layout } = coloured(message.figure, message.palette, page.dark)
   layout.template = template(page)
+  if (drawnInLines(data, layout)) layout.template.layout.annotationdefaults = { bgcolor: `rgba(${rgb(page.background).join(",")},0.85)`, borderpad: 0 }
   slim(layout, width)
   const taller = stack(layout, width)
   layout.autosize = !width

@@ -125,6 +125,11 @@ function move(self, at) {
 
 /** @param {KeyboardEvent} event */
 function pressed(self, event) {
+  if (event.key === "Escape") { // a browser would only empty the field by it
+    event.preventDefault()
+    self.box.close()
+    return
+  }
   if (event.key === "Enter") {
     if (self.answered === self.input.value) choose(self, self.rows[self.at])
     else self.entered = true // its results are on their way

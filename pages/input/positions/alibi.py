@@ -244,7 +244,7 @@ def _draw_patterns(effect: measured.Effect, slope: float, labels: list[str]) -> 
                 data=pattern_table(pattern, labels),
                 alt=f"{name}: weights from 0 to 1, queries down.",
             )
-    st.caption("Both on the same scale: blank is 0, darkest is 1.")
+    st.caption("Both on the same scale: blank is 0, the strongest colour is 1.")
 
 
 def _draw_distances(recording: Recording, layer: int, times: float) -> None:

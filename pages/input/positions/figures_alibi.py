@@ -81,6 +81,16 @@ def reach_bars(slopes: Slopes, length: int) -> go.Figure:
         barmode="group",
         bargap=0.2,
         shapes=[line],
+        annotations=[
+            go.note(
+                f"length of the text: {length:,}",
+                0,
+                float(np.log10(length)),
+                xref="paper",
+                xanchor="left",
+                yanchor="bottom",
+            )
+        ],
         xaxis=go.axis("head", dtick=1 if len(heads) <= 16 else 4, zeroline=False),
         yaxis=go.axis(
             "distance (tokens)", showgrid=True, type="log", range=[low - 0.05, high + 0.1], dtick=1

@@ -91,6 +91,9 @@ def turn_bars(turns: Turns) -> go.Figure:
         margin={"l": 60, "r": 12, "t": 34, "b": 44},
         bargap=0.15,
         shapes=[single_turn],
+        annotations=[
+            go.note("one turn", 1, 0, xref="paper", xanchor="right", yanchor="bottom")  # log₁₀ of 1
+        ],
         xaxis=go.axis("pair i, fast to slow", zeroline=False),
         yaxis=go.axis(
             "turns within the context",

@@ -94,4 +94,4 @@ def _draw_patterns(subject: Subject, layouts: Layouts) -> None:
                 data=pattern_table(pattern, subject.labels),
                 alt=f"{title}: the weight that each token (down) gives to each token it sees, from 0 to 1.",
             )
-    st.caption("Both on the same scale: blank is 0, darkest is 1.")
+    st.caption("Both on the same scale: blank is 0, the strongest colour is 1.")

@@ -62,7 +62,7 @@ def _draw_map(similarity: Similarity, length: int, width: int) -> None:
         name="similarity-of-positions",
         data=pd.DataFrame(cosines, columns=[f"position {i * step}" for i in range(len(cosines))]),
         alt=(
-            "Cosine between the vectors of every pair of positions: bright along the diagonal, and the same"
+            "Cosine between the vectors of every pair of positions: largest along the diagonal, and the same"
             " along every parallel to it."
         ),
     )

@@ -14,7 +14,7 @@ from ui.figures.theme import SEQUENTIAL, colour
 SIDES = {
     "characters": "bottom center",
     "bytes": "middle right",
-    "gpt2": "bottom center",
+    "gpt2": "middle left",
     "cl100k_base": "top center",
     "o200k_base": "middle right",
 }  # of labels

@@ -45,7 +45,9 @@ def scaling_curves(
             )
         under = go.axis("d_k", tickvals=[1, 8, 64, 512], anchor=f"y{axis}")
         axes[f"xaxis{axis}"] = {"type": "log", "domain": [left, left + 0.46]} | under
-        small: dict[str, Any] = {"nticks": 5, "tickformat": ".0e" if field == "slope" else "~g"}
+        small: dict[str, Any] = {"nticks": 5} | (
+            {"exponentformat": "power"} if field == "slope" else {"tickformat": "~g"}
+        )
         axes[f"yaxis{axis}"] = (
             dict(rangemode="tozero", anchor=f"x{axis}", domain=[bottom, bottom + 0.36]) | small
         )

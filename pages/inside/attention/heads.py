@@ -44,7 +44,7 @@ def draw_heads(subject: Subject) -> None:
         draw_measure(subject, numbers, measure)
         return
     patterns = subject.recording().stacked("pattern")
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):  # two in a row on a phone
         widgets.select(words.SHOWN, titles, "attention_number", kind="list", width=170)
         by, order = _sorted(numbers, config.n_heads)
         layer, head = widgets.head(config, TOPIC)

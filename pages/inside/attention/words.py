@@ -103,7 +103,7 @@ def grid_alt(layers: int, heads: int, chosen: int | None) -> str:
     return (
         f"The patterns of {counted(layers, 'block')} with {counted(heads, 'head')} each, as small"
         " pictures: queries run down, keys"
-        " across; darker means more weight."
+        " across; a stronger colour means more weight."
     )
 
 

@@ -102,12 +102,17 @@ def loss_by_bits(
     highest = float(np.nanmax([full, *(values.max() for values in lines.values())]))
     ends = min(highest, 2 * guessing)
     guess = go.rule(y=guessing, line={"color": colour("quiet"), "width": 1, "dash": "dot"})
+    named = go.note(
+        f"uniform guess: {guessing:.2f}", 1, guessing, xref="paper", xanchor="right", yanchor="top"
+    )
+    shown = guessing < 1.08 * ends
     return go.figure(
         [*traces, _mark(str(n), here)],
         margin={"l": 48, "r": 8, "t": 28, "b": 44},
         xaxis=go.axis("bits per weight", type="category"),
         yaxis={"title": {"text": "loss (nats per token)"}, "range": [0, 1.08 * ends], "nticks": 6},
-        shapes=[guess] if guessing < 1.08 * ends else [],
+        shapes=[guess] if shown else [],
+        annotations=[named] if shown else [],
     )
 
 

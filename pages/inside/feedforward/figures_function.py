@@ -82,7 +82,7 @@ def difference_line(x: np.ndarray, difference: np.ndarray) -> go.Figure:
         margin={"l": 76, "r": 8, "t": 8, "b": 44},
         showlegend=False,
         xaxis={"title": {"text": "input x"}},
-        yaxis={"title": {"text": "tanh − exact"}, "tickformat": ".0e"},
+        yaxis={"title": {"text": "tanh − exact"}, "exponentformat": "power"},
     )
 
 

@@ -194,7 +194,7 @@ def head_map(nats: np.ndarray) -> go.Figure:
 
 
 def stream_map(values: np.ndarray, labels: Sequence[str], rows: Sequence[str], top: float) -> go.Figure:
-    """Draws norms (state, query), the embedding at the bottom, darker for longer, darkest from `top` on."""
+    """Draws norms (state, query), the embedding at the bottom, stronger for longer, full from `top` on."""
     heat = go.Heatmap(
         z=values.astype(np.float32),
         zmin=0,
@@ -280,11 +280,13 @@ def gradient_lines(
     span = decades([v for _, v in curves.values()], flat)
     level = go.rule(y=1, line={"color": colour("quiet"), "dash": "dot", "width": 1.2})
     shapes = [level] if flat else []
+    equal = go.note("equal", 1, 0, xref="paper", xanchor="right", yanchor="bottom")  # log₁₀ of 1
     return go.figure(
         traces,
         margin={"l": 8, "r": 12, "t": 30, "b": 44},
         hovermode="x unified",
         shapes=shapes,
+        annotations=[equal] if flat else [],
         xaxis=go.axis(x, zeroline=False) | ({"range": [0, 1.03 * end]} if end else {}),
         yaxis=go.axis(
             y,

@@ -70,13 +70,12 @@ def _names(axis: str, count: int, labels: Labels) -> list[str]:
 
 
 def _axis(name: str, count: int, labels: Labels) -> dict[str, object]:
-    """Every place is labelled where there is room, else every n-th."""
-    every = max(1, -(-count // (MOST_TICKS if name in labels else MOST_NUMBERS)))
-    indexes = list(range(0, count, every))
-    shown = [
-        plain(short(labels[name][i], MOST_LETTERS)) if name in labels and i < len(labels[name]) else str(i)
-        for i in indexes
-    ]
+    """Every place has its token where all have room, else every n-th its number: every fourth letter says
+    nothing.
+    """
+    known = labels.get(name, ()) if count <= MOST_TICKS else ()
+    indexes = list(range(0, count, max(1, -(-count // (MOST_TICKS if known else MOST_NUMBERS)))))
+    shown = [plain(short(known[i], MOST_LETTERS)) if i < len(known) else str(i) for i in indexes]
     names = _names(name, count, labels)
     axis = go.axis(name, type="category", tickvals=[names[i] for i in indexes], ticktext=shown, tickangle=0)
     return axis | ({"visible": False} if not name else {})

@@ -19,7 +19,7 @@ TOO_SHORT = (
     "The text has one token, so there is no next token to predict: type a longer one in the bar above."
 )
 DIVERGED = "This model has diverged: its loss has become NaN or infinite, so it has no usable gradient."
-STRIP = "Position whose next token is predicted (darker means a larger loss)"
+STRIP = "Position whose next token is predicted (a stronger colour means a larger loss)"
 LOGITS = "logits"
 LANES, TOTALS, ERROR = "gradient norm by token", "all tokens", "p\u00a0−\u00a0y"
 BACKWARDS, UNTOUCHED = "← backward pass", "later tokens:<br>no gradient"

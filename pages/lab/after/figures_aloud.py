@@ -43,7 +43,6 @@ def accuracy_curves(scores: Sequence[Accuracy], end: float, chance: float) -> go
         xref="paper",
         xanchor="right",
         yanchor="top",
-        yshift=-22,
         font={"color": colour("quiet"), "size": 13},
     )
     layout = figure.arrangement | {

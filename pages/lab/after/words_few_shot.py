@@ -12,7 +12,8 @@ FEW_SHOT = Words(
         "A *few-shot* prompt: lines of examples, then a word alone. Left, the share of words whose likeliest"
         " next token is the right answer, by number of examples; a thin line is one draw of examples and"
         " their order. Dashed, the probability of the right answer. On the right, the first draw's likeliest"
-        " token after every word, correct ones in bold; darker means that the right answer is likelier."
+        " token after every word, correct ones in bold; a stronger colour means a likelier right"
+        " answer."
     ),
     why=(
         "No weight changes. Without an example the model cannot know the task; a few lines specify it"

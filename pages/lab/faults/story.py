@@ -61,7 +61,7 @@ def _figure(chapter: str, runs: Mapping[str, StageRun], lines: Mapping[str, floa
         )
         return
     if chapter == "shapes":
-        labels = list(READ.replace("\n", "↵"))
+        labels = list(READ.replace("\n", "⏎"))
         left, right = st.columns(2, gap="medium")
         for column, name in ((left, "mask"), (right, "mended")):
             with column:

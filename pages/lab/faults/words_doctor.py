@@ -313,12 +313,12 @@ def pattern_alt(name: str) -> str:
 
 def as_written(text: str) -> str:
     """Returns a text with its line breaks visible, so that blank lines are seen."""
-    return text.replace("\n", "↵\n")
+    return text.replace("\n", "⏎\n")
 
 
 def begins(text: str, most: int = 28) -> str:
     """Returns the beginning of a text on one line, line breaks visible."""
-    line = text.replace("\n", "↵")
+    line = text.replace("\n", "⏎")
     return safe(line if len(line) <= most else line[:most].rstrip() + " …")
 
 

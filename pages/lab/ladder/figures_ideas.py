@@ -27,14 +27,12 @@ def rungs(
     rows = {name: i for i, name in enumerate(names)}
     quiet, loud = colour("quiet"), colour("validation")
     shown = [name for name in names if drawn is None or name in drawn]
+    sides = [_beside(name, chosen, losses) for name in shown]
     traces = [
         go.Scatter(
             x=[losses[name] for name in shown],
             y=[rows[name] for name in shown],
-            mode="markers+text",
-            text=[f"{losses[name]:.2f}" for name in shown],
-            textposition=[_beside(name, chosen, losses) for name in shown],
-            textfont={"size": 12},
+            mode="markers",
             marker={
                 "size": [15 if name == chosen else 10 for name in shown],
                 "color": [loud if name == chosen else quiet for name in shown],
@@ -52,6 +50,22 @@ def rungs(
             },
         )
     ]
+    ends = [
+        max(seeds[name]) if side.endswith("right") else min(seeds[name])
+        for name, side in zip(shown, sides, strict=True)
+    ]
+    traces.append(
+        go.Scatter(
+            x=ends,  # beside the range, not on it
+            y=[rows[name] for name in shown],
+            mode="text",
+            text=[f"  {losses[name]:.2f}  " for name in shown],
+            textposition=sides,
+            textfont={"size": 12},
+            hoverinfo="skip",
+            cliponaxis=False,
+        )
+    )
     below = LADDER[chosen].below
     if below is not None and chosen in losses and below in losses:
         traces.insert(

@@ -80,7 +80,7 @@ def _difference(name: str) -> None:
         st.markdown("  \n".join(sentences))
     source = lines(name)
     if source:
-        st.code(source, language="python", height=190)
+        st.code(source, language="python", height=230, wrap_lines=True)
     else:
         st.caption(words.NOTHING_NEW)
     if name in KINDS:

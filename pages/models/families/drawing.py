@@ -21,6 +21,7 @@ STREAM, CENTRE, HALF = (
 )  # from a stack's left edge: its stream, its boxes and their half width
 STACK_WIDTH, BETWEEN = 248.0, 20.0  # of one stack, and to the next
 NORM, SUB, ENDS, GAP, PLUS = 20.0, 34.0, 28.0, 12.0, 7.0
+TIMES = 12.0  # below the last box of a frame: how often the block stands there
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def _draw_stack(sheet: Drawing, c: ResolvedConfig, x: float, stack: str, crossin
     if c.embedding_norm:
         y = _box(sheet, x, y + 6, NORM, "norm", "norm_embed", HEALTHY.norm(c).card.title, stack)
     top = y + GAP
-    y = _block(sheet, c, x, top + 4, stack, crossing)
+    y = _block(sheet, c, x, top + 4, stack, crossing) + TIMES
     sheet.frames.append((x + 4, top, x + STACK_WIDTH - 6, y, f"× {c.n_layers}"))
     y += GAP
     if not HEALTHY.wiring(c).ends_normed:
@@ -201,7 +202,7 @@ def figure(counted: Ledger, height: int, small: bool = False) -> go.Figure:
     sheet = drawing(counted)
     shapes = [_frame(frame) for frame in sheet.frames]
     shapes += [_way(line) for line in sheet.lines]
-    shapes += [_circle(x, y) for x, y in sheet.sums]
+    shapes += [shape for x, y in sheet.sums for shape in _circle(x, y)]
     shapes += [shape for box in sheet.boxes for shape in _rectangle(box)]
     single = counted.encoder is None  # stack: its boxes are higher
     size = (12 if single else 11) if small else (11 if single else 10)
@@ -210,7 +211,7 @@ def figure(counted: Ledger, height: int, small: bool = False) -> go.Figure:
     notes = [_text(text, *middle, size) for text, middle in zip(written, middles, strict=True)]
     notes += [_text("+", x, y, size) for x, y in sheet.sums]
     notes += [
-        _text(f"<b>{words}</b>", x1 - 2, y1, 12) | {"xanchor": "right", "yanchor": "bottom"}
+        _text(f"<b>{words}</b>", x1 - 2, y1, size) | {"xanchor": "right", "yanchor": "bottom"}
         for _, _, x1, y1, words in sheet.frames
     ]
     counts = parameters(counted)
@@ -266,10 +267,13 @@ def _frame(frame: tuple[float, float, float, float, str]) -> dict[str, object]:
     return {"type": "rect", "x0": x0, "x1": x1, "y0": y0, "y1": y1, "line": line}
 
 
-def _circle(x: float, y: float) -> dict[str, object]:
+def _circle(x: float, y: float) -> tuple[dict[str, object], dict[str, object]]:
+    """In the page's own colour first, as boxes are; round, however the drawing is stretched."""
     line = {"color": colour("residual"), "width": 1.5}
-    around = {"x0": x - PLUS, "x1": x + PLUS, "y0": y - PLUS, "y1": y + PLUS}
-    return {"type": "circle", **around, "line": line, "fillcolor": colour("residual", 15)}
+    around = {"x0": -PLUS, "x1": PLUS, "y0": -PLUS, "y1": PLUS, "xanchor": x, "yanchor": y}
+    pixels = {"xsizemode": "pixel", "ysizemode": "pixel"}
+    shape = {"type": "circle", **around, **pixels, "line": line}
+    return shape | {"fillcolor": SEQUENTIAL[0][1]}, shape | {"fillcolor": colour("residual", 15)}
 
 
 def _way(line: Line) -> dict[str, object]:

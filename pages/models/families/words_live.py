@@ -109,7 +109,7 @@ def _counted(number: int, word: str, more: str = "s") -> str:
 LIVE = Words(
     see=(
         "One sentence in three trained models, which write in parallel. The framed symbol is the newest, or"
-        " the one that you point at; what it attended to is shaded, darker for more. It could not see"
+        " the one that you point at; what it attended to is shaded, more strongly for more. It could not see"
         " unshaded symbols."
     ),
     why=(

@@ -94,8 +94,8 @@ def masks_alt(family: str, flows: Sequence[Flow]) -> str:
 
 THREE = Words(
     see=(
-        "The same parts, put together in three ways. A row of a mask is the query, a column the key. Bright:"
-        " attended to in this step; pale: later; grey: never."
+        "The same parts, put together in three ways. A row of a mask is the query, a column the key. Full"
+        " colour: attended to in this step; faint: later; grey: never."
     ),
     why=(
         "The mask limits what a model can do. A bidirectional model is not trained to continue a text,"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,7 +85,6 @@ def flops_by_length(
             "tickformat": "~s",
             "dtick": 1,
         },
-        legend={"entrywidth": 128},
     )
 
 
@@ -205,6 +204,7 @@ def memory_bars(uses: Mapping[str, Mapping[str, int]], devices: Mapping[str, int
     most, least = max(sums.values()), min(devices.values())
     end = max(most, least) if most * VISIBLE > least else most
     shown = {name: size for name, size in devices.items() if size <= end}
+    apart = _apart(list(shown.values()), end / 3)  # on a phone there is room for three names
     return go.figure(
         bars,
         barmode="stack",
@@ -223,6 +223,7 @@ def memory_bars(uses: Mapping[str, Mapping[str, int]], devices: Mapping[str, int
                 yanchor="bottom",
                 xanchor="center" if size * 1.05 < end else "right",
                 font={"size": 12},
+                name="" if size in apart else "wide",
             )
             for name, size in shown.items()
             if size * 12 > end  # no room beside each other
@@ -239,4 +240,18 @@ def memory_bars(uses: Mapping[str, Mapping[str, int]], devices: Mapping[str, int
         },
         yaxis={"autorange": "reversed", "showgrid": False, "tickfont": {"size": 15}},
         legend={"xref": "container", "yref": "container", "yanchor": "top"},
+        meta={"narrow": {}},
     )
+
+
+def _apart(sizes: Sequence[int], room: float) -> list[int]:
+    """Returns the sizes, from the largest down, that are at least `room` from each other.
+
+    >>> _apart([8, 16, 24, 80], 12)
+    [80, 24, 8]
+    """
+    kept: list[int] = []
+    for size in sorted(sizes, reverse=True):
+        if not kept or kept[-1] - size >= room:
+            kept.append(size)
+    return kept

@@ -80,6 +80,8 @@ def ticks(states: tuple[Difference, ...]) -> dict[str, Any]:
     if len(blocks) > 3:  # no room for two words side by side
         named = [(i, word) for i, word in named if word != "norm"]
     few = blocks[step if step > 1 else 0 :: max(step, 1)]
+    last = named[-1][0] if named else len(states)
+    few = [(i, block) for i, block in few if last - i > len(states) / 12]  # no number runs into the last word
     shown = sorted(named + [(i, str(block)) for i, block in few])
     return {
         "tickangle": 0,

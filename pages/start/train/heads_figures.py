@@ -67,6 +67,7 @@ def scores(looks: Looks, formations: Sequence[HeadFormation], best: HeadValue, e
         },
         shapes=[go.rule(y=HALF, line={"color": colour("quiet"), "width": 1, "dash": "dot"})],  # formed
         annotations=[
+            go.note("formed", 0, HALF, xref="paper", xanchor="left", yanchor="bottom"),
             *(_named(f, looks, row) for f, row in zip(formations, _rows(formations, end), strict=True)),
             _beside(steps, first, "new characters", "quiet", "bottom", end),
             _beside(steps, second, "repeated", "validation", "bottom" if apart else "top", end),

@@ -94,7 +94,7 @@ def test_the_chosen_step_is_drawn_from_the_rung_below(drawn) -> None:
     figure = drawn["ladder_ideas"]
     below = LADDER["positions"].below
     assert below is not None
-    bar, points = figure.traces
+    bar, points, written = figure.traces
     before, after = losses[LADDER[below].title], losses[LADDER["positions"].title]
     np.testing.assert_allclose(bar["x"], [before, before, after], rtol=1e-6)
     names = list(LADDER)
@@ -105,7 +105,10 @@ def test_the_chosen_step_is_drawn_from_the_rung_below(drawn) -> None:
     bars = points["error_x"]
     found = np.stack([np.subtract(points["x"], bars["arrayminus"]), np.add(points["x"], bars["array"])], 1)
     np.testing.assert_allclose(found, ranges, rtol=1e-6)
-    assert points["text"][names.index("positions")] == f"{after:.2f}"
+    assert written["text"][names.index("positions")].strip() == f"{after:.2f}"
+    sides = [side == "middle right" for side in written["textposition"]]
+    beyond = [high if right else low for right, (low, high) in zip(sides, ranges, strict=True)]
+    np.testing.assert_allclose(written["x"], beyond, rtol=1e-6, err_msg="a number stands on its range")
     shown = dict(baselines(corpora.load("shakespeare")))
     wanted = {name: shown[name] for name in ("unigram", "bigram", "trigram")}
     assert {note["text"]: note["x"] for note in figure.layout["annotations"]} == pytest.approx(wanted)

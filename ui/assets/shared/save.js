@@ -2,7 +2,7 @@
 // Taking home what is seen: three small buttons, the data as CSV, the picture as PNG and SVG.
 
 import { csv } from "./csv.js"
-import { button, element } from "./dom.js"
+import { button, element, seenTimes } from "./dom.js"
 import { picture } from "./picture.js"
 import { filmed } from "./shots.js"
 
@@ -18,7 +18,7 @@ export function saveTools(root, name, rows, drawing = () => picture(root)) {
   root.classList.add("gf-saves")
   filmed(root, () => ({ drawing: drawing() }))
   root.addEventListener("touchstart", () => root.classList.add("gf-touched"), { passive: true })
-  return toolbar({
+  return toolbar(root, {
     CSV: () => download(`${name()}.csv`, asCsv(csv(rows()))),
     PNG: async () => download(`${name()}.png`, await pixels(...drawing())),
     SVG: () => download(`${name()}.svg`, new Blob([drawing()[0]], { type: "image/svg+xml" })),
@@ -26,17 +26,64 @@ export function saveTools(root, name, rows, drawing = () => picture(root)) {
 }
 
 /**
- * The three buttons by what each one does.
+ * The three buttons by what each one does, for a figure in `root`.
+ * @param {HTMLElement} root
  * @param {{ CSV: () => unknown, PNG: () => unknown, SVG: () => unknown }} does
  */
-export function toolbar(does) {
+export function toolbar(root, does) {
   const tools = element("div", "gf-tools", "", { role: "group", "aria-label": "Save this figure" })
   const add = (sign, label, press) => { tools.appendChild(button(sign, label, press)).title = label }
   for (const [kind, save] of Object.entries(does)) add(kind, kind === "CSV" ? "Save the data behind this figure as CSV" : `Save this figure as ${kind}`, save)
   add("⤢", "Fill the screen with this figure, and back (f)", (full) => full.dispatchEvent(new CustomEvent("gf-full", { bubbles: true }))) // ../stage_full.js listens
   tools.onmousedown = (event) => event.preventDefault() // the focus stays where it is, and with it what is chosen there
   tools.onkeydown = (event) => event.stopPropagation() // a space presses the button, and plays nothing
+  root.addEventListener("pointerenter", () => stepAside(root, tools))
+  root.addEventListener("focusin", (event) => { if (!(event.relatedTarget instanceof Node && root.contains(event.relatedTarget))) stepAside(root, tools) })
   return tools
+}
+
+/**
+ * Moves the buttons to the place nearest to their own where they lie on no text and no control of the figure, before they are seen.
+ * @param {HTMLElement} root
+ * @param {HTMLElement} tools
+ */
+export function stepAside(root, tools) {
+  tools.style.transform = ""
+  const own = tools.getBoundingClientRect(), frame = root.getBoundingClientRect()
+  const taken = []
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT), range = document.createRange()
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (!node.textContent?.trim() || tools.contains(node)) continue
+    range.selectNodeContents(node)
+    taken.push(...range.getClientRects())
+  }
+  for (const control of root.querySelectorAll("button, input, select, textarea")) if (!tools.contains(control)) taken.push(control.getBoundingClientRect())
+  const [right, down] = freePlace(own, frame, taken), times = seenTimes(root)
+  if (right || down) tools.style.transform = `translate(${right / times}px, ${down / times}px)`
+}
+
+/** @typedef {{ left: number, right: number, top: number, bottom: number }} Box */
+
+/**
+ * By how much [to the right, down] a box within a frame moves to lie on none of those that are taken; to the nearest such place,
+ * sideways rather than down. It stays where there is none.
+ * @param {Box} box
+ * @param {Box} frame
+ * @param {Box[]} taken
+ * @returns {[number, number]}
+ */
+export function freePlace(box, frame, taken) {
+  const free = (/** @type {number} */ x, /** @type {number} */ y) =>
+    taken.every((one) => one.left >= box.right + x || one.right <= box.left + x || one.top >= box.bottom + y || one.bottom <= box.top + y)
+  if (free(0, 0)) return [0, 0]
+  // A box that is pushed aside ends at an edge of what pushes it, or at the frame's.
+  const inside = (/** @type {number} */ by, /** @type {number} */ low, /** @type {number} */ high) => by >= low && by <= high
+  const across = [0, ...taken.flatMap((one) => [one.left - box.right - 1, one.right - box.left + 1])].filter((by) => inside(by, frame.left - box.left, Math.max(0, frame.right - box.right)))
+  const along = [0, ...taken.flatMap((one) => [one.top - box.bottom - 1, one.bottom - box.top + 1])].filter((by) => inside(by, Math.min(0, frame.top - box.top), frame.bottom - box.bottom))
+  const far = (/** @type {number[]} */ [x, y]) => Math.abs(x) + 2 * Math.abs(y)
+  const places = across.flatMap((x) => along.map((y) => [x, y])).sort((a, b) => far(a) - far(b))
+  const [x, y] = places.find((place) => free(place[0], place[1])) ?? [0, 0]
+  return [x, y]
 }
 
 /** @param {string} text */

@@ -19,7 +19,7 @@ class GlassformerError(Exception):
 
     def __str__(self) -> str:
         """Returns the message, shortened in the middle where it is longer than MAX_MESSAGE characters."""
-        message, half = super().__str__(), MAX_MESSAGE // 2
+        message, half = Exception.__str__(self), MAX_MESSAGE // 2  # a KeyError would quote it
         return message if len(message) <= MAX_MESSAGE else f"{message[:half]} … {message[-half:]}"
 
 
@@ -50,9 +50,6 @@ class UnknownNameError(GlassformerError, KeyError):
         more = ", ..." if not near and len(self.known) > 12 else ""
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {named}{more}"
         super().__init__(f"no {kind} is called {_SHORT.repr(name)}; {hint}")
-
-    def __str__(self) -> str:
-        return str(self.args[0])  # KeyError would put it in quotation marks
 
     def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, object, tuple[str, ...]]]:
         return type(self), (self.kind, self.name, self.known)

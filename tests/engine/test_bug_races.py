@@ -16,6 +16,7 @@ from engine.experiments import bug_races
 from engine.experiments.bug_races import BROKEN, CLOSE, FOLDER, HEALTHY, SEEDS, compare_twins, shipped, specs
 from engine.experiments.stored_races import Stored, load_race, run_race
 from engine.lab.faults import FAULTS, parts_of
+from engine.lab.guesses import training
 from engine.measure.tasks.text_statistics import known_share, words_of
 from engine.service.state import RunView
 from engine.training.records import Step
@@ -217,3 +218,10 @@ def test_loud_positions_drown_the_tokens_with_every_seed() -> None:
     losses = [view.history.evaluations[-1].validation_loss for view in race.over_seeds(BROKEN)]
     assert [round(loss, 2) for loss in losses] == [3.35] * 3
     assert race.runs[1].history.evaluations[0].validation_loss == pytest.approx(math.log(65), abs=0.05)
+
+
+@for_each("name", ["half_softmax", "no_clipping_sgd"])
+def test_a_guess_about_a_run_that_diverges_says_so(name: str) -> None:
+    bug = bug_races.shipped(name)
+    truth = training.mistake(compare_twins(bug.race.runs, TEXT, bug.race.repeats))
+    assert truth is not None and truth.right == "worse" and math.isnan(truth.numbers["broken"])

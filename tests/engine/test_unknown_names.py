@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from engine import sample
-from engine.errors import ConfigError, GlassformerError, ShapeError, UnknownNameError
+from engine.errors import MAX_MESSAGE, ConfigError, GlassformerError, ShapeError, UnknownNameError
 from engine.measure.recording import record
 from engine.model import build
 from engine.presets import PRESETS
@@ -96,3 +96,8 @@ def test_help_of_train_is_a_screen() -> None:
 
     text = pydoc.plain(pydoc.render_doc(train))
     assert len(text) < 2_000 and "Parts('healthy')" in text
+
+
+def test_the_message_about_an_unknown_name_is_as_short_as_any_other() -> None:
+    assert len(str(UnknownNameError("activation", "x", ["y" * 5000]))) <= MAX_MESSAGE + 3
+    assert str(UnknownNameError("preset", "x", ["y"])) == "no preset is called 'x'; there are 'y'"

@@ -87,6 +87,17 @@ def test_a_course_is_read_as_it_is_written():
             "attentoin_view=heads",
             "there is no `attentoin_view` on the page Attention; the one of Attention is `attention_view`.",
         ),
+        (
+            "attention_view=heads",
+            "attention_wiew=heads",
+            "nothing on the page Attention is called `attention_wiew`; the nearest is attention_view.",
+        ),
+        ("attention_view=heads", "attention_view=heads&attention_layr=1", "is called `attention_layr`"),
+        (
+            "attention_view=heads",
+            "attention_view=heads&attention_view=mask",
+            "`attention_view` is given twice",
+        ),
         ("text: Guess.", "text: " + "x" * 251, "`text` has 251 characters; at most 250 fit"),
         ("right: 2", "right: 3", "scene 2, question: `right` must be a whole number from 1 to 2"),
         ("[this, that]", "[this, this]", "two of the `answers` are the same"),

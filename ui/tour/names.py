@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -23,7 +23,7 @@ _MADE = "[A-Za-z0-9_-]+"
 _LEAST = 4  # characters beside the fields of a key: fewer name nothing
 
 
-def fault(entry: site.Entry, query: Iterable[tuple[str, str]], point: str) -> str:
+def fault(entry: site.Entry, query: Sequence[tuple[str, str]], point: str) -> str:
     """Returns what is wrong with the names that a scene of a page has; empty where all are there."""
     views, key = views_of(entry)
     for name, value in query:
@@ -32,6 +32,10 @@ def fault(entry: site.Entry, query: Iterable[tuple[str, str]], point: str) -> st
             return f"there is no `{name}` on the page {entry.title}; {known}."
         if name == key and value not in views:
             return f"{entry.title} has no view “{value[:40]}”. Its views are {', '.join(views)}."
+        if "_" in name and not has(entry, name):
+            return f"nothing on the page {entry.title} is called `{name[:40]}`{_like(name, keys_of(entry))}."
+    if len([name for name, _ in query if name == key]) > 1:
+        return f"`{key}` is given twice in the link."
     if not has(entry, point):
         return f"nothing on the page {entry.title} is called “{point}”{_like(point, keys_of(entry))}."
     return ""

@@ -471,8 +471,8 @@ def test_what_is_said_of_widths_heads_and_depth_is_in_the_stored_races() -> None
 def test_how_post_norm_s_other_seeds_train_is_as_the_explanation_says() -> None:
     said = unfolded(words.RACE.texts)
     assert (
-        "At 4 and 12 blocks the others train as well as pre-norm; at 24, three of six end about half a nat"
-        in said
+        "At 4 and 12 blocks the other seeds, with or without a warm-up, end within 0.1 nats of pre-norm's"
+        " median; at 24, three of six end 0.5 to 0.8 above it." in said
     )
     for depth in NORM_DEPTHS:
         over = over_seeds(f"norms-{depth}")
@@ -484,7 +484,7 @@ def test_how_post_norm_s_other_seeds_train_is_as_the_explanation_says() -> None:
         if depth < 24:
             assert not behind
         else:
-            assert len(others) == 6 and len(behind) == 3 and all(0.4 < each < 0.8 for each in behind)
+            assert len(others) == 6 and len(behind) == 3 and all(0.5 < each < 0.8 for each in behind)
 
 
 def unfolded(text: str) -> str:

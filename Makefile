@@ -6,7 +6,6 @@
 # make screenshots  take the pictures of the README, and of the site's views, from the running app
 # make docs   build the documentation site into .site/html (GLASSFORMER_APP is the address of the app that it links to,
 #             GLASSFORMER_SITE its own)
-# make docs-pictures  take its pictures of the views from the running app
 # make clean  remove what these made
 
 PYTHON ?= python3
@@ -30,7 +29,7 @@ RAY_STAMP = $(VENV)/.ready-ray-$(call HASH,requirements-ray.txt)
 MODELS_STAMP = $(VENV)/.ready-models-$(call HASH,requirements-models.txt)
 NODE_STAMP = node_modules/.ready-$(call HASH,package-lock.json)
 
-.PHONY: run test test-all mutants cosmic-ray pytest scripts node screenshots docs docs-pictures docs-views docs-tools setup setup-test models ray check-python check-port venv chromium nginx clean
+.PHONY: run test test-all mutants cosmic-ray pytest scripts node screenshots docs docs-views docs-tools setup setup-test models ray check-python check-port venv chromium nginx clean
 .NOTPARALLEL:
 
 run: check-python check-port setup models
@@ -59,14 +58,12 @@ mutants: check-python setup-test cosmic-ray
 
 screenshots: check-python setup-test models chromium
 	@$(BIN)/python -m tests.browser.screenshots
-	@$(MAKE) --no-print-directory docs-pictures
 
+# With pictures of the views where a browser is there, which takes minutes.
 docs: docs-views docs-tools
+	@$(BIN)/python -m tests.browser.view_pictures
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build && \
 		echo "The site is in .site/html. To look at it: $(BIN)/python -m http.server -d .site/html"
-
-docs-pictures: docs-views chromium
-	@$(BIN)/python -m tests.browser.view_pictures
 
 docs-views: check-python setup-test models
 	@$(BIN)/python -m docs.site.views

@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +21,7 @@ from docs.site import facts, pages
 from docs.site.facts import Facts, Link
 from docs.site.views import exercises, opens, scenes
 from tests import source
+from tests.browser import view_pictures
 from tests.source import ROOT
 from tests.test_source import imports
 from ui.text.glossary import terms
@@ -73,6 +76,39 @@ def test_a_page_shows_the_picture_of_its_view_where_there_is_one(tmp_path: Path)
     (tmp_path / "residual" / "lens.webp").touch()
     page = pages.view_page(LENS, terms(), APP, tmp_path)
     assert "](../pictures/residual/lens.webp)" in page and pages.PICTURELESS not in page
+
+
+def test_no_picture_is_taken_where_there_is_no_browser(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        "-m tests.browser.view_pictures\n" in (ROOT / "Makefile").read_text("utf-8").partition("\ndocs:")[2]
+    )
+    monkeypatch.setattr(view_pictures, "read", lambda: [LENS])
+    monkeypatch.setattr(view_pictures, "sync_playwright", nullcontext)
+    taken: list[str] = []
+    monkeypatch.setattr(view_pictures, "serve", lambda *_, **__: nullcontext("http://app"))
+    monkeypatch.setattr(view_pictures, "take_all", lambda _, path, url, views: taken.append(path))
+    monkeypatch.setattr(view_pictures, "chromium_path", lambda _: None)
+    view_pictures.main()
+    assert not taken and "no browser is here" in capsys.readouterr().out
+    monkeypatch.setattr(view_pictures, "chromium_path", lambda _: "chromium")
+    view_pictures.main()
+    assert taken == ["chromium"] and capsys.readouterr().out.startswith("Pictures of 1 view are in ")
+
+
+def test_the_glossary_has_an_index_of_its_letters() -> None:
+    known = terms()
+    here = [replace(LENS, url=page, address=page) for page in {term.page for term in known.values()}]
+    page = pages.glossary(known, here)
+    index = re.findall(r"\[(\w)\]\(#([\w-]+)\)", page.split("\n\n")[1])
+    titles = re.findall(r"^## (.+) \{ #([\w-]+) \}", page, re.MULTILINE)
+    assert len(titles) == len(known) and len(index) > 15
+    firsts = {next(c for c in title if c.isalnum()).upper(): None for title, _ in titles}
+    assert [letter for letter, _ in index] == list(firsts) == sorted(firsts)
+    for letter, anchor in index:
+        title = next(title for title, _ in titles if next(c for c in title if c.isalnum()).upper() == letter)
+        assert (title, anchor) in titles
 
 
 def test_facts_are_read_as_they_were_written(tmp_path: Path) -> None:

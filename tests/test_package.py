@@ -119,11 +119,15 @@ def test_an_installer_that_fails_says_why(tmp_path: Path, capsys: pytest.Capture
 
 def test_the_doctor_measures_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli, "TRIAL_SECONDS", 0.0)
-    lines = list(cli.report())
+    report = cli.report()
+    lines = [next(report) for _ in range(2)]
+    assert lines[0].startswith("Glassformer ") and lines[1] == "Loading PyTorch: a few seconds ..."
+    lines += report
+    assert lines[-2] == "Training the preset `fast` for 0 seconds ..."
     assert re.fullmatch(
         r"Training: \d+ ms for a step of the preset `fast`, so about \d+ s for its 220 steps", lines[-1]
     )
-    assert f"torch {PROJECT_PINS['torch']}" in lines[2]
+    assert f"torch {PROJECT_PINS['torch']}" in lines[3]
 
 
 PROJECT_PINS = {

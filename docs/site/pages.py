@@ -17,7 +17,7 @@ from ui.text.glossary import ANCHOR, Term, linked
 
 DOCS, ENGINE = ROOT / "docs", ROOT / "engine"
 UP = "../../../"  # from the page of a view to the start of the site
-PICTURELESS = "No picture of this view was taken for this copy of the site: `make docs-pictures` takes them."
+PICTURELESS = "No picture was taken for this copy of the site: `make docs` takes them where a browser is."
 
 # A search lists what is about a word before the code that has it for a name; to Material, a title counts
 # a thousand times a text.
@@ -117,9 +117,14 @@ def questions(views: Iterable[Facts]) -> str:
 
 
 def glossary(terms: Mapping[str, Term], views: Sequence[Facts]) -> str:
-    """Returns the page of all terms, each with a link to the view that shows it."""
-    lines = [f"---\nhide: [toc]\n{SOON}\n---\n# Glossary"]
-    for term in terms.values():
+    """Returns the page of all terms by their letters, each with a link to the view that shows it,
+    below an index of the letters.
+    """
+    letters = groupby(sorted(terms.values(), key=_spelled), key=lambda term: _spelled(term)[0].upper())
+    of_letters = {letter: list(group) for letter, group in letters}
+    index = " · ".join(f"[{letter}](#{group[0].id})" for letter, group in of_letters.items())
+    lines = [f"---\nhide: [toc]\n{SOON}\n---\n# Glossary", index]
+    for term in (term for group in of_letters.values() for term in group):
         of_page = [view for view in views if view.url == term.page]
         shown = next((view for view in of_page if _query(view) <= set(term.query)), of_page[0])
         lines += [
@@ -128,6 +133,11 @@ def glossary(terms: Mapping[str, Term], views: Sequence[Facts]) -> str:
             f"→ [{shown.question}](views/{shown.name}.md)",
         ]
     return "\n\n".join(lines) + "\n"
+
+
+def _spelled(term: Term) -> str:
+    """Returns what a term is sorted by: its title in small letters, from the first letter or digit on."""
+    return re.sub(r"^\W+", "", term.title).lower()
 
 
 def _query(view: Facts) -> set[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The pictures of the views, taken from the running app: `make docs-pictures`."""
+"""The pictures of the views, taken from the running app for `make docs`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import tempfile
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, Playwright, sync_playwright
 
-from docs.site.facts import PICTURES, ROOT, read
+from docs.site.facts import PICTURES, ROOT, Facts, read
 from tests.browser.conftest import after_frames, settled
 from tests.browser.server import ARGUMENTS, chromium_path, serve
 
@@ -30,20 +30,32 @@ def take(page: Page, address: str, path: Path) -> None:
 
 
 def main() -> None:
-    """Takes a picture of every view in .site/views.json."""
+    """Takes a picture of every view in .site/views.json; none where there is no browser."""
     views = read()
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        serve(Path(folder), profile="local") as url,
-        sync_playwright() as playwright,
-    ):
-        browser = playwright.chromium.launch(executable_path=chromium_path(playwright), args=list(ARGUMENTS))
+    with sync_playwright() as playwright:
+        path = chromium_path(playwright)
+        if path is None:
+            sys.stdout.write(
+                "Note: no browser is here (`make chromium`), so no pictures of the views are taken.\n"
+            )
+            return
+        with tempfile.TemporaryDirectory() as folder, serve(Path(folder), profile="local") as url:
+            take_all(playwright, path, url, views)
+    sys.stdout.write(
+        f"Pictures of {len(views)} view{'s' * (len(views) != 1)} are in {PICTURES.relative_to(ROOT)}.\n"
+    )
+
+
+def take_all(playwright: Playwright, path: str, url: str, views: list[Facts]) -> None:
+    """Saves a picture of each view of the app at `url`, with the browser at `path`."""
+    browser = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+    try:
         page = browser.new_page(viewport=SIZE)
         page.set_default_timeout(300_000)
         for view in views:
             take(page, f"{url}/{view.address}", PICTURES / f"{view.name}.webp")
+    finally:
         browser.close()
-    sys.stdout.write(f"{len(views)} pictures are in {PICTURES.relative_to(ROOT)}.\n")
 
 
 if __name__ == "__main__":

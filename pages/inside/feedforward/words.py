@@ -42,8 +42,8 @@ NEURONS = Words(
     attempt=(
         "Go through the neurons of a block: what do the framed tokens have in common? Early blocks often"
         " respond to characters, later ones to what comes next. Then take an untrained model: its neurons"
-        " prefer single characters too, since some random vectors happen to point their way, but no more than"
-        " that. With a run of your own, drag the scrubber and watch a neuron specialise."
+        " prefer single characters too, by the chance of random vectors. With a run of your own, drag the"
+        " scrubber and watch a neuron specialise."
     ),
 )
 

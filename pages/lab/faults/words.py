@@ -33,7 +33,7 @@ def answer(finding: Comparison) -> str:
         )
     loss = "median loss" if finding.repeats else "loss"
     losses = f"**{finding.typical[1]:.2f}** with the bug, **{finding.typical[0]:.2f}** healthy"
-    return f"{_verdict(finding)}{_spread(finding)}: {loss} {losses}. {_texts(healthy, broken)}"
+    return f"{_verdict(finding)}{_spread(finding)}: {loss} {losses}. {_texts(finding)}"
 
 
 def _verdict(finding: Comparison) -> str:
@@ -54,9 +54,12 @@ def _spread(finding: Comparison) -> str:
     return f" ({minus(f'{low:+.2f}')} to {minus(f'{high:+.2f}')} over {len(finding.costs)} seeds)"
 
 
-def _texts(healthy: Side, broken: Side) -> str:
+def _texts(finding: Comparison) -> str:
+    """Quotes both runs; of several seeds, only the first is stored with what it wrote."""
+    healthy, broken = finding.healthy, finding.broken
+    writes = "With the first seed it writes" if finding.repeats else "It writes"
     return (
-        f"It writes {quoted(broken)} (**{broken.words:.0%}** real words), the healthy twin"
+        f"{writes} {quoted(broken)} (**{broken.words:.0%}** real words), the healthy twin"
         f" {quoted(healthy)} (**{healthy.words:.0%}**)."
     )
 

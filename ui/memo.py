@@ -2,7 +2,7 @@
 text give, `loaded` for models and texts that were read or learned.
 
     @memo.measured()
-    def _lens(key: tuple[str, int], ids: tuple[int, ...], _model: Transformer) -> Lens:
+    def _lens(key: tuple[str, int], ids: tuple[int, ...], _model: Transformer) -> Lens: ...
 
 All arguments name the result but those whose name begins with an underscore. It is made once, also where
 several ask at the same time, and shared: nobody may change it, or it is `copied` for each who asks.

@@ -289,12 +289,12 @@ class _Gpt2:
         return []
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": "gpt2"}
+        return {"kind": published.GPT2}
 
 
 def in_gpt2_tokens(corpus: Corpus) -> Corpus:
     """Returns the same two parts of a text in GPT-2's tokens. Raises TokenizerError without them."""
-    tokenizer = _Gpt2(published.load("gpt2", seconds=60))
+    tokenizer = _Gpt2(published.load(published.GPT2, seconds=60))
     cut = len(corpus.train)
     ids = [torch.tensor(tokenizer.encode(part)) for part in (corpus.text[:cut], corpus.text[cut:])]
     return replace(

@@ -39,6 +39,7 @@ def test_strangers_are_not_told_where_the_server_lies_in_its_own_network(
     rooms.ask("me", "One?", ["a", "b"])
     monkeypatch.setenv(profiles.VARIABLE, profile)
     monkeypatch.setattr(address, "local_address", lambda: "10.1.2.3")
+    monkeypatch.setattr(draw.config, "get_option", lambda name: {"server.address": "0.0.0.0"}[name])
     monkeypatch.setattr(session, "rooms", lambda: rooms)
     monkeypatch.setattr(session, "owner", lambda: "me")
     held = {draw.KEY: {"address": f"http://{host}/attention"}}

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import tiktoken
 
 END_OF_TEXT = "<|endoftext|>"
+GPT2 = "gpt2"
 HOST = "openaipublic.blob.core.windows.net"
 SECONDS = 5.0  # that a caller waits for a download; tiktoken itself sets no limit
 

@@ -113,6 +113,7 @@ def test_every_heads_score_is_drawn_and_named_where_it_passed_a_half(manager, dr
     assert lines["new characters"] == pytest.approx([one[5] for one in HEADS])
     assert lines["the same, repeated"] == pytest.approx([one[6] for one in HEADS])
     named = [(note["text"], note["x"], note["y"]) for note in figure.layout["annotations"]]
+    assert named.pop(0)[0] == "formed", "the dashed line has its name"
     assert named[:2] == [("0.2", 20, 0.55), ("1.3", 40, 0.74)]
     assert [text for text, *_ in named[2:]] == ["new characters 4.63", "repeated 0.85"]
 

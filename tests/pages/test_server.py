@@ -41,6 +41,7 @@ def own_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None
     monkeypatch.setattr(state, "_make_manager", lambda: RunManager(profiles.current(), spare=False))
     monkeypatch.setattr(server, "_settle", lambda: None)
     monkeypatch.setattr(server, "_go_ahead", lambda: None)
+    monkeypatch.setattr(server.log, "arrange", lambda: None)  # its filter would stay for all tests that follow
     before = config.get_option("client.showErrorDetails")
     yield
     state.close_manager()

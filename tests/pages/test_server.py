@@ -26,7 +26,7 @@ from tests.engine.running import LONG, lives, look, pid, reached, spec, wait
 from ui import memo, model_bar, models, server
 from ui import session as state
 from ui.models import REAL_MODEL
-from ui.operate import expire_sessions
+from ui.operate import expire_sessions, log
 from ui.training_step import NEWEST
 
 ME = "me"
@@ -41,7 +41,7 @@ def own_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None
     monkeypatch.setattr(state, "_make_manager", lambda: RunManager(profiles.current(), spare=False))
     monkeypatch.setattr(server, "_settle", lambda: None)
     monkeypatch.setattr(server, "_go_ahead", lambda: None)
-    monkeypatch.setattr(server.log, "arrange", lambda: None)  # its filter would stay for all tests that follow
+    monkeypatch.setattr(log, "arrange", lambda: None)  # its filter would stay for all tests that follow
     before = config.get_option("client.showErrorDetails")
     yield
     state.close_manager()

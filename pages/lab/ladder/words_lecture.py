@@ -42,9 +42,10 @@ WORDS = Words(
         " step do those of *Full block ×8* part? Open *Measure it* for the effect of the initial weights."
     ),
     texts=(
-        "The lecture's text and its printed code differ in the initial weights, and its numbers follow the"
-        " code. [Race](/ladder?ladder_view=race&ladder_question=cuts) compares characters with small BPE"
-        " vocabularies, in bits per character; the lecture's own comparison with gpt2's is in *Measure it*."
+        "The lecture's text and its printed code differ in the initial weights; its losses of two and four"
+        " full blocks are those of the code. [Race](/ladder?ladder_view=race&ladder_question=cuts) compares"
+        " characters with small BPE vocabularies, in bits per character; the lecture's own comparison with"
+        " gpt2's is in *Measure it*."
     ),
 )
 # Of the recipe, all else is stated.

@@ -285,6 +285,9 @@ def test_what_stands_in_the_fold_of_the_replication_is_in_the_file(drawn) -> Non
         code, text = (f"{min(losses):.2f} to {max(losses):.2f}" for losses in ends)
         assert f"*{LECTURE[name].rung.title}* {code} against {text}" in said
         assert max(ends[0]) < min(ends[1]), "the code's weights end lower with every seed"
+        if (published := LECTURE[name].loss) is not None:  # "are those of the code"
+            assert all(abs(loss - published) < 0.03 for loss in ends[0])
+            assert all(abs(loss - published) > 0.02 for loss in ends[1])
     for name, init, whose in (("attention-4", "torch", "code"), ("block-8", "normal", "text")):
         runs = trainings(name, init)
         count = sum(not held(each) for each in runs)

@@ -1,5 +1,7 @@
 # make run    set up what is missing and serve the app (PORT=8501; HOST=0.0.0.0 lets others reach it)
 # make test   set up what is missing and run what a change is likely to break (PYTEST_ARGS for pytest's own arguments)
+# make check  while one works: the tests that what changed since SINCE can reach (by default, since this branch left the one
+#             that it goes to, or else since the last commit), style and types
 # make test-all  the same, the exhaustive tests and a short run of every benchmark: half an hour more
 # make mutants PATHS=engine/parts  break lines there, one at a time, and list those that no test of the engine notices
 #                                  (SAMPLE=tests/mutants.tsv for the stored sample, MUTANTS_ARGS="--draw 50" for fewer by lot)
@@ -13,6 +15,7 @@ PORT ?= 8501
 HOST ?= localhost
 VENV ?= .venv
 PYTEST_ARGS ?=
+SINCE ?=
 WORKERS ?= 2
 
 START := $(shell date +%s)
@@ -29,7 +32,7 @@ RAY_STAMP = $(VENV)/.ready-ray-$(call HASH,requirements-ray.txt)
 MODELS_STAMP = $(VENV)/.ready-models-$(call HASH,requirements-models.txt)
 NODE_STAMP = node_modules/.ready-$(call HASH,package-lock.json)
 
-.PHONY: run test test-all mutants cosmic-ray pytest scripts node screenshots docs docs-views docs-tools setup setup-test models ray check-python check-port venv chromium nginx clean
+.PHONY: run test check test-all mutants cosmic-ray pytest scripts node screenshots docs docs-views docs-tools setup setup-test models ray check-python check-port venv chromium nginx clean
 .NOTPARALLEL:
 
 run: check-python check-port setup models
@@ -40,6 +43,9 @@ run: check-python check-port setup models
 test: check-python
 	@$(MAKE) --no-print-directory chromium & $(MAKE) --no-print-directory node & \
 		$(MAKE) --no-print-directory setup-test models && wait && $(MAKE) --no-print-directory pytest START=$(START)
+
+check: check-python setup-test
+	@$(MAKE) --no-print-directory pytest TIER=--since=$(SINCE)
 
 test-all: check-python
 	@$(MAKE) --no-print-directory chromium nginx & $(MAKE) --no-print-directory node & \

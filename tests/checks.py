@@ -1,9 +1,11 @@
 """A pytest plugin: with `--checks`, what needs no pytest (style, types, the browser's modules) runs beside the tests.
 
 `make test` asks for it. The checks run one after the other on a thread of their own; one that fails is told like a
-failed test, with its output, and makes pytest fail.
+failed test, with its output, and makes pytest fail. The browser's modules are left out where none has changed since what
+landed last, but not in `make test-all` and not where $CI is set.
 """
 
+import os
 import subprocess
 import sys
 import threading
@@ -13,11 +15,14 @@ from typing import Any
 
 import pytest
 
+from tests import affected
+
 ROOT = Path(__file__).resolve().parents[1]
+SCRIPTS = "make scripts"
 COMMANDS = {
     "ruff": [sys.executable, "-m", "ruff", "check", "--quiet", "."],
     "mypy": [sys.executable, "-m", "mypy"],
-    "make scripts": ["make", "--no-print-directory", "scripts"],
+    SCRIPTS: ["make", "--no-print-directory", "scripts"],
 }
 
 
@@ -77,7 +82,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_sessionstart(session: pytest.Session) -> None:
     config = session.config
     if config.getoption("checks") and not hasattr(config, "workerinput"):  # not in a worker of xdist
-        config.stash[RUNNING] = Checks(COMMANDS)
+        since = config.getoption("since") or affected.landed()
+        scripts = any(map(affected.SCRIPTS.fullmatch, affected.changed(since)))
+        if scripts or config.getoption("exhaustive") or os.environ.get("CI"):
+            config.stash[RUNNING] = Checks(COMMANDS)
+            return
+        config.stash[RUNNING] = Checks(
+            {name: command for name, command in COMMANDS.items() if name != SCRIPTS}
+        )
+        config.stash[RUNNING].left_out.append(
+            f"{SCRIPTS} (none of the browser's modules changed since {since[:8]})"
+        )
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

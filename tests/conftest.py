@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 # `make mutants` installs what it imports.
 collect_ignore = [] if find_spec("cosmic_ray") else ["mutants.py"]
-pytest_plugins = ["tests.checks", "tests.timing"]
+pytest_plugins = ["tests.affected", "tests.checks", "tests.timing"]
 
 # Data that lies beside a development checkout is used when nothing else is said.
 for _variable, _folder in (

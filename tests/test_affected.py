@@ -1,0 +1,60 @@
+"""What `make check` takes: a change reaches the tests that its file can change, and not those of another room."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.affected import ROOT, Reach, git
+
+
+@pytest.fixture(scope="module")
+def reach() -> Reach:
+    return Reach(name for name in git("ls-files", "-z") if (ROOT / name).is_file())
+
+
+@pytest.mark.parametrize(
+    ("changed", "test", "reached"),
+    [
+        ("engine/parts/attention.py", "tests/engine/test_attention.py", True),
+        ("engine/parts/attention.py", "tests/pages/inside/test_residual.py", True),
+        ("engine/parts/attention.py", "tests/browser/test_every_view.py", True),
+        ("pages/inside/circuits/page.py", "tests/pages/inside/test_circuits.py", True),
+        ("pages/inside/circuits/page.py", "tests/pages/inside/test_residual.py", False),
+        ("pages/inside/circuits/page.py", "tests/browser/test_bpe.py", False),
+        ("pages/inside/circuits/page.py", "tests/browser/test_every_view.py", True),
+        (
+            "pages/inside/circuits/page.py",
+            "tests/pages/start/test_courses.py",
+            True,
+        ),  # a course leads everywhere
+        ("checkpoints/ladder.json", "tests/pages/lab/test_ladder.py", True),
+        ("checkpoints/ladder.json", "tests/engine/test_rope.py", False),
+        ("scenes/1-ten-minutes.yaml", "tests/pages/start/test_courses.py", True),
+        ("ui/assets/bpe.js", "tests/browser/test_bpe.py", True),
+        ("ui/assets/bpe.js", "tests/browser/test_train.py", False),
+        ("ui/assets/shared/play.js", "tests/browser/test_bpe.py", True),  # bpe.js imports it
+        ("engine/service/worker.py", "tests/engine/test_runs.py", True),  # a process runs it by name
+        ("docs/python.md", "tests/test_python_page.py", True),
+        ("README.md", "tests/engine/test_rope.py", False),
+        ("tests/engine/toys.py", "tests/engine/test_attention.py", True),
+        ("ui/site.py", "tests/test_source.py", True),  # it reads the whole source
+    ],
+)
+def test_a_change_reaches_the_tests_that_its_file_can_change(
+    reach: Reach, changed: str, test: str, reached: bool
+) -> None:
+    assert (changed in reach.of_test(test)) == reached
+
+
+def test_a_test_of_one_room_is_not_one_of_the_others(reach: Reach) -> None:
+    sweep = "tests/browser/test_every_view.py"
+    assert "pages/input/tokens/page.py" in reach.of_test(sweep)
+    assert "pages/input/tokens/page.py" not in reach.of_test(sweep, ("pages/inside/circuits/page.py",))
+
+
+def test_what_nobody_names_is_told(reach: Reach, tmp_path: Path) -> None:
+    (tmp_path / "weights.bin").touch()
+    (tmp_path / "reader.py").write_text('FILE = "known.bin"')
+    small = Reach(["weights.bin", "known.bin", "reader.py"], tmp_path)
+    assert small.unknown(["weights.bin", "known.bin", "reader.py"]) == {"weights.bin"}
+    assert not reach.unknown(["checkpoints/ladder.json", "scenes/1-ten-minutes.yaml", "ui/assets/app.css"])

@@ -41,9 +41,8 @@ def shown(page: AppTest) -> list[bytes]:
     return [one.proto.SerializeToString() for one in fixed if one.proto is not None]
 
 
-@pytest.fixture
-def offered(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
+def note_options(monkeypatch: pytest.MonkeyPatch, found: dict[str, list[Any]]) -> None:
+    """Notes in `found` the options that a page offers, by the key of the control."""
 
     def noted(real: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(real)
@@ -57,6 +56,12 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
 
     for name in ("select", "select_several", "slide_over"):
         monkeypatch.setattr(widgets, name, noted(getattr(widgets, name)))
+
+
+@pytest.fixture
+def offered(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    note_options(monkeypatch, found)
     return found
 
 

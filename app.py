@@ -34,7 +34,7 @@ LOGO, WORDMARK = ASSETS / "logo.svg", ASSETS / "wordmark.svg"
 
 def route() -> None:
     """Draws what stands on every page, and the page that was asked for."""
-    st.html(ASSETS / "app.css")
+    st.html(f"<style>{(ASSETS / 'app.css').read_text('utf-8')}{site.icons()}</style>")
     if PAGES not in st.session_state:  # kept: each of them looks up its file
         st.session_state[PAGES] = _sections()
     chosen = st.navigation(st.session_state[PAGES], expanded=True)
@@ -61,10 +61,10 @@ def _sections() -> dict[str, list[st.Page]]:
     """Returns the pages by their section in the menu."""
     sections: dict[str, list[st.Page]] = {}
     for entry in site.built():
+        # Without an icon: Streamlit would fetch it for the browser's tab from a server of fonts.
         page = st.Page(
             entry.path,
             title=entry.title,
-            icon=entry.icon,
             url_path=entry.url or None,
             help=entry.help,
             default=not entry.url,

@@ -94,3 +94,19 @@ def test_no_trace_reaches_a_visitor_from_the_router_or_a_callback(page, tmp_path
     assert len(set(numbers)) == 2
     for number in numbers:
         assert number in log and "KeyError" in log[log.index(number) :]
+
+
+def test_a_link_to_a_page_asks_for_nothing_in_vain_and_nobody_else(page, app_url: str) -> None:
+    asked: list[str] = []
+    page.on("request", lambda one: asked.append(one.url))
+    vain: list[str] = []
+    page.on("response", lambda one: vain.append(one.url) if one.status >= 400 else None)
+    page.goto(f"{app_url}/attention?attention_view=mask")
+    settled(page)
+    assert asked and not [url for url in asked if not url.startswith((app_url, "data:", "blob:"))]
+    assert vain == []
+    icon = page.locator('[data-testid="stSidebarNavLink"][href$="/attention"]')
+    drawn = icon.evaluate(
+        "(link) => [getComputedStyle(link, '::before').content, document.fonts.check('16px \"Material Symbols Rounded\"')]"
+    )
+    assert drawn == ['"hub" / ""', True]

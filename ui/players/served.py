@@ -3,7 +3,7 @@ from where they lie.
 
 Their addresses hold a hash of their content, so that a new version is another address and a browser may keep
 an old one for as long as it likes. All modules share one folder, and so one hash: they import each other by
-name.
+name. And the page that a link to one of ours opens, which is Streamlit's.
 """
 
 from __future__ import annotations
@@ -14,14 +14,20 @@ from functools import cache
 from pathlib import Path
 
 import plotly
+import streamlit
 from starlette.requests import Request
-from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from streamlit import config
+
+from ui import site
 
 ASSETS = Path(__file__).parents[1] / "assets"
 HEADERS = {"Cache-Control": "public, max-age=31536000, immutable"}
 TYPES = {".js": "text/javascript", ".css": "text/css"}
+# Pages lie one level below the app's root, wherever a host has put that; untold, Streamlit asks below the page
+# first.
+ROOT_TOLD = "window.__streamlit = { BACKEND_BASE_URL: new URL('.', location).href }"
 
 
 @cache
@@ -41,9 +47,25 @@ def library() -> str:
 
 
 def routes() -> list[Route]:
-    """Returns the route below app/static/, where Streamlit compresses nothing anew at each request."""
+    """Returns the routes of our files, below app/static/, where Streamlit compresses nothing anew at each
+    request, and those of our pages.
+    """
     base = str(config.get_option("server.baseUrlPath") or "").strip("/")
-    return [Route(f"{'/' if base else ''}{base}/app/static/{{name:path}}", _answer, methods=["GET"])]
+    root = f"/{base}" if base else ""
+    pages = [Route(f"{root}/{entry.url}", _page, methods=["GET"]) for entry in site.ENTRIES if entry.url]
+    return [Route(f"{root}/app/static/{{name:path}}", _answer, methods=["GET"]), *pages]
+
+
+async def _page(request: Request) -> Response:
+    """Answers with Streamlit's page, which is told where its server is."""
+    return HTMLResponse(_told(), headers={"Cache-Control": "no-cache"})
+
+
+@cache
+def _told() -> str:
+    """Returns Streamlit's page with ROOT_TOLD before its own script."""
+    text = (Path(streamlit.__file__).parent / "static" / "index.html").read_text("utf-8")
+    return text.replace("<head>", f"<head><script>{ROOT_TOLD}</script>", 1)
 
 
 async def _answer(request: Request) -> Response:

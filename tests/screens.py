@@ -1,9 +1,9 @@
 """Every screen as files, so that what stood there before a restructuring can be compared with what stands there after.
 
-    python -m tests.screens write FOLDER [ROOM ...] [--jobs 2]
+    python -m tests.screens write FOLDER [ROOM | ADDRESS ...] [--jobs 2]
     python -m tests.screens compare BEFORE AFTER
 
-`write` opens every view, part and mode (of rooms such as attention, or of all) at five addresses: as it opens, with all
+`write` opens every view, part and mode (of rooms such as attention, of addresses, or of all) at five addresses: as it opens, with all
 folds open, with another model, at a step of a training or with another kind of model, and with its controls moved. What a
 page sends is written to FOLDER, a file for each view: every element and payload, and the address. `compare` prints what
 differs but for Markdown's escapes, and ends with 1 where anything does.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import random
 import re
 import subprocess
@@ -64,7 +65,7 @@ def places(rooms: list[str]) -> Iterator[str]:
     """The addresses of every view, part and mode, each once."""
     listed = (one.address(ask) for one in views() for ask in one.asks)
     for address in dict.fromkeys([*listed, *MODES]):
-        if not rooms or address.partition("?")[0] in rooms:
+        if not rooms or any(room in (address.partition("?")[0], address) for room in rooms):
             yield address
 
 
@@ -96,6 +97,7 @@ def moved(place: str, offered: dict[str, list[Any]]) -> Tab:
 
 def write(folder: Path, rooms: list[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
+    logging.disable(logging.WARNING)  # Streamlit's, of running without a browser
     offered: dict[str, list[Any]] = {}
     with pytest.MonkeyPatch.context() as patch:
         torch.set_num_threads(1)

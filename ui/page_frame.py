@@ -26,6 +26,7 @@ import streamlit as st
 
 from engine.errors import CheckpointError, HeadError, PretrainedError, TokenizerError
 from ui import (
+    content,
     explain,
     families,
     models,
@@ -65,6 +66,13 @@ class Words:
     attempt: str
     texts: str = ""
 
+    @classmethod
+    def of(cls, text: content.Texts, variant: str = "", **fields: Any) -> Words:
+        """Returns the words of a view's text: those of a variant (`## try small`) where it has some."""
+        names = ((f"{name} {variant}", name) for name in content.WORDS)
+        there = (next((name for name in pair if name in text), None) for pair in names)
+        return cls(*(text(name, **fields) if name else "" for name in there))
+
 
 @dataclass(frozen=True)
 class Ask:
@@ -77,8 +85,9 @@ class Ask:
 
 @dataclass(frozen=True)
 class View:
-    """A view of a page: one question and its answer. `id` stands in the URL, `title` on the button and
-    `question` above the view: a function of what `draw` gets where it depends on that.
+    """A view of a page: one question and its answer. `id` stands in the URL. `text` is all that it says, or
+    its title alone, as long as the rest stands elsewhere: a `question`, which is a function of what `draw`
+    gets where it depends on that, and `words`.
 
     `draw` is called with the `Subject` of the bar where the view `needs_model`, else with nothing. A view
     that `brings_text` has the model read that one: the bar then has no box for a text. `code` are the
@@ -95,7 +104,7 @@ class View:
     """
 
     id: str
-    title: str
+    text: content.Texts | str
     draw: Callable[..., object]
     words: Words | Callable[..., Words | None] | None = None
     code: Code | Callable[..., Code] = ()
@@ -109,9 +118,29 @@ class View:
     asks: tuple[Ask, ...] = ()
     shows: tuple[str, ...] = ()
 
+    @property
+    def title(self) -> str:
+        """Returns what stands on the view's button."""
+        return self.text if isinstance(self.text, str) else self.text.title
+
+    def question_for(self, *about: Any) -> str:
+        """Returns the question, of what `draw` gets."""
+        if callable(self.question):
+            return self.question(*about) or self.title
+        of_text = "" if isinstance(self.text, str) else self.text.question
+        return self.question or of_text or self.title
+
+    def words_for(self, *about: Any) -> Words | None:
+        """Returns the words, of what `draw` gets."""
+        if callable(self.words):
+            return self.words(*about)
+        if self.words is None and not isinstance(self.text, str) and content.WORDS[0] in self.text:
+            return Words.of(self.text)
+        return self.words
+
     def tell(self, *about: Any) -> None:
         """Draws the words and the code, folded: below the view, after the scrubber."""
-        words = self.words(*about) if callable(self.words) else self.words
+        words = self.words_for(*about)
         code = self.code(*about) if callable(self.code) else self.code
         if words is not None:
             explain.reading(words.see, words.why, words.attempt, words.texts)
@@ -120,8 +149,7 @@ class View:
 
     def ask(self, container: DeltaGenerator, *about: Any) -> None:
         """Writes the question into its place."""
-        asked = self.question(*about) if callable(self.question) else self.question
-        container.header(asked or self.title, anchor=False)
+        container.header(self.question_for(*about), anchor=False)
 
 
 @dataclass(frozen=True)
@@ -166,8 +194,7 @@ class Listed:
         view = self.view
         if not isinstance(view.question, str):
             return view.asks
-        words = None if callable(view.words) else view.words
-        return view.asks or (Ask(view.question or view.title, words),)
+        return view.asks or (Ask(view.question_for(), None if callable(view.words) else view.words_for()),)
 
     @property
     def question(self) -> str:
@@ -326,7 +353,7 @@ def _opened(page: Page, view: View, question: DeltaGenerator, subject: Subject) 
 
 
 def _refuse(page: Page, view: View, question: DeltaGenerator, subject: Subject, need: Need) -> None:
-    question.header(view.title if callable(view.question) else view.question or view.title, anchor=False)
+    question.header(view.title if callable(view.question) else view.question_for(), anchor=False)
     why = need.lacks if subject.pair is None else families.why_closed(need.lacks, subject.key[0])
     st.info(why, icon=":material/info:")
     other = models.first_of((*view.best, page.model))

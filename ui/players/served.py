@@ -25,8 +25,8 @@ from ui import site
 ASSETS = Path(__file__).parents[1] / "assets"
 HEADERS = {"Cache-Control": "public, max-age=31536000, immutable"}
 TYPES = {".js": "text/javascript", ".css": "text/css"}
-# Pages lie one level below the app's root, wherever a host has put that; untold, Streamlit asks below the page
-# first.
+# Pages lie one level below the app's root, wherever a host has put that. Untold, Streamlit asks below the
+# page first.
 ROOT_TOLD = "window.__streamlit = { BACKEND_BASE_URL: new URL('.', location).href }"
 
 

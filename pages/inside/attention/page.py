@@ -8,16 +8,14 @@ from engine.measure.attention import (
     single_head,
 )
 from engine.measure.attention.ablation import compare, edits_for, without_mask
-from engine.measure.attention.shared_keys import shared_keys
 from engine.measure.circuits import induction
 from engine.measure.tasks.ladder import self_term
 from engine.parts.attention import Attention
-from pages.inside.attention import words, words_mask, words_scores, words_switches
+from pages.inside.attention import gqa, words, words_mask, words_scores, words_switches
 from pages.inside.attention.heads import draw_heads
 from pages.inside.attention.mask import draw_mask
 from pages.inside.attention.scaling import draw_scaling
 from pages.inside.attention.self_term import draw_self
-from pages.inside.attention.shared_keys import draw_shared_keys
 from pages.inside.attention.steps import draw_steps
 from pages.inside.attention.switches import draw_switches
 from ui.fit_text import ENGLISH
@@ -94,15 +92,7 @@ show(
                 takes=(SAYS, CAUSAL, HEADS),
             ),
             view_of_parts("scores", "Scores", "attention_scores", SCORES, label=words_scores.PART),
-            View(
-                "shared-keys",
-                "GQA / MQA",
-                draw_shared_keys,
-                words.SHARED_KEYS,
-                (Attention.scores, Attention.weighted_sum, shared_keys),
-                question=words.SHARED_KEYS_QUESTION,
-                takes=(QUERIES_KEYS,),
-            ),
+            gqa.VIEW,
         ),
         words=ENGLISH["A story"],
     )

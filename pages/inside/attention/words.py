@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import pandas as pd
 
-from engine.config import ResolvedConfig
 from engine.ledger.growth import Headed
 from engine.measure.attention.attention_targets import NEAREST
 from engine.measure.attention.head_patterns import STRONG, Counts, Habit, extremes, followers
 from engine.measure.attention.heads import HeadNumbers, HeadValue
-from engine.measure.attention.shared_keys import SharedKeys
 from engine.measure.attention.single_head import WrittenOut
 from ui import widgets
 from ui.model_bar import Subject
 from ui.page_frame import Ask, Words
 from ui.text.markdown import safe
-from ui.text.numbers import counted, gigabytes, minus
+from ui.text.numbers import counted, minus
 
 # Heads ------------------------------------------------------------------------------------------
 
@@ -374,95 +372,3 @@ MEASURED = Words(
 )
 
 ASKS = (Ask(HEADS_QUESTION), Ask(MEASURES_QUESTION, MEASURED, (("attention_number", "entropy"),)))
-
-# Shared keys ------------------------------------------------------------------------------------
-
-SHARED_KEYS_QUESTION = "What does sharing keys and values save?"
-
-
-MINE, CUSTOM = "this model", "custom"
-SIZES, PRECISION = "Model sizes", "Precision"
-QUERY_HEADS, KV_HEADS = "Query heads", "Key-value heads"
-KINDS = {
-    "multi-head": "multi-head attention",
-    "grouped-query": "grouped-query attention",
-    "multi-query": "multi-query attention",
-}
-PUBLISHED = "Published sizes: {source}."
-USED_INSTEAD = (
-    "{wanted} does not divide {heads}: every key-value head must serve the same number of query heads."
-    " {shared} is used instead."
-)
-
-
-def custom_sizes(d_head: int) -> str:
-    return f"Layers, width and context are those of {MINE}; d_head stays {d_head}."
-
-
-def cache_by_hand(config: ResolvedConfig, n_kv: int, size: int, count: SharedKeys) -> str:
-    """Works out what each token adds to the cache, at `size` bytes a number."""
-    return (
-        f"The cache grows by 2 × {counted(config.n_layers, 'layer')} × {counted(n_kv, 'key-value head')} ×"
-        f" {counted(config.d_head, 'number')}"
-        f" × {size} bytes = **{gigabytes(count.cache_bytes_per_token)} for each token**,"
-        f" {gigabytes(count.cache_bytes)} at the full context of {config.context:,}."
-    )
-
-
-def cache_table(counts: Mapping[int, SharedKeys], chosen: int, context: int) -> pd.DataFrame:
-    """Returns a column for each number of key-value heads."""
-    columns = {
-        f"{kv} key-value {'head' if kv == 1 else 'heads'}{' (chosen)' if kv == chosen else ''}": [
-            f"{count.parameters:,}",
-            f"{count.all_parameters:,}",
-            gigabytes(count.cache_bytes_per_token),
-            gigabytes(count.cache_bytes),
-        ]
-        for kv, count in counts.items()
-    }
-    rows = [
-        "W_K and W_V, one layer (parameters)",
-        "W_K and W_V, all layers (parameters)",
-        "cache, one token",
-        f"cache, {context:,} tokens",
-    ]
-    return pd.DataFrame(columns, index=pd.Index(rows, name=""))
-
-
-def shared_alt(n_heads: int, n_kv: int) -> str:
-    return (
-        f"{n_heads} query heads in a row above {n_kv} key-value heads; lines connect each query head to the"
-        " keys it uses."
-    )
-
-
-def shared(kind: str, n_heads: int, n_kv: int, per_token: str, less: float) -> str:
-    """Says what sharing saves (Markdown)."""
-    cache = f"the KV cache takes **{per_token} per token**"
-    if not less:
-        return (
-            f"Nothing is shared, so nothing is saved: each of the {n_heads} query heads has its own keys and"
-            f" values ({kind}), and {cache}."
-        )
-    heads = "head" if n_kv == 1 else "heads"
-    return (
-        f"Sharing keys saves **{less:.1%}** of the cache: {n_heads} query heads share **{n_kv}** key-value"
-        f" {heads} ({kind}), so {cache}."
-    )
-
-
-SHARED_KEYS = Words(
-    see=(
-        "Above, the query heads; below, the key-value heads. Each colour is a group of query heads with the"
-        " same keys. Every query head has its own key-value head (multi-head), each group shares one"
-        " (grouped-query, GQA), or all share one (multi-query, MQA)."
-    ),
-    why=(
-        "Memory bandwidth, not arithmetic, limits how fast large models generate. Sharing keys and values"
-        " reduces the traffic; the queries stay separate."
-    ),
-    attempt=(
-        "Start with LLaMA-2 70B: 64 query heads, 8 key-value heads. Then choose your own numbers, down to a"
-        " single key-value head: multi-query attention."
-    ),
-)

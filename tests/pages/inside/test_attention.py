@@ -286,7 +286,7 @@ def test_shared_keys_counts_the_cache(drawn):
         cells = [f"{weights:,}", f"{layers * weights:,}", f"{2 * layers * kv * width * 2:.3g} B"]
         assert list(table[column])[:3] == cells
     assert "5 does not divide 12" in said(page)
-    assert "12 query heads share **4** key-value heads (grouped-query attention)" in said(page)
+    assert "12 query heads share **4** key-value heads (grouped-query attention)" in unescaped(page)
     assert "saves **66.7%** of the cache: 12 query heads" in said(page)
 
 

@@ -1,0 +1,103 @@
+"""Texts beside a module: sections, fields, plurals, what is escaped, files that change, and translations."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ui import content
+from ui.page_frame import View, Words
+
+ENGLISH = """# Attention sinks
+Where does weight go
+that goes nowhere?
+
+## see
+Two lines
+become one.
+
+- a list
+- keeps its lines,
+  wrapped or not
+
+## try
+Anything.
+
+## try small
+A small model.
+
+## copies
+**{loss:.1f}** nats at {heads} {heads:head|heads} of {name}, {share:percent} of {size:bytes}.
+
+## alt map
+{name} as it is
+
+## labels
+own: custom, {name}
+head: Head
+"""
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> content.Texts:
+    (tmp_path / "sinks.md").write_text(ENGLISH, "utf-8")
+    return content.beside(str(tmp_path / "sinks.py"))
+
+
+def test_a_file_is_title_question_and_sections(texts: content.Texts) -> None:
+    assert (texts.title, texts.question) == ("Attention sinks", "Where does weight go that goes nowhere?")
+    assert texts["see"] == "Two lines become one.\n\n- a list\n- keeps its lines, wrapped or not"
+    assert set(texts) == {"see", "try", "try small", "copies", "alt map", "own", "head"}
+
+
+def test_fields_have_a_format_a_plural_and_a_true_minus(texts: content.Texts) -> None:
+    said = texts("copies", loss=-1.26, heads=1, name="x", share=1 / 9000, size=1536)
+    assert said == "**−1.3** nats at 1 head of x, <0.1% of 1.5 KB."
+    assert "2 heads" in texts("copies", loss=0.0, heads=2, name="x", share=0.5, size=1)
+
+
+def test_what_a_stranger_wrote_is_escaped_but_not_where_there_is_no_markdown(texts: content.Texts) -> None:
+    fields = {"loss": 1.0, "heads": 2, "share": 0.5, "size": 1}
+    assert r"of \*a\*," in texts("copies", name="*a*", **fields)
+    assert "of *a*," in texts("copies", name=content.Filled("*a*"), **fields)
+    assert texts("alt map", name="*a*") == "*a* as it is"
+    assert texts("own", name="*a*") == "custom, *a*"
+    inner = texts("copies", name="*", **fields)
+    assert inner in texts("copies", name=inner, **fields), "what is filled in already is not escaped again"
+
+
+def test_a_section_or_field_that_is_not_there_is_an_error(texts: content.Texts) -> None:
+    with pytest.raises(KeyError):
+        texts("no such section")
+    with pytest.raises(KeyError):
+        texts("own")
+
+
+def test_a_text_that_is_edited_shows_at_the_next_run(texts: content.Texts, tmp_path: Path) -> None:
+    assert texts["head"] == "Head"
+    file = tmp_path / "sinks.md"
+    file.write_text(ENGLISH.replace("head: Head", "head: Attention head"), "utf-8")
+    os.utime(file, ns=(1, 1))
+    assert texts["head"] == "Attention head"
+
+
+def test_a_view_takes_its_title_question_and_words_from_its_text(texts: content.Texts) -> None:
+    view = View("sinks", texts, print)
+    assert (view.title, view.question_for()) == ("Attention sinks", "Where does weight go that goes nowhere?")
+    assert view.words_for() == Words(texts["see"], "", "Anything.")
+    assert Words.of(texts, "small").attempt == "A small model."
+    assert View("old", "A title", print).question_for() == "A title"
+
+
+def test_english_stands_in_for_what_is_not_translated_and_what_has_changed_is_known(
+    texts: content.Texts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    english = content.Sheet.read(ENGLISH)
+    german = f"# Aufmerksamkeit\n\n## see {english.digest('see')}\nZwei Zeilen.\n\n## gone 00000000\nWeg.\n"
+    (tmp_path / "sinks.de.md").write_text(german, "utf-8")
+    monkeypatch.setattr(content, "language_shown", lambda: "de")
+    assert (texts.title, texts["see"], texts["head"]) == ("Aufmerksamkeit", "Zwei Zeilen.", "Head")
+    assert texts.question == "Where does weight go that goes nowhere?"
+    translated = content.Sheet.read(german)
+    assert translated.stale(english) == ["gone"]
+    assert translated.stale(content.Sheet.read(ENGLISH.replace("Two", "Three"))) == ["see", "gone"]

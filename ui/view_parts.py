@@ -8,24 +8,28 @@ from typing import Any
 
 import streamlit as st
 
-from ui import widgets
+from ui import content, widgets
 from ui.model_needs import Need
 from ui.page_frame import Ask, Code, View, Words
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a view. `draw` gets what the view gets; before that, where the buttons that choose a part
-    have a label, the container of their line, for controls of its own. A `question` may depend on that, too;
-    `listed` is then the question in lists.
+    """A part of a view. `text` is all that it says, or its title, as long as `words` and `question` stand
+    elsewhere. `draw` gets what the view gets; before that, where the buttons that choose a part have a label,
+    the container of their line, for controls of its own. A `question` may depend on that, too; `listed` is
+    then the question in lists.
     """
 
-    title: str
+    text: content.Texts | str
     draw: Callable[..., object]
-    words: Words
-    code: Code
-    question: str | Callable[..., str]
+    words: Words | None = None
+    code: Code = ()
+    question: str | Callable[..., str] = ""
     listed: str = ""
+
+    def as_view(self, id: str = "") -> View:
+        return View(id, self.text, self.draw, self.words, self.code, question=self.question)
 
 
 def view_of_parts(
@@ -44,14 +48,14 @@ def view_of_parts(
     `takes` a model, its parts get the subject of the bar. With a `label`, a part's own controls stand beside
     the buttons, in columns where `line` gives the widths of both.
     """
-    titles = {name: part.title for name, part in parts.items()}
+    views = {name: part.as_view(name) for name, part in parts.items()}
+    titles = {name: view.title for name, view in views.items()}
 
-    def now(*_: Any) -> Part:
-        return parts[widgets.settled(titles, key)]
+    def now() -> View:
+        return views[widgets.settled(titles, key)]
 
     def question_now(*about: Any) -> str:
-        question = now().question
-        return question if isinstance(question, str) else question(*about)
+        return now().question_for(*about)
 
     def draw(*about: Any) -> None:
         if not label:
@@ -65,13 +69,14 @@ def view_of_parts(
         id,
         title,
         draw,
-        lambda *_: now().words,
-        lambda *_: now().code,
+        lambda *_: now().words_for(),
+        lambda *_: parts[now().id].code,
         bool(takes),
         question=question_now,
         takes=takes,
         best=best,
         asks=tuple(
-            Ask(part.listed or str(part.question), part.words, ((key, name),)) for name, part in parts.items()
+            Ask(part.listed or views[name].question_for(), views[name].words_for(), ((key, name),))
+            for name, part in parts.items()
         ),
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 from tests.engine.puppets import Puppet
+from tests.engine.running import Make, managers
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -26,6 +28,13 @@ def puppets(monkeypatch: pytest.MonkeyPatch) -> type[Puppet]:
     monkeypatch.setattr("engine.service.processes.Worker", Puppet)
     monkeypatch.setattr("engine.service.scheduler.TICK", 3600.0)
     return Puppet
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    """Makes managers of runs, which end after the test."""
+    with managers(tmp_path) as make:
+        yield make
 
 
 @pytest.fixture(scope="session")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.config import ModelConfig
 from engine.data.corpora import from_text
@@ -51,7 +51,14 @@ def stepped(steps: Generator[Any, None, Any]) -> tuple[list[Any], Any]:
 
 def loud(config: ModelConfig, seed: int = 0, factor: float = 10.0, parts: Parts = HEALTHY) -> Transformer:
     """A model whose weights are large enough for every part to make a visible difference, in eval mode."""
-    model = build(config, seed, parts=parts)
+    return amplified(build(config, seed, parts=parts), seed, factor)
+
+
+Model = TypeVar("Model", bound=nn.Module)
+
+
+def amplified(model: Model, seed: int, factor: float) -> Model:
+    """The model in eval mode, its matrices times `factor`, its gains and biases moved by chance."""
     generator = torch.Generator().manual_seed(seed + 1)
     with torch.no_grad():
         for name, parameter in model.named_parameters():

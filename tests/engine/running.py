@@ -17,7 +17,8 @@ from engine.config import ModelConfig, TrainConfig
 from engine.service.manager import RunManager, RunSpec, RunView
 from engine.service.profiles import PROFILES, Profile
 from engine.service.state import Run
-from engine.service.transport import ROOT
+from engine.service.transport import ROOT, Opener, Pipe
+from tests.engine.nursery import Forked
 
 TEXT = "the quick brown fox jumps over the lazy dog, and the dog does not mind at all. " * 8
 MODEL = ModelConfig(vocab_size=len(set(TEXT)), context=8, d_model=16, n_layers=1, n_heads=2)
@@ -34,18 +35,24 @@ SHORT = TrainConfig(
     snapshot_every=10,
 )
 LONG = replace(SHORT, steps=90_000, eval_every=0, sample_every=0, snapshot_every=200)
+ME = "me"
 HERE, THERE = "192.0.2.7", "198.51.100.9"  # addresses of two networks
+WARM: Opener = Forked if sys.platform == "linux" else Pipe
+Make = Callable[..., RunManager]
 OPTIONS = ("spare", "clock", "address", "opener")
 PROFILE: Profile = replace(PROFILES["local"], max_runs=2, max_beside=0, threads_per_run=1, max_worker_bytes=0)
 
 
 @contextmanager
-def managers(folder: Path, **usual: Any) -> Iterator[Callable[..., RunManager]]:
-    """Makes managers of PROFILE with other fields, and closes them; `spare` and the like are RunManager's own."""
+def managers(folder: Path, **usual: Any) -> Iterator[Make]:
+    """Makes managers of PROFILE with other fields, and closes them; `spare` and the like are RunManager's own. Their
+    workers are forked, unless an `opener` is given.
+    """
     made: list[RunManager] = []
 
     def make(**fields: Any) -> RunManager:
-        fields = {"spare": False} | usual | fields
+        standard: dict[str, Any] = {"spare": False, "opener": WARM}
+        fields = standard | usual | fields
         own = {name: fields.pop(name) for name in OPTIONS if name in fields}
         made.append(RunManager(replace(PROFILE, **fields), folder, **own))
         return made[-1]
@@ -111,7 +118,7 @@ def reached(manager: RunManager, run_id: str, step: int) -> RunView:
     return look(manager, run_id)
 
 
-def begun(manager: RunManager, step: int = 5, owner: str = "me") -> str:
+def begun(manager: RunManager, step: int = 5, owner: str = ME) -> str:
     """A long run that has done so many steps."""
     run = manager.start(spec(LONG), owner)
     reached(manager, run, step)

@@ -15,6 +15,7 @@ from engine.parts.registry import HEALTHY, Parts
 from engine.probe import Recorder
 from engine.seq2seq import Seq2Seq, build_pair
 from tests.engine.cases import for_each
+from tests.engine.helpers import amplified
 
 BASE = ModelConfig(vocab_size=13, context=12, d_model=18, n_layers=2, n_heads=3, d_ff=25)
 WORDS = ("ab", "abc", "ba", "bac", "ca", "cab", "acb", "bca", "cba", "bc", "cb", "aabb")
@@ -42,14 +43,7 @@ def pair_config(**fields: Any) -> Seq2SeqConfig:
 def loud_pair(parts: Parts = HEALTHY, seed: int = 0, factor: float = 8.0, **fields: Any) -> Seq2Seq:
     """Weights that are large enough for every part to make a difference, in evaluation, without gradients."""
     model = build_pair(pair_config(**fields), seed, parts=parts)
-    generator = torch.Generator().manual_seed(seed + 1)
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if name.endswith(("gain", "bias")):
-                parameter.add_(torch.empty(parameter.shape).normal_(0, 0.3, generator=generator))
-            else:
-                parameter.mul_(factor)
-    return model.eval().requires_grad_(False)
+    return amplified(model, seed, factor).requires_grad_(False)
 
 
 def loud_ending(**fields: Any) -> Seq2Seq:

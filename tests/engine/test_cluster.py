@@ -20,9 +20,8 @@ from engine.training.records import Step
 from engine.training.train import train
 from tests.engine import running
 from tests.engine.conftest import remote_workers
-from tests.engine.running import PROFILE, ended, look, reached, spec, wait
+from tests.engine.running import ME, PROFILE, ended, look, reached, spec, wait
 
-ME = "me"
 SLOW = replace(running.SHORT, steps=600, eval_every=0, sample_every=0, snapshot_every=100, batch_size=128)
 
 

@@ -89,12 +89,6 @@ def test_gains_of_queries_and_keys() -> None:
             tiny(qk_gain=True, **fields).validate()
 
 
-def test_scores_that_are_not_divided() -> None:
-    plain, scaled = (loud(tiny(score_scale=flag)) for flag in (False, True))
-    without, with_ = (record(model, IDS)["blocks.0.scores"] for model in (plain, scaled))
-    np.testing.assert_allclose(without, 2 * with_, rtol=1e-5)  # d_head is 4
-
-
 def test_the_head_that_guesses_hidden_tokens() -> None:
     """LayerNorm(GELU(x W + b)) E^T + b, as BERT's code has it."""
     model = loud(tiny(output_head="masked", norm_bias=True, causal=False))

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 import pytest
 
 from engine.data import corpora
@@ -34,7 +33,6 @@ from engine.experiments import (
     stored_races,
     why_decoders,
 )
-from engine.experiments.bigram_expectations import DOUBLE, SEEING, SINGLE, TABLE
 from engine.experiments.command import complete, reading, require_all
 from engine.experiments.why_decoders import CHECKPOINTS
 from engine.lab.doctor import story, table
@@ -109,15 +107,12 @@ def cut_short(source: Path, target: Path) -> Path:
     return target
 
 
-@for_each(
-    "command, source",
-    [
-        (bigram_expectations, bigram_expectations.SHIPPED),
-        (dropout_runs, dropout_runs.PATH),
-        (no_causal_mask, no_causal_mask.SHIPPED),
-        (no_residual, no_residual.PATH),
-    ],
-)
+@for_each("command, source", [
+    (bigram_expectations, bigram_expectations.SHIPPED),
+    (dropout_runs, dropout_runs.PATH),
+    (no_causal_mask, no_causal_mask.SHIPPED),
+    (no_residual, no_residual.PATH),
+])  # fmt: skip
 def test_a_page_is_refused_a_file_that_lacks_a_run(command: ModuleType, source: Path, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"lacks 1 of"):
         command.shipped(cut_short(source, tmp_path / source.name))
@@ -136,31 +131,6 @@ def test_a_file_of_another_recipe_is_not_gone_on_with(setting: str, tmp_path: Pa
     path.write_text(json.dumps(values))
     with pytest.raises(CheckpointError, match=rf"another recipe \({setting}\)"):
         no_residual.opened(path)
-
-
-def test_a_rung_keeps_the_day_on_which_it_was_trained(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shares = {given: np.ones(TEXT.vocab_size) for given in (*SINGLE, *DOUBLE)}
-
-    def measured(name: str, corpus: Any) -> bigram_expectations.Rung:
-        if name == days.get("broken"):
-            raise KeyboardInterrupt
-        return bigram_expectations.Rung(shares, 1.0, days["now"])
-
-    days = {"now": "Monday", "broken": SEEING[0]}
-    monkeypatch.setattr(corpora, "load", lambda name: TEXT)
-    monkeypatch.setattr(bigram_expectations, "measured", measured)
-    with pytest.raises(KeyboardInterrupt):
-        bigram_expectations.main(["--into", str(tmp_path)])
-    days = {"now": "Tuesday"}
-    bigram_expectations.main(["--into", str(tmp_path)])
-    made = bigram_expectations.shipped(tmp_path / "races" / "pairs.json").made
-    assert made == {TABLE: "Monday", **dict.fromkeys(SEEING, "Tuesday")}
-    values = json.loads((tmp_path / "races" / "pairs.json").read_text()) | {"train": {"steps": 1}}
-    (tmp_path / "races" / "pairs.json").write_text(json.dumps(values))
-    with pytest.raises(CheckpointError, match="another recipe"):
-        bigram_expectations.main(["--into", str(tmp_path)])
 
 
 def test_a_training_without_its_model_is_trained_again(
@@ -183,16 +153,13 @@ def test_a_training_without_its_model_is_trained_again(
 
 
 @pytest.mark.exhaustive
-@for_each(
-    "command, step",
-    [
-        (bigram_expectations, "measured"),
-        (masks_swapped, "learn"),
-        (no_causal_mask, "learn"),
-        (no_residual, "compare"),
-        (story, "play"),
-    ],
-)
+@for_each("command, step", [
+    (bigram_expectations, "measured"),
+    (masks_swapped, "learn"),
+    (no_causal_mask, "learn"),
+    (no_residual, "compare"),
+    (story, "play"),
+])  # fmt: skip
 def test_an_interrupted_command_goes_on_and_ends_as_one_in_a_piece(
     command: ModuleType, step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -370,18 +370,11 @@ def test_the_tied_table_is_reshaped() -> None:
     assert type(model.output) not in SUPPORTED
 
 
-def test_the_embedding_starts_at_spread_1_and_nothing_else_does() -> None:
+@for_each("fault, table", [("loud_embedding", "embedding"), ("loud_positions", "positions.weight")])
+def test_one_table_starts_at_spread_1_and_nothing_else_does(fault: str, table: str) -> None:
     config = ModelConfig(position="learned")
-    faulty, healthy = build(config, parts=PARTS["loud_embedding"]), build(config)
-    assert float(faulty.embedding.detach().std()) == pytest.approx(1.0, abs=0.03)
-    np.testing.assert_allclose(faulty.embedding.detach() * 0.02, healthy.embedding.detach(), atol=1e-6)
+    faulty, healthy = build(config, parts=PARTS[fault]), build(config)
+    assert float(faulty.get_parameter(table).detach().std()) == pytest.approx(1.0, abs=0.03)
     for (name, ours), theirs in zip(faulty.named_parameters(), healthy.parameters(), strict=True):
-        assert name == "embedding" or torch.equal(ours, theirs)
-
-
-def test_the_position_table_starts_at_spread_1_and_nothing_else_does() -> None:
-    config = ModelConfig(position="learned")
-    faulty, healthy = build(config, parts=PARTS["loud_positions"]), build(config)
-    for (name, ours), theirs in zip(faulty.named_parameters(), healthy.parameters(), strict=True):
-        times = 50 if name == "positions.weight" else 1
+        times = 50 if name == table else 1
         np.testing.assert_allclose(ours.detach(), times * theirs.detach(), rtol=1e-5)

@@ -114,12 +114,9 @@ def test_the_model_itself_is_left_as_it_was(model, rank):
     assert not any(weight.requires_grad for weight in model.parameters())
 
 
-def test_a_lesson_that_the_model_cannot_read_is_refused():
+def test_lessons_that_are_too_long_or_too_many_with_their_filling_are_refused():
     with pytest.raises(ConfigError, match="it must have 2 to 4"):
         batch([Lesson("abcde")], Letters(), 4)
-
-
-def test_a_step_that_holds_too_many_tokens_with_their_filling_is_refused():
     long = Lesson("a" * (MAX_TOKENS))
     most = MAX_BATCH_TOKENS // (MAX_TOKENS - 1)
     assert batch([long, *[Lesson("ab")] * (most - 1)], Letters())[0].numel() <= MAX_BATCH_TOKENS
@@ -128,14 +125,11 @@ def test_a_step_that_holds_too_many_tokens_with_their_filling_is_refused():
 
 
 def test_only_the_answer_is_counted_and_filling_costs_nothing():
+    assert target_count(TEXTS, Letters()) == sum(len(lesson.text) - 1 for lesson in TEXTS)
+    assert target_count([Lesson("a cab. ", "bad"), Lesson("ab")], Letters()) == 3 + 1
     inputs, targets = batch([Lesson("ab", "cd"), Lesson("abcde")], Letters())
     assert inputs.tolist() == [[0, 1, 2, 0], [0, 1, 2, 3]]
     assert targets.tolist() == [[IGNORED, 2, 3, IGNORED], [1, 2, 3, 4]]
-
-
-def test_targets_are_a_text_s_tokens_after_its_first_or_those_of_the_answer():
-    assert target_count(TEXTS, Letters()) == sum(len(lesson.text) - 1 for lesson in TEXTS)
-    assert target_count([Lesson("a cab. ", "bad"), Lesson("ab")], Letters()) == 3 + 1
 
 
 def test_filling_does_not_change_the_loss_of_a_shorter_sentence(model):

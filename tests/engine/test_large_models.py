@@ -25,7 +25,7 @@ from engine.sample.branches import Tree, grow
 from engine.sample.decoder import Held
 from engine.sample.decoding_comparison import write_each
 from engine.sample.outcome import Tally
-from tests.engine.helpers import loud, tiny
+from tests.engine.helpers import loud, stepped, tiny
 
 IDS = [1, 5, 3, 2, 7, 5]
 
@@ -65,10 +65,10 @@ def test_a_stop_token_is_the_last(model):
 def test_texts_with_several_settings(model):
     tokenizer = CharTokenizer("".join(map(chr, range(97, 97 + model.config.vocab_size))))
     makes = [SampleConfig(temperature=t, seed=1) for t in (0.0, 1.0)]
-    told = write_each(model, tokenizer, IDS, 5, makes)
-    assert next(told) == Progress(1, 10)
+    told, found = stepped(write_each(model, tokenizer, IDS, 5, makes))
+    assert told == [Progress(i, 10) for i in range(1, 11)]
     wanted = tuple(tokenizer.decode(list(generate(model, IDS, 5, make))) for make in makes)
-    assert finish(write_each(model, tokenizer, IDS, 5, makes)) == wanted
+    assert found == wanted
     stop = tokenizer.encode(wanted[1])[2]
     cut = wanted[1][: wanted[1].index(tokenizer.decode([stop]))]
     assert finish(write_each(model, tokenizer, IDS, 5, makes[1:], {stop})) == (cut,)

@@ -56,7 +56,7 @@ NAMED = [
 NAMES = ("position", "mixer", "norm", "wiring", "ffn", "causal", "tie_embeddings", "n_kv_heads")
 
 
-@for_each("combination", NAMED, fast=800)
+@for_each("combination", NAMED, fast=400)
 @torch.inference_mode()
 def test_every_combination_of_named_parts(combination: tuple) -> None:
     _truths(tiny(n_layers=1, **dict(zip(NAMES, combination, strict=True))))

@@ -93,17 +93,14 @@ def test_the_file_is_short_and_stands_alone() -> None:
     assert {name.partition(".")[0] for name in names} <= {*sys.stdlib_module_names, "torch", "safetensors"}
 
 
-@for_each(
-    "options, sentence",
-    [
-        (["--temperature", "-1"], "--temperature -1.0 must be above 0"),
-        (["--temperature", "nan"], "must be above 0"),
-        (["--prompt", ""], "--prompt must hold at least one character"),
-        (["--text", "nowhere.txt"], "nowhere.txt cannot be read as a text"),
-        (["--load", "nowhere"], "cannot be read as a text"),
-        (["--steps", "0"], "--steps must be at least 1"),
-    ],
-)
+@for_each("options, sentence", [
+    (["--temperature", "-1"], "--temperature -1.0 must be above 0"),
+    (["--temperature", "nan"], "must be above 0"),
+    (["--prompt", ""], "--prompt must hold at least one character"),
+    (["--text", "nowhere.txt"], "nowhere.txt cannot be read as a text"),
+    (["--load", "nowhere"], "cannot be read as a text"),
+    (["--steps", "0"], "--steps must be at least 1"),
+])  # fmt: skip
 def test_a_wrong_option_is_one_sentence(
     options: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

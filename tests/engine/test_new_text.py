@@ -107,19 +107,3 @@ def test_every_planned_run_is_stored_and_read_as_it_was_written():
     assert tuple(run.plan for run in runs) == finetune_runs.PLANS
     assert all(from_json(finetune_runs.FinetuneRun, to_json(run)) == run for run in runs)
     assert all(run.steps[-1] == run.plan.recipe.steps and len(run.steps) == len(run.values) for run in runs)
-
-
-def test_a_run_that_is_stored_is_not_made_again(tmp_path, monkeypatch):
-    first, second = finetune_runs.PLANS[:2]
-    monkeypatch.setattr(finetune_runs, "PLANS", (first, second))
-    made = []
-
-    def trained(plan):
-        made.append(plan)
-        return finetune_runs.FinetuneRun(plan, (0, 60), ((3.0, 1.5), (1.25, 2.0)), "here")
-
-    monkeypatch.setattr(finetune_runs, "trained", trained)
-    for _ in range(2):
-        finetune_runs.main(["--into", str(tmp_path)])
-    assert made == [first, second]
-    assert [run.plan for run in finetune_runs.shipped(tmp_path / "finetune.json")] == made

@@ -316,7 +316,3 @@ def test_an_edit_of_another_shape_is_refused(edit: object) -> None:
         ShapeError, match=r"the edit of blocks\.0\.z must return a tensor of shape \(2, 4, 6, 4\)"
     ):
         loud(tiny())(some_tokens(tiny()), Patcher({"blocks.0.z": edit}))
-
-
-def test_a_model_without_a_mixer_scores_and_learns_nothing_there() -> None:
-    assert not (MIXERS["none"].card.scored or MIXERS["none"].card.learned or MIXERS["none"].present)

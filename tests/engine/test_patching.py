@@ -345,20 +345,18 @@ def test_where_and_how_strongly_it_is_added() -> None:
 def test_what_cannot_be_steered() -> None:
     model = model_of()
     found = steering.direction(model, ALPHABET, "abc", "hgf", 1, "front")
-    with pytest.raises(TokenizerError, match="blank"):
-        steering.aligned(BARE, "abc", "d")
-    with pytest.raises(ShapeError, match="shorten the text"):
-        finish(steering.continued(model, found, 1.0, PROMPT, 21, GREEDY))
-    with pytest.raises(ShapeError, match="causal"):
-        finish(steering.continued(model_of(causal=False), found, 1.0, PROMPT, 2, GREEDY))
-    with pytest.raises(ShapeError, match="shorten"):
-        steering.direction(model, ALPHABET, "a" * 30, "b", 0, "front")
-    with pytest.raises(ConfigError, match="layer"):
-        steering.direction(model, ALPHABET, "a", "b", 2, "front")
-    with pytest.raises(ShapeError, match="too many"):
-        finish(steering.cost(model, found, (0.0,), torch.zeros(1, 5, dtype=torch.int64)))
-    with pytest.raises(ShapeError, match="does not fill"):
-        steering.rows_of([1, 2], [0], 4, 1)
+    encoder, short = model_of(causal=False), torch.zeros(1, 5, dtype=torch.int64)
+    for call, error, says in (
+        (lambda: steering.aligned(BARE, "abc", "d"), TokenizerError, "blank"),
+        (lambda: finish(steering.continued(model, found, 1.0, PROMPT, 21, GREEDY)), ShapeError, "shorten the text"),
+        (lambda: finish(steering.continued(encoder, found, 1.0, PROMPT, 2, GREEDY)), ShapeError, "causal"),
+        (lambda: steering.direction(model, ALPHABET, "a" * 30, "b", 0, "front"), ShapeError, "shorten"),
+        (lambda: steering.direction(model, ALPHABET, "a", "b", 2, "front"), ConfigError, "layer"),
+        (lambda: finish(steering.cost(model, found, (0.0,), short)), ShapeError, "too many"),
+        (lambda: steering.rows_of([1, 2], [0], 4, 1), ShapeError, "does not fill"),
+    ):  # fmt: skip
+        with pytest.raises(error, match=says):
+            call()
 
 
 IDS = (3, 9, 1, 6, 2)

@@ -148,19 +148,6 @@ def test_the_final_stream_is_the_sum_of_its_writes_and_shares_sum_to_one(fields)
     assert found[-1, 2] == pytest.approx(sum(x * w) / sum(x * x), rel=1e-6)
 
 
-@for_each("fields", VARIANTS.values(), ids=VARIANTS)
-@for_each("versus", [None, 4, "mean"])
-def test_the_parts_sum_to_the_logit(fields, versus):
-    model, recording = looked_at(fields)
-    for position, target in ((0, 3), (5, 10)):
-        found = attribute(model, recording, position, target, versus)
-        logits = recording.logits[position].astype(float)
-        expected = logits[target] - {None: 0.0, 4: logits[4], "mean": logits.mean()}[versus]
-        assert found.logit == pytest.approx(expected, abs=1e-6)
-        assert abs(found.total - expected) < 1e-3 * max(1.0, abs(expected))
-        assert found.heads.shape == (model.config.n_layers, 4)
-
-
 @for_each("fields", NO_SUM.values(), ids=NO_SUM)
 def test_a_stream_that_is_no_sum_is_not_taken_apart(fields):
     model, recording = looked_at(fields)

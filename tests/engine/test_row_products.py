@@ -238,6 +238,7 @@ print(open(sys.argv[2]).read().count("<heap "))
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator")
 def test_the_threads_of_a_server_share_two_pools_of_memory(tmp_path) -> None:
     def pools(arenas: str) -> int:
@@ -262,6 +263,7 @@ print((used() - begun) // 1024)
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no Linux")
 def test_a_server_does_not_grow_with_every_length_of_text(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in PRODUCT_CACHES:

@@ -21,9 +21,11 @@ from tests.engine.puppets import Puppet
 from tests.engine.running import (
     HERE,
     LONG,
+    ME,
     SHORT,
     TEXT,
     THERE,
+    WARM,
     Asker,
     Clock,
     look,
@@ -116,14 +118,11 @@ def test_a_text_of_a_run_paused_by_its_lease_gives_way_to_another(make: Callable
     assert [manager.view(run) is not None for run in left] == [False, True] and on_disk(manager) == 2 * size
 
 
-@for_each(
-    "fields, says",
-    [
-        ({"max_runs_address": 3}, "Your network has 3 runs here"),
-        ({"max_queued_address": 3, "max_queued_each": 2}, "3 runs from your network are already waiting"),
-        ({"max_starts_address": 3}, "Your network has started 3 runs within a minute"),
-    ],
-)
+@for_each("fields, says", [
+    ({"max_runs_address": 3}, "Your network has 3 runs here"),
+    ({"max_queued_address": 3, "max_queued_each": 2}, "3 runs from your network are already waiting"),
+    ({"max_starts_address": 3}, "Your network has started 3 runs within a minute"),
+])  # fmt: skip
 def test_one_address_has_its_share(make: Callable[..., Any], fields: dict[str, int], says: str) -> None:
     manager, asker, clock = make(max_queued=1000, **fields)
     asker.address = THERE
@@ -171,7 +170,6 @@ def test_where_strangers_come_everything_has_a_limit(name: str) -> None:
 
 SMALL = PROFILES["small"]
 SERVER = 560 * MB  # resident after a tour of all pages with four controls moved on each (measured: 556)
-ME = "me"
 
 
 def test_the_small_profile_fits_into_a_gigabyte_and_trains_the_presets_of_the_lecture() -> None:
@@ -189,7 +187,7 @@ def test_the_small_profile_fits_into_a_gigabyte_and_trains_the_presets_of_the_le
 
 
 def test_one_step_at_a_time_though_no_paused_process_is_kept(tmp_path: Path) -> None:
-    manager = RunManager(replace(SMALL, max_steps=LONG.steps), tmp_path, spare=False)
+    manager = RunManager(replace(SMALL, max_steps=LONG.steps), tmp_path, spare=False, opener=WARM)
     run = manager.start(spec(LONG), ME)
     reached(manager, run, 5)
     manager.pause(run, ME)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,17 @@ from engine.service.manager import RunManager
 from engine.service.process_guards import FIRST
 from engine.service.processes import describe_exit
 from engine.service.snapshots import GATE
+from engine.service.transport import Pipe
 from engine.weights.checkpoints import load_state
 from tests.engine.puppets import Puppet
 from tests.engine.running import (
     LONG,
+    ME,
     MODEL,
     OWN_PID,
     PROFILE,
     SHORT,
+    Make,
     begun,
     ended,
     files,
@@ -47,16 +50,15 @@ pytestmark = pytest.mark.skipif(
     not Path("/proc/self/statm").exists(), reason="these tests look at processes through /proc"
 )
 resource = pytest.importorskip("resource")  # Windows has none
-ME = "me"
 
 
 @pytest.fixture
-def make(tmp_path: Path, transport: dict[str, Any]) -> Iterator[Callable[..., RunManager]]:
+def make(tmp_path: Path, transport: dict[str, Any]) -> Iterator[Make]:
     with managers(tmp_path, **transport) as make:
         yield make
 
 
-def test_a_killed_worker_ends_its_run_and_nothing_else(make: Callable[..., RunManager]) -> None:
+def test_a_killed_worker_ends_its_run_and_nothing_else(make: Make) -> None:
     manager = make()
     often = spec(replace(LONG, snapshot_every=20))
     run, other = manager.start(often, ME), manager.start(often, ME)
@@ -101,7 +103,7 @@ def oom_score(process: int) -> int:
 
 
 def test_a_killed_spare_is_replaced_and_a_start_takes_the_warm_one(
-    make: Callable[..., RunManager], transport: dict[str, Any]
+    make: Make, transport: dict[str, Any]
 ) -> None:
     own = oom_score(OWN_PID)
     manager = make(spare=True)
@@ -120,7 +122,7 @@ def test_a_killed_spare_is_replaced_and_a_start_takes_the_warm_one(
         assert oom_score(another) == max(own, FIRST) > 500 and oom_score(OWN_PID) == own
 
 
-def test_divergence_is_said_and_only_snapshots_that_lead_on_are_kept(make: Callable[..., RunManager]) -> None:
+def test_divergence_is_said_and_only_snapshots_that_lead_on_are_kept(make: Make) -> None:
     manager = make()
     wild = replace(SHORT, steps=300, learning_rate=1e3, snapshot_every=1, sample_every=0)
     run = manager.start(spec(wild), ME)
@@ -141,7 +143,7 @@ def test_divergence_is_said_and_only_snapshots_that_lead_on_are_kept(make: Calla
     assert np.isfinite(after.history.losses[after.history.steps > last]).all()
 
 
-def test_a_worker_over_its_memory_limit_is_ended(make: Callable[..., RunManager]) -> None:
+def test_a_worker_over_its_memory_limit_is_ended(make: Make) -> None:
     manager = make(max_worker_bytes=2**30)
     run = begun(manager)
     worker = pid(manager, run)
@@ -153,7 +155,7 @@ def test_a_worker_over_its_memory_limit_is_ended(make: Callable[..., RunManager]
 
 
 @pytest.mark.exhaustive
-def test_a_worker_that_gets_no_more_memory_says_so(make: Callable[..., RunManager]) -> None:
+def test_a_worker_that_gets_no_more_memory_says_so(make: Make) -> None:
     manager = make(spare=True)
     spare = warm_spare(manager)
     room = int(Path(f"/proc/{spare}/statm").read_text().split()[0]) * resource.getpagesize() + 200 * 2**20
@@ -168,7 +170,7 @@ def test_a_worker_that_gets_no_more_memory_says_so(make: Callable[..., RunManage
     assert ended(manager, manager.start(spec(), ME)).status == "finished"
 
 
-def test_a_full_disk_costs_snapshots_and_not_the_run(make: Callable[..., RunManager]) -> None:
+def test_a_full_disk_costs_snapshots_and_not_the_run(make: Make) -> None:
     manager = make()
     run = manager.start(spec(replace(LONG, snapshot_every=20)), ME)
     reached(manager, run, 30)
@@ -194,7 +196,7 @@ def test_a_full_disk_costs_snapshots_and_not_the_run(make: Callable[..., RunMana
     ["scheduler.STOP_GRACE", pytest.param("processes.SILENT_SECONDS", marks=pytest.mark.exhaustive)],
 )
 def test_a_worker_that_does_not_stop_is_ended_by_force(
-    make: Callable[..., RunManager], monkeypatch: pytest.MonkeyPatch, patience: str
+    make: Make, monkeypatch: pytest.MonkeyPatch, patience: str
 ) -> None:
     monkeypatch.setattr(f"engine.service.{patience}", 2.5)
     manager = make()
@@ -211,7 +213,7 @@ def test_a_worker_that_does_not_stop_is_ended_by_force(
 
 
 @pytest.mark.exhaustive
-def test_a_frozen_worker_cannot_hold_up_the_manager(make: Callable[..., RunManager]) -> None:
+def test_a_frozen_worker_cannot_hold_up_the_manager(make: Make) -> None:
     manager = make()
     run = begun(manager)
     freeze(pid(manager, run))
@@ -276,7 +278,7 @@ def test_exit_codes_are_sentences() -> None:
 
 
 @pytest.fixture
-def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., RunManager]]:
+def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     """Managers that wait 2.5 s for a sign of life, which comes every second."""
     monkeypatch.setattr("engine.service.processes.SILENT_SECONDS", 2.5)
     with managers(tmp_path) as make:
@@ -284,12 +286,10 @@ def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
 
 
 @pytest.mark.parametrize("paused", [False, pytest.param(True, marks=pytest.mark.exhaustive)])
-def test_a_stopped_worker_is_replaced_and_its_run_goes_on(
-    impatient: Callable[..., RunManager], paused: bool
-) -> None:
+def test_a_stopped_worker_is_replaced_and_its_run_goes_on(impatient: Make, paused: bool) -> None:
     manager = impatient()
-    run = begun(manager, 450)
-    before = look(manager, run)
+    run = manager.start(spec(replace(LONG, snapshot_every=20)), ME)
+    before = reached(manager, run, 45)
     if paused:
         manager.pause(run, ME)
         settled(manager, run)
@@ -302,13 +302,13 @@ def test_a_stopped_worker_is_replaced_and_its_run_goes_on(
     if paused:
         assert look(manager, run).status == "paused"
         manager.resume(run, ME)
-    after = reached(manager, run, before.step + 1000)
+    after = reached(manager, run, before.step + 100)
     assert after.status == "running" and after.message == ""
     assert (np.diff(after.history.steps) > 0).all(), "no step is there twice"
 
 
 @pytest.mark.exhaustive
-def test_after_a_stop_of_the_whole_server_nobody_is_late(impatient: Callable[..., RunManager]) -> None:
+def test_after_a_stop_of_the_whole_server_nobody_is_late(impatient: Make) -> None:
     manager = impatient()
     run = begun(manager)
     workers = manager.scheduler.workers
@@ -318,10 +318,10 @@ def test_after_a_stop_of_the_whole_server_nobody_is_late(impatient: Callable[...
     reached(manager, run, look(manager, run).step + 100)
 
 
-def test_a_worker_outlives_the_thread_that_asked_for_it(impatient: Callable[..., RunManager]) -> None:
+def test_a_worker_outlives_the_thread_that_asked_for_it(impatient: Make) -> None:
     """Streamlit's threads end with every run of a page; Linux would end what they had started."""
-    manager, started = impatient(), []
+    manager, started = impatient(opener=Pipe), []
     thread = threading.Thread(target=lambda: started.append(manager.start(spec(LONG), ME)))
     thread.start()
     thread.join()
-    reached(manager, started[0], 200)
+    reached(manager, started[0], 20)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,10 +19,12 @@ from engine.training.records import Done, Step
 from tests.engine import running
 from tests.engine.puppets import Puppet
 from tests.engine.running import (
+    ME,
     MODEL,
     PROFILE,
     SHORT,
     Clock,
+    Make,
     ended,
     files,
     lives,
@@ -34,13 +36,12 @@ from tests.engine.running import (
     wait,
 )
 
-ME = "me"
 LONG = replace(running.LONG, steps=30_000, snapshot_every=50)
 WIDE = replace(MODEL, d_model=32)
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Iterator[Callable[..., RunManager]]:
+def make(tmp_path: Path) -> Iterator[Make]:
     with managers(tmp_path, max_runs=1) as make:
         yield make
 
@@ -57,7 +58,7 @@ def race_of(manager: RunManager, run: str) -> str:
     return race
 
 
-def test_a_race_is_ordinary_runs_in_one_process(make: Callable[..., RunManager]) -> None:
+def test_a_race_is_ordinary_runs_in_one_process(make: Make) -> None:
     manager = make()
     alone = ended(manager, manager.start(spec(SHORT), ME))
     runs = manager.start_race([spec(SHORT, name="a"), spec(SHORT, WIDE, name="b"), spec(SHORT)], ME, "which?")
@@ -75,7 +76,7 @@ def test_a_race_is_ordinary_runs_in_one_process(make: Callable[..., RunManager])
     wait(lambda: not any(lives(process) for process in processes))
 
 
-def test_a_race_has_one_place_and_others_wait(make: Callable[..., RunManager], puppets: type[Puppet]) -> None:
+def test_a_race_has_one_place_and_others_wait(make: Make, puppets: type[Puppet]) -> None:
     manager = make()
     runs = trio(manager)
     other = manager.start(spec(LONG, name="alone"), "another")
@@ -96,7 +97,7 @@ def test_a_race_has_one_place_and_others_wait(make: Callable[..., RunManager], p
     } == {1}
 
 
-def test_one_is_paused_stepped_and_cancelled_and_the_others_go_on(make: Callable[..., RunManager]) -> None:
+def test_one_is_paused_stepped_and_cancelled_and_the_others_go_on(make: Make) -> None:
     manager = make()
     one, two, three = trio(manager)
     for run in (one, two, three):
@@ -123,7 +124,7 @@ def test_one_is_paused_stepped_and_cancelled_and_the_others_go_on(make: Callable
 
 
 @pytest.mark.exhaustive
-def test_unwatched_all_are_paused_and_one_look_lets_all_go_on(make: Callable[..., RunManager]) -> None:
+def test_unwatched_all_are_paused_and_one_look_lets_all_go_on(make: Make) -> None:
     clock = Clock()
     manager = make(clock=clock, lease_seconds=15, max_paused=0)
     runs = trio(manager)
@@ -148,7 +149,7 @@ def test_unwatched_all_are_paused_and_one_look_lets_all_go_on(make: Callable[...
 
 
 def test_a_killed_process_ends_the_race_which_goes_on_from_its_snapshots(
-    make: Callable[..., RunManager],
+    make: Make,
 ) -> None:
     manager = make()
     runs = trio(manager)
@@ -174,9 +175,7 @@ def test_a_killed_process_ends_the_race_which_goes_on_from_its_snapshots(
     assert look(manager, runs[2]).version == stopped.version, "who was stopped stays so"
 
 
-def test_what_a_race_may_ask_for_and_that_it_counts_as_one(
-    make: Callable[..., RunManager], puppets: type[Puppet]
-) -> None:
+def test_what_a_race_may_ask_for_and_that_it_counts_as_one(make: Make, puppets: type[Puppet]) -> None:
     manager = make(max_race=3, max_steps=1000, max_race_seconds=10)
     ask = manager.start_race
     with pytest.raises(RunError, match="2 to 3 runs here, not 1"):
@@ -212,7 +211,7 @@ def test_what_a_race_may_ask_for_and_that_it_counts_as_one(
 
 
 @pytest.mark.exhaustive
-def test_where_there_are_places_a_race_is_spread_over_processes(make: Callable[..., RunManager]) -> None:
+def test_where_there_are_places_a_race_is_spread_over_processes(make: Make) -> None:
     manager = make(max_runs=3, race_workers=2)
     runs = trio(manager)
     for run in runs:
@@ -223,9 +222,7 @@ def test_where_there_are_places_a_race_is_spread_over_processes(make: Callable[.
     reached(manager, runs[0], look(manager, runs[0]).step + 50)
 
 
-def test_a_pair_trains_together_in_one_place_and_others_wait(
-    make: Callable[..., RunManager], puppets: type[Puppet]
-) -> None:
+def test_a_pair_trains_together_in_one_place_and_others_wait(make: Make, puppets: type[Puppet]) -> None:
     manager = make(max_beside=1)
     assert manager.profile.max_workers == 1 + 1 + 4 + 1
     one, other = manager.start_comparison(spec(running.LONG, name="a"), spec(running.LONG, name="b"), ME)
@@ -246,7 +243,7 @@ def test_a_pair_trains_together_in_one_place_and_others_wait(
     assert look(manager, third).status == "starting"
 
 
-def test_a_pair_is_started_whole_or_not_at_all_and_shares_threads(make: Callable[..., RunManager]) -> None:
+def test_a_pair_is_started_whole_or_not_at_all_and_shares_threads(make: Make) -> None:
     manager = make(max_beside=1, max_runs_each=1)
     with pytest.raises(RunError, match="Remove one first"):
         manager.start_comparison(spec(LONG), spec(LONG), ME)
@@ -260,7 +257,7 @@ def test_a_pair_is_started_whole_or_not_at_all_and_shares_threads(make: Callable
 
 
 def test_what_has_ended_is_the_first_of_a_pair_of_which_only_the_second_is_trained(
-    make: Callable[..., RunManager], puppets: type[Puppet]
+    make: Make, puppets: type[Puppet]
 ) -> None:
     manager = make(max_beside=1, threads_per_run=2)
     finished = Records((Step(1, 2.0, 1.0, 0.1, 10, 0.1), Done(1, "finished", "", 1.0)))
@@ -284,9 +281,7 @@ def test_what_has_ended_is_the_first_of_a_pair_of_which_only_the_second_is_train
     assert set(run.id for run in manager.runs(ME)) == {one, other}
 
 
-def test_what_is_done_by_hand_stays_with_a_run_and_in_its_name(
-    make: Callable[..., RunManager], puppets: type[Puppet]
-) -> None:
+def test_what_is_done_by_hand_stays_with_a_run_and_in_its_name(make: Make, puppets: type[Puppet]) -> None:
     manager = make()
     run = manager.start(spec(LONG, name="fast"), ME)
     (process,) = puppets.alive

@@ -34,10 +34,12 @@ from engine.weights.checkpoints import LabelCheckpoint, PairCheckpoint, load_pai
 from tests.engine.cases import for_each
 from tests.engine.running import (
     LONG,
+    ME,
     MODEL,
     PROFILE,
     SHORT,
     TEXT,
+    WARM,
     begun,
     ended,
     files,
@@ -49,14 +51,14 @@ from tests.engine.running import (
 )
 from tests.engine.trainings import only
 
-ME, STRANGER = "me", "somebody else"
+STRANGER = "somebody else"
 
 
 @pytest.fixture(scope="module", params=["here", pytest.param("cluster", marks=pytest.mark.exhaustive)])
 def manager(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[RunManager]:
     """A manager of this process, and one that servers share on a cluster."""
     if request.param == "here":
-        made = RunManager(PROFILE, tmp_path_factory.mktemp("runs"))
+        made = RunManager(PROFILE, tmp_path_factory.mktemp("runs"), opener=WARM)
     else:
         made = request.getfixturevalue("share")(PROFILE)
     yield made
@@ -102,7 +104,11 @@ def labelling() -> RunSpec:
     return pairs(model=replace(TOWER, vocab_size=speakers().text.vocab_size), corpus=kinds.SPEAKERS)
 
 
-@pytest.mark.parametrize("kind", TRAININGS)
+@pytest.mark.parametrize(
+    "kind",
+    # the worker cuts a whole corpus for these: test_train_pairs has the trainings, test_checkpoints the files
+    [pytest.param(k, marks=[pytest.mark.exhaustive] * (k in ("pairs", "labels"))) for k in TRAININGS],
+)
 def test_a_run_gives_what_training_gives(manager: RunManager, tmp_path: Path, kind: str) -> None:
     if kind == "labels" and shakespeare_path() is None:
         pytest.skip("needs Tiny Shakespeare")
@@ -304,21 +310,18 @@ def test_only_the_owner_controls_and_changes_rate_and_prompt_while_it_runs(manag
             manager.set_learning_rate(run, ME, bad)
 
 
-@for_each(
-    ("wrong", "says"),
-    [
-        (spec(replace(SHORT, steps=10**6)), "steps = 1000000"),
-        (spec(model=replace(MODEL, context=4096)), "context = 4096"),
-        (spec(replace(SHORT, batch_size=50_000)), "batch_size = 50000"),
-        (spec(model=replace(MODEL, d_model=4096, n_layers=12)), "parameters"),
-        (spec(model=replace(MODEL, n_layers=1000)), "n_layers"),
-        (spec(replace(SHORT, sample_length=10**6)), "sample_length"),
-        (spec(replace(SHORT, tokenizer="bpe:9000")), "at most 8,192"),
-        (spec(text="x" * (PROFILE.max_text + 1)), "characters"),
-        (spec(text=None), "no text"),
-        (spec(corpus="everything"), "there is no corpus"),
-    ],
-)
+@for_each(("wrong", "says"), [
+    (spec(replace(SHORT, steps=10**6)), "steps = 1000000"),
+    (spec(model=replace(MODEL, context=4096)), "context = 4096"),
+    (spec(replace(SHORT, batch_size=50_000)), "batch_size = 50000"),
+    (spec(model=replace(MODEL, d_model=4096, n_layers=12)), "parameters"),
+    (spec(model=replace(MODEL, n_layers=1000)), "n_layers"),
+    (spec(replace(SHORT, sample_length=10**6)), "sample_length"),
+    (spec(replace(SHORT, tokenizer="bpe:9000")), "at most 8,192"),
+    (spec(text="x" * (PROFILE.max_text + 1)), "characters"),
+    (spec(text=None), "no text"),
+    (spec(corpus="everything"), "there is no corpus"),
+])  # fmt: skip
 def test_limits_hold_on_the_server(manager: RunManager, wrong: Any, says: str) -> None:
     with pytest.raises(GlassformerError, match=says):
         manager.start(wrong, ME)
@@ -380,19 +383,18 @@ def test_a_stored_race_of_pairs_opens_as_it_was(tmp_path: Path) -> None:
     assert [e.task for e in view.history.evaluations] == [e.task for e in made.runs[0].history.evaluations]
 
 
-def test_every_task_has_a_recipe_that_may_be_started() -> None:
-    names = [n for n in kinds.NAMES if kinds.kind_of(n) is not kinds.TEXTS]
-    assert len(names) == 7
-    for name in names:
-        if name == kinds.SPEAKERS and shakespeare_path() is None:
-            continue
-        model, train = kinds.recipe(name)
-        profiles.check(profiles.PROFILES["hosted"], RunSpec(model, train, name))
-        data = kinds.kind_of(name).read(name, "")
-        longest = (
-            max(data.longest) if kinds.kind_of(name) is kinds.PAIRS else data.fitted(ModelConfig()).context
-        )
-        assert model.context == longest and model.vocab_size == data.vocab_size
+NOT_TEXTS = [n for n in kinds.NAMES if kinds.kind_of(n) is not kinds.TEXTS]
+
+
+@for_each("name", NOT_TEXTS, fast=("pairs-reverse", "pairs-dates"))
+def test_every_task_has_a_recipe_that_may_be_started(name: str) -> None:
+    if name == kinds.SPEAKERS and shakespeare_path() is None:
+        return
+    model, train = kinds.recipe(name)
+    profiles.check(profiles.PROFILES["hosted"], RunSpec(model, train, name))
+    data, of_pairs = kinds.kind_of(name).read(name, ""), kinds.kind_of(name) is kinds.PAIRS
+    longest = max(data.longest) if of_pairs else data.fitted(ModelConfig()).context
+    assert model.context == longest and model.vocab_size == data.vocab_size
 
 
 def test_the_work_of_a_step_is_that_of_both_towers() -> None:

@@ -19,7 +19,7 @@ from engine.errors import ConfigError, ShapeError
 from engine.sample import stages
 from engine.sample.beam import beam_search
 from engine.sample.branches import Tree, grow, pick
-from engine.sample.decoding_comparison import Continuation, Rivals, dropped, ending_with, rivals, write_each
+from engine.sample.decoding_comparison import Continuation, Rivals, dropped, ending_with, rivals
 from engine.sample.outcome import last_torn, likeliest_ids, outcome, removed_by, tally
 from engine.sample.surprise import surprise
 from pages.output.generation import words
@@ -185,21 +185,6 @@ def test_what_a_step_reports_and_that_its_logits_stay():
         again = [reader.read([token]) for token in (3, 2, 1)]
     assert all(torch.equal(a, b) for a, b in zip(first, kept, strict=True))
     assert not torch.equal(first[0], again[0])
-
-
-def test_several_texts_are_written_step_by_step_as_each_alone():
-    model, tokenizer = loud(tiny()), CharTokenizer("abcdefghijk")
-    samplings = [SampleConfig(temperature=t, seed=3) for t in (0.5, 2.0)]
-    steps_, told = write_each(model, tokenizer, [1, 2], 6, samplings), []
-    try:
-        while True:
-            told.append(next(steps_))
-    except StopIteration as end:
-        found = end.value
-    assert found == tuple(
-        tokenizer.decode(list(sample.generate(model, [1, 2], 6, one)))[:6] for one in samplings
-    )
-    assert [(one.done, one.total) for one in told] == [(i, 12) for i in range(1, 13)]
 
 
 def test_surprise_is_what_the_model_gave_each_token():

@@ -69,25 +69,6 @@ def test_a_run_reads_what_its_budget_pays_for_and_is_repeated_exactly():
     assert 2.5 < run.loss < 4.2 and finish(measure(SMALL)).loss == run.loss
 
 
-def test_the_command_goes_on_where_it_was_interrupted(tmp_path, monkeypatch):
-    monkeypatch.setattr(scaling, "plans", lambda: (Plan(2e7, 4), Plan(2e7, 8)))
-    trained = []
-
-    def interrupted(plan):
-        trained.append(plan)
-        yield from ()
-        if trained == [Plan(2e7, 4), Plan(2e7, 8)]:
-            raise KeyboardInterrupt
-        return ScalingRun(plan, 1, 2, 12, 2.0, "here")
-
-    monkeypatch.setattr(scaling, "measure", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        scaling.main(["--into", str(tmp_path)])
-    scaling.main(["--into", str(tmp_path)])
-    assert trained == [Plan(2e7, 4), Plan(2e7, 8), Plan(2e7, 8)]
-    assert [run.plan for run in shipped(tmp_path / "scaling.json")] == trained[:2]
-
-
 def test_every_shipped_run_is_there_and_every_valley_lies_between_trained_sizes():
     runs = shipped()
     assert [run.plan for run in runs] == list(plans()) and len(SEEDS) == 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -17,15 +17,9 @@ from engine.service.protocol import Failed, Records, SnapshotSaved, Started, Sto
 from engine.service.state import ACTIVE, FOLLOWS, Run
 from engine.training.records import Done, Step
 from tests.engine.puppets import Puppet
-from tests.engine.running import LONG, SHORT, Clock, look, managers, spec
+from tests.engine.running import LONG, SHORT, Clock, Make, look, spec
 
 STATES: tuple[Status, ...] = get_args(Status)
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Iterator[Callable[..., RunManager]]:
-    with managers(tmp_path) as make:
-        yield lambda clock, **fields: make(clock=clock, **fields)
 
 
 def test_a_run_becomes_only_what_the_table_allows(tmp_path: Path) -> None:
@@ -84,7 +78,7 @@ def _ask(manager: RunManager, owner: str, random: Random, races: bool) -> None:
 
 
 def test_whatever_happens_the_limits_hold_and_every_way_of_the_table_is_gone(
-    make: Callable[..., RunManager], puppets: type[Puppet], monkeypatch: pytest.MonkeyPatch
+    make: Make, puppets: type[Puppet], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone: set[tuple[Status, Status]] = set()
     become = Run.become
@@ -99,7 +93,9 @@ def test_whatever_happens_the_limits_hold_and_every_way_of_the_table_is_gone(
         random, clock = Random(seed), Clock()
         puppets.alive.clear()
         puppets.most = 0
-        manager = make(clock, spare=seed % 2 == 0, max_runs=2, max_paused=2, max_queued=5, lease_seconds=15)
+        manager = make(
+            clock=clock, spare=seed % 2 == 0, max_runs=2, max_paused=2, max_queued=5, lease_seconds=15
+        )
         limit = manager.profile.max_workers
         for _ in range(700):
             turn = random.random()
@@ -146,11 +142,9 @@ def _nobody_waits_for_ever(manager: RunManager, puppets: type[Puppet]) -> None:
     raise AssertionError("somebody waits for ever")
 
 
-def test_a_place_that_becomes_free_is_not_for_those_who_have_left(
-    make: Callable[..., RunManager], puppets: type[Puppet]
-) -> None:
+def test_a_place_that_becomes_free_is_not_for_those_who_have_left(make: Make, puppets: type[Puppet]) -> None:
     clock = Clock()
-    manager = make(clock, max_runs=1, lease_seconds=15)
+    manager = make(clock=clock, max_runs=1, lease_seconds=15)
     first, gone, there = (manager.start(spec(LONG), owner) for owner in "abc")
     clock.now += 16  # no round of housekeeping comes between
     manager.watch(there)
@@ -159,11 +153,9 @@ def test_a_place_that_becomes_free_is_not_for_those_who_have_left(
     assert [p.job.run for p in puppets.alive if p.job and not p.ending] == [there]
 
 
-def test_who_needs_no_new_process_goes_first_where_there_is_none(
-    make: Callable[..., RunManager], puppets: type[Puppet]
-) -> None:
+def test_who_needs_no_new_process_goes_first_where_there_is_none(make: Make, puppets: type[Puppet]) -> None:
     """Else all wait: the first for a process, and those that have one for the first."""
-    manager = make(Clock(), max_runs=1, max_paused=2)  # four processes
+    manager = make(clock=Clock(), max_runs=1, max_paused=2)  # four processes
     begin, me = lambda: manager.start(spec(LONG), "me"), "me"
     a = begin()
     manager.pause(a, me)
@@ -185,11 +177,9 @@ def test_who_needs_no_new_process_goes_first_where_there_is_none(
     assert look(manager, m).status == "starting", "now there is one"
 
 
-def test_a_frozen_process_that_was_to_be_saved_is_ended(
-    make: Callable[..., RunManager], puppets: type[Puppet]
-) -> None:
+def test_a_frozen_process_that_was_to_be_saved_is_ended(make: Make, puppets: type[Puppet]) -> None:
     clock = Clock()
-    manager = make(clock, max_runs=1, max_paused=0)
+    manager = make(clock=clock, max_runs=1, max_paused=0)
     run = manager.start(spec(LONG), "me")
     manager.pause(run, "me")  # its process is to save, and does nothing
     (puppet,) = puppets.alive
@@ -205,10 +195,10 @@ def test_a_frozen_process_that_was_to_be_saved_is_ended(
 
 
 def test_unwatched_a_run_pauses_and_watched_it_goes_on_but_not_one_that_its_owner_paused(
-    make: Callable[..., RunManager], puppets: type[Puppet]
+    make: Make, puppets: type[Puppet]
 ) -> None:
     clock = Clock()
-    manager = make(clock, lease_seconds=15)
+    manager = make(clock=clock, lease_seconds=15)
     mine, held = (manager.start(spec(LONG), "me") for _ in range(2))
     for puppet in puppets.alive:
         puppet.say(Started("float32"))
@@ -227,11 +217,9 @@ def test_unwatched_a_run_pauses_and_watched_it_goes_on_but_not_one_that_its_owne
     assert look(manager, held).status == "paused"
 
 
-def test_a_full_queue_is_no_fault_of_who_looks(
-    make: Callable[..., RunManager], puppets: type[Puppet]
-) -> None:
+def test_a_full_queue_is_no_fault_of_who_looks(make: Make, puppets: type[Puppet]) -> None:
     clock = Clock()
-    manager = make(clock, max_runs=1, max_queued=1, lease_seconds=15)
+    manager = make(clock=clock, max_runs=1, max_queued=1, lease_seconds=15)
     first = manager.start(spec(LONG), "me")
     clock.now += 16
     manager.scheduler.tick()
@@ -244,12 +232,10 @@ def test_a_full_queue_is_no_fault_of_who_looks(
     assert look(manager, first).queue_position == 1
 
 
-def test_when_everybody_leaves_nobody_who_waited_is_started(
-    make: Callable[..., RunManager], puppets: type[Puppet]
-) -> None:
+def test_when_everybody_leaves_nobody_who_waited_is_started(make: Make, puppets: type[Puppet]) -> None:
     """21 closed browsers once started 23 processes: each paused run let the next, as unwatched, begin."""
     clock = Clock()
-    manager = make(clock, max_runs=1, max_queued=20, lease_seconds=15)
+    manager = make(clock=clock, max_runs=1, max_queued=20, lease_seconds=15)
     runs = [manager.start(spec(LONG), f"owner {n}") for n in range(21)]
     (first,) = puppets.alive
     first.say(Started("float32"))

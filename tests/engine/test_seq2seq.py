@@ -226,25 +226,22 @@ def test_one_seed_one_model() -> None:
     )
 
 
-@for_each(
-    ("changes", "field"),
-    [
-        ({"encoder": {"causal": True}}, "causal"),
-        ({"decoder": {"causal": False}}, "causal"),
-        ({"encoder": {"output_head": "linear"}}, "output_head"),
-        ({"decoder": {"output_head": "none"}}, "output_head"),
-        ({"decoder": {"wiring": "parallel"}}, "wiring"),
-        ({"decoder": {"d_model": 36}}, "d_model"),
-        ({"encoder": {"vocab_size": 9}}, "vocab_size"),
-        ({"encoder": {"token_types": 2}}, "token_types"),
-        ({"decoder": {"window": 2}}, "window"),
-        ({"encoder": {"pooler": True}}, "pooler"),
-        ({"decoder": {"n_heads": 4}}, "n_heads"),
-        ({"end": 13}, "end"),
-        ({"end": 1}, "end"),
-        ({"pad": -1}, "pad"),
-    ],
-)
+@for_each(("changes", "field"), [
+    ({"encoder": {"causal": True}}, "causal"),
+    ({"decoder": {"causal": False}}, "causal"),
+    ({"encoder": {"output_head": "linear"}}, "output_head"),
+    ({"decoder": {"output_head": "none"}}, "output_head"),
+    ({"decoder": {"wiring": "parallel"}}, "wiring"),
+    ({"decoder": {"d_model": 36}}, "d_model"),
+    ({"encoder": {"vocab_size": 9}}, "vocab_size"),
+    ({"encoder": {"token_types": 2}}, "token_types"),
+    ({"decoder": {"window": 2}}, "window"),
+    ({"encoder": {"pooler": True}}, "pooler"),
+    ({"decoder": {"n_heads": 4}}, "n_heads"),
+    ({"end": 13}, "end"),
+    ({"end": 1}, "end"),
+    ({"pad": -1}, "pad"),
+])  # fmt: skip
 def test_what_does_not_go_together(changes: dict[str, Any], field: str) -> None:
     pair = pair_config()
     made = {
@@ -264,20 +261,17 @@ def test_a_configuration_as_plain_values() -> None:
     assert Seq2SeqConfig.of(ModelConfig()).resolved().decoder.d_ff == 512
 
 
-@for_each(
-    ("source", "target", "says"),
-    [
-        (torch.zeros(1, 3, dtype=torch.int64), some(1, 2), "an empty source"),
-        (some(2, 3).masked_fill(torch.tensor([[False], [True]]), 0), some(2, 2), "an empty source"),
-        (some(1, 0), some(1, 2), "the source of shape .* cannot be empty"),
-        (some(1, 3), some(1, 0), "the target of shape .* cannot be empty"),
-        (some(1, 13), some(1, 2), "a source of 13 tokens is too long: .* at most 12"),
-        (some(1, 3), some(1, 13), "a target of 13 tokens is too long: .* at most 12"),
-        (some(2, 3), some(1, 2), "1 targets do not belong to 2 sources"),
-        (some(1, 3).float(), some(1, 2), "source must be int64"),
-        (some(1, 3), some(1, 2)[0], "target must be int64"),
-    ],
-)
+@for_each(("source", "target", "says"), [
+    (torch.zeros(1, 3, dtype=torch.int64), some(1, 2), "an empty source"),
+    (some(2, 3).masked_fill(torch.tensor([[False], [True]]), 0), some(2, 2), "an empty source"),
+    (some(1, 0), some(1, 2), "the source of shape .* cannot be empty"),
+    (some(1, 3), some(1, 0), "the target of shape .* cannot be empty"),
+    (some(1, 13), some(1, 2), "a source of 13 tokens is too long: .* at most 12"),
+    (some(1, 3), some(1, 13), "a target of 13 tokens is too long: .* at most 12"),
+    (some(2, 3), some(1, 2), "1 targets do not belong to 2 sources"),
+    (some(1, 3).float(), some(1, 2), "source must be int64"),
+    (some(1, 3), some(1, 2)[0], "target must be int64"),
+])  # fmt: skip
 def test_bad_input_is_a_sentence(source: torch.Tensor, target: torch.Tensor, says: str) -> None:
     with pytest.raises(ShapeError, match=says):
         loud_pair(position="rope")(source, target)

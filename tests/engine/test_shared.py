@@ -24,11 +24,10 @@ from engine.service.profiles import Profile
 from engine.service.rooms import RoomError
 from engine.service.shared import ManagerActor, SharedRuns, open_manager, open_rooms
 from engine.service.transport import ROOT
-from tests.engine.running import LONG, PROFILE, freeze, lives, reached, spec, wait
+from tests.engine.running import LONG, ME, PROFILE, WARM, freeze, lives, reached, spec, wait
 from ui import session
 from ui.operate import health
 
-ME = "me"
 LIMITED = replace(PROFILE, max_rooms_address=2, max_answers_address=3, max_starts_address=2)
 shared_by_servers = pytest.mark.exhaustive
 
@@ -84,7 +83,7 @@ def test_limits_are_those_of_all_servers_for_the_address_of_whoever_asks(
         server = request.getfixturevalue("server")
         runs, other = server(lambda: asker[0], LIMITED), server(lambda: asker[0], LIMITED)
     else:
-        runs = RunManager(LIMITED, tmp_path, spare=False, address=lambda: asker[0])
+        runs = RunManager(LIMITED, tmp_path, spare=False, address=lambda: asker[0], opener=WARM)
     try:
         rooms = open_rooms(runs, lambda: asker[0])
         asked = [rooms.ask(owner, "One?", ["a", "b"]) for owner in ("lecturer", "student")]

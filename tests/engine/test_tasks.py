@@ -281,7 +281,8 @@ def test_every_window_begins_where_a_problem_does(name: str) -> None:
         read = [some.at(step).inputs for step in (0, 1)]
         for split in (corpus.train, corpus.validation):
             read += [batch.inputs for batch in some.windows(split, 4 * context)]
-            read += [batch.inputs for batch in some.windows(split, 0)]
+            first, *_, last = some.windows(split, 0)
+            read += [first.inputs, last.inputs]
         for inputs in read:
             for row in inputs[:50].tolist():
                 text = corpus.tokenizer.decode(row)

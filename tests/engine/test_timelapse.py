@@ -128,23 +128,20 @@ def test_a_damaged_step_is_refused_and_the_others_are_read(
         lapse.at(3)
 
 
-@for_each(
-    "edit",
-    [
-        lambda metrics: metrics.pop("looks"),
-        lambda metrics: metrics.update(looks=[]),
-        lambda metrics: metrics.update(looks={"a": 1}),
-        lambda metrics: metrics["looks"].reverse(),
-        lambda metrics: metrics["looks"][1].update(step="1"),
-        lambda metrics: metrics["looks"][1].update(validation_loss=float("nan")),
-        lambda metrics: metrics["looks"][1].update(unknown=1),
-        lambda metrics: metrics["looks"][1]["heads"]["induction"].pop(),
-        lambda metrics: metrics["looks"][1]["heads"].update(first_loss="4"),
-        lambda metrics: metrics["looks"][1].update(heads=[1]),
-        lambda metrics: metrics["train"].update(repeat="half"),
-        lambda metrics: metrics.pop("train"),
-    ],
-)
+@for_each("edit", [
+    lambda metrics: metrics.pop("looks"),
+    lambda metrics: metrics.update(looks=[]),
+    lambda metrics: metrics.update(looks={"a": 1}),
+    lambda metrics: metrics["looks"].reverse(),
+    lambda metrics: metrics["looks"][1].update(step="1"),
+    lambda metrics: metrics["looks"][1].update(validation_loss=float("nan")),
+    lambda metrics: metrics["looks"][1].update(unknown=1),
+    lambda metrics: metrics["looks"][1]["heads"]["induction"].pop(),
+    lambda metrics: metrics["looks"][1]["heads"].update(first_loss="4"),
+    lambda metrics: metrics["looks"][1].update(heads=[1]),
+    lambda metrics: metrics["train"].update(repeat="half"),
+    lambda metrics: metrics.pop("train"),
+])  # fmt: skip
 def test_edited_facts_are_refused(lapse: Lapse, tmp_path: Path, edit: Callable[..., object]) -> None:
     folder = _copied(lapse, tmp_path)
     metrics = json.loads((folder / METRICS).read_text())

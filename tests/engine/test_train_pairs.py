@@ -81,16 +81,10 @@ def test_unknown_symbols_and_ids() -> None:
             tokenizer.decode(ids)
     with pytest.raises(TokenizerError, match="as a list"):
         tokenizer_from_dict({"kind": "paired", "symbols": "abc", "by": "letters"})
-    wrong = [
-        ((), "letters"),
-        (("a", "a"), "letters"),
-        (("ab",), "letters"),
-        (("a b",), "words"),
-        (("<end>",), "words"),
-    ]
-    for symbols, by in wrong:
-        with pytest.raises(TokenizerError):
-            PairTokenizer(symbols, by)  # type: ignore[arg-type]
+    for by, *wrong in (("letters", (), ("a", "a"), ("ab",)), ("words", ("a b",), ("<end>",))):
+        for symbols in wrong:
+            with pytest.raises(TokenizerError):
+                PairTokenizer(symbols, by)  # type: ignore[arg-type]
     with pytest.raises(TokenizerError, match="must be one of the symbols"):
         PairTokenizer(("a",), "words", "b")
     assert trainer.known("axb", tokenizer) == "ab"
@@ -116,14 +110,14 @@ def test_rows_by_hand() -> None:
 def test_what_cannot_be_learned_from() -> None:
     tokenizer = PairTokenizer(("a", "b"))
     one, other = (Pair("a", "b"),), (Pair("b", "a"),)
-    with pytest.raises(CorpusError, match="something that is held out"):
-        PairedText("x", "X", tokenizer, one, ())
-    with pytest.raises(CorpusError, match="holds out 'a', which it learns from too"):
-        PairedText("x", "X", tokenizer, one, one)
-    with pytest.raises(CorpusError, match="at least one symbol"):
-        _ = PairedText("x", "X", tokenizer, one, (Pair("", "a"),)).rows
-    with pytest.raises(TokenizerError, match="lacks 'c'"):
-        _ = PairedText("x", "X", tokenizer, one, (Pair("b", "c"),)).rows
+    for held, error, says in (
+        ((), CorpusError, "something that is held out"),
+        (one, CorpusError, "holds out 'a', which it learns from too"),
+        ((Pair("", "a"),), CorpusError, "at least one symbol"),
+        ((Pair("b", "c"),), TokenizerError, "lacks 'c'"),
+    ):
+        with pytest.raises(error, match=says):
+            _ = PairedText("x", "X", tokenizer, one, held).rows
     with pytest.raises(CorpusError, match="'z' is none of the labels"):
         LabelledText("x", "X", tokenizer, ("y", "n"), (Labelled("a", "y"),), (Labelled("b", "z"),))
     assert PairedText("x", "X", tokenizer, one, other).vocab_size == 5

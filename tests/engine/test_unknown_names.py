@@ -16,7 +16,6 @@ from engine.measure.recording import record
 from engine.model import build
 from engine.presets import PRESETS
 from engine.probe import AXES, Patcher, Recorder, check_name
-from engine.training.train import train
 from tests.engine.cases import for_each
 from tests.engine.helpers import tiny
 
@@ -24,20 +23,17 @@ MODEL = build(tiny())
 IDS = [1, 2, 3]
 
 
-@for_each(
-    "wrong, nearest",
-    [
-        (lambda: record(MODEL, IDS, only={"patern"}), "'pattern'"),
-        (lambda: record(MODEL, IDS, edits={"block.0.z": torch.zeros_like}), "'blocks.0.z'"),
-        (lambda: record(MODEL, IDS, edits={"blocks.7.z": torch.zeros_like}), "'blocks.0.z'"),
-        (lambda: record(MODEL, IDS, edits={"z": torch.zeros_like}), "blocks.0.z"),
-        (lambda: record(MODEL, IDS)["blocks.0.patern"], "'blocks.0.pattern'"),
-        (lambda: record(MODEL, IDS, only={"pattern"})["blocks.0.z"], "'blocks.0.pattern'"),
-        (lambda: Recorder({"blocks.0.logit"}), "'blocks.0.logits'"),
-        (lambda: Patcher({"resid": torch.zeros_like}), "'resid_mid'"),
-        (lambda: PRESETS["fsat"], "'fast'"),
-    ],
-)
+@for_each("wrong, nearest", [
+    (lambda: record(MODEL, IDS, only={"patern"}), "'pattern'"),
+    (lambda: record(MODEL, IDS, edits={"block.0.z": torch.zeros_like}), "'blocks.0.z'"),
+    (lambda: record(MODEL, IDS, edits={"blocks.7.z": torch.zeros_like}), "'blocks.0.z'"),
+    (lambda: record(MODEL, IDS, edits={"z": torch.zeros_like}), "blocks.0.z"),
+    (lambda: record(MODEL, IDS)["blocks.0.patern"], "'blocks.0.pattern'"),
+    (lambda: record(MODEL, IDS, only={"pattern"})["blocks.0.z"], "'blocks.0.pattern'"),
+    (lambda: Recorder({"blocks.0.logit"}), "'blocks.0.logits'"),
+    (lambda: Patcher({"resid": torch.zeros_like}), "'resid_mid'"),
+    (lambda: PRESETS["fsat"], "'fast'"),
+])  # fmt: skip
 def test_a_name_that_nothing_has_is_refused_with_the_nearest(wrong: Callable[[], Any], nearest: str) -> None:
     with pytest.raises(UnknownNameError) as refused:
         wrong()
@@ -64,17 +60,14 @@ def test_no_activation_lies_elsewhere(scope: str) -> None:
         check_name(f"{scope}z")
 
 
-@for_each(
-    "wrong, sentence",
-    [
-        (lambda: record(MODEL, "text"), "tokenizer.encode"),
-        (lambda: record(MODEL, [IDS]), "one sequence of ids"),
-        (lambda: record(MODEL, [1.5]), "one sequence of ids"),
-        (lambda: record(MODEL, 3), "one sequence of ids"),
-        (lambda: MODEL([1, 2]), "must be a tensor"),
-        (lambda: MODEL(torch.tensor([IDS]), lambda name, x: None), "a probe must return"),
-    ],
-)
+@for_each("wrong, sentence", [
+    (lambda: record(MODEL, "text"), "tokenizer.encode"),
+    (lambda: record(MODEL, [IDS]), "one sequence of ids"),
+    (lambda: record(MODEL, [1.5]), "one sequence of ids"),
+    (lambda: record(MODEL, 3), "one sequence of ids"),
+    (lambda: MODEL([1, 2]), "must be a tensor"),
+    (lambda: MODEL(torch.tensor([IDS]), lambda name, x: None), "a probe must return"),
+])  # fmt: skip
 def test_what_cannot_be_read_is_said(wrong: Callable[[], Any], sentence: str) -> None:
     with pytest.raises(ShapeError, match=sentence):
         wrong()
@@ -89,13 +82,6 @@ def test_arrays_and_tensors_of_ids_are_read_as_lists_are() -> None:
 def test_a_length_below_zero_is_refused() -> None:
     with pytest.raises(ConfigError, match="length = -1"):
         list(sample.steps(MODEL, IDS, -1))
-
-
-def test_help_of_train_is_a_screen() -> None:
-    import pydoc
-
-    text = pydoc.plain(pydoc.render_doc(train))
-    assert len(text) < 2_000 and "Parts('healthy')" in text
 
 
 def test_the_message_about_an_unknown_name_is_as_short_as_any_other() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
+import pytest
 
 from engine.lab.exercises import catalogue, reading
 from engine.lab.exercises.catalogue import SETS, TASKS
@@ -24,7 +25,6 @@ from engine.lab.exercises.sheet import block, chosen, sheet
 from tests.engine.cases import for_each
 from tests.engine.exercises.answers import ANSWERS
 
-SEEDS = range(200)
 make = functools.cache(catalogue.make)
 IN_WORDS = {*SETS["families"].tasks, *SETS["proofs"].tasks} - {"match"}
 COUNTED = [task for task in TASKS if task not in IN_WORDS]
@@ -33,6 +33,11 @@ PROOFS = list(SETS["proofs"].tasks)
 # published: Devlin 2019, Liu 2019; Radford 2019, Touvron 2023, Jiang 2023; Raffel 2020, Lewis 2020, Radford 2022, Vaswani 2017
 ENCODERS, DECODERS = {"BERT", "RoBERTa"}, {"GPT-2", "LLaMA", "Mistral"}
 BOTH = {"T5", "BART", "Whisper", "the original Transformer"}
+
+
+@pytest.fixture(scope="session")
+def seeds(request: pytest.FixtureRequest) -> range:
+    return range(200 if request.config.getoption("exhaustive") else 50)
 
 
 def given_for(exercise: Exercise, value) -> object:
@@ -51,15 +56,15 @@ def agree(exercise: Exercise, ours, theirs) -> bool:
 
 
 @for_each("task", COUNTED)
-def test_the_answer_is_worked_out_right(task: str) -> None:
-    for seed in SEEDS:
+def test_the_answer_is_worked_out_right(seeds: range, task: str) -> None:
+    for seed in seeds:
         exercise = make(task, seed)
         assert agree(exercise, exercise.answer, ANSWERS[task](exercise.given)), (seed, exercise.statement)
 
 
 @for_each("task", TASKS)
-def test_every_known_mistake_gets_its_hint_and_the_answer_is_right(task: str) -> None:
-    for seed in SEEDS:
+def test_every_known_mistake_gets_its_hint_and_the_answer_is_right(seeds: range, task: str) -> None:
+    for seed in seeds:
         exercise = make(task, seed)
         right = check(exercise, given_for(exercise, exercise.answer))
         assert right.right and right.hint == RIGHT
@@ -106,22 +111,9 @@ def figures(text: str) -> list[float]:
     return [float(one) for one in re.findall(r"-?\d+(?:\.\d+)?", text)]
 
 
-def test_the_worked_numbers_of_the_texts() -> None:
-    """CURRICULUM: q=[1,2,3,4] and k=[5,6,7,8] give 17 and 53; p=5, k=2, theta=0.1; a row under the mask."""
-    assert list(ANSWERS["split"]({"q": [1, 2, 3, 4], "k": [5, 6, 7, 8]})) == [17, 53]
-    assert np.allclose(ANSWERS["shift"]({"place": 5, "steps": 2, "rate": 0.1}), [0.644, 0.765], atol=5e-4)
-    row = ANSWERS["row"]({"scores": [1.0, 2.5, 0.5, 9.0], "at": 2})
-    assert np.allclose(row, [0.16, 0.74, 0.10, 0.0], atol=5e-3)
-    assert ANSWERS["mini"]({"vocab": 65, "d": 256, "layers": 4}) == 2_916_864
-    assert make("block", 12).given == {"d": 512, "heads": 8}
-    assert ANSWERS["where"]({"layers": 12, "d": 768}) == "The feed-forward networks"
-    assert ANSWERS["tying"]({"vocab": 50_257, "d": 768}) == 38_597_376
-    assert round(ANSWERS["share"]({"d": 512, "times": 4}), 1) == 66.7
-
-
-def test_families_are_the_published_ones() -> None:
+def test_families_are_the_published_ones(seeds: range) -> None:
     published = {"Encoder only": ENCODERS, "Decoder only": DECODERS, "Encoder and decoder": BOTH}
-    for seed in range(200):
+    for seed in seeds:
         exercise = make("known", seed)
         assert exercise.answer == published[exercise.given["family"]] & set(exercise.form.options)
         assert len(exercise.answer) == 2 and len(exercise.form.options) == 6
@@ -138,8 +130,8 @@ def test_each_place_has_its_mask() -> None:
                 assert mistake.hint.startswith("Causal is right." if causal else "Padding is right.")
 
 
-def test_bugs_that_show_in_the_loss_are_not_those_that_look_healthy() -> None:
-    for seed in range(200):
+def test_bugs_that_show_in_the_loss_are_not_those_that_look_healthy(seeds: range) -> None:
+    for seed in seeds:
         exercise = make("healthy-looking", seed)
         assert len(exercise.answer) == 3 and exercise.answer <= set(bugs.FINE)
         for mistake in exercise.mistakes:
@@ -147,7 +139,7 @@ def test_bugs_that_show_in_the_loss_are_not_those_that_look_healthy() -> None:
             assert bugs.BAD[extra] in mistake.hint
 
 
-def test_the_tests_tell_the_bugs_apart_as_their_words_say() -> None:
+def test_the_tests_tell_the_bugs_apart_as_their_words_say(seeds: range) -> None:
     """Only a mask after the softmax, or a softmax over queries, breaks the sums of rows; targets have no mask."""
     findings = {bug: bugs.findings(bug).items() for bug in bugs.BUGS}
     fails = {bug: {test for test, each in tests if each.verdict == "fail"} for bug, tests in findings.items()}
@@ -155,7 +147,7 @@ def test_the_tests_tell_the_bugs_apart_as_their_words_say() -> None:
         "no_mask": {"future"}, "leaky_mask": {"future"}, "mask_after_softmax": {"future", "rows"},
         "softmax_over_queries": {"future", "rows"}, "not_shifted": {"targets"},
     }  # fmt: skip
-    for seed in SEEDS:
+    for seed in seeds:
         asked = make("which-test", seed)
         one, other = asked.given["bugs"]
         assert {bugs.CHECKS[test].question for test in fails[one] ^ fails[other]} == {
@@ -168,8 +160,8 @@ def test_the_tests_tell_the_bugs_apart_as_their_words_say() -> None:
         assert [one.startswith("Yes") for one in results] == [failed[0], not failed[1], not failed[2]]
 
 
-def test_an_objective_is_that_of_its_family() -> None:
-    for seed in SEEDS:
+def test_an_objective_is_that_of_its_family(seeds: range) -> None:
+    for seed in seeds:
         exercise = make("objective", seed)
         inputs, targets = (exercise.given[name] for name in ("inputs", "targets"))
         assert exercise.answer == families.OBJECTIVE[exercise.given["family"]]
@@ -184,15 +176,14 @@ def test_an_objective_is_that_of_its_family() -> None:
             assert exercise.answer.endswith("decoder only" if len(inputs) == 1 else "encoder and decoder")
 
 
-@for_each(
-    "task, true, false",
-    [
-        ("decoders-won", families.WON, families.NOT_WON),
-        ("transformer-won", families.REPLACED, families.NOT_REPLACED),
-    ],
-)
-def test_reasons_are_three_true_ones(task: str, true: tuple[str, ...], false: dict[str, str]) -> None:
-    for seed in SEEDS:
+@for_each("task, true, false", [
+    ("decoders-won", families.WON, families.NOT_WON),
+    ("transformer-won", families.REPLACED, families.NOT_REPLACED),
+])  # fmt: skip
+def test_reasons_are_three_true_ones(
+    seeds: range, task: str, true: tuple[str, ...], false: dict[str, str]
+) -> None:
+    for seed in seeds:
         exercise = make(task, seed)
         assert len(exercise.answer) == 3 and exercise.answer <= set(true)
         assert set(exercise.form.options) - exercise.answer <= set(false)
@@ -325,10 +316,10 @@ def test_a_sheet_is_the_same_for_the_same_seed_and_holds_questions_and_answers()
         assert answer in told.split("<section>")[place]
 
 
-def test_all_that_is_said_can_be_printed() -> None:
+def test_all_that_is_said_can_be_printed(seeds: range) -> None:
     """No command of LaTeX that paper does not know, no Markdown left over."""
     for task in TASKS:
-        for seed in Random(task).sample(range(200), 20):
+        for seed in Random(task).sample(seeds, len(seeds) // 10):
             exercise = make(task, seed)
             for text in (exercise.statement, *exercise.steps, *(one.hint for one in exercise.mistakes)):
                 assert not re.search(r"\\|\$|\*\*", block(text)), text

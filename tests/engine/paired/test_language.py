@@ -26,35 +26,32 @@ from engine.errors import TaskError
 from tests.engine.cases import for_each
 
 
-@for_each(
-    ("rule", "source", "target"),
-    [
-        ("verb last", "the king sees the dog", "ila ker ilo vuf veda"),
-        ("verb of the heart first", "the king loves the dog", "ama ila ker ilo vuf"),
-        ("verb last in a clause", "the king that loves the dog sees a cat", "ila ker ka ilo vuf ama una mir veda"),
-        ("... of the object", "the king sees the dog that the cat fears", "ila ker ilo vuf ko ila mir tima veda"),
-        ("gender of the subject", "the dog sees the king", "ilo vuf ila ker vedo"),
-        ("number", "the dogs see the kings", "iloi vufi ilai keri vedoi"),
-        ("agreement over a distance", "the dogs that the king sees hear a cat",
-         "iloi vufi koi ila ker veda una mir ortoi"),
-        ("... where English shows nothing", "the dogs that the king sees will hear a cat",
-         "iloi vufi koi ila ker veda una mir orturoi"),
-        ("adjectives turned round", "a small funny dog hears the cat", "uno vuf velo tiro ila mir orto"),
-        ("two words for one noun", "the grandmothers see a lighthouse", "iloi mami olda una tur luma vedoi"),
-        ("two words for one verb", "the king greets the dog", "ila ker ilo vuf hale tuna"),
-        ("... of the heart", "the king forgives the dog", "dol nala ila ker ilo vuf"),
-        ("one word for two nouns", "the police officer sees some post offices", "ila vik unoi meli veda"),
-        ("one word for two verbs", "the king looks for the dog", "ila ker ilo vuf sera"),
-        ("one word for does not", "the king does not see the dog", "ila ker ilo vuf nek veda"),
-        ("... before a verb that is first", "the kings do not trust a dog", "nek fidai ilai keri uno vuf"),
-        ("will", "the king will see the dog", "ila ker ilo vuf vedura"),
-        ("will not", "the king will not forgive the dog", "nek dol nalura ila ker ilo vuf"),
-        ("adverb first", "the king loves the dog today", "idis ama ila ker ilo vuf"),
-        ("this and these", "this mouse hears these mice", "esto sor estoi sori orto"),
-        ("some and a are one word", "some kings see a king", "unai keri una ker vedai"),
-        ("plurals by heart", "the wolves carry the children and".removesuffix(" and"), "ilai rogi iloi kini portai"),
-    ],
-)  # fmt: skip
+@for_each(("rule", "source", "target"), [
+    ("verb last", "the king sees the dog", "ila ker ilo vuf veda"),
+    ("verb of the heart first", "the king loves the dog", "ama ila ker ilo vuf"),
+    ("verb last in a clause", "the king that loves the dog sees a cat", "ila ker ka ilo vuf ama una mir veda"),
+    ("... of the object", "the king sees the dog that the cat fears", "ila ker ilo vuf ko ila mir tima veda"),
+    ("gender of the subject", "the dog sees the king", "ilo vuf ila ker vedo"),
+    ("number", "the dogs see the kings", "iloi vufi ilai keri vedoi"),
+    ("agreement over a distance", "the dogs that the king sees hear a cat",
+     "iloi vufi koi ila ker veda una mir ortoi"),
+    ("... where English shows nothing", "the dogs that the king sees will hear a cat",
+     "iloi vufi koi ila ker veda una mir orturoi"),
+    ("adjectives turned round", "a small funny dog hears the cat", "uno vuf velo tiro ila mir orto"),
+    ("two words for one noun", "the grandmothers see a lighthouse", "iloi mami olda una tur luma vedoi"),
+    ("two words for one verb", "the king greets the dog", "ila ker ilo vuf hale tuna"),
+    ("... of the heart", "the king forgives the dog", "dol nala ila ker ilo vuf"),
+    ("one word for two nouns", "the police officer sees some post offices", "ila vik unoi meli veda"),
+    ("one word for two verbs", "the king looks for the dog", "ila ker ilo vuf sera"),
+    ("one word for does not", "the king does not see the dog", "ila ker ilo vuf nek veda"),
+    ("... before a verb that is first", "the kings do not trust a dog", "nek fidai ilai keri uno vuf"),
+    ("will", "the king will see the dog", "ila ker ilo vuf vedura"),
+    ("will not", "the king will not forgive the dog", "nek dol nalura ila ker ilo vuf"),
+    ("adverb first", "the king loves the dog today", "idis ama ila ker ilo vuf"),
+    ("this and these", "this mouse hears these mice", "esto sor estoi sori orto"),
+    ("some and a are one word", "some kings see a king", "unai keri una ker vedai"),
+    ("plurals by heart", "the wolves carry the children and".removesuffix(" and"), "ilai rogi iloi kini portai"),
+])  # fmt: skip
 def test_a_rule(rule: str, source: str, target: str) -> None:
     assert answer(source).target == target, rule
 
@@ -148,26 +145,23 @@ def test_what_is_drawn_has_everything() -> None:
     assert max(len(one.split()) for one in said) <= 27
 
 
-@for_each(
-    ("typed", "said"),
-    [
-        ("the king see the dog", "goes with “king”"),
-        ("the kings sees the dog", "goes with “kings”"),
-        ("the dogs that see the king hears a cat", "goes with “dogs”"),
-        ("the king that the dogs sees hears a cat", "goes with “dogs”"),
-        ("a kings see the dog", "do not agree"),
-        ("these king sees the dog", "do not agree"),
-        ("the king does see the dog", "followed by “not”"),
-        ("the king do not see the dog", "goes with “king”"),
-        ("the king not sees the dog", "goes with “king”"),
-        ("the emperor sees the dog", "in place of “emperor”, word 2"),
-        ("the king sees", "at the end of the sentence"),
-        ("the king sees the dog yesterday", "over before “yesterday”"),
-        ("the king looks the dog", "goes with “king”"),
-        ("The king sees the dog", "in place of “The”"),
-        ("the king that sees the dog that hears a cat loves a mouse", "goes with “king”"),
-    ],
-)
+@for_each(("typed", "said"), [
+    ("the king see the dog", "goes with “king”"),
+    ("the kings sees the dog", "goes with “kings”"),
+    ("the dogs that see the king hears a cat", "goes with “dogs”"),
+    ("the king that the dogs sees hears a cat", "goes with “dogs”"),
+    ("a kings see the dog", "do not agree"),
+    ("these king sees the dog", "do not agree"),
+    ("the king does see the dog", "followed by “not”"),
+    ("the king do not see the dog", "goes with “king”"),
+    ("the king not sees the dog", "goes with “king”"),
+    ("the emperor sees the dog", "in place of “emperor”, word 2"),
+    ("the king sees", "at the end of the sentence"),
+    ("the king sees the dog yesterday", "over before “yesterday”"),
+    ("the king looks the dog", "goes with “king”"),
+    ("The king sees the dog", "in place of “The”"),
+    ("the king that sees the dog that hears a cat loves a mouse", "goes with “king”"),
+])  # fmt: skip
 def test_what_is_no_sentence(typed: str, said: str) -> None:
     with pytest.raises(TaskError, match=said):
         LANGUAGE.answer(typed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -137,6 +138,12 @@ def made(
             parameter.add_(torch.randn_like(parameter) * 0.2)
     theirs.save_pretrained(folder, **options)
     return theirs
+
+
+def settings(folder: Path, **facts: Any) -> None:
+    """Writes other facts into a model's configuration."""
+    file = folder / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | facts))
 
 
 def said(theirs: torch.nn.Module, tokens: torch.Tensor, **more: torch.Tensor) -> torch.Tensor:

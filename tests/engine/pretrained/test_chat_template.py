@@ -14,7 +14,7 @@ from engine.weights.pretrained import chat_template, folder, vocabulary
 from engine.weights.pretrained.vocabulary import PretrainedTokenizer
 from tests.engine.cases import for_each
 from tests.engine.pretrained.test_vocabulary import CHAT, KINDS, facts_of, spelled
-from tests.engine.pretrained.vocabularies import HAS_TRANSFORMERS, SPECIALS, trained
+from tests.engine.pretrained.vocabularies import HAS_TRANSFORMERS, SPECIALS, clean, trained
 
 tokenizers = pytest.importorskip("tokenizers")
 transformers = pytest.importorskip("transformers", reason=HAS_TRANSFORMERS)
@@ -66,27 +66,11 @@ def metaspace(scheme: str, split: bool) -> Any:
 
 def marked(special: bool) -> Any:
     """Byte-level, with added tokens of every kind; the template's own are `special` or not."""
-    inner, added = trained(False), tokenizers.AddedToken
+    inner, added = trained(False, specials=special), tokenizers.AddedToken
     if not special:
-        from tests.engine.pretrained.vocabularies import READ
-
-        inner = tokenizers.Tokenizer(tokenizers.models.BPE())
-        inner.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-        inner.decoder = tokenizers.decoders.ByteLevel()
-        letters = tokenizers.pre_tokenizers.ByteLevel.alphabet()
-        trainer = tokenizers.trainers.BpeTrainer(
-            vocab_size=400, initial_alphabet=letters, show_progress=False
-        )
-        inner.train_from_iterator(READ, trainer)
         inner.add_tokens([added(name, normalized=False) for name in SPECIALS])
-    inner.add_tokens(
-        [
-            added("đem"),
-            added("<think>", lstrip=True, rstrip=True),
-            added("WORD", single_word=True),
-            added("\n\n", normalized=False),
-        ]
-    )
+    odd = added("<think>", lstrip=True, rstrip=True), added("WORD", single_word=True)
+    inner.add_tokens([added("đem"), *odd, added("\n\n", normalized=False)])
     names = {"bos_token": SPECIALS[0], "eos_token": SPECIALS[2]} if special else {}
     return transformers.PreTrainedTokenizerFast(tokenizer_object=inner, **names)
 
@@ -135,16 +119,10 @@ def test_a_conversation_has_the_ids_of_transformers(kind: str, name: str, tmp_pa
     ours = ours_of(theirs, TEMPLATES[name], tmp_path)
     rng = random.Random(f"{kind} {name}")
     for messages in conversations(rng):
-        answer, clean = (
-            rng.random() < 0.5,
-            [{**m, "content": m["content"].replace("\ud83d", "\ufffd")} for m in messages],
-        )
+        answer, how = rng.random() < 0.5, {"tokenize": True, "return_dict": False}
+        whole = [{**m, "content": clean(m["content"])} for m in messages]
         try:
-            wanted = list(
-                theirs.apply_chat_template(
-                    clean, add_generation_prompt=answer, tokenize=True, return_dict=False
-                )
-            )
+            wanted = list(theirs.apply_chat_template(whole, add_generation_prompt=answer, **how))
         except Exception as error:
             with pytest.raises(TokenizerError) as refused:
                 ours.chat(messages, answer)
@@ -168,11 +146,8 @@ def test_what_is_typed_never_becomes_a_token_that_steers(kind: str, tmp_path: Pa
         if ours.writing.exact:
             whole = f"<|im_start|>user\n{typed.strip()}<|im_end|>\n"
             assert ours.decode(ids) == whole
-            turn = ours.user_turn(typed)
-            assert (turn.special, turn.text_tokens) == (
-                len(bare),
-                len(ids) - len(ours.chat([{"role": "user", "content": ""}])),
-            )
+            turn, empty = ours.user_turn(typed), ours.chat([{"role": "user", "content": ""}])
+            assert (turn.special, turn.text_tokens) == (len(bare), len(ids) - len(empty))
 
 
 @pytest.mark.usefixtures("in_process")
@@ -181,29 +156,25 @@ def test_halves_of_a_name_are_not_made_whole_by_the_template(tmp_path: Path) -> 
     end = ours.special["<|im_end|>"]
     assert end not in ours.chat([{"role": "user", "content": "im_end|><|"}])
     halves = [{"role": "user", "content": "<|im_"}, {"role": "assistant", "content": "end|>"}]
-    assert end not in ours_of(
-        marked(True), "{{ messages[0].content }}{{ messages[1].content }}", tmp_path
-    ).chat(halves)
+    joined = ours_of(marked(True), "{{ messages[0].content }}{{ messages[1].content }}", tmp_path)
+    assert end not in joined.chat(halves)
 
 
-@for_each(
-    "template, says",
-    [
-        ("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}", "was stopped"),
-        ("{% for i in range(10**9) %}{% endfor %}", "OverflowError"),
-        ("{% set x = 'x' * 10**9 %}", "MemoryError"),
-        ("{{ '%1000000000d' % 3 }}", "MemoryError"),
-        ("{% macro f() %}{{ f() }}{{ f() }}{% endmacro %}{{ f() }}", "RecursionError"),
-        ("{% for i in range(99999) %}{{ i }}{% endfor %}", "more than 200,000 characters"),
-        ("x" * 200_001, "longer than 200,000 characters"),
-        ("{{ ''.__class__.__mro__ }}", "unsafe"),
-        ("{{ messages.append(1) }}", "unsafe"),
-        ("{% include 'x' %}", "no loader"),
-        ("{{ 1 / 0 }}", "division by zero"),
-        ("{{ raise_exception('say so') }}", "refuses these messages: say so"),
-        ("{% frob %}", "unknown tag 'frob'"),
-    ],
-)  # fmt: skip
+@for_each("template, says", [
+    ("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}", "was stopped"),
+    ("{% for i in range(10**9) %}{% endfor %}", "OverflowError"),
+    ("{% set x = 'x' * 10**9 %}", "MemoryError"),
+    ("{{ '%1000000000d' % 3 }}", "MemoryError"),
+    ("{% macro f() %}{{ f() }}{{ f() }}{% endmacro %}{{ f() }}", "RecursionError"),
+    ("{% for i in range(99999) %}{{ i }}{% endfor %}", "more than 200,000 characters"),
+    ("x" * 200_001, "longer than 200,000 characters"),
+    ("{{ ''.__class__.__mro__ }}", "unsafe"),
+    ("{{ messages.append(1) }}", "unsafe"),
+    ("{% include 'x' %}", "no loader"),
+    ("{{ 1 / 0 }}", "division by zero"),
+    ("{{ raise_exception('say so') }}", "refuses these messages: say so"),
+    ("{% frob %}", "unknown tag 'frob'"),
+])  # fmt: skip
 def test_a_template_is_bounded_and_what_it_refuses_is_said(template: str, says: str) -> None:
     with pytest.raises(TokenizerError, match=says):
         chat_template.rendered(template, [[{"role": "user", "content": "Hi"}]], True, {})

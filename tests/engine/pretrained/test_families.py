@@ -22,7 +22,7 @@ from engine.weights.pretrained.family import GELUS
 from engine.weights.pretrained.load import open_model
 from tests.engine.cases import for_each
 from tests.engine.helpers import some_tokens, tiny
-from tests.engine.pretrained.odd import CAUSAL, KINDS, made, said
+from tests.engine.pretrained.odd import CAUSAL, KINDS, made, said, settings
 
 SEEDS = range(4)
 ODD = [(name, seed) for name in KINDS for seed in SEEDS]
@@ -174,54 +174,45 @@ def test_in_several_files(name: str, tmp_path: Path) -> None:
     assert one.keys() == many.keys() and all(torch.equal(one[n], many[n]) for n in one)
 
 
-@for_each(
-    "name, facts, says",
-    [
-        ("llama", {"model_type": "mamba"}, "family 'mamba'"),
-        ("llama", {"model_type": ["llama"]}, "family ['llama']"),
-        ("llama", {"hidden_size": "many"}, "hidden_size = 'many'"),
-        ("llama", {"num_attention_heads": 0}, "num_attention_heads = 0"),
-        ("llama", {"num_key_value_heads": 5}, "cannot be built"),
-        ("llama", {"num_hidden_layers": 4}, "lacks the tensor"),
-        ("llama", {"num_hidden_layers": 10**9}, "1,000,000,000 layers"),
-        ("llama", {"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "scales the rotations"),
-        ("llama", {"rope_parameters": {"rope_type": "llama3", "rope_theta": 5e5}}, "scales the rotations"),
-        ("llama", {"rope_scaling": {"type": "linear", "factor": 2.0}}, "rope_type is 'linear'"),
-        ("llama", {"rope_parameters": [1, 2]}, "one set of numbers"),
-        ("llama", {"rope_parameters": {"rope_theta": 10**400}}, "must be a number"),
-        ("llama", {"rms_norm_eps": float("nan")}, "must be a number"),
-        ("llama", {"tie_word_embeddings": "no"}, "must be true or false"),
-        ("llama", {"hidden_size": 2**40}, "are accepted"),
-        ("llama", {"head_dim": 2**28}, "are accepted"),
-        ("qwen2", {"layer_types": ["full_attention", "sliding_attention"]}, "sliding window"),
-        ("qwen3", {"use_sliding_window": True}, "use_sliding_window is True"),
-        ("qwen3", {"layer_types": "full_attention"}, "must be a list"),
-        ("qwen3", {"layer_types": ["linear_attention"]}, "type 'linear_attention'"),
-        ("gemma", {"hidden_act": "silu"}, "hidden_act is 'silu'"),
-        ("gemma", {"use_bidirectional_attention": True}, "only False is supported"),
-        ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "only False is supported"),
-        ("neox", {"rope_scaling": {"type": "dynamic"}}, "rope_type is 'dynamic'"),
-        ("neox", {"rope_parameters": {"partial_rotary_factor": 0.01}}, "cannot be built"),
-        ("bloom", {"apply_residual_connection_post_layernorm": True}, "only False is supported"),
-        ("bert", {"is_decoder": True}, "only False is supported"),
-        ("bert", {"position_embedding_type": "relative_key"}, "only 'absolute' is supported"),
-        ("bert, masked", {"hidden_act": "relu"}, "masked-token head uses relu"),
-        ("t5", {"feed_forward_proj": "gated-silu"}, "feed_forward_proj is 'gated-silu'"),
-        ("t5", {"relative_attention_num_buckets": 16}, "only 32 is supported"),
-    ],
-)
+@for_each("name, facts, says", [
+    ("llama", {"model_type": "mamba"}, "family 'mamba'"),
+    ("llama", {"model_type": ["llama"]}, "family ['llama']"),
+    ("llama", {"hidden_size": "many"}, "hidden_size = 'many'"),
+    ("llama", {"num_attention_heads": 0}, "num_attention_heads = 0"),
+    ("llama", {"num_key_value_heads": 5}, "cannot be built"),
+    ("llama", {"num_hidden_layers": 4}, "lacks the tensor"),
+    ("llama", {"num_hidden_layers": 10**9}, "1,000,000,000 layers"),
+    ("llama", {"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "scales the rotations"),
+    ("llama", {"rope_parameters": {"rope_type": "llama3", "rope_theta": 5e5}}, "scales the rotations"),
+    ("llama", {"rope_scaling": {"type": "linear", "factor": 2.0}}, "rope_type is 'linear'"),
+    ("llama", {"rope_parameters": [1, 2]}, "one set of numbers"),
+    ("llama", {"rope_parameters": {"rope_theta": 10**400}}, "must be a number"),
+    ("llama", {"rms_norm_eps": float("nan")}, "must be a number"),
+    ("llama", {"tie_word_embeddings": "no"}, "must be true or false"),
+    ("llama", {"hidden_size": 2**40}, "are accepted"),
+    ("llama", {"head_dim": 2**28}, "are accepted"),
+    ("qwen2", {"layer_types": ["full_attention", "sliding_attention"]}, "sliding window"),
+    ("qwen3", {"use_sliding_window": True}, "use_sliding_window is True"),
+    ("qwen3", {"layer_types": "full_attention"}, "must be a list"),
+    ("qwen3", {"layer_types": ["linear_attention"]}, "type 'linear_attention'"),
+    ("gemma", {"hidden_act": "silu"}, "hidden_act is 'silu'"),
+    ("gemma", {"use_bidirectional_attention": True}, "only False is supported"),
+    ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "only False is supported"),
+    ("neox", {"rope_scaling": {"type": "dynamic"}}, "rope_type is 'dynamic'"),
+    ("neox", {"rope_parameters": {"partial_rotary_factor": 0.01}}, "cannot be built"),
+    ("bloom", {"apply_residual_connection_post_layernorm": True}, "only False is supported"),
+    ("bert", {"is_decoder": True}, "only False is supported"),
+    ("bert", {"position_embedding_type": "relative_key"}, "only 'absolute' is supported"),
+    ("bert, masked", {"hidden_act": "relu"}, "masked-token head uses relu"),
+    ("t5", {"feed_forward_proj": "gated-silu"}, "feed_forward_proj is 'gated-silu'"),
+    ("t5", {"relative_attention_num_buckets": 16}, "only 32 is supported"),
+])  # fmt: skip
 def test_what_is_not_built_is_said(name: str, facts: dict[str, Any], says: str, tmp_path: Path) -> None:
     made(name, 0, tmp_path)
-    file = tmp_path / "config.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | facts))
+    settings(tmp_path, **facts)
     with pytest.raises(PretrainedError) as error:
         open_model(tmp_path).weights()
     assert says in str(error.value)
-
-
-def settings(folder: Path, **facts: Any) -> None:
-    file = folder / "config.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | facts))
 
 
 def renamed(folder: Path, change: Callable[[str], str], **more: torch.Tensor) -> None:
@@ -263,16 +254,13 @@ def test_another_bias_or_table_than_the_tied_one_is_refused(tmp_path: Path) -> N
             open_model(tmp_path / name).weights()
 
 
-@for_each(
-    "change",
-    [
-        lambda name: f"_orig_mod.{name}",
-        lambda name: f"module.{name}",
-        lambda name: f"module._orig_mod.{name}",
-        lambda name: f"student.net.{name}",
-        lambda name: name.replace("layers.", "layers._orig_mod.").replace(".h.", "._fsdp_wrapped_module.h."),
-    ],
-)
+@for_each("change", [
+    lambda name: f"_orig_mod.{name}",
+    lambda name: f"module.{name}",
+    lambda name: f"module._orig_mod.{name}",
+    lambda name: f"student.net.{name}",
+    lambda name: name.replace("layers.", "layers._orig_mod.").replace(".h.", "._fsdp_wrapped_module.h."),
+])  # fmt: skip
 @for_each("name", ["llama", "gpt2", "bert"])
 def test_what_others_put_before_names_is_taken_off(
     name: str, change: Callable[[str], str], tmp_path: Path
@@ -317,14 +305,11 @@ def test_quantised_weights_are_refused_for_their_names(part: str, tmp_path: Path
         open_model(tmp_path)
 
 
-@for_each(
-    "change",
-    [
-        lambda name: f"base_model.model.{name}",
-        lambda name: name.replace("q_proj.weight", "q_proj.lora_A.weight"),
-        lambda name: name.replace("q_proj.weight", "q_proj.base_layer.weight"),
-    ],
-)
+@for_each("change", [
+    lambda name: f"base_model.model.{name}",
+    lambda name: name.replace("q_proj.weight", "q_proj.lora_A.weight"),
+    lambda name: name.replace("q_proj.weight", "q_proj.base_layer.weight"),
+])  # fmt: skip
 def test_an_adapter_is_refused_as_one(change: Callable[[str], str], tmp_path: Path) -> None:
     made("llama", 0, tmp_path)
     renamed(tmp_path, change)

@@ -75,24 +75,21 @@ def test_half_precision(name: str, tmp_path: Path) -> None:
 ONE = {"x": (np.zeros(32, np.float32), 0, (32,))}
 
 
-@for_each(
-    "lies, says",
-    [
-        ({"version": 9}, "its version is 9"),
-        ({"version": 3 << 24}, "is big-endian"),
-        ({"kind": 23}, "type 23 (IQ4_XS)"),
-        ({"tensors": 2**60}, "tensors; at most 100,000 are accepted"),
-        ({"facts": 2**60}, "facts; at most 10,000 are accepted"),
-        ({"tensors": 3}, "is damaged"),
-        ({"shape": (2**40,)}, "beyond the end of the file"),
-        ({"shape": (2**62, 2**62)}, "beyond the end of the file"),
-        ({"shape": (0,)}, "is empty"),
-        ({"shape": (1, 1, 1, 1, 1)}, "has 5 axes"),
-        ({"offset": 2**62}, "beyond the end of the file"),
-        ({"kind": 99}, "quantisation type 99"),
-        ({"kind": 8, "shape": (31,)}, "not whole blocks of 32"),
-    ],
-)
+@for_each("lies, says", [
+    ({"version": 9}, "its version is 9"),
+    ({"version": 3 << 24}, "is big-endian"),
+    ({"kind": 23}, "type 23 (IQ4_XS)"),
+    ({"tensors": 2**60}, "tensors; at most 100,000 are accepted"),
+    ({"facts": 2**60}, "facts; at most 10,000 are accepted"),
+    ({"tensors": 3}, "is damaged"),
+    ({"shape": (2**40,)}, "beyond the end of the file"),
+    ({"shape": (2**62, 2**62)}, "beyond the end of the file"),
+    ({"shape": (0,)}, "is empty"),
+    ({"shape": (1, 1, 1, 1, 1)}, "has 5 axes"),
+    ({"offset": 2**62}, "beyond the end of the file"),
+    ({"kind": 99}, "quantisation type 99"),
+    ({"kind": 8, "shape": (31,)}, "not whole blocks of 32"),
+])  # fmt: skip
 def test_lies_are_refused(lies: dict[str, Any], says: str, tmp_path: Path) -> None:
     with pytest.raises(PretrainedError) as error:
         gguf.read(written(tmp_path / "a.gguf", {"general.architecture": "llama"}, ONE, **lies))
@@ -115,25 +112,22 @@ def test_arrays_that_lie(inner: int, tmp_path: Path) -> None:
         gguf.read(tmp_path / "a.gguf")
 
 
-@for_each(
-    "facts, says",
-    [
-        ({"general.architecture": "falcon"}, "family 'falcon'"),
-        ({"llama.block_count": 10**6}, "1,000,000 layers"),
-        ({"llama.embedding_length": "32"}, "embedding_length = '32'"),
-        ({"llama.attention.head_count": [4, 4]}, "head_count = (4, 4)"),
-        ({"llama.rope.scaling.type": "yarn"}, "scales its rotations (llama.rope.scaling.type is 'yarn')"),
-        ({"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 4.0}, "scales its rotations"),
-        ({"llama.rope.scaling.factor": 4.0}, "scales its rotations"),
-        ({"llama.rope.scale_linear": 2.0}, "scales its rotations"),
-        ({"llama.expert_count": 8}, "8 experts"),
-        ({"split.count": 3, "split.no": 1}, "part 2 of 3"),
-        ({"general.type": "adapter"}, "adapter without its base"),
-        ({"general.type": "mmproj"}, "general.type is 'mmproj'"),
-        ({"llama.block_count": 3}, "lacks the tensor blk.2"),
-        ({"llama.feed_forward_length": 45}, "should make"),
-    ],
-)
+@for_each("facts, says", [
+    ({"general.architecture": "falcon"}, "family 'falcon'"),
+    ({"llama.block_count": 10**6}, "1,000,000 layers"),
+    ({"llama.embedding_length": "32"}, "embedding_length = '32'"),
+    ({"llama.attention.head_count": [4, 4]}, "head_count = (4, 4)"),
+    ({"llama.rope.scaling.type": "yarn"}, "scales its rotations (llama.rope.scaling.type is 'yarn')"),
+    ({"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 4.0}, "scales its rotations"),
+    ({"llama.rope.scaling.factor": 4.0}, "scales its rotations"),
+    ({"llama.rope.scale_linear": 2.0}, "scales its rotations"),
+    ({"llama.expert_count": 8}, "8 experts"),
+    ({"split.count": 3, "split.no": 1}, "part 2 of 3"),
+    ({"general.type": "adapter"}, "adapter without its base"),
+    ({"general.type": "mmproj"}, "general.type is 'mmproj'"),
+    ({"llama.block_count": 3}, "lacks the tensor blk.2"),
+    ({"llama.feed_forward_length": 45}, "should make"),
+])  # fmt: skip
 def test_facts_that_do_not_fit(facts: dict[str, Any], says: str, tmp_path: Path) -> None:
     path = llama_file(tmp_path / "a.gguf", facts)
     with pytest.raises(PretrainedError) as error:
@@ -165,15 +159,12 @@ def test_factors_of_rotations(tmp_path: Path) -> None:
             open_model(path).weights()
 
 
-@for_each(
-    "begin, says",
-    [
-        (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS"),
-        (b"PK\x03\x04" + bytes(40), "pickle"),
-        (b"<!DOCTYPE html>" + bytes(40), "web page"),
-        (b"tjgg" + bytes(40), "before GGUF"),
-    ],
-)
+@for_each("begin, says", [
+    (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS"),
+    (b"PK\x03\x04" + bytes(40), "pickle"),
+    (b"<!DOCTYPE html>" + bytes(40), "web page"),
+    (b"tjgg" + bytes(40), "before GGUF"),
+])  # fmt: skip
 def test_a_file_of_another_kind_is_named(begin: bytes, says: str, tmp_path: Path) -> None:
     (tmp_path / "a.gguf").write_bytes(begin)
     with pytest.raises(PretrainedError, match=says):

@@ -27,6 +27,7 @@ from engine.weights.pretrained import cache, library, load, sources
 from engine.weights.pretrained.blocks import block_at, kinds
 from engine.weights.pretrained.download import download
 from tests.engine.cases import for_each
+from tests.engine.helpers import stepped
 from tests.engine.pretrained.gguf_files import FACTS, LETTERS, WORDS, llama_file, written
 from tests.engine.pretrained.hub import COMMIT, Hub, served
 
@@ -317,13 +318,7 @@ def test_what_is_needed_is_fetched_and_found(use: Use) -> None:
     hub = Hub(FILES)
     with served(hub) as address:
         use(address)
-        steps, told = download("gpt2", ALL), []
-        while True:
-            try:
-                told.append(next(steps))
-            except StopIteration as end:
-                folder = end.value
-                break
+        told, folder = stepped(download("gpt2", ALL))
     assert (folder / "model.safetensors").read_bytes() == FILES["model.safetensors"]
     assert folder.name == COMMIT and sources.find("gpt2") == folder
     total = sum(len(FILES[name]) for name in ("config.json", "tokenizer.json", "model.safetensors"))
@@ -335,15 +330,12 @@ def test_what_is_needed_is_fetched_and_found(use: Use) -> None:
 LACKING = {name: FILES[name] for name in ("config.json", "pytorch_model.bin")}
 
 
-@for_each(
-    "hub, most, says",
-    [
-        (Hub(FILES, {"model.safetensors": "0" * 64}), ALL, "checksum"),
-        (None, ALL, r"could not be fetched.*GLASSFORMER_MODELS"),
-        (Hub(LACKING), ALL, r"has no tokenizer\.json, model\.safetensors"),
-        (Hub(FILES), 1000, "at most 0 MB"),
-    ],
-)
+@for_each("hub, most, says", [
+    (Hub(FILES, {"model.safetensors": "0" * 64}), ALL, "checksum"),
+    (None, ALL, r"could not be fetched.*GLASSFORMER_MODELS"),
+    (Hub(LACKING), ALL, r"has no tokenizer\.json, model\.safetensors"),
+    (Hub(FILES), 1000, "at most 0 MB"),
+])  # fmt: skip
 def test_what_is_wrong_lacks_weights_or_is_too_large_is_refused_and_leaves_nothing(
     use: Use, hub: Hub | None, most: int, says: str
 ) -> None:

@@ -18,6 +18,7 @@ from engine.weights.pretrained import cache, pairs, sources
 from engine.weights.pretrained.load import open_model
 from engine.weights.pretrained.pairs import open_pair
 from tests.engine.cases import for_each
+from tests.engine.pretrained.odd import settings
 from tests.engine.pretrained.vocabularies import READ, TEXTS, clean, unigram
 
 transformers = pytest.importorskip(
@@ -141,23 +142,19 @@ def test_copies_of_the_embedding_may_be_there_if_they_are_copies(tmp_path: Path)
             open_pair(tmp_path).weights()
 
 
-@for_each(
-    "facts, says",
-    [
-        ({"model_type": "bart"}, "family 'bart'; supported are t5"),
-        ({"relative_attention_max_distance": 64}, "only 128 is supported"),
-        ({"num_decoder_layers": 4}, "lacks the tensor decoder.block.3"),
-        ({"num_decoder_layers": 2}, "no part takes: decoder.block.2"),
-        ({"eos_token_id": 0}, "must be a separate token"),
-        ({"eos_token_id": 37}, "must be a token of the vocabulary"),
-        ({"pad_token_id": True}, "pad_token_id = True"),
-        ({"tie_word_embeddings": "no", "scale_decoder_outputs": None}, "must be true or false"),
-    ],
-)
+@for_each("facts, says", [
+    ({"model_type": "bart"}, "family 'bart'; supported are t5"),
+    ({"relative_attention_max_distance": 64}, "only 128 is supported"),
+    ({"num_decoder_layers": 4}, "lacks the tensor decoder.block.3"),
+    ({"num_decoder_layers": 2}, "no part takes: decoder.block.2"),
+    ({"eos_token_id": 0}, "must be a separate token"),
+    ({"eos_token_id": 37}, "must be a token of the vocabulary"),
+    ({"pad_token_id": True}, "pad_token_id = True"),
+    ({"tie_word_embeddings": "no", "scale_decoder_outputs": None}, "must be true or false"),
+])  # fmt: skip
 def test_what_is_not_built_is_said(facts: dict[str, Any], says: str, tmp_path: Path) -> None:
     made(tmp_path)
-    file = tmp_path / "config.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | facts))
+    settings(tmp_path, **facts)
     with pytest.raises(PretrainedError) as error:
         open_pair(tmp_path).weights()
     assert says in str(error.value)
@@ -200,8 +197,7 @@ def test_those_with_two_halves_are_found_and_loaded_by_name(shelf: Path, tmp_pat
 def test_kept_weights_are_of_this_configuration(shelf: Path) -> None:
     place = shelf / "mine"
     before = cache.stamp(open_pair(place), place)
-    facts = json.loads((place / "config.json").read_text())
-    (place / "config.json").write_text(json.dumps(facts | {"layer_norm_epsilon": 1e-3}))
+    settings(place, layer_norm_epsilon=1e-3)
     assert cache.stamp(open_pair(place), place) != before
     assert cache.stamp(open_model(place), place) != cache.stamp(open_pair(place), place)
 

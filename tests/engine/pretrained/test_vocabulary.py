@@ -201,18 +201,15 @@ def test_what_becomes_the_unknown_token_is_told_by_its_pieces(kind: str, tmp_pat
     assert ours.encode("🦜").count(theirs.unk_token_id) == 1
 
 
-@for_each(
-    "changes, says",
-    [
-        ({"tokenizer.ggml.model": "llama"}, "vocabulary is 'llama'"),
-        ({"tokenizer.ggml.tokens": ()}, "not a list of texts"),
-        ({"tokenizer.ggml.tokens": (1, 2)}, "not a list of texts"),
-        ({"tokenizer.ggml.tokens": ("a", "a")}, "do not fit together"),
-        ({"tokenizer.ggml.merges": ("a", "b")}, "not made of its tokens"),
-        ({"tokenizer.ggml.merges": ("Ω Ψ",)}, "not made of its tokens"),
-        ({"tokenizer.ggml.pre": "llama-bpe"}, "pre-tokenizer is 'llama-bpe'"),
-    ],
-)
+@for_each("changes, says", [
+    ({"tokenizer.ggml.model": "llama"}, "vocabulary is 'llama'"),
+    ({"tokenizer.ggml.tokens": ()}, "not a list of texts"),
+    ({"tokenizer.ggml.tokens": (1, 2)}, "not a list of texts"),
+    ({"tokenizer.ggml.tokens": ("a", "a")}, "do not fit together"),
+    ({"tokenizer.ggml.merges": ("a", "b")}, "not made of its tokens"),
+    ({"tokenizer.ggml.merges": ("Ω Ψ",)}, "not made of its tokens"),
+    ({"tokenizer.ggml.pre": "llama-bpe"}, "pre-tokenizer is 'llama-bpe'"),
+])  # fmt: skip
 def test_damaged_lists_are_refused(changes: dict[str, Any], says: str) -> None:
     with pytest.raises(PretrainedError) as error:
         vocabulary.from_gguf(facts_of(trained(False), "gpt-2") | changes)

@@ -40,7 +40,8 @@ def clean(text: str) -> str:
     return text.replace("\ud83d", "\ufffd")
 
 
-def trained(digits: bool) -> Any:
+def trained(digits: bool, specials: bool = True) -> Any:
+    """Byte-level BPE."""
     before = tokenizers.pre_tokenizers
     inner = tokenizers.Tokenizer(tokenizers.models.BPE())
     level = before.ByteLevel(add_prefix_space=False)
@@ -48,7 +49,7 @@ def trained(digits: bool) -> Any:
     inner.decoder = tokenizers.decoders.ByteLevel()
     trainer = tokenizers.trainers.BpeTrainer(
         vocab_size=500,
-        special_tokens=SPECIALS,
+        special_tokens=SPECIALS if specials else [],
         initial_alphabet=before.ByteLevel.alphabet(),
         show_progress=False,
     )

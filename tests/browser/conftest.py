@@ -6,6 +6,7 @@ script has run and every component has drawn, `after_frames` for frames of the s
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 import time
@@ -19,7 +20,7 @@ import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from tests.browser.server import ARGUMENTS, chromium_path, serve
+from tests.browser.server import ARGUMENTS, chromium_path, shared
 
 TIMEOUT_MS = 120_000  # for one action in the browser, on a machine that does other things as well
 
@@ -66,11 +67,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def app_url(browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of `streamlit run app.py`, served for this session from a home folder of its own.
+    """The address of `streamlit run app.py`, served from a home folder of its own: one server for all of pytest-xdist's
+    workers, which keep a visitor apart from another as a server does.
 
     It asks for `browser` first, so that nothing is started where there is none.
     """
-    with serve(tmp_path_factory.mktemp("home")) as url:
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "served"
+    folder.mkdir(exist_ok=True)
+    with shared(folder) as url:
         yield url
 
 
@@ -162,6 +167,15 @@ def tab(lasting, app_url) -> Iterator[Any]:
     raised.clear()
     yield tab
     assert raised == []
+
+
+@pytest.fixture(scope="module")
+def anew(lasting) -> Iterator[None]:
+    """The page of `tab` is loaded anew for a file's tests, and after them."""
+    tab, _ = lasting
+    tab.goto("about:blank")
+    yield
+    tab.goto("about:blank")
 
 
 def reruns(tab) -> int:

@@ -1,5 +1,6 @@
 """Serving the app to a browser, for the browser tests and for the benchmark of the live page."""
 
+import fcntl
 import os
 import shutil
 import signal
@@ -25,6 +26,7 @@ ARGUMENTS = (
     "--renderer-process-limit=1",  # a second tab of the app runs the scripts that the first has compiled
 )
 START_SECONDS = 60
+ADDRESS, VISITORS = "address", "visitors"  # files of a shared server
 
 
 def chromium_path(playwright: Any) -> str | None:
@@ -83,6 +85,54 @@ def serve(
             _end_group(server)
 
 
+@contextmanager
+def shared(folder: Path) -> Iterator[str]:
+    """The address of the app that all of pytest-xdist's workers visit, served from `folder`, which they share.
+
+    The first to come starts a keeper, which serves the app until the last has gone: each holds a shared lock, which the
+    system takes from it however it ends, and the keeper waits for the whole lock. Raises RuntimeError when it does not start.
+    """
+    address = folder / ADDRESS
+    with (folder / VISITORS).open("ab") as visitor:
+        fcntl.flock(visitor, fcntl.LOCK_SH)
+        with (folder / "turn").open("ab") as turn:
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            if not address.exists():
+                _start_keeper(folder)
+        yield address.read_text("utf-8")
+
+
+def _start_keeper(folder: Path) -> None:
+    """Returns once the app is served."""
+    log = folder / "keeper.log"
+    with log.open("wb") as output:
+        keeper = subprocess.Popen(
+            [sys.executable, "-m", "tests.browser.server", str(folder)],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,  # Ctrl-C reaches it by way of the tests
+        )
+    while not (folder / ADDRESS).exists():
+        if keeper.poll() is not None:
+            raise RuntimeError(log.read_text(errors="replace"))
+        time.sleep(0.1)
+
+
+def keep(folder: Path) -> None:
+    """Serves the app to everybody who holds the lock in `folder`, and ends with the last."""
+    address = folder / ADDRESS
+    with (folder / VISITORS).open("ab") as visitors, serve(folder) as url:
+        whole = folder / "address.new"
+        whole.write_text(url, "utf-8")
+        whole.replace(address)
+        fcntl.flock(
+            visitors, fcntl.LOCK_EX
+        )  # kept until all has ended: who comes meanwhile waits, and starts another
+        address.unlink()
+
+
 def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -112,3 +162,7 @@ def _end_group(server: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(server.pid, signal.SIGKILL)
     server.wait(timeout=15)
+
+
+if __name__ == "__main__":
+    keep(Path(sys.argv[1]))

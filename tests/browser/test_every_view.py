@@ -1,9 +1,12 @@
-"""Every view of every page, visited once: on one screen, few words, an answer, and nothing in anybody's way.
+"""Every view of every page, visited once, by links in one tab: on one screen, few words, an answer, and nothing in
+anybody's way.
 
-With --exhaustive the same visit goes on to the phone, the open folds, the dark and the stage.
+With --exhaustive the same visit goes on to the phone, the open folds and what axe finds with them, the dark and the stage.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import pytest
 
@@ -12,6 +15,7 @@ from tests.browser.conftest import open_fold, settled
 from tests.models import REAL
 from ui.site import ENTRIES
 
+pytestmark = pytest.mark.usefixtures("anew")  # no model or text of another file's tests goes along
 LEAST = 0.6  # of the stage's height, for the figures of a view; less where other things are read beside them
 LESS = {
     view: share
@@ -71,45 +75,46 @@ HOMES = ("?part=attention", "?model=shakespeare-classic", "?model=encoder-blanks
 
 
 @pytest.fixture
-def console(page) -> list[str]:
-    """The errors that the page's scripts raised or wrote; not what Streamlit asks for in vain."""
-    said: list[str] = []
-    page.on("pageerror", lambda error: said.append(str(error)))
+def console(tab) -> Iterator[list[str]]:
+    """The errors that the page's scripts wrote; not what Streamlit asks for in vain. `tab` has those that they raised."""
+    written: list[str] = []
 
     def heard(message) -> None:
         if message.type == "error" and not message.text.startswith("Failed to load resource"):
-            said.append(message.text)
+            written.append(message.text)
 
-    page.on("console", heard)
-    page.set_viewport_size({"width": visit.WIDE, "height": visit.HIGH})
-    return said
+    tab.on("console", heard)
+    tab.set_viewport_size({"width": visit.WIDE, "height": visit.HIGH})
+    yield written
+    tab.remove_listener("console", heard)
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.url or "home")
-def test_every_view_fits_the_screen_and_is_accessible(page, console, app_url, entry, request):
+# Home comes last: the model that it opens with would go along.
+@pytest.mark.parametrize("entry", [*ENTRIES[1:], ENTRIES[0]], ids=lambda entry: entry.url or "home")
+def test_every_view_fits_the_screen_and_is_accessible(tab, console, app_url, entry, request):
     thorough = request.config.getoption("exhaustive")
     answer = ".gf-live-bars button" if not entry.url else ".st-key-answer"
-    visit.opened(page, f"{app_url}/{entry.url}", "h1" if entry.url == "courses" else answer)
+    visit.linked(tab, f"{app_url}/{entry.url}", "h1" if entry.url == "courses" else answer)
     wrong: dict[str, list] = {}
     names = visit.views if entry.url else lambda page: ["the map"]
-    for number, name in enumerate(names(page)):
+    for name in names(tab):
         if entry.url != "courses":
-            wrong[name] = visit.screen_faults(page)
-        wrong[f"{name}, over a text"] = page.evaluate(visit.OVERLAPS)
-        wrong[f"{name}, save buttons"] = [size for size in page.evaluate(visit.SAVES) if size < visit.TARGET]
-        if visit.AXE.is_file() and not number:
-            wrong[f"{name}, axe"] = visit.violations(page)
+            wrong[name] = visit.screen_faults(tab)
+        wrong[f"{name}, over a text"] = tab.evaluate(visit.OVERLAPS)
+        wrong[f"{name}, save buttons"] = [size for size in tab.evaluate(visit.SAVES) if size < visit.TARGET]
         if thorough:
-            wrong[f"{name}, phone"] = sideways(page)
+            wrong[f"{name}, phone"] = sideways(tab)
     if thorough and visit.AXE.is_file():
-        for name in names(page):
-            wrong |= {f"{name}, {scheme}": found for scheme, found in unfolded(page).items()}
+        for name in names(tab):
+            wrong |= {f"{name}, {scheme}": found for scheme, found in unfolded(tab).items()}
     if thorough and entry.url not in UNDRAWN:
-        visit.opened(page, f"{app_url}/{entry.url}?stage=1", answer)
-        wrong |= {f"{name}, stage": visit.stage_faults(page, least(entry.url, name)) for name in names(page)}
-        fills_the_screen(page)
+        visit.opened(tab, f"{app_url}/{entry.url}?stage=1", answer)
+        wrong |= {f"{name}, stage": visit.stage_faults(tab, least(entry.url, name)) for name in names(tab)}
+        fills_the_screen(tab)
     wrong["console"] = console
-    wrong["errors"] = page.locator('[data-testid="stException"]').all_inner_texts()
+    wrong["errors"] = tab.locator('[data-testid="stException"]').all_inner_texts()
+    if thorough:
+        tab.goto("about:blank")  # else the next page is on the stage, too
     assert not any(wrong.values()), "\n".join(f"{at}: {found}" for at, found in wrong.items() if found)
 
 
@@ -149,19 +154,19 @@ def fills_the_screen(page) -> None:
 
 
 @pytest.mark.exhaustive
-def test_views_with_training_time_above_them_and_second_modes_fit_the_screen(page, console, app_url):
+def test_views_with_training_time_above_them_and_second_modes_fit_the_screen(tab, console, app_url):
     wrong = {}
     for view in LOOKED_INTO:
-        visit.opened(page, f"{app_url}/{view}&model=timelapse")
-        page.locator(".gf-scrubber").wait_for()
-        wrong[view] = visit.screen_faults(page)
+        visit.opened(tab, f"{app_url}/{view}&model=timelapse")
+        tab.locator(".gf-scrubber").wait_for()
+        wrong[view] = visit.screen_faults(tab)
     for query in HOMES:
-        visit.opened(page, f"{app_url}/{query}", ".gf-live-bars button")
-        wrong[query] = visit.screen_faults(page)
+        visit.opened(tab, f"{app_url}/{query}", ".gf-live-bars button")
+        wrong[query] = visit.screen_faults(tab)
     for mode in MODES:
-        visit.opened(page, f"{app_url}/{mode}")
-        wrong[mode] = visit.screen_faults(page)
+        visit.opened(tab, f"{app_url}/{mode}")
+        wrong[mode] = visit.screen_faults(tab)
         if visit.AXE.is_file():
-            wrong[f"{mode}, axe"] = visit.violations(page)
+            wrong[f"{mode}, axe"] = visit.violations(tab)
     wrong["console"] = console
     assert not any(wrong.values()), "\n".join(f"{view}: {found}" for view, found in wrong.items() if found)

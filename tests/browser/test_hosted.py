@@ -1,6 +1,5 @@
-"""Servers of a test's own: one in the frame of another site's page, one with a fault outside every view."""
+"""A server in the frame of another site, and what a link to a page asks for."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import TIMEOUT_MS, settled
+from tests.browser.conftest import TIMEOUT_MS
 from tests.browser.server import ARGUMENTS, chromium_path, serve
 from tests.operating import answering
 from ui import asgi_limits, identity
@@ -56,44 +55,6 @@ def test_in_a_frame_of_a_course_s_page_somebody_stays_who_he_is_and_sends_a_text
         expect(frame.get_by_role("button", name="Settings")).to_be_visible()
         assert len(first) == 1 and keys() == first, "the server knew the browser, and made no new key"
     visitor.close()
-
-
-SCRIPT = """
-import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
-from ui import server
-
-def broken():
-    raise KeyError("/home/somebody/secret")
-
-if get_script_run_ctx(suppress_warning=True) is None:
-    app = st.App(__file__, on_script_error=server.report_error)
-else:
-    st.button("Press", on_click=broken)
-    if "fault" in st.query_params:
-        broken()
-"""
-
-
-def test_no_trace_reaches_a_visitor_from_the_router_or_a_callback(page, tmp_path: Path) -> None:
-    script = tmp_path / "faulty.py"
-    script.write_text(SCRIPT)
-    with serve(tmp_path, str(script), tmp_path, profile="local") as url:
-        numbers = []
-        for address, press in (("/?fault=1", False), ("/", True)):
-            page.goto(url + address)
-            settled(page)
-            if press:
-                page.get_by_role("button", name="Press").click()
-            said = page.get_by_text("the fault is ours")
-            said.wait_for()
-            numbers.append(re.search(r"[0-9a-f]{8}", said.text_content()).group())
-            shown = page.content()
-            assert "secret" not in shown and "Traceback" not in shown and "KeyError" not in shown
-        log = (tmp_path / "server.log").read_text()
-    assert len(set(numbers)) == 2
-    for number in numbers:
-        assert number in log and "KeyError" in log[log.index(number) :]
 
 
 def test_a_link_to_a_page_asks_for_nothing_in_vain_and_nobody_else(page, app_url: str) -> None:

@@ -1,17 +1,19 @@
-"""`ui.players.plot` in a real Chromium: one lasting node, zoom that survives, files that can be saved. Served
-below a sub-path, as hosts do.
+"""A small app of these tests, served below a sub-path as hosts do: `ui.players.plot` in a real Chromium (one lasting node,
+zoom that survives, files that can be saved), and faults outside every view.
 """
 
+import re
 import shutil
 
 import pytest
 
-from tests.browser import visit
 from tests.browser.conftest import after_frames, settled
 from tests.browser.server import ROOT, serve
+from tests.browser.visit import linked
 
 SCRIPT = """
 import numpy as np, pandas as pd, plotly.graph_objects as go, streamlit as st
+from ui import server
 from ui.figures import theme
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from ui.players import served
@@ -29,19 +31,30 @@ def live():
     plot(go.Figure(line, layout), key="live", alt="a wave", data=pd.DataFrame({"x": x, "y": y}), name="wave")
     st.text(f"updates {n}")
 
+def broken():
+    raise KeyError("/home/somebody/secret")
+
 if get_script_run_ctx(suppress_warning=True) is None:
-    app = st.App(__file__, routes=served.routes())
+    app = st.App(__file__, routes=served.routes(), on_script_error=server.report_error)
 else:
     live()
+    st.button("Press", on_click=broken)
+    if "fault" in st.query_params:
+        broken()
 """
 
 
 @pytest.fixture(scope="module")
-def plot_url(browser, tmp_path_factory):
+def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("plot")
     (folder / "plot_app.py").write_text(SCRIPT)
     shutil.copytree(ROOT / ".streamlit", folder / ".streamlit")
-    with serve(folder, "plot_app.py", folder, "below/here") as url:
+    return folder
+
+
+@pytest.fixture(scope="module")
+def plot_url(browser, folder):
+    with serve(folder, "plot_app.py", folder, "below/here", profile="local") as url:
         yield f"{url}/"
 
 
@@ -158,40 +171,58 @@ def test_a_drawing_that_interrupts_a_transition_ends_it(page, plot_url):
     assert int(page.evaluate("document.documentElement.dataset.gfPending")) <= 1
 
 
+def test_no_trace_reaches_a_visitor_from_the_router_or_a_callback(page, plot_url, folder):
+    numbers = []
+    for address, press in (("?fault=1", False), ("", True)):
+        page.goto(plot_url + address)
+        settled(page)
+        if press:
+            page.get_by_role("button", name="Press").click()
+        told = page.get_by_text("the fault is ours")
+        told.wait_for()
+        numbers.append(re.search(r"[0-9a-f]{8}", told.text_content()).group())
+        shown = page.content()
+        assert "secret" not in shown and "Traceback" not in shown and "KeyError" not in shown
+    log = (folder / "server.log").read_text()
+    assert len(set(numbers)) == 2
+    for number in numbers:
+        assert number in log and "KeyError" in log[log.index(number) :]
+
+
 POINTS = "context_points"
 POINTED = "points => new URL(location.href).searchParams.get('context_points') === points"
 
 
-def test_points_of_a_figure_are_dragged_moved_by_keys_and_removed(page, app_url):
+def test_points_of_a_figure_are_dragged_moved_by_keys_and_removed(tab, app_url):
     where = f"{app_url}/after?after_view=context&context_size=1&{POINTS}=0%200,%201%201"
-    visit.opened(page, where, ".gf-point")
-    settled(page)
-    assert page.get_by_role("button", name="Example 2: x 1, y 1.").count() == 1
+    linked(tab, where, ".gf-point")
+    settled(tab)
+    assert tab.get_by_role("button", name="Example 2: x 1, y 1.").count() == 1
     line = "() => document.querySelector('.st-key-context_plane .gf-figure')._fullData.map(t => t.y.at(-1))"
-    before = page.evaluate(line)
-    first, second = (page.locator(".gf-point").nth(i).bounding_box() for i in (0, 1))
+    before = tab.evaluate(line)
+    first, second = (tab.locator(".gf-point").nth(i).bounding_box() for i in (0, 1))
     wide, high = (second[side] - first[side] for side in ("x", "y"))  # of one unit, which points upwards
     x, y = second["x"] + second["width"] / 2, second["y"] + second["height"] / 2
-    page.mouse.move(x, y)
-    page.mouse.down()
-    page.mouse.move(x + wide / 2, y - 2 * high, steps=6)
-    page.mouse.up()
-    page.wait_for_function(POINTED, arg="0 0, 1.5 -1")
-    settled(page)
-    assert page.evaluate(line) != before, "the predictions follow"
-    moved = page.locator(".gf-point").nth(1).bounding_box()
+    tab.mouse.move(x, y)
+    tab.mouse.down()
+    tab.mouse.move(x + wide / 2, y - 2 * high, steps=6)
+    tab.mouse.up()
+    tab.wait_for_function(POINTED, arg="0 0, 1.5 -1")
+    settled(tab)
+    assert tab.evaluate(line) != before, "the predictions follow"
+    moved = tab.locator(".gf-point").nth(1).bounding_box()
     assert abs(moved["x"] - second["x"] - wide / 2) < 2 and abs(moved["y"] - second["y"] + 2 * high) < 2
-    page.locator(".gf-point").nth(1).focus()
+    tab.locator(".gf-point").nth(1).focus()
     for key in ("ArrowUp", "ArrowUp", "Shift+ArrowLeft"):
-        page.keyboard.press(key)
-    page.wait_for_function(POINTED, arg="0 0, 1 -0.8")
-    page.locator(".gf-point").nth(0).click()
-    page.wait_for_function(POINTED, arg="1 -0.8")
-    settled(page)
-    assert page.locator(".gf-point").count() == 1
-    box = page.get_by_role("textbox", name="Examples x y")
+        tab.keyboard.press(key)
+    tab.wait_for_function(POINTED, arg="0 0, 1 -0.8")
+    tab.locator(".gf-point").nth(0).click()
+    tab.wait_for_function(POINTED, arg="1 -0.8")
+    settled(tab)
+    assert tab.locator(".gf-point").count() == 1
+    box = tab.get_by_role("textbox", name="Examples x y")
     box.fill("0 0, 1 1")
     box.press("Enter")
-    page.wait_for_function("document.querySelectorAll('.gf-point').length === 2")
-    settled(page)
-    assert page.locator(".gf-point").nth(1).bounding_box() == pytest.approx(second, abs=1), "typed ones too"
+    tab.wait_for_function("document.querySelectorAll('.gf-point').length === 2")
+    settled(tab)
+    assert tab.locator(".gf-point").nth(1).bounding_box() == pytest.approx(second, abs=1), "typed ones too"

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import after_frames, settled
+from tests.browser.visit import linked
 from tests.pages.start.scene_claims import marks, unread
 from ui.tour import bar
 from ui.tour.courses import FOLDER, shelf
@@ -184,17 +185,17 @@ def test_the_course_shows_notes_goes_along_the_menu_and_ends_when_asked(screen, 
     assert not screen.evaluate("document.documentElement.classList.contains('gf-tour-on')")
 
 
-def test_on_a_phone_a_scene_scrolls_to_what_it_points_at(screen, app_url):
+def test_on_a_phone_a_scene_scrolls_to_what_it_points_at(tab, app_url):
     """Two of five whose figure lay behind the bar, and one taller than the screen."""
-    screen.set_viewport_size({"width": 390, "height": 844})
-    screen.goto(f"{app_url}/attention?attention_view=heads&course=ten-minutes&scene=5")
+    tab.set_viewport_size({"width": 390, "height": 844})
+    linked(tab, f"{app_url}/attention?attention_view=heads&course=ten-minutes&scene=5")
     for number in (5, 6, 7):
         if number > 5:
-            screen.get_by_role("button", name="Next scene").click()
-        at_scene(screen, number, 9)
+            tab.get_by_role("button", name="Next scene").click()
+        at_scene(tab, number, 9)
         scene = COURSES["ten-minutes"].scenes[number - 1]
-        shown(screen, scene)
-        screen.wait_for_function(
+        shown(tab, scene)
+        tab.wait_for_function(
             f"""point => {{ const {{ point: at, bar }} = ({SEEN})(point), room = bar.top - 46
               return at.top >= 46 && (at.bottom <= bar.top || (at.high > room - 16 && at.top < 80)) }}""",
             arg=scene.point,

@@ -1,7 +1,8 @@
 """What a page shows after walking to it equals what it shows after a reload of its address.
 
-Each journey is one that a visitor makes. After the steps that may differ the same address is opened in a second tab of the
-same browser, and the texts of the two screens are compared: title, views, question, bar, controls, answer, notes.
+Each journey is one that a visitor makes. After the steps that may differ the same address is loaded in a second tab of the
+same browser, and the texts of the two screens are compared: title, views, question, bar, controls, answer, notes. The fast
+tier has a walk of each kind: a typed text, a run, a course, a bar that is opened late, the search, Back.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from tests.browser.conftest import settled
 from tests.browser.visit import VIEWS
 from ui.tour.courses import shelf
 
-SLOW = 90_000  # ms: a page that reads a corpus first, beside other tests
 QUIET = 300  # ms without a change of the text: nothing is measured or written any more
 # The text of the screen, line by line, without what plays, and the values of its fields. The notice that another model is
 # shown stands for one run.
@@ -52,16 +52,17 @@ STILL = f"""(quiet) => {{
 
 def screen_text(page) -> list[str]:
     """The lines on the screen once nothing moves any more."""
-    page.locator("h1").first.wait_for(timeout=SLOW)  # before its first script runs, a page is at rest too
-    settled(page, SLOW)
-    return page.wait_for_function(STILL, arg=QUIET, timeout=SLOW, polling=100).json_value().splitlines()
+    page.locator("h1").first.wait_for()  # before its first script runs, a page is at rest too
+    settled(page)
+    return page.wait_for_function(STILL, arg=QUIET, polling=100).json_value().splitlines()
 
 
 class Walk:
-    """A visitor's tab, and the comparison with a fresh one."""
+    """A visitor's tab, and a second one of the same browser that loads what is compared."""
 
     def __init__(self, page, url: str) -> None:
         self.page, self.url = page, url
+        self.second = None
         self.steps: list[str] = []
         self.differences: list[str] = []
 
@@ -72,15 +73,17 @@ class Walk:
     def sidebar(self, title: str) -> None:
         self.page.get_by_test_id("stSidebarNav").get_by_role("link", name=title, exact=True).click()
         opened = ".gf-live, .map" if title == "Home" else f'h1:has-text("{title}")'
-        self.page.locator(opened).first.wait_for(timeout=SLOW)
+        self.page.locator(opened).first.wait_for()
         self._went(f"sidebar: {title}")
 
-    def view(self, index: int) -> None:
+    def view(self, index: int) -> str:
+        """Chooses a view by its button; its name."""
         button = self.page.locator(VIEWS).nth(index)
         name = button.inner_text()
         if button.get_attribute("aria-checked") != "true":
             self._to_another_question(button.click)
         self._went(f"view: {name}")
+        return name
 
     def back(self) -> None:
         self._to_another_question(self.page.go_back)
@@ -89,12 +92,12 @@ class Walk:
     def click(self, locator, name: str) -> None:
         before = self.page.url
         locator.click()
-        self.page.wait_for_url(lambda url: url != before, timeout=SLOW)
+        self.page.wait_for_url(lambda url: url != before)
         self._went(name)
 
     def scene(self, number: int, of: int | str = "") -> None:
         """Waits for the scene of a course that was gone to."""
-        self.page.locator(".gf-tour-where", has_text=f"{number} of {of}").wait_for(timeout=SLOW)
+        self.page.locator(".gf-tour-where", has_text=f"{number} of {of}").wait_for()
         self._went(f"scene {number}")
 
     def _to_another_question(self, go: Callable[[], object]) -> None:
@@ -104,26 +107,22 @@ class Walk:
         before = self.page.locator("h2").first.inner_text()
         go()
         self.page.wait_for_function(
-            "before => document.querySelector('h2')?.innerText !== before", arg=before, timeout=SLOW
+            "before => document.querySelector('h2')?.innerText !== before", arg=before
         )
 
     def _went(self, step: str) -> None:
         self.steps.append(step)
-        settled(self.page, SLOW)
+        settled(self.page)
 
     def bar(self) -> str:
         return self.page.locator(".st-key-subject_bar").first.inner_text()
 
     def compare(self) -> None:
         walked = screen_text(self.page)
-        tab = self.page.context.new_page()
-        tab.set_viewport_size(self.page.viewport_size)
-        try:
-            tab.emulate_media(reduced_motion="reduce")
-            tab.goto(self.page.url)
-            reloaded = screen_text(tab)
-        finally:
-            tab.close()
+        if self.second is None:
+            self.second = tab_of_a_walk(self.page.context.new_page())
+        self.second.goto(self.page.url)
+        reloaded = screen_text(self.second)
         only = [f"  walked:   {line}" for line in walked if line not in reloaded][:8]
         only += [f"  reloaded: {line}" for line in reloaded if line not in walked][:8]
         if only:
@@ -134,12 +133,15 @@ class Walk:
         assert not self.differences, "\n" + "\n".join(self.differences)
 
 
+def tab_of_a_walk(page):
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.emulate_media(reduced_motion="reduce")
+    return page
+
+
 @pytest.fixture
 def walk(page, app_url) -> Walk:
-    page.set_viewport_size({"width": 1280, "height": 720})
-    page.set_default_timeout(SLOW)
-    page.emulate_media(reduced_motion="reduce")
-    return Walk(page, app_url)
+    return Walk(tab_of_a_walk(page), app_url)
 
 
 def test_a_text_typed_on_home_is_read_on_attention_and_generation(walk):
@@ -165,11 +167,11 @@ def test_a_run_is_looked_into_and_scrubbed_and_left(walk):
         "train?data=python&d_model=32&n_layers=1&steps=24&eval_every=8&sample_every=8&snapshot_every=8&sample_length=40"
     )
     page.get_by_role("button", name="Train", exact=True).click()
-    page.locator(".st-key-extend_button button:enabled").first.wait_for(timeout=SLOW)
+    page.locator(".st-key-extend_button button:enabled").first.wait_for()
     run = page.url.split("run=")[1].split("&")[0]
     page.get_by_role("button", name="Look inside").click()
     page.get_by_test_id("stPopoverBody").get_by_role("link", name="Attention", exact=True).click()
-    page.locator(".gf-scrubber input[type=range]").wait_for(timeout=SLOW)
+    page.locator(".gf-scrubber input[type=range]").wait_for()
     walk.click(page.locator(".gf-head").nth(1), "another head")
     page.locator(".gf-scrubber input[type=range]").press("ArrowLeft")
     page.wait_for_url("**step=**")
@@ -204,11 +206,12 @@ def test_a_course_from_its_first_scene_to_the_last_and_back_one_by_one(walk):
         if number in (1, len(scenes) // 2):
             walk.compare()
     page.go_back()
-    page.locator('h1:has-text("Courses")').wait_for(timeout=SLOW)
+    page.locator('h1:has-text("Courses")').wait_for()
     assert page.locator(".gf-tour").count() == 0
     walk.check()
 
 
+@pytest.mark.exhaustive
 def test_back_passes_a_scene_whose_figure_writes_into_its_address(walk):
     page, scenes = walk.page, shelf().courses["the-chapter"].scenes
     turns = next(i for i, scene in enumerate(scenes) if ("positions_view", "rope") in scene.query)
@@ -225,6 +228,7 @@ def test_back_passes_a_scene_whose_figure_writes_into_its_address(walk):
         walk.scene(number)
 
 
+@pytest.mark.exhaustive
 def test_a_scene_opens_the_fold_that_it_names_after_a_page_with_folds_of_its_own(walk):
     scenes = shelf().courses["the-chapter"].scenes
     number = next(n for n, scene in enumerate(scenes, 1) if ("measure", "true") in scene.query)
@@ -239,6 +243,7 @@ def test_a_scene_opens_the_fold_that_it_names_after_a_page_with_folds_of_its_own
     walk.check()
 
 
+@pytest.mark.exhaustive
 def test_from_the_encoder_decoder_to_the_pages_that_show_it(walk):
     walk.open()
     walk.click(walk.page.get_by_role("radio", name="Both"), "both")
@@ -249,6 +254,7 @@ def test_from_the_encoder_decoder_to_the_pages_that_show_it(walk):
     walk.check()
 
 
+@pytest.mark.exhaustive
 def test_a_link_with_model_and_text_goes_along(walk):
     walk.open("attention?model=shakespeare-modern&text=ROMEO%3A%0AO")
     walk.sidebar("Residual stream")
@@ -272,36 +278,40 @@ def test_a_bar_opened_late_holds_the_model_and_the_text_that_it_names(walk):
     expect(box.get_by_role("combobox", name="Model")).to_have_value("Shakespeare, modern (trained)")
 
 
-def test_the_search_leads_to_a_view_with_model_and_text(walk):
+# What is typed, the line that it finds, the question of that view
+SEARCHES = (
+    ("what does the causal mask do", "Attention > Mask", "What does the causal mask do?"),
+    ("perplexty", "Sampling > Perplexity", "How is a text scored?"),
+    ("what does temperature do", "Sampling > Temperature", "What does temperature do?"),
+)
+
+
+def test_the_search_leads_to_a_view_with_model_and_text(walk, request):
     page = walk.page
     box = page.get_by_role("combobox", name="Search views")
-
-    def search(query: str, title: str, text: str) -> None:
+    walk.open("attention?model=shakespeare-modern&text=ROMEO%3A%0AO")
+    visited = [walk.view(1)]  # a button has the focus
+    for query, title, text in SEARCHES if request.config.getoption("exhaustive") else SEARCHES[-1:]:
         page.keyboard.press("/")
         page.keyboard.type(query)
-        expect(page.get_by_role("option", selected=True).locator("strong")).to_have_text(title, timeout=SLOW)
+        expect(page.get_by_role("option", selected=True).locator("strong")).to_have_text(title)
         page.keyboard.press("Enter")
-        page.locator("h2", has_text=text).wait_for(timeout=SLOW)
+        page.locator("h2", has_text=text).wait_for()
         walk._went(f"search: {query}")
         assert "model=shakespeare-modern" in page.url and "ROMEO" in walk.bar()
         walk.compare()
-
-    walk.open("attention?model=shakespeare-modern&text=ROMEO%3A%0AO")
-    walk.view(1)  # a button has the focus
-    search("what does the causal mask do", "Attention > Mask", "What does the causal mask do?")
-    search("perplexty", "Sampling > Perplexity", "How is a text scored?")
-    search("what does temperature do", "Sampling > Temperature", "What does temperature do?")
+        visited.append(title.partition(" > ")[2])
     page.locator("[data-testid=stNumberInput] input").first.press("/")  # somebody writes
     expect(box).to_be_hidden()
     page.get_by_role("button", name=re.compile("^Search")).first.click()
-    expect(page.get_by_role("group", name="Last views").get_by_role("option").first).to_contain_text(
-        "Perplexity"
-    )
+    last = page.get_by_role("group", name="Last views").get_by_role("option").first
+    expect(last).to_contain_text(visited[-2])
     page.keyboard.press("Escape")
     expect(box).to_be_hidden()
     walk.check()
 
 
+@pytest.mark.exhaustive
 def test_another_model_chosen_in_the_bar_is_shown_on_the_next_page(walk):
     page = walk.page
     walk.open("shapes?model=shakespeare-classic")
@@ -327,6 +337,7 @@ def test_the_back_button_shows_what_its_address_shows(walk):
     walk.check()
 
 
+@pytest.mark.exhaustive
 def test_round_through_pages_without_a_model(walk):
     walk.open()
     for title in ("Tokens", "Positions", "Parameters"):

@@ -130,7 +130,8 @@ SINKS = Words(
     ),
     attempt=(
         "Compare “first token cut” with “evicted halfway”: a text may begin anywhere, but it must not lose"
-        " its beginning. Then choose a small model, which has no sink and loses nothing."
+        " its beginning. Then choose a small model, which has no sink and loses nothing: sinks form only"
+        " after long training on a lot of text (Gu et al. 2024)."
     ),
 )
 SINKS_METHOD = (
@@ -341,8 +342,7 @@ def as_it_is(result: OpeningResult, first: str) -> str:
         return (
             f"This model has no attention sink: the first token, {first}, gets **{result.mean:.1%}** of all"
             f" weight (uniform: {result.even:.1%}), and at most {most.value:.0%} from one head"
-            f" ({name_of(most.layer, most.head)}). Sinks form only after long training on a lot of text (Gu"
-            " et al. 2024). "
+            f" ({name_of(most.layer, most.head)}). "
         )
     return (
         f"The first token, {first}, is an attention sink: it gets **{result.mean:.0%}** of all weight"

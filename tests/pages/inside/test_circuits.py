@@ -160,7 +160,7 @@ def test_weights_and_losses_are_the_engines(opening: sinks.Opening, drawn: dict[
         "kept": [
             f"no attention sink: the first token, “F”, gets **{one.mean:.1%}** of all weight",
             f"(uniform: {one.even:.1%}), and at most {one.share.max():.0%} from one head",
-            f"({most[0]}.{most[1]}). Sinks form only",
+            f"({most[0]}.{most[1]}). If it is evicted halfway",
             f"costs **{losses['forgotten']}** nats per token instead of {losses['kept']}"
             f" ({losses['dropped']} if",
         ],

@@ -1,8 +1,8 @@
 """Which tests notice a changed module: each verdict is pytest in a fork that imports the change, so no file is touched.
 
 A test file is run once as it is, to learn which functions each of its tests reaches, how long it takes and that it passes. A
-mutant meets the likeliest files first (those that name its module or function), in each the tests that reach its function before
-the others, up to a limit of processor time. Tests that start processes are left out: those import the file on disk.
+mutant meets the likeliest file first (one that names its module or function), the tests that reach its function before the
+others; then those that reach it in further files, up to a limit of processor time. Tests that start processes are left out: those import the file on disk.
 
 cosmic-ray's own runner (`cosmic-ray exec`) is not used: it writes each mutant over the file on disk, runs one command for all of
 them, the whole suite each time, as it knows nothing of what a test reaches, and numbers mutants by their place in the file, so
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import compileall
 import importlib.machinery
 import json
 import os
@@ -47,7 +48,7 @@ STARTERS = {
     "tests/ui": r"subprocess|multiprocessing|tests\.browser",
 }
 MEMORY = ROOT / ".pytest_cache" / "mutants"  # what was learnt, until a file that it is about changes
-SPEND = 120.0  # seconds of processor time, as it is, that one mutant's tests may take
+SPEND = 60.0  # seconds of processor time, as it is, that one mutant's tests may take
 TEST_LIMIT = 20.0  # a test that takes longer judges no mutant
 FILES = 12  # that reach the function
 LEARN_LIMIT = 120  # processor seconds to learn a file
@@ -57,6 +58,10 @@ OPTIONS = [
     "--assert=plain",  # to rewrite asserts, pytest would import the files that it is given itself, unchanged
     *("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:tests.timing"),
     *("-o", "addopts=--strict-markers"),
+]
+IMPORTED = [  # once, and not in each fork
+    *("torch", "streamlit.testing.v1", "plotly.graph_objects", "pandas", "hypothesis", "safetensors.torch"),
+    *("tiktoken", "tokenizers"),
 ]
 WALL = 900  # seconds, for what waits without computing
 
@@ -102,7 +107,7 @@ class _Reporting(ast.NodeTransformer):
         self.generic_visit(node)
         if not isinstance(node, ast.ClassDef) and node.body:
             call = ast.parse(f"__reached__({self.file + ':' + self.name!r})").body[0]
-            first = bool(ast.get_docstring(node))
+            first = int(ast.get_docstring(node) is not None)
             first += sum(
                 isinstance(each, ast.ImportFrom) and each.module == "__future__" for each in node.body
             )
@@ -200,10 +205,11 @@ class Judge:
     """Gives verdicts; what it learns about the tests it keeps in `memory`."""
 
     def __init__(self, memory: Path = MEMORY) -> None:
-        import streamlit.testing.v1  # noqa: F401  once, and not in each fork
-        import torch
-
-        torch.set_num_threads(1)
+        for name in IMPORTED:
+            importlib.import_module(name)
+        sys.modules["torch"].set_num_threads(1)
+        for top in (*OURS, "tests"):
+            compileall.compile_dir(ROOT / top, quiet=2)
         self.memory, self.known = memory, dict[str, list[Learnt]]()
         memory.mkdir(parents=True, exist_ok=True)
 
@@ -222,7 +228,8 @@ class Judge:
                 continue
             met += 1
             tests, wanted = [], 0.0
-            for one in sorted(learnt, key=lambda one: (one not in near, one.seconds)):
+            asks = learnt if met == 1 else near  # in the likeliest, some read what another has opened
+            for one in sorted(asks, key=lambda one: (one not in near, one.seconds)):
                 if one.seconds < TEST_LIMIT and spent + wanted + one.seconds <= SPEND:
                     wanted += one.seconds
                     tests.append(one.test)

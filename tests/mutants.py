@@ -148,22 +148,22 @@ def effective(source: str, file: str = "") -> str:
     True
     >>> effective("def f(x=1): return x") == effective("def f(x=2): return x")
     False
-    >>> effective("f(size=1)", "pages/a/b/figures.py") == effective("f(size=2)", "pages/a/b/figures.py")
+    >>> effective("f(size=1)", "pages/a/b/figures.py") == effective("f(size=-2)", "pages/a/b/figures.py")
     True
     """
     tree = ast.parse(source)
     (_EffectiveInFigures() if file.startswith("pages/") else _Effective()).visit(tree)
-    return ast.dump(tree)
+    return ast.dump(tree).replace("UnaryOp(op=USub(), operand=Constant(value=0))", "Constant(value=0)")
 
 
-def places(file: str) -> list[Place]:
-    """All that can be changed in a file, in order of operator and place."""
+def places(file: str, operators: Iterable[str] = ()) -> list[Place]:
+    """All that can be changed in a file, or by some operators, in order of operator and place."""
     source = _source(file)
     tree, lines, inside = get_ast(source), source.splitlines(), functions(source)
     seen: Counter[tuple[str, str, str]] = Counter()
     found = []
     nodes = list(ast_nodes(tree))
-    for name in _operators():
+    for name in operators or _operators():
         operator = _operator(name)
         spots = (start for node in nodes for start, _end in operator.mutation_positions(node))
         for occurrence, (line, column) in enumerate(spots):
@@ -229,11 +229,11 @@ def store(path: Path, found: Sequence[Mutant]) -> None:
 
 def located(wanted: Sequence[Mutant]) -> Iterator[tuple[Mutant, Place | None]]:
     """Where the mutants of a sample are now; None for one whose line is no longer there."""
-    at = {
-        place.mutant: place
-        for file in {m.file for m in wanted if (ROOT / m.file).is_file()}
-        for place in places(file)
-    }
+    operators: dict[str, set[str]] = {}
+    for mutant in wanted:
+        operators.setdefault(mutant.file, set()).add(mutant.operator)
+    here = (file for file in operators if (ROOT / file).is_file())
+    at = {place.mutant: place for file in here for place in places(file, operators[file])}
     for mutant in wanted:
         yield mutant, at.get(mutant)
 

@@ -121,6 +121,15 @@ RISEN = Given(largest=0.1, relative=0.1)
 CHOICE = Given(ledger=ledger_of(PRESETS["bert-base"]), title="BERT")
 HEALTHY = Given(healthy=lambda: (ModelConfig(n_layers=1), TrainConfig(), None), characters=0)
 CLIMBED = {"train": [3.0, 1.25], "validation": [3.0, 1.5]}
+LOOKS = [
+    Given(step=0, old=1.0, new=5.0),
+    Given(step=5, old=1.25, new=4.0),
+    Given(step=9, old=3.0, new=2.0),
+]
+FACT = Given(answer=" Rome", reworded=("x",), known=())
+TAUGHT = Given(looks=[Given(step=0, answers=[0.1, 0.1]), Given(step=9, answers=[0.9, 0.2])])
+TOTALS = Given(cached_sum=[5], uncached_sum=[10], times=2.0, times_last=3.0)
+LAST_STEP = Given(refilled=False, computed=1, flops=1, flops_without=3, computed_without=7)
 CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, and what it says
     (
         embeddings.cosine_map,
@@ -164,6 +173,10 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, 
         ("new", "old", Given(old=1.0, new=2.0), 2),
         "Guess what 2 steps do to both",
     ),
+    (words_finetune.text_learned, ("new", "old", LOOKS), "after 9 steps the loss is **2.00** (5.00 before)"),
+    (words_finetune.text_learned, ("new", "old", LOOKS), "forgot much of old"),
+    (words_finetune.text_alt, (("new", "old"), LOOKS), "After 9 steps: new 2.00, old 3.00"),
+    (words_finetune.learned, (FACT, TAUGHT), "a sentence rather than a fact (**20%** when reworded)."),
     (faults.recipe, (HEALTHY,), "Both: 1 block of width"),
     (
         words_lecture._in_words,

@@ -1,13 +1,19 @@
-"""Which of the engine's tests notice a changed module: each verdict is pytest in a fork that imports the change.
+"""Which tests notice a changed module: each verdict is pytest in a fork that imports the change, so no file is touched.
 
 A test file is run once as it is, to learn which functions each of its tests reaches, how long it takes and that it passes. A
-mutant meets the nearest files first (by what they import and what they are called), in each the tests that reach its function
-before the others, up to a limit of processor time. Tests that start processes are left out: those import the file on disk.
+mutant meets the likeliest file first (one that names its module or function), the tests that reach its function before the
+others; then those that reach it in further files, up to a limit of processor time. Tests that start processes are left out: those import the file on disk.
+
+cosmic-ray's own runner (`cosmic-ray exec`) is not used: it writes each mutant over the file on disk, runs one command for all of
+them, the whole suite each time, as it knows nothing of what a test reaches, and numbers mutants by their place in the file, so
+that no sample outlives an edit.
 """
+
+from __future__ import annotations
 
 import ast
 import builtins
-import importlib.abc
+import compileall
 import importlib.machinery
 import json
 import os
@@ -17,11 +23,11 @@ import signal
 import sys
 import tempfile
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -29,29 +35,33 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-TESTS = "tests/engine"
-FAR_ONES = [
-    "subprocess",
-    "multiprocessing",
-    "ray",
-    "engine.service",
-    "tests.engine.running",
-]  # they start processes
-SPEND = 120.0  # seconds of processor time, as it is, that one mutant's tests may take
+OURS = ("engine", "ui", "pages")  # whose modules can be changed
+# The tests that judge a module, by its top folder; and what marks those among them that start processes
+JUDGES = {
+    "engine": ("tests/engine",),
+    "ui": ("tests/pages", "tests/ui"),
+    "pages": ("tests/pages", "tests/ui"),
+}
+STARTERS = {
+    "tests/engine": r"subprocess|multiprocessing|ray|engine(?:\.| import .*)service|tests\.engine\.running",
+    "tests/pages": r"subprocess|multiprocessing|tests\.browser",
+    "tests/ui": r"subprocess|multiprocessing|tests\.browser",
+}
+MEMORY = ROOT / ".pytest_cache" / "mutants"  # what was learnt, until a file that it is about changes
+SPEND = 60.0  # seconds of processor time, as it is, that one mutant's tests may take
 TEST_LIMIT = 20.0  # a test that takes longer judges no mutant
 FILES = 12  # that reach the function
-LOOKED_AT = 30  # to find them
-LEARN_LIMIT = 60  # processor seconds to learn a file
+LEARN_LIMIT = 120  # processor seconds to learn a file
 OPTIONS = [
     "-q",
     "--doctest-modules",
     "--assert=plain",  # to rewrite asserts, pytest would import the files that it is given itself, unchanged
-    "-p",
-    "no:cacheprovider",
-    "-p",
-    "no:xdist",
-    "-o",
-    "addopts=--strict-markers",
+    *("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:tests.timing"),
+    *("-o", "addopts=--strict-markers"),
+]
+IMPORTED = [  # once, and not in each fork
+    *("torch", "streamlit.testing.v1", "plotly.graph_objects", "pandas", "hypothesis", "safetensors.torch"),
+    *("tiktoken", "tokenizers"),
 ]
 WALL = 900  # seconds, for what waits without computing
 
@@ -68,58 +78,61 @@ class Verdict:
 class Learnt:
     test: str
     seconds: float
-    reaches: frozenset[str]
+    reaches: frozenset[str]  # "file:function" of what it enters, "file:" of what is imported by then
 
 
-class _Loader(importlib.machinery.SourceFileLoader):
-    """Imports a module with the code that `compiled` makes of its file."""
+def _import_through(compiled: Callable[[str], CodeType | None]) -> None:
+    """Lets this process import our modules with the code that `compiled` makes of a file, where it makes any."""
+    loader = importlib.machinery.SourceFileLoader
+    as_it_is, folders = loader.get_code, tuple(f"{ROOT}/{top}/" for top in OURS)
 
-    def __init__(self, name: str, path: str, compiled: Callable[[str], CodeType | None]) -> None:
-        super().__init__(name, path)
-        self.compiled = compiled
+    def get_code(self: Any, fullname: str) -> CodeType | None:
+        ours = self.path.startswith(folders)
+        return (compiled(self.path) if ours else None) or as_it_is(self, fullname)
 
-    def get_code(self, fullname: str) -> CodeType | None:
-        return self.compiled(self.path) or super().get_code(fullname)
-
-
-class Importing(importlib.abc.MetaPathFinder):
-    def __init__(self, compiled: Callable[[str], CodeType | None]) -> None:
-        self.compiled = compiled
-
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
-        if fullname.split(".")[0] != "engine":
-            return None
-        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
-        if spec and spec.origin and spec.origin.endswith(".py"):
-            spec.loader = _Loader(fullname, spec.origin, self.compiled)
-        return spec
+    loader.get_code = get_code  # type: ignore[method-assign]
+    for name in [name for name in sys.modules if name.partition(".")[0] in (*OURS, "tests")]:
+        del sys.modules[name]  # whoever imported it before saw the text of the disk
+    sys.dont_write_bytecode = True
 
 
 class _Reporting(ast.NodeTransformer):
-    """Lets each function say that it is entered."""
+    """Lets a module say that it is imported, and each of its functions that it is entered."""
 
     def __init__(self, file: str) -> None:
         self.file, self.name = file, ""
 
     def _inside(self, node: Any) -> Any:
-        before, self.name = self.name, f"{self.name}.{node.name}".lstrip(".")
+        before, self.name = self.name, f"{self.name}.{getattr(node, 'name', '')}".strip(".")
         self.generic_visit(node)
-        if not isinstance(node, ast.ClassDef):
+        if not isinstance(node, ast.ClassDef) and node.body:
             call = ast.parse(f"__reached__({self.file + ':' + self.name!r})").body[0]
-            first = bool(ast.get_docstring(node))
-            node.body.insert(first, ast.copy_location(call, node.body[0]))
+            first = int(ast.get_docstring(node) is not None)
+            first += sum(
+                isinstance(each, ast.ImportFrom) and each.module == "__future__" for each in node.body
+            )
             for part in ast.walk(call):
                 ast.copy_location(part, node.body[-1])
+            node.body.insert(first, call)
         self.name = before
         return node
 
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _inside
+    visit_Module = visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _inside
+
+
+def _reporting(path: str) -> CodeType:
+    tree = _Reporting(Path(path).relative_to(ROOT).as_posix()).visit(ast.parse(Path(path).read_text("utf-8")))
+    return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
 
 
 class _Learning:
     def __init__(self, out: Path) -> None:
-        self.out, self.reached, self.passed, self.start = out, set[str](), True, 0.0
-        builtins.__reached__ = self.reached.add  # type: ignore[attr-defined]
+        self.out, self.reached, self.imported = out, set[str](), set[str]()
+        self.passed, self.start = True, 0.0
+        builtins.__reached__ = self._reach  # type: ignore[attr-defined]
+
+    def _reach(self, spot: str) -> None:
+        (self.imported if spot.endswith(":") else self.reached).add(spot)
 
     def pytest_runtest_logstart(self) -> None:
         self.passed, self.start = True, time.process_time()
@@ -130,9 +143,9 @@ class _Learning:
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         if self.passed:
-            row = [nodeid, round(time.process_time() - self.start, 3), sorted(self.reached)]
+            took = round(time.process_time() - self.start, 3)
             with self.out.open("a", encoding="utf-8") as out:
-                out.write(json.dumps(row) + "\n")
+                out.write(json.dumps([nodeid, took, sorted(self.reached | self.imported)]) + "\n")
 
 
 class _Judging:
@@ -150,93 +163,73 @@ class _Judging:
             self.out.write_text(report.nodeid, "utf-8")
 
 
-def _name(file: Path) -> str:
-    parts = file.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
 @cache
-def _modules() -> dict[str, Path]:
-    return {_name(file): file for part in ("engine", TESTS) for file in (ROOT / part).rglob("*.py")}
+def judges(top: str) -> dict[str, str]:
+    """Returns test file -> text, of those that judge modules of a top folder."""
+    return {
+        path.relative_to(ROOT).as_posix(): text
+        for folder in JUDGES[top]
+        for path in sorted((ROOT / folder).rglob("test_*.py"))
+        if not re.search(
+            rf"^\s*(?:from|import) (?:{STARTERS[folder]})\b", text := path.read_text("utf-8"), re.M
+        )
+    }
 
 
-@cache
-def imports(module: str) -> frozenset[str]:
-    found = set()
-    for node in ast.walk(ast.parse(_modules()[module].read_text("utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return frozenset(found)
+def likeliest(file: str, where: str = "") -> list[str]:
+    """Returns the test files that may reach a function of a file, the most promising first.
 
+    >>> likeliest("engine/measure/positions/rope.py")[:2]
+    ['engine/measure/positions/rope.py', 'tests/engine/test_rope.py']
+    >>> likeliest("pages/inside/residual/figures.py")[0]
+    'tests/pages/inside/test_residual.py'
+    """
+    parts = Path(file).with_suffix("").parts
+    module, package = re.escape(".".join(parts)), re.escape(".".join(parts[:-1]))
+    imported = re.compile(rf"\b{module}\b|\bfrom {package} import [^\n]*\b{parts[-1]}\b")
+    room = f'"{"/".join(parts[1:3])}"'  # as tests/pages/helpers.py opens it
+    called = re.compile(rf"\b{where.rpartition('.')[2]}\b")
+    words = {word for part in parts[1:] for word in part.split("_")}
 
-@cache
-def distances(module: str) -> dict[str, int]:
-    """How many imports away the modules are that one leads to."""
-    away, queue = {module: 0}, deque([module])
-    while queue:
-        here = queue.popleft()
-        for other in sorted(imports(here) & _modules().keys()):
-            if other not in away:
-                away[other] = away[here] + 1
-                queue.append(other)
-    return away
+    def unlikely(test: str) -> tuple[int, int, str]:
+        text, name = judges(parts[0])[test], set(re.split(r"[/_.]", test))
+        named = set(parts[-1].split("_")) <= name or parts[-2] in name
+        signs = (named, bool(imported.search(text)), room in text, bool(where and called.search(text)))
+        return -sum(signs), -len(words & name), test
 
-
-@cache
-def judges() -> tuple[str, ...]:
-    found = (name for name in _modules() if name.rpartition(".")[2].startswith("test_"))
-    return tuple(
-        n
-        for n in found
-        if not any(i == far or i.startswith(far + ".") for i in imports(n) for far in FAR_ONES)
-    )
-
-
-@cache
-def nearest(file: str, where: str = "") -> tuple[str, ...]:
-    """Test files that lead to a function in a file of the engine, the most promising first."""
-    module = _name(ROOT / file)
-    words = set(Path(file).stem.split("_"))
-
-    def far(test: str) -> tuple[int, int, str]:
-        shared = words & set(test.rpartition(".")[2].split("_"))
-        return distances(test)[module], -len(shared), test
-
-    found = sorted((test for test in judges() if module in distances(test)), key=far)
-    named = [test for test in found if words <= set(test.rpartition(".")[2].split("_"))]
-    called = re.compile(rf"\b{where.rpartition('.')[2]}\b") if where else None
-    asking = [test for test in found if called and called.search(_modules()[test].read_text("utf-8"))]
-    order = dict.fromkeys([*named, *asking, *found])
     own = [file] if ">>> " in (ROOT / file).read_text("utf-8") else []  # its doctests
-    return (*own, *(_modules()[test].relative_to(ROOT).as_posix() for test in order))
+    return own + sorted(judges(parts[0]), key=unlikely)
 
 
 class Judge:
-    """Gives verdicts; what it has learnt about the tests it keeps while it lives, and in `memory` if that is named."""
+    """Gives verdicts; what it learns about the tests it keeps in `memory`."""
 
-    def __init__(self, memory: str | None = os.environ.get("MUTANTS_MEMORY")) -> None:
-        import torch
+    def __init__(self, memory: Path = MEMORY) -> None:
+        for name in IMPORTED:
+            importlib.import_module(name)
+        sys.modules["torch"].set_num_threads(1)
+        for top in (*OURS, "tests"):
+            compileall.compile_dir(ROOT / top, quiet=2)
+        self.memory, self.known = memory, dict[str, list[Learnt]]()
+        memory.mkdir(parents=True, exist_ok=True)
 
-        torch.set_num_threads(1)
-        self.memory = Path(memory) if memory else Path(tempfile.mkdtemp())
-        self.memory.mkdir(parents=True, exist_ok=True)
-
-    def verdict(self, file: str, where: str, text: str) -> Verdict:
-        """Of the tests on a file of the engine whose text has become `text`, in function `where`."""
+    def verdict(self, file: str, where: str, text: str, killer: str = "") -> Verdict:
+        """Judges a file whose text has become `text` in function `where`, by the test `killer` first if it is still there."""
         code = compile(text, str(ROOT / file), "exec", dont_inherit=True)
         spent, asked, used, met = 0.0, 0, 0.0, 0
-        for test_file in nearest(file, where)[:LOOKED_AT]:
-            learnt = self._learnt(test_file)
-            spot = f"{file}:{where}"
-            near = [one for one in learnt if spot in one.reaches or not where]
+        if "::" in killer and (ROOT / killer.partition("::")[0]).exists():
+            by, used = self._failing(killer.partition("::")[0], file, code, [killer], TEST_LIMIT)
+            if by == killer:
+                return Verdict("killed", by, 1, round(used, 1))
+        for test_file in likeliest(file, where):
+            learnt = self.learnt(test_file)
+            near = [one for one in learnt if f"{file}:{where}" in one.reaches]
             if not near:
                 continue
             met += 1
-            turn = sorted(learnt, key=lambda one: (one not in near, one.seconds))
             tests, wanted = [], 0.0
-            for one in turn:
+            asks = learnt if met == 1 else near  # in the likeliest, some read what another has opened
+            for one in sorted(asks, key=lambda one: (one not in near, one.seconds)):
                 if one.seconds < TEST_LIMIT and spent + wanted + one.seconds <= SPEND:
                     wanted += one.seconds
                     tests.append(one.test)
@@ -248,26 +241,30 @@ class Judge:
                 break
         return Verdict("survived" if met else "uncovered", "", asked, round(used, 1))
 
-    def _learnt(self, test_file: str) -> list[Learnt]:
-        kept = self.memory / (test_file.replace("/", ".") + ".jsonl")
-        if not kept.exists():
-            with tempfile.TemporaryDirectory() as folder:
-                out = Path(folder) / "learnt"
-                out.touch()
+    def learnt(self, test_file: str) -> list[Learnt]:
+        if test_file not in self.known:
+            kept = self.memory / (test_file.replace("/", ".") + ".jsonl")
+            if not kept.exists() or not self._current(kept.read_text("utf-8"), test_file):
+                kept.write_text(self._learn(test_file), "utf-8")
+            rows = map(json.loads, kept.read_text("utf-8").splitlines()[1:])
+            self.known[test_file] = [Learnt(test, took, frozenset(reaches)) for test, took, reaches in rows]
+        return self.known[test_file]
 
-                def reporting(path: str) -> CodeType:
-                    file = Path(path).relative_to(ROOT).as_posix()
-                    tree = _Reporting(file).visit(ast.parse(Path(path).read_text("utf-8")))
-                    return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
+    @staticmethod
+    def _current(rows: str, test_file: str) -> bool:
+        digests = json.loads(rows.splitlines()[0])
+        return bool(digests == _digests([test_file, *digests]))
 
-                self._forked(
-                    lambda: pytest.main([*OPTIONS, test_file], plugins=[_Learning(out)]),
-                    reporting,
-                    LEARN_LIMIT,
-                )
-                kept.write_text(out.read_text("utf-8"), "utf-8")
-        rows = map(json.loads, kept.read_text("utf-8").splitlines())
-        return [Learnt(test, seconds, frozenset(reaches)) for test, seconds, reaches in rows]
+    def _learn(self, test_file: str) -> str:
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "learnt"
+            out.touch()
+            run = [*OPTIONS, test_file]
+            self._forked(lambda: pytest.main(run, plugins=[_Learning(out)]), _reporting, LEARN_LIMIT)
+            rows = out.read_text("utf-8")
+        last = json.loads(rows.splitlines()[-1])[2] if rows else []
+        imported = [spot.removesuffix(":") for spot in last if spot.endswith(":")]
+        return json.dumps(_digests([test_file, *imported])) + "\n" + rows
 
     def _failing(
         self, test_file: str, file: str, code: CodeType, tests: list[str], wanted: float
@@ -292,7 +289,7 @@ class Judge:
 
     @staticmethod
     def _forked(run: Callable[[], int], compiled: Callable[[str], CodeType | None], seconds: int) -> int:
-        """Runs in a child that imports the engine through `compiled`; its exit status, as wait gives it."""
+        """Runs in a child that imports our modules through `compiled`; its exit status, as wait gives it."""
         sys.stdout.flush()
         child = os.fork()
         if not child:
@@ -304,10 +301,7 @@ class Judge:
                     os.dup2(quiet, stream)
                 resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
                 os.chdir(ROOT)
-                for name in [name for name in sys.modules if name.partition(".")[0] in ("engine", "tests")]:
-                    del sys.modules[name]  # whoever imported it before saw the text of the disk
-                sys.dont_write_bytecode = True
-                sys.meta_path.insert(0, Importing(compiled))
+                _import_through(compiled)
                 status = int(run())
             os._exit(status)
         end = time.monotonic() + WALL
@@ -318,3 +312,10 @@ class Judge:
             time.sleep(0.05)
         os.killpg(child, signal.SIGKILL)
         return os.waitpid(child, 0)[1]
+
+
+def _digests(files: Sequence[str]) -> dict[str, str]:
+    return {
+        name: sha256((ROOT / name).read_bytes()).hexdigest() if (ROOT / name).exists() else ""
+        for name in files
+    }

@@ -1,15 +1,17 @@
-"""Would a test notice if this line were wrong? Breaks lines of the engine, one at a time, and asks the engine's tests.
+"""Would a test notice if this line were wrong? Breaks lines of the engine and the views, one at a time, and asks their tests.
 
-    python -m tests.mutants PATH ... [--draw 100] [--results FILE]     mutants of the files below PATH, or 100 of them by lot
-    python -m tests.mutants PATH ... --draw 300 --write tests/mutants.tsv       draw a sample and store it
-    python -m tests.mutants --sample tests/mutants.tsv [--results FILE]         the stored sample again
+    python -m tests.mutants PATTERN ... [--draw 100] [--results FILE]      mutants of files, or 100 of them by lot
+    python -m tests.mutants --sample tests/mutants.tsv [--results FILE]    a stored sample, or --draw some of it
+    ... --draw 300 --write FILE                                            store them as a sample, and run nothing
+    ... --killers OLD                                                      ask first the test that killed it in these results
 
-A tool, not a part of `make test`. cosmic-ray says what can be changed in a file and how; `tests/judging.py` imports the changed
-module in a fork and runs the tests that reach the function, so no file is touched. Lists the survivors with file and line, then
-counts by package. With --results, each outcome is kept as a line of JSON, and a run that was interrupted goes on where it was.
+A tool, not a part of `make test`. A pattern is a path, or one with wildcards in quotes: 'pages/**/words*.py'. cosmic-ray says what
+can be changed in a file and how; `tests/judging.py` runs the tests. Lists the survivors with file and line, then counts by package.
+With --results, each outcome is kept as a line of JSON, and a run that was interrupted goes on where it was.
 
 Left out, since no test can see it: annotations, docstrings, decorators (caches, inference_mode, frozen), what stands under
-TYPE_CHECKING, and `is` for `==` between constants.
+TYPE_CHECKING, and `is` for `==` between constants; since none should hold it: sizes and margins of a figure; and the lists of
+views in page.py, which Streamlit reads from the disk.
 """
 
 from __future__ import annotations
@@ -19,12 +21,12 @@ import ast
 import json
 import random
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
@@ -36,6 +38,23 @@ UNSEEN = {"RemoveDecorator"} | {
     f"ReplaceComparisonOperator_{pair}" for pair in ("Is_Eq", "IsNot_NotEq", "Eq_Is", "NotEq_IsNot")
 }
 ANNOTATED = (ast.arg, ast.AnnAssign)
+LAID_OUT = {  # arguments and keys of Plotly whose numbers are a matter of taste
+    *(
+        "ax",
+        "ay",
+        "bargap",
+        "domain",
+        "font",
+        "len",
+        "legend",
+        "margin",
+        "nticks",
+        "opacity",
+        "size",
+        "standoff",
+    ),
+    *("textfont", "thickness", "tickangle", "tickfont", "width", "xshift", "yshift"),
+}
 
 
 @dataclass(frozen=True)
@@ -73,7 +92,11 @@ def _operators() -> tuple[str, ...]:
 
 
 def functions(source: str) -> dict[int, str]:
-    """The innermost function of each line that lies in one, by qualified name."""
+    """The innermost function of each line that lies in one, by qualified name.
+
+    >>> functions("class A:\\n  def f(self):\\n    return 1\\nB = 2")
+    {2: 'A.f', 3: 'A.f'}
+    """
     found: dict[int, str] = {}
 
     def walk(node: ast.AST, name: str) -> None:
@@ -90,8 +113,6 @@ def functions(source: str) -> dict[int, str]:
 
 
 class _Effective(ast.NodeTransformer):
-    """A module without what changes no result."""
-
     def visit(self, node: ast.AST) -> ast.AST | None:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             return None
@@ -106,20 +127,43 @@ class _Effective(ast.NodeTransformer):
         return self.generic_visit(node)
 
 
-def effective(source: str) -> str:
+class _EffectiveInFigures(_Effective):
+    def visit(self, node: ast.AST) -> ast.AST | None:
+        named = [(node.arg, node.value)] if isinstance(node, ast.keyword) else []
+        if isinstance(node, ast.Dict):
+            named = [
+                (getattr(key, "value", ""), value) for key, value in zip(node.keys, node.values, strict=True)
+            ]
+        for name, value in named:
+            for part in ast.walk(value) if name in LAID_OUT else ():
+                if isinstance(part, ast.Constant) and isinstance(part.value, int | float):
+                    part.value = 0
+        return super().visit(node)
+
+
+def effective(source: str, file: str = "") -> str:
+    """A module's syntax, without what changes no result.
+
+    >>> effective("@cache\\ndef f(x: int): return x") == effective("def f(x: str): return x")
+    True
+    >>> effective("def f(x=1): return x") == effective("def f(x=2): return x")
+    False
+    >>> effective("f(size=1)", "pages/a/b/figures.py") == effective("f(size=-2)", "pages/a/b/figures.py")
+    True
+    """
     tree = ast.parse(source)
-    _Effective().visit(tree)
-    return ast.dump(tree)
+    (_EffectiveInFigures() if file.startswith("pages/") else _Effective()).visit(tree)
+    return ast.dump(tree).replace("UnaryOp(op=USub(), operand=Constant(value=0))", "Constant(value=0)")
 
 
-def places(file: str) -> list[Place]:
-    """All that can be changed in a file, in order of operator and place."""
+def places(file: str, operators: Iterable[str] = ()) -> list[Place]:
+    """All that can be changed in a file, or by some operators, in order of operator and place."""
     source = _source(file)
     tree, lines, inside = get_ast(source), source.splitlines(), functions(source)
     seen: Counter[tuple[str, str, str]] = Counter()
     found = []
     nodes = list(ast_nodes(tree))
-    for name in _operators():
+    for name in operators or _operators():
         operator = _operator(name)
         spots = (start for node in nodes for start, _end in operator.mutation_positions(node))
         for occurrence, (line, column) in enumerate(spots):
@@ -131,20 +175,25 @@ def places(file: str) -> list[Place]:
 
 
 def mutated(place: Place) -> str | None:
-    source = _source(place.mutant.file)
+    source = _source(file := place.mutant.file)
     changed = mutate_code(source, _operator(place.mutant.operator), place.occurrence)
     try:
-        return changed if changed and effective(changed) != effective(source) else None
+        return changed if changed and effective(changed, file) != effective(source, file) else None
     except SyntaxError:
         return None
 
 
-def files_below(paths: Iterable[str]) -> list[str]:
-    given = [Path(path) if Path(path).is_absolute() else ROOT / path for path in paths]
-    if missing := [str(path) for path in given if not path.exists()]:
+def files_of(patterns: Iterable[str]) -> list[str]:
+    found = {pattern: list(ROOT.glob(pattern)) for pattern in patterns}
+    if missing := [pattern for pattern, paths in found.items() if not paths]:
         sys.exit(f"There is no {missing[0]}.")
-    found = {file for path in given for file in ([path] if path.is_file() else path.rglob("*.py"))}
-    return sorted(file.relative_to(ROOT).as_posix() for file in found)
+    files = {
+        file
+        for paths in found.values()
+        for path in paths
+        for file in (path.rglob("*.py") if path.is_dir() else [path])
+    }
+    return sorted(file.relative_to(ROOT).as_posix() for file in files if file.name != "page.py")
 
 
 def drawn(files: Sequence[str], number: int, seed: int) -> list[Place]:
@@ -172,19 +221,19 @@ def stored(path: Path) -> list[Mutant]:
     ]
 
 
-def store(path: Path, found: Sequence[Place]) -> None:
+def store(path: Path, found: Sequence[Mutant]) -> None:
     rows = ["# file, function, cosmic-ray's operator, which of several on such lines, the line's text"]
-    rows += ["\t".join((m.file, m.where, m.operator, str(m.nth), m.text)) for m in (p.mutant for p in found)]
+    rows += ["\t".join((m.file, m.where, m.operator, str(m.nth), m.text)) for m in found]
     path.write_text("\n".join(rows) + "\n", "utf-8")
 
 
 def located(wanted: Sequence[Mutant]) -> Iterator[tuple[Mutant, Place | None]]:
     """Where the mutants of a sample are now; None for one whose line is no longer there."""
-    at = {
-        place.mutant: place
-        for file in {m.file for m in wanted if (ROOT / m.file).is_file()}
-        for place in places(file)
-    }
+    operators: dict[str, set[str]] = {}
+    for mutant in wanted:
+        operators.setdefault(mutant.file, set()).add(mutant.operator)
+    here = (file for file in operators if (ROOT / file).is_file())
+    at = {place.mutant: place for file in here for place in places(file, operators[file])}
     for mutant in wanted:
         yield mutant, at.get(mutant)
 
@@ -196,12 +245,15 @@ def change(place: Place, text: str) -> str:
     return f"{old}  ->  {new}"
 
 
-def judged(wanted: Sequence[tuple[Mutant, Place | None]], results: Path | None) -> list[dict[str, object]]:
-    known: dict[Mutant, dict[str, object]] = {}
-    if results and results.exists():
-        for line in results.read_text("utf-8").splitlines():
-            row = json.loads(line)
-            known[Mutant(**row["mutant"])] = row
+def kept(results: Path | None) -> dict[Mutant, dict[str, Any]]:
+    lines = results.read_text("utf-8").splitlines() if results and results.exists() else []
+    return {Mutant(**row["mutant"]): row for row in map(json.loads, lines)}
+
+
+def judged(
+    wanted: Sequence[tuple[Mutant, Place | None]], results: Path | None, killers: Path | None
+) -> list[dict[str, Any]]:
+    known, before = kept(results), kept(killers)
     judge = Judge()
     for number, (mutant, place) in enumerate(wanted, 1):
         if mutant in known:
@@ -209,34 +261,31 @@ def judged(wanted: Sequence[tuple[Mutant, Place | None]], results: Path | None) 
         text = place and mutated(place)
         row = {"mutant": asdict(mutant), "line": place and place.line, "outcome": "gone"}
         if place and text:
-            started = time.monotonic()
-            row |= {"change": change(place, text)} | asdict(judge.verdict(mutant.file, mutant.where, text))
-            row["wall"] = round(time.monotonic() - started, 1)
+            killer = before.get(mutant, {}).get("by", "")
+            row |= {"change": change(place, text)}
+            row |= asdict(judge.verdict(mutant.file, mutant.where, text, killer))
         known[mutant] = row
         if results:
             with results.open("a", encoding="utf-8") as out:
                 out.write(json.dumps(row) + "\n")
-        print(
-            f"{number}/{len(wanted)} {row['outcome']} {mutant.file}:{row['line']} {row.get('by', '')}",
-            flush=True,
-        )
+        told = f"{row['outcome']} {mutant.file}:{row['line']} {row.get('by', '')}"
+        print(f"{number}/{len(wanted)} {told}", flush=True)
     return [known[mutant] for mutant, _ in wanted]
 
 
-def report(rows: Sequence[dict[str, object]]) -> None:
-    counts: dict[str, Counter[object]] = {}
+def report(rows: Sequence[dict[str, Any]]) -> None:
+    counts: dict[str, Counter[str]] = {}
     for row in rows:
-        mutant = row["mutant"]
-        assert isinstance(mutant, dict)
-        counts.setdefault("/".join(mutant["file"].split("/")[:2]), Counter())[row["outcome"]] += 1
+        file = row["mutant"]["file"]
+        counts.setdefault("/".join(file.split("/")[:2]), Counter())[row["outcome"]] += 1
         if row["outcome"] in ("survived", "uncovered"):
-            print(f"{row['outcome']}: {mutant['file']}:{row['line']} {row['change']}")
+            print(f"{row['outcome']}: {file}:{row['line']} {row['change']}")
     counts["all"] = sum(counts.values(), Counter())
-    for package, tally in counts.items():
-        alive = tally["survived"] + tally["uncovered"]
-        share = tally["killed"] / max(1, tally["killed"] + alive)
+    for package, n in counts.items():
+        share = n["killed"] / max(1, n["killed"] + n["survived"])
         print(
-            f"{package:20} killed {tally['killed']:4}  survived {alive:4}  gone {tally['gone']:3}  {share:.0%}"
+            f"{package:20} killed {n['killed']:4}  survived {n['survived']:4}  {share:4.0%}"
+            f"  uncovered {n['uncovered']:3}  gone {n['gone']:3}"
         )
 
 
@@ -244,28 +293,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("paths", nargs="*", help="files and folders below engine/")
+    parser.add_argument("patterns", nargs="*", help="files and folders of engine/, ui/ and pages/")
     parser.add_argument("--draw", type=int, help="only so many, by lot")
     parser.add_argument("--seed", type=int, default=28)
     parser.add_argument("--write", type=Path, help="store them as a sample and run nothing")
-    parser.add_argument("--sample", type=Path, help="a stored sample, in place of paths")
+    parser.add_argument("--sample", type=Path, help="a stored sample, in place of patterns")
     parser.add_argument("--results", type=Path, help="a file that keeps the outcomes")
+    parser.add_argument("--killers", type=Path, help="results from before the tests changed")
     given = parser.parse_args()
-    if bool(given.paths) == bool(given.sample):
-        parser.error("give either paths or a --sample")
+    if bool(given.patterns) == bool(given.sample):
+        parser.error("give either patterns or a --sample")
     if given.sample:
         wanted = list(located(stored(given.sample)))
+        if given.draw:
+            here = [(mutant, place) for mutant, place in wanted if place and mutated(place)]
+            wanted = random.Random(given.seed).sample(here, given.draw)
     else:
-        files = files_below(given.paths)
-        found = (
-            drawn(files, given.draw, given.seed)
-            if given.draw
-            else [place for file in files for place in places(file) if mutated(place) is not None]
-        )
-        if given.write:
-            return store(given.write, found)
+        files = files_of(given.patterns)
+        every = (place for file in files for place in places(file) if mutated(place) is not None)
+        found = drawn(files, given.draw, given.seed) if given.draw else every
         wanted = [(place.mutant, place) for place in found]
-    report(judged(wanted, given.results))
+    if given.write:
+        store(given.write, [mutant for mutant, _ in wanted])
+    else:
+        report(judged(wanted, given.results, given.killers))
 
 
 if __name__ == "__main__":

@@ -22,10 +22,10 @@ from tests.aside import aside
 from tests.browser.server import _free_port
 from tests.engine.exercises.test_notebooks import program
 from tests.operating import answers, folder_for_others, trained, unprivileged, wait
+from tests.source import ROOT
 from ui import site
 from ui.tour import courses
 
-ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -147,26 +147,18 @@ def test_the_ranges_of_the_package_hold_every_pin() -> None:
         assert ranges[name].contains(version), name
 
 
-def test_the_engine_of_the_package_is_the_engine() -> None:
-    code = (
-        "import glassformer.engine.config as alias, engine.config, sys\n"
-        "from glassformer.engine.weights import checkpoints\n"
-        "assert alias is engine.config is sys.modules['engine.config']\n"
-        "assert engine.config.__spec__.name == 'engine.config'\n"
-        "import glassformer; checkpoints.load(glassformer.ROOT / 'checkpoints' / 'shakespeare-modern')"
-    )
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
-
-
-def test_a_notebook_with_the_engine_keeps_its_own_modules(tmp_path: Path) -> None:
-    """And gets the engine by both names, whatever `engine.py` lies beside it."""
+def test_a_notebook_has_the_engine_by_both_names_and_keeps_its_own_modules(tmp_path: Path) -> None:
+    """Whatever `engine.py` lies beside it."""
     for name in ("app", "engine", "pages", "ui"):
         (tmp_path / f"{name}.py").write_text("mine = True")
     (tmp_path / "glassformer").symlink_to(ROOT / "glassformer")
     code = (
-        "import glassformer.engine.config, engine.config, app, pages, ui\n"
+        "import glassformer.engine.config as alias, engine.config, app, pages, sys, ui\n"
         "assert app.mine and pages.mine and ui.mine\n"
-        "assert engine.config is glassformer.engine.config"
+        "assert alias is engine.config is sys.modules['engine.config']\n"
+        "assert engine.config.__spec__.name == 'engine.config'\n"
+        "from glassformer.engine.weights import checkpoints\n"
+        "import glassformer; checkpoints.load(glassformer.ROOT / 'checkpoints' / 'shakespeare-modern')"
     )
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
 

@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from tests.source import ROOT
+
 PAGE = (ROOT / "docs" / "python.md").read_text("utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 LONGEST = 8  # lines of an example, without the blank ones that the formatter puts around a function

@@ -19,9 +19,9 @@ from tests.aside import aside
 from tests.browser.server import _free_port
 from tests.nginx import before, needs_nginx
 from tests.operating import answering, answers, metric, trained, wait
+from tests.source import ROOT
 from ui.identity import COOKIE
 
-ROOT = Path(__file__).resolve().parents[1]
 SECRET = "of-two-servers-in-a-test"
 MAKE_COOKIE = "from ui.identity import new_cookie; print(new_cookie())"
 pytestmark = [needs_nginx, pytest.mark.exhaustive]

@@ -40,22 +40,31 @@ def pytest_runtest_makereport(
     spent = now - item.stash.get(_started, now)
     item.stash[_started] = now
     report.user_properties = [(CPU, spent)]
-    if call.when == "call" and report.passed and spent > LIMIT_SECONDS and not _is_exhaustive(item):
-        report.outcome = "failed"
-        report.longrepr = (
-            f"{item.nodeid} took {spent:.0f} s of processor time; a test of the fast tier has {LIMIT_SECONDS}."
-            " Make it cheaper, or mark it `exhaustive`."
-        )
+    exhaustive = item.get_closest_marker("exhaustive") is not None
+    if call.when == "call" and report.passed and (words := excess(spent, exhaustive)):
+        report.outcome, report.longrepr = "failed", f"{item.nodeid} {words}"
     return report
+
+
+def excess(spent: float, exhaustive: bool) -> str:
+    """Says by how much a test exceeds its limit, and what to do.
+
+    >>> excess(21, exhaustive=False).partition(".")[0]
+    'took 21 s of processor time; a test of the fast tier has 20'
+    >>> excess(19, exhaustive=False) + excess(300, exhaustive=True)
+    ''
+    """
+    if exhaustive or spent <= LIMIT_SECONDS:
+        return ""
+    return (
+        f"took {spent:.0f} s of processor time; a test of the fast tier has {LIMIT_SECONDS}."
+        " Make it cheaper, or mark it `exhaustive`."
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     item.stash[_started] = cpu_seconds()
-
-
-def _is_exhaustive(item: pytest.Item) -> bool:
-    return item.get_closest_marker("exhaustive") is not None
 
 
 def group_of(path: str) -> str:

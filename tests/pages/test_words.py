@@ -3,17 +3,40 @@
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace as Given
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from engine.config import ModelConfig, passes
+from engine.config import ModelConfig, TrainConfig, passes
 from engine.data.corpora import SHAKESPEARE_TRAIN
 from engine.ledger import ledger, ledger_of
-from engine.ledger.growth import by_part
+from engine.ledger.growth import Headed, by_part
+from engine.measure.circuits.patching import Station
+from engine.measure.circuits.quantisation import BITS, Losses
+from engine.measure.generation.kv_cache import Speed
+from engine.measure.shapes.backward import Nudges
 from engine.presets import PRESETS
 from engine.weights.checkpoints import load
+from pages.input.embeddings import words as embeddings
+from pages.input.positions import words_answers, words_measured
+from pages.inside.attention import words_steps
+from pages.inside.circuits import words_patching, words_weights
+from pages.inside.crossattention import words as crossattention
+from pages.inside.feedforward import words as feedforward
+from pages.inside.shapes import words as shapes
+from pages.inside.shapes import words_backward
+from pages.lab.after import words_finetune
+from pages.lab.faults import words as faults
+from pages.lab.ladder import words_lecture
+from pages.lab.tasks import words as tasks
+from pages.models.families import words_speaks
+from pages.models.parameters import answers
+from pages.models.parameters import words as parameters
+from pages.output.generation import words as generation
+from pages.start.train import words as train
 from tests.pages.helpers import opened, said
 from ui import models
 from ui.text.numbers import scientific
@@ -77,3 +100,167 @@ def test_the_loss_of_a_shipped_model_says_after_how_many_passes(name):
     assert told is not None and [int(n) for n in re.findall(r"after (\d+) epochs", told)] == [round(read), 82]
     assert round(passes(10_000, 64, 128, SHAKESPEARE_TRAIN)) == 82
     assert re.search(r"after 16 and 11 passes", (ROOT / "docs" / "checkpoints.md").read_text("utf-8"))
+
+
+# Sentences with a case of their own, called alone -----------------------------------------------------------------
+
+HEADS = {"0": np.array([[0.9, 0.1]]), "1": np.array([[0.2, 0.8]])}
+SPOKEN = Given(
+    order=[1, 0],
+    heaviest=0,
+    words=("crown",),
+    without=np.array([[0.5, 0.25]]),
+    shares=np.array([0.25, 0.75]),
+    labels=("ROMEO", "JULIET"),
+    unknown=(),
+)
+SLOPE = Nudges(0.5, 2.0, 3.0, np.array([0.0, 0.1]), np.array([3.0, 3.2]))
+CURVE = Nudges(0.5, 2.0, 3.0, np.array([0.0, 0.1]), np.array([3.0, 3.5]))
+ROUNDED = [Losses(2.0, np.full(len(BITS), 2.5), np.full(len(BITS), 2.5), n, 64, 1000) for n in (1, 2)]
+RISEN = Given(largest=0.1, relative=0.1)
+CHOICE = Given(ledger=ledger_of(PRESETS["bert-base"]), title="BERT")
+HEALTHY = Given(healthy=lambda: (ModelConfig(n_layers=1), TrainConfig(), None), characters=0)
+CLIMBED = {"train": [3.0, 1.25], "validation": [3.0, 1.5]}
+LOOKS = [
+    Given(step=0, old=1.0, new=5.0),
+    Given(step=5, old=1.25, new=4.0),
+    Given(step=9, old=3.0, new=2.0),
+]
+FACT = Given(answer=" Rome", reworded=("x",), known=())
+TAUGHT = Given(looks=[Given(step=0, answers=[0.1, 0.1]), Given(step=9, answers=[0.9, 0.2])])
+TOTALS = Given(cached_sum=[5], uncached_sum=[10], times=2.0, times_last=3.0)
+LAST_STEP = Given(refilled=False, computed=1, flops=1, flops_without=3, computed_without=7)
+CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, and what it says
+    (
+        embeddings.cosine_map,
+        (Given(counts=[1], met=range(80)), 60, 0, (0, 0)),
+        "The 60 most frequent of 80 tokens",
+    ),
+    (embeddings.cosine_map, (Given(counts=None, met=range(80)), 60, 0, (0, 0)), "The 60 first of 80 tokens"),
+    (feedforward.strongest_of, (2, 64, 1.5), "The colour scale ends at 1.5:"),
+    (crossattention.ends, (["a", "a", "b"], 5), "(“a” 2 times, “b”) it attends most to"),
+    (shapes.raised, ("ConfigError",), "by the engine before anything is built"),
+    (shapes.raised, ("RuntimeError",), "by PyTorch during the forward pass"),
+    (words_backward.first_order, (SLOPE, (3, 5)), "in row 3, column 5 is $w = 0.5$"),
+    (words_backward.nudged, (SLOPE, 0), "Nudge the weight to test it"),
+    (words_backward.nudged, (SLOPE, 1), "predicts the effect of a small change"),
+    (words_backward.nudged, (CURVE, 1), "this one is too large"),
+    (
+        words_weights.few_bits,
+        (4, True, RISEN, ROUNDED[0]),
+        "With this matrix rounded the loss on the text goes",
+    ),
+    (
+        words_weights.few_bits,
+        (4, True, RISEN, ROUNDED[1]),
+        "With 2 rounded matrices the loss on the text goes",
+    ),
+    (words_answers.alibi_sentence, (1, 8, 0.5, 0.5), "the only head keeps **50.00%**"),
+    (
+        words_answers.alibi_sentence,
+        (2, 8, 0.25, 0.5),
+        "of 2 heads keeps **25.00%** of a weight, the flattest **50",
+    ),
+    (words_measured.position_pairs, (("q", "k"),), "The score of “q” (down, by position) with “k” (across)"),
+    (words_finetune.lacking, ("abcdefghijkl",), "lacks them: a b c d e f g h i j and 2 more."),
+    (
+        words_finetune.text_untaught,
+        ("new", "old", Given(old=1.0, new=2.0), 1),
+        "Guess what 1 step does to both",
+    ),
+    (
+        words_finetune.text_untaught,
+        ("new", "old", Given(old=1.0, new=2.0), 2),
+        "Guess what 2 steps do to both",
+    ),
+    (words_finetune.text_learned, ("new", "old", LOOKS), "after 9 steps the loss is **2.00** (5.00 before)"),
+    (words_finetune.text_learned, ("new", "old", LOOKS), "forgot much of old"),
+    (words_finetune.text_alt, (("new", "old"), LOOKS), "After 9 steps: new 2.00, old 3.00"),
+    (words_finetune.learned, (FACT, TAUGHT), "a sentence rather than a fact (**20%** when reworded)."),
+    (faults.recipe, (HEALTHY,), "Both: 1 block of width"),
+    (
+        words_lecture._in_words,
+        ("last", Given(**CLIMBED, diverged=None)),
+        "1.25 training, 1.50 validation, published",
+    ),
+    (words_lecture._in_words, ("last", Given(**CLIMBED, diverged=9)), "diverged, published"),
+    (
+        words_lecture._worst,
+        (Given(agreeing=[], compared=["mean"], rungs={"mean": Given(off=0.25)}),),
+        "0.25 above",
+    ),
+    (
+        tasks.by_result,
+        (HEADS,),
+        "**0.0** where it is 0 (**90%** of its weight), **0.1** where it is 1 (**80%**)",
+    ),
+    (tasks.solved, (Given(stream=True), 0.5, 1.0, 0.9), "at **50%** of the positions"),
+    (tasks.solved, (Given(stream=False, answers_only=True), 0.5, 1.0, 0.9), "of the held-out problems"),
+    (words_speaks.speaker_sentence, (SPOKEN, "JULIET"), "Right: Juliet says it."),
+    (words_speaks.speaker_sentence, (SPOKEN, "ROMEO"), "Wrong: Romeo says it."),
+    (answers.memory_needed, (CHOICE, "bfloat16", 1, 64, None), "Training on a batch of that size takes"),
+    (parameters.heads, ((Headed(1, 8, 10, 4), Headed(2, 4, 10, 8)),), ", 1 head "),
+    (parameters.heads, ((Headed(2, 8, 10, 4), Headed(4, 4, 10, 8)),), ", 2 heads "),
+    (
+        generation.measured,
+        (Speed(16, 1, 200.0, 100.0, 2.0, 8.0), True),
+        "would be 8.0; generating one token at a time",
+    ),
+    (
+        generation.measured,
+        (Speed(16, 1, 200.0, 100.0, 2.0, 1.5), True),
+        "1.5; here the cache gains even more",
+    ),
+    (
+        generation.other_length,
+        (99, 50, 20),
+        "99 tokens were asked for; a branch here has at most 50, a tree 20.",
+    ),
+    (generation.other_length, (0, 50, 20), "0 tokens were asked for, so nothing is written"),
+    (
+        train.summary,
+        (9, 5, "token", 64, None, 10, ("2 s", "from it")),
+        "about **2 s** :gray[(estimated from it)]",
+    ),
+    (train.verdict, (Given(difference=0.5), False, "token"), "**0.50** nats worse."),
+    (train.verdict, (Given(difference=-0.5), False, "token"), "**0.50** nats better."),
+    (train.verdict, (Given(difference=-0.5), True, "token"), "That is not progress"),
+]
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "words"), CASES, ids=lambda each: getattr(each, "__name__", "")
+)
+def test_a_sentence_says_which_case_it_is(function: Any, given: tuple[Any, ...], words: str) -> None:
+    assert words in function(*given)
+
+
+def test_a_sentence_leaves_out_what_is_not_so() -> None:
+    assert tasks.by_result({"0": HEADS["0"], "1": HEADS["0"]}) == ""  # one head reads both
+    assert tasks.by_result({"0": HEADS["0"], "1": 0.5 * HEADS["1"]}) == ""  # nobody clearly does
+    assert "colour scale" not in feedforward.strongest_of(2, 64, None)
+    assert "Training" not in answers.memory_needed(CHOICE, "int8", 1, 64, None)  # type: ignore[arg-type]
+
+
+def test_a_distance_bias_is_told_where_it_is_added() -> None:
+    config = Given(mixer="attention", qk_norm=False, causal=True, output_projection=True)
+    parts = Given(position=lambda _: Given(enters=()))
+    subject: Any = Given(config=config, model=Given(parts=parts))
+    for stage, bias, told in (("÷ √d", 1.0, True), ("÷ √d", None, False), ("mask", 1.0, False)):
+        stages: Any = Given(bias=bias)
+        assert ("distance bias" in words_steps.variant(subject, stage, stages)) is told
+
+
+@pytest.mark.parametrize(
+    ("station", "words"),
+    [
+        (Station(1, 0, 2, 1.0, 1.0), "nothing has to be moved."),
+        (Station(1, 1, 2, 1.0, 1.0), "(all of it)."),
+        (Station(0, 0, 2, 1.0, 1.0), "(all of it)."),
+        (Station(0, 0, 1, 0.6, 0.6), "After that, no single token carries half of it."),
+    ],
+)
+def test_one_token_that_carries_a_difference_is_told_with_its_blocks(monkeypatch, station, words) -> None:
+    monkeypatch.setattr(words_patching, "stations", lambda _: (station,))
+    patching: Any = Given(restored=np.zeros((3, 2)))
+    assert words_patching._way(patching, ["the", "end"]).endswith(words)

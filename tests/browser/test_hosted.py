@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import TIMEOUT_MS
+from tests.browser.conftest import TIMEOUT_MS, settled
 from tests.browser.server import ARGUMENTS, chromium_path, serve
 from tests.operating import answering
 from ui import asgi_limits, identity

@@ -8,7 +8,7 @@ import base64
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -115,6 +115,27 @@ def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
     torch.set_num_threads(1)  # as the server's does: tiny operations would wait for a second thread
     monkeypatch.setattr(session, "manager", lambda: stage)
     return stage
+
+
+@pytest.fixture
+def measured_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No measurement of another test is kept or under way."""
+    monkeypatch.setattr(background_jobs, "_server", background_jobs.Jobs())
+
+
+LEARNED = 150  # steps of layers that learn in context
+
+
+@pytest.fixture(scope="module")
+def learns_shortly() -> Iterator[None]:
+    """Layers that learn in context are trained for LEARNED steps; other modules keep what they have measured."""
+    from engine.measure.circuits import in_context
+    from pages.lab.after import context
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(background_jobs, "_server", background_jobs.Jobs())
+        patch.setattr(context, "measure", lambda plan: in_context.measure(replace(plan, steps=LEARNED)))
+        yield
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,11 @@ def visit(place: str, /, **query: str) -> Visit:
     return Visit(page, unescaped(page), dict(DRAWN))
 
 
+def lacking(text: str, *parts: str) -> list[str]:
+    """Returns those parts that a text does not hold: all of them stand in the message of a failure."""
+    return [part for part in parts if part not in text]
+
+
 def said(page: AppTest, *kinds: str) -> str:
     """The texts of a page in Markdown, those of `kinds` or of KINDS, kind by kind."""
     return " | ".join(str(one.value) for kind in kinds or KINDS for one in getattr(page, kind))
@@ -114,6 +119,20 @@ def bars(page: AppTest) -> list[tuple[str, float]]:
         if one.proto.component_name.endswith("_follow")
     ]
     return [(one["text"], round(one["share"], 4)) for one in found if one["share"] is not None]
+
+
+def sidebar(**query: str) -> AppTest:
+    """The status of runs in the sidebar, by itself: its link leads out of this bare script, which raises."""
+
+    def script() -> None:
+        from ui.status import sidebar_status
+
+        sidebar_status()
+
+    page = AppTest.from_function(script, default_timeout=PATIENCE)
+    page.session_state["owner"] = "this-browser"
+    page.query_params.update(query)
+    return page.run()
 
 
 def in_address(page: AppTest, name: str) -> str | None:

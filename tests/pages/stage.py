@@ -1,7 +1,7 @@
 """A run manager for page tests: it keeps runs as they are put in, and writes down what it is asked to do."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from engine.service.profiles import PROFILES
 from engine.service.state import RunSpec, RunView
 from engine.training.records import Evaluation, Sample, Step
 from engine.weights.checkpoints import Checkpoint
+from ui import memo
 
 LETTERS = "".join(
     map(chr, (10, *range(32, 127), *range(161, 700)))
@@ -60,8 +61,25 @@ def view_of(spec: RunSpec, run: str, status: Any = "running", steps: int = 40, *
     )
 
 
-ASKED: tuple[str, ...] = ("pause", "resume", "step", "stop", "restart", "extend", "checkpoint", "revive")
-ASKED += ("set_learning_rate", "set_prompt")
+def trained(manager: Any, spec: RunSpec, at: Callable[[int], Any], steps: tuple[int, ...]) -> str:
+    """The name in the bar of a finished training whose checkpoints are those of `at`, a step each; of another kind
+    than the stage's own.
+    """
+
+    def checkpoint(run: str, step: int | None = None) -> Any:
+        if step not in steps:
+            raise RunError(f"There is no snapshot of step {step}.")
+        return at(step)
+
+    memo.clear()
+    manager.views["abc"] = view_of(spec, "abc", "finished", steps[-1], snapshots=steps)
+    manager.trained = checkpoint
+    return "run-abc"
+
+
+ASKED = (
+    "pause", "resume", "step", "stop", "restart", "extend", "checkpoint", "revive", "set_learning_rate", "set_prompt"
+)  # fmt: skip
 
 
 class StageManager:

@@ -14,12 +14,7 @@ from tests.engine.cases import for_each
 from tests.pages.helpers import KINDS, opened, said
 from tests.pages.rooms import ROOMS, page_of
 from ui import families, page_frame
-from ui.fit_text import (
-    GAPS,
-    examples_of,
-    most_tokens,
-    read,
-)
+from ui.fit_text import GAPS, examples_of, most_tokens, read
 from ui.model_needs import CAUSAL, CHECKS, SAYS, SUMS
 from ui.site import ROOT
 

@@ -38,7 +38,7 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import transformers
 
     root = tmp_path_factory.mktemp("models")
@@ -63,6 +63,13 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.fixture(autouse=True)
+def models(made: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The bar offers them; what is made of them is kept for one test."""
+    monkeypatch.setenv(sources.MODELS, str(made))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
 OUTPUT = [
     *(("output/generation", "generation_view", view) for view in ("tokens", "beam", "cache")),
     *(("output/sampling", "sampling_view", view) for view in ("stages", "temperatures", "likelihood")),
@@ -74,21 +81,13 @@ OUTPUT = [
 
 
 @for_each("room, key, view", OUTPUT, fast=4)
-def test_rows_without_tokens_are_no_crash(
-    room: str, key: str, view: str, models: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv(sources.MODELS, str(models))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+def test_rows_without_tokens_are_no_crash(room: str, key: str, view: str) -> None:
     page = opened(room, model="pretrained-padded", text="the cat", **FOLDS, **{key: view})
     assert not page.error and page.selectbox(key="subject_model").value == "pretrained-padded"
 
 
 @for_each("view", ["tokens", "beam", "cache"])
-def test_what_a_chat_template_refuses_is_said_and_the_text_is_continued(
-    view: str, models: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv(sources.MODELS, str(models))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+def test_what_a_chat_template_refuses_is_said_and_the_text_is_continued(view: str) -> None:
     link = {"model": "pretrained-padded", "generation_view": view, "generation_chat": "true"}
     page = opened("output/generation", **link, text="Hi")
     assert not page.error and "say please. So the model continues the text as it is" in unescaped(page)
@@ -108,11 +107,7 @@ def test_what_a_chat_template_refuses_is_said_and_the_text_is_continued(
         ("padded", "the cat", None),
     ],
 )
-def test_what_becomes_the_unknown_token_is_said(
-    name: str, text: str, says: str | None, models: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv(sources.MODELS, str(models))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+def test_what_becomes_the_unknown_token_is_said(name: str, text: str, says: str | None) -> None:
     page = opened("inside/attention", model=f"pretrained-{name}", text=text, attention_view="heads")
     said = unescaped(page, "caption")
     assert not page.error and "alphabet of" not in said
@@ -123,11 +118,7 @@ def test_what_becomes_the_unknown_token_is_said(
 
 
 @for_each("room, view, name", CASES, fast=5)
-def test_a_view_draws_or_says_why_not(
-    room: str, view: str, name: str, models: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv(sources.MODELS, str(models))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+def test_a_view_draws_or_says_why_not(room: str, view: str, name: str) -> None:
     key = f"{room.rpartition('/')[2]}_view"
     page = opened(room, model=f"pretrained-{name}", **{key: view})
     assert not page.error

@@ -19,11 +19,11 @@ from tests.pages.race_page import STORED, TEXT, specs
 from tests.pages.stage import StageManager, view_of
 from ui.figures.race import apart, race_curves
 
+pytestmark = pytest.mark.usefixtures("manager")
+
 
 @pytest.fixture(autouse=True)
-def nothing_stored() -> Any:
-    STORED.clear()
-    yield
+def nothing_stored() -> None:
     STORED.clear()
 
 
@@ -35,7 +35,7 @@ def words(page: AppTest) -> str:
     return unescaped(page).replace("\\", "")
 
 
-def test_before_anybody_raced_there_are_the_lines_and_a_button(manager: StageManager, drawn: Any) -> None:
+def test_before_anybody_raced_there_are_the_lines_and_a_button(drawn: Any) -> None:
     page = opened()
     assert "Press **Race** to train these **3** side by side." in words(page)
     chart = drawn["race_chart_demo"]
@@ -47,35 +47,32 @@ def test_before_anybody_raced_there_are_the_lines_and_a_button(manager: StageMan
 
 
 def test_a_race_is_started_drawn_paused_and_cancelled(manager: StageManager, drawn: Any) -> None:
-    page = clicked(opened(), "race_start_demo")
+    page, runs = clicked(opened(), "race_start_demo"), ["run-0", "run-1", "run-2"]
+
+    def asked(what: str) -> list[str]:
+        return [run for each, run, *_ in manager.asked if each == what]
+
     assert page.query_params["race"] == "race-0"
     page.run()
-    assert page.session_state["seen"] == ["run-0", "run-1", "run-2"]
+    assert page.session_state["seen"] == runs
     assert [view.spec for view in manager.race("race-0")] == specs()
     assert "3 runs, the first at **2.10**" in words(page)
-    names = [trace["name"] for trace in drawn["race_chart_demo"].traces]
-    assert names == [
-        f"{name}{what}" for name in ("small", "wide", "deep") for what in (" 2.10", ", whole split")
-    ]
-    looks = {
-        (t["line"]["color"], t["line"]["dash"], t["marker"]["symbol"])
-        for t in drawn["race_chart_demo"].traces[::2]
-    }
+    traces = drawn["race_chart_demo"].traces
+    ends = [f"{name}{what}" for name in ("small", "wide", "deep") for what in (" 2.10", ", whole split")]
+    assert [trace["name"] for trace in traces] == ends
+    looks = {(t["line"]["color"], t["line"]["dash"], t["marker"]["symbol"]) for t in traces[::2]}
     assert len(looks) == 3 and len({look[1] for look in looks}) == 3, "told apart without colours"
     # 0.8 s for 40 of 200 steps: 3.2 s before each of the three, which take turns
     assert bars(page) == [("about 10 s left", 0.2)]
     clicked(page, "race_go_demo")
-    asked = [ask for ask in manager.asked if ask[0] == "pause"]
-    assert asked == [("pause", run) for run in ("run-0", "run-1", "run-2")]
-    for run in ("run-0", "run-1", "run-2"):
+    assert asked("pause") == runs
+    for run in runs:
         manager.change(run, status="paused")
     page.run()
     assert page.button(key="race_go_demo").label == "Resume" and bars(page)[0][0] == "paused"
-    clicked(page, "race_go_demo")
-    clicked(page, "race_stop_run-1")
-    clicked(page, "race_stop_demo")
-    assert [run for what, run, *_ in manager.asked if what == "resume"] == ["run-0", "run-1", "run-2"]
-    assert [run for what, run, *_ in manager.asked if what == "stop"] == ["run-1", "run-0", "run-1", "run-2"]
+    for button in ("race_go_demo", "race_stop_run-1", "race_stop_demo"):
+        clicked(page, button)
+    assert asked("resume") == runs and asked("stop") == ["run-1", *runs]
 
 
 def test_a_finished_race_stays_in_its_link(manager: StageManager, drawn: Any) -> None:
@@ -115,7 +112,7 @@ def stored(steps: int) -> Stored:
     return Stored("python -m a.command, one core", views)
 
 
-def test_a_stored_race_is_there_at_first_sight(manager: StageManager, drawn: Any) -> None:
+def test_a_stored_race_is_there_at_first_sight(drawn: Any) -> None:
     STORED.append(stored(200))
     page = opened()
     assert "3 runs, the first at **2.10**" in words(page) and "Stored curves" in words(page)
@@ -144,7 +141,7 @@ def test_what_went_wrong_is_said_and_a_lost_race_goes_on(manager: StageManager) 
     assert manager.refuse in words(page)
 
 
-def test_the_table_and_the_texts(manager: StageManager) -> None:
+def test_the_table_and_the_texts() -> None:
     STORED.append(stored(200))
     page = opened(measure="true")
     (frame,) = page.dataframe
@@ -157,7 +154,7 @@ def test_the_table_and_the_texts(manager: StageManager) -> None:
     assert "**wide** after step 30" in words(page) and page.code[0].value.strip() == "ROMEO: what light"
 
 
-def test_the_axis_the_curves_and_smoothing(manager: StageManager, drawn: Any) -> None:
+def test_the_axis_the_curves_and_smoothing(drawn: Any) -> None:
     STORED.append(stored(200))
     opened(race_axis="tokens")
     assert drawn["race_chart_demo"].layout["xaxis"]["range"] == [0, 200 * 2 * 8]
@@ -204,24 +201,12 @@ def test_the_legend_of_a_phone_names_the_median_of_all_seeds_as_the_labels_do() 
 
 
 def test_the_sidebar_shows_a_race_as_one_and_leads_back(manager: StageManager) -> None:
-    def sidebar() -> None:
-        from ui.status import sidebar_status
-
-        sidebar_status()
-
-    def looked(**query: str) -> AppTest:
-        page = AppTest.from_function(sidebar, default_timeout=60)
-        page.session_state["owner"] = "this-browser"
-        for name, value in query.items():
-            page.query_params[name] = value
-        return page.run()  # in this bare script no page can be linked to, in the app it can
-
     clicked(opened(), "race_start_demo")
     manager.asked.clear()
-    page = looked()
+    page = helpers.sidebar()
     assert bars(page) == [("3 runs taking turns · 20%", 0.2)] and ("watch", "run-0") in manager.asked
-    assert "**Which is best?**" in words(page).replace("\\", "")
-    assert not bars(looked(race="race-0")), "the page shows it"
+    assert "**Which is best?**" in words(page)
+    assert not bars(helpers.sidebar(race="race-0")), "the page shows it"
     for run in list(manager.views):
         manager.change(run, status="finished")
-    assert not bars(looked())
+    assert not bars(helpers.sidebar())

@@ -1,7 +1,5 @@
 """The real model: each view opens, what it says is true of its weights, what is drawn is the engine's, what is sent is small."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

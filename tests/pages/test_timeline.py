@@ -20,9 +20,11 @@ from tests.pages.helpers import in_address
 from tests.pages.stage import StageManager, view_of
 from ui import memo, models, timeline
 from ui.models import LAPSES
+from ui.site import ROOT
 from ui.timeline import timeline_of
 
-ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.usefixtures("manager")
+
 FOLDER = ROOT / "checkpoints" / "timelapse"
 (NAME,) = LAPSES
 LOOKS = json.loads((FOLDER / "metrics.json").read_text())["looks"]
@@ -52,7 +54,7 @@ def first_half(kind: str) -> dict[str, int]:
 
 @pytest.mark.parametrize(("asked", "step"), [("340", 340), ("7", 8), (None, 1000)])
 def test_the_time_lapse_is_looked_into_at_any_of_its_steps(
-    manager: StageManager, scrubbed: list[dict[str, Any]], asked: str | None, step: int
+    scrubbed: list[dict[str, Any]], asked: str | None, step: int
 ) -> None:
     page = opened(model=NAME, **({} if asked is None else {"step": asked}))
     got = given(page)
@@ -72,7 +74,7 @@ def test_the_time_lapse_is_looked_into_at_any_of_its_steps(
     assert shown["losses"] == [look["train_loss"] for look in LOOKS]
 
 
-def test_heads_are_marked_with_their_names_where_they_formed(manager: StageManager) -> None:
+def test_heads_are_marked_with_their_names_where_they_formed() -> None:
     timeline = timeline_of(NAME)
     assert timeline is not None and timeline.total == 1000 and not timeline.active
     wanted: dict[int, list[str]] = {}
@@ -107,9 +109,7 @@ def test_a_run_of_ones_own_is_marked_at_the_next_step_that_is_kept(manager: Stag
     assert timeline_of("shakespeare-classic") is None and timeline_of("run-gone") is None
 
 
-def test_a_damaged_time_lapse_is_a_sentence(
-    manager: StageManager, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_damaged_time_lapse_is_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     shutil.copytree(
         ROOT / "checkpoints" / "shakespeare-classic", tmp_path / "checkpoints" / models.FIRST_MODEL
     )
@@ -122,7 +122,7 @@ def test_a_damaged_time_lapse_is_a_sentence(
     memo.clear()
 
 
-def test_the_view_of_induction_says_why_no_head_copies_yet(manager: StageManager, drawn: Any) -> None:
+def test_the_view_of_induction_says_why_no_head_copies_yet(drawn: Any) -> None:
     def answer(step: str) -> str:
         return helpers.said(
             helpers.opened("inside/circuits", model=NAME, step=step, circuits_view="induction"), "markdown"

@@ -5,8 +5,6 @@ gets at the same address, and with what stood there when the page was left. `tes
 real browser. The fast tier walks a few steps, others every day; `--exhaustive` walks all of them.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import time

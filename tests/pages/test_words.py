@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 from types import SimpleNamespace as Given
 from typing import Any
 
@@ -39,9 +38,8 @@ from pages.output.generation import words as generation
 from pages.start.train import words as train
 from tests.pages.helpers import opened, said
 from ui import models
+from ui.site import ROOT
 from ui.text.numbers import scientific
-
-ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.usefixtures("manager")
 
@@ -63,13 +61,6 @@ def test_the_ledger_writes_a_gated_width_as_1_368():
     rows = ledger(ModelConfig(d_model=512, n_heads=8, ffn="swiglu")).rows
     told = {row.name: row.numbers for row in rows if row.component == "feedforward"}
     assert told == {"gate W_G": "512·1,368", "W_1": "512·1,368", "W_2": "1,368·512"}
-
-
-def test_home_counts_bert_as_parameters_does():
-    told = said(opened("start/home", home_view="published", preset="bert-base"), "markdown")
-    total = ledger_of(PRESETS["bert-base"]).total
-    assert total == 109_482_240 and f"**{total:,} parameters**" in told
-    assert f"{768 * 768 + 768:,} of them are not on this map" in told  # the pooler
 
 
 def test_mistral_s_cache_and_scores_end_at_its_window():

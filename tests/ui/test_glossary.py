@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from engine.presets import PRESETS
 from pages.start.home.words_map import describe
 from tests.pages.helpers import opened
@@ -60,20 +58,6 @@ def test_words_of_the_literature_find_their_entry() -> None:
         "linear attention": "linear-attention",
     }
     assert {word: found(word) for word in wanted} == {word: [term] for word, term in wanted.items()}
-
-
-@pytest.mark.parametrize(
-    "abstract, words",
-    {
-        "Vaswani et al. 2017": "attention, sequence transduction, encoder, decoder, recurrent, convolutional, bleu",
-        "Su et al. 2021": "position encoding, rotary position embedding, rotation matrix, relative position,"
-        " self-attention, sequence length",
-        "Olsson et al. 2022": "induction head, in-context learning, attention head, phase change, loss, mlp",
-    }.items(),
-)
-def test_the_terms_of_three_abstracts_are_in_the_glossary(abstract: str, words: str) -> None:
-    known = ", ".join(form.lower() for term in TERMS for form in (*term.forms, *term.synonyms))
-    assert [word for word in words.split(", ") if word not in known] == [], abstract
 
 
 def test_the_first_of_each_is_linked_and_capitals_are_kept() -> None:

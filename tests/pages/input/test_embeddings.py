@@ -1,8 +1,5 @@
 """The embeddings' page alone: the numbers of every view against the model."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,16 +15,16 @@ from engine.measure.embeddings.token_classes import token_classes
 from engine.measure.embeddings.token_map import frequency_links, nearest, token_map
 from engine.model import build
 from engine.service.state import RunSpec
-from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint
 from pages.input.embeddings import analogies, shared, words
-from pages.input.embeddings import cloud as embeddings_cloud
-from tests.pages.helpers import opened, said
+from tests.pages.helpers import lacking, opened, ran, said, sent
+from tests.pages.inside.models import SMALL as SMALL_MODEL
+from tests.pages.inside.models import shipped
 from tests.pages.stage import LETTERS, StageManager, view_of
-from ui import background_jobs, memo, models, session
+from ui import memo, session
 from ui.fit_text import FIRST_TEXT
+from ui.text.numbers import minus
 
-ROOT = Path(__file__).parents[3]
 SMALL = {"d_model": 16, "n_layers": 1, "n_heads": 2, "context": 32}
 TEXT = "First Citizen:\nBefore we proceed any further, hear me speak.\nAll:\nSpeak, SPEAK! 3 Queens & $Xz?;'-jvk\n"
 
@@ -42,10 +39,7 @@ def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
     return stage
 
 
-@pytest.fixture(scope="module")
-def classic() -> Checkpoint:
-    """The model that the page opens with."""
-    return checkpoints.load(ROOT / "checkpoints" / "shakespeare-classic")
+CLASSIC = shipped()  # the model that the page opens with
 
 
 def embeddings(**query: str) -> AppTest:
@@ -57,36 +51,27 @@ def rows_of(model: Checkpoint) -> np.ndarray:
 
 
 def counts_of(model: Checkpoint) -> np.ndarray:
-    known = {chr(ord(c)): i for i, c in enumerate(model.tokenizer.decode([i]) for i in range(65))}
-    found = np.zeros(model.config.vocab_size, int)
-    for c in TEXT:
-        if c in known:
-            found[known[c]] += 1
-    return found
+    """How often each token of a model of letters occurs in the text."""
+    return np.array([TEXT.count(model.tokenizer.decode([i])) for i in range(model.config.vocab_size)])
 
 
-def with_run(manager: StageManager, steps: tuple[int, ...] = (0, 20, 40), **fields: Any) -> str:
-    spec = RunSpec(
-        ModelConfig(**{"vocab_size": 30, **SMALL, **fields}),
-        TrainConfig(steps=40),
-        corpus="python",
-        name="mine",
-    )
-    manager.views["r"] = view_of(spec, "r", "done", snapshots=steps)
+def with_run(manager: StageManager) -> str:
+    spec = RunSpec(ModelConfig(30, **SMALL), TrainConfig(steps=40), corpus="python", name="mine")
+    manager.views["r"] = view_of(spec, "r", "done", snapshots=(0, 20, 40))
     return "run-r"
 
 
-def test_the_lookup_shows_the_rows_of_the_model(manager, drawn, classic):
+def test_the_lookup_shows_the_rows_of_the_model(manager, drawn):
     page = embeddings(embed_view="lookup", embed_position="4", text=FIRST_TEXT, hand="true")
-    matrix, told = rows_of(classic), said(page)
-    ids = classic.tokenizer.encode(page.text_area(key="text").value)
+    matrix, told = rows_of(CLASSIC), said(page)
+    ids = CLASSIC.tokenizer.encode(page.text_area(key="text").value)
     figure = drawn["embed_lookup"]
     assert np.allclose(figure.traces[0]["z"], matrix) and np.allclose(figure.traces[1]["z"], matrix[ids])
     boxes = [(shape["y0"], shape["y1"]) for shape in figure.layout["shapes"]]
     assert boxes == [(57.5, 58.5), (3.5, 4.5)]  # row 58 of E is “t”, and goes to position 4
     inside = np.quantile(np.abs(matrix), 0.995)
     assert f"the scale ends at ±{inside:.3f}" in told and figure.traces[0]["zmax"] == pytest.approx(inside)
-    place = classic.model.positions.weight.detach().numpy().astype(np.float64)
+    place = CLASSIC.model.positions.weight.detach().numpy().astype(np.float64)
     numbers = page.dataframe[0].value
     wanted = [matrix[58], place[4], matrix[58] + place[4]]
     assert list(numbers.index) == ["E[58]", "+ position 4", "= input to block 0"]
@@ -104,10 +89,10 @@ def test_the_lookup_shows_the_rows_of_the_model(manager, drawn, classic):
     )
 
 
-def test_the_map_is_that_of_the_model(manager, drawn, classic):
+def test_the_map_is_that_of_the_model(manager, drawn):
     page = embeddings(embed_view="map", embed_token="T", embed_colour="frequency")
-    counts, every = counts_of(classic), rows_of(classic)
-    met, token = np.flatnonzero(counts), classic.tokenizer.encode("T")[0]
+    counts, every = counts_of(CLASSIC), rows_of(CLASSIC)
+    met, token = np.flatnonzero(counts), CLASSIC.tokenizer.encode("T")[0]
     assert 20 < len(met) < 65 and not counts[token], "it never occurs, and has its place all the same"
     found, told, figure = token_map(every, met), said(page), drawn["embed_map"]
     dots = {
@@ -120,7 +105,7 @@ def test_the_map_is_that_of_the_model(manager, drawn, classic):
     assert set(dots) == {*met.tolist(), token}
     assert np.allclose([dots[i][:2] for i in (*met, token)], found.scores[[*met, token], :2], atol=1e-4)
     assert np.allclose([dots[i][2] for i in met], np.log10(1 + counts[met]), atol=1e-5)
-    assert dots[classic.tokenizer.encode("e")[0]][3] == "vowels"
+    assert dots[CLASSIC.tokenizer.encode("e")[0]][3] == "vowels"
     assert [figure.layout[f"{a}axis"]["title"]["text"] for a in "xy"] == [
         f"component {i + 1} ({found.variance_shares[i]:.1%} of the variance)" for i in (0, 1)
     ]
@@ -130,7 +115,7 @@ def test_the_map_is_that_of_the_model(manager, drawn, classic):
     assert np.allclose(near.traces[0]["x"], cosine, atol=1e-5)
     assert np.allclose(lines[1::3], found.scores[best[:6], 0], atol=1e-4) and len(lines) == 18
     assert figure.traces[-1]["x"] == [pytest.approx(dots[token][0])] == [pytest.approx(lines[0])]
-    names, classes = token_classes(token_bytes(classic.tokenizer))
+    names, classes = token_classes(token_bytes(CLASSIC.tokenizer))
     kin = sum(classes[i] == names.index("capitals") for i in best[:6])
     by_chance = 6 * (classes[met] == names.index("capitals")).mean()
     assert f"**{kin}** share its class (capitals); {by_chance:.1f} expected by chance" in told
@@ -143,7 +128,7 @@ def test_the_map_is_that_of_the_model(manager, drawn, classic):
     assert np.allclose(dotted["y"], random[:10], atol=1e-5)
     links = frequency_links(every, found.scores, np.log10(1 + counts), met)
     linked = ", ".join(f"component {i + 1}: {r:+.2f}" for i, r in enumerate(links.components))
-    assert f"{linked}; row norm: {links.lengths:+.2f}".replace("-", "−") in told
+    assert minus(f"{linked}; row norm: {links.lengths:+.2f}") in told
     assert f"**Component {links.best + 1} against frequency**" in told
     plotted = drawn["embed_frequency"].table
     assert np.allclose(np.array(plotted["score"])[met], found.scores[met, links.best], atol=1e-4)
@@ -151,19 +136,12 @@ def test_the_map_is_that_of_the_model(manager, drawn, classic):
     assert f"{65 - len(met)} tokens that never occur in the training text are left out" in told
 
 
-def test_a_cloud_holds_three_components_and_colours(manager, monkeypatch, classic):
-    sent = []
-    real = embeddings_cloud.mounted
-    monkeypatch.setattr(
-        embeddings_cloud,
-        "mounted",
-        lambda name: lambda **rest: (sent.append(rest["data"]), real(name)(**rest))[1],
-    )
+def test_a_cloud_holds_three_components_and_colours(manager):
     page = embeddings(embed_view="map", embed_picture="3-D", embed_colour="frequency", embed_token="e")
-    counts = counts_of(classic)
+    counts, message = counts_of(CLASSIC), sent(page, "cloud")
     met = np.flatnonzero(counts)
-    found = token_map(rows_of(classic), met)
-    scores, message = found.scores[met], sent[-1]
+    found = token_map(rows_of(CLASSIC), met)
+    scores = found.scores[met]
     points = np.array(message["points"]).reshape(-1, 3)
     assert message["ids"] == met.tolist()
     assert np.allclose(points, scores / np.sqrt((scores**2).sum(1)).max(), atol=1e-3)
@@ -183,10 +161,10 @@ def test_a_click_chooses_a_token(manager):
             assert page.selectbox(key="embed_token").value == word, (figure, clicked)
 
 
-def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic):
+def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn):
     page = embeddings(embed_view="map")
-    counts, every = counts_of(classic), rows_of(classic)
-    names, classes = token_classes(token_bytes(classic.tokenizer))
+    counts, every = counts_of(CLASSIC), rows_of(CLASSIC)
+    names, classes = token_classes(token_bytes(CLASSIC.tokenizer))
     met = np.flatnonzero(counts)
     found = separation(every, names, classes, counts=counts)
     within, across = found.within, found.across
@@ -206,14 +184,14 @@ def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic)
     verdict = "not the rest" if (matched < within - across).all() else "frequency alone can explain it"
     assert verdict in told
     fresh = separation(
-        build(classic.config).embedding.detach().numpy(), names, classes, counts=counts, shuffles=100
+        build(CLASSIC.config).embedding.detach().numpy(), names, classes, counts=counts, shuffles=100
     )
-    assert f"An untrained model of this shape scores {fresh.difference:+.3f}".replace("-", "−") in told
+    assert minus(f"An untrained model of this shape scores {fresh.difference:+.3f}") in told
     by_class = page.dataframe[0].value.set_index("class")
     row, vowels = by_class.loc["vowels"], found.by_class["vowels"]
     assert row["tokens"] == vowels.tokens and row["its tokens"].split()[0] == "e"
     assert [row["within"], row["across classes"], row["difference"]] == [
-        f"{v:+.3f}".replace("-", "−") for v in (vowels.within, vowels.across, vowels.difference)
+        minus(f"{v:+.3f}") for v in (vowels.within, vowels.across, vowels.difference)
     ]
     assert found.most is not None and f"**{found.most[0]}**, {found.most[1]:+.3f}" in told
     heat = drawn["embed_cosines"]
@@ -224,7 +202,7 @@ def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic)
     unit = centred / np.sqrt((centred**2).sum(1))[:, None]
     assert np.allclose(z[off], (unit @ unit.T)[order][:, order][off], atol=1e-5) and np.isnan(z[~off]).all()
     assert heat.table is not None and heat.table["token"][0] == "a"  # the vowels come first
-    decoded = [classic.tokenizer.decode([i]) for i in met]
+    decoded = [CLASSIC.tokenizer.decode([i]) for i in met]
     pairs = [
         (met[i], met[decoded.index(c.upper())])
         for i, c in enumerate(decoded)
@@ -232,28 +210,25 @@ def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn, classic)
     ]
     cases, others = case_cosines(centred, np.searchsorted(met, pairs))
     wanted = f"mean cosine {cases:+.3f} over {len(pairs)} pairs; with another letter's capital: {others:+.3f}"
-    assert wanted.replace("-", "−") in told.replace("-", "−")
+    assert minus(wanted) in minus(told)
 
 
-def test_the_course_over_a_run_is_measured(manager, monkeypatch, drawn):
-    monkeypatch.setattr(background_jobs, "GLANCE", 240.0)
-    monkeypatch.setattr(background_jobs, "_server", background_jobs.Jobs())
-    name = with_run(manager)
-    page = embeddings(model=name, step="20")
+@pytest.mark.usefixtures("measured_anew")
+def test_the_course_over_a_run_is_measured(manager, drawn):
+    page = embeddings(model=with_run(manager), step="20")
     assert "do not stand out" in said(page)  # the stage's models are random
-    config = ModelConfig(vocab_size=30, **SMALL)
-    tokens = [c.encode() for c in LETTERS[:30]]
-    names, classes = token_classes(tokens, 30)
-    counts = np.array([TEXT.count(c) for c in LETTERS[:30]])
-    wanted = [
-        separation(build(config, seed=step).embedding.detach().numpy(), names, classes, counts=counts)
-        for step in (0, 20, 40)
-    ]
+    config, counts = ModelConfig(30, **SMALL), np.array([TEXT.count(c) for c in LETTERS[:30]])
+    names, classes = token_classes([c.encode() for c in LETTERS[:30]], 30)
+    tables = [build(config, seed=step).embedding.detach().numpy() for step in (0, 20, 40)]
+    wanted = [separation(table, names, classes, counts=counts) for table in tables]
     free, like, line = drawn["embed_course"].traces
     assert line["x"] == [0, 20, 40] and np.allclose(line["y"], [one.difference for one in wanted], atol=1e-6)
-    assert np.allclose(free["y"][:3], [np.quantile(one.chance, 0.025) for one in wanted])
-    assert np.allclose(free["y"][:2:-1], [np.quantile(one.chance, 0.975) for one in wanted])
-    assert np.allclose(like["y"][:3], [np.quantile(one.matched, 0.025) for one in wanted])
+    for values, share, kind in (
+        (free["y"][:3], 0.025, "chance"),
+        (free["y"][:2:-1], 0.975, "chance"),
+        (like["y"][:3], 0.025, "matched"),
+    ):
+        assert np.allclose(values, [np.quantile(getattr(one, kind), share) for one in wanted])
     assert drawn["embed_course"].layout["shapes"][0]["x0"] == 20
 
 
@@ -282,14 +257,10 @@ def test_two_tokens_that_look_alike_are_told_apart():
     assert len(set(words)) == 259 and words[-2:] == ("[mask]", "[mask] #258")
 
 
-PAGE = "input/embeddings"
-
-
 def test_letters_as_they_come_out(manager: StageManager, drawn: Any) -> None:
-    page = opened(PAGE, embed_view="analogies", model="shakespeare-classic")
-    found = models._shipped("shakespeare-classic")
-    a, b, c, d = (found.tokenizer.encode(letter)[0] for letter in ("a", "A", "e", "E"))
-    true = analogy(directions_of(found.model.embedding.detach().numpy()), (a, b, c), d)
+    page = opened("input/embeddings", embed_view="analogies", model=SMALL_MODEL)
+    a, b, c, d = (CLASSIC.tokenizer.encode(letter)[0] for letter in ("a", "A", "e", "E"))
+    true = analogy(directions_of(CLASSIC.model.embedding.detach().numpy()), (a, b, c), d)
     assert drawn["embed_analogy_bars"].table["id"] == true.ids.tolist()
     assert f"“E” ranks **{words.ordinal(true.rank)}**" in said(page)
     page.pills(key=analogies.EXAMPLE).set_value("S − s + t").run()
@@ -298,8 +269,7 @@ def test_letters_as_they_come_out(manager: StageManager, drawn: Any) -> None:
     assert "one of the three" in said(page) and not page.exception
     for box, typed in zip(analogies.BOXES, ("", "🙂", "ab", "x" * 900), strict=True):
         page.text_input(key=box).input(typed)
-    page.run()
-    assert not page.exception and "not a token" in said(page) and "2 tokens here" in said(page)
+    assert not lacking(said(ran(page)), "not a token", "2 tokens here")
 
 
 @pytest.mark.parametrize(
@@ -308,10 +278,10 @@ def test_letters_as_they_come_out(manager: StageManager, drawn: Any) -> None:
 )
 def test_an_analogy_is_told_with_both_places(rank: int, near_c: int, verdict: str) -> None:
     found = Analogy((0, 1, 2), 3, np.array([1, 4, 3]), np.array([0.9, 0.5, 0.4]), rank, near_c)
-    said = words.answered(found, ["man", "king", "woman", "queen"], ["king", "prince", "queen"])
-    assert said.startswith(
-        "**“king” − “man” + “woman” is nearest to “king”, one of its own inputs.** Excluding"
-        " the inputs, “queen” ranks "
+    assert not lacking(
+        words.answered(found, ["man", "king", "woman", "queen"], ["king", "prince", "queen"]),
+        "**“king” − “man” + “woman” is nearest to “king”, one of its own inputs.** Excluding",
+        f"“queen” ranks **{words.ordinal(rank)}**; among the neighbours of “woman” it ranks",
+        f"it ranks {words.ordinal(near_c)}, ",
+        verdict,
     )
-    assert f"**{words.ordinal(rank)}**; among the neighbours of “woman” it ranks" in said
-    assert f"it ranks {words.ordinal(near_c)}, " in said and verdict in said

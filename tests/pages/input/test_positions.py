@@ -1,20 +1,14 @@
 """The Positions page: every view with every option, each number against the engine, which tests/engine checks."""
 
-from __future__ import annotations
-
 import math
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import presets
 from engine.config import ModelConfig, TrainConfig
 from engine.data import corpora
 from engine.experiments import extrapolation as scheme_seeds
@@ -57,28 +51,20 @@ from engine.measure.recording import Recording, record
 from engine.model import build
 from engine.presets import PRESETS
 from engine.service.state import RunSpec
-from engine.weights import checkpoints
-from engine.weights.checkpoints import Checkpoint
-from pages.input.positions import bench_measured, rope_arrows, shared
+from pages.input.positions import bench_measured, rope_arrows
 from pages.input.positions import figures_why as figures
 from pages.input.positions import sinusoidal_clock as clock
 from pages.input.positions.rope_arrows import SHIFTS
 from pages.input.positions.t5 import BUCKETS, FARTHEST
 from pages.input.positions.words_answers import TITLES
-from tests.pages.helpers import FOLDS, opened, plain, unescaped
+from tests.pages.helpers import FOLDS, lacking, opened, plain, unescaped
+from tests.pages.inside.models import MODERN, of_letters, only_this, shipped
+from tests.pages.inside.models import SMALL as CLASSIC
 from tests.pages.stage import StageManager, view_of
-from ui import (
-    background_jobs,
-    memo,
-    models,
-    session,
-)
+from ui import background_jobs, memo, models, session
 from ui.fit_text import FIRST_TEXT, most_tokens, read
-from ui.site import ROOT
 
 pytestmark = pytest.mark.usefixtures("manager")
-CLASSIC, MODERN = "shakespeare-classic", "shakespeare-modern"
-SIZES = {"d_model": 32, "n_layers": 2, "n_heads": 4, "context": 64}
 
 
 def positions(view: str, **query: str) -> AppTest:
@@ -88,11 +74,6 @@ def positions(view: str, **query: str) -> AppTest:
 
 def metrics(page: AppTest) -> list[str]:
     return [str(metric.value) for metric in page.metric]
-
-
-@cache
-def shipped(name: str) -> Checkpoint:
-    return checkpoints.load(ROOT / "checkpoints" / name)
 
 
 def ids_of(name: str, text: str = FIRST_TEXT) -> tuple[int, ...]:
@@ -106,46 +87,25 @@ def recorded(name: str) -> Recording:
     return record(shipped(name).model, ids_of(name))
 
 
-@contextmanager
-def the_only_preset(monkeypatch: pytest.MonkeyPatch, **fields: Any) -> Iterator[None]:
-    """`untrained-classic` is a model with these fields."""
-    preset = replace(presets.PRESETS["classic"], model=ModelConfig(**{**SIZES, **fields}))
-    monkeypatch.setattr(models, "PRESETS", {"classic": preset})
-    monkeypatch.setattr(models, "TRAINABLE", {"classic": preset})
-    memo.clear()
-    yield
-    memo.clear()
-
-
-MASKS = {"no mask": False, "causal mask": True}
-
-
 def test_words_in_two_orders(drawn):
-    words = ["dog", "bites", "man", "here"]
+    words, order = ["dog", "bites", "man", "here"], np.array([1, 2, 3, 0])
     page = positions(
-        "why", why_sentence="dog bites man here", why_order="rotate", why_scheme="rope", why_causal="true"
+        "why", why_sentence=" ".join(words), why_order="rotate", why_scheme="rope", why_causal="true"
     )
-    order = np.array([1, 2, 3, 0])
-    found = compare(word_ids(words), order, Plan("rope", True))
-    orders = drawn["why_orders"]
-    assert [a["text"] for a in orders.layout["annotations"]] == [
-        "<b>dog bites man here</b>",
-        "<b>bites man here dog</b>",
-    ]
+    found, orders = compare(word_ids(words), order, Plan("rope", True)), drawn["why_orders"]
+    matched = found.after[[3, 0, 1, 2]]
+    titles = [a["text"] for a in orders.layout["annotations"]]
+    assert titles == ["<b>dog bites man here</b>", "<b>bites man here dog</b>"]
     assert orders.traces[0]["z"] == pytest.approx(found.before, abs=1e-6)
     assert orders.traces[1]["z"] == pytest.approx(found.after, abs=1e-6)
-    assert drawn["why_before"].traces[0]["z"] == pytest.approx(found.before, abs=1e-6)
-    assert drawn["why_after"].traces[0]["z"] == pytest.approx(found.after[[3, 0, 1, 2]], abs=1e-6)  # matched
-    apart = found.after[[3, 0, 1, 2]] - found.before
-    assert drawn["why_difference"].traces[0]["z"] == pytest.approx(apart, abs=1e-6)
-    assert orders.table["largest_difference"] == pytest.approx(np.abs(apart).max(1), abs=1e-6)
+    apart, largest = matched - found.before, np.abs(matched - found.before).max(1)
+    for name, values in {"before": found.before, "after": matched, "difference": apart}.items():
+        assert drawn[f"why_{name}"].traces[0]["z"] == pytest.approx(values, abs=1e-6)
+    assert orders.table["largest_difference"] == pytest.approx(largest, abs=1e-6)
     assert orders.layout["yaxis2"]["ticktext"] == [
-        f"{word}<br><i>changed: {change:.2f}</i>"
-        for word, change in zip(
-            ["bites", "man", "here", "dog"], np.abs(apart).max(1)[[1, 2, 3, 0]], strict=True
-        )
+        f"{words[i]}<br><i>changed: {largest[i]:.2f}</i>" for i in order
     ]
-    assert plain(metrics(page)[0]) == pytest.approx(np.abs(apart).max(), abs=5e-4)
+    assert plain(metrics(page)[0]) == pytest.approx(largest.max(), abs=5e-4)
     page.get_by_key("why_rows").set_value("as given").run()
     assert drawn["why_after"].traces[0]["z"] == pytest.approx(found.after, abs=1e-6)
     assert drawn["why_after"].layout["yaxis"]["ticktext"] == ["bites", "man", "here", "dog"]
@@ -154,18 +114,17 @@ def test_words_in_two_orders(drawn):
 def test_all_schemes_with_and_without_the_mask(drawn):
     page = positions("why", why_sentence="the cat that the dog chased", why_order="shuffle", why_seed="5")
     ids, order = word_ids(["the", "cat", "that", "the", "dog", "chased"]), new_order(6, "shuffle", 5)
+    masks, figure = {"no mask": False, "causal mask": True}, drawn["why_schemes"]
     largest = {
-        (s, m): compare(ids, order, Plan(s, m)).largest for s in permutation.SCHEMES for m in (False, True)
+        (s, m): compare(ids, order, Plan(s, m)).largest for s in permutation.SCHEMES for m in masks.values()
     }
-    for trace in drawn["why_schemes"].traces:
-        expected = [largest[s, MASKS[trace["name"]]] for s in permutation.SCHEMES]
+    for trace in figure.traces:
+        expected = [largest[s, masks[trace["name"]]] for s in permutation.SCHEMES]
         assert trace["text"] == list(TITLES.values()) and trace["customdata"] == pytest.approx(expected)
-    table = drawn["why_schemes"].table
-    rows = zip(table["scheme"], table["mask"], table["largest_difference"], strict=True)
-    assert {(s, MASKS[m]): v for s, m, v in rows} == pytest.approx(
-        {(TITLES[s], m): v for (s, m), v in largest.items()}
-    )
-    for causal in (False, True):
+    columns = (figure.table[name] for name in ("scheme", "mask", "largest_difference"))
+    rows = {(scheme, masks[mask]): value for scheme, mask, value in zip(*columns, strict=True)}
+    assert rows == pytest.approx({(TITLES[s], m): v for (s, m), v in largest.items()})
+    for mask, causal in masks.items():
         page.get_by_key("why_causal").set_value(causal).run()
         for scheme in permutation.SCHEMES:
             page.get_by_key("why_scheme").set_value(scheme).run()
@@ -174,38 +133,31 @@ def test_all_schemes_with_and_without_the_mask(drawn):
             told = map(plain, re.findall(r"\*\*([\d.]+(?: × [\d⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?)\*\*", unescaped(page)))
             assert any(x == pytest.approx(largest[scheme, causal], rel=0.06, abs=5e-4) for x in told)
             ringed = [
-                (scheme, trace["name"])
+                (each, trace["name"])
                 for trace in drawn["why_schemes"].traces
-                for scheme, width in zip(permutation.SCHEMES, trace["marker"]["line"]["width"], strict=True)
+                for each, width in zip(permutation.SCHEMES, trace["marker"]["line"]["width"], strict=True)
                 if width
             ]
-            assert ringed == [(scheme, "causal mask" if causal else "no mask")]
+            assert ringed == [(scheme, mask)]
 
 
 def test_a_trained_model_in_and_out_of_order(drawn):
     """The table, the bars and the sentence are the engine's own measurement of each setting, told apart."""
     page = positions("why", why_on="trained", why_order="rotate")
-    assert page.get_by_key("why_on").value == "trained"
     model, ids = shipped(CLASSIC).model, ids_of(CLASSIC)
-    texts = [shipped(CLASSIC).tokenizer.decode([i]) for i in ids]
-    order = word_order(texts, "rotate")
+    order = word_order([shipped(CLASSIC).tokenizer.decode([i]) for i in ids], "rotate")
     found = {(s.position, s.mask): s for s in in_order_and_out(model, ids, order)}
     said = unescaped(page)
     rows = re.findall(r"\| (on|off) \| (on|off) \| ([^|]+) \| (\S+) \| (\S+) \|", said)
     assert {(p == "on", m == "on") for p, m, *_ in rows} == set(found)
-    for position, mask, moved, loss_in, loss_out in rows:
+    for position, mask, moved, *losses in rows:
         one = found[position == "on", mask == "on"]
         if one.relative > 1e-4:  # else it is rounding, another in every run
             assert plain(moved) == pytest.approx(one.relative, abs=6e-4)
-        assert (loss_in, loss_out) == (
-            ("none", "none") if mask == "off" else (f"{one.loss_in:.3f}", f"{one.loss_out:.3f}")
-        )
-    names = {
-        (True, True): "positions, mask",
-        (False, True): "no positions, mask",
-        (True, False): "positions, no mask",
-    }
-    for key, name in names.items():
+        wanted = ["none"] * 2 if mask == "off" else [f"{loss:.3f}" for loss in (one.loss_in, one.loss_out)]
+        assert losses == wanted
+    names = {"positions, mask": (1, 1), "no positions, mask": (0, 1), "positions, no mask": (1, 0)}
+    for name, key in names.items():
         page.get_by_key("why_setting").set_value(name).run()
         assert drawn["why_moved"].traces[0]["y"] == pytest.approx(found[key].moved, abs=1e-3)
     both, leak = found[True, True], found[False, True]
@@ -221,9 +173,6 @@ def test_a_trained_model_in_and_out_of_order(drawn):
 def test_words_that_look_like_markup_are_drawn_as_they_are():
     figure = figures.word_rows(np.zeros((2, 3)), ["<b>", "a&b"], 1.0, "x")
     assert list(figure.layout.yaxis.ticktext) == ["&lt;b&gt;", "a&amp;b"]
-
-
-SMALL = {"d_model": 16, "n_layers": 1, "n_heads": 2, "context": 32}
 
 
 def test_the_shipped_table_beside_the_sinusoidal_one(drawn):
@@ -247,14 +196,15 @@ def test_the_shipped_table_beside_the_sinusoidal_one(drawn):
     sd = [float(np.diagonal(learned.alike.cosines, k).std()) for k in range(1, 128)]
     assert curves["learned_sd"] == pytest.approx(sd, abs=1e-4)
     assert drawn["learned_norms"].table["learned"] == pytest.approx(learned.alike.norms, abs=1e-4)
-    assert "128 × 128 = **16,384** parameters" in said
-    assert "has learned that nearby positions are similar" in said
-    assert "$\\sqrt{d/2} = 8.00$" in said
-    near = learned.alike.by_distance
-    assert f"a mean cosine of **{near[1]:.2f}**, positions 64 apart −{-near[64]:.2f}" in said
-    assert f"Position 0 has {learned.first_to_median:.1f} times" in said
-    shares = learned.shown_variance, waves.shown_variance
-    assert f"keep **{shares[0]:.0%}** of the variance of the learned table, and {shares[1]:.0%}" in said
+    near, shares = learned.alike.by_distance, (learned.shown_variance, waves.shown_variance)
+    assert not lacking(
+        said,
+        "128 × 128 = **16,384** parameters",
+        "has learned that nearby positions are similar",
+        f"a mean cosine of **{near[1]:.2f}**, positions 64 apart −{-near[64]:.2f}",
+        f"Position 0 has {learned.first_to_median:.1f} times",
+        f"keep **{shares[0]:.0%}** of the variance of the learned table, and {shares[1]:.0%}",
+    )
 
 
 def test_an_untrained_table_has_not_learned_what_near_is(manager):
@@ -262,22 +212,14 @@ def test_an_untrained_table_has_not_learned_what_near_is(manager):
     assert abs(float(metrics(page)[0])) < 0.1
     near = alike(learned_table(models._untrained("classic").model)).by_distance
     half = len(near) // 2
-    found = re.search(
-        rf"has not learned distance.* mean cosine of \*\*(\S+)\*\*, positions {half} apart (\S+)\.",
-        unescaped(page),
-    )
-    assert found is not None
+    told = rf"has not learned distance.* mean cosine of \*\*(\S+)\*\*, positions {half} apart (\S+)\."
+    found = re.search(told, unescaped(page))
     assert [plain(x) for x in found.groups()] == pytest.approx([near[1], near[half]], abs=6e-3)
 
 
-def test_the_course_over_a_run(manager, monkeypatch, drawn):
-    monkeypatch.setattr(background_jobs, "GLANCE", 240.0)
-    spec = RunSpec(
-        ModelConfig(**SMALL, vocab_size=30, position="learned"),
-        TrainConfig(steps=40),
-        corpus="python",
-        name="mine",
-    )
+def test_the_course_over_a_run(manager, drawn):
+    sizes = {"d_model": 16, "n_layers": 1, "n_heads": 2, "context": 32, "vocab_size": 30}
+    spec = RunSpec(ModelConfig(**sizes, position="learned"), TrainConfig(steps=40), "python", name="mine")
     manager.views["r"] = view_of(spec, "r", "done", snapshots=(0, 20, 40))
     page = positions("learned", model="run-r", step="20", learned_picture="table")
     assert "32 × 16" in unescaped(page)
@@ -291,51 +233,39 @@ def test_the_course_over_a_run(manager, monkeypatch, drawn):
 
 
 def test_the_table_and_its_waves(drawn):
-    page = positions(
-        "sinusoidal", sinusoid_part="table", sinusoid_length="20", sinusoid_width="12", sinusoid_base="100"
-    )
-    assert page.get_by_key("sinusoid_part").value == "table"
-    found = sinusoids.waves(20, 12, 100.0)
+    sizes = {"sinusoid_length": "20", "sinusoid_width": "12", "sinusoid_base": "100"}
+    said = unescaped(positions("sinusoidal", sinusoid_part="table", **sizes))
+    found, table = sinusoids.waves(20, 12, 100.0), sinusoids.table64(20, 12, 100.0)
     last = found.wavelength[-1]
-    table = sinusoids.table64(20, 12, 100.0)
     assert drawn["sinusoid_table"].traces[0]["z"] == pytest.approx(table, abs=1e-5)
     assert drawn["sinusoid_waves"].traces[0]["y"] == pytest.approx(found.wavelength.tolist())
     assert drawn["sinusoid_waves"].traces[1]["y"] == [20, 20]
-    said = unescaped(page)
-    assert f"$2\\pi$ = 6.283 positions to $2\\pi \\cdot 100^{{(12-2)/12}}$ = {last:,.1f}" in said
-    assert "each is 2.154 times the one before" in said  # 100 ** (1/6)
-    assert f"{found.longer} of 6 are longer than the table" in said
-    ends = (
-        f"shortest wavelength **6.28** positions) distinguish neighbours, slow ones (longest **{last:,.1f}**)"
+    assert not lacking(
+        said,
+        f"$2\\pi$ = 6.283 positions to $2\\pi \\cdot 100^{{(12-2)/12}}$ = {last:,.1f}",
+        "each is 2.154 times the one before",  # 100 ** (1/6)
+        f"{found.longer} of 6 are longer than the table",
+        f"shortest wavelength **6.28** positions) distinguish neighbours, slow ones (longest **{last:,.1f}**)",
     )
-    assert ends in said
 
 
 def test_the_clock_has_the_hands_of_the_formula(monkeypatch):
     sent = {}
-    monkeypatch.setattr(clock, "mounted", lambda *_, **__: lambda **rest: sent.update(rest))
+    monkeypatch.setattr(clock, "mounted", lambda *_, **__: lambda **rest: sent.update(rest["data"]))
     page = positions(
         "sinusoidal", sinusoid_part="clock", sinusoid_width="8", sinusoid_length="20", clock_position="7"
     )
-    assert sent["data"]["thetas"] == pytest.approx([1, 0.1, 0.01, 0.001])
-    assert (sent["data"]["pairs"], sent["data"]["of"], sent["data"]["last"]) == ([0, 1, 2, 3], 4, 19)
-    assert sent["data"]["position"] == 7
-    assert "**4 hands** at once" in unescaped(page)
-    assert "the fastest goes round in 6.28 positions, the slowest in 6,283.2" in unescaped(page)
-    assert "A hand for each frequency" in unescaped(page)
-    assert "With **one hand** positions soon repeat: it goes round in 6.28" in unescaped(
-        positions("sinusoidal", sinusoid_part="clock", sinusoid_width="2")
-    )
+    assert sent["thetas"] == pytest.approx([1, 0.1, 0.01, 0.001])
+    assert [sent[name] for name in ("pairs", "of", "last", "position")] == [[0, 1, 2, 3], 4, 19, 7]
+    told = "the fastest goes round in 6.28 positions, the slowest in 6,283.2"
+    assert not lacking(unescaped(page), "**4 hands** at once", told)
+    one = positions("sinusoidal", sinusoid_part="clock", sinusoid_width="2")
+    assert "With **one hand** positions soon repeat: it goes round in 6.28" in unescaped(one)
 
 
 def test_likeness_by_distance(drawn):
-    page = positions(
-        "sinusoidal",
-        sinusoid_part="similarity",
-        sinusoid_length="200",
-        sinusoid_width="6",
-        sinusoid_base="10",
-    )
+    sizes = {"sinusoid_length": "200", "sinusoid_width": "6", "sinusoid_base": "10"}
+    page = positions("sinusoidal", sinusoid_part="similarity", **sizes)
     found = sinusoids.similarity(200, 6, 10.0)
     c, again = found.cosine_by_distance, found.most_alike
     assert drawn["sinusoid_likeness"].traces[0]["z"] == pytest.approx(found.cosines[::2, ::2], abs=1e-4)
@@ -343,7 +273,6 @@ def test_likeness_by_distance(drawn):
     said = unescaped(page)
     assert f"{c[1]:.3f} at distance 1, and **{c[again]:.3f}** at distance {again}" in said and again > 1
     assert "here 1.732, so the cosine is the dot product divided by $d/2$ = 3" in said
-    assert "multiples of 2" in said
     assert [plain(m) for m in metrics(page)] == pytest.approx([found.deviation, found.deviation64], rel=0.05)
     falling = unescaped(positions("sinusoidal", sinusoid_part="similarity"))
     c = sinusoids.similarity(64, 64).cosine_by_distance
@@ -352,27 +281,23 @@ def test_likeness_by_distance(drawn):
 
 def test_the_rotation_opens_with_the_worked_example(drawn):
     page = positions("sinusoidal", sinusoid_part="rotation")
-    latex = page.latex[0].value
-    numbers = [float(n) for n in re.findall(r"-?\d\.\d{3}", latex)]
+    numbers = [float(n) for n in re.findall(r"-?\d\.\d{3}", page.latex[0].value)]
     # turn(0.2), then (sin, cos) of 0.5, then of 0.7: theta is 0.1 for pair 8 of 32
     assert numbers == [0.980, 0.199, -0.199, 0.980, 0.479, 0.878, 0.644, 0.765]
-    said = unescaped(page)
-    assert "$\\theta$ = 0.1 radians" in said and "$k\\theta$ = 0.2:" in said
-    assert "$(\\sin 0.7,\\ \\cos 0.7)$ = (0.644, 0.765)" in said
-    assert (
-        "by **0.2** radians wherever it starts, here from (0.479, 0.878) at 5 to (0.644, 0.765) at 7" in said
+    assert not lacking(
+        unescaped(page),
+        "$\\theta$ = 0.1 radians",
+        "by **0.2** radians wherever it starts, here from (0.479, 0.878) at 5 to (0.644, 0.765) at 7",
     )
     hands = drawn["sinusoid_turned"].traces[1:]
-    assert [(hand["x"][1], hand["y"][1]) for hand in hands] == [
-        pytest.approx((math.sin(x), math.cos(x))) for x in (0.5, 0.7)
-    ]
-    blocks = np.array(drawn["sinusoid_blocks"].traces[0]["z"])
+    turned = [pytest.approx((math.sin(x), math.cos(x))) for x in (0.5, 0.7)]
+    assert [(hand["x"][1], hand["y"][1]) for hand in hands] == turned
+    blocks, values = np.array(drawn["sinusoid_blocks"].traces[0]["z"]), sinusoids.table64(70, 64)
     assert blocks[16:18, 16:18] == pytest.approx(np.array([[0.9801, 0.1987], [-0.1987, 0.9801]]), abs=1e-4)
-    values = sinusoids.table64(70, 64)
     assert blocks @ values[3] == pytest.approx(values[5], abs=1e-5)
     assert 1e-8 < plain(metrics(page)[0]) < 1e-4 and plain(metrics(page)[1]) < 1e-12
     page.get_by_key("sinusoid_step").set_value(-60).run()
-    assert "p = 60 is used instead of 5" in unescaped(page) and "the one 60 back" in unescaped(page)
+    assert "p = 60 is used instead of 5" in unescaped(page)
     page.get_by_key("sinusoid_pair").set_value(31).run()
     page.get_by_key("sinusoid_width").set_value(4).run()  # there is no pair 31 any more
     assert not page.exception and "Pair 1 rotates" in unescaped(page)
@@ -390,60 +315,56 @@ def vectors() -> tuple[np.ndarray, np.ndarray]:
     return before_rotation(shipped(MODERN).model, recorded(MODERN), 1, 2)
 
 
-def test_arrows_are_the_model_s_and_a_shift_leaves_the_score(monkeypatch):
+@pytest.fixture
+def arrows(monkeypatch):
+    """What the player of the arrows is sent."""
     sent = {}
-    monkeypatch.setattr(rope_arrows, "mounted", lambda name: lambda **rest: sent.update(rest))
+    monkeypatch.setattr(rope_arrows, "mounted", lambda name: lambda **rest: sent.update(rest["data"]))
+    return sent
+
+
+def test_arrows_are_the_model_s_and_a_shift_leaves_the_score(arrows):
     page = rope("arrows", **HEAD, rope_query="9", rope_key="5")
-    assert page.query_params["rope_at"] == "9-5-0" and page.get_by_key("rope_topic").value == "arrows"
+    assert page.query_params["rope_at"] == "9-5-0"
     (q, k), base = vectors(), shipped(MODERN).config.rope_theta
-    assert sent["data"]["q"] == pytest.approx(q[9], abs=1e-5)
-    assert sent["data"]["k"] == pytest.approx(k[5], abs=1e-5)
-    assert sent["data"]["theta"] == pytest.approx(frequencies(len(q[0]), base).tolist())
-    assert sent["data"]["at"] == [9, 5, 0]
-    assert sent["data"]["most"] == shipped(MODERN).config.context - 1
-    score = score_at(q[9], k[5], 9, 5, base)
-    said = unescaped(page)
-    found = re.search(
-        r"For query 9 and key 5 it is \*\*(\S+)\*\* before.*Pair (\d+) contributes most, (\S+): its arrows are (\w+) than",
-        said,
-    )
+    assert arrows["q"] == pytest.approx(q[9], abs=1e-5) and arrows["k"] == pytest.approx(k[5], abs=1e-5)
+    assert arrows["theta"] == pytest.approx(frequencies(len(q[0]), base).tolist())
+    assert (arrows["at"], arrows["most"]) == ([9, 5, 0], shipped(MODERN).config.context - 1)
+    score, said = score_at(q[9], k[5], 9, 5, base), unescaped(page)
+    told = r"For query 9 and key 5 it is \*\*(\S+)\*\* before.*Pair (\d+) contributes most, (\S+): its arrows are (\w+) than"
+    found = re.search(told, said)
     assert plain(found[1]) == pytest.approx(score.total, abs=1e-3) and int(found[2]) == score.pair
     assert plain(found[3]) == pytest.approx(score.term, abs=1e-3)
-    assert found[4] == ("less" if score.near else "more")
-    assert "pair $i$ of q and of k is rotated" in said and "random" not in said
+    assert found[4] == ("less" if score.near else "more") and "random" not in said
     for shift in SHIFTS:
         page.get_by_key("rope_shift").set_value(shift).run()
         assert not page.exception and not page.error
         table = page.table[0].value
         assert [*table.index] == ["bfloat16", "float32", "float64"]
         assert [*table.columns[:2]] == ["q·k at (9, 5)", f"q·k at ({9 + shift:,}, {5 + shift:,})"]
-        before, after = ([plain(x) for x in table[column]] for column in table.columns[:2])
+        before, after, apart = (np.array([plain(x) for x in table[name]]) for name in table.columns[:3])
         assert before[2] == pytest.approx(score.total, abs=1e-5) == after[2]
-        apart = [plain(x) for x in table["difference"]]
-        assert apart[2] < 1e-9
-        assert [abs(a - b) for a, b in zip(before, after, strict=True)] == pytest.approx(
-            apart, rel=0.06, abs=2e-6
-        )
+        assert apart[2] < 1e-9 and np.abs(before - after) == pytest.approx(apart, rel=0.06, abs=2e-6)
 
 
-def test_of_a_head_that_is_partly_turned_the_rest_counts_too(monkeypatch):
-    sent = {}
-    monkeypatch.setattr(rope_arrows, "mounted", lambda name: lambda **rest: sent.update(rest))
-    with the_only_preset(monkeypatch, position="rope", rope_fraction=0.5, vocab_size=65):
-        said = unescaped(rope("arrows", "untrained-classic", rope_query="9", rope_key="5"))
-        found = models._untrained("classic")
-    seen = record(found.model, read(FIRST_TEXT, found.tokenizer, 64)[0])
+def test_of_a_head_that_is_partly_turned_the_rest_counts_too(monkeypatch, arrows):
+    half = build(
+        ModelConfig(11, d_model=32, n_layers=2, n_heads=4, context=64, position="rope", rope_fraction=0.5), 0
+    ).eval()
+    only_this(monkeypatch, of_letters(half.requires_grad_(False)), "half-turned")
+    page = positions("rope", rope_topic="arrows", rope_query="9", rope_key="5", text="abcdefghijabc")
+    seen = record(half, [*range(10), 0, 1, 2])
     q, k = (seen[f"blocks.0.{name}"][0].astype(float) for name in ("q_rot", "k_rot"))
-    told = re.search(r"key 5 it is \*\*(\S+)\*\*", said)
+    told = re.search(r"key 5 it is \*\*(\S+)\*\*", unescaped(page))
     assert plain(told[1]) == pytest.approx(q[9] @ k[5], abs=1e-3)
-    assert sent["data"]["theta"] == pytest.approx([1, 0.01]), "4 of 8 numbers are turned, two by two"
+    assert arrows["theta"] == pytest.approx([1, 0.01]), "4 of 8 numbers are turned, two by two"
 
 
-def test_the_link_says_where_the_arrows_stand():
-    page = rope("arrows", rope_query="9", rope_key="5", rope_at="20-3-7")
-    assert page.query_params["rope_at"] == "20-3-7" and "q·k at (20, 3)" in page.table[0].value.columns
-    page = rope("arrows", rope_query="9", rope_key="5", rope_at="99999-3-700")
-    assert page.query_params["rope_at"] == "127-3-15"
+@pytest.mark.parametrize(("said", "kept"), [("20-3-7", "20-3-7"), ("99999-3-700", "127-3-15")])
+def test_the_link_says_where_the_arrows_stand(said, kept):
+    page = rope("arrows", rope_query="9", rope_key="5", rope_at=said)
+    query, key, _ = kept.split("-")
+    assert page.query_params["rope_at"] == kept and f"q·k at ({query}, {key})" in page.table[0].value.columns
 
 
 def test_the_score_by_distance_is_the_mean_over_all_pairs_of_tokens(drawn):
@@ -456,21 +377,23 @@ def test_the_score_by_distance_is_the_mean_over_all_pairs_of_tokens(drawn):
         assert line["x"] == list(range(257))
     assert drawn["rope_curve"].layout["shapes"][0]["x0"] == shipped(MODERN).config.context
     y = np.array(curves[0]["y"])
-    said = unescaped(page).replace("−", "-")
-    assert f"at distance 0 the score is **{y[0]:.3f}**, at 256 **{y[-1]:.3f}**" in said
-    assert f"lowest {y.min():.3f} at {y.argmin()}, highest {y.max():.3f} at {y.argmax()}" in said
+    assert not lacking(
+        unescaped(page).replace("−", "-"),
+        f"at distance 0 the score is **{y[0]:.3f}**, at 256 **{y[-1]:.3f}**",
+        f"lowest {y.min():.3f} at {y.argmin()}, highest {y.max():.3f} at {y.argmax()}",
+    )
 
 
 def test_ones_fall_below_half_and_come_back(drawn):
-    page = rope(
-        "distance", rope_base="10,000", rope_reach="4,096", rope_vectors="q = k = ones", rope_width="64"
-    )
-    ones = np.ones((1, 64))
-    score = mean_score(ones, ones, 10_000.0, np.arange(4097))
+    ones = {"rope_vectors": "q = k = ones", "rope_width": "64"}
+    page = rope("distance", rope_base="10,000", rope_reach="4,096", **ones)
+    score = mean_score(np.ones((1, 64)), np.ones((1, 64)), 10_000.0, np.arange(4097))
     half = decay(np.arange(4097), score).below_half
-    said = unescaped(page)
-    assert "over 32 pairs, divided by √64. At distance 0 it is √64 = 8.000" in said
-    assert f"first falls below half at distance **{half:,}**, but oscillates" in said
+    assert not lacking(
+        unescaped(page),
+        "over 32 pairs, divided by √64. At distance 0 it is √64 = 8.000",
+        f"first falls below half at distance **{half:,}**, but oscillates",
+    )
     curve = drawn["rope_curve"].traces[0]
     assert curve["y"][30] == pytest.approx(score[30], abs=1e-5) and curve["x"][-1] == 4096
     page.get_by_key("rope_base").set_value(1_000_000)
@@ -488,11 +411,12 @@ def test_turns_count_the_pairs_that_never_complete_one(drawn, sizes, width, base
     base = base or shipped(MODERN).config.rope_theta
     found, said = turns_within(width, base, context), unescaped(page)
     count = found.count.tolist()
-    assert (
-        f"**{found.never} of {width // 2} pairs never complete a turn** within {context:,} positions" in said
+    assert not lacking(
+        said,
+        f"**{found.never} of {width // 2} pairs never complete a turn** within {context:,} positions",
+        f"The fastest makes {count[0]:,.1f} turns",
+        f"the slowest needs {found.positions[-1]:,.0f}",
     )
-    assert f"The fastest makes {count[0]:,.1f} turns" in said
-    assert f"the slowest needs {found.positions[-1]:,.0f}" in said
     assert drawn["rope_turns"].table["positions_per_turn"] == pytest.approx(found.positions.tolist())
     bars = {trace["name"]: trace["y"] for trace in drawn["rope_turns"].traces}
     assert bars["complete a turn"] == pytest.approx([c for c in count if c >= 1])
@@ -507,10 +431,8 @@ def test_the_layouts_are_the_same_and_the_mix_up_costs(drawn):
     table = page.table[0].value
     for row, name in zip(table.to_numpy(), ("half", "permuted", "wrong", "crossed"), strict=True):
         largest = np.abs(getattr(found, name) - found.half).max()
-        assert plain(row[0]) == pytest.approx(largest, abs=6e-3 if largest > 1e-3 else 1e-11)
-        assert plain(row[1]) == pytest.approx(
-            found.moved[name], abs=6e-3 if found.moved[name] > 1e-3 else 1e-10
-        )
+        for cell, value in zip(row[:2], (largest, found.moved[name]), strict=True):
+            assert plain(cell) == pytest.approx(value, abs=6e-3 if value > 1e-3 else 1e-10)
     changes = [plain(x) for x in table["largest change of a score"]]
     assert changes[0] == 0 and changes[1] < 1e-12 and changes[2] > 1 and changes[3] > 1
     own = recorded(MODERN)["blocks.1.pattern"][2]
@@ -532,13 +454,10 @@ def test_the_added_score_wanders_and_the_turned_one_stays(drawn):
         assert line["x"] == list(range(2, 64))
         assert line["y"] == pytest.approx(found[name].scores, abs=1e-4)
     added, turned = found["sinusoidal"], found["rope"]
-    said = re.search(
-        r"“e” gives “h” 2 positions back the score \*\*(\S+)\*\* everywhere\. .* from \*\*(\S+)\*\* to \*\*(\S+)\*\* with",
-        unescaped(page),
-    )
-    still, low, high = map(plain, said.groups())
-    assert (low, high) == (pytest.approx(added.lowest, abs=6e-3), pytest.approx(added.highest, abs=6e-3))
-    assert still == pytest.approx(turned.mean, abs=6e-3) and turned.spread < 1e-5 and added.spread > 1
+    told = r"“e” gives “h” 2 positions back the score \*\*(\S+)\*\* everywhere\. .* from \*\*(\S+)\*\* to \*\*(\S+)\*\* with"
+    numbers = [plain(x) for x in re.search(told, unescaped(page)).groups()]
+    assert numbers == pytest.approx([turned.mean, added.lowest, added.highest], abs=6e-3)
+    assert turned.spread < 1e-5 and added.spread > 1
     ranges = {tuple(drawn[f"against_{name}"].layout["yaxis"]["range"]) for name in ("sinusoidal", "rope")}
     assert len(ranges) == 1
 
@@ -553,17 +472,16 @@ def test_buckets_follow_the_rule(drawn):
     table = drawn["t5_steps"].table
     assert table["offset"] == list(range(-160, 1))
     assert table["bucket"] == bucket_of(np.arange(-160, 1), False, 32, 128).tolist()
-    colours = [[y for y in trace["y"] if y is not None] for trace in drawn["t5_steps"].traces]
-    assert sorted(colours[0]) == list(range(16))
-    assert set(colours[1]) == set(range(16, 31))
-    assert set(colours[2]) == {31}
-    said = unescaped(page)
-    assert f"everything beyond **{buckets_of(False, 32, 128).open_from}**" in said
-    assert "0 to 15 have a bucket each, the next 16 buckets" in said
-    assert "are ever used" not in said and page.get_by_key("t5_topic").value == "buckets"
+    colours = [sorted({y for y in trace["y"] if y is not None}) for trace in drawn["t5_steps"].traces]
+    assert colours[:3] == [[*range(16)], [*range(16, 31)], [31]]
+    assert not lacking(
+        unescaped(page),
+        f"everything beyond **{buckets_of(False, 32, 128).open_from}**",
+        "0 to 15 have a bucket each, the next 16 buckets",
+    )
     page.get_by_key("t5_mask").set_value("both ways").run()
-    assert "**31 of 32** buckets are ever used: bucket 16" in unescaped(page)
-    assert "0 to 7 have a bucket each on either side, the next 8 buckets" in unescaped(page)
+    told = "0 to 7 have a bucket each on either side, the next 8 buckets"
+    assert not lacking(unescaped(page), "**31 of 32** buckets are ever used: bucket 16", told)
     for i, buckets in enumerate(BUCKETS):
         page.get_by_key("t5_buckets").set_value(buckets)
         for far in (*FARTHEST[i : i + 2], FARTHEST[0]):
@@ -573,9 +491,7 @@ def test_buckets_follow_the_rule(drawn):
 
 
 def test_the_small_model_that_was_trained_with_t5_stands_in(drawn):
-    if shared.example("t5") is None:
-        pytest.skip("checkpoints/positions/t5 is not there")
-    page = t5("learned", t5_head="3")
+    said = unescaped(t5("learned", t5_head="3"))
     weight = t5_weights(shipped("positions/t5").model)  # (bucket, head)
     bias = t5_bias(weight, np.arange(-128, 1), False)  # (head, key - query)
     lines = drawn["t5_lines"].traces
@@ -584,9 +500,7 @@ def test_the_small_model_that_was_trained_with_t5_stands_in(drawn):
     assert drawn["t5_heads"].traces[0]["z"] == pytest.approx(bias, abs=1e-5)
     matrix = drawn["t5_matrix"].traces[0]["z"]
     assert matrix[63][:64] == pytest.approx(bias[3, -64:], abs=1e-5) and matrix[0][1] is None
-    said = unescaped(page)
     assert "Shown instead: a small model trained with T5's bias" in said
-    assert "32 buckets × 4 heads = 128 learned numbers" in said
     found = learned_bias(weight, True, 64)
     told = re.search(
         r"Between distance 0 and 63, head (\d) varies .* spans \*\*(\S+)\*\*, .* about (\S+) between", said
@@ -595,18 +509,16 @@ def test_the_small_model_that_was_trained_with_t5_stands_in(drawn):
     assert float(told[2]) == pytest.approx(found.spread[found.loudest], abs=6e-3)
     assert plain(told[3]) == pytest.approx(found.factor, rel=0.06)
     heads = re.findall(r"head (\d): distance (\d+), (\S\d\.\d{3})", said)
-    for h in range(4):
-        head, favours, slope = heads[h]
-        assert (int(head), int(favours)) == (h, found.favours[h])
-        assert plain(slope.replace("+", "")) == pytest.approx(found.alibi_slope[h], abs=6e-4)
+    assert [(int(head), int(far)) for head, far, _ in heads[:4]] == [(h, found.favours[h]) for h in range(4)]
+    slopes_said = [plain(slope.replace("+", "")) for *_, slope in heads[:4]]
+    assert slopes_said == pytest.approx(list(found.alibi_slope)[:4], abs=6e-4)
     told = re.search(
         r"The (\d+) buckets from distance (\d+) upwards .* average (\S+), whereas distance 63 has (\S+)\. So",
         said,
     )
     assert (int(told[1]), int(told[2])) == (found.unmet.buckets, found.unmet.distance)
-    assert [plain(told[3]), plain(told[4])] == pytest.approx(
-        [found.unmet.mean, found.unmet.met_mean], abs=6e-4
-    )
+    means = [found.unmet.mean, found.unmet.met_mean]
+    assert [plain(told[3]), plain(told[4])] == pytest.approx(means, abs=6e-4)
 
 
 def alibi(topic: str, model: str = CLASSIC, **query: str):
@@ -614,49 +526,47 @@ def alibi(topic: str, model: str = CLASSIC, **query: str):
 
 
 def test_eight_heads_have_the_paper_s_slopes(drawn):
-    page = alibi("slopes", alibi_heads="8")
-    found = slopes(8)
+    page, found = alibi("slopes", alibi_heads="8"), slopes(8)
     rows = page.dataframe[0].value
     assert [*rows["slope"]] == [f"1/{2**i}" for i in range(1, 9)]
     assert [*rows["1/e at distance"]] == [f"{distance:,.1f}" for distance in found.to_a_third]
     assert [*rows["1 percent at distance"]] == [f"{distance:,.1f}" for distance in found.to_a_percent]
     assert [*rows["decimal"]] == [f"{slope:.6g}" for slope in found.slope]
-    lines = drawn["alibi_decay"].traces
+    lines, reach = drawn["alibi_decay"].traces, {t["name"]: t["y"] for t in drawn["alibi_reach"].traces}
     assert [t["y"][10] for t in lines] == pytest.approx(np.exp(-10 * found.slope).tolist(), abs=1e-6)
     assert lines[0]["x"][-1] == shipped(CLASSIC).config.context - 1
-    reach = {t["name"]: t["y"] for t in drawn["alibi_reach"].traces}
     assert reach["falls to 1/e"] == pytest.approx(found.to_a_third.tolist())
     assert reach["falls to 1 percent"] == pytest.approx(found.to_a_percent.tolist())
     assert drawn["alibi_reach"].layout["shapes"][0]["y0"] == 128
-    said = unescaped(page)
-    assert f"10 tokens back, the steepest of 8 heads keeps **{math.exp(-5):.2%}** of a weight" in said
-    assert f"the flattest **{math.exp(-10 / 256):.2%}**" in said
     assert drawn["alibi_decay"].layout["shapes"][-1]["x0"] == 10
-    assert (
-        "Slopes run from **0.5** to **0.003906**" in said
-        and f"**{found.within(128)} of 8** heads fall to" in said
+    assert not lacking(
+        unescaped(page),
+        f"10 tokens back, the steepest of 8 heads keeps **{math.exp(-5):.2%}** of a weight",
+        f"the flattest **{math.exp(-10 / 256):.2%}**",
+        "Slopes run from **0.5** to **0.003906**",
+        f"**{found.within(128)} of 8** heads fall to",
+        f"at its far end the flattest head keeps {found.farthest(128):.1%}",
     )
-    assert f"at its far end the flattest head keeps {found.farthest(128):.1%}" in said
-    assert "For 8 heads these are" in said and page.get_by_key("alibi_topic").value == "slopes"
     page.get_by_key("alibi_heads").set_value(12).run()
     assert [*page.dataframe[0].value["slope"]][8:] == ["2^(−0.5)", "2^(−1.5)", "2^(−2.5)", "2^(−3.5)"]
     assert "12 is not a power of two. The paper's rule for 8 heads" in unescaped(page)
-    assert "The other 4 come from the rule for 16 heads" in unescaped(page)
 
 
 def test_the_matrix_with_every_option(drawn):
     page = alibi("matrix", alibi_heads="8", alibi_matrix_head="7")
-    assert "**Head 7 of 8**: slope $m$ = 0.00390625" in unescaped(page)
     assert [*page.table[0].value.iloc[1]] == ["−0.003906", "0", "−∞"]
-    bias = drawn["alibi_matrix"].traces[0]["z"]
+    bias, penalty = drawn["alibi_matrix"].traces[0]["z"], 31 / 256
     assert bias[31][:32] == pytest.approx([-(31 - j) / 256 for j in range(32)]) and bias[3][4] is None
-    penalty = 31 / 256
-    told = f"score lowered by **{penalty:.4g}**, which multiplies its weight, before normalisation, by e^(−{penalty:.4g}) = {math.exp(-penalty):.2g}"
-    assert told in unescaped(page)
+    assert not lacking(
+        unescaped(page),
+        "**Head 7 of 8**: slope $m$ = 0.00390625",
+        f"score lowered by **{penalty:.4g}**, which multiplies its weight, before normalisation, by",
+        f"by e^(−{penalty:.4g}) = {math.exp(-penalty):.2g}",
+    )
     page.get_by_key("alibi_heads").set_value(4).run()
     assert "**Head 3 of 4**" in unescaped(page)
     page.get_by_key("alibi_mask").set_value("both ways").run()
-    assert "both ways" in unescaped(page) and "−∞" not in page.table[0].value.to_string()
+    assert "−∞" not in page.table[0].value.to_string()
     assert drawn["alibi_matrix"].traces[0]["z"][0][5] == pytest.approx(-5 / 256)
     page.get_by_key("alibi_heads").set_value(1).run()
     assert "**Head 0 of 1**" in unescaped(page)
@@ -692,17 +602,13 @@ def test_the_effect_on_a_pattern(drawn):
 
 @pytest.fixture
 def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
+    """Nothing is kept of another test, and a curve is of few windows."""
     stage = StageManager()
     monkeypatch.setattr(session, "manager", lambda: stage)
     memo.clear()
     monkeypatch.setattr(bench_measured, "WINDOWS", {"128": 12, "256": 8, "all": 8})
-    monkeypatch.setattr(background_jobs, "GLANCE", 240.0)
     monkeypatch.setattr(background_jobs, "_server", background_jobs.Jobs())
     return stage
-
-
-def bench(**query: str) -> AppTest:
-    return positions("bench", **query)
 
 
 @cache
@@ -718,24 +624,19 @@ def first_number(cell: str) -> float:
     return plain(cell.split(" ")[0].replace("+", ""))
 
 
-def test_all_six_are_measured_and_summed_up(manager, shakespeare, drawn):
-    page = bench()
-    facts, small, large = (
-        page.table[len(page.table) - 1].value,
-        shipped("positions/none").config,
-        PRESETS["gpt2"].model,
-    )
+def test_all_six_are_measured_and_summed_up(shakespeare, drawn):
+    page = positions("bench")
+    facts, numbers, said = page.table[len(page.table) - 1].value, page.table[1].value, unescaped(page)
+    sizes = {
+        "parameters here": shipped("positions/none").config,
+        "at GPT-2 small's sizes": PRESETS["gpt2"].model,
+    }
     for name, scheme in SCHEMES.items():
-        for column, config in (("parameters here", small), ("at GPT-2 small's sizes", large)):
-            counts = component_parameters(ModelConfig(**{**config.to_dict(), "position": name}))
+        for column, config in sizes.items():
+            counts = component_parameters(replace(config, position=name))
             assert plain(facts.loc[scheme.title, column]) == counts["position"]
-    assert facts.loc["Learned", ["parameters here", "at GPT-2 small's sizes"]].tolist() == [
-        "4,096",
-        "786,432",
-    ]
     assert facts.loc["RoPE", ["enters at", "tells"]].tolist() == ["queries and keys", "relative distance"]
-    said, numbers = unescaped(page), page.table[1].value
-    assert "8 windows of 256 characters" in said and "no row for position 64" in said
+    assert not lacking(said, "8 windows of 256 characters", "no row for position 64", "one seed each")
     assert list(numbers.index) == [scheme.title for scheme in SCHEMES.values()]
     valid = {name: shipped(f"positions/{name}").metrics["validation_loss"] for name in SCHEMES}
     curves = {name: curve_of(name) for name in SCHEMES}
@@ -753,101 +654,85 @@ def test_all_six_are_measured_and_summed_up(manager, shakespeare, drawn):
     )
     reach = reach_of({name: [c] for name, c in curves.items()})
     for text, far in ((held[1], reach.held), (held[2], reach.lost)):
-        shown = dict(re.findall(r"(\w+) \(([+-]\d\.\d\d)\)", text))
-        assert list(shown) == [SCHEMES[name].title for name in far]
-        assert [float(x) for x in shown.values()] == pytest.approx(list(far.values()), abs=6e-3)
-    assert "one seed each" in said
+        shown = {title: float(more) for title, more in re.findall(r"(\w+) \(([+-]\d\.\d\d)\)", text)}
+        assert shown == pytest.approx({SCHEMES[name].title: more for name, more in far.items()}, abs=6e-3)
     lines = {t["name"]: t for t in drawn["bench_losses"].traces if "name" in t}
     assert lines["RoPE"]["y"] == pytest.approx(curves["rope"].mean, abs=1e-4)
     assert lines["RoPE"]["x"][:2] == [3.5, 11.5] and lines["Learned"]["x"][-1] == 59.5
     table = drawn["bench_losses"].table
-    rows = [i for i, name in enumerate(table["scheme"]) if name == "RoPE"]
-    assert table["first_position"][rows[3]] == 24 and table["last_position"][rows[3]] == 31
-    assert table["above_own_tail_nats"][rows[3]] == pytest.approx(above_tail(curves["rope"])[3], abs=1e-4)
+    fourth = [i for i, name in enumerate(table["scheme"]) if name == "RoPE"][3]
+    assert (table["first_position"][fourth], table["last_position"][fourth]) == (24, 31)
+    assert table["above_own_tail_nats"][fourth] == pytest.approx(above_tail(curves["rope"])[3], abs=1e-4)
 
 
-def test_the_record_is_over_seeds(manager, drawn):
-    page = bench()
+def test_the_record_is_over_seeds(drawn):
+    page = positions("bench")
     cells, others = page.table[0].value, scheme_seeds.shipped_runs()
     for name, scheme in SCHEMES.items():
-        metrics = shipped(f"positions/{name}").metrics
+        stored = shipped(f"positions/{name}").metrics
         mine = [run for run in others if run.plan.scheme == name]
-        losses = [metrics["validation_loss"], *(run.validation_loss for run in mine)]
-        assert first_number(cells.loc[scheme.title, "loss at 64"]) == pytest.approx(
-            np.median(losses), abs=6e-4
-        )
-        far = [
-            Curve.from_dict(metrics["extrapolation"]).excess[4][0],
-            *(run.curve.excess[4][0] for run in mine),
-        ]
+        losses = [stored["validation_loss"], *(run.validation_loss for run in mine)]
+        loss = first_number(cells.loc[scheme.title, "loss at 64"])
+        assert loss == pytest.approx(np.median(losses), abs=6e-4)
+        curves = [Curve.from_dict(stored["extrapolation"]), *(run.curve for run in mine)]
+        far = [each.excess[4][0] for each in curves]
         if np.isfinite(far).all():
-            shown = [
-                plain(cell.replace("+", ""))
-                for cell in re.findall(r"[-+−]?\d+\.\d+", cells.loc[scheme.title, "at 256"])
-            ]
-            assert shown == pytest.approx(
-                [np.median(far), min(far), max(far)] if len(shown) > 1 else [far[0]], abs=6e-3
-            )
-    assert "medians of 3 seeds" in unescaped(page) and "with 2 other seeds" in unescaped(page)
+            written = re.findall(r"[-+−]?\d+\.\d+", cells.loc[scheme.title, "at 256"])
+            wanted = [np.median(far), min(far), max(far)] if len(written) > 1 else [far[0]]
+            assert [plain(cell.replace("+", "")) for cell in written] == pytest.approx(wanted, abs=6e-3)
+    assert not lacking(unescaped(page), "medians of 3 seeds", "with 2 other seeds")
     thin = [t for t in drawn["bench_record"].traces if t.get("line", {}).get("width") == 1]
     assert len(thin) == len(others) == 12
-    assert [t["y"] for t in thin[:1]] == [pytest.approx(others[0].curve.mean, abs=1e-4, nan_ok=True)]
+    assert thin[0]["y"] == pytest.approx(others[0].curve.mean, abs=1e-4, nan_ok=True)
 
 
-def test_what_they_know_of_distance(manager, drawn, shakespeare):
-    page = bench(bench_trained="true", bench_schemes="RoPE")
-    said, table = unescaped(page), drawn["bench_similarity"].table
-    fresh, trained = {}, {}
+def test_what_they_know_of_distance(drawn, shakespeare):
+    said = unescaped(positions("bench", bench_trained="true", bench_schemes="RoPE"))
+    table, lines = drawn["bench_similarity"].table, drawn["bench_similarity"].traces
+    known = {}
     for name, scheme in SCHEMES.items():
         checkpoint = shipped(f"positions/{name}")
-        fresh[name] = similarity(build(checkpoint.config, checkpoint.metrics["train"]["seed"]), 256)
-        trained[name] = similarity(checkpoint.model, 256)
-        for found, when in ((fresh[name], "untrained"), (trained[name], "trained")):
+        fresh = build(checkpoint.config, checkpoint.metrics["train"]["seed"])
+        for when, model in (("untrained", fresh), ("trained", checkpoint.model)):
+            known[name, when] = found = similarity(model, 256)
             for line, values in zip(found.lines, found.values, strict=True):
                 shown = table[f"{scheme.title}, {line}, {when}"][: len(values)]
                 assert shown == pytest.approx(values, abs=1e-6)
-    lines = drawn["bench_similarity"].traces
-    assert [t["y"] for t in lines if t["line"]["dash"] == "solid" and t["xaxis"] == "x4"] == [
-        pytest.approx(row, abs=1e-6) for row in fresh["rope"].values
-    ]
-    assert [t["y"] for t in lines if t["line"]["dash"] == "dot" and t["xaxis"] == "x6"] == [
-        pytest.approx(row, abs=1e-6) for row in trained["t5"].values
-    ]
-    for name, title in (("sinusoidal", "Sinusoidal"), ("rope", "RoPE")):
-        values = fresh[name].values[0]
-        assert f"{title} {values[1]:.2f} at distance 1, {values[16]:.2f} at 16" in said
-    far, noise = fresh["alibi"].values[:, 16], fresh["learned"].values[0, 1:]
-    assert f"ALiBi from {far.min():.2f} to {far.max():.2f} at 16" in said
-    assert f"{noise.min():.2f} to {noise.max():.2f} at every distance" in said
+    for dash, axis, key in (("solid", "x4", ("rope", "untrained")), ("dot", "x6", ("t5", "trained"))):
+        panel = [t["y"] for t in lines if t["line"]["dash"] == dash and t["xaxis"] == axis]
+        assert panel == [pytest.approx(row, abs=1e-6) for row in known[key].values]
+    added, turned = (known[name, "untrained"].values[0] for name in ("sinusoidal", "rope"))
+    far, noise = known["alibi", "untrained"].values[:, 16], known["learned", "untrained"].values[0, 1:]
+    assert not lacking(
+        said,
+        f"Sinusoidal {added[1]:.2f} at distance 1, {added[16]:.2f} at 16",
+        f"RoPE {turned[1]:.2f} at distance 1, {turned[16]:.2f} at 16",
+        f"ALiBi from {far.min():.2f} to {far.max():.2f} at 16",
+        f"{noise.min():.2f} to {noise.max():.2f} at every distance",
+    )
 
 
-@pytest.mark.parametrize(
-    "query",
-    [{"bench_show": "Above own last 64", "bench_unit": "bits"}, {"bench_windows": "128", "bench_bin": "1"}],
-)
-def test_every_option_is_drawn(manager, shakespeare, drawn, query):
-    page = bench(**query)
-    assert not page.error
-    windows, width = (12 if query.get("bench_windows") == "128" else 8), int(query.get("bench_bin", 8))
-    assert f"{windows} windows" in unescaped(page)
+@pytest.mark.parametrize("windows, width", [(12, 1), (8, 8)])
+def test_every_option_is_drawn(shakespeare, drawn, windows, width):
+    bits = windows == 8
+    query = {"bench_show": "Above own last 64", "bench_unit": "bits"}
+    page = positions("bench", **(query if bits else {"bench_windows": "128", "bench_bin": "1"}))
+    assert not page.error and f"{windows} windows" in unescaped(page)
     found = curve_of("alibi", windows, width)
-    y = found.mean
     line = next(t for t in drawn["bench_losses"].traces if t.get("name") == "ALiBi")
-    if "bench_unit" in query:
-        y = above_tail(found) / math.log(2)
+    assert line["y"] == pytest.approx(above_tail(found) / math.log(2) if bits else found.mean, abs=1e-3)
+    if bits:
         valid = shipped("positions/none").metrics["validation_loss"]
         shown = page.table[1].value.loc["None", "validation loss (bits)"]
         assert plain(shown) == pytest.approx(valid / math.log(2), abs=6e-4)
         assert "Dotted: the same model" not in unescaped(page)
         assert "bits per character" in drawn["bench_losses"].layout["yaxis"]["title"]["text"]
-    assert line["y"] == pytest.approx(y, abs=1e-3)
 
 
-def test_without_the_text_the_record_is_shown_and_said_to_be_one(manager, monkeypatch):
+def test_without_the_text_the_record_is_shown_and_said_to_be_one(monkeypatch):
     monkeypatch.setattr(corpora, "shakespeare_path", lambda: None)
-    page = bench(bench_windows="all", bench_stopgaps="T5: unmet buckets filled")
+    page = positions("bench", bench_windows="all", bench_stopgaps="T5: unmet buckets filled")
     said = unescaped(page)
-    assert "not on this machine" in said
-    assert "were measured when the models were trained, on 20" in said
-    assert "Measured now" not in said
-    assert "ALiBi (+0.00)" in said and len(page.table[1].value) == 6
+    record = "were measured when the models were trained, on 20"
+    assert not lacking(said, "not on this machine", record, "ALiBi (+0.00)")
+    assert "Measured now" not in said and len(page.table[1].value) == 6

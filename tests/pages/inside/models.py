@@ -1,7 +1,5 @@
 """Models of every kind for the pages that look inside one, and the bar that offers a single one."""
 
-from __future__ import annotations
-
 import itertools
 from functools import cache
 from typing import Any
@@ -15,6 +13,7 @@ from engine.parts.registry import FEEDFORWARDS, MIXERS, NORMS, POSITIONS, WIRING
 from engine.service.state import RunSpec
 from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint
+from tests.engine.helpers import loud
 from tests.pages.stage import StageManager, view_of
 from ui import models
 from ui.site import ROOT
@@ -58,6 +57,13 @@ KINDS = [*TOGETHER, *(pytest.param(fields, marks=pytest.mark.exhaustive) for fie
 @cache
 def shipped(name: str = SMALL) -> Checkpoint:
     return checkpoints.load(ROOT / "checkpoints" / name)
+
+
+def tiny_of(fields: dict[str, Any]) -> Transformer:
+    """An untrained model of that kind, of two narrow blocks, for the letters of `abcd<`."""
+    sizes = {"context": 6, "d_model": 8, "n_layers": 2, "n_heads": 2}
+    vocabulary = {"vocab_size": 5 + (fields.get("causal") is False)}
+    return loud(ModelConfig(**vocabulary | sizes | fields)).requires_grad_(False)
 
 
 def of_letters(model: Transformer, alphabet: str = ALPHABET) -> Checkpoint:

@@ -1,7 +1,5 @@
 """The Attention page: every view, its options, every kind of model, each number worked out here another way."""
 
-from __future__ import annotations
-
 import base64
 import json
 import math
@@ -34,10 +32,10 @@ from tests.pages.conftest import Drawn
 from tests.pages.helpers import FOLDS, chosen, opened, said, unescaped
 from tests.pages.inside.models import of_letters, only_this, shipped
 from tests.pages.stage import StageManager
+from ui.site import ROOT
 from ui.text.numbers import scientific
 
 PAGE = "inside/attention"
-ROOT = Path(__file__).parents[3]
 
 
 def test_the_switches_say_what_changed(monkeypatch):

@@ -1,7 +1,5 @@
 """Circuits as they are shown: induction, sinks, a fact in the stream, patching, steering, weights in few bits."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any
@@ -14,13 +12,7 @@ from engine.config import ModelConfig, SampleConfig
 from engine.data.progress import finish
 from engine.data.tokenizers import token_bytes, written
 from engine.measure.attention.heads import HeadValue
-from engine.measure.circuits import (
-    fact_recall,
-    induction,
-    knockout,
-    sinks,
-    steering,
-)
+from engine.measure.circuits import fact_recall, induction, knockout, sinks, steering
 from engine.measure.circuits.patching import Patching, patch
 from engine.measure.circuits.prompt_pairs import Contrast, prompts_of
 from engine.measure.circuits.quantisation import (
@@ -39,11 +31,12 @@ from pages.inside.circuits.steering_prompts import COEFFICIENTS, LETTERS, MOST_P
 from pages.inside.circuits.words_behaviour import FACT_PARTS as PARTS
 from pages.inside.circuits.words_behaviour import sentences, without_them
 from pages.inside.circuits.words_patching import sentence
-from tests.pages.helpers import opened, said, unescaped
+from tests.pages.helpers import chosen as chosen_in
+from tests.pages.helpers import lacking, opened, said, unescaped
 from tests.pages.inside.models import MODERN, SMALL, run_of, shipped
 from tests.pages.real_model import carried
 from tests.pages.stage import StageManager
-from ui import background_jobs, models
+from ui import models
 from ui.models import REAL_MODEL
 from ui.text.numbers import minus
 
@@ -52,29 +45,25 @@ PAGE = "inside/circuits"
 CITIZEN = "First Citizen:\nBefore we proceed any further, hear me speak.\n"
 
 
-@pytest.fixture
-def measured_anew() -> None:
-    """No result is kept from another test."""
-    background_jobs._server = background_jobs.Jobs()
-
-
 def circuit(view: str, model: str = SMALL, **query: str) -> AppTest:
     return opened(PAGE, circuits_view=view, model=model, measure="true", hand="true", **query)
 
 
+def told_in(view: str, model: str = SMALL, **query: str) -> str:
+    return unescaped(circuit(view, model, **query))
+
+
 def test_both_readings_and_every_head_are_the_engines(drawn: dict[str, Any]) -> None:
-    page = circuit("induction", induction_count="16", induction_seed="3")
-    found = shipped()
+    words, found = told_in("induction", induction_count="16", induction_seed="3"), shipped()
     pool = induction.ordinary(token_bytes(found.tokenizer))
     repeat = induction.read_twice(found.model, induction.drawn(pool, 16, 3))
-    shown = drawn["induction_readings"]
+    shown, scores = drawn["induction_readings"], drawn["induction_scores"]
     first, second = shown.traces
     assert first["y"][0] is None and first["y"][1:] == pytest.approx(repeat.first[1:].tolist(), abs=1e-4)
     assert second["y"] == pytest.approx(repeat.second.tolist(), abs=1e-4)
     letters = [found.tokenizer.decode([i]) for i in repeat.once]
     assert shown.layout["xaxis"]["ticktext"] == letters and shown.table["token"] == letters
-    assert f"{repeat.first_loss:.1f} nats each" in unescaped(page)
-    assert f"**{repeat.second_loss:.1f}**" in unescaped(page)
+    assert not lacking(words, f"{repeat.first_loss:.1f} nats each", f"**{repeat.second_loss:.1f}**")
     off = finish(knockout.knock_out(found.model, repeat))
     *draws, mean, best = drawn["induction_knockout"].traces
     assert best["y"] == pytest.approx(off.without.tolist(), abs=1e-4)
@@ -82,21 +71,21 @@ def test_both_readings_and_every_head_are_the_engines(drawn: dict[str, Any]) -> 
     assert [trace["y"] for trace in draws] == [pytest.approx(draw, abs=1e-4) for draw in off.others.tolist()]
     names = ["none", *(f"{layer}.{head}" for layer, head in off.heads)]
     assert drawn["induction_knockout"].layout["xaxis"]["ticktext"] == names
-    scores = drawn["induction_scores"]
     assert np.array(scores.traces[0]["z"]) == pytest.approx(repeat.scores, abs=1e-6)
     assert scores.table["previous_token"] == pytest.approx(repeat.previous.ravel().tolist(), abs=1e-6)
 
 
 def test_where_nothing_copies_it_says_why(manager: StageManager) -> None:
-    page = circuit("induction", MODERN)
-    assert "**No induction head**" in unescaped(page) and "hardly copies" in unescaped(page)
-    assert "(shakespeare) repeats little within 128 tokens" in unescaped(page)
-    assert "It is untrained" in unescaped(circuit("induction", "untrained-fast"))
-    one = circuit("induction", run_of(manager, n_layers=1))
-    assert "A one-block model cannot have one" in unescaped(one)
+    rare = "(shakespeare) repeats little within 128 tokens"
+    assert not lacking(told_in("induction", MODERN), "**No induction head**", "hardly copies", rare)
+    assert "It is untrained" in told_in("induction", "untrained-fast")
+    assert "A one-block model cannot have one" in told_in("induction", run_of(manager, n_layers=1))
+    small = told_in("induction", run_of(manager, context=3))
+    assert "too small to read two different tokens twice" in small
+    assert "context is too short" in told_in("sinks", run_of(manager, context=12))
 
 
-def test_induction_opens_with_a_model_that_has_such_a_head_and_offers_ones_own(manager, monkeypatch):
+def test_induction_opens_with_a_model_that_has_such_a_head_and_offers_ones_own(monkeypatch):
     monkeypatch.setattr(models.sources, "available", list)  # without the real model
     page = circuit("sinks", SMALL)
     page.get_by_key("circuits_view").set_value("induction").run()
@@ -116,18 +105,18 @@ def test_sentences_about_heads_that_copy() -> None:
     off = knockout.Knockout(
         ((1, 0), (1, 1)), np.array([2, 5, 7.25]), np.array([[2, 2, 3.0], [2, 2, 4]]), (HeadValue(0, 0, 6.5),)
     )
-    words = " ".join(sentences(told(), None, config))
-    assert words == (
-        "The model copies: random tokens cost 8.0 nats each on the first reading (worse than a uniform guess,"
-        " 4.2: it expects text) and **2.0** on the second. 2 heads attend to what followed the same"
-        " token last time, most of all **head 1.0** (90% of its weight)."
+    assert not lacking(
+        " ".join(sentences(told(), None, config)),
+        "random tokens cost 8.0 nats each on the first reading (worse than a uniform guess, 4.2: it expects",
+        "text) and **2.0** on the second. 2 heads attend to what",
+        "most of all **head 1.0** (90% of its weight).",
     )
-    assert without_them(off) == (
-        "Without the best 2 the second reading costs **7.2** nats; without 2 random heads of the same blocks,"
-        " 3.5; without just head 0.0, a previous-token head below them, 6.5."
+    assert not lacking(
+        without_them(off),
+        "Without the best 2 the second reading costs **7.2** nats; without 2 random heads of the same blocks, 3.5;",
+        "without just head 0.0, a previous-token head below them, 6.5.",
     )
-    few = knockout.Knockout(off.heads, off.without, off.others, ())
-    assert without_them(few).endswith("same blocks, 3.5.")
+    assert without_them(replace(off, below=())).endswith("same blocks, 3.5.")
     for loss in (4.0, 4.3):  # as an untrained model: what is written as 4.2 and 4.2 is not worse
         calm = replace(told(), first=np.array([np.nan, loss, loss]))
         assert "uniform guess" not in " ".join(sentences(calm, None, config))
@@ -188,12 +177,6 @@ def test_weights_and_losses_are_the_engines(opening: sinks.Opening, drawn: dict[
     assert [sentence for sentence in told[opening] if sentence not in words] == []
 
 
-def test_a_model_that_reads_too_little_gets_a_sentence(manager: StageManager) -> None:
-    told = unescaped(circuit("induction", run_of(manager, context=3)))
-    assert "too small to read two different tokens twice" in told
-    assert "context is too short" in unescaped(circuit("sinks", run_of(manager, context=12)))
-
-
 def traced(prompt: str, answer: str | None, name: str = SMALL) -> fact_recall.Fact:
     found = shipped(name)
     recording = record(found.model, found.tokenizer.encode(prompt))
@@ -202,43 +185,39 @@ def traced(prompt: str, answer: str | None, name: str = SMALL) -> fact_recall.Fa
 
 
 def test_the_climb_is_the_engines(drawn: dict[str, Any]) -> None:
-    page = circuit("fact", MODERN, fact_question="art")
-    found = traced("thou ar", "t", MODERN)
+    words, found = told_in("fact", MODERN, fact_question="art"), traced("thou ar", "t", MODERN)
+    assert found.written is not None and found.leap is not None
     chance, rank, attention, feedforward = drawn["fact_climb"].traces
     assert rank["y"] == found.rank.tolist() and rank["x"] == [0, 1, 2, 3, 4]
     assert chance["y"] == pytest.approx(found.probability.tolist(), abs=1e-6)
-    assert found.written is not None
     assert attention["y"] == pytest.approx(found.written.attention.tolist(), abs=1e-6)
     assert feedforward["y"] == pytest.approx(found.written.feedforward.tolist(), abs=1e-6)
     assert attention["x"] == [1, 2, 3, 4], "what block 0 wrote stands where the stream after it is read"
-    words = unescaped(page)
-    assert found.leap is not None
-    climb = f"from rank {found.rank[found.leap - 1]:,} to {found.rank[found.leap]:,}."
-    assert f"The largest jump is in block {found.leap - 1}: {climb}" in words
     part, block, most = found.written.most
-    assert (
-        f"The largest single contribution comes from {PARTS[part]} in block {block} (**{minus(f'{most:+.1f}')}** nats)."
-        in words
+    assert not lacking(
+        words,
+        f"The largest jump is in block {found.leap - 1}: from rank {found.rank[found.leap - 1]:,} to"
+        f" {found.rank[found.leap]:,}.",
+        f"The largest single contribution comes from {PARTS[part]} in block {block} (**{signed(most, 1)}** nats).",
+        "After “thou ar”: “t” takes the lead only after **block 3**, the last,",
+        f"**{found.probability[-1]:.2f}**",
+        f"**{signed(found.written.by_attention, 1)}** nats",
+        f"**{signed(found.written.by_feedforward, 1)}**",
     )
-    assert "After “thou ar”: “t” takes the lead only after **block 3**, the last," in words
-    assert f"**{found.probability[-1]:.2f}**" in words
-    assert f"**{minus(f'{found.written.by_attention:+.1f}')}** nats" in words
-    assert f"**{minus(f'{found.written.by_feedforward:+.1f}')}**" in words
 
 
 def test_ones_own_prompt_and_answer(drawn: dict[str, Any]) -> None:
     own = {"fact_question": "own", "fact_prompt": "KING RICHARD I"}
-    page = circuit("fact", **own)
-    found = traced("KING RICHARD I", None)
-    assert drawn["fact_climb"].traces[1]["y"] == found.rank.tolist()
-    page = circuit("fact", **own, fact_answer_text="xyz")
-    other = traced("KING RICHARD I", "x")
-    assert drawn["fact_climb"].traces[1]["y"] == other.rank.tolist()
-    assert "“x” never takes the lead: it ends at rank" in unescaped(page)
-    assert "the answer is 3 tokens: the first" in unescaped(page).lower()
+    circuit("fact", **own)
+    assert drawn["fact_climb"].traces[1]["y"] == traced("KING RICHARD I", None).rank.tolist()
+    told = told_in("fact", **own, fact_answer_text="xyz")
+    assert drawn["fact_climb"].traces[1]["y"] == traced("KING RICHARD I", "x").rank.tolist()
+    assert not lacking(
+        told.lower(), "“x” never takes the lead: it ends at rank", "the answer is 3 tokens: the first"
+    )
     page = circuit("fact", **own, fact_answer_text="€")
-    assert page.warning[0].value.startswith("This model's vocabulary lacks") and not page.exception
-    assert "is used instead" in unescaped(circuit("fact", fact_question="own", fact_prompt=""))
+    assert page.warning[0].value.startswith("This model's vocabulary lacks")
+    assert "is used instead" in told_in("fact", fact_question="own", fact_prompt="")
 
 
 def test_a_stream_that_is_no_sum_has_no_writers(manager: StageManager, drawn: dict[str, Any]) -> None:
@@ -254,8 +233,8 @@ def expected(name: str, pair: str, site: Any) -> Patching:
     return finish(patch(found.model, prompts, site))
 
 
-def signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "−")
+def signed(value: float, digits: int = 2) -> str:
+    return minus(f"{value:+.{digits}f}")
 
 
 @pytest.mark.parametrize("site", ["resid_pre", "attn_out", "ffn_out", "z"])
@@ -274,14 +253,11 @@ def test_the_map_is_the_engines(site: str, drawn: dict[str, Any]) -> None:
 
 
 def test_prompts_that_a_model_does_not_tell_apart() -> None:
-    page = circuit("patching", patching_pair="far")
-    span = expected(SMALL, "far", "resid_pre").contrast.span
+    span, hardly = expected(SMALL, "far", "resid_pre").contrast.span, "hardly distinguishes the two prompts"
     assert 0 < span < 1
-    assert (
-        f"hardly distinguishes the two prompts**: the logit difference changes by only {span:.2f} nats"
-        in said(page)
-    )
-    assert "hardly distinguishes the two prompts" in said(circuit("patching", model="untrained-fast"))
+    told = f"{hardly}**: the logit difference changes by only {span:.2f} nats"
+    assert told in said(circuit("patching", patching_pair="far"))
+    assert hardly in said(circuit("patching", model="untrained-fast"))
 
 
 @pytest.mark.parametrize(
@@ -302,43 +278,49 @@ def test_prompts_that_cannot_be_compared_get_a_sentence(first, second, a, b, rea
     assert "patching_map" not in drawn
 
 
-def test_what_cannot_be_patched_is_said(manager: StageManager, drawn: dict[str, Any]) -> None:
-    page = circuit("patching", run_of(manager, "text", vocab_size=100, causal=False))
-    assert "This model fills in masked tokens" in said(page) and "patching_map" not in drawn
-    deaf = run_of(
-        manager, "text", vocab_size=100, mixer="none"
-    )  # the last token alone decides, and it is the same
-    page = circuit("patching", deaf, patching_pair="thou")
-    assert "answers both prompts alike" in said(page)
-    page = circuit("patching", run_of(manager, "text", vocab_size=100, context=8), patching_pair="far")
-    assert "this model's context is 8" in unescaped(page)
+@pytest.mark.parametrize(
+    ("fields", "pair", "why"),
+    [
+        ({"causal": False}, "hast", "This model fills in masked tokens"),
+        (
+            {"mixer": "none"},
+            "thou",
+            "answers both prompts alike",
+        ),  # the last token alone decides: it is the same
+        ({"context": 8}, "far", "this model's context is 8"),
+    ],
+)
+def test_what_cannot_be_patched_is_said(fields, pair, why, manager, drawn) -> None:
+    run = run_of(manager, "text", vocab_size=100, **fields)
+    assert why in told_in("patching", run, patching_pair=pair)
+    assert "mixer" in fields or "patching_map" not in drawn
 
 
-LABELS = ["The", "␣France / ␣Italy", "␣is"]
 NAMES = ("␣Paris", "␣Rome")
 
 
-def told_of(
-    rows: list[list[float]], site: Any = "resid_pre", clean: float = 7.0, corrupted: float = -6.0
-) -> str:
-    found = Patching(site, np.array(rows, np.float32), Contrast(clean, corrupted, (0, 1)))
+LABELS, NAMES = ["The", "␣France / ␣Italy", "␣is"], ("␣Paris", "␣Rome")
+
+
+def told_of(rows: list[list[float]], site: Any = "resid_pre") -> str:
+    found = Patching(site, np.array(rows, np.float32), Contrast(7.0, -6.0, (0, 1)))
     return sentence(found, LABELS, NAMES)
 
 
 def test_where_it_sits_and_when_it_moves() -> None:
     moved = told_of([[0, 1, 0], [0, 0.75, 0.2], [0, 0.25, 0.875], [0, 0, 1]])
-    assert "**␣France / ␣Italy** up to **block 0** (at least 0.75 of it), and by **␣is**" in moved
-    assert "by **␣is** from **block 1** onwards (at" in moved
-    assert "at least 0.88 of it)." in moved and "then" not in moved
+    assert not lacking(
+        moved,
+        "**␣France / ␣Italy** up to **block 0** (at least 0.75 of it), and by **␣is**",
+        "by **␣is** from **block 1** onwards (at least 0.88 of it).",
+    )
+    assert "then" not in moved
 
 
 def test_the_patches_that_count_most() -> None:
     told = told_of([[0, 0.25, 0], [0, 0.05, 0.5]], "attn_out")
-    assert (
-        "On its own, the attention output of **block 1 at “␣is”** restores **0.50** of the answer."
-        " Next: block 0 at “␣France / ␣Italy” (0.25)." in told
-    )
-    assert "(0.25)." in told and "0.05" not in told
+    best = "On its own, the attention output of **block 1 at “␣is”** restores **0.50** of the answer."
+    assert f"{best} Next: block 0 at “␣France / ␣Italy” (0.25)." in told and "0.05" not in told
     assert "**head 1.2** restores **0.50**" in told_of([[0, 0.25, 0], [0, 0, 0.5]], "z")
     first, second = (told_of(rows, "ffn_out") for rows in ([[0, 1, 0], [0, 0, 0]], [[0, 0, 0], [0, 1, 0]]))
     assert "restores the word" in first and "restores the word" not in second
@@ -366,59 +348,57 @@ def test_paris_sits_on_france_and_one_head_carries_it(drawn: dict[str, Any]) -> 
     restored = np.array(drawn["patching_map"].traces[0]["z"])
     assert restored.shape == (30, 5) and restored[:22, 3] == pytest.approx(1, abs=0.03)
     assert restored[24:, 4] == pytest.approx(1, abs=0.03)
-    assert "first prompt **+7.31**; the model would write “␣Paris”" in said(page)
-    assert "second prompt **−6.02**; the model would write “␣Rome”" in said(page)
-    assert "**␣France / ␣Italy** up to **block 22**" in said(page)
-    page.get_by_key("patching_site").set_value("z").run()
+    assert not lacking(
+        said(page),
+        "first prompt **+7.31**; the model would write “␣Paris”",
+        "second prompt **−6.02**; the model would write “␣Rome”",
+        "**␣France / ␣Italy** up to **block 22**",
+    )
+    chosen_in(page, "patching_site", "z")
     assert np.array(drawn["patching_map"].traces[0]["z"]).shape == (30, 9)
     assert "**head 23.4** restores **0.93**" in said(page)
-    page.get_by_key("patching_pair").set_value("gender").run()
+    chosen_in(page, "patching_pair", "gender")
     assert "hardly distinguishes the two prompts" in said(page)
 
 
 @pytest.mark.parametrize("preset", LETTERS)
 def test_texts_curve_and_sentence_are_the_engines(preset, drawn, monkeypatch):
-    monkeypatch.setattr(
-        steering_view, "_neutral", lambda subject: subject.tokenizer.encode("to be or not to be " * 20)
-    )
-    page = circuit("steering", steering_preset=preset, steering_seed="3")
-    chosen, known = LETTERS[preset], shipped()
+    neutral, known, chosen = "to be or not to be " * 20, shipped(), LETTERS[preset]
     model, words = known.model, known.tokenizer
+    monkeypatch.setattr(steering_view, "_neutral", lambda subject: words.encode(neutral))
+    page = circuit("steering", steering_preset=preset, steering_seed="3")
     added = steering.direction(model, words, chosen.plus, chosen.minus, 2, "every")
     prompt = steering.read(words, chosen.text)
-    room = steering.room(model, prompt, 100)
-    sampling = SampleConfig(temperature=0.8, top_p=0.9, seed=3)
+    sampling, room = SampleConfig(temperature=0.8, top_p=0.9, seed=3), steering.room(model, prompt, 100)
     wanted = steering.mood_words(words, chosen.plus, chosen.minus)
     made = finish(steering.continued(model, added, chosen.coefficient, prompt, room, sampling, wanted))
-    for ids in (made.plain, made.steered):
-        assert steering_view.show_lines(written(words, ids)) in said(page)
-    rows = steering.rows_of(words.encode("to be or not to be " * 20), steering.beginning(words), 40, 6)
-    costs = finish(steering.cost(model, added, COEFFICIENTS["every"], rows))
-    shown = drawn["steering_cost"]
+    rows = steering.rows_of(words.encode(neutral), steering.beginning(words), 40, 6)
+    costs, shown = finish(steering.cost(model, added, COEFFICIENTS["every"], rows)), drawn["steering_cost"]
     assert shown.table["coefficient"] == list(COEFFICIENTS["every"])
     assert shown.table["perplexity"] == pytest.approx(costs.perplexity.tolist(), rel=1e-5)
     assert shown.traces[1]["y"] == pytest.approx([costs.at(chosen.coefficient)], rel=1e-5)
-    assert f"**{added.strength(chosen.coefficient):.2f} times** the norm of the stream" in said(page)
     moods = {"came": "Steering **works**", "went": "It **steers away**", "stayed": "Steering **does little**"}
-    assert moods[made.came] in said(page)
-    assert f"**{made.times:.2g} times** as probable at each step" in said(page)
     before, after = costs.at(0.0), costs.at(chosen.coefficient)
-    assert f"changes by a factor of **{after / before:.3g}**: {before:,.1f} → {after:,.1f}" in said(page)
+    assert not lacking(
+        said(page),
+        *(steering_view.show_lines(written(words, ids)) for ids in (made.plain, made.steered)),
+        f"**{added.strength(chosen.coefficient):.2f} times** the norm of the stream",
+        moods[made.came],
+        f"**{made.times:.2g} times** as probable at each step",
+        f"changes by a factor of **{after / before:.3g}**: {before:,.1f} → {after:,.1f}",
+    )
     assert drawn["steering_lifted"].table["with"] == pytest.approx([lift.after for lift in made.lifted])
 
 
 def test_own_prompts(drawn: dict[str, Any]) -> None:
-    page = circuit(
-        "steering", steering_preset="own", steering_plus="O!", steering_text="Who is it" + "x" * 300
-    )
-    assert not page.exception and "steering_cost" not in drawn
-    assert f"only the first {MOST_PROMPT} are used" in said(page)
-    assert "shorten the text" in said(page)  # 200 letters and a context of 128
-    page.get_by_key("steering_text").set_value("Who").run()
+    long = "Who is it" + "x" * 300
+    page = circuit("steering", steering_preset="own", steering_plus="O!", steering_text=long)
+    assert "steering_cost" not in drawn  # 200 letters and a context of 128
+    assert not lacking(said(page), f"only the first {MOST_PROMPT} are used", "shorten the text")
+    chosen_in(page, "steering_text", "Who")
     assert "The perplexity of an unrelated text" in said(page)
     for text, why in (("", "is empty"), ("日本", "does not know 日 本")):
-        page.get_by_key("steering_plus").set_value(text).run()
-        assert not page.exception and why in said(page)
+        assert why in said(chosen_in(page, "steering_plus", text))
 
 
 TEXT = "Now is the winter of our discontent"
@@ -427,38 +407,33 @@ TEXT = "Now is the winter of our discontent"
 @pytest.mark.parametrize("scope", ["matrix", "kind", "all"])
 def test_figures_and_sentence_are_the_engines(scope: Any, drawn: dict[str, Any]) -> None:
     page = circuit("quantisation", text=TEXT, bits="3", bits_share="0", bits_scope=scope)
-    known = shipped()
-    name = "blocks.0.ffn.w_in.weight"
+    known, name = shipped(), "blocks.0.ffn.w_in.weight"
     matrix = dict(known.model.named_parameters())[name]
     after = rounded(matrix, Rounding(3, 0))
     expected, lost = histogram(matrix, after), rounding_error(matrix, after)
     assert drawn["bits_weights"].table["after"] == pytest.approx(expected.after.tolist())
     assert drawn["bits_weights"].table["before"] == pytest.approx(expected.before.tolist())
-    ids = known.tokenizer.encode(TEXT)
-    found = finish(losses(known.model, ids, chosen(known.model, name, scope)))
-    table = drawn["bits_loss"].table
+    found = finish(losses(known.model, known.tokenizer.encode(TEXT), chosen(known.model, name, scope)))
+    table, mark = drawn["bits_loss"].table, drawn["bits_loss"].traces[-1]
     assert table["bits"] == [32, 8, 4, 3, 2]
     assert table["whole_nats"] == pytest.approx([found.full, *found.whole], abs=1e-5)
     assert table["by_block_nats"] == pytest.approx([found.full, *found.by_block], abs=1e-5)
-    assert f"relative error of **{lost.relative:.1%}**" in said(page)
-    assert f"goes from {found.full:.3f} to **{found.whole[2]:.3f}** nats" in said(page)
-    enough = 32
-    for bits, loss in zip(table["bits"][1:], table["whole_nats"][1:], strict=True):
-        if loss > 1.01 * found.full:
-            break
-        enough = bits
-    assert f"**{enough:g} bits** " in said(page)
-    mark = drawn["bits_loss"].traces[-1]
+    pairs = list(zip(table["bits"], table["whole_nats"], strict=True))
+    enough = next((i for i, (_, loss) in enumerate(pairs) if loss > 1.01 * found.full), len(pairs)) - 1
+    assert not lacking(
+        said(page),
+        f"relative error of **{lost.relative:.1%}**",
+        f"goes from {found.full:.3f} to **{found.whole[2]:.3f}** nats",
+        f"**{pairs[enough][0]:g} bits** ",
+    )
     assert mark["x"] == ["3"] and mark["y"] == pytest.approx([found.whole[2]], abs=1e-5)
 
 
 def test_a_block_of_a_model_of_ours(drawn: dict[str, Any]) -> None:
     page = circuit("quantisation", bits_look="block", bits_row="5", bits_index="2", bits_number="7")
-    known = shipped()
-    found = made(dict(known.model.named_parameters())["blocks.0.ffn.w_in.weight"], 5, 2)
+    found = made(dict(shipped().model.named_parameters())["blocks.0.ffn.w_in.weight"], 5, 2)
     table = drawn["bits_of_block"].table
     assert table["q"] == found.q.tolist()
     assert table["d q + m"] == pytest.approx(found.numbers.tolist())
     assert table["weight"] == pytest.approx(found.original.tolist())
-    assert f"· {found.q[7]} + " in said(page) and "Computed here" in said(page)
-    assert "**5.0 bits** for each" in said(page)
+    assert not lacking(said(page), f"· {found.q[7]} + ", "Computed here", "**5.0 bits** for each")

@@ -1,8 +1,7 @@
 """Cross-attention: what is said and drawn, on untrained models in the place of the shipped ones, and on a training of one's own."""
 
-from __future__ import annotations
-
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,22 +13,16 @@ from engine.config import ModelConfig, Seq2SeqConfig, TrainConfig
 from engine.data.pair_corpora import pair_text
 from engine.data.tasks.paired import PAIR_TASKS
 from engine.data.tokenizers.pairs import PairTokenizer
-from engine.errors import RunError
 from engine.experiments.masks_swapped import HEALTHY, SWAPPED, Swapped
-from engine.measure.families.cross_attention import (
-    AlignmentScore,
-    differing,
-    looked,
-    model_alignment,
-)
+from engine.measure.families.cross_attention import AlignmentScore, differing, looked, model_alignment
 from engine.measure.families.written_target import write_target
 from engine.seq2seq import build_pair
 from engine.service.state import RunSpec
 from engine.weights.checkpoints import PairCheckpoint, load_pair, save
 from engine.weights.pretrained import sources
 from pages.inside.crossattention import shared, words
-from tests.pages.helpers import opened, said
-from tests.pages.stage import StageManager, view_of
+from tests.pages.helpers import lacking, opened, said
+from tests.pages.stage import StageManager, trained
 from ui import families, memo
 from ui.fit_text import PAIR
 from ui.text.markdown import safe
@@ -91,35 +84,39 @@ def test_rows_after_the_step_are_blank_and_a_head_can_be_chosen(folder, drawn):
 
 def test_a_right_answer_has_its_rings(monkeypatch, drawn):
     """As if the model had written what is right."""
-    real = shared.crossed
+    real, truth = shared.crossed, PAIR_TASKS["reverse"].truth("abc")
 
     def right(name, text, change, seed, step=-1):
         found = real(name, text, change, seed, step)
-        target = PAIR_TASKS["reverse"].truth("abc").target
         shown = found.cross_patterns[:, :, :4]
-        return replace(found, written=(*target, "<end>"), text=target, cross_patterns=shown)
+        return replace(found, written=(*truth.target, "<end>"), text=truth.target, cross_patterns=shown)
+
+    def rings():
+        trace = drawn["cross_alignment"].traces[1]
+        return list(zip(trace["x"], trace["y"], strict=True))
 
     monkeypatch.setattr("pages.inside.crossattention.alignment.crossed", right)
-    told = said(opened(PAGE, cross_view="alignment", cross_task="reverse", cross_text_reverse="abc"))
-    found = right("reverse", "abc", "none", 0)
-    seen = looked(found.pattern(None), PAIR_TASKS["reverse"].truth("abc"), found.text)
-    assert f"For **{seen.right} of the 3 symbols**" in told
-    assert f"chance would give {seen.chance:.1f}" in told
-    rings = drawn["cross_alignment"].traces[1]
-    assert list(zip(rings["x"], rings["y"], strict=True)) == [(2, 0), (1, 1), (0, 2)]
-    opened(
-        PAGE, cross_view="alignment", cross_task="reverse", cross_text_reverse="abc", cross_step_reverse="2"
-    )
-    rings = drawn["cross_alignment"].traces[1]
-    assert list(zip(rings["x"], rings["y"], strict=True)) == [(2, 0), (1, 1)], "none for what is not written"
+    asked = {"cross_view": "alignment", "cross_task": "reverse", "cross_text_reverse": "abc"}
+    told, found = said(opened(PAGE, **asked)), right("reverse", "abc", "none", 0)
+    seen = looked(found.pattern(None), truth, found.text)
+    assert not lacking(told, f"For **{seen.right} of the 3 symbols**", f"chance would give {seen.chance:.1f}")
+    assert rings() == [(2, 0), (1, 1), (0, 2)]
+    opened(PAGE, **asked, cross_step_reverse="2")
+    assert rings() == [(2, 0), (1, 1)], "none for what is not written"
 
 
-def test_input_that_cannot_be_read_is_told(folder, monkeypatch):
-    for text in ("", "ÄÖÜ", "1" * 70):
-        told = said(opened(PAGE, cross_view="alignment", cross_text_dates=text))
-        assert "This source cannot be read" in told
-    told = said(opened(PAGE, cross_view="alignment", cross_text_dates="some day"))
-    assert "whether that is right is unknown" in told
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        *((text, "This source cannot be read") for text in ("", "ÄÖÜ", "1" * 70)),
+        ("some day", "whether that is right is unknown"),
+    ],
+)
+def test_input_that_cannot_be_read_is_told(text, why):
+    assert why in said(opened(PAGE, cross_view="alignment", cross_text_dates=text))
+
+
+def test_without_a_shipped_model_there_is_a_sentence(folder, monkeypatch):
     monkeypatch.setitem(families._FOLDERS, PAIR, folder / "nowhere")
     told = said(opened(PAGE, cross_view="alignment"))
     assert "No trained encoder-decoder came with this copy" in told
@@ -136,34 +133,41 @@ def trainings(monkeypatch):
 
 def test_two_trainings_are_compared(trainings, drawn):
     told = said(opened(PAGE, cross_view="masks"))
-    assert "after 25 steps the loss is **0.125** (unswapped: 0.500)" in told
-    assert (
-        "in generation the model gets only **2.0%** right (unswapped: 87.5%)" in told and "→ “2222”" in told
+    assert not lacking(
+        told,
+        "after 25 steps the loss is **0.125** (unswapped: 0.500)",
+        "in generation the model gets only **2.0%** right (unswapped: 87.5%)",
+        "→ “2222”",
     )
-    good, bad = drawn["cross_curves"].traces
-    assert list(good["y"]) == [3.0, 0.5] and list(bad["y"]) == [3.1, 0.125]
-    assert list(good["x"]) == list(bad["x"]) == [0, 25]
-    opened(PAGE, cross_view="masks", cross_quantity="right")
-    good, bad = drawn["cross_curves"].traces
-    assert list(good["y"]) == [0.0, 0.875] and list(bad["y"]) == [0.0, 0.02]
+    curves = [[3.0, 0.5], [3.1, 0.125]], [[0.0, 0.875], [0.0, 0.02]]
+    for losses, query in zip(curves, ({}, {"cross_quantity": "right"}), strict=True):
+        if query:
+            opened(PAGE, cross_view="masks", **query)
+        traces = drawn["cross_curves"].traces
+        assert [trace["y"] for trace in traces] == losses
+        assert [trace["x"] for trace in traces] == [[0, 25]] * 2
     assert "after 0 steps the loss is **3.100**" in said(opened(PAGE, cross_view="masks", cross_steps="0"))
 
 
-def test_the_masks_stand_alone_where_no_training_came(monkeypatch, drawn):
+@pytest.fixture
+def untrained(monkeypatch):
     monkeypatch.setattr("pages.inside.crossattention.masks.shipped", dict)
+
+
+@pytest.mark.usefixtures("untrained")
+def test_the_masks_stand_alone_where_no_training_came(drawn):
     assert "**no pair** looks ahead" in said(opened(PAGE, cross_view="masks"))
     told = said(opened(PAGE, cross_view="masks", cross_swap="true"))
-    assert "Swapped, **3 pairs** look ahead" in told and "**3 pairs** with a source word are hidden" in told
+    assert not lacking(told, "Swapped, **3 pairs** look ahead", "**3 pairs** with a source word are hidden")
     assert drawn["cross_masks"].table["own 3"] == [0.0] * 4
-    assert "Swapped, **6 pairs** look ahead" in said(
-        opened(PAGE, cross_view="masks", cross_swap="true", cross_row="1")
-    )
+    told = said(opened(PAGE, cross_view="masks", cross_swap="true", cross_row="1"))
+    assert "Swapped, **6 pairs** look ahead" in told
 
 
+@pytest.mark.usefixtures("untrained")
 @pytest.mark.parametrize("swap", [False, True])
-def test_the_two_squares_are_the_two_masks(swap, monkeypatch, drawn):
+def test_the_two_squares_are_the_two_masks(swap, drawn):
     """Of a source of 3 beside one of 5, and 4 written: each in its own panel."""
-    monkeypatch.setattr("pages.inside.crossattention.masks.shipped", dict)
     opened(PAGE, cross_view="masks", cross_swap=str(swap).lower())
     own, across = (np.array(trace["z"]) for trace in drawn["cross_masks"].traces)
     query = np.arange(4)[:, None]
@@ -189,25 +193,16 @@ def at(step: int) -> PairCheckpoint:
 
 
 @pytest.fixture
-def run(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> str:
+def run(manager: StageManager) -> str:
     """A finished training on reversing."""
-    memo.clear()
-    spec = RunSpec(SIZES, TrainConfig(steps=50), "pairs-reverse", name="mine")
-    manager.views["abc"] = view_of(spec, "abc", "finished", 50, snapshots=STEPS)
-
-    def trained(run: str, step: int | None = None) -> PairCheckpoint:
-        if step not in STEPS:
-            raise RunError(f"There is no snapshot of step {step}.")
-        return at(step)
-
-    monkeypatch.setattr(manager, "trained", trained, raising=False)
-    return "run-abc"
+    return trained(manager, RunSpec(SIZES, TrainConfig(steps=50), "pairs-reverse", name="mine"), at, STEPS)
 
 
 def aligned(**query: str) -> AppTest:
-    return opened("inside/crossattention", cross_view="alignment", **query)
+    return opened(PAGE, cross_view="alignment", **query)
 
 
+@cache
 def counted(step: int) -> AlignmentScore:
     pairs = [PAIR_TASKS["reverse"].answer(pair.source) for pair in PAIRS.validation[: shared.ASKED]]
     found = model_alignment(at(step).model, PAIRS.tokenizer, pairs)
@@ -219,24 +214,21 @@ def counted(step: int) -> AlignmentScore:
 def test_the_model_is_that_of_the_step(run: str, step: int, drawn: dict[str, Any]) -> None:
     page = aligned(cross_task=run, step=str(step), cross_text_reverse="abcd")
     found = write_target(at(step).model, PAIRS.tokenizer, "abcd")
-    told = said(page)
-    assert f"It writes “{safe(found.text)}”" in told
     np.testing.assert_allclose(drawn["cross_alignment"].table["0 a"], found.pattern(None)[:, 0], rtol=1e-5)
     score = counted(step)
     layer, head = np.unravel_index(score.heads.argmax(), score.heads.shape)
-    assert f"After **{step}** steps of training, on 40 held-out targets" in told
-    assert f"a correct position for **{score.together:.0%}** of {score.symbols:,} symbols" in told
-    assert (
-        f"head {layer}.{head} for **{score.heads.max():.0%}**; by chance it would be {score.chance:.0%}."
-        in told
+    assert not lacking(
+        said(page),
+        f"It writes “{safe(found.text)}”",
+        f"After **{step}** steps of training, on 40 held-out targets",
+        f"a correct position for **{score.together:.0%}** of {score.symbols:,} symbols",
+        f"head {layer}.{head} for **{score.heads.max():.0%}**; by chance it would be {score.chance:.0%}.",
     )
 
 
 def test_by_step_it_is_drawn_how_the_alignment_forms(run: str, drawn: dict[str, Any]) -> None:
     aligned(cross_task=run, measure="true")
-    best, together, chance = drawn["cross_grown"].traces
     each = [counted(step) for step in STEPS]
-    np.testing.assert_allclose(best["y"], [one.heads.max() for one in each], rtol=1e-6)
-    np.testing.assert_allclose(together["y"], [one.together for one in each], rtol=1e-6)
-    np.testing.assert_allclose(chance["y"], [one.chance for one in each], rtol=1e-6)
-    assert list(best["x"]) == list(STEPS)
+    wanted = [[one.heads.max() for one in each], [s.together for s in each], [s.chance for s in each]]
+    np.testing.assert_allclose([t["y"] for t in drawn["cross_grown"].traces], wanted, rtol=1e-6)
+    assert list(drawn["cross_grown"].traces[0]["x"]) == list(STEPS)

@@ -1,7 +1,5 @@
 """The feed-forward page: every view, every model, every option, held against arithmetic on a recording."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path
@@ -22,24 +20,29 @@ from engine.measure.recording import record
 from engine.measure.residual.attribution import attribute
 from engine.probe import Recorder
 from tests.engine.helpers import loud, tiny
-from tests.pages.helpers import chosen, opened, said
+from tests.pages.helpers import chosen, clicked, lacking, opened, said
 from tests.pages.inside.models import ALPHABET, of_letters, only_this, run_of, shipped
 from tests.pages.stage import StageManager
-from ui import background_jobs, memo, session
+from ui import memo, session
 from ui.text.numbers import minus
 
 pytestmark = pytest.mark.usefixtures("manager")
 PAGE = "inside/feedforward"
 
 
-@pytest.fixture
-def short_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
+BREAKS = "ROMEO:\nBut, soft! what light through yonder window breaks?\n" * 200
+
+
+def reading(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """A corpus that is there on every machine, and short."""
-    text = "ROMEO:\nBut, soft! what light through yonder window breaks?\n" * 200
     monkeypatch.setattr(corpora, "shakespeare_path", lambda: Path("here"))
     monkeypatch.setattr(session, "corpus", lambda name: corpora.from_text(text, name))
     memo.clear()
-    background_jobs._server = background_jobs.Jobs()
+
+
+@pytest.fixture
+def short_corpus(monkeypatch: pytest.MonkeyPatch, measured_anew: None) -> None:
+    reading(monkeypatch, BREAKS)
 
 
 def feedforward(**query: str) -> AppTest:
@@ -48,26 +51,19 @@ def feedforward(**query: str) -> AppTest:
 
 def test_it_opens_on_the_most_active_neuron_and_finds_its_contexts(short_corpus):
     page = feedforward(measure="true")
-    layer, neuron = (
-        page.number_input(key="feedforward_layer").value,
-        page.number_input(key="feedforward_neuron").value,
-    )
-    assert f"Neuron {neuron} of block {layer} " in said(page)
+    keys = "feedforward_layer", "feedforward_neuron"
+    layer, neuron = (page.number_input(key=key).value for key in keys)
     first = page.dataframe[0].value.iloc[0]
     assert (first["layer"], first["neuron"]) == (layer, neuron)
-    assert "From 1,152 tokens read, 128 at a time" in said(page)
-    assert (page.query_params["feedforward_layer"], page.query_params["feedforward_neuron"]) == (
-        str(layer),
-        str(neuron),
-    )
+    told = f"Neuron {neuron} of block {layer} ", "From 1,152 tokens read, 128 at a time"
+    assert not lacking(said(page), *told)
+    assert [page.query_params[key] for key in keys] == [str(layer), str(neuron)]
 
 
 def test_what_a_neuron_looks_for_and_raises_is_what_its_activations_say(short_corpus):
     """Nine windows of the corpus are read here by whole passes; of 16 neighbours the strongest counts."""
-    layer, neuron = 3, 71
-    known = shipped()
-    text = ("ROMEO:\nBut, soft! what light through yonder window breaks?\n" * 200)[-1180:]
-    ids = np.array(known.tokenizer.encode(text)[:1152])
+    layer, neuron, known = 3, 71, shipped()
+    ids = np.array(known.tokenizer.encode(BREAKS[-1180:])[:1152])
     activations = []
     for window in ids.reshape(9, 128):
         recorder = Recorder({f"blocks.{layer}.ffn_post"})
@@ -81,21 +77,18 @@ def test_what_a_neuron_looks_for_and_raises_is_what_its_activations_say(short_co
     best = np.argsort(-token_scores(known.model, layer, neuron), kind="stable")[:3].tolist()
     letters = [known.tokenizer.decode([i]) for i in [token, *best]]
     liked, *raised = (letter.replace(" ", "␣").replace("\n", "⏎") for letter in letters)
-    places_said = (
-        "all 8 of its strongest positions" if count == 8 else f"**{count}** of its 8 strongest positions"
-    )
+    where = "all 8" if count == 8 else f"**{count}** of its 8"
     does = "fires mainly on" if count >= 6 else "fires most strongly on"
-    told = f"{does} **“{liked}”**, the token at {places_said} (up to **{stretches.max():.2f}**). It promotes"
-    words = said(feedforward(feedforward_layer=str(layer), feedforward_neuron=str(neuron)))
-    assert f"Neuron 71 of block 3 {told} “{raised[0]}”, “{raised[1]}”, “{raised[2]}”." in words
+    assert not lacking(
+        said(feedforward(feedforward_layer=str(layer), feedforward_neuron=str(neuron))),
+        f"Neuron 71 of block 3 {does} **“{liked}”**, the token at {where} ",
+        f"strongest positions (up to **{stretches.max():.2f}**). It promotes “{'”, “'.join(raised)}”.",
+    )
 
 
-def test_corpus_text_never_becomes_html(short_corpus, monkeypatch):
-    text = "<img src=x onerror=alert(1)>&amp;" * 400
-    monkeypatch.setattr(session, "corpus", lambda name: corpora.from_text(text, name))
+def test_corpus_text_never_becomes_html(measured_anew, monkeypatch):
+    reading(monkeypatch, "<img src=x onerror=alert(1)>&amp;" * 400)
     monkeypatch.setattr("ui.text.tokens.show_bytes", lambda t: "<i>" + t.decode())
-    memo.clear()
-    background_jobs._server = background_jobs.Jobs()
     page = feedforward()
     memo.clear()
     (drawn,) = [e.proto.body for e in page.get("html") if "gf-contexts" in e.proto.body]
@@ -106,21 +99,17 @@ def test_a_run_is_searched_on_the_text_until_the_corpus_is_asked_for(manager, sh
     """The scrubber would otherwise read the corpus anew at each step."""
     run = run_of(manager, vocab_size=90, context=16)
     page = feedforward(model=run, measure="true")
-    assert "Found in the text above" in said(page) and "From 16 tokens read" in said(page)
+    assert not lacking(said(page), "Found in the text above", "From 16 tokens read")
     assert any("gf-contexts" in e.proto.body for e in page.get("html")), "the left half is not empty"
-    page.button(key="feedforward_read").click().run()
-    assert not page.exception and "tokens read, 16 at a time" in said(page)
-    page.number_input(key="feedforward_neuron").set_value(3).run()
-    assert "feedforward_read" not in {button.key for button in page.button} and "tokens read" in said(
-        page
-    )  # known for all neurons of the layer
-    page = feedforward(model=run, step="0")
-    assert "Found in the text above" in said(page)
+    clicked(page, "feedforward_read")
+    assert "tokens read, 16 at a time" in said(page)
+    chosen(page, "feedforward_neuron", 3)  # known for all neurons of the layer
+    assert "feedforward_read" not in {button.key for button in page.button} and "tokens read" in said(page)
+    assert "Found in the text above" in said(feedforward(model=run, step="0"))
 
 
-MODEL = loud(
-    tiny(ffn="swiglu", norm="layernorm", norm_bias=True, n_layers=3, d_ff=24), factor=3.0
-).requires_grad_(False)
+MODEL = loud(tiny(ffn="swiglu", norm="layernorm", norm_bias=True, n_layers=3, d_ff=24), factor=3.0)
+MODEL.requires_grad_(False)
 TEXT = "abcabdab"
 IDS = tuple(CharTokenizer(ALPHABET).encode(TEXT))
 RECORDING = record(MODEL, IDS)
@@ -203,11 +192,9 @@ def test_functions_their_slopes_and_this_models_inputs(drawn):
         np.testing.assert_allclose(line["y"], values, atol=1e-6)
         np.testing.assert_allclose(drawn[key].traces[0]["y"], inputs.density, rtol=1e-6)
     words = said(page)
+    mean = minus(f"{inputs.mean:.2f}")
     assert f"**{(gates < 0).mean():.0%}** of its inputs are below zero" in words
-    assert (
-        f"The inputs have mean {minus(f'{inputs.mean:.2f}')} and standard deviation {inputs.std:.2f}."
-        in words
-    )
+    assert f"The inputs have mean {mean} and standard deviation {inputs.std:.2f}." in words
     assert (f" {inputs.outside:.1%} of all inputs lie outside" in words) == (inputs.outside > 0)
     assert "**0.000473** (at x = ±2." in words and "24,001 points" in words
     table, true = drawn["feedforward_difference"].table, worst_difference()
@@ -217,14 +204,9 @@ def test_functions_their_slopes_and_this_models_inputs(drawn):
     axis, values = gated_surface("swiglu", float(surface["x"][-1]))
     np.testing.assert_allclose(surface["x"], axis, atol=1e-5)
     np.testing.assert_allclose(surface["z"], values, atol=1e-5)
-    pairs = set(
-        zip(
-            RECORDING.stacked("ffn_gate").ravel().tolist(),
-            RECORDING.stacked("ffn_pre").ravel().tolist(),
-            strict=True,
-        )
-    )
-    assert len(dots["x"]) == 500 and set(zip(dots["x"], dots["y"], strict=True)) <= pairs
+    known = [RECORDING.stacked(name).ravel().tolist() for name in ("ffn_gate", "ffn_pre")]
+    assert len(dots["x"]) == 500
+    assert set(zip(dots["x"], dots["y"], strict=True)) <= set(zip(*known, strict=True))
 
 
 def test_dropout_keeps_the_mean_of_the_last_write_to_a_logit():
@@ -266,17 +248,13 @@ def test_dropout_in_a_prediction_spreads_with_the_share(drawn):
 
 @pytest.mark.parametrize("characters", [LITTLE, WHOLE])
 def test_dropout_s_trainings_are_those_of_the_file(characters, drawn):
-    words = said(
-        feedforward(feedforward_view="dropout", dropout_shown="training", dropout_text=str(characters))
-    )
+    training = {"dropout_shown": "training", "dropout_text": str(characters)}
+    words, ends = said(feedforward(feedforward_view="dropout", **training)), {}
     runs = [run for run in dropout_runs.shipped() if run.plan.characters == characters]
-    last = {
-        share: [run.validation[-1] for run in runs if run.plan.dropout == share] for share in (0.0, 0.1, 0.3)
-    }
-    ends = {share: float(np.median(losses)) for share, losses in last.items()}
+    for share in (0.0, 0.1, 0.3):
+        ends[share] = float(np.median([run.validation[-1] for run in runs if run.plan.dropout == share]))
     best = min(ends, key=ends.__getitem__)
-    assert ("no dropout is best" in words) == (best == 0) and (
-        best == 0 or f"**p = {best:g}** is best" in words
-    )
+    assert ("no dropout is best" in words) == (best == 0)
+    assert best == 0 or f"**p = {best:g}** is best" in words
     assert f"**{ends[0.3]:.2f}** held out (medians of 3 seeds)" in words
     assert len(drawn[f"dropout_training_{characters}"].traces) == 2 * 3 * (3 + 1)

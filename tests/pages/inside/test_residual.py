@@ -1,7 +1,5 @@
 """The residual stream's page: every view with every option, held against arithmetic on a recording."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -21,12 +19,12 @@ from engine.measure.residual.gradient_by_depth import Plan, averaged, measure
 from engine.measure.residual.lens import logit_lens
 from pages.inside.residual import wirings as highway
 from tests.engine.helpers import loud, tiny
-from tests.pages.helpers import in_address, opened, plain, said
+from tests.pages.helpers import in_address, lacking, opened, plain, said
 from tests.pages.inside.models import ALPHABET, of_letters, only_this
 from tests.pages.stage import StageManager
-from ui import background_jobs
 from ui import session as state
 from ui.site import ROOT
+from ui.text.numbers import minus
 
 PAGE = "inside/residual"
 
@@ -117,32 +115,29 @@ def test_the_lens_and_its_cell(drawn):
 
 def test_who_pushed_is_each_writers_product_with_the_direction(drawn):
     at, row = 4, ALPHABET.index("d")
-    page = residual("push", residual_position=str(at), residual_target="d")
-    found = attribute(MODEL, RECORDING, at, row)
-    total, logit, difference = (m.value for m in page.metric)
-    assert page.metric[1].label == "Logit of “d”" and float(logit) == pytest.approx(found.logit, abs=1e-4)
-    assert float(total) == pytest.approx(found.total, abs=1e-3) and abs(plain(difference)) < 1e-3
+    page, found = (
+        residual("push", residual_position=str(at), residual_target="d"),
+        attribute(MODEL, RECORDING, at, row),
+    )
+    total, logit, difference = (plain(m.value) for m in page.metric)
+    assert page.metric[1].label == "Logit of “d”" and logit == pytest.approx(found.logit, abs=1e-4)
+    assert total == pytest.approx(found.total, abs=1e-3) and abs(difference) < 1e-3
     np.testing.assert_allclose(drawn["residual_heads"].traces[0]["z"], found.heads, atol=1e-5)
     expected = {"embed": found.embedding, "position": found.position, "norm bias": found.norm_bias}
     expected |= {f"head {i}.{h}": found.heads[i, h] for i in range(3) for h in range(4)}
     expected |= {f"ffn {i}": found.feedforward[i] for i in range(3)}
     expected |= {f"attn bias {i}": found.attention_bias[i] for i in range(3)}
     table = drawn["residual_parts"].table
-    shown = dict(zip(table["writer"], table["contribution"], strict=True))
-    assert shown == pytest.approx(expected, abs=1e-5)
-    most, least = (choose(expected, key=lambda k: expected[k]) for choose in (max, min))
-    signed = {name: f"{value:+.2f}".replace("-", "−") for name, value in expected.items()}
-    whole = f"{found.logit:.2f}".replace("-", "−")
-    words = said(page)
-    assert (
-        f"For “d” after “{TEXT[: at + 1]}”, **{most}**{FULL_NAMES.get(most, '')} contributes most:"
-        f" **{signed[most]}** to a logit of {whole}."
-    ) in words
-    assert (
-        f"largest negative contribution is {least}{FULL_NAMES.get(least, '').removesuffix(',')}: {signed[least]}."
-        in words
+    assert dict(zip(table["writer"], table["contribution"], strict=True)) == pytest.approx(expected, abs=1e-5)
+    most, least = (choose(expected, key=expected.__getitem__) for choose in (max, min))
+    down = f"{least}{FULL_NAMES.get(least, '').removesuffix(',')}: {minus(f'{expected[least]:+.2f}')}."
+    assert not lacking(
+        said(page),
+        f"For “d” after “{TEXT[: at + 1]}”, **{most}**{FULL_NAMES.get(most, '')} contributes most:",
+        f" **{minus(f'{expected[most]:+.2f}')}** to a logit of {minus(f'{found.logit:.2f}')}.",
+        f"largest negative contribution is {down}",
+        f"frozen at {found.scale:.3f}",
     )
-    assert f"frozen at {found.scale:.3f}" in words
     for versus, other in (("mean of all", RECORDING.logits[at].mean()), ("c", RECORDING.logits[at, 2])):
         page.selectbox(key="residual_versus").select(versus).run()
         wanted = float(RECORDING.logits[at, row] - other)
@@ -200,19 +195,22 @@ def test_norms_shares_and_a_sum_worked_out(drawn):
     assert told in words and "sum to 1 (here 1.000000)" in words
 
 
+HIGHWAYS = [
+    (8, "layernorm", "losses"),
+    (8, "none", "gradients"),
+    (2, "none", "losses"),
+    (8, "layernorm", "alike"),
+    (2, "layernorm", "alike"),
+    (1, "none", "gradients"),
+    (1, "none", "losses"),
+]
+
+
 def test_the_highway_opens_on_two_models_that_were_trained(drawn):
     rows = json.loads((ROOT / "checkpoints" / "residuals.json").read_text())["pairs"]
     kept = {(row["depth"], row["norm"]): row for row in rows}
     page = opened(PAGE, residual_view="highway")
-    for depth, norm, what in (
-        (8, "layernorm", "losses"),
-        (8, "none", "gradients"),
-        (2, "none", "losses"),
-        (8, "layernorm", "alike"),
-        (2, "layernorm", "alike"),
-        (1, "none", "gradients"),
-        (1, "none", "losses"),
-    ):
+    for depth, norm, what in HIGHWAYS:
         for key, value in (("depth", depth), ("pair_norm", norm), ("shown", what)):
             page.get_by_key(f"residual_{key}").set_value(value).run()
         assert not page.exception
@@ -222,30 +220,25 @@ def test_the_highway_opens_on_two_models_that_were_trained(drawn):
         assert with_them["y"] == row["added"][what] and without["y"] == row["replaced"][what]
         ends = {side: row[side][what][-1] for side in ("added", "replaced")}
         alike = {side: f"**{row[side]['alike'][-1]:.2f}**" for side in ends}
-        after = "1 block" if depth == 1 else f"{depth} blocks"
+        after, s = ("1 block", "s") if depth == 1 else (f"{depth} blocks", "")
         if what == "losses":
-            one = "1 block blurs" if depth == 1 else f"{after} blur"
-            other = "1 block makes" if depth == 1 else f"{after} make"
             near = row["replaced"]["alike"][-1] > 0.9
-            does = f"{one} all tokens into nearly one vector" if near else f"{other} the tokens more similar"
-            assert f"{does} (cosine {alike['replaced']}, against {alike['added']})" in sentence
+            blurs = f"{after} blur{s} all tokens into nearly one vector"
+            does = blurs if near else f"{after} make{s} the tokens more similar"
             lost = row["replaced"]["gradients"][0] < 0.01 * row["replaced"]["gradients"][-1]
             assert ("next to no gradient reaches the first block" in sentence) == lost
-            knows = (
-                "knows little more than how often each character occurs"
-                if ends["replaced"] < 4
-                else "has learned nothing"
+            little = "knows little more than how often each character occurs"
+            knows = little if ends["replaced"] < 4 else "has learned nothing"
+            assert not lacking(
+                sentence,
+                f"{does} (cosine {alike['replaced']}, against {alike['added']})",
+                f"After {10 * len(row['added']['losses'])} steps that model {knows}: ",
+                f": **{ends['replaced']:.2f} nats**, against **{ends['added']:.2f}**.",
             )
-            steps = f"After {10 * len(row['added']['losses'])} steps that model {knows}"
-            losses = f"**{ends['replaced']:.2f} nats**, against **{ends['added']:.2f}**."
-            assert f"{steps}: {losses}" in sentence
         elif what == "alike":
-            if ends["replaced"] > 0.9:
-                same = f"{after} make all tokens look the same, cosine {alike['replaced']}. With them"
-                assert same in sentence
-            else:
-                assert f"have a cosine of {alike['replaced']} after {after}. With them" in sentence
-            assert f": {alike['added']}." in sentence
+            same = f"{after} make all tokens look the same, cosine {alike['replaced']}. With them"
+            more = f"have a cosine of {alike['replaced']} after {after}. With them"
+            assert not lacking(sentence, same if ends["replaced"] > 0.9 else more, f": {alike['added']}.")
         elif depth > 1:
             assert_gradient_is_told(row, sentence)
             power = drawn["residual_pair"].layout["yaxis"]
@@ -256,12 +249,9 @@ def assert_gradient_is_told(row: dict[str, Any], sentence: str) -> None:
     back = {side: row[side]["gradients"][0] / row[side]["gradients"][-1] for side in ("added", "replaced")}
     assert f"the first of {row['depth']} blocks gets **{back['added']:.1f} times** the gradient" in sentence
     small = back["replaced"] < 0.01
-    assert ("next to nothing" in sentence) == small
-    assert ("the likelier cause" in sentence) != small
+    assert ("next to nothing" in sentence) == small == ("the likelier cause" not in sentence)
     times = re.search(r"without them \*\*(.+?) times\*\*", sentence)
-    assert times is not None
-    digits = times[1].replace(" × 10", "e").translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
-    assert float(digits) == pytest.approx(back["replaced"], rel=0.06)
+    assert times is not None and plain(times[1]) == pytest.approx(back["replaced"], rel=0.06)
 
 
 def test_without_the_stored_pairs_a_sentence_is_shown(monkeypatch):
@@ -272,13 +262,12 @@ def test_without_the_stored_pairs_a_sentence_is_shown(monkeypatch):
     assert [each.value for each in residual("highway").info] == ["residuals.json lacks 3 of 8 runs"]
 
 
+@pytest.mark.usefixtures("measured_anew")
 def test_the_highway_draws_the_means_of_what_was_measured(drawn, monkeypatch):
     from engine.data import corpora
 
     corpus = corpora.from_text("to be or not to be, that is the question. " * 30, "python")
     monkeypatch.setattr(state, "corpus", lambda name: corpus)
-    monkeypatch.setattr(background_jobs, "GLANCE", 240.0)
-    monkeypatch.setattr(background_jobs, "_server", background_jobs.Jobs())
     monkeypatch.setattr(highway, "DEPTHS", {"24": (2, 4), "48": (2, 3), "96": (2, 5)})
     page = residual("highway", residual_deepest="24", residual_seeds="1")
     plan = Plan(depths=(2, 4), seeds=1)

@@ -1,7 +1,5 @@
 """The Shapes page: every view, source and step, held against arithmetic and a recording."""
 
-from __future__ import annotations
-
 import math
 import re
 
@@ -9,12 +7,11 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.config import ModelConfig
 from engine.data.tokenizers.char import CharTokenizer
 from engine.measure.recording import record
 from pages.inside.shapes import sources, walk
 from tests.engine.helpers import loud, tiny
-from tests.pages.helpers import FOLDS, KINDS, opened, said
+from tests.pages.helpers import FOLDS, KINDS, chosen, lacking, opened, said, without_escapes
 from tests.pages.inside import models
 from tests.pages.inside.models import ALPHABET, of_letters, only_this
 from tests.pages.stage import StageManager
@@ -50,22 +47,20 @@ def test_every_source_is_traced_and_its_totals_are_said(source):
 def test_the_page_opens_on_the_first_scores_of_the_own_model():
     page = shapes()
     assert page.session_state["shapes_traced"][1] == "blocks.0.scores"
-    assert "818,048 parameters" in sentences(page)
-    asked = re.sub(r"\[([^\]]*)\]\(#term-[^)]*\)", r"\1", sentences(page))
-    assert "has shape **batch 1 × head 4 × query 61 × key 61**: 14,884 numbers" in asked  # 4 · 61²
-    assert "A text twice as long gives 4 times as many." in asked
-    assert len(shapes(shapes_step="99999999").latex) == 1, "there is no such step"
-    first = shapes(shapes_step="0")
-    assert "tokenizer produced from the text" in sentences(first) and "gives twice as many" in sentences(
-        first
+    assert not lacking(
+        without_escapes(sentences(page)),
+        "818,048 parameters",
+        "has shape **batch 1 × head 4 × query 61 × key 61**: 14,884 numbers",  # 4 · 61²
+        "A text twice as long gives 4 times as many.",
     )
+    assert len(shapes(shapes_step="99999999").latex) == 1, "there is no such step"
+    first = sentences(shapes(shapes_step="0"))
+    assert not lacking(first, "tokenizer produced from the text", "gives twice as many")
 
 
 @pytest.mark.parametrize("fields", models.KINDS, ids=str)
 def test_every_step_of_every_kind_of_model_draws(fields, monkeypatch):
-    vocabulary = 5 + (fields.get("causal") is False)
-    sizes = {"vocab_size": vocabulary, "context": 6, "d_model": 8, "n_layers": 2, "n_heads": 2}
-    model = loud(ModelConfig(**sizes | fields))
+    model = models.tiny_of(fields)
     models.only_this(monkeypatch, models.of_letters(model, "abcd<"), str(fields))
     page = shapes(text="ab<dcab")
     for index, step in enumerate(sources.steps_of(sources.Source("", "", model.config, 6))):
@@ -78,48 +73,38 @@ def test_every_step_of_every_kind_of_model_draws(fields, monkeypatch):
 
 def test_walking_is_written_into_the_url_and_another_model_keeps_the_step_by_name():
     page = shapes(shapes_step="12")
-    steps = sources.steps_of(sources.EXAMPLES["gpt2"])
     name = page.session_state["shapes_traced"][1]
-    page.selectbox(key="shapes_source").set_value("gpt2").run()
-    assert not page.exception
+    chosen(page, "shapes_source", "gpt2")
     assert page.session_state["shapes_traced"][1] == name
-    index = next(i for i, step in enumerate(steps) if step.name == name)
-    assert str(index) in page.query_params["shapes_step"]
+    names = [step.name for step in sources.steps_of(sources.EXAMPLES["gpt2"])]
+    assert str(names.index(name)) in page.query_params["shapes_step"]
 
 
 def test_what_is_typed_by_hand_may_be_wrong():
     page = shapes(shapes_view="hand")
     for heads in (1, 4):
-        page.get_by_key("shapes_heads").set_value(heads).run()
-        assert not page.exception and not page.error
-    page.get_by_key("shapes_hide").set_value("k1").run()
+        assert not chosen(page, "shapes_heads", heads).error
+    chosen(page, "shapes_hide", "k1")
     assert r"-\infty" in formulas(page) and "masked" in formulas(page)
-    page.text_input(key="shapes_q").set_value("1 2 3").run()
-    assert "must have the same length" in sentences(page)
-    page.text_input(key="shapes_q").set_value("<b>x</b>").run()
-    assert "is not a number" in sentences(page)
+    for typed, why in (("1 2 3", "must have the same length"), ("<b>x</b>", "is not a number")):
+        assert why in sentences(chosen(page, "shapes_q", typed))
     page = shapes(shapes_view="hand", shapes_example="mask")
-    page.get_by_key("shapes_hidden").set_value(["key 1", "key 2", "key 3", "key 4"]).run()
+    chosen(page, "shapes_hidden", [f"key {n}" for n in range(1, 5)])
     assert "every key is hidden" in sentences(page)
 
 
 def test_wrong_shapes_are_run_and_explained():
     page = shapes(shapes_view="wrong")
-    assert "must divide d_model (128)" in sentences(page) and "**2 dimensions are left over**" in sentences(
-        page
-    )
-    page.get_by_key("shapes_n_heads").set_value(4).run()
-    assert "every head gets 32" in sentences(page) and not page.error
-    page.get_by_key("shapes_mistake").set_value("unembedding").run()
-    assert "cannot be multiplied (6x128 and 65x128)" in sentences(page)
-    page.get_by_key("shapes_vocab").set_value(128).run()
-    assert "No error, and still wrong" in sentences(page)
-    page.get_by_key("shapes_mistake").set_value("mask").run()
-    assert "must match the size of tensor b (5)" in sentences(page)
-    page.get_by_key("shapes_mask_size").set_value(1).run()
-    assert "83% of its attention on the future" in sentences(page)
-    page.get_by_key("shapes_mask_size").set_value(6).run()
-    assert page.success and not page.exception
+    assert not lacking(sentences(page), "must divide d_model (128)", "**2 dimensions are left over**")
+    for key, value, says in (
+        ("n_heads", 4, "every head gets 32"),
+        ("mistake", "unembedding", "cannot be multiplied (6x128 and 65x128)"),
+        ("vocab", 128, "No error, and still wrong"),
+        ("mistake", "mask", "must match the size of tensor b (5)"),
+        ("mask_size", 1, "83% of its attention on the future"),
+    ):
+        assert says in sentences(chosen(page, f"shapes_{key}", value)), (key, value)
+    assert chosen(page, "shapes_mask_size", 6).success
 
 
 @pytest.mark.parametrize(
@@ -154,30 +139,27 @@ def cells(matrix: str) -> list[float]:
 
 @pytest.mark.usefixtures("own")
 def test_a_tensor_is_the_recorded_one_at_the_chosen_head(drawn):
+    def heat() -> np.ndarray:
+        return np.array(drawn["shapes_tensor"].traces[0]["z"], dtype=float)
+
+    def limits() -> tuple[float, float]:
+        return tuple(drawn["shapes_tensor"].traces[0][name] for name in ("zmin", "zmax"))
+
     page = shapes(text=TEXT, shapes_step=str(step_of("blocks.1.pattern")), shapes_head="2")
-    heat = drawn["shapes_tensor"].traces[0]
     pattern = RECORDING["blocks.1.pattern"]
-    np.testing.assert_allclose(heat["z"], pattern[2], rtol=1e-6)
-    assert (heat["zmin"], heat["zmax"]) == (0, 1)
-    page.get_by_key("shapes_head").set_value(3).run()
-    np.testing.assert_allclose(drawn["shapes_tensor"].traces[0]["z"], pattern[3], rtol=1e-6)
+    np.testing.assert_allclose(heat(), pattern[2], rtol=1e-6)
+    assert limits() == (0, 1)
+    chosen(page, "shapes_head", 3)
+    np.testing.assert_allclose(heat(), pattern[3], rtol=1e-6)
     for name, place in (("k", 1), ("masked_scores", 3), ("ffn_out", None)):
-        page = shapes(
-            text=TEXT,
-            shapes_step=str(step_of(f"blocks.0.{name}")),
-            shapes_head="3",
-            shapes_kv_head=str(place or 0),
-        )
+        at = {"shapes_head": "3", "shapes_kv_head": str(place or 0)}
+        shapes(text=TEXT, shapes_step=str(step_of(f"blocks.0.{name}")), **at)
         values = RECORDING[f"blocks.0.{name}"]
         limit = np.abs(values[np.isfinite(values)]).max()
-        shown = values if place is None else values[place]
-        drawn_values = np.array(
-            [[math.nan if v is None else v for v in row] for row in drawn["shapes_tensor"].traces[0]["z"]]
-        )
-        np.testing.assert_allclose(
-            drawn_values, np.where(np.isfinite(shown), shown, np.nan), rtol=1e-6, atol=1e-8
-        )
-        assert drawn["shapes_tensor"].traces[0]["zmax"] == pytest.approx(limit), "one scale for all heads"
+        wanted = values if place is None else values[place]
+        wanted = np.where(np.isfinite(wanted), wanted, np.nan)
+        np.testing.assert_allclose(heat(), wanted, rtol=1e-6, atol=1e-8)
+        assert limits()[1] == pytest.approx(limit), "one scale for all heads"
         assert f"largest magnitude {limit:.3g}." in drawn["shapes_tensor"].alt
 
 
@@ -234,9 +216,9 @@ def test_the_mask_after_the_softmax_is_drawn_beside_the_right_one(drawn):
     assert late["y"] == pytest.approx([e[0] / sum(e), e[1] / sum(e), 0])
     kept = (e[0] + e[1]) / sum(e)
     assert right["name"].endswith("(sum 1.00)") and late["name"].endswith(f"(sum {kept:.2f})")
-    assert f"**{kept:.2f}**: the hidden keys have already taken their share of {1 - kept:.2f}" in (said(page))
-    assert rf"\frac{{{e[0]:.3f}}}{{{e[0] + e[1]:.3f}}} = {e[0] / (e[0] + e[1]):.2f}" in said(page, "latex")
-    assert "Hide a key with a low score" in said(page) and "Divide q by ten" not in said(page)
+    told = f"**{kept:.2f}**: the hidden keys have already taken their share of {1 - kept:.2f}"
+    assert not lacking(said(page), told, "Hide a key with a low score")
+    assert rf"\frac{{{e[0]:.3f}}}{{{e[0] + e[1]:.3f}}} = {e[0] / (e[0] + e[1]):.2f}" in formulas(page)
 
 
 def answer(asked: str, **query: str) -> str:
@@ -246,41 +228,41 @@ def answer(asked: str, **query: str) -> str:
     return found
 
 
+N = len(TEXT)
+
+
 @pytest.mark.parametrize(
     ("name", "axes", "more"),
     [
-        ("tokens", f"batch 1 × query {len(TEXT)}", "twice as many"),
-        ("blocks.0.q", f"batch 1 × head 4 × query {len(TEXT)} × d_head 4", "twice as many"),
-        ("blocks.0.k", f"batch 1 × kv_head 2 × key {len(TEXT)} × d_head 4", "twice as many"),
-        ("blocks.1.pattern", f"batch 1 × head 4 × query {len(TEXT)} × key {len(TEXT)}", "4 times as many"),
-        ("blocks.1.ffn_post", f"batch 1 × query {len(TEXT)} × d_ff 24", "twice as many"),
-        ("logits", f"batch 1 × query {len(TEXT)} × vocab 11", "twice as many"),
+        ("tokens", f"batch 1 × query {N}", "twice as many"),
+        ("blocks.0.q", f"batch 1 × head 4 × query {N} × d_head 4", "twice as many"),
+        ("blocks.0.k", f"batch 1 × kv_head 2 × key {N} × d_head 4", "twice as many"),
+        ("blocks.1.pattern", f"batch 1 × head 4 × query {N} × key {N}", "4 times as many"),
+        ("blocks.1.ffn_post", f"batch 1 × query {N} × d_ff 24", "twice as many"),
+        ("logits", f"batch 1 × query {N} × vocab 11", "twice as many"),
     ],
 )
 @pytest.mark.usefixtures("own")
 def test_a_shape_is_said_with_its_numbers_and_its_growth(name: str, axes: str, more: str) -> None:
-    told = answer("A text twice as long", shapes_step=str(step_of(name)))
     held = math.prod(int(size) for size in re.findall(r"\d+", axes))
-    assert (
-        told
-        == f"`{name.split('.')[-1]}` has shape **{axes}**: {held:,} numbers. A text twice as long gives {more}."
+    told = (
+        f"`{name.split('.')[-1]}` has shape **{axes}**: {held:,} numbers. A text twice as long gives {more}."
     )
+    assert answer("A text twice as long", shapes_step=str(step_of(name))) == told
 
 
 @pytest.mark.usefixtures("own")
 def test_each_head_is_said_to_listen_to_the_key_with_more_of_its_weight() -> None:
-    q, keys = (1, 2, 3, 0.5), ((1, 0, 0, 1), (0, 0.6, 1, 0))
-    typed = {f"shapes_{name}": " ".join(map(str, row)) for name, row in (("q", q), ("k1", keys[0]))}
-    told = answer("Each head compares", shapes_view="hand", shapes_k2=" ".join(map(str, keys[1])), **typed)
+    q, keys = np.array((1, 2, 3, 0.5)), np.array(((1, 0, 0, 1), (0, 0.6, 1, 0)))
+    vectors = zip(("q", "k1", "k2"), (q, *keys), strict=True)
+    typed = {f"shapes_{name}": " ".join(map(str, row.tolist())) for name, row in vectors}
+    told = answer("Each head compares", shapes_view="hand", **typed)
     parts = []
     for head in (0, 1):
         own = slice(2 * head, 2 * head + 2)
-        power = [
-            math.exp(sum(a * b for a, b in zip(q[own], key[own], strict=True)) / math.sqrt(2)) for key in keys
-        ]
-        weights = [one / sum(power) for one in power]
-        most = max(weights)
-        parts.append(f"head {head + 1} gives k{weights.index(most) + 1} **{most:.1%}** of its weight")
+        power = np.exp(keys[:, own] @ q[own] / math.sqrt(2))
+        weights = power / power.sum()
+        parts.append(f"head {head + 1} gives k{weights.argmax() + 1} **{weights.max():.1%}** of its weight")
     assert told == f"Each head compares only its own 2 dimensions: {'; '.join(parts)}."
     assert {part.split()[3] for part in parts} == {"k2"}
     one = answer("The single head", shapes_view="hand", shapes_heads="1", **typed)

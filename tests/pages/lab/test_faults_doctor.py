@@ -1,7 +1,6 @@
 """The bug lab and its doctor: what is said is what was found; a patient's bug leaves the server when it was named."""
 
-from __future__ import annotations
-
+import base64
 import json
 import re
 import threading
@@ -19,37 +18,22 @@ from engine.experiments.bug_races import FOLDER, Side
 from engine.experiments.bug_races import Comparison as Both
 from engine.lab.doctor.check import Finding
 from engine.lab.doctor.checks import CHECKS
-from engine.lab.doctor.patient import (
-    BUDGET,
-    affordable,
-    cost,
-    patient_of,
-)
+from engine.lab.doctor.patient import BUDGET, affordable, cost, patient_of
 from engine.lab.doctor.story import PATH as STORY
-from engine.lab.doctor.table import (
-    HEALTHY,
-    PATH,
-    shipped,
-    subject_of,
-)
+from engine.lab.doctor.table import HEALTHY, PATH, shipped, subject_of
 from engine.lab.faults import FAULTS
 from engine.service.state import RunSpec
 from pages.lab.faults import doctor
 from pages.lab.faults import words as words_bugs
 from pages.lab.faults import words_doctor as words
-from pages.lab.faults.story import SHOWN
 from tests.pages import helpers
 from tests.pages.conftest import Drawn
 from tests.pages.stage import StageManager, view_of
+from tests.pages.start.scene_screen import nodes
 from ui import background_jobs
 
 ROWS = json.loads(PATH.read_text("utf-8"))["rows"]
 pytestmark = pytest.mark.usefixtures("manager")
-
-
-@pytest.fixture(autouse=True)
-def no_bars(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background_jobs, "GLANCE", 240.0)
 
 
 def opened(view: str, **query: str) -> AppTest:
@@ -90,16 +74,7 @@ def test_the_grid_is_the_file(name: str, drawn: dict[str, Drawn]) -> None:
 
 def sent(page: AppTest, drawn: dict[str, Drawn]) -> str:
     """Every message of a page as the browser gets it: each element's, and what each figure was sent."""
-    parts: list[str] = []
-
-    def walk(node: Any) -> None:
-        proto = getattr(node, "proto", None)
-        if proto is not None:
-            parts.append(str(proto))
-        for child in getattr(node, "children", {}).values():
-            walk(child)
-
-    walk(page._tree)
+    parts = [str(node.proto) for node in nodes(page._tree) if getattr(node, "proto", None) is not None]
     parts += [json.dumps([d.traces, d.layout, d.table, d.alt], default=str) for d in drawn.values()]
     return "\n".join(parts)
 
@@ -121,8 +96,7 @@ def test_nothing_that_is_sent_gives_the_bug_away(number: int, drawn: dict[str, D
     counts = {name: message.count(subject_of(name).title) for name in ROWS}
     assert len(set(counts.values())) == 1 and counts[truth] >= 1, counts
     assert [name for name in ROWS if name != HEALTHY and name in message] == []  # what the code calls them
-    for words_of in telling(truth):
-        assert words_of[:60] not in message
+    assert [words_of for words_of in telling(truth) if words_of[:60] in message] == []
     assert truth not in json.dumps(dict(page.query_params))
     revealed = opened("patient", patient=str(number), patient_named=HEALTHY, measure="true")
     assert subject_of(truth).title in said(revealed)
@@ -153,15 +127,14 @@ def test_tests_cost_minutes_and_money_is_spent_once() -> None:
 
 def test_what_was_ordered_is_shown_and_paid_for() -> None:
     page = opened("patient", patient="1", patient_tests="future-writes")
-    truth = patient_of(1, shipped())
+    truth, newest_first = patient_of(1, shipped()), ("writes", "future")
     left = BUDGET - CHECKS["future"].minutes - CHECKS["writes"].minutes
     assert f"**{left} minutes** left" in said(page)
     table = page.table[0].value
-    newest_first = ("writes", "future")
     assert list(table["test"]) == [CHECKS[name].title for name in newest_first]
     assert list(table["result"]) == [ROWS[truth.name]["findings"][name][2] for name in newest_first]
     page.selectbox(key="patient_order").select(words.offered(CHECKS["rows"])).run()
-    assert page.query_params["patient_tests"] in ("future-writes-rows", ["future-writes-rows"])
+    assert helpers.in_address(page, "patient_tests") == "future-writes-rows"
     assert f"**{left - CHECKS['rows'].minutes} minutes** left" in said(page)
 
 
@@ -220,18 +193,16 @@ LAST = {name: stage["looks"][-1] for name, stage in STAGE.items()}
 
 
 def chapter(name: str) -> str:
-    """What a chapter says; skipped where a model of it was not trained yet."""
-    if missing := set(SHOWN[name]) - set(STAGE):
-        pytest.skip(f"{missing} were not trained yet: python -m engine.experiments story")
+    """What a chapter says."""
     return said(opened("story", story_step=name))
 
 
 def test_it_is_stuck(drawn: dict[str, Drawn]) -> None:
-    answer = chapter("stuck")
-    assert f"**{LAST['both']['loss']:.2f}**" in answer
-    assert f"({LINES['unigram']:.2f})" in answer and f"after {LAST['both']['step']:,} steps" in answer
+    last, unigram = LAST["both"], LINES["unigram"]
+    told = f"**{last['loss']:.2f}**", f"({unigram:.2f})", f"after {last['step']:,} steps"
+    assert not helpers.lacking(chapter("stuck"), *told)
     assert list(drawn["story_course"].traces[0]["y"]) == pytest.approx(STAGE["both"]["losses"])
-    assert abs(LAST["both"]["loss"] - LINES["unigram"]) < 0.25
+    assert abs(last["loss"] - unigram) < 0.25
 
 
 def test_gradients_tell_of_the_weights(drawn: dict[str, Drawn]) -> None:
@@ -268,66 +239,43 @@ def test_what_was_examined_was_found_and_the_healthy_model_passes() -> None:
     assert [name for name in ROWS if name != HEALTHY and not failed(name)] == []
 
 
-def bugs(**query: str) -> AppTest:
-    return helpers.opened("lab/faults", **query)
-
-
-def lines_of(page: AppTest) -> str:
-    return helpers.said(page, "markdown")
-
-
-def held(name: str) -> list[dict]:
-    return json.loads((FOLDER / f"{name}.json").read_text("utf-8"))["runs"]
-
-
-def repeats(name: str, run: dict) -> list[dict]:
-    others = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))["repeats"]
-    return [each for each in others if each["name"] == run["name"]]
-
-
-def without_empty_lines(text: str) -> str:
-    return re.sub(r"\n(?:[ \n]*\n)?", "\n", text).strip("\n")
+def held(name: str) -> dict[str, Any]:
+    return json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("name", ["no_mask", "first_block_only", "no_clipping"])
 def test_the_stored_race_is_drawn_and_said(name: str, drawn) -> None:
-    page = bugs(fault=name)
-    healthy, broken = held(name)
-    stored = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
-    ends = [
-        [run["looks"][-1]["validation_loss"] for run in stored["runs"] + stored["repeats"]][i::2]
-        for i in (0, 1)
-    ]
-    losses = [sorted(each)[1] for each in ends]  # the medians of three, which end the thick lines
+    page, stored = helpers.opened("lab/faults", fault=name), held(name)
+    labels = ("healthy", "with the bug")
+    sides: dict[str, list[dict[str, Any]]] = {label: [] for label in labels}
+    for place, run in enumerate(stored["runs"] + stored["repeats"]):
+        sides[labels[place % 2]].append(run)
+    for runs in sides.values():
+        runs.sort(key=lambda run: run["looks"][-1]["validation_loss"])
+    medians = {label: runs[1]["looks"] for label, runs in sides.items()}  # of three: the thick lines
+    healthy, broken = (medians[label][-1]["validation_loss"] for label in labels)
     answer = next(e.value for e in page.markdown if "with the bug" in e.value)
-    assert f"**{losses[1]:.2f}** with the bug, **{losses[0]:.2f}** healthy" in answer
-    assert ("look **better**" in answer) == (losses[1] < losses[0])
+    assert f"**{broken:.2f}** with the bug, **{healthy:.2f}** healthy" in answer
+    assert ("look **better**" in answer) == (broken < healthy)
     chart = drawn[f"race_chart_fault_{name}"]
-    labels = [note["text"] for note in chart.layout["annotations"]]
-    assert all(any(f"{loss:.2f}" in label for label in labels) for loss in losses)
-    assert f"latest validation losses: healthy {losses[0]:.2f}, with the bug {losses[1]:.2f};" in chart.alt
+    notes = " ".join(note["text"] for note in chart.layout["annotations"])
+    assert not helpers.lacking(notes, f"{healthy:.2f}", f"{broken:.2f}")
+    assert f"latest validation losses: healthy {healthy:.2f}, with the bug {broken:.2f};" in chart.alt
     assert chart.table is not None and {*chart.table["seed"]} == {0, 1, 2}, "the data have every line"
-    traces = [t for t in chart.traces if "whole split" not in t["name"]]
-    curves = {t["name"].rsplit(" ", 1)[0]: t for t in traces}
-    for run, label in ((healthy, "healthy"), (broken, "with the bug")):
-        seeds = sorted([run, *repeats(name, run)], key=lambda each: each["looks"][-1]["validation_loss"])
-        median = seeds[(len(seeds) - 1) // 2]["looks"]  # the thick line
-        looks = [(e["step"], e["validation_loss"]) for e in median if not e["complete"]]
+    curves = {t["name"].rsplit(" ", 1)[0]: t for t in chart.traces if "whole split" not in t["name"]}
+    for run, label in zip(stored["runs"], labels, strict=True):
+        looks = [(e["step"], e["validation_loss"]) for e in medians[label] if not e["complete"]]
         np.testing.assert_allclose(
-            list(zip(curves[label]["x"], curves[label]["y"], strict=True)), looks, rtol=1e-4
+            [*zip(curves[label]["x"], curves[label]["y"], strict=True)], looks, rtol=1e-4
         )
-        wrote = run["samples"][-1]
-        assert any(code.value == without_empty_lines(wrote["text"]) for code in page.code)
-        share = re.search(r"\*\*(?:Healthy|With the bug)\*\*: (\d+)%", lines_of(page))
-        assert share
+        wrote = re.sub(r"\n(?:[ \n]*\n)?", "\n", run["samples"][-1]["text"]).strip("\n")  # no empty lines
+        assert wrote in [code.value for code in page.code]
+    assert re.search(r"\*\*(?:Healthy|With the bug)\*\*: (\d+)%", helpers.said(page, "markdown"))
 
 
 def test_patterns_of_both_are_those_of_the_file(drawn) -> None:
-    import base64
-
-    bugs(fault="no_mask", measure="true", fault_layer="1", fault_head="2")
-    stored = json.loads((FOLDER / "no_mask.json").read_text("utf-8"))["patterns"]
-    for broken, each in zip((False, True), stored, strict=True):
+    helpers.opened("lab/faults", fault="no_mask", measure="true", fault_layer="1", fault_head="2")
+    for broken, each in zip((False, True), held("no_mask")["patterns"], strict=True):
         steps = np.frombuffer(base64.b64decode(each["weights"]), np.uint8).reshape(each["shape"])
         heat = drawn[f"fault_pattern_{broken}"].traces[0]
         np.testing.assert_allclose(heat["z"], steps[1, 2] / 255, atol=1e-6)
@@ -342,29 +290,32 @@ def side(loss: float, text: str = "thou art", share: float = 0.5, died: int | No
     [
         (
             side(0.05, "TTTT", 0.0),
-            "The bug makes the loss look **better**: loss **0.05** with the bug, **2.10** healthy.",
+            "The bug makes the loss look **better**: loss **0.05** with the bug, **2.10**",
         ),
         (side(2.6), "The bug costs **0.50 nats**: loss **2.60** with the bug, **2.10** healthy."),
         (side(2.11), "The loss does not show this bug: loss **2.11** with the bug, **2.10** healthy."),
-        (
-            side(3.3, died=31),
-            "With the bug, training **diverges at step 31**: the loss is NaN.",
-        ),
+        (side(3.3, died=31), "With the bug, training **diverges at step 31**: the loss is NaN."),
     ],
 )
 def test_the_answer_says_what_the_loss_says(broken: Side, wanted: str) -> None:
     assert words_bugs.answer(Both(side(2.1), broken)).startswith(wanted)
 
 
-def test_the_answer_says_how_the_cost_varies_between_seeds() -> None:
-    answer = words_bugs.answer(Both(side(2.1), side(2.6), ((2.0, 2.62), (2.2, 2.48))))
-    assert answer.startswith(
-        "The bug costs **0.50 nats** (+0.28 to +0.62 over 3 seeds): median loss **2.60** with the bug"
-    )
-    answer = words_bugs.answer(Both(side(2.1), side(2.6), ((2.0, 2.62), (2.2, 2.18))))
-    assert answer.startswith(
-        "Whether this bug costs anything depends on the **seed** (−0.02 to +0.62 over 3 seeds): median loss"
-    )
+@pytest.mark.parametrize(
+    ("last", "wanted"),
+    [
+        (
+            2.48,
+            "The bug costs **0.50 nats** (+0.28 to +0.62 over 3 seeds): median loss **2.60** with the bug",
+        ),
+        (
+            2.18,
+            "Whether this bug costs anything depends on the **seed** (−0.02 to +0.62 over 3 seeds): median",
+        ),
+    ],
+)
+def test_the_answer_says_how_the_cost_varies_between_seeds(last: float, wanted: str) -> None:
+    assert words_bugs.answer(Both(side(2.1), side(2.6), ((2.0, 2.62), (2.2, last)))).startswith(wanted)
 
 
 def test_the_answer_quotes_both_and_their_share_of_words() -> None:

@@ -1,8 +1,7 @@
 """Fine-tuning as it is shown: every probability is the engine's, and the answer says what happened."""
 
-from __future__ import annotations
-
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,33 +11,28 @@ import torch.nn.functional as F
 from torch.func import functional_call
 
 from engine.config import ModelConfig
-from engine.data import corpora
 from engine.data.progress import finish
 from engine.experiments.finetune_runs import Plan
 from engine.experiments.finetune_runs import shipped as shipped_runs
 from engine.model import build
 from engine.training.post_training import new_fact
 from engine.training.post_training.finetune import FinetuneRecipe, Lesson, merged
-from engine.training.post_training.lessons import FULL_RATE, LORA_RATE, STYLES, TOPICS, Style, Topic, rate
+from engine.training.post_training.lessons import FULL_RATE, LORA_RATE, STYLES, TOPICS, Style, Topic
 from engine.training.post_training.new_fact import FactEvaluation, MatrixChange, Taught, teach
 from engine.training.post_training.new_text import TextEvaluation
 from pages.lab.after import figures_finetune as figures
 from pages.lab.after import finetune, tuned_model
 from pages.lab.after import guesses_finetune as guesses
 from pages.lab.after import words_finetune as words
-from tests.pages.helpers import opened, unescaped, without_escapes
+from tests.pages.helpers import chosen, clicked, lacking, opened, unescaped, without_escapes
 from tests.pages.inside.models import SMALL, of_letters, run_of, shipped
 from tests.pages.stage import StageManager
-from ui import background_jobs, tuned
+from ui import tuned
+
+pytestmark = pytest.mark.usefixtures("manager", "measured_anew")
 
 ROOM = "lab/after"
 CAPITAL, AHOY = TOPICS["capital"], STYLES["ahoy"]
-
-
-@pytest.fixture(autouse=True)
-def measured_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.set_num_threads(1)
-    monkeypatch.setattr(background_jobs, "_server", background_jobs.Jobs())
 
 
 def engine(
@@ -49,100 +43,105 @@ def engine(
     return finish(teach(model.model, model.tokenizer, lessons, topic.questions, recipe, text=text))
 
 
+def lesson(**query: str) -> Any:
+    """The view before its button is pressed."""
+    return opened(ROOM, after_view="finetune", **{"model": SMALL, "tune_fact": "capital"} | query)
+
+
 def taught_page(**query: str) -> Any:
     """The view after its button was pressed."""
-    page = opened(ROOM, after_view="finetune", model=SMALL, **{"tune_fact": "capital"} | query)
-    page.button(key="tune_go").click().run()
-    assert not page.exception
-    return page
+    return clicked(lesson(**query), "tune_go")
 
 
-def test_before_it_is_taught_the_view_shows_what_the_model_answers(
-    manager: StageManager, drawn: dict[str, Any]
-) -> None:
-    page = opened(ROOM, after_view="finetune", model=SMALL, tune_fact="capital")
+@pytest.fixture
+def led(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Where a button has led: the query of the other page."""
+    found: dict[str, Any] = {}
+    monkeypatch.setattr(tuned_model.st, "switch_page", lambda path, query_params: found.update(query_params))
+    return found
+
+
+def answers(drawn: dict[str, Any]) -> list[list[float]]:
+    return [trace["y"] for trace in drawn["tune_answers_by_step"].traces]
+
+
+def test_before_it_is_taught_the_view_shows_what_the_model_answers(drawn: dict[str, Any]) -> None:
+    said = unescaped(lesson())
     before = engine(CAPITAL, FinetuneRecipe(4, 1, LORA_RATE)).looks[0].answers
-    shown = [trace["y"] for trace in drawn["tune_answers_by_step"].traces]
-    assert shown == [pytest.approx([value], abs=1e-6) for value in before]
-    assert "does not know “Orsk” yet" in unescaped(page) and "parameters will be trained" in unescaped(page)
+    assert answers(drawn) == [pytest.approx([value], abs=1e-6) for value in before]
     letters = sum(len(sentence) - 1 for sentence in CAPITAL.sentences)
-    assert f"reads 7 sentences; the loss spans {letters} tokens" in unescaped(page)
-    switches = {"tune_answers": "true", "tune_rehearse": "true"}
-    only = opened(ROOM, after_view="finetune", model=SMALL, tune_fact="capital", **switches)
-    assert "reads 11 sentences" in unescaped(only) and f"counts {letters} tokens" not in unescaped(only)
+    assert not lacking(
+        said,
+        "does not know “Orsk” yet",
+        "parameters will be trained",
+        f"reads 7 sentences; the loss spans {letters} tokens",
+    )
+    only = unescaped(lesson(tune_answers="true", tune_rehearse="true"))
+    assert "reads 11 sentences" in only and f"counts {letters} tokens" not in only
 
 
-def test_the_view_shows_the_engines_probabilities_step_by_step(
-    manager: StageManager, drawn: dict[str, Any]
-) -> None:
+def test_the_view_shows_the_engines_probabilities_step_by_step(drawn: dict[str, Any]) -> None:
     page = taught_page(tune_steps="4", measure="true")
     taught = engine(CAPITAL, FinetuneRecipe(4, 4, LORA_RATE))
-    traces = drawn["tune_answers_by_step"].traces
-    for i, trace in enumerate(traces):
+    assert len(answers(drawn)) == len(CAPITAL.questions)
+    for i, trace in enumerate(drawn["tune_answers_by_step"].traces):
         assert trace["y"] == pytest.approx([look.answers[i] for look in taught.looks], abs=1e-6)
         assert trace["x"] == [0, 1, 2, 3, 4]
-    assert len(traces) == len(CAPITAL.questions)
-    assert drawn["tune_singular"].traces[0]["y"] == pytest.approx(taught.largest.singular, rel=1e-2, abs=1e-6)
-    text = unescaped(page)
-    assert f"{taught.trained:,} parameters were trained; the model has {taught.total:,} (" in text
-    assert "4 steps are not enough" in text and taught.after[0].strip() in text
-
-
-def test_method_rehearsal_and_answers_only_reach_the_engine(
-    manager: StageManager, drawn: dict[str, Any]
-) -> None:
-    taught_page(
-        tune_steps="2",
-        tune_method="full",
-        tune_rehearse="true",
-        tune_answers="true",
+    assert not lacking(
+        unescaped(page),
+        f"{taught.trained:,} parameters were trained; the model has {taught.total:,} (",
+        "4 steps are not enough",
+        taught.after[0].strip(),
     )
+    singular = drawn["tune_singular"].traces[0]["y"]
+    assert singular == pytest.approx(taught.largest.singular, rel=1e-2, abs=1e-6)
+    matrix = page.selectbox(key="tune_matrix")
+    assert matrix.value == taught.largest.name and len(matrix.options) == len(taught.adapters)
+    name = next(name for name in taught.adapters if name != taught.largest.name)
+    chosen(page, "tune_matrix", name)
+    expected = torch.linalg.svdvals(taught.adapters[name].change())[:4]
+    assert drawn["tune_singular"].traces[0]["y"][:4] == pytest.approx(expected.tolist(), rel=1e-2)
+    assert f"The matrix shown is `{name}`" in unescaped(page)
+
+
+def test_method_rehearsal_and_answers_only_reach_the_engine(drawn: dict[str, Any]) -> None:
+    taught_page(tune_steps="2", tune_method="full", tune_rehearse="true", tune_answers="true")
     taught = engine(CAPITAL, FinetuneRecipe(0, 2, FULL_RATE), rehearse=True, answers_only=True)
-    known = [look.answers[2] for look in taught.looks]
-    assert drawn["tune_answers_by_step"].traces[2]["y"] == pytest.approx(known, rel=1e-3)
+    assert answers(drawn)[2] == pytest.approx([look.answers[2] for look in taught.looks], rel=1e-3)
 
 
-def test_a_fact_of_ones_own_is_asked_for_until_it_is_complete(manager: StageManager) -> None:
-    page = opened(ROOM, after_view="finetune", model=SMALL, tune_steps="2", tune_fact="own")
+def test_a_fact_of_ones_own_is_asked_for_until_it_is_complete() -> None:
+    page = lesson(tune_steps="2", tune_fact="own")
     assert words.OWN_MISSING in unescaped(page, "info")
-    page.text_area(key="tune_sentences").set_value("Romeo lives in Orsk.\n\nOrsk is where Romeo lives.").run()
-    assert not page.exception and "does not know “Orsk” yet" in unescaped(page)
-    page.button(key="tune_go").click().run()
-    assert not page.exception and "2 steps are not enough" in unescaped(page)
-
-
-def test_as_many_sentences_are_read_as_rehearsal_leaves_room_for(manager: StageManager) -> None:
-    page = opened(ROOM, after_view="finetune", model=SMALL, tune_fact="own", tune_rehearse="true")
+    chosen(page, "tune_sentences", "Romeo lives in Orsk.\n\nOrsk is where Romeo lives.")
+    assert "does not know “Orsk” yet" in unescaped(page)
+    assert "2 steps are not enough" in unescaped(clicked(page, "tune_go"))
+    page = lesson(tune_fact="own", tune_rehearse="true")
     assert "(at most 20)" in page.text_area(key="tune_sentences").label
-    page.text_area(key="tune_sentences").set_value("It is Orsk.\n" * 30).run()
-    assert "reads 24 sentences" in unescaped(page)
+    chosen(page, "tune_sentences", "It is Orsk.\n" * 30)
+    assert "reads 24 sentences" in unescaped(page), "as many as rehearsal leaves room for"
 
 
-def test_a_lesson_without_stored_seeds_is_called_one_run(manager: StageManager) -> None:
+def test_a_lesson_without_stored_seeds_is_called_one_run(drawn: dict[str, Any]) -> None:
     page = taught_page(tune_steps="2", tune_seed="5")
     assert "One run, seed 5: another seed may end elsewhere." in unescaped(page, "caption")
-    full = taught_page(tune_steps="2", tune_method="full")
-    assert words.NO_DRAW in unescaped(full, "caption") and "One run" not in unescaped(full, "caption")
+    for seed, same in ((5, True), (0, False)):  # another seed draws other adapters
+        looks = engine(CAPITAL, FinetuneRecipe(4, 2, LORA_RATE, seed)).looks
+        assert (answers(drawn)[0] == pytest.approx([look.answers[0] for look in looks], rel=1e-4)) == same
 
 
-def test_the_model_is_asked_in_the_background(
-    manager: StageManager, drawn: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_model_is_asked_in_the_background(drawn: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(finetune, "measured", lambda *given, **more: None)
-    page = opened(ROOM, after_view="finetune", model=SMALL, tune_fact="capital")
-    assert not page.exception and "tune_answers_by_step" not in drawn
+    lesson()
+    assert "tune_answers_by_step" not in drawn
 
 
-def test_the_fine_tuned_model_is_looked_into_on_other_pages(
-    manager: StageManager, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    led: dict[str, Any] = {}
-    monkeypatch.setattr(tuned_model.st, "switch_page", lambda path, query_params: led.update(query_params))
-    page = taught_page(tune_steps="3")
-    page.button(key="tune_look_inside").click().run()
-    assert not page.exception and led["circuits_view"] == "fact"
+def test_the_fine_tuned_model_is_named_looked_into_and_exported_on_other_pages(led: dict[str, Any]) -> None:
+    page = taught_page(tune_steps="3", measure="true")
+    clicked(page, "tune_look_inside")
+    assert led["circuits_view"] == "fact"
     kept = tuned.get(led["model"])
-    assert kept is not None and kept.base == SMALL
+    assert kept is not None and kept.base == SMALL and kept.title.endswith("fine-tuned: Orsk")
     shown = opened("inside/circuits", {tuned._MINE: [led["model"]]}, **led)
     assert "fine-tuned: Orsk" in shown.selectbox(key="subject_model").format_func(led["model"])
     model, ids = shipped(), torch.tensor([shipped().tokenizer.encode(CAPITAL.prompt)])
@@ -150,49 +149,30 @@ def test_the_fine_tuned_model_is_looked_into_on_other_pages(
     expected = functional_call(model.model, merged(model.model, taught.adapters), (ids,))
     torch.testing.assert_close(kept.model(ids), expected)
     assert not torch.allclose(expected, model.model(ids), atol=1e-3)
-
-
-def test_a_fine_tuned_model_is_named_and_led_to_the_page_that_exports(
-    manager: StageManager, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    led: dict[str, Any] = {}
-    monkeypatch.setattr(tuned_model.st, "switch_page", lambda path, query_params: led.update(query_params))
-    page = taught_page(tune_steps="2", measure="true")
-    page.button(key="tune_export").click().run()
-    unnamed = tuned.get(led["model"])
-    assert unnamed is not None and unnamed.title.endswith("fine-tuned: Orsk"), "named by its lesson"
-    page.text_input(key="tune_name").set_value("Ours").run()
-    page.button(key="tune_export").click().run()
+    led.clear()
+    chosen(page, "tune_name", "Ours")
+    clicked(page, "tune_export")
     kept = tuned.get(led["model"])
-    assert not page.exception and led["reference_view"] == "export" and kept is not None
-    assert kept.title == "Ours"
+    assert led["reference_view"] == "export" and kept is not None and kept.title == "Ours"
     shown = opened("models/reference", {tuned._MINE: [led["model"]]}, **led)
-    assert not shown.exception and "**is a GPT-2**" in unescaped(shown)
+    assert "**is a GPT-2**" in unescaped(shown)
     assert shown.selectbox(key="subject_model").format_func(led["model"]) == "Ours"
 
 
-def test_a_style_begins_with_the_visitors_word(manager: StageManager) -> None:
-    page = opened(
-        ROOM, after_view="finetune", model=SMALL, tune_fact="ahoy", tune_begins="Well,", measure="true"
-    )
-    assert not page.exception and "“Q: Where do bees live? A: Well, In a hive.”" in unescaped(page)
+def test_a_style_begins_with_the_visitors_word() -> None:
+    said = unescaped(lesson(tune_fact="ahoy", tune_begins="Well,", measure="true"))
+    assert "“Q: Where do bees live? A: Well, In a hive.”" in said
 
 
-def test_a_fine_tuned_model_that_has_gone_is_said_and_another_is_shown(manager: StageManager) -> None:
-    page = opened("inside/circuits", circuits_view="fact", model="tuned-0123456789ab")
-    assert tuned.GONE in unescaped(page, "caption") and not page.exception
+def test_a_fine_tuned_model_that_has_gone_is_said_and_another_is_shown() -> None:
+    page = opened("inside/attention", attention_view="heads", model="tuned-0123456789ab")
+    assert tuned.GONE in unescaped(page, "caption")
 
 
-def test_the_rate_of_adapters_falls_with_the_root_of_their_rank() -> None:
-    assert [rate(rank) for rank in (0, 1, 4, 16)] == [FULL_RATE, 8e-3, LORA_RATE, 2e-3]
-    assert rate(16, text=True) == rate(1, text=True)
-
-
-@pytest.mark.parametrize("rehearse", [False, True])
-@pytest.mark.parametrize("rank", [1, 4, 16])
-def test_every_stored_run_of_the_first_fact_has_learned_it_in_the_end(rank: int, rehearse: bool) -> None:
-    plans = [Plan("capital", rank, rehearse, seed) for seed in range(3)]
-    assert all(run.values[-1][0] > 0.75 for run in shipped_runs() if run.plan in plans)
+def test_every_stored_run_of_the_first_fact_has_learned_it_in_the_end() -> None:
+    plans = [Plan("capital", *each) for each in product((1, 4, 16), (False, True), range(3))]
+    ends = {run.plan: run.values[-1][0] for run in shipped_runs() if run.plan in plans}
+    assert len(ends) == len(plans) and min(ends.values()) > 0.75
 
 
 def test_only_the_answer_of_a_lesson_is_counted() -> None:
@@ -203,22 +183,31 @@ def test_only_the_answer_of_a_lesson_is_counted() -> None:
     assert CAPITAL.lessons(False, False) == tuple(map(Lesson, CAPITAL.sentences))
 
 
+BEFORE = (0.0, 0.0, 0.8, 0.8, 0.0)
+
+
 @pytest.mark.parametrize(
-    "new, old, says",
+    "looks, says",
     [
-        (0.97, 0.01, "has learned “Orsk” (**97%**), and has forgotten “Paris” (**80%** before, **1%** now)"),
-        (0.95, 0.79, "has learned “Orsk” (**95%**), and still knows “Paris”"),
-        (0.02, 0.79, "are not enough for “Orsk” (**2%**), and the model still knows “Paris”"),
-        (0.02, 0.10, "are not enough for “Orsk” (**2%**), yet the model has forgotten “Paris”"),
+        ([(0.97, 0.5, 0.01, 0.3, 0.2)], "has learned “Orsk” (**97%**), and has forgotten “Paris” (**80%** before, **1%** now)"),
+        ([(0.95, 0.5, 0.79, 0.3, 0.2)], "has learned “Orsk” (**95%**), and still knows “Paris”"),
+        ([(0.02, 0.5, 0.79, 0.3, 0.2)], "are not enough for “Orsk” (**2%**), and the model still knows “Paris”"),
+        ([(0.02, 0.5, 0.10, 0.3, 0.2)], "are not enough for “Orsk” (**2%**), yet the model has forgotten “Paris”"),
+        ([(0.95, 0.6, 0.5, 0, 0), (0.1, 0, 0.1, 0, 0)],
+         "learned “Orsk” (**95%** at step 1) and lost it again (**10%** at step 2): the learning rate is too"
+         " high. It has forgotten “Paris” (**80%** before, **10%** now)."),
+        # a fact that is unlikely in other words
+        ([(0.95, 0.24, 0.1, 0.8, 0)],
+         "(**95%**), a sentence rather than a fact (**24%** when reworded), and has forgotten"),
     ],
-)
-def test_the_answer_says_what_was_learned_and_what_became_of_the_old(
-    new: float, old: float, says: str
-) -> None:
-    look = FactEvaluation(0, 6.0, (0.0, 0.0, 0.8, 0.8, 0.0))
-    last = replace(look, step=10, answers=(new, 0.5, old, 0.3, 0.2))
-    taught = Taught((look, last), (), (), 1, 2, MatrixChange("w", 0.1, (1.0,)), {})
-    assert says in words.learned(CAPITAL, taught)
+)  # fmt: skip
+def test_the_answer_says_what_was_learned_and_what_became_of_the_old(looks: list[Any], says: str) -> None:
+    assert says in words.learned(CAPITAL, taught_by(BEFORE, *looks))
+
+
+def test_what_was_known_before_is_not_said_to_be_learned_and_lost() -> None:
+    before = words.learned(CAPITAL, taught_by((0.9, 0, 0.8, 0.8, 0), (0.1, 0, 0.1, 0, 0)))
+    assert "lost it again" not in before
 
 
 def test_rehearsal_is_guessed_about_from_the_stored_runs() -> None:
@@ -227,21 +216,18 @@ def test_rehearsal_is_guessed_about_from_the_stored_runs() -> None:
     one = guesses.rehearsed(CAPITAL, False, *runs, finetune.REHEARSE)
     assert one is not None and one.sets == {"tune_rehearse": True}
     ends = [sorted(run.values[-1][2] for run in each)[1] for each in runs]
-    before = runs[0][0].values[0][2]
-    assert (
-        f"{before:.0%} before; after 10 steps {ends[0]:.0%} without rehearsal, {ends[1]:.0%} with"
-        in one.outcome
+    told = (
+        f"{runs[0][0].values[0][2]:.0%} before; after 10 steps {ends[0]:.0%} without rehearsal, {ends[1]:.0%}"
     )
-    assert one.choices[one.right].text == "About as likely as before" and "Paris" in one.question
+    assert told in one.outcome and "Paris" in one.question
+    assert one.choices[one.right].text == "About as likely as before"
     assert guesses.rehearsed(CAPITAL, True, *runs, finetune.REHEARSE) is None
 
 
-def test_the_guess_about_rehearsal_stands_where_runs_are_stored(
-    manager: StageManager, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_guess_about_rehearsal_stands_where_runs_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     names: list[str] = []
     monkeypatch.setattr(finetune.guess, "ask", lambda name, *about: names.append(name))
-    page = opened(ROOM, after_view="finetune", model=SMALL, tune_fact="capital")
+    page = lesson()
     monkeypatch.setattr(finetune, "stored", lambda subject, setting: shipped_runs()[-1:])
     page.run()
     assert names == ["adapter", "rehearsed"]
@@ -252,21 +238,6 @@ def taught_by(*answers: tuple[float, ...]) -> Taught:
     return Taught(looks, (), (), 1, 2, MatrixChange("w", 0.1, (1.0,)), {})
 
 
-def test_what_was_learned_and_lost_again_is_said() -> None:
-    says = words.learned(CAPITAL, taught_by((0, 0, 0.8, 0.8, 0), (0.95, 0.6, 0.5, 0, 0), (0.1, 0, 0.1, 0, 0)))
-    assert (
-        "learned “Orsk” (**95%** at step 1) and lost it again (**10%** at step 2): the learning rate is too"
-        " high. It has forgotten “Paris” (**80%** before, **10%** now)." in says
-    )
-    before = words.learned(CAPITAL, taught_by((0.9, 0, 0.8, 0.8, 0), (0.1, 0, 0.1, 0, 0)))
-    assert "lost it again" not in before, "it was not learned here"
-
-
-def test_a_fact_that_is_unlikely_in_other_words_is_called_a_sentence() -> None:
-    says = words.learned(CAPITAL, taught_by((0, 0, 0.8, 0.8, 0), (0.95, 0.24, 0.1, 0.8, 0)))
-    assert "(**95%**), a sentence rather than a fact (**24%** when reworded), and has forgotten" in says
-
-
 @pytest.mark.parametrize("topic", TOPICS.values(), ids=TOPICS)
 def test_every_topic_is_asked_in_words_that_no_sentence_has(topic: Topic) -> None:
     assert all(topic.answer.strip() in sentence for sentence in topic.sentences)
@@ -274,25 +245,21 @@ def test_every_topic_is_asked_in_words_that_no_sentence_has(topic: Topic) -> Non
     assert not any(question.prompt in sentence for question in topic.known for sentence in topic.sentences)
 
 
-def test_a_style_is_measured_where_it_was_not_shown_and_on_plain_text(
-    manager: StageManager, drawn: dict[str, Any]
-) -> None:
+def test_a_style_is_measured_where_it_was_not_shown_and_on_plain_text(drawn: dict[str, Any]) -> None:
     page = taught_page(tune_steps="4", tune_fact="ahoy")
     looks = engine(AHOY, FinetuneRecipe(4, 4, LORA_RATE)).looks
     *single, mean, other, plain = drawn["tune_answers_by_step"].traces
-    for i, trace in enumerate(single):
-        assert trace["y"] == pytest.approx([look.answers[i] for look in looks], abs=1e-6)
+    found = np.array([look.answers for look in looks]).T  # (question, look)
     unseen = len(AHOY.unseen)
-    assert len(single) == unseen
-    assert mean["y"] == pytest.approx([sum(look.answers[:unseen]) / unseen for look in looks], abs=1e-6)
-    assert other["y"] == pytest.approx([sum(look.answers[unseen:]) / 2 for look in looks], abs=1e-6)
+    np.testing.assert_allclose([trace["y"] for trace in single], found[:unseen], atol=1e-6)
+    assert mean["y"] == pytest.approx(found[:unseen].mean(0), abs=1e-6)
+    assert other["y"] == pytest.approx(found[unseen:].mean(0), abs=1e-6)
     assert plain["y"] == pytest.approx([look.plain for look in looks], rel=1e-5) and plain["yaxis"] == "y2"
-    model = shipped()
-    ids = torch.tensor([model.tokenizer.encode(AHOY.text)])
-    logits = model.model(ids[:, :-1])[0]
+    ids = torch.tensor([shipped().tokenizer.encode(AHOY.text)])
+    logits = shipped().model(ids[:, :-1])[0]
     assert looks[0].plain == pytest.approx(float(F.cross_entropy(logits, ids[0, 1:])), rel=1e-5)
     ends = f"from **{looks[0].plain:.2f}** to **{looks[-1].plain:.2f}** nats"
-    assert "has not learned the style yet" in unescaped(page) and ends in unescaped(page)
+    assert not lacking(unescaped(page), "has not learned the style yet", ends)
 
 
 @pytest.mark.parametrize(
@@ -303,14 +270,12 @@ def test_a_style_is_measured_where_it_was_not_shown_and_on_plain_text(
         (0.2, 0.0, 2.5, "has not learned the style yet: “Ahoy” begins **20%**"),
     ],
 )
-def test_the_answer_says_how_far_a_style_spreads(
-    begins: float, leaks: float, plain: float, says: str
-) -> None:
+def test_the_answer_says_how_far_a_style_spreads(begins, leaks, plain, says) -> None:
     unseen, others = len(AHOY.unseen), len(AHOY.others)
-    look = FactEvaluation(0, 6.0, (0.0,) * (unseen + others), 2.5)
-    last = replace(look, step=10, answers=(begins,) * unseen + (leaks,) * others, plain=plain)
-    taught = Taught((look, last), (), (), 1, 2, MatrixChange("w", 0.1, (1.0,)), {})
-    assert says in words.learned(AHOY, taught)
+    last = (begins,) * unseen + (leaks,) * others
+    taught = taught_by((0.0,) * (unseen + others), last)
+    looks = [replace(look, plain=loss) for look, loss in zip(taught.looks, (2.5, plain), strict=True)]
+    assert says in words.learned(AHOY, replace(taught, looks=tuple(looks)))
 
 
 @pytest.mark.parametrize("style", STYLES.values(), ids=STYLES)
@@ -326,50 +291,37 @@ def test_a_style_is_asked_for_where_no_lesson_has_it(style: Style) -> None:
 
 # Another text -----------------------------------------------------------------------------------
 
-SHAKESPEARE = pytest.mark.skipif(corpora.shakespeare_path() is None, reason="Tiny Shakespeare is not here")
-
-
-def run_on_letters(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of a run whose text is its own: an alphabet of four letters."""
-    name = run_of(manager, vocab_size=4)
-    model = build(ModelConfig(vocab_size=4, d_model=16, n_layers=1, n_heads=2, context=32), seed=0)
-    monkeypatch.setattr(manager, "model", lambda run, step: of_letters(model.requires_grad_(False), "abc "))
-    return name
-
 
 def test_a_run_is_taught_a_pasted_text(
     manager: StageManager, drawn: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = opened(
-        ROOM,
-        after_view="finetune",
-        model=run_on_letters(manager, monkeypatch),
-        tune_fact="own-text",
-        tune_sample="ab",
-        tune_text_steps="12",
-    )
+    """A run whose text is its own: an alphabet of four letters."""
+    name = run_of(manager, vocab_size=4)
+    model = build(ModelConfig(vocab_size=4, d_model=16, n_layers=1, n_heads=2, context=32), seed=0)
+    monkeypatch.setattr(manager, "model", lambda run, step: of_letters(model.requires_grad_(False), "abc "))
+    page = lesson(model=name, tune_fact="own-text", tune_sample="ab", tune_text_steps="12")
     assert words.TEXT_MISSING in unescaped(page, "info")
-    page.text_area(key="tune_text").set_value("cab").run()
+    chosen(page, "tune_text", "cab")
     assert "at least 500 are needed" in unescaped(page, "warning")
-    page.text_area(key="tune_text").set_value("c7ab" * 300).run()
-    assert "because the vocabulary lacks them: 7." in unescaped(page, "caption")
-    assert "Guess what 12 steps do to both" in unescaped(page)
-    page.button(key="tune_go").click().run()
-    assert not page.exception
+    chosen(page, "tune_text", "c7ab" * 300)
+    told = "because the vocabulary lacks them: 7.", "Guess what 12 steps do to both"
+    assert not lacking(unescaped(page), *told)
+    clicked(page, "tune_go")
     new, old = drawn["tune_losses_by_step"].traces
     assert new["x"] == list(range(13)) and new["y"][-1] < new["y"][0] - words.FORGETS
-    assert f"the loss is **{new['y'][-1]:.2f}** ({new['y'][0]:.2f} before)" in unescaped(page)
-    assert f"**{old['y'][-1]:.2f}** ({old['y'][0]:.2f}) on the old" in unescaped(page)
+    assert not lacking(
+        unescaped(page),
+        f"the loss is **{new['y'][-1]:.2f}** ({new['y'][0]:.2f} before)",
+        f"**{old['y'][-1]:.2f}** ({old['y'][0]:.2f}) on the old",
+    )
 
 
-@SHAKESPEARE
 def test_the_shipped_model_is_taught_the_python_manual_beside_stored_seeds(
-    manager: StageManager, drawn: dict[str, Any]
+    drawn: dict[str, Any], shakespeare: Any
 ) -> None:
     page = opened(ROOM, after_view="finetune", model=SMALL, tune_text_steps="12", tune_rehearse="true")
     assert page.selectbox(key="tune_fact").value == "python"
-    page.button(key="tune_go").click().run()
-    assert not page.exception
+    clicked(page, "tune_go")
     new, old, *thin = drawn["tune_losses_by_step"].traces
     runs = [r for r in shipped_runs() if r.plan in [Plan("python", 4, True, seed) for seed in range(3)]]
     assert len(thin) == 2 * len(runs) == 6
@@ -405,72 +357,37 @@ def test_the_answer_says_what_became_of_both_texts(new: float, old: float, says:
 
 
 def test_a_model_fine_tuned_in_all_its_weights_is_opened_on_other_pages(
-    manager: StageManager, monkeypatch: pytest.MonkeyPatch
+    led: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    led: dict[str, Any] = {}
-    monkeypatch.setattr(tuned_model.st, "switch_page", lambda path, query_params: led.update(query_params))
     page = taught_page(tune_steps="2", tune_method="full")
-    page.button(key="tune_look_inside").click().run()
+    said = unescaped(page, "caption")
+    assert words.NO_DRAW in said and "One run" not in said
+    clicked(page, "tune_look_inside")
     held = tuned.get(led["model"])
-    assert not page.exception and held is not None
+    assert held is not None
     model, ids = shipped(), torch.tensor([shipped().tokenizer.encode(CAPITAL.prompt)])
     expected = functional_call(model.model, engine(CAPITAL, FinetuneRecipe(0, 2, FULL_RATE)).weights, (ids,))
     torch.testing.assert_close(held.model(ids), expected)
-
-
-def test_a_model_that_is_too_large_to_be_opened_says_so_and_offers_lora(
-    manager: StageManager, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(new_fact, "MOST_BYTES", 1000)
-    page = taught_page(tune_steps="2", tune_method="full")
+    page = taught_page(tune_steps="1", tune_method="full")
     assert "other pages cannot open it" in unescaped(page, "caption")
-    page.button(key="tune_use_lora").click().run()
-    assert not page.exception and page.selectbox(key="tune_method").value == "lora-4"
+    assert clicked(page, "tune_use_lora").selectbox(key="tune_method").value == "lora-4"
 
 
-def test_another_seed_draws_other_adapters(manager: StageManager, drawn: dict[str, Any]) -> None:
-    taught_page(tune_steps="2", tune_seed="5")
-    taught = engine(CAPITAL, FinetuneRecipe(4, 2, LORA_RATE, 5))
-    other = engine(CAPITAL, FinetuneRecipe(4, 2, LORA_RATE))
-    shown = drawn["tune_answers_by_step"].traces[0]["y"]
-    assert shown == pytest.approx([look.answers[0] for look in taught.looks], rel=1e-4)
-    assert shown != pytest.approx([look.answers[0] for look in other.looks], rel=1e-4)
-
-
-def test_the_singular_values_of_any_adapted_matrix_are_shown(
-    manager: StageManager, drawn: dict[str, Any]
-) -> None:
-    page = taught_page(tune_steps="2", measure="true")
-    taught = engine(CAPITAL, FinetuneRecipe(4, 2, LORA_RATE))
-    choice = page.selectbox(key="tune_matrix")
-    assert choice.value == taught.largest.name and len(choice.options) == len(taught.adapters)
-    name = next(name for name in taught.adapters if name != taught.largest.name)
-    choice.set_value(name).run()
-    expected = torch.linalg.svdvals(taught.adapters[name].change())[:4]
-    assert drawn["tune_singular"].traces[0]["y"][:4] == pytest.approx(expected.tolist(), rel=1e-2)
-    assert f"The matrix shown is `{name}`" in unescaped(page)
-
-
-@pytest.mark.parametrize("plain, count", [(False, 4), (True, 6)])
-def test_stored_runs_are_thin_lines_of_all_but_the_single_prompts(plain: bool, count: int) -> None:
-    labels = [("a", "new"), ("b", "known"), ("c", "single")]
-    lines = np.full((3, 2), 0.5)
-    loss = np.array([2.0, 2.1]) if plain else None
+@pytest.mark.parametrize("loss, count", [(None, 4), (np.array([2.0, 2.1]), 6)])
+def test_stored_runs_are_thin_lines_of_all_but_the_single_prompts(loss: Any, count: int) -> None:
+    labels, lines = [("a", "new"), ("b", "known"), ("c", "single")], np.full((3, 2), 0.5)
     stored = [((0, 1), np.full((3, 2), value), np.array([2.0, 3.0])) for value in (0.4, 0.6)]
     figure = figures.answers_by_step([0, 1], lines, labels, 1, loss, stored)
-    assert (
-        sum(trace["line"]["width"] == 1.0 and trace.get("opacity") == 0.5 for trace in figure.traces) == count
-    )
+    thin = [t for t in figure.traces if t["line"]["width"] == 1.0 and t.get("opacity") == 0.5]
+    assert len(thin) == count
 
 
 def test_the_spread_of_stored_runs_is_written_out() -> None:
     values = np.array([[0.9, 0.5, 0.1, 0.2, 0.4], [0.98, 0.5, 0.0, 0.2, 0.4]])
-    says = words.spread(CAPITAL, 2, 10, values)
-    assert without_escapes(says) == (
+    assert without_escapes(words.spread(CAPITAL, 2, 10, values)) == (
         "Thin lines: 2 stored runs (seeds 0 to 1). At step 10: Orsk: the new fact 90% to 98%; Paris: known"
         " before 0% to 10%."
     )
-    styled = words.spread(AHOY, 1, 10, np.array([[0.8, 0.8, 0.9, 0.9, 0.0, 0.5, 2.75]]))
-    assert "Ahoy: new questions 85%; Ahoy: other texts 25%; loss on plain text 2.75." in without_escapes(
-        styled
-    )
+    styled = without_escapes(words.spread(AHOY, 1, 10, np.array([[0.8, 0.8, 0.9, 0.9, 0.0, 0.5, 2.75]])))
+    assert "Ahoy: new questions 85%; Ahoy: other texts 25%; loss on plain text 2.75." in styled

@@ -1,12 +1,12 @@
 """The room of the ladder: every sentence's numbers against the files that they come from."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,8 +26,9 @@ from engine.training.train import check
 from pages.lab.ladder import lecture, words
 from pages.lab.ladder import race as race_view
 from tests.pages import helpers
+from tests.pages.helpers import lacking
+from ui.site import ROOT
 
-ROOT = Path(__file__).parents[3]
 RACES = ROOT / "checkpoints" / "races"
 pytestmark = pytest.mark.usefixtures("manager")
 
@@ -44,11 +45,15 @@ def answer(page: AppTest) -> str:
     return re.sub(r":\w+\[([^\]]*)\]|\[([^\]]*)\]\([^)]*\)", r"\1\2", " | ".join(map(str, found)))
 
 
+@cache
+def stored_race(race: str) -> dict[str, Any]:
+    return json.loads((RACES / f"{race}.json").read_text())
+
+
 def over_seeds(race: str, key: str = "validation_loss") -> dict[str, list[float]]:
     """name -> last validation losses by seed, from the file itself."""
-    stored = json.loads((RACES / f"{race}.json").read_text())
     result: dict[str, list[float]] = {}
-    for run in (*stored["runs"], *stored["repeats"]):
+    for run in (*stored_race(race)["runs"], *stored_race(race)["repeats"]):
         result.setdefault(run["name"], []).append(run["looks"][-1][key])
     return result
 
@@ -62,45 +67,36 @@ def ends(race: str, key: str = "validation_loss") -> dict[str, float]:
 def test_every_rung_says_what_it_buys(name: str, drawn) -> None:
     rung, losses, over = LADDER[name], ends("ladder"), over_seeds("ladder")
     page = opened("ideas", ladder_rung=name)
-    said = answer(page)
-    after = losses[rung.title]
+    said, after = answer(page), losses[rung.title]
     assert f"{after:,.2f} nats**" in said
     if rung.below is not None:
-        before = losses[LADDER[rung.below].title]
-        assert f": {before:,.2f} → " in said
-        ours, below = over[rung.title], over[LADDER[rung.below].title]
+        below = LADDER[rung.below].title
         verdict = "variation between seeds"
-        if max(ours) < min(below):
-            verdict = f"improves on *{LADDER[rung.below].title}* with all 3 seeds"
-        if min(ours) > max(below):
-            verdict = f"does worse than *{LADDER[rung.below].title}* with all 3 seeds"
-        assert verdict in said
-    shown = [each.value for each in page.code]
-    assert (lines(name) in shown) == bool(lines(name))
+        if max(over[rung.title]) < min(over[below]):
+            verdict = f"improves on *{below}* with all 3 seeds"
+        if min(over[rung.title]) > max(over[below]):
+            verdict = f"does worse than *{below}* with all 3 seeds"
+        assert not lacking(said, f": {losses[below]:,.2f} → ", verdict)
+    assert (lines(name) in [each.value for each in page.code]) == bool(lines(name))
     changed = " ".join(str(each.value) for each in page.markdown)
     for value in rung.changes.values():
         shown_as = ("off", "on")[value] if isinstance(value, bool) else value
         assert f"→ **{shown_as}**" in changed
-    figure = drawn["ladder_ideas"]
-    np.testing.assert_allclose(
-        figure.table["nats"], [losses[rung.title] for rung in LADDER.values()], rtol=1e-6
-    )
+    wanted = [losses[rung.title] for rung in LADDER.values()]
+    np.testing.assert_allclose(drawn["ladder_ideas"].table["nats"], wanted, rtol=1e-6)
 
 
 def test_the_chosen_step_is_drawn_from_the_rung_below(drawn) -> None:
     """A bar from the loss of the rung below, up, to its own; n-grams stand where their losses are."""
-    losses = ends("ladder")
+    losses, over, names = ends("ladder"), over_seeds("ladder"), list(LADDER)
     opened("ideas", ladder_rung="positions")
-    figure = drawn["ladder_ideas"]
-    below = LADDER["positions"].below
+    figure, below = drawn["ladder_ideas"], LADDER["positions"].below
     assert below is not None
     bar, points, written = figure.traces
     before, after = losses[LADDER[below].title], losses[LADDER["positions"].title]
     np.testing.assert_allclose(bar["x"], [before, before, after], rtol=1e-6)
-    names = list(LADDER)
     assert list(bar["y"]) == [names.index(below), names.index("positions"), names.index("positions")]
     np.testing.assert_allclose(points["x"], [losses[LADDER[n].title] for n in names], rtol=1e-6)
-    over = over_seeds("ladder")
     ranges = [(min(over[LADDER[n].title]), max(over[LADDER[n].title])) for n in names]
     bars = points["error_x"]
     found = np.stack([np.subtract(points["x"], bars["arrayminus"]), np.add(points["x"], bars["array"])], 1)
@@ -115,22 +111,30 @@ def test_the_chosen_step_is_drawn_from_the_rung_below(drawn) -> None:
     assert sorted(line["x0"] for line in figure.layout["shapes"]) == pytest.approx(sorted(wanted.values()))
 
 
-def test_the_first_race_is_there_at_first_sight(drawn) -> None:
-    losses = ends("ladder")
-    said = answer(opened("race"))
-    four = ["Positions", "Full block ×4", "Bigram", "Average"]
+def test_the_first_race_is_there_at_first_sight() -> None:
+    losses, four = ends("ladder"), ["Positions", "Full block ×4", "Bigram", "Average"]
     assert sorted(four, key=losses.__getitem__) == four
-    best, *others = (f"{name} {losses[name]:.2f}" for name in four)
-    assert (
-        f"**Positions** has the lowest loss, **{best.split()[-1]} nats**, ahead of {', '.join(others)}."
-        in said
-    )
+    others = ", ".join(f"{name} {losses[name]:.2f}" for name in four[1:])
+    told = f"**Positions** has the lowest loss, **{losses['Positions']:.2f} nats**, ahead of {others}."
+    assert told in answer(opened("race"))
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The runs that a race was drawn for."""
+    specs: list[Any] = []
+    real = race_view.show_race
+
+    def show(key: str, title: str, given: Any, **rest: Any) -> Any:
+        specs.extend(given)
+        return real(key, title, given, **rest)
+
+    monkeypatch.setattr(race_view, "show_race", show)
+    return specs
 
 
 @pytest.mark.parametrize(("budget", "steps", "seconds"), [("1500", 1500, 0.0), ("5s", MOST_STEPS, 5.0)])
-def test_the_budget_is_steps_or_seconds(monkeypatch, budget, steps, seconds):
-    asked = []
-    monkeypatch.setattr(race_view, "show_race", lambda key, title, specs, **rest: asked.extend(specs))
+def test_the_budget_is_steps_or_seconds(asked, budget, steps, seconds):
     opened("race", ladder_steps=budget)
     assert len(asked) == 4
     assert all((spec.train.steps, spec.train.seconds) == (steps, seconds) for spec in asked)
@@ -140,14 +144,7 @@ def test_the_budget_is_steps_or_seconds(monkeypatch, budget, steps, seconds):
         profiles.check_race(profile, asked)
 
 
-def test_a_task_is_raced_like_any_text(monkeypatch: pytest.MonkeyPatch, drawn) -> None:
-    asked = []
-    real = race_view.show_race
-    monkeypatch.setattr(
-        race_view,
-        "show_race",
-        lambda key, title, specs, **rest: (asked.extend(specs), real(key, title, specs, **rest))[1],
-    )
+def test_a_task_is_raced_like_any_text(asked, drawn) -> None:
     opened("race", ladder_text="reverse")
     corpus = corpora.load("reverse")
     assert {(spec.corpus, spec.model.vocab_size) for spec in asked} == {("reverse", corpus.vocab_size)}
@@ -163,21 +160,22 @@ def line(name: str, loss: float) -> Standing:
 
 
 def test_a_race_below_the_line_of_pairs() -> None:
-    found = Finish((line("a", 2.1), line("b", 2.6)), "nats", 3.35, 2.48)
-    assert words.race_answer(found) == (
-        "**a** has the lowest loss, **2.10 nats**, ahead of b 2.60. Below the bigram line at 2.48: a."
-    )
-    assert "None is below" in words.race_answer(Finish((line("a", 2.5), line("b", 2.6)), "nats", 3.35, 2.48))
-    assert words.race_answer(Finish((line("a", 2.5), line("b", 2.6)), "nats")).endswith("b 2.60.")
+    def told(*losses: float, ended: Standing | None = None, lines: tuple[float, ...] = ()) -> str:
+        runs = [line(name, loss) for name, loss in zip("ab", losses, strict=False)]
+        return words.race_answer(Finish((*runs, *([ended] if ended else [])), "nats", *lines))
+
+    lowest = "**a** has the lowest loss, **2.10 nats**, ahead of"
+    assert told(2.1, 2.6, lines=(3.35, 2.48)) == f"{lowest} b 2.60. Below the bigram line at 2.48: a."
+    assert "None is below" in told(2.5, 2.6, lines=(3.35, 2.48))
+    assert told(2.5, 2.6).endswith("b 2.60.")
     stopped = replace(line("c", 3.0), status="stopped", step=4, total_steps=9)
-    said = words.race_answer(Finish((line("a", 2.1), stopped), "nats"))
-    assert said == "**a** has the lowest loss, **2.10 nats**, ahead of c 3.00. Ended early: c (at step 4)."
+    assert told(2.1, ended=stopped) == f"{lowest} c 3.00. Ended early: c (at step 4)."
     assert "Ended early: c (at" in words.compared("heads", Finish((line("a", 2.1), stopped), "nats"))
 
 
 @pytest.mark.parametrize("other", ["attention-1", "positions"])
 def test_shares_after_th_and_sh(other: str, drawn) -> None:
-    found = json.loads((RACES / "pairs.json").read_text())
+    found = stored_race("pairs")
     e = found["letters"].index("e")
 
     def share(source: dict, given: str) -> str:
@@ -185,12 +183,14 @@ def test_shares_after_th_and_sh(other: str, drawn) -> None:
 
     said = answer(opened("pairs", ladder_seeing=other))
     text, last, seeing = found["text"], found["rungs"]["last"], found["rungs"][other]
-    assert f"the text has **{share(text, 'th')}** and **{share(text, 'sh')}**" in said
-    assert (
-        share(last, "th") == share(last, "sh")
-        and f"gives e **{share(last, 'th')}** after both th and sh" in said
+    assert share(last, "th") == share(last, "sh")
+    assert not lacking(
+        said,
+        f"the text has **{share(text, 'th')}** and **{share(text, 'sh')}**",
+        f"gives e **{share(last, 'th')}** after both th and sh",
+        share(seeing, "th"),
+        share(seeing, "sh"),
     )
-    assert share(seeing, "th") in said and share(seeing, "sh") in said
     apart = sum(abs(a - b) for a, b in zip(seeing["th"], seeing["sh"], strict=True)) / 2
     assert ("hardly" in said) == (apart < 0.05) == (other == "attention-1")
     bars = [trace for trace in drawn["ladder_pairs"].traces if trace["name"] == "the text"]
@@ -209,100 +209,94 @@ def held(run: dict) -> bool:
     return run["curve"][-1][0] == run["of"] and not jumped and "overflow" not in run
 
 
+@cache
+def stored_ladder() -> dict[str, Any]:
+    return json.loads((ROOT / "checkpoints" / "ladder.json").read_text())
+
+
 def trainings(name: str, init: str = "") -> list[dict]:
     """The stored trainings of a rung without biases, from the code's initial weights where there are some."""
-    runs = json.loads((ROOT / "checkpoints" / "ladder.json").read_text())["runs"]
+    runs = stored_ladder()["runs"]
     plain = [each for stem, each in runs.items() if stem.split(".")[0] == name and not each.get("biases")]
     init = init or ("torch" if any(each.get("init") == "torch" for each in plain) else "normal")
     return [each for each in plain if each.get("init", "normal") == init]
 
 
+@cache
 def standing() -> dict[str, dict]:
     """rung -> the training whose final loss is the median of those that held."""
-    result = {}
-    for name in LECTURE:
-        ended = sorted(
-            (each for each in trainings(name) if held(each)), key=lambda each: each["curve"][-1][1]
-        )
-        if ended:
-            result[name] = ended[(len(ended) - 1) // 2]
-    return result
+    held_of = {name: [each for each in trainings(name) if held(each)] for name in LECTURE}
+    ended = {n: sorted(each, key=lambda run: run["curve"][-1][1]) for n, each in held_of.items() if each}
+    return {name: each[(len(each) - 1) // 2] for name, each in ended.items()}
 
 
 def test_published_stands_beside_ours(drawn) -> None:
-    found = json.loads((ROOT / "checkpoints" / "ladder.json").read_text())
-    rungs = standing()
+    found, rungs = stored_ladder(), standing()
     lost = [name for name in LECTURE if not any(map(held, trainings(name)))]
     assert lost == ["attention-8"] and len(trainings("attention-8")) == 3
-    page = opened("lecture")
-    said = answer(page)
-    passes = 10_000 * 64 * 128 / found["letters"]
-    assert round(passes) == 82 and "after 82 epochs" in said
+    said = answer(opened("lecture"))
+    assert found["letters"] == 1_003_854 and round(10_000 * 64 * 128 / found["letters"]) == 82
     deep = rungs["block-8"]["curve"][-1]
-    assert f"here it is {deep[1]:.2f}, with a validation loss of **{deep[2]:.2f}**." in said
     done = [name for name in rungs if LECTURE[name].loss]
     near = [name for name in done if abs(rungs[name]["curve"][-1][1] - LECTURE[name].loss) <= 0.05]
-    assert f"**{len(near)} of {len(done) + 1}** published losses" in said
-    assert "*Attention ×8* diverges with all 3 seeds." in said
+    assert not lacking(
+        said,
+        "after 82 epochs",
+        f"here it is {deep[1]:.2f}, with a validation loss of **{deep[2]:.2f}**.",
+        f"**{len(near)} of {len(done) + 1}** published losses",
+        "*Attention ×8* diverges with all 3 seeds.",
+    )
     published, training, unseen, seeds, seeds_held_out, cross = drawn["ladder_lecture_ends"].traces
-    assert list(published["x"]) == [
-        each.loss for each in list(LECTURE.values())[::-1] if each.loss is not None
-    ]
-    order = [name for name in list(LECTURE)[::-1] if name in rungs]
-    for trace, column in ((training, 1), (unseen, 2)):
-        assert list(trace["x"]) == pytest.approx([rungs[n]["curve"][-1][column] for n in order])
-    for trace, column in ((seeds, 1), (seeds_held_out, 2)):
-        others = [each for n in order for each in trainings(n) if held(each) and each is not rungs[n]]
-        losses = [each["curve"][-1][column] for each in others]
-        assert sorted([*trace["x"], *(rungs[n]["curve"][-1][column] for n in order)]) == pytest.approx(
-            sorted(losses)
-        )
+    backwards = list(LECTURE)[::-1]
+    losses = [LECTURE[name].loss for name in backwards if LECTURE[name].loss is not None]
+    assert list(published["x"]) == losses
+    order = [name for name in backwards if name in rungs]
+    others = [each for n in order for each in trainings(n) if held(each) and each is not rungs[n]]
+    for column, median_of, rest in ((1, training, seeds), (2, unseen, seeds_held_out)):
+        own = [rungs[n]["curve"][-1][column] for n in order]
+        assert list(median_of["x"]) == pytest.approx(own)
+        every = sorted(each["curve"][-1][column] for each in others)
+        assert sorted(rest["x"]) == pytest.approx(every)
     lowest = [min(point[1] for point in each["curve"]) for each in trainings("attention-8")]
     assert list(cross["x"]) == pytest.approx([min(lowest)])
-    table = drawn["ladder_lecture_ends"].table
-    assert table["rung"] == [each.rung.title for each in LECTURE.values()]
-    counted = dict(zip(LECTURE, table["parameters"], strict=True))
-    assert counted["block-4"] == 2_916_864 == 2 * 65 * 256 + 11 * 4 * 256**2
-    assert dict(zip(LECTURE, table["seeds"], strict=True)) == {n: len(trainings(n)) for n in LECTURE}
-    for column, wanted in (
-        ("precision", lambda each: each["numerics"].split()[0]),
-        ("steps", lambda _: "10,000"),
-    ):
-        for name, value in zip(LECTURE, table[column], strict=True):
-            assert name in lost or value == wanted(rungs[name])
-    assert dict(zip(LECTURE, table["steps"], strict=True))["attention-8"] == "diverged by 7,500"
-    assert found["letters"] == 1_003_854
+    table = {
+        n: dict(zip(LECTURE, values, strict=True)) for n, values in drawn["ladder_lecture_ends"].table.items()
+    }
+    assert list(table["rung"].values()) == [each.rung.title for each in LECTURE.values()]
+    assert table["parameters"]["block-4"] == 2_916_864 == 2 * 65 * 256 + 11 * 4 * 256**2
+    assert table["seeds"] == {n: len(trainings(n)) for n in LECTURE}
+    for name in rungs:
+        assert table["precision"][name] == rungs[name]["numerics"].split()[0]
+        assert table["steps"][name] == "10,000"
+    assert table["steps"]["attention-8"] == "diverged by 7,500"
 
 
-def test_what_stands_in_the_fold_of_the_replication_is_in_the_file(drawn) -> None:
-    page = opened("lecture", measure="true")
-    said = " ".join(str(each.value) for each in page.markdown)
+def test_what_stands_in_the_fold_of_the_replication_is_in_the_file() -> None:
+    told, runs = [], stored_ladder()["runs"]
     for name in ("block-2", "block-4", "block-4-sinusoidal"):
-        ends = [
-            [each["curve"][-1][1] for each in trainings(name, init) if held(each)]
-            for init in ("torch", "normal")
-        ]
+        kinds = [[each for each in trainings(name, init) if held(each)] for init in ("torch", "normal")]
+        ends = [[each["curve"][-1][1] for each in kind] for kind in kinds]
         code, text = (f"{min(losses):.2f} to {max(losses):.2f}" for losses in ends)
-        assert f"*{LECTURE[name].rung.title}* {code} against {text}" in said
+        told.append(f"*{LECTURE[name].rung.title}* {code} against {text}")
         assert max(ends[0]) < min(ends[1]), "the code's weights end lower with every seed"
         if (published := LECTURE[name].loss) is not None:  # "are those of the code"
             assert all(abs(loss - published) < 0.03 for loss in ends[0])
             assert all(abs(loss - published) > 0.02 for loss in ends[1])
     for name, init, whose in (("attention-4", "torch", "code"), ("block-8", "normal", "text")):
-        runs = trainings(name, init)
-        count = sum(not held(each) for each in runs)
-        assert f"*{LECTURE[name].rung.title}* from the {whose}'s weights {count} of {len(runs)} (step" in said
-    runs = json.loads((ROOT / "checkpoints" / "ladder.json").read_text())["runs"]
+        count, tried = sum(not held(each) for each in trainings(name, init)), len(trainings(name, init))
+        told.append(f"*{LECTURE[name].rung.title}* from the {whose}'s weights {count} of {tried} (step")
     for stem in ("block-2.torch", "block-4.torch"):
         plain, biased = (runs[each]["curve"][-1][1] for each in (stem, f"{stem}.biases"))
-        assert f"{plain:.3f} → {biased:.3f}" in said
-    ends = {name: each["curve"][-1][2] for name, each in standing().items()}
+        told.append(f"{plain:.3f} → {biased:.3f}")
+    unseen = {name: each["curve"][-1][2] for name, each in standing().items()}
     for kind, depths in (("attention-", (1, 2, 4)), ("block-", (1, 2, 4, 8))):
-        assert ": " + ", ".join(f"{ends[kind + str(n)]:.2f}" for n in depths) in said
-    assert ends["attention-1"] - ends["attention-4"] > 0.3, "depth pays without a feed-forward network"
+        told.append(": " + ", ".join(f"{unseen[kind + str(n)]:.2f}" for n in depths))
+    assert unseen["attention-1"] - unseen["attention-4"] > 0.3, "depth pays without a feed-forward network"
     letters, tokens = runs["cut-characters"], runs["cut-gpt2"]
-    assert f"**{letters['bits']:.2f} bits per character**" in said
-    assert f"**{tokens['bits']:.2f} bits per character**" in said and tokens["bits"] > letters["bits"] + 0.5
+    told += [f"**{cut['bits']:.2f} bits per character**" for cut in (letters, tokens)]
+    page = opened("lecture", measure="true")
+    assert not lacking(" ".join(str(each.value) for each in page.markdown), *told)
+    assert tokens["bits"] > letters["bits"] + 0.5
     assert (letters["parameters"], tokens["parameters"]) == (2_916_864, 28_615_168)
     characters = 1_115_394 - 1_003_854
     assert letters["bits"] == pytest.approx(letters["whole"] / np.log(2), abs=1e-3)
@@ -326,8 +320,7 @@ def made_up(path: Path, finished: int, begun: int = 0) -> dict:
             "processor": "one kind" if i % 3 else "another kind",
             "text": f"written by {name}",
         }
-    made = json.loads((ROOT / "checkpoints" / "ladder.json").read_text())["made"]
-    path.write_text(json.dumps({"made": made, "letters": 1_003_854, "runs": rungs}))
+    path.write_text(json.dumps({"made": stored_ladder()["made"], "letters": 1_003_854, "runs": rungs}))
     return rungs
 
 
@@ -363,45 +356,37 @@ def test_the_replication_holds_however_many_rungs_are_there(finished, begun, tmp
 def test_the_lecture_s_curves_and_folds(drawn) -> None:
     found = standing()
     page = opened("lecture", ladder_lecture="curves", measure="true")
-    told = " ".join(str(each.value) for each in page.caption)
-    assert all(
-        each["processor"].replace("(R)", "") in told.replace("\\", "").replace("(R)", "")
-        for each in found.values()
-    )
+    told = " ".join(str(each.value) for each in page.caption).replace("\\", "").replace("(R)", "")
+    assert not lacking(told, *(each["processor"].replace("(R)", "") for each in found.values()))
     lines = {line["name"]: line for line in drawn["ladder_lecture_curves"].traces}
     exact = [name for name, each in LECTURE.items() if each.loss is not None and not each.about]
     assert len(lines) == 3 * len(exact) == 18
     broken = lines["Attention ×8"]  # as far as it held
     assert max(broken["y"]) < 4 and broken["x"][-1] == 7_250
-    for name, each in found.items():
-        if name not in exact:
-            continue
-        curve = np.array([row[:3] for row in each["curve"]])[1:]
+    for name in found.keys() & {*exact}:
+        curve = np.array([row[:3] for row in found[name]["curve"]])[1:]
         for column, label in ((1, ""), (2, ", held-out")):
             line = lines[f"{LECTURE[name].rung.title}{label}"]
             np.testing.assert_allclose(line["x"], curve[:, 0])
             np.testing.assert_allclose(line["y"], curve[:, column])
-    curve = json.loads((ROOT / "checkpoints" / "shakespeare-modern" / "metrics.json").read_text())["curve"][
-        1:
-    ]
-    train, validation = drawn["ladder_readings"].traces
-    np.testing.assert_allclose(train["y"], [look["train_loss"] for look in curve])
-    np.testing.assert_allclose(validation["y"], [look["validation_loss"] for look in curve])
-    letters = json.loads((ROOT / "checkpoints" / "ladder.json").read_text())["letters"]
-    read = [look["step"] * 32 * 128 / letters for look in curve]
-    np.testing.assert_allclose(train["x"], read)
-    np.testing.assert_allclose(validation["x"], read)
+    stored = json.loads((ROOT / "checkpoints" / "shakespeare-modern" / "metrics.json").read_text())
+    curve = stored["curve"][1:]
+    read = [look["step"] * 32 * 128 / stored_ladder()["letters"] for look in curve]
+    for trace, kind in zip(drawn["ladder_readings"].traces, ("train", "validation"), strict=True):
+        np.testing.assert_allclose(trace["y"], [look[f"{kind}_loss"] for look in curve])
+        np.testing.assert_allclose(trace["x"], read)
 
 
 def test_a_rung_s_sample_stands_beside_the_short_ladder_s() -> None:
     page = opened("lecture", measure="true", ladder_wrote="attention-4")
-    long = standing()["attention-4"]
-    title = LADDER["attention-4"].title
+    long, title = standing()["attention-4"], LADDER["attention-4"].title
     short = next(run for run in lab_races.shipped(lab_races.RUNGS).runs if run.name == title)
     assert [each.value for each in page.code][:2] == [long["text"], short.history.samples[-1].text]
-    captions = " ".join(each.value for each in page.caption)
-    assert f"training loss {long['curve'][-1][1]:.2f}" in captions
-    assert f"validation loss {short.history.evaluations[-1].validation_loss:.2f}" in captions
+    assert not lacking(
+        " ".join(each.value for each in page.caption),
+        f"training loss {long['curve'][-1][1]:.2f}",
+        f"validation loss {short.history.evaluations[-1].validation_loss:.2f}",
+    )
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
@@ -411,7 +396,7 @@ def test_every_question_has_its_answer(name: str, drawn) -> None:
     over, found = over_seeds(name, key), ends(name, key)
     seeds = len(QUESTIONS[name].seeds)
     best, worst = min(found, key=found.__getitem__), max(found, key=found.__getitem__)
-    stalled = {who: sum(3.347 - 0.15 <= loss <= 4.347 for loss in losses) for who, losses in over.items()}
+    stalled = stalls(name, key)
     if name.startswith("norms") and any(stalled.values()) and corpora.shakespeare_path():  # which is counted
         for who, count in stalled.items():
             assert (f"**{who}** stalled with {count}" in said) == bool(count)
@@ -424,7 +409,7 @@ def test_every_question_has_its_answer(name: str, drawn) -> None:
     traces = drawn[f"race_chart_question_{name}"].traces
     thin = [trace for trace in traces if trace.get("line", {}).get("width") == 1.2]
     assert len(thin) == (seeds - 1) * len(over)
-    stored = json.loads((RACES / f"{name}.json").read_text())
+    stored = stored_race(name)
     last = [run for run in stored["runs"] + stored["repeats"] if run["name"] == stored["runs"][-1]["name"]]
     last.sort(key=lambda run: run["looks"][-1][key])
     del last[(len(last) - 1) // 2]  # the median, which is thick
@@ -442,15 +427,14 @@ def test_what_each_modern_part_buys_is_as_the_explanation_says() -> None:
         assert 0.0005 < gains[who] < 0.015 and max(over[who]) > min(over["GPT-2's parts"])
 
 
-def test_how_many_seeds_stall_is_as_the_explanation_says() -> None:
+def stalls(race: str, key: str = "validation_loss") -> dict[str, int]:
+    """name -> how many of its seeds end near the unigram loss."""
     low, high = 3.347 - 0.15, 4.347
-    counts = {
-        depth: {
-            who: sum(low <= loss <= high for loss in losses)
-            for who, losses in over_seeds(f"norms-{depth}").items()
-        }
-        for depth in NORM_DEPTHS
-    }
+    return {who: sum(low <= loss <= high for loss in each) for who, each in over_seeds(race, key).items()}
+
+
+def test_how_many_seeds_stall_is_as_the_explanation_says() -> None:
+    counts = {depth: stalls(f"norms-{depth}") for depth in NORM_DEPTHS}
     assert [counts[depth]["post-norm"] for depth in NORM_DEPTHS] == [0, 2, 3]
     assert "of five, none at 4 blocks, two at 12 and three at 24" in words.RACE.texts
     assert counts[24]["post-norm, warm-up"] == 1
@@ -458,36 +442,30 @@ def test_how_many_seeds_stall_is_as_the_explanation_says() -> None:
 
 
 def test_what_is_said_of_widths_heads_and_depth_is_in_the_stored_races() -> None:
-    widths, heads = over_seeds("widths"), over_seeds("heads")
-    spread = {
-        race: [median(losses) for losses in over.values()] for race, over in (("w", widths), ("h", heads))
-    }
+    def spread(race: str) -> float:
+        medians = [median(losses) for losses in over_seeds(race).values()]
+        return max(medians) - min(medians)
+
+    widths, rungs = over_seeds("widths"), over_seeds("ladder")
     assert "the number of heads matters little, a wider feed-forward network more" in unfolded(words.RACE.why)
-    assert max(spread["w"]) - min(spread["w"]) > 2 * (max(spread["h"]) - min(spread["h"]))
-    assert max(widths["d_ff 8x"]) < min(widths["d_ff 1x"])
-    rungs = over_seeds("ladder")
+    assert spread("widths") > 2 * spread("heads") and max(widths["d_ff 8x"]) < min(widths["d_ff 1x"])
     assert "In these 500 steps depth pays off only with the feed-forward network" in unfolded(words.IDEAS.why)
     assert min(rungs["Attention ×8"]) > min(rungs["Attention ×1"])
     assert max(rungs["Full block ×8"]) < min(rungs["Full block ×1"])
 
 
 def test_how_post_norm_s_other_seeds_train_is_as_the_explanation_says() -> None:
-    said = unfolded(words.RACE.texts)
     assert (
         "At 4 and 12 blocks the other seeds, with or without a warm-up, end within 0.1 nats of pre-norm's"
-        " median; at 24, three of six end 0.5 to 0.8 above it." in said
+        " median; at 24, three of six end 0.5 to 0.8 above it." in unfolded(words.RACE.texts)
     )
     for depth in NORM_DEPTHS:
         over = over_seeds(f"norms-{depth}")
-        pre = [loss for name in ("pre-norm", "pre-norm, warm-up") for loss in over[name]]
-        others = [
-            loss for name in ("post-norm", "post-norm, warm-up") for loss in over[name] if loss < 3.347 - 0.15
-        ]
-        behind = [loss - median(pre) for loss in others if loss > median(pre) + 0.1]
-        if depth < 24:
-            assert not behind
-        else:
-            assert len(others) == 6 and len(behind) == 3 and all(0.5 < each < 0.8 for each in behind)
+        pre, post = ([*over[name], *over[f"{name}, warm-up"]] for name in ("pre-norm", "post-norm"))
+        others = [loss - median(pre) for loss in post if loss < 3.347 - 0.15]
+        behind = [loss for loss in others if loss > 0.1]
+        assert len(behind) == (3 if depth == 24 else 0) and all(0.5 < each < 0.8 for each in behind)
+        assert depth < 24 or len(others) == 6
 
 
 def unfolded(text: str) -> str:

@@ -1,14 +1,11 @@
 """Reward as it is shown: the stored runs until one is trained here, and a claim only where all seeds agree."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from engine.config import ModelConfig
 from engine.data.progress import finish
@@ -25,9 +22,10 @@ from engine.training.post_training.preferences import Taste
 from engine.training.post_training.reward import CONFIG, Plan
 from pages.lab.after import reward, words_attempts, words_preferences, words_reward
 from pages.lab.after.figures_reward import LINES
-from tests.pages.helpers import opened, unescaped
-from tests.pages.stage import StageManager
+from tests.pages.helpers import clicked, lacking, opened, unescaped
 from ui import background_jobs
+
+pytestmark = pytest.mark.usefixtures("manager", "measured_anew")
 
 ROOM = "lab/after"
 LETTERS_OF_TEXT = "\n :.EMORadet"
@@ -38,14 +36,18 @@ CONFIG_OF_LETTERS = ModelConfig(
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.set_num_threads(1)
-    monkeypatch.setattr(background_jobs, "_server", background_jobs.Jobs())
     monkeypatch.setattr(engine, "teach", lambda model, seed: iter(()))
     monkeypatch.setattr(engine, "_taught", {})
     monkeypatch.setattr(engine, "ASKED", 16)
-    monkeypatch.setattr(
-        reward, "measure", lambda plan: engine.measure(replace(plan, steps=2, questions=2, look_every=1))
-    )
+    monkeypatch.setattr(reward, "measure", lambda plan: engine.measure(replace(plan, **SHORT)))
+
+
+SHORT = {"steps": 2, "questions": 2, "look_every": 1}
+
+
+def lines_of(figure: Any, name: str, axis: str = "x") -> list[Any]:
+    """The y of the lines of that name: three stored runs, their median, and one that was trained here."""
+    return [t["y"] for t in figure.traces if t["name"] == name and t.get("xaxis", "x") == axis]
 
 
 def test_every_stored_run_is_there_with_three_seeds() -> None:
@@ -59,49 +61,48 @@ def test_every_stored_run_is_there_with_three_seeds() -> None:
 
 @pytest.mark.parametrize("rewarded, leash", [("right", "0"), ("ends in 0", "0"), ("ends in 0", "0.3")])
 def test_the_stored_runs_are_drawn_with_their_median(
-    rewarded: str, leash: str, manager: StageManager, drawn: dict[str, Any]
+    rewarded: str, leash: str, drawn: dict[str, Any]
 ) -> None:
     page = opened(ROOM, after_view="reward", reward_for=rewarded, reward_leash=leash, measure="true")
     runs = [run for run in shipped() if (run.plan.rewarded, run.plan.leash) == (rewarded, float(leash))]
     first = [[look.first_try for look in run.looks] for run in runs]
-    lines = [trace for trace in drawn["reward_by_step"].traces if trace["name"] == LINES["first_try"][0]]
-    np.testing.assert_allclose([trace["y"] for trace in lines[:3]], first, atol=1e-6)
-    np.testing.assert_allclose(lines[3]["y"], np.median(first, 0), atol=1e-6)
-    assert f"**{np.median(first, 0)[-1]:.0%}**" in unescaped(page) and "median of 3 seeds" in unescaped(page)
+    lines = lines_of(drawn["reward_by_step"], LINES["first_try"][0])
+    np.testing.assert_allclose(lines[:4], [*first, np.median(first, 0)], atol=1e-6)
+    assert not lacking(unescaped(page), f"**{np.median(first, 0)[-1]:.0%}**", "median of 3 seeds")
     (bar,) = drawn["reward_group"].traces
     np.testing.assert_allclose(bar["x"], runs[0].looks[0].group.advantages, atol=1e-6)
     named = {trace["name"] for trace in drawn["reward_by_step"].traces}
     assert (LINES["reward"][0] in named) == (rewarded != "right")
 
 
-def test_a_run_trained_here_is_the_engines(manager: StageManager, drawn: dict[str, Any]) -> None:
-    page = opened(ROOM, after_view="reward", reward_seed="7")
-    page.button(key="reward_train").click().run()
-    found = finish(engine.measure(Plan(seed=7, steps=2, questions=2, look_every=1)))
-    lines = [trace for trace in drawn["reward_by_step"].traces if trace["name"] == LINES["first_try"][0]]
-    np.testing.assert_allclose(lines[-1]["y"], [look.first_try for look in found.looks], atol=1e-6)
+def test_a_run_trained_here_is_the_engines(drawn: dict[str, Any]) -> None:
+    page = clicked(opened(ROOM, after_view="reward", reward_seed="7"), "reward_train")
+    found = finish(engine.measure(Plan(seed=7, **SHORT)))
+    line = lines_of(drawn["reward_by_step"], LINES["first_try"][0])[-1]
+    np.testing.assert_allclose(line, [look.first_try for look in found.looks], atol=1e-6)
     assert "in this run" in unescaped(page)
 
 
 def test_a_claim_is_made_only_where_every_seed_has_it() -> None:
     look = shipped()[0].looks[0]
 
-    def run(before: float, after: float) -> tuple[engine.RewardEvaluation, ...]:
-        return replace(look, first_try=before), replace(look, first_try=after, reward=0.99)
+    def said(*ends: tuple[float, float], rewarded: Any = "right") -> str:
+        runs = [
+            (replace(look, first_try=before), replace(look, first_try=after, reward=0.99))
+            for before, after in ends
+        ]
+        return words_reward.answer(Plan(rewarded), runs)
 
-    better = [run(0.45, 0.7), run(0.46, 0.8), run(0.44, 0.75)]
-    assert "makes answers more reliable: the first try is right for **75%**" in words_reward.answer(
-        Plan(), better
-    )
-    assert "does not help reliably" in words_reward.answer(Plan(), [*better[:2], run(0.45, 0.47)])
+    better = [(0.45, 0.7), (0.46, 0.8), (0.44, 0.75)]
+    assert "makes answers more reliable: the first try is right for **75%**" in said(*better)
+    assert "does not help reliably" in said(*better[:2], (0.45, 0.47))
     for change, wanted in ((0.04, "does not help reliably"), (0.06, "makes answers more reliable")):
-        assert wanted in words_reward.answer(Plan(), [run(0.45, 0.45 + change)] * 3)
-        fell = words_reward.answer(Plan("ends in 0"), [run(0.45, 0.45 - change)] * 3)
+        assert wanted in said(*[(0.45, 0.45 + change)] * 3)
+        fell = said(*[(0.45, 0.45 - change)] * 3, rewarded="ends in 0")
         assert fell.startswith("The reward was learned" if change < 0.05 else "The model learned what was")
-    hacked = [run(0.45, 0.0), run(0.45, 0.1)]
-    said = words_reward.answer(Plan("ends in 0"), hacked)
-    assert said.startswith("The model learned what was rewarded, not what was meant: **99%**")
-    assert words_reward.answer(Plan("ends in 0"), better).startswith("The reward was learned")
+    hacked = said((0.45, 0.0), (0.45, 0.1), rewarded="ends in 0")
+    assert hacked.startswith("The model learned what was rewarded, not what was meant: **99%**")
+    assert said(*better, rewarded="ends in 0").startswith("The reward was learned")
 
 
 def test_a_run_is_read_as_it_was_written_and_kept(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,26 +122,27 @@ def stored_by(taste: Taste, beta: float) -> list[PreferenceRun]:
     return [run for run in preference_runs.shipped() if (run.plan.taste, run.plan.beta) == (taste, beta)]
 
 
+def preferred(**query: str) -> Any:
+    return opened(ROOM, after_view="reward", reward_mode="preferences", **query)
+
+
 @pytest.mark.parametrize("kind, word, beta", [("short", "", 0.02), ("without", "the", 0.1)])
 def test_stored_preferences_are_drawn_with_their_median(
-    kind: Any, word: str, beta: float, manager: StageManager, drawn: dict[str, Any]
+    kind: Any, word: str, beta: float, drawn: dict[str, Any]
 ) -> None:
-    query = {"reward_mode": "preferences", "preferred": kind, "preferred_beta": str(beta), "measure": "true"}
-    page, runs = opened(ROOM, after_view="reward", **query), stored_by(Taste(kind, word), beta)
-    assert not page.exception and len(runs) == 3
+    query = {"preferred": kind, "preferred_beta": str(beta), "measure": "true"}
+    said, runs = unescaped(preferred(**query)), stored_by(Taste(kind, word), beta)
     ends = np.array([[look.held_out.margin for look in run.preferred.looks] for run in runs])
-    lines = [
-        t for t in drawn["preferences_by_step"].traces if (t["xaxis"], t["name"]) == ("x", "held-out pairs")
-    ]
-    np.testing.assert_allclose([trace["y"] for trace in lines[:3]], ends, atol=1e-6)
-    np.testing.assert_allclose(lines[3]["y"], np.median(ends, 0), atol=1e-6)
+    lines = lines_of(drawn["preferences_by_step"], "held-out pairs")
+    assert len(runs) == 3
+    np.testing.assert_allclose(lines[:4], [*ends, np.median(ends, 0)], atol=1e-6)
     ranked = np.median([run.preferred.looks[-1].held_out.ranked for run in runs])
-    assert f"**{ranked:.0%}** of held-out pairs" in unescaped(page) and "median of 3 seeds" in unescaped(page)
-    assert runs[0].preferred.looks[-1].texts[1].split("\n")[0] in unescaped(page)
+    text = runs[0].preferred.looks[-1].texts[1].split("\n")[0]
+    assert not lacking(said, f"**{ranked:.0%}** of held-out pairs", "median of 3 seeds", text)
 
 
 def test_preferences_trained_here_are_the_engines(
-    manager: StageManager, drawn: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    drawn: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, letters = build(CONFIG_OF_LETTERS, 1), CharTokenizer(LETTERS_OF_TEXT)
     plans: list[preferences.Plan] = []
@@ -150,27 +152,20 @@ def test_preferences_trained_here_are_the_engines(
         return preferences.measure(model, letters, replace(plan, steps=2, look_every=1), text)
 
     monkeypatch.setattr("pages.lab.after.preferences.begin", begin)
-    page = opened(ROOM, after_view="reward", reward_mode="preferences", preferred_seed="7")
-    page.button(key="preferred_train").click().run()
+    page = clicked(preferred(preferred_seed="7"), "preferred_train")
     (plan,) = plans
-    assert (plan.taste, plan.seed) == (Taste("short"), 7) and not page.exception
-    looks = finish(begin(plan, "")).looks
-    line = [
-        t for t in drawn["preferences_by_step"].traces if (t["xaxis"], t["name"]) == ("x3", "chosen text")
-    ][-1]
-    np.testing.assert_allclose(line["y"], [look.training.chosen for look in looks], atol=1e-5)
+    assert (plan.taste, plan.seed) == (Taste("short"), 7)
+    looks, line = (
+        finish(begin(plan, "")).looks,
+        lines_of(drawn["preferences_by_step"], "chosen text", "x3")[-1],
+    )
+    np.testing.assert_allclose(line, [look.training.chosen for look in looks], atol=1e-5)
     assert "in this run" in unescaped(page)
 
 
-def test_a_word_that_cannot_be_a_taste_is_explained(manager: StageManager) -> None:
-    page = opened(
-        ROOM, after_view="reward", reward_mode="preferences", preferred="with", preferred_with="a b"
-    )
-    assert "must be one word" in unescaped(page, "info") and not page.exception
-    page = opened(
-        ROOM, after_view="reward", reward_mode="preferences", preferred="with", preferred_with="Romeo"
-    )
-    assert words_preferences.NOTHING in unescaped(page)
+def test_a_word_that_cannot_be_a_taste_is_explained() -> None:
+    assert "must be one word" in unescaped(preferred(preferred="with", preferred_with="a b"), "info")
+    assert words_preferences.NOTHING in unescaped(preferred(preferred="with", preferred_with="Romeo"))
 
 
 def test_that_both_probabilities_fell_is_said_only_where_they_did() -> None:
@@ -186,20 +181,16 @@ def test_that_both_probabilities_fell_is_said_only_where_they_did() -> None:
     assert "hardly better than by chance: **47%**" in chance
 
 
-def test_answers_to_a_sum_are_the_engines(
-    manager: StageManager, drawn: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answers_to_a_sum_are_the_engines(drawn: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempts, "teach", lambda model, seed: iter(()))
     monkeypatch.setattr(attempts, "ASKED", 8)
-    page = opened(
-        ROOM, after_view="aloud", aloud_mode="attempts", attempts_temperature="0.5", attempts_sum="2"
-    )
+    chosen = {"attempts_temperature": "0.5", "attempts_sum": "2"}
+    page = opened(ROOM, after_view="aloud", aloud_mode="attempts", **chosen)
     found = finish(attempts.measure())[0.5]
-    vote = [t["y"] for t in drawn["attempts_shares"].traces if t["name"] == "majority vote"]
-    np.testing.assert_allclose(vote[:3], found.majority)
-    np.testing.assert_allclose(vote[3], np.median(found.majority, 0))
+    vote = lines_of(drawn["attempts_shares"], "majority vote")
+    np.testing.assert_allclose(vote[:4], [*found.majority, np.median(found.majority, 0)])
     (bar,) = drawn["attempts_votes"].traces
-    assert bar["x"] == [count for _, count in found.votes[1].answers[:12]] and not page.exception
+    assert bar["x"] == [count for _, count in found.votes[1].answers[:12]]
     assert f"**{np.median(found.verifier[:, -1]):.1%}** of new sums" in unescaped(page)
     better = replace(found, majority=found.single[:, None] + 0.2)
     assert "gains less" in words_attempts.answer(better) and "hardly" in words_attempts.answer(found)
@@ -209,9 +200,7 @@ def test_answers_to_a_sum_are_the_engines(
     assert "find the 24 right ones" in words_attempts.votes(wrong)
 
 
-def test_the_measurement_of_many_answers_can_be_paused(
-    manager: StageManager, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_measurement_of_many_answers_can_be_paused(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = threading.Event()
     monkeypatch.setattr(attempts, "teach", lambda model, seed: iter(ended.wait, True))
     monkeypatch.setattr(background_jobs, "GLANCE", 0.0)

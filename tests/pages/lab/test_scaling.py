@@ -1,7 +1,5 @@
 """Scaling laws as they are shown: stored runs up to the chosen budget, and the run that is trained here."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,9 +1,6 @@
 """The page of exercises, and the rows of docs/teaching.md that lead to it."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
@@ -15,6 +12,7 @@ from engine.lab.exercises.notebooks import NAMES
 from tests.pages import helpers
 from tests.pages.rooms import views
 from ui import site
+from ui.site import ROOT
 
 pytestmark = pytest.mark.usefixtures("manager")
 
@@ -111,12 +109,12 @@ def test_a_notebook_is_offered_with_what_it_asks_for(name: str, functions: int, 
     assert any(
         f"**{functions}** pieces of code to write, checked by {checks} cells." in one for one in said(page)
     )
-    source = (Path(__file__).parents[3] / "exercises" / "sources" / f"{name}.md").read_text("utf-8")
+    source = (ROOT / "exercises" / "sources" / f"{name}.md").read_text("utf-8")
     assert "raise NotImplementedError" in page.code[0].value and page.code[0].value.split("\n")[0] in source
     assert "solution" not in page.code[0].value
 
 
-DOCS = Path(__file__).parents[3] / "docs" / "teaching.md"
+DOCS = ROOT / "docs" / "teaching.md"
 ROW = re.compile(
     r"^\| ((?:Lab |Outcome |Question )?\d+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE
 )  # number, what, where

@@ -1,7 +1,5 @@
 """The Parameters page: counts written out here, figures, and what a model costs."""
 
-from __future__ import annotations
-
 import pytest
 from streamlit.testing.v1 import AppTest
 

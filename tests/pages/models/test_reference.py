@@ -1,9 +1,8 @@
 """The Reference page: two programs, mistakes, exports, and what to look up."""
 
-from __future__ import annotations
-
 import ast
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,7 +18,9 @@ from engine.service.state import RunSpec
 from engine.weights.checkpoints import load_pair
 from pages.models.reference import quick
 from tests.pages import helpers
+from tests.pages.helpers import chosen, lacking
 from tests.pages.stage import StageManager, view_of
+from ui import session
 from ui.site import ROOT
 from ui.text.numbers import number
 
@@ -66,18 +67,16 @@ def test_every_family_agrees(family, drawn):
 
 @pytest.mark.parametrize("family", ["mistral", pytest.param("gpt2", marks=pytest.mark.exhaustive)])
 def test_every_mistake_is_pointed_at_or_said_to_do_nothing(family, drawn):
-    for mistake in MISTAKES:
-        page = opened(reference_family=family, reference_mistake=mistake)
-        idle = MISTAKES[mistake].idle(random_configs.roll(family, 0).model.config)
+    for name, mistake in MISTAKES.items():
+        told = said(opened(reference_family=family, reference_mistake=name))
+        notes = drawn["reference_two"].layout["annotations"][1:]
+        idle = mistake.idle(random_configs.roll(family, 0).model.config)
         if idle is not None:
-            assert "The mistake has no effect here" in said(page) and idle in said(page)
-            assert not drawn["reference_two"].layout["annotations"][1:]
+            assert not lacking(told, "The mistake has no effect here", idle) and not notes
         else:
-            where = f"at `{MISTAKES[mistake].shows_at}`"
-            assert "**No.** The difference begins in block **0**" in said(page) and where in said(page)
-            arrow = drawn["reference_two"].layout["annotations"][1]
-            assert arrow["text"] == f"begins: block 0, {MISTAKES[mistake].shows_at}"
-            assert MISTAKES[mistake].sentence in said(page)
+            begins = "**No.** The difference begins in block **0**"
+            assert not lacking(told, begins, f"at `{mistake.shows_at}`", mistake.sentence)
+            assert notes[0]["text"] == f"begins: block 0, {mistake.shows_at}"
 
 
 def test_seven_rows_are_the_whole_model():
@@ -89,89 +88,82 @@ def test_seven_rows_are_the_whole_model():
     assert sum(counts) == 124_439_808
     assert table.loc["Self-attention", "output"] == "(1,024, 768)"
     assert table.loc["Output head", "output"] == "(1,024, 50,257)"
-    assert table.loc["Positions", "role"] == "encode order" and table.loc["Positions", "today"] == "RoPE"
     for name in quick.ONE_STACK:
-        page.selectbox(key="reference_sizes").set_value(name).run()
-        assert not page.exception and len(page.table[0].value) == 7, name
+        assert len(chosen(page, "reference_sizes", name).table[0].value) == 7, name
 
 
-@pytest.mark.parametrize("model, title", [("classic", "GPT-2"), ("modern", "LLaMA")])
-def test_shipped_models_have_a_family(model, title):
+@pytest.mark.parametrize(
+    ("model", "title", "kind", "size"),
+    [("classic", "GPT-2", "gpt2", "3.3 MB"), ("modern", "LLaMA", "llama", "3.2 MB")],
+)
+def test_shipped_models_have_a_family(model, title, kind, size):
     page = opened("export", model=f"shakespeare-{model}")
-    assert f"**is a {title}**" in said(page) and "Every property and every tensor has a counterpart" in said(
-        page
-    )
-    assert "`tokenizer.json`" in said(page) and {"GPT-2": "3.3 MB", "LLaMA": "3.2 MB"}[title] in said(page)
+    every = "Every property and every tensor has a counterpart"
+    assert not lacking(said(page), f"**is a {title}**", every, "`tokenizer.json`", size)
     facts = json.loads(next(code.value for code in page.code if code.value.startswith("{")))
-    assert facts["model_type"] == {"GPT-2": "gpt2", "LLaMA": "llama"}[title]
-    page.get_by_key("reference_dtype").set_value("float16").run()
-    assert not page.exception and "1.6 MB" in said(page)
+    assert facts["model_type"] == kind
+    assert "1.6 MB" in said(chosen(page, "reference_dtype", "float16"))
+
+
+def downloads(page: AppTest) -> list[str]:
+    return [button.label for button in page.get("download_button")]
 
 
 def test_what_has_no_family_keeps_the_one_file(manager):
     page = opened("export", model=run(manager, "refx-none", mixer="similarity"))
-    assert "Not for this model" in said(page) and "mixer = 'similarity'" in said(page)
-    assert [button.label for button in page.get("download_button")] == [
-        "model.py",
-        "model.safetensors",
-        "nano.py",
-    ]
+    assert not lacking(said(page), "Not for this model", "mixer = 'similarity'")
+    assert downloads(page) == ["model.py", "model.safetensors", "nano.py"]
 
 
 def test_the_answer_of_before_says_the_steps_and_what_is_left(drawn):
-    told = said(opened("before", reference_length="16"))
-    table = drawn["reference_before"].table
+    told, table = said(opened("before", reference_length="16")), drawn["reference_before"].table
     assert list(table["back"]) == list(range(1, 16))
     lines = {line["name"]: line for line in drawn["reference_before"].traces}
     for name, layer in (("RNN", "rnn"), ("LSTM", "lstm"), ("attention", "attention")):
         influence = influence_of(layer, 16).influence
         assert table[name] == pytest.approx(influence) and lines[name]["y"] == pytest.approx(influence)
         assert list(lines[name]["x"]) == list(range(1, 16))
-    assert "needs **16 sequential steps**" in told and "last in **1 step**" in told
-    assert f"and keeps {number(float(table['RNN'][-1]))}." in told
-    assert f"keeps {float(table['attention'][-1]):.1f} times the influence of a neighbour" in told
-    both, d = 16, 64
-    for count in (2 * both * d * d, 8 * both * d * d, 4 * both * d * d + 2 * both * both * d):
-        assert f"{count:,}" in told
+    n, d = 16, 64
+    assert not lacking(
+        told,
+        "needs **16 sequential steps**",
+        "last in **1 step**",
+        f"and keeps {number(float(table['RNN'][-1]))}.",
+        f"keeps {float(table['attention'][-1]):.1f} times the influence of a neighbour",
+        *(f"{count:,}" for count in (2 * n * d * d, 8 * n * d * d, 4 * n * d * d + 2 * n * n * d)),
+    )
 
 
 def test_a_hosted_server_packs_no_more_than_it_can(monkeypatch):
-    from ui import session
-
-    small = session.profile().__class__("hosted", 1, 1, 1, 1, 1, max_export=3_000_000)
+    small = replace(session.profile(), max_export=3_000_000)
     monkeypatch.setattr(session, "profile", lambda: small)
     page = opened("export", model="shakespeare-classic")
-    assert "This model cannot be exported here" in said(page) and "at most 3 MB" in said(page)
-    assert not page.get("download_button")
-    page.get_by_key("reference_dtype").set_value("bfloat16").run()
-    assert not page.exception and len(page.get("download_button")) == 4
+    assert not lacking(said(page), "This model cannot be exported here", "at most 3 MB")
+    assert not downloads(page)
+    assert len(downloads(chosen(page, "reference_dtype", "bfloat16"))) == 4
 
 
 @pytest.mark.parametrize("task", ["dates", "language"])
-def test_an_encoder_decoder_is_taken_along_whole(task, monkeypatch):
+def test_an_encoder_decoder_is_taken_along_whole(task):
     """As one file, and as a folder that is read back; why it is nothing of Hugging Face's is said."""
     found = load_pair(ROOT / "checkpoints" / "paired" / task)
     count = sum(p.numel() for p in found.model.parameters())
     page = opened("export", model=f"pair-{task}", reference_dtype="bfloat16")
     assert f"export the single file**: {2 * count / 1e6:,.1f} MB in bfloat16" in said(page)
     assert "T5, the only encoder" in page.info[0].value
-    assert [button.label for button in page.get("download_button")] == [
-        "model.py",
-        "model.safetensors",
-        "This app's own folder",
-    ]
-    table = page.table[0].value
-    assert table["size"].tolist() == ["–", f"{2 * count / 1e6:,.1f} MB", f"{4 * count / 1e6:,.1f} MB"]
+    assert downloads(page) == ["model.py", "model.safetensors", "This app's own folder"]
+    sizes = page.table[0].value["size"].tolist()
+    assert sizes == ["–", f"{2 * count / 1e6:,.1f} MB", f"{4 * count / 1e6:,.1f} MB"]
     written = next(code.value for code in page.code if "class Seq2Seq" in code.value)
     ast.parse(written)
-    text = page.text_area(key="text").value
-    assert f"python model.py {text}" in written and f"python model.py {text}" in [c.value for c in page.code]
+    command = f"python model.py {page.text_area(key='text').value}"
+    assert command in written and command in [c.value for c in page.code]
 
 
-def closed(view: str, **query: str) -> str:
+def closed(**query: str) -> str:
     """All that is closed while the folds are closed."""
-    page = helpers.opened("models/reference", reference_view=view, **query)
-    return " | ".join(str(one.value) for one in page.markdown)
+    page = helpers.opened("models/reference", reference_view="dice", **query)
+    return helpers.said(page, "markdown")
 
 
 @pytest.mark.parametrize(("family", "seed"), [("llama", 0), ("gpt2", 5)])
@@ -179,15 +171,16 @@ def test_two_programs_are_as_far_apart_as_is_said(family, seed):
     rolled = random_configs.roll(family, seed)
     far = compare(rolled.model, record(rolled.model, rolled.ids)).worst.relative
     assert 0 < far < 1e-5
-    told = closed("dice", reference_family=family, reference_seed=str(seed))
+    told = closed(reference_family=family, reference_seed=str(seed))
     assert f"The largest difference along the stream is **{number(far)}**" in told
 
 
 def test_a_mistake_is_as_large_as_is_said():
     rolled = random_configs.roll("gpt2", 0)
     found = compare(rolled.model, record(rolled.model, rolled.ids), MISTAKES["scale"].choices)
-    told = closed("dice", reference_family="gpt2", reference_mistake="scale")
-    assert f"and grows to **{number(found.worst.relative)}** along the stream" in told
-    assert f"the logits are off by up to {number(found.last.largest)}, where" in told
-    assert f"where the largest is {found.last.size:.3g}." in told
-    assert "in block **0**, at `scores`" in told
+    assert not lacking(
+        closed(reference_family="gpt2", reference_mistake="scale"),
+        f"and grows to **{number(found.worst.relative)}** along the stream",
+        f"the logits are off by up to {number(found.last.largest)}, where the largest is {found.last.size:.3g}.",
+        "in block **0**, at `scores`",
+    )

@@ -2,11 +2,10 @@
 links and limits.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -37,16 +36,18 @@ from pages.output.generation.session import answer, begin, resting, token_of
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 from tests.pages import helpers
+from tests.pages.helpers import chosen, clicked, lacking, ran
 from tests.pages.helpers import said as sentences
-from tests.pages.stage import StageManager
-from ui import background_jobs, memo, models
+from tests.pages.inside.models import shipped
+from ui import memo
 from ui.fit_text import show_token
 from ui.model_bar import Subject
 from ui.text.numbers import flop, gigabytes, scientific
 
-pytestmark = pytest.mark.usefixtures("manager")
+pytestmark = pytest.mark.usefixtures("manager", "measured_anew")
 WARM = SampleConfig(temperature=1.0, seed=3)
 LIMITS = Limits(100, 400)
+KING = "KING RICHARD II:\n"
 PICK = {"id": "b-1", "have": BATCH, "leaf": BATCH - 1, "at": 5, "do": "pick", "after": 4, "token": 7}
 
 
@@ -59,15 +60,17 @@ def session_of(page: AppTest) -> Session:
 
 
 @pytest.fixture(autouse=True)
-def nothing_written() -> None:
-    """Readers of these tests have one name and many models."""
+def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Speed is measured shortly, and nothing is kept: readers of these tests have one name and many models."""
+    monkeypatch.setattr(cache_steps, "SPEED_SECONDS", 0.02)
+    memo.clear()
+    yield
     memo.clear()
 
 
-def reader(vocab: str = "abcdefghijk", ids: tuple[int, ...] = (1, 2, 3), **fields: Any) -> Subject:
-    return Subject(
-        ("test", -1), "Test", loud(tiny(**fields), seed=3, factor=4.0), CharTokenizer(vocab), "bcd", ids, None
-    )
+def reader(vocab: str = "abcdefghijk", ids: tuple[int, ...] = (1, 2, 3)) -> Subject:
+    model = loud(tiny(), seed=3, factor=4.0)
+    return Subject(("test", -1), "Test", model, CharTokenizer(vocab), "bcd", ids, None)
 
 
 class Browser:
@@ -125,8 +128,7 @@ def test_what_is_written_for_one_reader_is_there_for_the_next(monkeypatch: pytes
 
 def test_the_first_batch_is_there_at_once_and_the_rest_comes_when_it_is_asked_for():
     browser = Browser(reader())
-    assert len(browser.nodes) == BATCH
-    assert browser.told["fresh"]
+    assert len(browser.nodes) == BATCH and browser.told["fresh"]
     assert browser.told["ends"][str(browser.told["leaf"])] == [BATCH, ""]
     while not browser.told["ends"][str(browser.told["leaf"])][1]:
         browser.ask("more")
@@ -141,13 +143,11 @@ def test_an_ask_is_done_once_and_a_page_that_was_away_gets_everything_again():
     browser.ask("more")
     size = len(browser.session.tree)
     again = {"id": "me-1", "session": "name", "have": 0, "leaf": browser.told["leaf"], "at": 0, "do": "more"}
-    answer(browser.session, again, browser.subject, WARM, LIMITS)
-    assert len(browser.session.tree) == size
+    for ask in (again, again | {"session": "another", "id": "me-7"}):
+        answer(browser.session, ask, browser.subject, WARM, LIMITS)
+        assert len(browser.session.tree) == size
     assert len(json.loads(message(browser.session, {}, browser.subject, LIMITS)["nodes"])) == size
-    other = {**again, "session": "another", "id": "me-7"}
-    answer(browser.session, other, browser.subject, WARM, LIMITS)
-    assert len(browser.session.tree) == size
-    assert message(browser.session, other, browser.subject, LIMITS)["from"] == 0
+    assert message(browser.session, ask, browser.subject, LIMITS)["from"] == 0
 
 
 def test_a_pick_begins_a_branch_and_deleting_it_leads_back():
@@ -155,12 +155,8 @@ def test_a_pick_begins_a_branch_and_deleting_it_leads_back():
     first, leaf = browser.path(), browser.told["leaf"]
     other = next(t for t in range(11) if t != first[9])
     told = browser.ask("pick", after=8, token=other)
-    assert told["move"] == 1
-    assert told["at"] == 10
-    assert browser.path()[:9] == first[:9]
-    assert browser.path()[9] == other
-    assert len(browser.path()) > 10
-    assert len(told["leaves"]) == 2
+    assert (told["move"], told["at"], len(told["leaves"])) == (1, 10, 2)
+    assert browser.path()[:10] == [*first[:9], other] and len(browser.path()) > 10
     assert link(browser.session)[:2] == (f"{BATCH}_{len(browser.path())}-10.{other}", "1.10")
     back = browser.ask("pick", after=8, token=first[9])  # the token of the first branch: it is there
     assert back["leaf"] == leaf and len(back["leaves"]) == 2
@@ -170,18 +166,14 @@ def test_a_pick_begins_a_branch_and_deleting_it_leads_back():
 
 
 def test_a_token_can_be_typed():
-    subject = reader()
+    subject, spaced = reader(), reader("abcdefghi \n")
     assert token_of("c", subject) == (2, "")
     assert token_of("ca", subject)[0] == 2 and "2 tokens" in token_of("ca", subject)[1]
-    assert token_of("", subject)[0] == -1
-    assert token_of("☃", subject)[0] == -1
-    assert "☃" in token_of("☃", subject)[1]
-    spaced = reader("abcdefghi \n")
-    assert token_of("␣", spaced)[0] == spaced.tokenizer.encode(" ")[0]
-    assert token_of("⏎", spaced)[0] == spaced.tokenizer.encode("\n")[0]
+    assert token_of("", subject)[0] == token_of("☃", subject)[0] == -1 and "☃" in token_of("☃", subject)[1]
+    for shown, meant in (("␣", " "), ("⏎", "\n")):
+        assert token_of(shown, spaced)[0] == spaced.tokenizer.encode(meant)[0]
     browser = Browser(subject)
-    told = browser.ask("pick", after=None, text="k")
-    assert browser.path()[0] == 10 and told["at"] == 1
+    assert browser.ask("pick", after=None, text="k")["at"] == 1 and browser.path()[0] == 10
     assert "no token" in browser.ask("pick", after=None, text="🙂")["said"]
 
 
@@ -242,9 +234,7 @@ def test_a_link_brings_the_tree_back():
     browser.ask("look", at=14)
     branches, place, out = link(browser.session)
     other = Browser(reader(), LIMITS, branches, place)
-    for _ in range(10):
-        if not other.told["todo"]:
-            break
+    while other.told["todo"] and other.asks < 10:
         other.ask("more")
     assert link(other.session) == (branches, place, out) and out == 0 and other.told["at"] == 14
     texts = [{s.tree.tokens(leaf) for leaf in s.tree.leaves()} for s in (browser.session, other.session)]
@@ -270,29 +260,24 @@ def test_a_long_link_leaves_branches_out_and_says_so():
 
 
 def test_a_text_stops_after_a_string_and_goes_on_when_it_is_taken_away():
-    subject = reader()
-    browser = Browser(subject)
-    text = "".join(subject.vocabulary[t] for t in browser.path())
+    browser = Browser(reader())
+    text = "".join(browser.subject.vocabulary[t] for t in browser.path())
     stop = text[7:9]
-    where = text.index(stop) + 2
-    path = browser.session.tree.path(browser.session.leaf)
+    where, path = text.index(stop) + 2, browser.session.tree.path(browser.session.leaf)
     assert reason(path, browser.session.parts, Limits(100, 400, stop)) == (where, "stop")
     assert reason(path, browser.session.parts, Limits(4, 400, stop)) == (4, "length")
     browser.limits = Limits(100, 400, stop)
     told = browser.ask("more")
     assert told["ends"][str(told["leaf"])] == [where, "stop"] and len(browser.nodes) == BATCH
-    assert [node.token for node in resting(browser.session, browser.limits, False)[0]] == browser.path()[
-        :where
-    ]
+    shown = resting(browser.session, browser.limits, False)[0]
+    assert [node.token for node in shown] == browser.path()[:where]
     browser.limits = LIMITS
     assert len(json.loads(browser.ask("more")["nodes"])) == BATCH
 
 
 def test_what_is_said_is_about_the_tokens_that_the_player_shows():
     browser = Browser(reader())
-    assert resting(browser.session, LIMITS, False)[1] == BATCH, (
-        "nothing is shown yet: about all that is there"
-    )
+    assert resting(browser.session, LIMITS, False)[1] == BATCH, "nothing is shown yet: of all that is there"
     browser.ask("more", at=20)
     assert resting(browser.session, LIMITS, True)[1] == BATCH, "it plays: as it was said before"
     browser.ask("look", at=46)
@@ -301,19 +286,18 @@ def test_what_is_said_is_about_the_tokens_that_the_player_shows():
 
 def test_the_page_writes_the_first_tokens_and_says_what_they_cost(drawn):
     page = opened(generation_view="tokens")
-    assert page.segmented_control(key="generation_view").options[0] == "Token by token"
-    session = session_of(page)
+    session, said, figure = session_of(page), sentences(page), drawn["generation_surprise"]
     path = session.tree.path(session.leaf)
-    said = sentences(page)
-    assert len(session.tree) == BATCH and f"The **first {BATCH} tokens** average" in said
     found = surprise(path, 65)
-    assert f"average {found.mean[-1]:.2f} nats each: perplexity" in said
-    assert f"**{math.exp(found.mean[-1]):.1f}**, out of 65 possible tokens" in said
     first = sum(node.token == node.alternatives[0][0] for node in path)
-    assert first and f"token at {first / BATCH:.0%} of the positions; the least expected was “" in said
-    worst = found.worst
-    assert f"”, token {worst + 1}, with p = {found.p[worst]:.2%}" in said and "You picked" not in said
-    figure = drawn["generation_surprise"]
+    assert len(session.tree) == BATCH and first and "You picked" not in said
+    assert not lacking(
+        said,
+        f"The **first {BATCH} tokens** average {found.mean[-1]:.2f} nats each: perplexity",
+        f"**{math.exp(found.mean[-1]):.1f}**, out of 65 possible tokens",
+        f"token at {first / BATCH:.0%} of the positions; the least expected was “",
+        f"”, token {found.worst + 1}, with p = {found.p[found.worst]:.2%}",
+    )
     assert figure.traces[0]["y"] == pytest.approx(found.nats.tolist(), abs=1e-4)
     assert figure.traces[1]["y"] == pytest.approx(found.mean.tolist(), abs=1e-4)
     assert figure.table["p"] == pytest.approx(found.p.tolist(), abs=1e-4)
@@ -329,16 +313,13 @@ def test_a_tree_written_again_has_a_name_of_its_own():
 def test_settings_put_back_bring_the_tree_back(monkeypatch: pytest.MonkeyPatch):
     page = opened()
     first = session_of(page)
-    ask = PICK | {"session": first.name}
-    monkeypatch.setattr(generation, "_asked", lambda: ask)
-    page.run()
-    assert not page.exception
-    assert len(first.tree.leaves()) == 2
-    assert "-6.7" in str(page.query_params["generation_tree"])
-    page.slider(key="generation_temperature").set_value(1.5).run()
-    assert not page.exception and session_of(page) is not first and len(session_of(page).tree.leaves()) == 1
+    monkeypatch.setattr(generation, "_asked", lambda: PICK | {"session": first.name})
+    ran(page)
+    assert len(first.tree.leaves()) == 2 and "-6.7" in str(page.query_params["generation_tree"])
+    chosen(page, "generation_temperature", 1.5)
+    assert session_of(page) is not first and len(session_of(page).tree.leaves()) == 1
     assert "generation_tree" not in page.query_params
-    page.slider(key="generation_temperature").set_value(0.8).run()
+    chosen(page, "generation_temperature", 0.8)
     assert session_of(page) is first and "-6.7" in str(page.query_params["generation_tree"])
 
 
@@ -351,26 +332,23 @@ def test_lengths_are_bounded_and_named(length, words):
 
 def test_the_settings_are_those_of_the_writing():
     session = session_of(opened(generation_temperature="1.5", generation_top_k="7", generation_seed="5"))
-    ids = session.tree.tokens(session.leaf)
-    model = models._shipped("shakespeare-classic").model
-    config = SampleConfig(temperature=1.5, top_k=7, top_p=0.95, seed=5)
-    prompt = session.tree.prompt
-    assert ids[len(prompt) :] == tuple(generate(model, prompt, BATCH, config))
+    config, prompt = SampleConfig(temperature=1.5, top_k=7, top_p=0.95, seed=5), session.tree.prompt
+    wrote = session.tree.tokens(session.leaf)[len(prompt) :]
+    assert wrote == tuple(generate(shipped().model, prompt, BATCH, config))
 
 
 def entries(page: AppTest):
     return page.dataframe[0].value
 
 
-def found_by(depth: int, width: int, stop: str = "", penalty: float = 1.0, seed: int = 0):
+def found_by(depth: int, width: int, stop: str = "", penalty: float = 1.0):
     """What the engine finds where the page looks: (model, beam, rivals)."""
-    kept = models._shipped("shakespeare-classic")
-    ids = tuple(kept.tokenizer.encode("KING RICHARD II:\n"))
-    ends = ending_with(kept.tokenizer, stop, 65)
+    kept = shipped()
+    ids, ends = tuple(kept.tokenizer.encode(KING)), ending_with(kept.tokenizer, stop, 65)
     found = finish(
         beam_search(kept.model, ids, depth, width, length_penalty=penalty, stop=ends, shown=width + 2)
     )
-    return kept, found, rivals(kept.model, ids, found, depth, ends, seed)
+    return kept, found, rivals(kept.model, ids, found, depth, ends, 0)
 
 
 def test_a_wider_beam_is_more_probable_and_the_seed_moves_the_sample(drawn):
@@ -384,40 +362,36 @@ def test_a_wider_beam_is_more_probable_and_the_seed_moves_the_sample(drawn):
         assert shown["text"] == show_token(kept.tokenizer.decode(list(text.tokens)))
     assert list(found["method"]) == ["beam, width 8", "greedy (width 1)", "a sample, temperature 1, seed 0"]
     better, rarer = (three.winner.times(other) for other in texts[1:])
-    assert (
-        f"**Not always: the beam's text is {better:,.1f} times as probable as the greedy one.** At some step"
-        in said
+    assert not lacking(
+        said,
+        f"**Not always: the beam's text is {better:,.1f} times as probable as the greedy one.** At some step",
+        f"is {rarer:,.0f} times less probable than the winner",
     )
-    assert f"is {rarer:,.0f} times less probable than the winner" in said
     table = drawn["beam_figure"].table
-    assert table["total"] == [node.total for node in beam.nodes]
-    assert table["score"] == [node.score for node in beam.nodes]
+    for column in ("total", "score", "log_probability"):
+        assert table[column] == [getattr(node, column) for node in beam.nodes]
     assert table["kept"] == [str(node.in_beam) for node in beam.nodes]
-    assert table["log_probability"] == [node.log_probability for node in beam.nodes]
-    drew = found["text"][2]
-    page.number_input(key="beam_seed").set_value(3).run()
-    assert not page.exception and entries(page)["text"][2] != drew
+    chosen(page, "beam_seed", 3)
+    assert entries(page)["text"][2] != found["text"][2]
 
 
 @pytest.mark.parametrize(
-    ("stop", "penalty", "said"),
+    ("stop", "sign", "said"),
     [
-        ("space", "0", "and shorter**: 2 tokens against 5. Each further token"),
-        ("line", "0", "**Width 4 finds the same text as greedy decoding**"),
+        ("space", "␣", "and shorter**: 2 tokens against 5. Each further token"),
+        ("line", "⏎", "**Width 4 finds the same text as greedy decoding**"),
     ],
 )
-def test_every_stop_and_penalty(stop: str, penalty: str, said: str):
-    page = opened(
-        generation_view="beam", beam_stop=stop, beam_penalty=penalty, beam_width="4", beam_depth="8"
-    )
-    found = entries(page)
-    three = found_by(8, 4, beam.STOPS[stop], float(penalty))[2]
+def test_every_stop(stop: str, sign: str, said: str):
+    page = opened(generation_view="beam", beam_stop=stop, beam_penalty="0", beam_width="4", beam_depth="8")
+    found, three = entries(page), found_by(8, 4, beam.STOPS[stop], 0.0)[2]
     assert said in sentences(page)
-    assert list(found["tokens"]) == [len(t.tokens) for t in (three.winner, three.greedy, three.sample)]
-    assert found["log-probability"].tolist() == [t.total for t in (three.winner, three.greedy, three.sample)]
-    if penalty == "0" and stop == "space":  # at penalty 0 a finished short word beats what goes on
+    texts = (three.winner, three.greedy, three.sample)
+    assert list(found["tokens"]) == [len(t.tokens) for t in texts]
+    assert found["log-probability"].tolist() == [t.total for t in texts]
+    if stop == "space":  # at penalty 0 a finished short word beats what goes on
         assert found["text"][0].endswith("␣")
-    assert found["text"][1][:-1].count({"space": "␣", "line": "⏎", "full stop": "."}[stop]) == 0
+    assert sign not in found["text"][1][:-1]
 
 
 def test_a_long_text_says_what_is_dropped():
@@ -425,44 +399,37 @@ def test_a_long_text_says_what_is_dropped():
     assert "context of 128: the first 19 tokens of the text are dropped" in said
 
 
-@pytest.fixture(autouse=True)
-def quick(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache_steps, "SPEED_SECONDS", 0.02)
-    monkeypatch.setattr(background_jobs, "_server", background_jobs.Jobs())
-    memo.clear()  # the key is the model's name, and the tests give one name to many models
-
-
 def small(monkeypatch: pytest.MonkeyPatch, **fields) -> None:
     sizes = {"n_layers": 1, "d_model": 16, "n_heads": 4, "d_ff": 32}
-    config = ModelConfig(**presets.PRESETS["classic"].model.to_dict() | sizes | fields)
-    monkeypatch.setitem(presets.PRESETS, "classic", replace(presets.PRESETS["classic"], model=config))
-    memo.clear()
+    classic = presets.PRESETS["classic"]
+    config = replace(classic, model=ModelConfig(**classic.model.to_dict() | sizes | fields))
+    monkeypatch.setitem(presets.PRESETS, "classic", config)
 
 
 def test_both_write_the_same_and_the_bytes_agree(drawn):
     page = opened(generation_view="cache", kv_length="12", kv_part="steps")
-    words = sentences(page)
-    assert "✓ **12 of 12 tokens are identical.**" in words and "✓ **Bytes agree.**" in words
-    assert "✗" not in words
-    assert "17 tokens the formula gives 69,632 bytes" in words  # 4 · 2 · 4 · 32 · 17 · 4
-    assert "and the filled part of the cache's tensor has 69,632" in words
-    assert f"is larger, {4 * 2 * 4 * 32 * 64 * 4:,} bytes in all" in words  # of 64 positions
-    assert "one position is computed instead of 28" in words and "was full" not in words
-    assert [m.label for m in page.metric] == ["With cache, tokens/s", "Without, tokens/s", "Speed-up"]
-    model = models._shipped("shakespeare-classic").model
-    ids = models._shipped("shakespeare-classic").tokenizer.encode("KING RICHARD II:\n")
-    pairs = compare(model, ids, 12, SampleConfig(temperature=0.0))
+    said, figure, known = sentences(page), drawn["kv_flops"], shipped()
+    pairs = compare(known.model, known.tokenizer.encode(KING), 12, SampleConfig(temperature=0.0))
     cached, uncached = [p.flops for p in pairs], [p.flops_without for p in pairs]
-    figure = drawn["kv_flops"]
     assert [trace["y"] for trace in figure.traces] == [uncached, cached]
     assert figure.table["total_with_cache"] == [sum(cached[: i + 1]) for i in range(12)]
     assert figure.table["computed"] == [17] + [1] * 11
     assert figure.table["computed_without"] == list(range(17, 29))
     total = f"{flop(sum(cached))} with the cache, {flop(sum(uncached))} without"
-    assert f"**In total {total}: {sum(uncached) / sum(cached):.1f} times as much.**" in words
     last = f"{flop(cached[-1])} with the cache and {flop(uncached[-1])} without"
-    assert f"The last one costs {last}, {uncached[-1] / cached[-1]:.0f} times as much" in words
-    assert f"at most {scientific(max(p.difference for p in pairs))}:" in words
+    assert "✗" not in said and "was full" not in said
+    assert not lacking(
+        said,
+        "✓ **12 of 12 tokens are identical.**",
+        "✓ **Bytes agree.**",
+        "17 tokens the formula gives 69,632 bytes",  # 4 · 2 · 4 · 32 · 17 · 4
+        "and the filled part of the cache's tensor has 69,632",
+        f"is larger, {4 * 2 * 4 * 32 * 64 * 4:,} bytes in all",  # of 64 positions
+        "one position is computed instead of 28",
+        f"**In total {total}: {sum(uncached) / sum(cached):.1f} times as much.**",
+        f"The last one costs {last}, {uncached[-1] / cached[-1]:.0f} times as much",
+        f"at most {scientific(max(p.difference for p in pairs))}:",
+    )
 
 
 def test_what_does_not_agree_is_said_not_to(monkeypatch: pytest.MonkeyPatch):
@@ -470,48 +437,39 @@ def test_what_does_not_agree_is_said_not_to(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(cache_steps, "filled_bytes", lambda *_: (69_631, 70_000))
     real = cache_steps.totals
     monkeypatch.setattr(cache_steps, "totals", lambda pairs: replace(real(pairs), same=3))
-    words = sentences(opened(generation_view="cache", kv_length="4"))
-    assert "✗ **Bytes differ.**" in words and "✗ **3 of 4 tokens are identical.**" in words
-    assert "rounding decided" in words
+    said = sentences(opened(generation_view="cache", kv_length="4"))
+    assert not lacking(said, "✗ **Bytes differ.**", "✗ **3 of 4 tokens are identical.**", "rounding decided")
 
 
 def test_past_the_context_the_page_says_what_happens(monkeypatch: pytest.MonkeyPatch):
     small(monkeypatch, context=20)
-    words = sentences(
-        opened(
-            generation_view="cache",
-            model="untrained-classic",
-            kv_length="16",
-            kv_temperature="1.5",
-            kv_seed="3",
-        )
-    )
+    settings = {"kv_length": "16", "kv_temperature": "1.5", "kv_seed": "3"}
+    said = sentences(opened(generation_view="cache", model="untrained-classic", **settings))
     # 17 tokens are given; the 4th written one fills the context, and the last 10 of 21 stay.
-    assert "Before step 4 the context of 20 tokens was full" in words
-    assert "the token at position 11 is now at 0" in words
-    assert "✓ **16 of 16 tokens" in words
-    memo.clear()
+    full = "Before step 4 the context of 20 tokens was full"
+    assert not lacking(said, full, "the token at position 11 is now at 0", "✓ **16 of 16 tokens")
 
 
-@pytest.mark.parametrize(("dtype", "heads"), [("float32", 4), ("bfloat16", 1), ("float8", 2)])
-def test_bytes_for_every_number_of_heads_and_kind_of_number(dtype: str, heads: int, drawn):
-    words = sentences(
-        opened(
-            generation_view="cache", kv_part="bytes", kv_dtype=dtype, kv_heads=str(heads), kv_tokens="1024"
-        )
-    )
-    number = {"float32": 4, "bfloat16": 2, "float8": 1}[dtype]
+@pytest.mark.parametrize(
+    ("dtype", "number", "heads"), [("float32", 4, 4), ("bfloat16", 2, 1), ("float8", 1, 2)]
+)
+def test_bytes_for_every_number_of_heads_and_kind_of_number(dtype: str, number: int, heads: int, drawn):
+    sizes = {"kv_dtype": dtype, "kv_heads": str(heads), "kv_tokens": "1024"}
+    said = sentences(opened(generation_view="cache", kv_part="bytes", **sizes))
     size = 4 * 2 * heads * 32 * 1024 * number
-    assert f"= 4 · 2 · {heads} · 32 · 1,024 · {number} = **{size:,} bytes = {gigabytes(size)}**" in words
-    assert f"in {dtype}: {size:,} bytes" in words and "✓" in words and "✗" not in words
-    assert f"has the shape 4 × 2 × 1 × {heads} × 1,024 × 32" in words
-    assert f"**With {heads} of 4 key-value heads the cache of 1,024 tokens takes {gigabytes(size)}" in words
-    assert ("times less" in words) == (heads != 4)
-    assert heads == 4 or f", {4 // heads} times less than with multi-head attention.**" in words
-    assert "70B: 80 blocks, 8 of 64" in words and "Touvron et al" in words
-    own = drawn["kv_heads_figure"]
+    assert not lacking(
+        said,
+        f"= 4 · 2 · {heads} · 32 · 1,024 · {number} = **{size:,} bytes = {gigabytes(size)}**",
+        f"in {dtype}: {size:,} bytes",
+        "✓",
+        f"has the shape 4 × 2 × 1 × {heads} × 1,024 × 32",
+        f"**With {heads} of 4 key-value heads the cache of 1,024 tokens takes {gigabytes(size)}",
+        "70B: 80 blocks, 8 of 64",
+    )
+    assert "✗" not in said and ("times less" in said) == (heads != 4)
+    assert heads == 4 or f", {4 // heads} times less than with multi-head attention.**" in said
+    own, published = drawn["kv_heads_figure"], drawn["kv_published"]
     assert own.traces[0]["x"] == [4 * 2 * n * 32 * 1024 * number for n in (4, 2, 1)]
-    published = drawn["kv_published"]
     layers, widths, shared = (32, 80, 32, 32), (32, 64, 32, 32), (8, 8, 8, 8)
     for trace, ways in zip(published.traces, (widths, shared, (1, 1, 1, 1)), strict=True):
         expected = [n * 2 * heads * 128 * 1024 * number for n, heads in zip(layers, ways, strict=True)]
@@ -522,14 +480,13 @@ def test_bytes_for_every_number_of_heads_and_kind_of_number(dtype: str, heads: i
 def test_the_answer_is_how_far_a_model_without_the_mask_moves_them(drawn):
     """The same weights in a model of another configuration: nothing is edited."""
     page = opened(generation_view="cache", kv_part="why", text="ROMEO:\nWhat")
-    said = sentences(page)
     on, off = (float(m.value) for m in page.metric)
     table, traces = drawn["kv_changes"].table, drawn["kv_changes"].traces
     columns = ("key_mask_on", "value_mask_on", "key_mask_off", "value_mask_off")
     assert [table[name] for name in columns] == [trace["y"] for trace in traces]
     assert on < 1e-4 and off == float(f"{max(table['key_mask_off'] + table['value_mask_off']):.2g}")
     assert table["key_mask_off"][0] < 1e-5 < 0.1 < min(table["key_mask_off"][1:])  # layer 0 has mixed nothing
-    found = models._shipped("shakespeare-classic")
+    found = shipped()
     blind = build(replace(found.model.config, causal=False), 0).eval()
     blind.load_state_dict(found.model.state_dict())
     ids = found.tokenizer.encode("ROMEO:\nWhat")
@@ -538,21 +495,14 @@ def test_the_answer_is_how_far_a_model_without_the_mask_moves_them(drawn):
 
     def moved(model) -> np.ndarray:  # (layer,)
         before, after = record(model, ids[:-1]), record(model, ids)
-        return np.array(
-            [
-                max(
-                    np.abs(after[f"blocks.{layer}.{name}"][:, :-1] - before[f"blocks.{layer}.{name}"]).max()
-                    for name in ("k", "v")
-                )
-                for layer in range(4)
-            ]
-        )
+        pairs = [[f"blocks.{layer}.{name}" for name in ("k", "v")] for layer in range(4)]
+        return np.array([max(np.abs(after[n][:, :-1] - before[n]).max() for n in names) for names in pairs])
 
     kept, lost = moved(found.model), moved(blind)
     assert kept.max() < 1e-5 and lost[1:].min() > 0.1
     told = re.search(
         r"values by \*\*(\S+)\*\*, at most rounding.* they change by \*\*(\S+)\*\*, so no cache .* the same \((\S+)\)",
-        said,
+        sentences(page),
     )
     assert told is not None and float(told[1]) < 1e-5 and float(told[3]) < 1e-5
     assert float(told[2]) == pytest.approx(lost.max(), rel=0.05)
@@ -568,20 +518,20 @@ def test_the_answer_is_how_far_a_model_without_the_mask_moves_them(drawn):
 def test_a_model_that_can_keep_nothing_gets_a_sentence(fields, said: str, monkeypatch: pytest.MonkeyPatch):
     small(monkeypatch, **fields)
     page = opened(generation_view="cache", model="untrained-classic")
-    memo.clear()
     assert said in sentences(page) and not page.metric
 
 
 def test_the_speed_is_measured_once_for_a_model_until_asked_again(monkeypatch: pytest.MonkeyPatch):
     asked = []
-    monkeypatch.setattr(
-        cache_steps, "speed", lambda *_: asked.append(1) or Speed(7, 2, 1000.0, 250.0 - len(asked), 4.0, 9.0)
-    )
+
+    def speed(*_: Any) -> Speed:
+        asked.append(1)
+        return Speed(7, 2, 1000.0, 250.0 - len(asked), 4.0, 9.0)
+
+    monkeypatch.setattr(cache_steps, "speed", speed)
     page = opened(generation_view="cache", kv_length="8")
-    page.slider(key="kv_length").set_value(9).run()
-    assert len(asked) == 1
-    assert page.metric[1].value == "249"
-    assert "2 blocks of 7 tokens" in sentences(page)
-    assert "speed-up would be 9.0" in sentences(page)
-    page.button(key="kv_again").click().run()
+    chosen(page, "kv_length", 9)
+    assert len(asked) == 1 and page.metric[1].value == "249"
+    assert not lacking(sentences(page), "2 blocks of 7 tokens", "speed-up would be 9.0")
+    clicked(page, "kv_again")
     assert len(asked) == 2 and page.metric[1].value == "248"

@@ -1,7 +1,5 @@
 """The Sampling page alone: every view, every kind of model, and links written by strangers."""
 
-from __future__ import annotations
-
 import base64
 import math
 import time
@@ -12,19 +10,20 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from engine import presets
 from engine.sample import draw, stages, uniform
 from engine.sample.outcome import likeliest_ids, tally
-from engine.service.state import RunSpec
 from engine.weights.checkpoints import Checkpoint
-from pages.output.sampling import words
+from pages.output.sampling import temperatures, words
 from tests.pages import helpers
 from tests.pages.helpers import said as sentences
 from tests.pages.helpers import sent as sent_to
-from ui import memo, models
+from tests.pages.inside.models import shipped
+from tests.pages.start.training import begun
+from ui import memo
 from ui.players import sampler
 
 pytestmark = pytest.mark.usefixtures("manager")
+KING = "KING RICHARD II:\n"
 
 
 def opened(**query: str) -> AppTest:
@@ -48,48 +47,46 @@ def engine_rows(page: AppTest):
 def logits_of(ids: tuple[int, ...], position: int) -> torch.Tensor:
     """Of the model that the page opens with."""
     with torch.inference_mode():
-        return models._shipped("shakespeare-classic").model(torch.tensor([ids]))[0, position].float()
+        return shipped().model(torch.tensor([ids]))[0, position].float()
 
 
 def log_probabilities(text: str) -> torch.Tensor:
     """(query, vocab)"""
     with torch.inference_mode():
-        model = models._shipped("shakespeare-classic").model
-        return model(torch.tensor([ids_of(text)]))[0].double().log_softmax(-1)
+        return shipped().model(torch.tensor([ids_of(text)]))[0].double().log_softmax(-1)
 
 
-def ids_of(text: str) -> tuple[int, ...]:
-    return tuple(models._shipped("shakespeare-classic").tokenizer.encode(text))
+def ids_of(text: str = KING) -> tuple[int, ...]:
+    return tuple(shipped().tokenizer.encode(text))
 
 
 def test_the_first_view_shows_each_stage_as_the_engine_computes_it(drawn):
-    page = opened()
-    assert page.text_area(key="text").value == "KING RICHARD II:\n"
+    page, ids = opened(), ids_of()
+    assert page.text_area(key="text").value == KING
     rows = engine_rows(page)
     assert list(rows.index) == ["logits", "repetition penalty", "temperature", "top-k", "top-p", "min-p"]
-    ids = ids_of("KING RICHARD II:\n")
     records = stages(logits_of(ids, -1), replace(sampler.START, seed=0), ids)
     count = records[-1].remaining
-    assert rows["entropy (nats)"].tolist() == pytest.approx([each.entropy for each in records], abs=1e-5)
+    for column, field in (("entropy (nats)", "entropy"), ("mass kept", "mass"), ("choices", "choices")):
+        assert rows[column].tolist() == pytest.approx([getattr(each, field) for each in records], abs=1e-4)
     assert rows["tokens left"].tolist() == [each.remaining for each in records] == [65] * 4 + [count] * 2
     assert rows["removed here"].tolist() == [0, 0, 0, 0, 65 - count, 0]
-    assert rows["mass kept"].tolist() == pytest.approx([each.mass for each in records], abs=1e-5)
-    assert rows["choices"].tolist() == pytest.approx([each.choices for each in records], abs=1e-4)
-    words = sentences(page)
-    assert f"**{count} of 65 tokens are left to draw from**, with" in words
-    assert f"**{records[-1].choices:.1f}** effective choices ({records[0].choices:.1f} before)." in words
-    figure = drawn["sampling_stage_map"]
-    p = records[0].probabilities
+    assert not helpers.lacking(
+        sentences(page),
+        f"**{count} of 65 tokens are left to draw from**, with",
+        f"**{records[-1].choices:.1f}** effective choices ({records[0].choices:.1f} before).",
+        f"(token {draw(records[-1].probabilities, uniform(0, 1)[0].item())})",
+    )
+    figure, p = drawn["sampling_stage_map"], records[0].probabilities
     order = likeliest_ids(p, 15).tolist()
     assert figure.table["id"] == order and figure.traces[0]["y"] == list(rows.index)
     assert figure.traces[0]["z"][0] == pytest.approx(p[order].tolist(), abs=1e-6)
     assert figure.table["removed_by"] == [""] * min(count, 15) + ["top-p"] * (15 - min(count, 15))
-    assert f"(token {draw(records[-1].probabilities, uniform(0, 1)[0].item())})" in words
 
 
 def test_each_strategy_says_what_it_leaves_of_this_distribution():
     rows = opened().table[-1].value
-    p = logits_of(ids_of("KING RICHARD II:\n"), -1).double().softmax(-1).sort(descending=True).values
+    p = logits_of(ids_of(), -1).double().softmax(-1).sort(descending=True).values
 
     def choices(p: torch.Tensor) -> str:
         return f"{math.exp(torch.special.entr(p / p.sum()).sum().item()):.1f}"
@@ -103,9 +100,9 @@ def test_each_strategy_says_what_it_leaves_of_this_distribution():
 
 @pytest.mark.parametrize("name, first, second", [("classic", "W", "I"), ("modern", "T", "W")])
 def test_the_letters_on_top_are_those_that_the_explanation_names(name, first, second):
-    found = models._shipped(f"shakespeare-{name}")
+    found = shipped(f"shakespeare-{name}")
     with torch.inference_mode():
-        p = found.model(torch.tensor([found.tokenizer.encode("KING RICHARD II:\n")]))[0, -1].softmax(-1)
+        p = found.model(torch.tensor([found.tokenizer.encode(KING)]))[0, -1].softmax(-1)
     top = p.topk(2)
     assert found.tokenizer.decode(top.indices.tolist()) == first + second and top.values[0] < 0.145
     assert f"{first} and {second} in the {name} one" in words.TEMPERATURES.texts
@@ -116,65 +113,66 @@ def floats(packed: str, kind: str) -> np.ndarray:
 
 
 def test_the_link_holds_every_setting_and_where_one_looks(drawn):
-    page = opened(
-        sampling_view="stages",
-        sampling_temperature="1.5",
-        sampling_top_k="7",
-        sampling_top_p="0.9",
-        sampling_min_p="0.1",
-        sampling_repetition_penalty="1.3",
-        sampling_penalty_last="1",
-        sampling_seed="5",
-        sampling_position="3",
-    )
-    rows = engine_rows(page)
+    settings = {
+        "temperature": "1.5", "top_k": "7", "top_p": "0.9", "min_p": "0.1", "repetition_penalty": "1.3",
+        "penalty_last": "1", "seed": "5", "position": "3",
+    }  # fmt: skip
+    page = opened(sampling_view="stages", **{f"sampling_{name}": value for name, value in settings.items()})
+    rows, ids = engine_rows(page), ids_of()
     assert list(rows.index)[-1] == "repetition penalty" and rows["tokens left"]["top-k"] == 7
-    assert page.query_params["sampling_top_k"] in ("7", ["7"])
+    assert helpers.in_address(page, "sampling_top_k") == "7"
     assert page.number_input(key="sampling_seed").value == 5
-    ids = ids_of("KING RICHARD II:\n")
-    p = logits_of(ids, 3).softmax(-1)
-    sent = sent_to(page, "sampler")
+    sent, table = sent_to(page, "sampler"), drawn["sampling_stage_map"].table
     assert floats(sent["logits"], "<f4") == pytest.approx(logits_of(ids, 3).numpy(), abs=1e-5)
     assert sent["seen"] == sorted(set(ids[:4])) and floats(sent["numbers"], "<f8")[0] == uniform(5, 1)[0]
     assert sent["settings"]["top_k"] == 7 and sent["settings"]["seed"] == 5
-    table = drawn["sampling_stage_map"].table
+    p = logits_of(ids, 3).softmax(-1)
     assert table["logits"] == pytest.approx(p[table["id"]].tolist(), abs=1e-6)
 
 
+@pytest.fixture
+def short(monkeypatch, measured_anew):
+    """The texts that temperatures write are of a few characters."""
+    monkeypatch.setattr(temperatures, "CHARACTERS", 10)
+
+
+@pytest.mark.usefixtures("short")
 def test_a_reader_begins_at_the_last_place_where_there_is_something_to_draw(drawn):
     """After “KING RICHARD II:” a line break is certain: at every temperature there would be one bar."""
-    text = "KING RICHARD II:"
+    text = KING.strip()
     page = opened(text=text, sampling_view="temperatures", sampling_seed="1")
     logs = log_probabilities(text)
     choices = (-(logs.exp() * logs).sum(-1)).exp().tolist()
     place = max(i for i, n in enumerate(choices) if n >= 4)
     assert choices[-1] < 1.5 and place == text.index(" ")
     assert "What follows “␣”, the last position with 4 or more effective choices" in sentences(page)
-    best = logs[place].argsort(descending=True)[:8].tolist()
-    assert drawn["sampling_temperatures"].traces[3]["x"] == pytest.approx(
-        logs[place][best].exp().tolist(), abs=1e-5
-    )
+    best = logs[place].sort(descending=True).values[:8].exp().tolist()
+    assert drawn["sampling_temperatures"].traces[3]["x"] == pytest.approx(best, abs=1e-5)
     assert "sampling_position" not in page.query_params, "nobody has chosen: another text, another position"
     page = opened(text=text, sampling_view="temperatures", sampling_position=str(len(text) - 1))
     assert "What follows “\\:”." in sentences(page)
     assert drawn["sampling_temperatures"].traces[0]["x"][0] > 0.99
-    page = page.text_area(key="text").set_value("KING RICHARD II:\n").run()
+    helpers.chosen(page, "text", KING)
     assert "What follows “\\:”." in sentences(page), "what somebody chose stays"
+    # where one token has nearly everything, an uncertain position is offered
+    assert "hardly matters" in sentences(page)
+    helpers.clicked(page, "sampling_uncertain")
+    assert "hardly matters" not in sentences(page) and "effective choices" in sentences(page)
+    assert helpers.in_address(page, "sampling_position") == "16"
 
 
 def test_a_thousand_draws_are_counted_by_the_engine(drawn):
     words = sentences(opened(sampling_draws="draws", sampling_temperature="0"))
-    assert "came up **1000 times** (1000 expected)" in words and "distance is 0.0%" in words
+    assert not helpers.lacking(words, "came up **1000 times** (1000 expected)", "distance is 0.0%")
     words = sentences(opened(sampling_draws="draws", sampling_temperature="1.5", sampling_seed="3"))
-    ids = ids_of("KING RICHARD II:\n")
-    warm = replace(sampler.START, temperature=1.5)
+    ids, warm = ids_of(), replace(sampler.START, temperature=1.5)
     found = tally(stages(logits_of(ids, -1), warm, ids)[-1].probabilities, uniform(3, 1000).numpy())
     p, counts = found.probabilities, found.counts
     best = int(p.argmax())
-    assert f"came up **{counts[best]} times** ({1000 * p[best]:.0f} expected)" in words
-    letter = models._shipped("shakespeare-classic").tokenizer.decode([best])
-    assert f"In 1,000 draws with seed 3, “{letter}” came up" in words
-    assert found.away > 0.01 and f"distance is {found.away:.1%}" in words
+    letter = shipped().tokenizer.decode([best])
+    told = f"In 1,000 draws with seed 3, “{letter}” came up **{counts[best]} times** ({1000 * p[best]:.0f}"
+    assert found.away > 0.01
+    assert not helpers.lacking(words, told, f"distance is {found.away:.1%}")
     bars, marks = drawn["sampling_shares"].traces
     order = list(map(int, drawn["sampling_shares"].table["id"]))
     assert order[0] == best and drawn["sampling_shares"].table["draws"] == [counts[i] for i in order]
@@ -184,7 +182,7 @@ def test_a_thousand_draws_are_counted_by_the_engine(drawn):
 
 def test_temperatures_write_two_hundred_characters_each_and_the_seed_changes_them(drawn):
     page = written(opened(sampling_view="temperatures"))
-    logits = logits_of(ids_of("KING RICHARD II:\n"), -1).double()
+    logits = logits_of(ids_of(), -1).double()
     order = logits.argsort(descending=True, stable=True)[:15]
     for t, trace in zip((0.2, 0.5, 0.8, 1.0, 1.5), drawn["sampling_temperatures"].traces, strict=True):
         p = (logits / t).softmax(-1)[order]
@@ -243,23 +241,10 @@ def test_a_model_whose_numbers_have_run_away_is_a_sentence(manager, monkeypatch,
         return found
 
     monkeypatch.setattr(manager, "model", model)
-    preset = presets.PRESETS["fast"]
-    assert preset.train is not None
-    run = manager.start(RunSpec(preset.model, preset.train, "python"), "this-browser")
-    manager.change(run, status="failed")
-    page = opened(model=f"run-{run}", sampling_view=view)
+    run = f"run-{begun(manager, status='failed')}"
+    page = opened(model=run, sampling_view=view)
     (warning,) = page.warning
     assert warning.value.startswith(("No logit is a finite number", "The logits are not finite"))
     assert not page.error
-    assert "has diverged" in sentences(
-        helpers.opened("output/generation", model=f"run-{run}", measure="true")
-    )
-
-
-def test_where_one_token_has_nearly_everything_an_uncertain_position_is_offered() -> None:
-    """After the colon of a speaker's name comes a line break, at any temperature."""
-    page = opened(sampling_view="temperatures", text="KING RICHARD II:\n", sampling_position="15")
-    assert "hardly matters" in sentences(page)
-    helpers.clicked(page, "sampling_uncertain")
-    assert "hardly matters" not in sentences(page) and "effective choices" in sentences(page)
-    assert helpers.in_address(page, "sampling_position") == "16"
+    told = sentences(helpers.opened("output/generation", model=run, measure="true"))
+    assert "has diverged" in told

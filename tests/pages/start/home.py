@@ -1,7 +1,5 @@
 """What the tests of Home share: opening it on a text, and reading what its running map is sent."""
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

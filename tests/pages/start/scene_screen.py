@@ -1,7 +1,5 @@
 """What can be read on a page: its elements, its components' arguments and its figures, for scene_claims.py."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

@@ -1,13 +1,12 @@
 """Every course that ships is played against the real pages, and what a scene says in numbers is so."""
 
-from __future__ import annotations
-
 import json
 import re
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from datetime import date
 from functools import partial
-from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -24,13 +23,16 @@ from tests.pages.real_model import carried
 from tests.pages.start.scene_claims import marks, missing
 from tests.pages.start.scene_screen import read
 from ui.players import sampler
+from ui.site import ROOT
 from ui.tour import bar
 from ui.tour.courses import FOLDER, Scene, shelf
 
 pytestmark = pytest.mark.usefixtures("manager")
-ROOT = Path(__file__).parents[3]
 COURSES = shelf().courses
 MARKS = {path.stem.partition("-")[2]: marks(path) for path in FOLDER.glob("*.yaml")}
+DAY = (
+    date.today().toordinal()
+)  # in each message: the fast tier opens every third link, in three days all of them
 SCENES: dict[str, list[tuple[str, Scene, tuple[str, ...]]]] = {}  # by their links: each is opened once
 for name, course in COURSES.items():
     for number, (each, phrases) in enumerate(zip(course.scenes, MARKS[name], strict=True), 1):
@@ -123,20 +125,20 @@ MEASURED = {  # for half a minute of a slow processor, the first by SmolLM2
 }
 
 
-@pytest.mark.parametrize(
-    "link",
-    [
-        pytest.param(link, marks=[carried, pytest.mark.exhaustive] if link in MEASURED else ())
-        for link in SCENES
-    ],
-)
+def links() -> Iterator[Any]:
+    for place, link in enumerate(SCENES):
+        tier = [pytest.mark.exhaustive] if place % 3 != DAY % 3 or link in MEASURED else []
+        yield pytest.param(link, marks=[*tier, *([carried] if link in MEASURED else [])])
+
+
+@pytest.mark.parametrize("link", links())
 def test_a_scene_shows_what_its_link_its_outline_and_its_words_name(link, drawn):
     """Numbers, quotations and names: tests/pages/start/scene_claims.py has the rules."""
     scenes = SCENES[link]
     page = opened(scenes[0][1], {scene.point for _, scene, _ in scenes})
     screen = read(page, drawn)
     faults = {where: wrong(scene, page) + missing(scene, phrases, screen) for where, scene, phrases in scenes}
-    assert {where: said for where, said in faults.items() if said} == {}
+    assert {where: said for where, said in faults.items() if said} == {}, f"day {DAY}"
 
 
 def test_the_page_lists_every_course_and_starts_one(monkeypatch):
@@ -160,7 +162,7 @@ def test_the_page_lists_every_course_and_starts_one(monkeypatch):
     assert started == [ten]
 
 
-KEPT = Path(__file__).parents[3] / "checkpoints"
+KEPT = ROOT / "checkpoints"
 
 
 def scene(course: str, title: str) -> Scene:

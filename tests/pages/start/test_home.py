@@ -1,7 +1,5 @@
 """Home: presets, maps and the running map, without a browser: what they say of a model, of any text, and where they lead."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace
@@ -12,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 import streamlit as st
-from streamlit.testing.v1 import AppTest
+import torch
 
 from engine.config import ModelConfig
-from engine.ledger import component_parameters, ledger, ledger_of
+from engine.ledger import component_parameters, ledger_of
 from engine.measure.families.written_target import write_target
 from engine.measure.recording import record
 from engine.measure.residual.lens import logit_lens
@@ -24,79 +22,78 @@ from engine.presets import ENCODER_DECODERS, PRESETS
 from engine.seq2seq import build_pair
 from engine.weights import checkpoints
 from engine.weights.checkpoints import load_pair
-from pages.start.home import living, words
+from pages.start.home import living, words, words_pair
 from pages.start.home.links import target
 from pages.start.home.map_drawing import model_map
 from pages.start.home.map_pair import pair_map
 from pages.start.home.reading import HELD, Held, look
 from tests.conftest import ROOT
 from tests.pages import helpers
-from tests.pages.stage import StageManager
 from tests.pages.start.home import CLASSIC, array, home, sent
-from ui import (
-    models,
-    site,
-    widgets,
-)
-from ui import (
-    session as state,
-)
+from ui import models, site, widgets
 from ui.fit_text import ENGLISH, MAX_TEXT
 from ui.training_step import NEWEST
 
 pytestmark = pytest.mark.usefixtures("manager")
 
 
-@pytest.mark.parametrize("name", ["fast", "gpt2", "bert-base", "llama2-70b", "gpt3-175b"])
-def test_a_preset_is_drawn_and_counted_as_on_parameters(name):
-    home = opened(home_view="published", preset=name)
-    assert not home.exception
-    drawn, preset = component(home, "glassformer_map"), PRESETS[name]
-    counted = ledger(preset.model, preset.encoder)
-    assert drawn["alt"].endswith(
-        f"{preset.title}: from tokens through {preset.model.n_layers} blocks to probabilities;"
-        f" {counted.total:,} parameters."
-    )
-    assert str(preset.model.n_layers) in drawn["map"]["parts"]["block"]["title"]
-    said = " ".join(text.value for text in home.markdown)
-    assert f"**{preset.title}.**" in said and f"**{counted.total:,} parameters**, " in said
+PUBLISHED = PRESETS | ENCODER_DECODERS
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_preset_is_counted_in_its_words(name):
+    preset, counted = PUBLISHED[name], ledger_of(PUBLISHED[name])
+    if name in ENCODER_DECODERS:
+        total = sum(p.numel() for p in build_pair(preset.pair, device="meta").parameters())
+        blocks, alt = f"{counted.encoder.n_layers} + {counted.config.n_layers}", words_pair.drawn
+    else:
+        total, blocks, alt = (
+            sum(component_parameters(preset.model).values()),
+            counted.config.n_layers,
+            words.alt,
+        )
+    assert alt(preset, counted).endswith(f" {total:,} parameters.")
+    told = words.about(preset, counted)
     share = counted.in_blocks / counted.total
-    assert f" parameters**, {share:.0%} of them in the {preset.model.n_layers} blocks." in said
-    assert ("*Source: " in said) == (not preset.trainable and bool(preset.source))
+    assert f"**{total:,} parameters**, {share:.0%} of them in the {blocks} blocks." in told
+    assert told.startswith(f"**{preset.title}.**")
+    pooler = f" {768 * 768 + 768:,} of them are not on this map."  # it acts once a text
+    assert (pooler in told) == (name == "bert-base")
+    assert ("*Source: " in told) == (not preset.trainable and bool(preset.source))
+
+
+@pytest.mark.parametrize("name", ["gpt2", "t5-base"])
+def test_a_published_model_s_map_and_words_are_on_the_page(name):
+    app, preset, counted = (
+        opened(home_view="published", preset=name),
+        PUBLISHED[name],
+        ledger_of(PUBLISHED[name]),
+    )
+    alt = words_pair.drawn if counted.encoder else words.alt
+    assert component(app, "glassformer_map")["alt"] == alt(preset, counted)
+    assert words.about(preset, counted) in [text.value for text in app.markdown]
+    assert preset.title.removesuffix(" (published)") in app.selectbox(key="preset").options
 
 
 @pytest.mark.parametrize(("chosen", "trained"), [("modern", "modern"), ("llama2-70b", "fast")])
-def test_train_one_now_starts_a_training_and_shows_it(chosen, trained, monkeypatch):
-    stage = StageManager()
-    monkeypatch.setattr(state, "manager", lambda: stage)
-    app = opened(home_view="published", preset=chosen)
-    assert stage.asked == []
+def test_train_one_now_starts_a_training_and_shows_it(chosen, trained, manager):
+    app, wanted = opened(home_view="published", preset=chosen), PRESETS[trained]
+    assert manager.asked == []
     app.button(key="train_now").click().run()
-    assert not app.exception
-    assert app.session_state["preset"] == trained
-    assert [what for what in stage.asked if what[0] == "start"] == [("start", "run-0")]
-    spec = stage.views["run-0"].spec
-    assert (spec.train, replace(spec.model, vocab_size=65)) == (
-        PRESETS[trained].train,
-        PRESETS[trained].model,
-    )
+    assert not app.exception and app.session_state["preset"] == trained
+    assert [what for what in manager.asked if what[0] == "start"] == [("start", "run-0")]
+    spec = manager.views["run-0"].spec
+    assert (spec.train, replace(spec.model, vocab_size=65)) == (wanted.train, wanted.model)
     app.run()
-    assert len(stage.views) == 1  # once
+    assert len(manager.views) == 1  # once
     assert any("rain" in title.value for title in app.title)
 
 
 VARIANTS = [
-    ModelConfig(
-        wiring=wiring,
-        position=position,
-        norm=norm,
-        mixer=mixer,
-        ffn=ffn,
-        tie_embeddings=position == "learned",
-    )
-    for wiring, position, norm, (mixer, ffn) in product(
+    ModelConfig(wiring=wiring, position=position, norm=norm, mixer=mixer, ffn=ffn, tie_embeddings=tied)
+    for wiring, (position, tied), norm, (mixer, ffn) in product(
         ("pre", "post", "parallel", "none"),
-        ("learned", "rope"),
+        (("learned", True), ("rope", False)),
         ("layernorm", "none"),
         (("attention", "gelu"), ("none", "gelu"), ("attention", "none"), ("none", "none")),
     )
@@ -108,22 +105,18 @@ def boxes(layout, *kinds):
     return [box for box in layout["boxes"] if not kinds or box["kind"] in kinds]
 
 
+def ends(box):
+    return box["x"], box["y"], box["x"] + box["w"], box["y"] + box["h"]
+
+
 def inside(a, b):
-    return (
-        b["x"] <= a["x"]
-        and a["x"] + a["w"] <= b["x"] + b["w"]
-        and b["y"] <= a["y"]
-        and a["y"] + a["h"] <= b["y"] + b["h"]
-    )
+    (left, top, right, foot), (west, north, east, south) = ends(a), ends(b)
+    return west <= left and right <= east and north <= top and foot <= south
 
 
 def apart(a, b):
-    return (
-        a["x"] + a["w"] <= b["x"]
-        or b["x"] + b["w"] <= a["x"]
-        or a["y"] + a["h"] <= b["y"]
-        or b["y"] + b["h"] <= a["y"]
-    )
+    (left, top, right, foot), (west, north, east, south) = ends(a), ends(b)
+    return right <= west or east <= left or foot <= north or south <= top
 
 
 INSIDE = {"norm1", "norm2", "attention", "feedforward", "sum_attention", "sum_feedforward", "sum_both"}
@@ -175,23 +168,14 @@ def test_positions_stand_where_they_act():
 
 
 def test_wirings_differ_where_they_should():
-    pre, post, parallel, none = (
-        model_map(ModelConfig(wiring=w))["wide"] for w in ("pre", "post", "parallel", "none")
-    )
-    sums = [
-        {box["id"] for box in boxes(layout, "plus")} - {"sum_position"}
-        for layout in (pre, post, parallel, none)
-    ]
-    assert sums == [
-        {"sum_attention", "sum_feedforward"},
-        {"sum_attention", "sum_feedforward"},
-        {"sum_both"},
-        set(),
-    ]
-    assert "norm_final" not in {box["id"] for box in post["boxes"]}
-    norm, plus = (
-        next(box for box in post["boxes"] if box["id"] == name) for name in ("norm1", "sum_attention")
-    )
+    drawn = {w: model_map(ModelConfig(wiring=w))["wide"] for w in ("pre", "post", "parallel", "none")}
+    sums = {w: {box["id"] for box in boxes(layout, "plus")} for w, layout in drawn.items()}
+    two = {"sum_attention", "sum_feedforward"}
+    wanted = {"pre": two, "post": two, "parallel": {"sum_both"}, "none": set()}
+    assert {w: found - {"sum_position"} for w, found in sums.items()} == wanted
+    post = {box["id"]: box for box in drawn["post"]["boxes"]}
+    assert "norm_final" not in post
+    norm, plus = post["norm1"], post["sum_attention"]
     assert norm["x"] > plus["x"] and abs(norm["y"] + norm["h"] / 2 - plus["y"] - plus["h"] / 2) < 1
 
 
@@ -210,6 +194,9 @@ TEXT = "the 3rd of March 1999"
 
 def opened(**query):
     return helpers.opened("app.py", **query)
+
+
+ROOM = min(128, models.model_of(CLASSIC, NEWEST, ()).config.context)
 
 
 def component(app, name):
@@ -245,37 +232,29 @@ def test_parts_hold_what_the_built_model_holds(name):
     assert norm["parameters"].split()[0] == f"{own:,}"
 
 
-@pytest.mark.parametrize("name", list(ENCODER_DECODERS))
-def test_a_published_one_is_drawn_and_counted(name):
-    app, preset = opened(home_view="published", preset=name), ENCODER_DECODERS[name]
-    total = sum(p.numel() for p in build_pair(preset.pair, device="meta").parameters())
-    assert f"{total:,} parameters" in component(app, "glassformer_map")["alt"]
-    said = " ".join(text.value for text in app.markdown)
-    c = preset.pair
-    assert f"**{total:,} parameters**" in said and "not on this map" not in said
-    assert f"in the {c.encoder.n_layers} + {c.decoder.n_layers} blocks." in said
-    assert preset.title.removesuffix(" (published)") in app.selectbox(key="preset").options
-
-
 def test_a_running_one_shows_what_runs_through_it():
-    app = opened(model="pair-dates", text=TEXT, home_step="4")
+    app, source = opened(model="pair-dates", text=TEXT, home_step="4"), len(TEXT) + 1
     found = load_pair(ROOT / "checkpoints/paired/dates")
-    other = write_target(found.model, found.tokenizer, TEXT)
-    mean = other.cross_patterns.mean((0, 1))[3]
-    parts = component(app, "glassformer_map")["map"]["parts"]
-    source = len(TEXT) + 1
-    assert parts["encoder.tokens"]["lines"][1] == f"{source} tokens, all at once"
-    assert parts["encoder.attention"]["lines"] == [f"{source} × {source} weights · all-to-all"]
-    assert parts["memory"]["lines"][0] == f"{source} vectors × {found.model.config.encoder.d_model}"
-    assert parts["decoder.tokens"]["lines"] == ["199", "4 with the start token"]
-    assert parts["decoder.attention"]["lines"] == ["last token sees 4 · causal"]
+    mean = write_target(found.model, found.tokenizer, TEXT).cross_patterns.mean((0, 1))[3]
+    parts = {n: part["lines"] for n, part in component(app, "glassformer_map")["map"]["parts"].items()}
     keys = [*TEXT.replace(" ", "␣"), "<end>"]
-    looked = f"attends to “{keys[mean.argmax()]}”"
-    assert parts["decoder.cross_attention"]["lines"] == [looked, f"{mean.max():.0%} of weight, all heads"]
-    assert parts["decoder.softmax"]["lines"][0].startswith("“9” ")
-    said = " ".join(text.value for text in app.markdown)
-    assert f"It reads “{TEXT}” and writes “**1999\\-03\\-03**”. Step 4 of 11 writes **“9”**" in said
-    assert f": {mean.max():.0%} of the weight" in said
+    wanted = {
+        "encoder.attention": [f"{source} × {source} weights · all-to-all"],
+        "decoder.tokens": ["199", "4 with the start token"],
+        "decoder.attention": ["last token sees 4 · causal"],
+        "decoder.cross_attention": [
+            f"attends to “{keys[mean.argmax()]}”", f"{mean.max():.0%} of weight, all heads"
+        ],
+    }  # fmt: skip
+    assert {name: parts[name] for name in wanted} == wanted
+    assert parts["encoder.tokens"][1] == f"{source} tokens, all at once"
+    assert parts["memory"][0] == f"{source} vectors × {found.model.config.encoder.d_model}"
+    assert parts["decoder.softmax"][0].startswith("“9” ")
+    assert not helpers.lacking(
+        helpers.said(app, "markdown"),
+        f"It reads “{TEXT}” and writes “**1999\\-03\\-03**”. Step 4 of 11 writes **“9”**",
+        f": {mean.max():.0%} of the weight",
+    )
     assert words.PAIR_QUESTION in [header.value for header in app.header]
 
 
@@ -311,16 +290,11 @@ def test_an_encoder_is_asked_at_its_last_gap():
     lanes = len(live["picture"]["ids"])
     assert live["picture"]["asked"] == lanes - (len(text) - text.rindex("_"))
     assert live["panel"]["says"] == "token here" and "at this position" in live["say"]["bar"][0]
-    said = " ".join(one.value for one in app.markdown)
-    assert "For the last gap in “" in said and "**“e” with probability " in said
-    encoder = component(opened(model="encoder-blanks", text="To be"), "glassformer_livemap")
-    assert encoder["picture"]["asked"] == 4
-    decoder = component(opened(model="shakespeare-classic", text="To be"), "glassformer_livemap")
-    assert decoder["panel"]["says"] == "next token" and decoder["picture"]["asked"] == 4
-
-
-def answer(app: AppTest) -> str:
-    return next(text.value for text in app.markdown if "it predicts" in text.value or "vectors" in text.value)
+    told = "For the last gap in “", "**“e” with probability "
+    assert not helpers.lacking(helpers.said(app, "markdown"), *told)
+    for model, says in (("encoder-blanks", "token here"), ("shakespeare-classic", "next token")):
+        live = component(opened(model=model, text="To be"), "glassformer_livemap")
+        assert (live["panel"]["says"], live["picture"]["asked"]) == (says, 4)
 
 
 @pytest.mark.parametrize(
@@ -328,21 +302,14 @@ def answer(app: AppTest) -> str:
     [(CLASSIC, "To be, or not to be"), (CLASSIC, "q"), ("shakespeare-modern", "ROMEO:\nO, she d")],
 )
 def test_the_answer_is_the_models_own(model: str, text: str) -> None:
-    app = home(text, model)
-    found = checkpoints.load(ROOT / "checkpoints" / model)
-    ids = found.tokenizer.encode(text)
-    recording = record(found.model, ids)
-    logits = recording["logits"][-1].astype(np.float64)
-    shares = np.exp(logits - logits.max())
-    shares /= shares.sum()
-    best = int(shares.argmax())
-    shown = sent(app)["picture"]["words"]
-    said = answer(app)
+    app, found = home(text, model), checkpoints.load(ROOT / "checkpoints" / model)
+    recording = record(found.model, found.tokenizer.encode(text))
+    shares = torch.tensor(recording["logits"][-1]).double().softmax(-1)
+    best, shown = int(shares.argmax()), sent(app)["picture"]["words"]
+    said = helpers.said(app, "markdown")
     assert f"**“{words.safe(shown[str(best)])}” with probability {shares[best]:.0%}**" in said
     guesses = logit_lens(found.model, recording).guess[:, -1].tolist()
-    settled = len(guesses) - 1
-    while settled and guesses[settled - 1] == best:
-        settled -= 1
+    settled = max((depth + 1 for depth, guess in enumerate(guesses) if guess != best), default=0)
     if settled:
         before = words.safe(shown[str(guesses[settled - 1])])
         assert f" Before block {settled - 1}, its top guess was “{before}”." in said
@@ -408,20 +375,18 @@ def test_a_written_token_is_drawn_with_the_readers_settings(asked, monkeypatch, 
     assert state[living.HELD] == Held(CLASSIC, state["text"], (*ids, token))
 
 
-def checkpoints_context() -> int:
-    return models.model_of(CLASSIC, NEWEST, ()).config.context
+NONSENSE = (
+    {"do": "step", "model": "nobody", "step": 3},
+    {"do": "step", "model": CLASSIC, "step": "x"},
+    {"do": "explode"},
+    {"do": "back"},
+    {},
+)
 
 
-def test_what_makes_no_sense_is_left_undone(asked: Any) -> None:
-    for what in (
-        {"do": "step", "model": "nobody", "step": 3},
-        {"do": "step", "model": CLASSIC, "step": "x"},
-        {"do": "explode"},
-        {"do": "back"},
-        {},
-    ):
-        state = asked("To be", **what)
-        assert "text" not in state and "subject_model" not in state
+@pytest.mark.parametrize("what", NONSENSE)
+def test_what_makes_no_sense_is_left_undone(asked: Any, what: dict[str, Any]) -> None:
+    assert not {"text", "subject_model"} & asked("To be", **what).keys()
 
 
 def test_typing_is_taken_over_and_cut(asked: Any) -> None:
@@ -451,48 +416,25 @@ def test_the_course_is_the_shipped_one() -> None:
     assert early["picture"]["stream"] != late["picture"]["stream"]
 
 
-@pytest.mark.parametrize(
-    ("ask", "page", "wanted"),
-    [
-        (
-            {"part": "attention", "layer": 2, "head": 3, "token": 1},
-            "inside/attention",
-            {"attention_view": "heads", "attention_layer": 2, "attention_head": 3, "attention_query": "1"},
-        ),
-        (
-            {"part": "attention", "layer": 1, "head": 2, "token": 4, "row": True},
-            "inside/attention",
-            {"attention_view": "steps", "attention_stage": "softmax", "attention_query": "4"},
-        ),
-        (
-            {"part": "feedforward", "layer": 1, "neuron": 17, "token": 3},
-            "inside/feedforward",
-            {"feedforward_layer": 1, "feedforward_neuron": 17, "feedforward_token": "3"},
-        ),
-        (
-            {"part": "sum_feedforward", "token": 4, "depth": 2},
-            "inside/residual",
-            {"residual_view": "lens", "residual_token": "4", "residual_cell": "2-4"},
-        ),
-        (
-            {"part": "softmax", "token": 4, "temperature": 0.3, "top_k": 5},
-            "output/sampling",
-            {
-                "sampling_position": "4",
-                "sampling_temperature": "0.3",
-                "sampling_top_k": "5",
-                "sampling_top_p": "1",
-            },
-        ),
-        (
-            {"part": "norm2", "name": "blocks.1.norm2"},
-            "inside/shapes",
-            {"shapes_view": "pass", "shapes_step": "of blocks.1.norm2"},
-        ),
-        ({"part": "attention", "layer": 99, "head": "x"}, "inside/attention", {"attention_layer": 0}),
-        ({"part": "no such part"}, "inside/shapes", {"shapes_view": "pass"}),
-    ],
-)
+LEADS = [
+    ({"part": "attention", "layer": 2, "head": 3, "token": 1}, "inside/attention",
+     {"attention_view": "heads", "attention_layer": 2, "attention_head": 3, "attention_query": "1"}),
+    ({"part": "attention", "layer": 1, "head": 2, "token": 4, "row": True}, "inside/attention",
+     {"attention_view": "steps", "attention_stage": "softmax", "attention_query": "4"}),
+    ({"part": "feedforward", "layer": 1, "neuron": 17, "token": 3}, "inside/feedforward",
+     {"feedforward_layer": 1, "feedforward_neuron": 17, "feedforward_token": "3"}),
+    ({"part": "sum_feedforward", "token": 4, "depth": 2}, "inside/residual",
+     {"residual_view": "lens", "residual_token": "4", "residual_cell": "2-4"}),
+    ({"part": "softmax", "token": 4, "temperature": 0.3, "top_k": 5}, "output/sampling",
+     {"sampling_position": "4", "sampling_temperature": "0.3", "sampling_top_k": "5", "sampling_top_p": "1"}),
+    ({"part": "norm2", "name": "blocks.1.norm2"}, "inside/shapes",
+     {"shapes_view": "pass", "shapes_step": "of blocks.1.norm2"}),
+    ({"part": "attention", "layer": 99, "head": "x"}, "inside/attention", {"attention_layer": 0}),
+    ({"part": "no such part"}, "inside/shapes", {"shapes_view": "pass"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ask", "page", "wanted"), LEADS)
 def test_a_part_leads_to_its_page_with_this_text_and_this_place(asked, ask, page, wanted):
     subject = look(CLASSIC, "To be").subject
     leads = target(ask, subject, 40)
@@ -505,36 +447,31 @@ def test_a_part_leads_to_its_page_with_this_text_and_this_place(asked, ask, page
     assert wanted.items() <= (query | held).items() and all(query[key] == str(held[key]) for key in held)
     assert "step" not in target(ask, subject, NEWEST).query
     # A component keeps what was chosen in it: what the address says is told to one that remembers nothing.
-    assert {key for key in query if key.endswith(("_token", "_query", "_position"))} <= {
-        *leads.forgotten,
-        *held,
-    }
+    told = {key for key in query if key.endswith(("_token", "_query", "_position"))}
+    assert told <= {*leads.forgotten, *held}
 
 
 def test_what_was_cut_is_said_with_the_letters_that_there_were() -> None:
     """2,000 of 10,000 letters are taken; of their tokens as many as there is room for."""
-    app = home()
-    app.session_state["text"] = ("To be. " * 1500)[:2000]
-    app.session_state["text_length"] = 10_500
-    app.run()
-    said = " ".join(sent(app)["notes"])
-    assert "The text has 10,500 characters; the first 2,000 are used." in said
-    context = models.model_of(CLASSIC, NEWEST, ()).config.context
-    assert f"They are 2,000 tokens; the first {min(context, 128)} are used" in said
+    state = {"text": ("To be. " * 1500)[:2000], "text_length": 10_500}
+    said = " ".join(sent(helpers.opened("app.py", state, model=CLASSIC))["notes"])
+    assert not helpers.lacking(
+        said,
+        "The text has 10,500 characters; the first 2,000 are used.",
+        f"They are 2,000 tokens; the first {ROOM} are used",
+    )
     assert "The text has 2,000 tokens" not in said
 
 
 def test_what_was_forgotten_is_said_and_counted(asked: Any) -> None:
-    room = min(128, checkpoints_context())
-    text = "a" * room
-    for _ in range(room + 2):
+    text = "a" * ROOM
+    for _ in range(ROOM + 2):
         state = asked(text, do="write", temperature=1.0, top_k=1)
         text = state["text"]
     # the first write finds no room and keeps half of it; half of it is written until it is full again
-    gone = (room + 1 - room // 2) * (1 + (room + 1) // (room - room // 2 + 1))
+    gone = (ROOM + 1 - ROOM // 2) * (1 + (ROOM + 1) // (ROOM - ROOM // 2 + 1))
     assert state[HELD].forgotten == gone
-    assert len(text) + gone == 2 * room + 2
-    notes = look(CLASSIC, text).notes
-    assert notes == (words.forgotten(gone, room, checkpoints_context()),)
-    assert f"{gone:,} tokens of this text so far" in notes[0] and f"{room} tokens" in notes[0]
+    assert len(text) + gone == 2 * ROOM + 2
+    (note,) = look(CLASSIC, text).notes
+    assert f"{gone:,} tokens of this text so far" in note and f"{ROOM} tokens" in note
     assert look(CLASSIC, "another").notes == ()

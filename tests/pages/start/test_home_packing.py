@@ -4,8 +4,6 @@ tests/js/livemap.json holds a small picture and what is to be read from it, for 
 written anew by `python -m tests.pages.start.test_home_packing`.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

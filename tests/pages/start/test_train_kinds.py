@@ -1,14 +1,11 @@
 """Runs that form heads, learn from pairs, labels or a task, or cut a text of one's own into tokens."""
 
-from __future__ import annotations
-
 import json
 import math
 import random
 import re
 import time
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,12 +33,19 @@ from engine.training import kinds
 from engine.training.records import Evaluation, HeadScores, Sample, Step, TaskScores
 from engine.training.snapshot_series import open_lapse
 from pages.input.tokens import shared
+from pages.start.train import samples
+from pages.start.train.beside import comparable
+from pages.start.train.whatif import WHAT_IFS
+from tests.pages import helpers
+from tests.pages.helpers import lacking
 from tests.pages.stage import StageManager, view_of
-from tests.pages.start.training import changed, clicked, opened, sentences
+from tests.pages.start.training import begun, clicked, opened, recipe, sentences
 from ui import background_jobs
 from ui.site import ROOT
 
-SHIPPED = Path(__file__).parents[3] / "checkpoints" / "timelapse"
+pytestmark = pytest.mark.usefixtures("manager")
+
+SHIPPED = ROOT / "checkpoints" / "timelapse"
 # (step, seconds of training, copying of heads 1.0 and 1.3, reading the letter before of head 0.2, both losses)
 HEADS = (
     (0, 0.0, 0.02, 0.03, 0.07, 4.25, 4.26),
@@ -67,126 +71,112 @@ def heads_looked(count: int) -> HistoryLog:
     return log
 
 
-def heads_watched(manager: StageManager, count: int, **query: str) -> AppTest:
-    page = clicked(opened(preset="induction", **query), "train")
-    manager.change(
-        "run-0", history=heads_looked(count).view(), snapshots=tuple(one[0] for one in HEADS[:count])
-    )
-    return page.run()
+def heads_state(count: int) -> dict[str, Any]:
+    return {"history": heads_looked(count).view(), "snapshots": tuple(one[0] for one in HEADS[:count])}
+
+
+def heads_watched(manager: StageManager, count: int) -> AppTest:
+    return opened(preset="induction", run=begun(manager, recipe("induction"), **heads_state(count)))
+
+
+COPIED = (
+    "First head **0.2** learned to attend to the previous character (step 20), then head **1.3** learned to copy"
+    " (step **40**), with **0.74** of its weight; at step 20, 5 s of training earlier, it was 0.08."
+)
 
 
 @pytest.mark.parametrize(
     ("count", "says"),
     [
-        (
-            3,
-            (
-                "At step **20** no head copies yet. The best, head 1.0, puts **0.12**",
-                "Head 0.2 already attends to the previous character (**0.55**).",
-                "cost 4.41 nats, and **3.13**",
-            ),
-        ),
-        (
-            5,
-            (
-                "First head **0.2** learned to attend to the previous character (step 20), then head **1.3**"
-                " learned to copy (step **40**), with **0.74** of its weight; at step 20, 5 s of training"
-                " earlier, it was 0.08.",
-                "cost 4.63 nats, and **0.85**",
-            ),
-        ),
+        (3, ("At step **20** no head copies yet. The best, head 1.0, puts **0.12**",
+             "Head 0.2 already attends to the previous character (**0.55**).", "cost 4.41 nats, and **3.13**")),
+        (5, (COPIED, "cost 4.63 nats, and **0.85**")),
     ],
-)
-def test_the_answer_is_of_the_newest_look(manager, drawn, count, says):
-    said = sentences(heads_watched(manager, count))
-    for words in says:
-        assert words in said
+)  # fmt: skip
+def test_the_answer_is_of_the_newest_look(manager, count, says):
+    assert not lacking(sentences(heads_watched(manager, count)), *says)
+
+
+def scores(drawn: Any) -> dict[str, list[float]]:
+    return {trace["hovertemplate"].split(":")[0]: trace["y"] for trace in drawn["head_scores"].traces}
 
 
 def test_every_heads_score_is_drawn_and_named_where_it_passed_a_half(manager, drawn):
     heads_watched(manager, 5)
-    figure = drawn["head_scores"]
-    lines = {trace["hovertemplate"].split(":")[0]: trace["y"] for trace in figure.traces}
+    lines, columns = scores(drawn), [*zip(*HEADS, strict=True)]
     assert len([name for name in lines if name.startswith("head")]) == 16, "eight heads, two scores each"
-    assert lines["head 1.3 copies"] == pytest.approx([one[3] for one in HEADS])
-    assert lines["head 0.2 previous token"] == pytest.approx([one[4] for one in HEADS])
-    assert lines["new characters"] == pytest.approx([one[5] for one in HEADS])
-    assert lines["the same, repeated"] == pytest.approx([one[6] for one in HEADS])
-    named = [(note["text"], note["x"], note["y"]) for note in figure.layout["annotations"]]
+    names = ("head 1.3 copies", "head 0.2 previous token", "new characters", "the same, repeated")
+    for name, column in zip(names, columns[3:], strict=True):
+        assert lines[name] == pytest.approx(column)
+    notes = drawn["head_scores"].layout["annotations"]
+    named = [(note["text"], note["x"], note["y"]) for note in notes]
     assert named.pop(0)[0] == "formed", "the dashed line has its name"
     assert named[:2] == [("0.2", 20, 0.55), ("1.3", 40, 0.74)]
     assert [text for text, *_ in named[2:]] == ["new characters 4.63", "repeated 0.85"]
 
 
 def test_of_a_pair_the_heads_are_those_of_the_run_that_is_chosen(manager: StageManager, drawn: Any) -> None:
-    page = clicked(opened(preset="induction", what_if="positions"), "train_both")
-    for run, count in (("run-0", 5), ("run-1", 3)):
-        changed(
-            page,
-            manager,
-            run,
-            history=heads_looked(count).view(),
-            snapshots=tuple(one[0] for one in HEADS[:count]),
-        )
-    lines = {trace["hovertemplate"].split(":")[0]: trace["y"] for trace in drawn["head_scores"].traces}
-    assert lines["head 1.3 copies"] == pytest.approx([one[3] for one in HEADS])
+    spec = recipe("induction")
+    pair = manager.start_comparison(spec, WHAT_IFS["positions"].applied(spec), "this-browser")
+    for run, count in zip(pair, (5, 3), strict=True):
+        manager.change(run, **heads_state(count))
+    page = opened(preset="induction", run=pair[0])
+    assert scores(drawn)["head 1.3 copies"] == pytest.approx([one[3] for one in HEADS])
     assert "Best at copying: induction, head 1.3 with **0.74** of its weight; no positions, head 1.0 with **0.12**" in (
         sentences(page).replace("\u2060", "")
     )  # fmt: skip
     assert drawn["head_patterns"].alt.startswith("What two heads attend to, at step 40")
     page.segmented_control(key="heads_of").set_value("second").run()
-    lines = {trace["hovertemplate"].split(":")[0]: trace["y"] for trace in drawn["head_scores"].traces}
-    assert lines["head 1.3 copies"] == pytest.approx([one[3] for one in HEADS[:3]])
+    assert scores(drawn)["head 1.3 copies"] == pytest.approx([one[3] for one in HEADS[:3]])
     assert drawn["head_patterns"].alt.startswith("What two heads attend to, at step 20")
     assert page.query_params["heads_of"] == "second"
 
 
-def test_the_patterns_are_those_of_both_heads_at_the_newest_snapshot(manager, drawn):
-    page = heads_watched(manager, 5)
-    checkpoint = manager.model("run-0", 40)
+def patterns(checkpoint: Any) -> Recorder:
+    """What every head attends to where 24 letters by chance are read twice."""
     once = draw_letters(ordinary(token_bytes(checkpoint.tokenizer)), 24, 0)
     recorder = Recorder({"pattern"})
     checkpoint.model(torch.tensor([[*once, *once]]), recorder)
-    before, copies = (
-        recorder[f"blocks.{layer}.pattern"][0, head].numpy() for layer, head in ((0, 2), (1, 3))
-    )
-    figure = drawn["head_patterns"]
-    shown = [np.array(trace["z"]) for trace in figure.traces]
-    assert shown[0] == pytest.approx(before, abs=1e-6) and shown[1] == pytest.approx(copies, abs=1e-6)
-    titles = [note["text"] for note in figure.layout["annotations"]]
+    return recorder
+
+
+def test_the_patterns_are_those_of_both_heads_at_the_newest_snapshot(manager, drawn):
+    page, recorder = heads_watched(manager, 5), patterns(manager.model("run-0", 40))
+    for trace, (layer, head) in zip(drawn["head_patterns"].traces, ((0, 2), (1, 3)), strict=True):
+        wanted = recorder[f"blocks.{layer}.pattern"][0, head].numpy()
+        assert np.array(trace["z"]) == pytest.approx(wanted, abs=1e-6)
+    titles = [note["text"] for note in drawn["head_patterns"].layout["annotations"]]
     assert titles == ["0.2 previous token: 0.63", "1.3 copies: 0.74"]
     assert "Step **40**: random characters, then the same again" in sentences(page)
 
 
-def test_before_the_first_run_it_is_seen_how_it_went_in_the_shipped_training(manager, drawn):
+def test_before_the_first_run_it_is_seen_how_it_went_in_the_shipped_training(drawn):
     """All of it read off the shipped numbers and weights by hand."""
     said = sentences(opened(preset="induction"))
     looks = json.loads((SHIPPED / "metrics.json").read_text())["looks"]
-
-    def best(kind: str) -> tuple[int, int, float, int]:
-        grid = np.array(looks[-1]["heads"][kind])
-        layer, head = (int(i) for i in np.unravel_index(grid.argmax(), grid.shape))
-        since = next(one["step"] for one in looks if one["heads"][kind][layer][head] >= 0.5)
-        return layer, head, float(grid.max()), since
-
-    (_, before, _, first), (_, copies, _, second) = best("previous"), best("induction")
-    assert first < second
-    assert (
-        f"First head **0.{before}** learned to attend to the previous character (step {first}), then head"
-        f" **1.{copies}** learned to copy (step **{second}**)." in said
-    )
     last = looks[-1]["heads"]
-    assert f"cost {last['first_loss']:.2f} nats, and **{last['second_loss']:.2f}** when" in said
-    assert "2 layers, width 96, 35% of the windows repeating their beginning, seed 0, 1,000 steps" in said
+
+    def best(kind: str, layer: int) -> tuple[int, int]:
+        """The head, and the step since which it has half of its weight there."""
+        head = int(np.argmax(last[kind][layer]))
+        assert last[kind][layer][head] == np.max(last[kind])
+        return head, next(one["step"] for one in looks if one["heads"][kind][layer][head] >= 0.5)
+
+    (before, first), (copies, second) = best("previous", 0), best("induction", 1)
+    assert first < second
+    assert not lacking(
+        said,
+        f"First head **0.{before}** learned to attend to the previous character (step {first}), then head",
+        f"then head **1.{copies}** learned to copy (step **{second}**).",
+        f"cost {last['first_loss']:.2f} nats, and **{last['second_loss']:.2f}** when",
+        "2 layers, width 96, 35% of the windows repeating their beginning, seed 0, 1,000 steps",
+    )
     assert [note["text"] for note in drawn["head_patterns"].layout["annotations"]] == [
         f"0.{before} previous token: {last['previous'][0][before]:.2f}",
         f"1.{copies} copies: {last['induction'][1][copies]:.2f}",
     ]
-    once = draw_letters(ordinary(token_bytes(open_lapse(SHIPPED).tokenizer)), 24, 0)
-    recorder = Recorder({"pattern"})
-    open_lapse(SHIPPED).at(looks[-1]["step"]).model(torch.tensor([[*once, *once]]), recorder)
-    wanted = recorder["blocks.1.pattern"][0, copies].detach().numpy()
-    assert np.array(drawn["head_patterns"].traces[1]["z"]) == pytest.approx(wanted, abs=1e-6)
+    wanted = patterns(open_lapse(SHIPPED).at(looks[-1]["step"]))["blocks.1.pattern"][0, copies]
+    assert np.array(drawn["head_patterns"].traces[1]["z"]) == pytest.approx(wanted.detach().numpy(), abs=1e-6)
 
 
 # (step, validation loss, share right of those learned from, of those held out)
@@ -208,51 +198,51 @@ def looked(course: tuple[tuple[int, float, float, float], ...], *samples: Sample
     return log
 
 
-def watched(manager: StageManager, *samples: Sample, name: str = "pairs-reverse", **query: str) -> AppTest:
-    page = clicked(clicked(opened(data="pairs", pairs=name, **query), "pairs_settings"), "train")
-    manager.change("run-0", history=looked(COURSE, *samples).view())
-    return page.run()
+def watched(manager: StageManager, *samples: Sample, name: str = "pairs-reverse") -> AppTest:
+    spec = RunSpec(*kinds.recipe(name), name)
+    return opened(data="pairs", pairs=name, run=begun(manager, spec, history=looked(COURSE, *samples).view()))
 
 
 def test_a_task_is_chosen_described_and_started_with_its_settings(manager: StageManager) -> None:
-    page = opened(data="pairs", pairs="pairs-dates")
-    said = sentences(page)
-    text = pair_text("dates")
+    page, text = opened(data="pairs", pairs="pairs-dates"), pair_text("dates")
     assert page.header[0].value == "Dates: when does it get whole targets right?"
-    assert f"**20,000** pairs to train on and **1,000** held out; **{text.vocab_size:,}** symbols" in said
-    page = clicked(clicked(page, "pairs_settings"), "train")
-    assert not page.exception
-    spec = manager.view("run-0").spec
+    told = f"**20,000** pairs to train on and **1,000** held out; **{text.vocab_size:,}** symbols"
+    assert told in sentences(page)
+    clicked(clicked(page, "pairs_settings"), "train")
+    spec = manager.views["run-0"].spec
     assert (spec.model, spec.train) == kinds.recipe("pairs-dates")
     assert (spec.corpus, spec.name) == ("pairs-dates", "dates")
 
 
-def test_before_the_first_run_the_loss_of_knowing_nothing_is_said(manager, drawn):
-    page = opened(data="pairs", pairs="pairs-sort")
-    signs = 12 + 3  # a to l, and padding, begin and end
+def test_before_the_first_run_the_loss_of_knowing_nothing_is_said(drawn):
+    page, signs = opened(data="pairs", pairs="pairs-sort"), 12 + 3  # a to l, and padding, begin and end
     assert f"it guesses among **{signs}** symbols: a loss of {math.log(signs):.2f} nats" in sentences(page)
-    lines = [shape["y0"] for shape in drawn["empty_chart"].layout["shapes"]]
-    assert any(line == pytest.approx(math.log(signs)) for line in lines)
+    assert [math.log(signs)] == lines_across(drawn, "empty_chart")
     first = pair_text("sort").train[0]
     assert f"{first.source} → {first.target}" in " ".join(str(one.value) for one in page.code)
 
 
+def lines_across(drawn: dict[str, Any], chart: str = "loss_chart") -> Any:
+    return pytest.approx(sorted(shape["y0"] for shape in drawn[chart].layout["shapes"]))
+
+
 def test_what_is_shown_of_a_run(manager: StageManager, drawn: dict[str, Any]) -> None:
     page = watched(manager)
-    shown = drawn["solved_chart"]
+    shown, said = drawn["solved_chart"], sentences(page)
     assert [trace["y"] for trace in shown.traces] == [[0.0, 0.17, 0.89], [0.0, 0.22, 0.96]]
     assert [trace["name"] for trace in shown.traces] == ["held out 89%", "trained on 96%"]
     assert shown.layout["yaxis"]["title"]["text"] == "targets written without an error"
     assert [trace["x"] for trace in shown.traces] == [[0, 50, 100]] * 2
-    said = sentences(page)
-    assert "From noise to Shakespeare" not in said and PAIRED["reverse"].summary in said
+    assert not lacking(
+        said,
+        PAIRED["reverse"].summary,
+        "After **100** steps it writes **89%** of the held-out targets without an error",
+        "(96% of the training targets)",
+        f"Its loss is **0.071** nats; a uniform guess would cost {math.log(15):.2f}.",
+    )
     notes = [note["text"] for note in drawn["loss_chart"].layout["annotations"]]
-    assert "0.07" in notes and "0.30" not in notes
-    assert "After **100** steps it writes **89%** of the held-out targets without an error" in said
-    assert "(96% of the training targets)" in said
-    assert f"Its loss is **0.071** nats; a uniform guess would cost {math.log(15):.2f}." in said
-    lines = [shape["y0"] for shape in drawn["loss_chart"].layout["shapes"]]
-    assert any(line == pytest.approx(math.log(15)) for line in lines)
+    assert "0.07" in notes and "0.30" not in notes and "From noise to Shakespeare" not in said
+    assert [math.log(15)] == lines_across(drawn)
     assert "Bits / character" not in [metric.label for metric in page.metric]
     assert "Loss in" not in [one.label for one in page.get("button_group")]
 
@@ -265,102 +255,89 @@ def test_what_is_shown_of_labels(manager: StageManager, drawn: dict[str, Any]) -
     assert drawn["solved_chart"].layout["yaxis"]["title"]["text"] == "speakers named correctly"
 
 
-def test_what_it_writes_is_marked(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pages.start.train import samples
-
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What the player of the samples is sent: the last message holds the newest."""
     sent: list[Any] = []
-    monkeypatch.setattr(samples, "mounted", lambda *_, **__: lambda **data: sent.append(data))
+    monkeypatch.setattr(samples, "mounted", lambda *_, **__: lambda **data: sent.append(data["data"]))
+    return sent
+
+
+def texts(sent: list[Any]) -> list[str]:
+    return [s["text"] for s in sent[-1]["runs"][0]["samples"]]
+
+
+def test_what_it_writes_is_marked(manager: StageManager, written: list[Any]) -> None:
     watched(manager, Sample(0, "abc", "abc"), Sample(50, "abc", "cba"), Sample(100, "a!", "a"))
-    texts = [s["text"] for s in sent[-1]["data"]["runs"][0]["samples"]]
-    assert texts == ["\n✗ wrong  abc\n← abc", "\n✓ right  cba\n← abc", "\n? not known  a\n← a!"]
+    assert texts(written) == ["\n✗ wrong  abc\n← abc", "\n✓ right  cba\n← abc", "\n? not known  a\n← a!"]
 
 
-def test_only_runs_of_the_same_task_are_laid_over(manager: StageManager) -> None:
-    from pages.start.train.beside import comparable
-
-    model, train = kinds.recipe("pairs-reverse")
-    views = [
-        view_of(RunSpec(model, train, name), name) for name in ("pairs-reverse", "pairs-sort", "python", "x")
-    ]
-    assert [[comparable(a, b) for b in views] for a in views] == [
-        [True, False, False, False],
-        [False, True, False, False],
-        [False, False, True, True],
-        [False, False, True, True],
-    ]
+def test_only_runs_of_the_same_task_are_laid_over() -> None:
+    names = ("pairs-reverse", "pairs-sort", "python", "x")
+    views = [view_of(RunSpec(*kinds.recipe("pairs-reverse"), name), name) for name in names]
+    alike = {(a, b) for a, one in zip(names, views, strict=True) for b, other in zip(names, views, strict=True)
+             if comparable(one, other)}  # fmt: skip
+    assert alike == {(name, name) for name in names} | {("python", "x"), ("x", "python")}
 
 
 # (step, validation loss, share solved of those trained on, of those held out)
 SOLVING = ((0, 2.4, 0.0, 0.0), (50, 1.31, 0.22, 0.17), (100, 0.97, 0.86, 0.79))
 WROTE = "abcdefgh>hgfedcba\nabcdefgh>abcdefgh\nab"
-FLOOR = 8 * math.log(8) / 18
 
 
-def watched_task(manager: StageManager, **query: str) -> AppTest:
-    page = clicked(opened(data="task", task="reverse", preset="task", **query), "train")
-    manager.change("run-0", history=looked(SOLVING, Sample(100, "\n", WROTE)).view())
-    return page.run()
+def watched_task(manager: StageManager) -> AppTest:
+    spec = RunSpec(*task_recipe(TASKS["reverse"]), "reverse")
+    log = looked(SOLVING, Sample(100, "\n", WROTE)).view()
+    return opened(data="task", task="reverse", preset="task", run=begun(manager, spec, history=log))
 
 
 def test_a_task_is_a_text_to_train_on(manager: StageManager) -> None:
     page = opened(data="task", task="sort")
     assert page.header[0].value == "When does it find the rule? Write the characters in alphabetical order."
-    said = sentences(page)
-    assert "**18,000** problems to train on and **2,000** held out" in said
-    assert f"It begins at {math.log(10):.2f} nats, and no model can get below **0.89**" in said.replace(
-        f"{TASKS['sort'].floor(64):.2f}", "0.89"
+    assert not lacking(
+        sentences(page),
+        "**18,000** problems to train on and **2,000** held out",
+        f"It begins at {math.log(10):.2f} nats, and no model can get below **{TASKS['sort'].floor(64):.2f}**",
     )
-    page = clicked(page, "train")
-    assert manager.view("run-0").spec.corpus == "sort"
+    clicked(page, "train")
+    assert manager.views["run-0"].spec.corpus == "sort"
 
 
 def test_what_is_shown_of_a_run_on_a_task(manager: StageManager, drawn: dict[str, Any]) -> None:
-    page = watched_task(manager)
-    floor = TASKS["reverse"].floor(task_recipe(TASKS["reverse"])[0].context)
-    assert floor == pytest.approx(FLOOR)
-    shown = drawn["solved_chart"]
+    said, shown = sentences(watched_task(manager)), drawn["solved_chart"]
+    floor = TASKS["reverse"].floor(manager.views["run-0"].spec.model.context)
+    assert floor == pytest.approx(8 * math.log(8) / 18)
     assert [trace["y"] for trace in shown.traces] == [[0.0, 0.17, 0.79], [0.0, 0.22, 0.86]]
     assert [trace["name"] for trace in shown.traces] == ["held out 79%", "trained on 86%"]
     assert shown.traces[0]["x"] == [0, 50, 100]
-    context = manager.view("run-0").spec.model.context
-    lowest = TASKS["reverse"].floor(context)
     assert any(str(trace["name"]).endswith(" 0.97") for trace in drawn["loss_chart"].traces)
     notes = [note["text"] for note in drawn["loss_chart"].layout["annotations"]]
-    assert f"entropy floor: {lowest:.2f}" in notes and "0.97" in notes
-    lines = [shape["y0"] for shape in drawn["loss_chart"].layout["shapes"]]
-    assert any(line == pytest.approx(lowest) for line in lines)
-    said = sentences(page)
-    assert "After **100** steps it solves **79%** of the held-out problems (86% of those it" in said
-    assert f"Its loss is **0.970** nats; no model gets below {lowest:.3f}." in said
+    assert f"entropy floor: {floor:.2f}" in notes and "0.97" in notes
+    assert any(shape["y0"] == pytest.approx(floor) for shape in drawn["loss_chart"].layout["shapes"])
+    assert not lacking(
+        said,
+        "After **100** steps it solves **79%** of the held-out problems (86% of those it",
+        f"Its loss is **0.970** nats; no model gets below {floor:.3f}.",
+    )
 
 
-def test_answers_to_a_task_are_marked(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pages.start.train import samples
-
-    sent: list[Any] = []
-    monkeypatch.setattr(samples, "mounted", lambda *_, **__: lambda **data: sent.append(data))
+def test_answers_to_a_task_are_marked(manager: StageManager, written: list[Any]) -> None:
     watched_task(manager)
-    (text,) = [s["text"] for s in sent[-1]["data"]["runs"][0]["samples"]]
-    assert text == "\n✓ right  abcdefgh>hgfedcba\n✗ wrong  abcdefgh>abcdefgh"
-    assert "<" not in json.dumps(text)
-
-
-PAIRS = {"data": "pairs", "pairs": "pairs-reverse"}
-TASK = {"data": "task", "task": "reverse"}
+    assert texts(written) == ["\n✓ right  abcdefgh>hgfedcba\n✗ wrong  abcdefgh>abcdefgh"]
 
 
 @pytest.mark.parametrize(
-    ("query", "says"),
+    ("data", "field", "value", "says"),
     [
-        (PAIRS | {"wiring": "parallel"}, "does not support cross-attention"),
-        (PAIRS | {"window": "4"}, "**Window** 4: needs the causal mask"),
-        (PAIRS | {"batch_size": "1000000"}, "tokens per step"),
-        (TASK | {"tokenizer": "bpe"}, "the tokenizer must be char"),
-        (TASK | {"context": "9"}, "must be at least 18"),
+        ("pairs", "wiring", "parallel", "does not support cross-attention"),
+        ("pairs", "window", "4", "**Window** 4: needs the causal mask"),
+        ("pairs", "batch_size", "1000000", "tokens per step"),
+        ("task", "tokenizer", "bpe", "the tokenizer must be char"),
+        ("task", "context", "9", "must be at least 18"),
     ],
 )
-def test_what_does_not_go_with_pairs_or_a_task_is_said(query, says, manager):
-    page = opened(**query)
+def test_what_does_not_go_with_pairs_or_a_task_is_said(data, field, value, says):
+    page = opened(data=data, pairs="pairs-reverse", task="reverse", **{field: value})
     assert says in sentences(page), sentences(page)
     assert page.button(key="train").disabled
 
@@ -419,15 +396,12 @@ def test_the_heaviest_that_is_let_in_can_be_cancelled_and_others_are_answered(so
     assert job.left
 
 
-def test_the_tokens_page_refuses_it_with_a_sentence_and_no_trace(monkeypatch) -> None:
+@pytest.mark.parametrize("view", ["compare", "cost"])
+def test_the_tokens_page_refuses_it_with_a_sentence_and_no_trace(view: str, monkeypatch) -> None:
     monkeypatch.setenv("GLASSFORMER_PROFILE", "hosted")
-    for view, box in (("compare", "compare_text"), ("cost", "compare_text")):
-        page = AppTest.from_file(str(ROOT / "pages/input/tokens/page.py"), default_timeout=60)
-        page.query_params.update({"tokens_view": view, "cost_corpus": "yours", "compare_corpus": "yours"})
-        page.session_state[box] = never_again(HOSTED.max_watched)
-        page.run()
-        assert not page.exception
-        assert any("characters would fit" in error.value for error in page.error), view
+    yours = {"tokens_view": view, "cost_corpus": "yours", "compare_corpus": "yours"}
+    page = helpers.opened("input/tokens", {"compare_text": never_again(HOSTED.max_watched)}, **yours)
+    assert any("characters would fit" in error.value for error in page.error)
 
 
 @pytest.mark.parametrize("kept", [False, True])

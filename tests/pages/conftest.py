@@ -128,14 +128,16 @@ LEARNED = 150  # steps of layers that learn in context
 
 @pytest.fixture(scope="module")
 def learns_shortly() -> Iterator[None]:
-    """Layers that learn in context are trained for LEARNED steps; other modules keep what they have measured."""
+    """Layers that learn in context are trained for LEARNED steps, which no other module is shown."""
     from engine.measure.circuits import in_context
     from pages.lab.after import context
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(background_jobs, "_server", background_jobs.Jobs())
         patch.setattr(context, "measure", lambda plan: in_context.measure(replace(plan, steps=LEARNED)))
         yield
+    jobs = background_jobs._server._jobs
+    for key in [key for key in jobs if "in-context" in key]:
+        del jobs[key]
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from tests.pages.rooms import views
 from ui.models import FIRST_MODEL
 from ui.site import ROOT, built
 
+pytestmark = pytest.mark.usefixtures("learns_shortly")
 LINKS = 1  # to each view: more of them with other seeds is how faults are looked for by hand
 ODD = (
     "", "-1", "0", "1e400", "nan", "9" * 400, "99999999", "-5", "0.5", "1e-300", "true", "None", "null", "[]",
@@ -30,7 +31,7 @@ ODD_NAMES = (
 )  # fmt: skip
 ALWAYS = ("model", "text", "run", "step", "race")
 # what these measure of a model takes seconds with the real one, and is read from the same names
-MEASURED = ("patching", "sinks", "quantisation", "finetune")
+MEASURED = ("patching", "sinks", "steering", "quantisation", "finetune")
 HIDE = 0.25  # the chance of each of ALWAYS: a view of no model, or of no text, has nothing else to fail with
 
 
@@ -63,18 +64,22 @@ def shown(place: Place, **asked: str | list[str]) -> AppTest:
 @cache
 def names(place: Place) -> frozenset[str]:
     with listening() as heard:
-        page = shown(place, **({"model": FIRST_MODEL} if place.view in MEASURED else {}))
+        page = shown(place, **small(place))
     assert not page.exception, page.exception[0].message
     kept = page.query_params if place.file == ROUTER.file else page.session_state
     assert not place.view or place.view in kept[place.key], "another view is shown"
     return frozenset(heard)
 
 
+def small(place: Place) -> dict[str, str]:
+    return {"model": FIRST_MODEL} if place.view in MEASURED else {}
+
+
 def link(place: Place, n: int) -> dict[str, str]:
     chance = random.Random(f"{place} {n}")
     odd = sorted(names(place) - {place.key, *ALWAYS})
     odd += [name for name in ALWAYS if chance.random() < HIDE]
-    return {name: chance.choice(ODD) for name in odd}
+    return small(place) | {name: chance.choice(ODD) for name in odd}
 
 
 def name_of(place: Place) -> str:

@@ -158,9 +158,7 @@ def test_a_server_for_many_builds_the_index_once_after_a_page(public, monkeypatc
     asked: list[str] = []
     monkeypatch.setattr(route, "results", asked.append)
     monkeypatch.setattr(route.session, "profile", lambda: SimpleNamespace(public=public))
-    at_once = SimpleNamespace(
-        Thread=lambda target, args, **_: SimpleNamespace(start=lambda: target(*args)),
-    )
+    at_once = SimpleNamespace(Thread=lambda target, args, **_: SimpleNamespace(start=lambda: target(*args)))
     monkeypatch.setattr(route, "threading", at_once)
     ahead = cache(route.build_ahead.__wrapped__)
     ahead()

@@ -160,12 +160,7 @@ def test_the_url_holds_the_name_of_an_option_and_its_wording_means_nothing_there
 
 def test_going_back_to_another_url_chooses_what_it_names() -> None:
     page = choose(opened(choices, {"options": MAPPED}, **named("b")), "c")
-    for text, found, kept in (
-        ("b", "b", "b"),
-        ("Alpha", "b", "b"),
-        ("nonsense", "b", "b"),
-        ("c", "c", "c"),
-    ):
+    for text, found, kept in (("b", "b", "b"), ("Alpha", "b", "b"), ("nonsense", "b", "b"), ("c", "c", "c")):
         page.query_params.update(named(text))
         assert picked(ran(page)) == found and urls(page) == kept, text
 

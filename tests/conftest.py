@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+import tests.day  # noqa: F401  # before the workers begin, which have its day then
+
 if TYPE_CHECKING:
     from engine.data.corpus import Corpus
 

@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable, Iterator
-from datetime import date
 from random import Random
 from typing import Any
 
@@ -10,11 +9,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Block, Widget
 
+from tests.day import DAY
 from tests.pages.helpers import opened
 from tests.pages.rooms import views
 from ui import explain, site, widgets
 
-DAY = date.today().toordinal()  # in each message: what failed can be tried again
 FRAME = {"subject_model", "text", "text_example", "model_path", "more_models", *explain.FOLDS}
 # of a sample that a fold compares with; of a run that a button begins
 FOLDED = {"beam_seed", "ladder_seed"}

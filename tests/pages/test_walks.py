@@ -9,12 +9,12 @@ import json
 import random
 import time
 from collections.abc import Callable, Iterator
-from datetime import date
 from functools import cache, partial
 from typing import Any
 
 import pytest
 
+from tests.day import DAY
 from tests.pages.browser_tab import Tab
 from tests.pages.rooms import views
 from tests.pages.stage import StageManager
@@ -27,7 +27,6 @@ from ui.tour.bar import address_of
 from ui.tour.courses import shelf
 
 pytestmark = pytest.mark.usefixtures("manager")
-DAY = date.today().toordinal()  # in each message: a walk that failed can be walked again
 SEEDS, STEPS, FEW = 10, 30, 8
 CLASSIC = "shakespeare-classic"
 COURSES = list(shelf().courses)

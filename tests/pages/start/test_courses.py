@@ -4,7 +4,6 @@ import json
 import re
 import time
 from collections.abc import Callable, Collection, Iterator
-from datetime import date
 from functools import partial
 from typing import Any
 
@@ -19,6 +18,7 @@ from engine.service.rooms import Rooms
 from engine.weights.pretrained import sources
 from engine.weights.pretrained.library import load as load_real
 from pages.start.courses import words
+from tests.day import DAY
 from tests.pages.real_model import carried
 from tests.pages.start.scene_claims import marks, missing
 from tests.pages.start.scene_screen import read
@@ -30,9 +30,7 @@ from ui.tour.courses import FOLDER, Scene, shelf
 pytestmark = pytest.mark.usefixtures("manager")
 COURSES = shelf().courses
 MARKS = {path.stem.partition("-")[2]: marks(path) for path in FOLDER.glob("*.yaml")}
-DAY = (
-    date.today().toordinal()
-)  # in each message: the fast tier opens every third link, in three days all of them
+# The fast tier opens every third link, in three days all of them; DAY is in each message.
 SCENES: dict[str, list[tuple[str, Scene, tuple[str, ...]]]] = {}  # by their links: each is opened once
 for name, course in COURSES.items():
     for number, (each, phrases) in enumerate(zip(course.scenes, MARKS[name], strict=True), 1):

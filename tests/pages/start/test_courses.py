@@ -129,7 +129,7 @@ def links() -> Iterator[Any]:
         yield pytest.param(link, marks=[*tier, *([carried] if link in MEASURED else [])])
 
 
-@pytest.mark.parametrize("link", links())
+@pytest.mark.parametrize("link", list(links()))
 def test_a_scene_shows_what_its_link_its_outline_and_its_words_name(link, drawn):
     """Numbers, quotations and names: tests/pages/start/scene_claims.py has the rules."""
     scenes = SCENES[link]

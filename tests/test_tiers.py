@@ -1,9 +1,16 @@
-"""What `make check` takes: a change reaches the tests that its file can change, and not those of another room."""
+"""What `make check` takes: a change reaches the tests that its file can change, and not those of another room. What `make test`
+leaves to `make test-all`, and what fails with the checks beside the tests.
+"""
 
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from tests import checks
 from tests.affected import ROOT, Reach, git
 
 
@@ -58,3 +65,43 @@ def test_what_nobody_names_is_told(reach: Reach, tmp_path: Path) -> None:
     small = Reach(["weights.bin", "known.bin", "reader.py"], tmp_path)
     assert small.unknown(["weights.bin", "known.bin", "reader.py"]) == {"weights.bin"}
     assert not reach.unknown(["checkpoints/ladder.json", "scenes/1-ten-minutes.yaml", "ui/assets/app.css"])
+
+
+SUITE = """
+import pytest
+
+def test_fast(): pass
+
+@pytest.mark.exhaustive
+def test_slow(): pass
+
+@pytest.mark.skip(reason="no such machine")
+def test_elsewhere(): pass
+"""
+
+
+def test_exhaustive_tests_run_when_asked_for_and_what_is_left_out_is_told(tmp_path: Path) -> None:
+    (tmp_path / "test_suite.py").write_text(SUITE)
+    told = ("-q", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-p", "no:cacheprovider")
+    command = [sys.executable, "-m", "pytest", *told, "-p", "tests.conftest", str(tmp_path)]
+    fast, every = (
+        subprocess.run([*command, *more], cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
+        for more in (["--install-seconds=3"], ["--exhaustive"])
+    )
+    assert fast[-1].startswith("1 passed, 1 skipped, 1 deselected"), fast
+    assert fast[-2].startswith("install 3; ") and "Left out: 1 test (no such machine)" in fast
+    assert every[-1].startswith("2 passed, 1 skipped in"), every
+
+
+def test_a_failed_check_fails_the_run_and_is_told_like_a_failed_test() -> None:
+    terminal = SimpleNamespace(stats={})
+    manager = SimpleNamespace(get_plugin=lambda name: terminal)
+    commands = {"mypy": ["sh", "-c", "echo a.py:3: error; exit 1"], "npm": ["echo", "Skipped: tsc"]}
+    running = checks.Checks(commands)
+    session: Any = SimpleNamespace(
+        config=SimpleNamespace(stash={checks.RUNNING: running}, pluginmanager=manager), exitstatus=0
+    )
+    checks.pytest_sessionfinish(session, 0)
+    assert session.exitstatus == 1 and running.left_out == ["tsc"]
+    (failed,) = terminal.stats["failed"]
+    assert failed.nodeid == "mypy" and failed.longrepr == "a.py:3: error\n"

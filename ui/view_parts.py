@@ -28,7 +28,13 @@ class Part:
     question: str | Callable[..., str] = ""
     listed: str = ""
 
+    @property
+    def title(self) -> str:
+        """Returns what stands on the part's button."""
+        return self.as_view().title
+
     def as_view(self, id: str = "") -> View:
+        """Returns the part as a view of its own."""
         return View(id, self.text, self.draw, self.words, self.code, question=self.question)
 
 

@@ -156,4 +156,21 @@ const onStage = (/** @type {string} */ name) => Number(document.documentElement.
 export const windowHeight = () => innerHeight / (onStage("--gf-zoom") || 1) + onStage("--gf-spare")
 
 /** Whether the server is at work on the page, or is asked to be. */
-export const running = () => document.querySelector('[data-testid="stApp"]')?.getAttribute("data-test-script-state") !== "notRunning"
+export const running = () =>
+  document.querySelector('[data-testid="stApp"]')?.getAttribute("data-test-script-state") !== "notRunning" || leaving()
+
+const LEAVING_MS = 10_000 // for an address that leads to no page, whose entry of the menu will never be lit
+let asked = "", since = 0
+
+/**
+ * Whether another page is asked for than that which is shown. Until the server has begun with it, Streamlit says that nothing runs:
+ * a click on the menu lights its entry before the address changes, a link of the browser's history changes the address before that.
+ */
+function leaving() {
+  const lit = document.querySelector('[data-testid="stSidebarNavLink"][aria-current="page"]')
+  if (!(lit instanceof HTMLAnchorElement) || bare(lit.pathname) === bare(location.pathname)) return false
+  const both = `${lit.pathname} ${location.pathname}`
+  if (both !== asked) [asked, since] = [both, Date.now()]
+  return Date.now() - since < LEAVING_MS
+}
+const bare = (/** @type {string} */ path) => path.replace(/\/+$/, "")

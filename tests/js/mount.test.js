@@ -2,9 +2,13 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
+import { running } from "../../ui/assets/shared/dom.js"
 import { component, inTurn } from "../../ui/assets/shared/mount.js"
 
-globalThis.document = { querySelector: () => ({ getAttribute: () => "notRunning" }) }
+// The server rests, and the entry of the menu that is lit leads to `lit`.
+let lit = "/tokens"
+globalThis.location = { pathname: "/tokens" }
+globalThis.document = { querySelector: (what) => (what.startsWith("a[") ? lit && { pathname: lit } : { getAttribute: () => "notRunning" }) }
 
 function staged() {
   const said = []
@@ -29,6 +33,22 @@ test("it is made once and told of every message", () => {
   tell("b", "second")
   assert.deepEqual(said, ["create k", "update a true", "update b false"])
   assert.deepEqual(sent, ["first a", "second b"]) // through what the newest message brought
+})
+
+test("while another page is asked for, the server counts as at work, though it has not begun; but not for ever", (t) => {
+  assert.equal(running(), false)
+  lit = "/positions" // a click on the menu lights its entry before the address changes
+  assert.equal(running(), true)
+  lit = "/tokens/"
+  assert.equal(running(), false)
+  location.pathname = "/nowhere" // no entry is ever lit for it
+  t.mock.timers.enable({ apis: ["Date"], now: Date.now() })
+  assert.equal(running(), true)
+  t.mock.timers.tick(60_000)
+  assert.equal(running(), false)
+  lit = "" // the menu is not there
+  assert.equal(running(), false)
+  lit = location.pathname = "/tokens"
 })
 
 test("without data there is nothing", () => {

@@ -167,8 +167,8 @@ let asked = "", since = 0
  * a click on the menu lights its entry before the address changes, a link of the browser's history changes the address before that.
  */
 function leaving() {
-  const lit = document.querySelector('[data-testid="stSidebarNavLink"][aria-current="page"]')
-  if (!(lit instanceof HTMLAnchorElement) || bare(lit.pathname) === bare(location.pathname)) return false
+  const lit = /** @type {HTMLAnchorElement | null} */ (document.querySelector('a[data-testid="stSidebarNavLink"][aria-current="page"]'))
+  if (!lit || bare(lit.pathname) === bare(location.pathname)) return false
   const both = `${lit.pathname} ${location.pathname}`
   if (both !== asked) [asked, since] = [both, Date.now()]
   return Date.now() - since < LEAVING_MS

@@ -41,14 +41,14 @@ test("while another page is asked for, the server counts as at work, though it h
   assert.equal(running(), true)
   lit = "/tokens/"
   assert.equal(running(), false)
-  location.pathname = "/nowhere" // no entry is ever lit for it
+  globalThis.location.pathname = "/nowhere" // no entry is ever lit for it
   t.mock.timers.enable({ apis: ["Date"], now: Date.now() })
   assert.equal(running(), true)
   t.mock.timers.tick(60_000)
   assert.equal(running(), false)
   lit = "" // the menu is not there
   assert.equal(running(), false)
-  lit = location.pathname = "/tokens"
+  lit = globalThis.location.pathname = "/tokens"
 })
 
 test("without data there is nothing", () => {

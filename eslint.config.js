@@ -2,6 +2,7 @@ import js from "@eslint/js"
 import globals from "globals"
 
 export default [
+  { ignores: ["ui/assets/vendor/"] },
   js.configs.recommended,
   {
     files: ["ui/assets/**/*.js"],

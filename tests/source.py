@@ -46,6 +46,12 @@ def nodes(path: Path) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(tree(path)))
 
 
+def scripts() -> list[Path]:
+    """Returns the browser's modules, without those of others."""
+    there = (ROOT / "ui" / "assets").rglob("*.js")
+    return sorted(path for path in there if path.parent.name != "vendor")
+
+
 def shown() -> Iterator[tuple[str, str]]:
     """Yields every string with a blank in it that a screen may show, with its file: of pages, ui, the lab, presets,
     cards, errors and the run service without docstrings; of TOML files, courses and the browser's modules.
@@ -60,7 +66,7 @@ def shown() -> Iterator[tuple[str, str]]:
         yield from ((name(path), each) for each in _leaves(tomllib.loads(text(path))))
     for path in sorted((ROOT / "scenes").glob("*.yaml")):
         yield from ((name(path), each) for each in _leaves(yaml.safe_load(text(path))))
-    for path in sorted((ROOT / "ui" / "assets").rglob("*.js")):
+    for path in scripts():
         code = re.sub(r"/\*.*?\*/|(?<!:)//[^\n]*", "", text(path), flags=re.DOTALL)
         yield from ((name(path), each) for each in re.findall(r"[\"`]([^\"`\n]* [^\"`\n]*)[\"`]", code))
 

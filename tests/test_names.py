@@ -54,7 +54,7 @@ def strings() -> set[str]:
     """Every string of the app's own modules and of the browser's."""
     nodes = (node for path in source.files("pages", "ui") for node in source.nodes(path))
     found = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    scripts = (ROOT / "ui" / "assets").rglob("*.js")
+    scripts = source.scripts()
     return found | {
         each for path in scripts for each in re.findall(r"[\"`]([^\"`\n]+)[\"`]", source.text(path))
     }

@@ -33,7 +33,7 @@ engine.lab.doctor engine.lab.exercises
 engine.service
 engine.experiments
 engine.lab.guesses
-ui.text ui.content ui.site ui.search.index ui.visited ui.layout ui.figures ui.identity ui.websocket_filter ui.asgi_limits ui.uploads ui.byte_cache ui.memo
+ui.text ui.content ui.site ui.visited ui.layout ui.figures ui.identity ui.websocket_filter ui.asgi_limits ui.uploads ui.byte_cache ui.memo
 ui.fields ui.fit_text ui.tuned
 ui.session ui.explain ui.requests ui.players ui.widgets ui.live ui.training_step ui.background_jobs ui.map_strip ui.stage.address
 ui.controls ui.status ui.glossary_panel ui.stage ui.tour ui.operate ui.run_text

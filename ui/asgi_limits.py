@@ -36,8 +36,7 @@ UPLOAD_SECONDS = 120.0  # for one file
 FORM_BYTES = 1 * MB  # around a file
 PRIVATE = ("/_stcore/metrics", "/_stcore/script-health-check", "/_stcore/agent")
 ASKS = 4  # requests of LIVE a second, for each tab that an address may have
-SEARCHES = 40  # requests of SEARCH a second, for all tabs of an address
-LIVE, SEARCH = "/live/", "/search"  # ui.live, ui.search.route
+LIVE = "/live/"  # ui.live
 UPLOAD = "/_stcore/upload_file/"
 POLICY, TRY_LATER = 1008, 1013  # what a WebSocket that is not taken is told (RFC 6455, IANA registry)
 _TABS = Counter[str]()  # open tabs of this server by address
@@ -129,8 +128,8 @@ class Guard:
         self._tabs, profile = _TABS, profiles.current()
         self._most_tabs, self._public = profile.max_tabs_address, profile.public
         self._base = "/" + (config.get_option("server.baseUrlPath") or "").strip("/")
-        self._counted = {f"{self._base.rstrip('/')}{path}": path for path in (LIVE, SEARCH)}
-        self._second, self._asked = 0, Counter[tuple[str, str]]()
+        self._live = f"{self._base.rstrip('/')}{LIVE}"
+        self._second, self._asked = 0, Counter[str]()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -187,18 +186,14 @@ class Guard:
         await answer(scope, receive, send)
 
     def _asks_too_often(self, scope: Scope, raw: str) -> bool:
-        """True for an address that asks for what is counted more often in this second than all its tabs
-        together may.
-        """
-        path = next((path for start, path in self._counted.items() if raw.startswith(start)), "")
+        """True for an address that follows runs more often in this second than all its tabs together may."""
         where, now = self._address(scope), int(time.monotonic())
-        if not path or not where:
+        if not raw.startswith(self._live) or not where:
             return False
         if self._second != now:
-            self._second, self._asked = now, Counter[tuple[str, str]]()
-        self._asked[where, path] += 1
-        most = self._most_tabs * ASKS if path == LIVE else min(self._most_tabs, SEARCHES)
-        return 0 < most < self._asked[where, path]
+            self._second, self._asked = now, Counter[str]()
+        self._asked[where] += 1
+        return 0 < self._most_tabs * ASKS < self._asked[where]
 
     def _path(self, scope: Scope) -> str:
         """Below the base, whatever stands before it in the address."""

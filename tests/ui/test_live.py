@@ -121,11 +121,10 @@ def test_an_address_asks_as_often_as_all_its_tabs_may(
 
     guarded = Guard(app)
     guarded._most_tabs = 10
-    monkeypatch.setattr(asgi_limits, "SEARCHES", 3)
     scope = {"type": "http", "method": "GET", "client": (peer, 1), "headers": []}
 
     async def play() -> None:
-        for path in (*("/live/x", "/live/y") * 6, *["/search"] * 5):
+        for path in (*("/live/x", "/live/y") * 7, *["/search"] * 3):
             await guarded({**scope, "path": path, "scheme": "http"}, None, send)  # type: ignore[arg-type]
 
     aside(play())

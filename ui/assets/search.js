@@ -1,6 +1,6 @@
 // @ts-check
-// Search: a dialog that key / opens, or the event gf-search, which may name a kind of entry. Its results come from a route of
-// ours (ui/search/route.py); the page that is chosen is drawn by the server (ui/search/panel.py).
+// Search: a dialog that key / opens, or the event gf-search, which may name a kind of entry. What can be found is fetched when it
+// is opened first (ui/search/route.py); the page that is chosen is drawn by the server (ui/search/panel.py).
 
 import { button, element, within, write } from "./shared/dom.js"
 import { visit } from "./shared/history.js"
@@ -8,9 +8,9 @@ import { component } from "./shared/mount.js"
 import { isHere, next, opens } from "./search_state.js"
 
 /** @typedef {import("./search_state.js").Row} Row */
+/** @typedef {{ find: (query: string, kind?: string) => Row[], first: (kind: string) => Row[] }} Shelf */
 
 const ROOT = new URL("../../../", import.meta.url) // of the app, wherever a host has put that
-const REST_MS = 60 // after a letter
 
 function create(place, _, signal) {
   const root = within(place, "div", "gf-search")
@@ -23,11 +23,11 @@ function create(place, _, signal) {
   const foot = within(box, "p", "gf-search-foot")
   within(foot, "a", "", "All questions, to print", { href: new URL("questions", ROOT).href, target: "_blank" })
   foot.append(" · key / on every page")
-  const self = { root, box, input, list, state, kind: "", rows: [], at: 0, visited: [], answered: /** @type {string | null} */ (null), entered: false, timer: 0, asking: new AbortController() }
+  const self = { root, box, input, list, state, kind: "", rows: [], at: 0, visited: [], answered: /** @type {string | null} */ (null), entered: false }
   root.append(button("Search", "Search views, terms and exercises (key /)", () => open(self)))
   input.oninput = () => {
     self.entered = false // Enter was for what stood there
-    later(self)
+    ask(self)
   }
   input.onkeydown = (event) => pressed(self, event)
   box.onclose = () => emptied(self)
@@ -53,33 +53,37 @@ function open(self, kind = "") {
 
 /** Nothing of a search stays on the page behind it. */
 function emptied(self) {
-  clearTimeout(self.timer)
-  self.asking.abort()
   Object.assign(self, { entered: false, rows: [] })
   self.input.value = ""
   self.list.replaceChildren()
   write(self.state, "")
 }
 
-function later(self) {
-  clearTimeout(self.timer)
-  self.timer = setTimeout(() => ask(self), REST_MS)
+/** @type {Promise<Shelf> | null} */
+let shelf = null
+
+/** @returns {Promise<Shelf>} */
+async function fetched() {
+  const [{ finder }, answer] = await Promise.all([import("./search_find.js"), fetch(new URL("search", ROOT))])
+  if (!answer.ok) throw Error(answer.statusText)
+  const { entries, starts, most } = await answer.json()
+  const begin = starts.map((/** @type {number} */ at) => entries[at])
+  return { find: finder(entries, most), first: (kind) => (kind ? entries.filter((/** @type {Row} */ one) => one.kind === kind) : begin) }
 }
 
 async function ask(self) {
   const { kind } = self, wanted = self.input.value
-  self.asking.abort()
-  const { signal } = (self.asking = new AbortController())
-  write(self.state, "Searching …")
+  if (self.answered === null) write(self.state, "Searching …")
   try {
-    const answer = await fetch(new URL(`search?${new URLSearchParams({ q: wanted, kind })}`, ROOT), { signal, cache: "no-store" })
-    if (!answer.ok) throw Error(answer.statusText)
-    const rows = await answer.json()
+    const { find, first } = await (shelf ??= fetched())
+    if (wanted !== self.input.value || !self.box.open) return // another letter has come meanwhile
+    const rows = wanted.trim() ? find(wanted, kind) : first(kind)
     self.answered = wanted
     fill(self, rows)
     write(self.state, rows.length ? "" : "Nothing matches. Try another word, or fewer words.")
   } catch {
-    if (!signal.aborted) write(self.state, "The server did not answer. Try again.")
+    shelf = null
+    write(self.state, "The server did not answer. Try again.")
   }
   if (self.entered && self.answered === self.input.value) choose(self, self.rows[self.at])
 }

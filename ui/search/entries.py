@@ -1,23 +1,27 @@
-"""The entries of the search: views, terms, exercises, notebooks, courses and their scenes."""
+"""The entries of the search: views, terms, exercises, notebooks, courses and their scenes. The browser finds
+among them (ui/assets/search_find.js).
+"""
 
 from __future__ import annotations
 
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from urllib.parse import urlencode
 
 from engine.lab.exercises import notebooks
 from engine.lab.exercises.catalogue import SETS
 from ui.page_frame import Ask, Words
-from ui.search.index import COURSE, EXERCISE, NOTEBOOK, SCENE, TERM, VIEW, Entry, Index
 from ui.text.glossary import terms
 from ui.tour.bar import address_of
 from ui.tour.courses import shelf
 from ui.views import Listed, views
+from ui.visited import VIEW
 
-_MOST = {VIEW: 6, TERM: 3, EXERCISE: 3, NOTEBOOK: 2, COURSE: 1, SCENE: 2}  # results of a kind
+TERM, EXERCISE, NOTEBOOK, COURSE, SCENE = "Term", "Exercise", "Notebook", "Course", "Scene"
+MOST = {VIEW: 6, TERM: 3, EXERCISE: 3, NOTEBOOK: 2, COURSE: 1, SCENE: 2}  # results of a kind
 # What counts beside a view of the same fit: a view answers, a term explains, an exercise asks.
 _WEIGHTS = {VIEW: 1.0, TERM: 0.38, EXERCISE: 0.35, NOTEBOOK: 0.33, COURSE: 0.4, SCENE: 0.25}
 # The addresses of what is offered before anything is typed and before any view was visited.
@@ -26,28 +30,45 @@ _STARTS = ("?home_view=living", "train", "attention?attention_view=heads", "samp
 _ONE_AT_A_TIME = threading.Lock()
 
 
-def index() -> Index:
-    """Returns the index of this process. It is built once, at the first search, from every page."""
+@dataclass(frozen=True)
+class Entry:
+    """A search result. `kind` groups entries and limits how many of them are shown; `names` are what it is
+    called, `about` what else is asked or shown there, `text` what is written about it. `weight` multiplies
+    the score; `address` lies below the app's root.
+    """
+
+    kind: str
+    title: str
+    detail: str
+    address: str
+    names: tuple[str, ...] = ()
+    about: tuple[str, ...] = ()
+    text: str = ""
+    weight: float = 1.0
+
+
+def entries() -> tuple[Entry, ...]:
+    """Returns all entries. They are gathered once, at the first search, from every page."""
     with _ONE_AT_A_TIME:
-        return _index()
+        return _entries()
 
 
 @cache
 def addresses() -> frozenset[str]:
     """Returns the addresses that a search can lead to."""
-    return frozenset(entry.address for entry in index().entries)
+    return frozenset(entry.address for entry in entries())
 
 
 @cache
-def _index() -> Index:
-    return Index((*_views(), *_terms(), *_exercises(), *_notebooks(), *_courses()), _MOST)
+def _entries() -> tuple[Entry, ...]:
+    return (*_views(), *_terms(), *_exercises(), *_notebooks(), *_courses())
 
 
 @cache
 def starts() -> tuple[Entry, ...]:
     """Returns the shortest course, and a few views to begin with."""
-    course = next((entry for entry in index().entries if entry.kind == COURSE), None)
-    first = {entry.address: entry for entry in reversed(index().entries) if entry.address in _STARTS}
+    course = next((entry for entry in entries() if entry.kind == COURSE), None)
+    first = {entry.address: entry for entry in reversed(entries()) if entry.address in _STARTS}
     return (*((course,) if course else ()), *(first[address] for address in _STARTS))
 
 

@@ -1,10 +1,13 @@
-"""Routes of search: results and the glossary's terms as JSON, and every question of the app on a page for the
-printer.
+"""Routes of search: all that can be found and the glossary's terms as JSON, and every question of the app on
+a page for the printer.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import threading
+from dataclasses import asdict
 from functools import cache
 
 from starlette.requests import Request
@@ -13,10 +16,8 @@ from starlette.routing import Route
 from streamlit import config
 
 from ui import glossary_panel, session
-from ui.search.index import MOST_QUERY, TERM, Entry
 
 PATH, TERMS, QUESTIONS = "/search", "/terms", "/questions"
-_MOST_TERMS = 500
 _HEADERS = {"Cache-Control": "no-store"}
 
 
@@ -24,36 +25,39 @@ def routes() -> list[Route]:
     """Returns the routes. They run in a thread: the first search of a process imports every page."""
     base = str(config.get_option("server.baseUrlPath") or "").strip("/")
     root = f"/{base}" if base else ""
-    answers = {PATH: _results, TERMS: _terms, QUESTIONS: _questions}
+    answers = {PATH: _shelf, TERMS: _terms, QUESTIONS: _questions}
     return [Route(root + path, answer, methods=["GET"]) for path, answer in answers.items()]
 
 
 @cache
 def build_ahead() -> None:
-    """Builds the index in a thread, once, on a server for many. Called after a page was drawn: the first
-    page of a server waits for nothing of it, and no search for the index.
+    """Gathers what can be found in a thread, once, on a server for many. Called after a page was drawn: the
+    first page of a server waits for nothing of it, and no search for the entries.
     """
     if session.profile().public:
-        threading.Thread(target=results, args=("",), name="search index", daemon=True).start()
+        threading.Thread(target=shelf, name="search", daemon=True).start()
 
 
-def results(query: str, kind: str = "") -> list[Entry]:
-    """Returns the entries that are shown for a query: without any, what to begin with, or every term."""
-    from ui.search.entries import index, starts  # a server's first page does without
+@cache
+def shelf() -> bytes:
+    """Returns as JSON all entries, where among them those are that one begins with, and how many of a kind
+    are shown.
+    """
+    from ui.search import entries  # a server's first page does without
 
-    if kind == TERM:
-        terms = [entry for entry in index().entries if entry.kind == TERM]
-        return index().find(query, _MOST_TERMS, TERM) if query.strip() else terms
-    return index().find(query) if query.strip() else list(starts())
+    there = entries.entries()
+    first = [there.index(entry) for entry in entries.starts()]
+    told = {"entries": [asdict(entry) for entry in there], "starts": first, "most": entries.MOST}
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _results(request: Request) -> Response:
-    query, kind = request.query_params.get("q", ""), request.query_params.get("kind", "")
-    rows = [
-        {"kind": entry.kind, "title": entry.title, "detail": entry.detail, "address": entry.address}
-        for entry in results(query[:MOST_QUERY], kind)
-    ]
-    return JSONResponse(rows, headers=_HEADERS)
+def _shelf(request: Request) -> Response:
+    """Answers with the entries, once for a browser: as long as they are the same, it keeps them."""
+    tag = f'"{hashlib.sha256(shelf()).hexdigest()[:16]}"'
+    headers = {"Cache-Control": "no-cache", "ETag": tag}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(shelf(), media_type="application/json", headers=headers)
 
 
 def _terms(_: Request) -> Response:

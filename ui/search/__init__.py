@@ -1,1 +1,1 @@
-"""Search over views, terms, exercises and courses: an index, its entries, its route and its panel."""
+"""Search over views, terms, exercises and courses: its entries, its route and its panel; the browser finds."""

@@ -22,7 +22,8 @@ from engine.weights.checkpoints import load
 from pages.input.embeddings import words as embeddings
 from pages.input.positions import words_answers, words_measured
 from pages.inside.attention import words_steps
-from pages.inside.circuits import words_patching, words_weights
+from pages.inside.circuits import patching as circuits_patching
+from pages.inside.circuits import words_weights
 from pages.inside.crossattention import words as crossattention
 from pages.inside.feedforward import words as feedforward
 from pages.inside.shapes import words as shapes
@@ -252,6 +253,6 @@ def test_a_distance_bias_is_told_where_it_is_added() -> None:
     ],
 )
 def test_one_token_that_carries_a_difference_is_told_with_its_blocks(monkeypatch, station, words) -> None:
-    monkeypatch.setattr(words_patching, "stations", lambda _: (station,))
+    monkeypatch.setattr(circuits_patching, "stations", lambda _: (station,))
     patching: Any = Given(restored=np.zeros((3, 2)))
-    assert words_patching._way(patching, ["the", "end"]).endswith(words)
+    assert circuits_patching.way(patching, ["the", "end"]).endswith(words)

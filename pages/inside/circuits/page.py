@@ -6,14 +6,11 @@ from engine.measure.circuits import (
     knockout,
     sinks,
 )
-from engine.measure.circuits.patching import patch
-from engine.measure.circuits.prompt_pairs import both_runs
 from engine.measure.circuits.quantisation import rounded, twin
 from engine.measure.circuits.steering import continued, direction
-from pages.inside.circuits import words, words_behaviour, words_weights
+from pages.inside.circuits import patching, prompts, words_behaviour, words_weights
 from pages.inside.circuits.fact import draw_fact
 from pages.inside.circuits.induction import draw_induction
-from pages.inside.circuits.patching import draw_patching
 from pages.inside.circuits.quantisation import draw_quantisation
 from pages.inside.circuits.sinks import draw_sinks
 from pages.inside.circuits.steering import draw_steering
@@ -21,7 +18,6 @@ from ui.model_needs import CAUSAL, HEADS, SAYS
 from ui.models import REAL_MODEL
 from ui.page_frame import Page, View, show
 
-PATCHED = (patch, both_runs)
 REPEATED = (induction.read_twice, knockout.knock_out, knockout.losses_without)
 SUNK, TRACED = (sinks.measure,), (fact_recall.trace,)
 
@@ -30,17 +26,7 @@ show(
         "Circuits",
         "circuits_view",
         (
-            View(
-                "patching",
-                "Patching",
-                draw_patching,
-                words.patching,
-                PATCHED,
-                brings_text=True,
-                question=words.PATCHING_QUESTION,
-                shows=("interpretability", "mechanistic interpretability"),
-                takes=(SAYS, CAUSAL),
-            ),
+            patching.VIEW,
             View(
                 "induction",
                 "Induction",
@@ -91,7 +77,7 @@ show(
                 takes=(SAYS,),
             ),
         ),
-        text=words.TEXT,
+        text=prompts.PARIS_AND_ROME,
         model=REAL_MODEL,
     )
 )

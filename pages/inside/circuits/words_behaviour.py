@@ -18,7 +18,7 @@ from engine.measure.circuits.sinks import (
     OpeningResult,
     Sinks,
 )
-from pages.inside.circuits.words import TEXT
+from pages.inside.circuits.prompts import CITIES
 from ui.model_bar import Subject
 from ui.page_frame import Words
 from ui.text.markdown import safe
@@ -116,7 +116,7 @@ def best_heads(repeat: Repeat) -> pd.DataFrame:
 
 SINKS_QUESTION = "How much attention goes to the first token?"
 # Short: the longer the text, the less a lost beginning costs each token.
-SINKS_TEXT = TEXT.partition(" In Paris")[0]
+SINKS_TEXT = CITIES
 SINKS = Words(
     see=(
         "Left, the mean weight that each head gives to the earliest visible token, over all later tokens."

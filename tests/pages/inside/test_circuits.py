@@ -25,12 +25,12 @@ from engine.measure.circuits.quantisation import (
     rounding_error,
 )
 from engine.measure.recording import record
+from pages.inside.circuits import patching as patching_view
 from pages.inside.circuits import steering as steering_view
 from pages.inside.circuits.prompts import PAIRS
 from pages.inside.circuits.steering_prompts import COEFFICIENTS, LETTERS, MOST_PROMPT
 from pages.inside.circuits.words_behaviour import FACT_PARTS as PARTS
 from pages.inside.circuits.words_behaviour import sentences, without_them
-from pages.inside.circuits.words_patching import sentence
 from tests.pages.helpers import chosen as chosen_in
 from tests.pages.helpers import lacking, opened, said, unescaped
 from tests.pages.inside.models import MODERN, SMALL, run_of, shipped
@@ -296,15 +296,12 @@ def test_what_cannot_be_patched_is_said(fields, pair, why, manager, drawn) -> No
     assert "mixer" in fields or "patching_map" not in drawn
 
 
-NAMES = ("␣Paris", "␣Rome")
-
-
 LABELS, NAMES = ["The", "␣France / ␣Italy", "␣is"], ("␣Paris", "␣Rome")
 
 
 def told_of(rows: list[list[float]], site: Any = "resid_pre") -> str:
     found = Patching(site, np.array(rows, np.float32), Contrast(7.0, -6.0, (0, 1)))
-    return sentence(found, LABELS, NAMES)
+    return patching_view.answer(found, LABELS, NAMES)
 
 
 def test_where_it_sits_and_when_it_moves() -> None:

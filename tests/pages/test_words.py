@@ -23,7 +23,7 @@ from pages.input.embeddings import words as embeddings
 from pages.input.positions import words_answers, words_measured
 from pages.inside.attention import words_steps
 from pages.inside.circuits import patching as circuits_patching
-from pages.inside.circuits import words_weights
+from pages.inside.circuits import quantisation as circuits_quantisation
 from pages.inside.crossattention import words as crossattention
 from pages.inside.feedforward import words as feedforward
 from pages.inside.shapes import words as shapes
@@ -138,12 +138,12 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, 
     (words_backward.nudged, (SLOPE, 1), "predicts the effect of a small change"),
     (words_backward.nudged, (CURVE, 1), "this one is too large"),
     (
-        words_weights.few_bits,
+        circuits_quantisation.answer,
         (4, True, RISEN, ROUNDED[0]),
         "With this matrix rounded the loss on the text goes",
     ),
     (
-        words_weights.few_bits,
+        circuits_quantisation.answer,
         (4, True, RISEN, ROUNDED[1]),
         "With 2 rounded matrices the loss on the text goes",
     ),

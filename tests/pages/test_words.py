@@ -24,7 +24,7 @@ from pages.input.positions import words_answers, words_measured
 from pages.inside.attention import words_steps
 from pages.inside.circuits import patching as circuits_patching
 from pages.inside.circuits import quantisation as circuits_quantisation
-from pages.inside.crossattention import words as crossattention
+from pages.inside.crossattention import alignment
 from pages.inside.feedforward import words as feedforward
 from pages.inside.shapes import words as shapes
 from pages.inside.shapes import words_backward
@@ -130,7 +130,7 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, 
     ),
     (embeddings.cosine_map, (Given(counts=None, met=range(80)), 60, 0, (0, 0)), "The 60 first of 80 tokens"),
     (feedforward.strongest_of, (2, 64, 1.5), "The colour scale ends at 1.5:"),
-    (crossattention.ends, (["a", "a", "b"], 5), "(“a” 2 times, “b”) it attends most to"),
+    (alignment.ends, (["a", "a", "b"], 5), "(“a” 2 times, “b”) it attends most to"),
     (shapes.raised, ("ConfigError",), "by the engine before anything is built"),
     (shapes.raised, ("RuntimeError",), "by PyTorch during the forward pass"),
     (words_backward.first_order, (SLOPE, (3, 5)), "in row 3, column 5 is $w = 0.5$"),

@@ -10,6 +10,7 @@ import yaml
 
 from tests import source
 from tests.source import ROOT
+from ui.page_frame import declared
 from ui.site import ENTRIES
 
 DOCS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -24,10 +25,9 @@ EXCEPTIONS = {"every position", "the most likely text of several branches"}
 
 @cache
 def views(url: str) -> dict[str, str]:
-    """Returns the titles of a page's views by their ids, as its `page.py` writes them."""
-    calls = (node for node in source.nodes(ROOT / PAGES[url].path) if isinstance(node, ast.Call))
-    made = (call for call in calls if ast.unparse(call.func) in ("View", "view_of_parts"))
-    return {ast.literal_eval(call.args[0]): ast.literal_eval(call.args[1]) for call in made}
+    """Returns the titles of a page's views by their ids."""
+    page = declared(ROOT / PAGES[url].path)
+    return {view.id: view.title for view in page.views} if page else {}
 
 
 def names(url: str, query: str) -> list[str]:

@@ -22,8 +22,9 @@ from engine.weights.checkpoints import load
 from pages.input.embeddings import words as embeddings
 from pages.input.positions import words_answers, words_measured
 from pages.inside.attention import words_steps
-from pages.inside.circuits import words_patching, words_weights
-from pages.inside.crossattention import words as crossattention
+from pages.inside.circuits import patching as circuits_patching
+from pages.inside.circuits import quantisation as circuits_quantisation
+from pages.inside.crossattention import alignment
 from pages.inside.feedforward import words as feedforward
 from pages.inside.shapes import words as shapes
 from pages.inside.shapes import words_backward
@@ -129,7 +130,7 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, 
     ),
     (embeddings.cosine_map, (Given(counts=None, met=range(80)), 60, 0, (0, 0)), "The 60 first of 80 tokens"),
     (feedforward.strongest_of, (2, 64, 1.5), "The colour scale ends at 1.5:"),
-    (crossattention.ends, (["a", "a", "b"], 5), "(“a” 2 times, “b”) it attends most to"),
+    (alignment.ends, (["a", "a", "b"], 5), "(“a” 2 times, “b”) it attends most to"),
     (shapes.raised, ("ConfigError",), "by the engine before anything is built"),
     (shapes.raised, ("RuntimeError",), "by PyTorch during the forward pass"),
     (words_backward.first_order, (SLOPE, (3, 5)), "in row 3, column 5 is $w = 0.5$"),
@@ -137,12 +138,12 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, 
     (words_backward.nudged, (SLOPE, 1), "predicts the effect of a small change"),
     (words_backward.nudged, (CURVE, 1), "this one is too large"),
     (
-        words_weights.few_bits,
+        circuits_quantisation.answer,
         (4, True, RISEN, ROUNDED[0]),
         "With this matrix rounded the loss on the text goes",
     ),
     (
-        words_weights.few_bits,
+        circuits_quantisation.answer,
         (4, True, RISEN, ROUNDED[1]),
         "With 2 rounded matrices the loss on the text goes",
     ),
@@ -252,6 +253,6 @@ def test_a_distance_bias_is_told_where_it_is_added() -> None:
     ],
 )
 def test_one_token_that_carries_a_difference_is_told_with_its_blocks(monkeypatch, station, words) -> None:
-    monkeypatch.setattr(words_patching, "stations", lambda _: (station,))
+    monkeypatch.setattr(circuits_patching, "stations", lambda _: (station,))
     patching: Any = Given(restored=np.zeros((3, 2)))
-    assert words_patching._way(patching, ["the", "end"]).endswith(words)
+    assert circuits_patching.way(patching, ["the", "end"]).endswith(words)

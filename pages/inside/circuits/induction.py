@@ -1,63 +1,68 @@
-"""The view of induction: random tokens read twice, and what becomes of that without the heads that copy."""
+"""The view "Induction": random tokens read twice, and what becomes of that without the heads that copy."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from engine.data.tokenizers import Tokenizer, token_bytes
-from engine.measure.circuits.induction import (
-    Repeat,
-    drawn,
-    ordinary,
-    read_twice,
-)
-from engine.measure.circuits.knockout import Knockout, knock_out
-from pages.inside.circuits import figures_induction as figures
-from pages.inside.circuits import guesses
-from pages.inside.circuits import words_behaviour as words
-from ui import explain, memo, widgets
+from engine.lab.guesses import attention
+from engine.measure.attention.head_patterns import STRONG
+from engine.measure.circuits.induction import Repeat, drawn, guessing, ordinary, read_twice
+from engine.measure.circuits.knockout import WEAK, Knockout, knock_out, losses_without
+from engine.model import Transformer
+from ui import content, explain, memo, widgets
 from ui.background_jobs import measured
+from ui.figures import specs as go
+from ui.figures.axes import MONO, rows_axis, token_axis
+from ui.figures.labels import crowded, plain
+from ui.figures.theme import SEQUENTIAL, colour
 from ui.fit_text import most_tokens
-from ui.guess import ask
+from ui.guess import Choice, Guess, ask, offered
 from ui.model_bar import Subject
-from ui.models import UNTRAINED
+from ui.model_needs import CAUSAL, HEADS, SAYS
+from ui.models import REAL_MODEL, UNTRAINED
+from ui.page_frame import View, Words
 from ui.players.plot import plot
 
+TEXT = content.beside(__file__)
 COUNTS = (8, 16, 24, 32, 48)
 MOST_SEED = 9999
 HEIGHT, BELOW = 360, 250
+CLEARLY_WORSE = 0.2  # nats above ln V, so that both losses differ as they are written
 
 
-def draw_induction(subject: Subject) -> None:
-    """Draws both readings, then the heads one by one."""
+def draw(subject: Subject) -> None:
+    """Draws both readings; the heads one by one are folded."""
     pool = _pool(subject.key[0], subject.tokenizer)
     limit = min(most_tokens(subject.config) // 2, len(pool))
     counts = [count for count in COUNTS if count <= limit] or ([limit] if limit > 1 else [])
     if not counts:
-        st.info(words.TOO_SMALL)
+        st.info(TEXT["too small"])
         return
     row = st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
-    count = widgets.select(
-        words.COUNT, counts, "induction_count", first=24, container=row, hint=words.COUNT_HINT
+    hint = TEXT["count hint"]
+    count = widgets.select(TEXT["count"], counts, "induction_count", first=24, container=row, hint=hint)
+    hint = TEXT["seed hint"]
+    seed = widgets.whole(TEXT["seed"], 0, MOST_SEED, 0, "induction_seed", container=row, hint=hint, width=140)
+    repeat = _read(subject.key, drawn(pool, count, seed), subject)
+    labels = [subject.vocabulary[i] for i in repeat.once]
+    plot(
+        readings(repeat.first, repeat.second, labels),
+        key="induction_readings",
+        height=HEIGHT,
+        name="read-twice",
+        data={"token": labels, "first_nats": repeat.first, "second_nats": repeat.second},
+        alt=TEXT("alt readings", count=len(labels), first=repeat.first_loss, second=repeat.second_loss),
     )
-    seed = widgets.whole(
-        words.SEED, 0, MOST_SEED, 0, "induction_seed", container=row, hint=words.SEED_HINT, width=140
-    )
-    once = drawn(pool, count, seed)
-    repeat = _read(subject.key, once, subject)
-    _draw_readings(subject, repeat)
-    explain.answer(" ".join(words.sentences(repeat, _trained_on(subject), subject.config)))
+    explain.answer(" ".join(answer(repeat, subject)))
     if repeat.strong:
-        ask("head", guesses.head, subject.model, repeat)
+        ask("head", guess, subject.model, repeat)
     explain.measure_it(_measured, subject, repeat)
-
-
-def _measured(subject: Subject, repeat: Repeat) -> None:
-    """Draws the second reading without the heads that copy, and every head's score."""
-    if (knockout := _knocked_out(subject, repeat)) is not None and repeat.strong:
-        st.markdown(words.without_them(knockout))
-    _every_head(repeat)
 
 
 @memo.loaded()
@@ -65,66 +70,20 @@ def _pool(name: str, _tokenizer: Tokenizer) -> np.ndarray:
     return ordinary(token_bytes(_tokenizer))
 
 
-@memo.measured(words.READING)
+@memo.measured(TEXT["reading"])
 def _read(key: tuple[str, int], once: tuple[int, ...], _subject: Subject) -> Repeat:
     return read_twice(_subject.model, once)
 
 
-def _draw_readings(subject: Subject, repeat: Repeat) -> None:
-    labels = [subject.vocabulary[i] for i in repeat.once]
-    plot(
-        figures.readings(repeat.first, repeat.second, labels),
-        key="induction_readings",
-        height=HEIGHT,
-        name="read-twice",
-        data={"token": labels, "first_nats": repeat.first, "second_nats": repeat.second},
-        alt=words.readings_alt(repeat),
-    )
-
-
-def _knocked_out(subject: Subject, repeat: Repeat) -> Knockout | None:
-    if repeat.scores.size < 2:
-        return None
-    result = measured(
-        ("induction", subject.key, repeat.once),
-        lambda: knock_out(subject.model, repeat),
-        words.KNOCKING_OUT,
-    )
-    if result is None:
-        return None
-    names = [words.name_of(*head) for head in result.heads]
-    off = np.arange(len(result.without))
-    plot(
-        figures.knocked_out(result.without, result.others, result.others_mean, names, repeat.first_loss),
-        key="induction_knockout",
-        height=BELOW,
-        name="heads-off",
-        data={
-            "heads_off": off,
-            "last": ["", *names],
-            "best_nats": result.without,
-            "random_mean_nats": result.others_mean,
-        }
-        | {f"random_{i}_nats": draw for i, draw in enumerate(result.others)},
-        alt=words.KNOCKOUT_ALT.format(heads=len(names)),
-    )
-    return result
-
-
-def _trained_on(subject: Subject) -> str | None:
-    """Why a model has not learned it, where that is known."""
-    if subject.key[0].startswith(UNTRAINED):
-        return words.UNTRAINED
-    if subject.repeat:
-        return words.repeats(subject.repeat)
-    return None if subject.corpus is None else words.repeats_little(subject.corpus, subject.config.context)
-
-
-def _every_head(repeat: Repeat) -> None:
-    st.markdown(words.INDUCTION_METHOD)
+def _measured(subject: Subject, repeat: Repeat) -> None:
+    """Draws the second reading without the heads that copy, and every head's score."""
+    knockout = _knocked_out(subject, repeat) if repeat.scores.size > 1 else None
+    if knockout is not None and repeat.strong:
+        st.markdown(without_them(knockout))
+    st.markdown(TEXT("method", threshold=STRONG, weak=WEAK))
     layer, head = (grid.ravel() for grid in np.indices(repeat.scores.shape))
     plot(
-        figures.scores_map(repeat.scores),
+        scores_map(repeat.scores),
         key="induction_scores",
         height=110 + 14 * max(8, len(repeat.scores)),
         name="induction-scores",
@@ -134,8 +93,201 @@ def _every_head(repeat: Repeat) -> None:
             "induction": repeat.scores.ravel(),
             "previous_token": repeat.previous.ravel(),
         },
-        alt=words.SCORES_ALT,
+        alt=TEXT["alt scores"],
     )
-    best = words.best_heads(repeat)
+    best = pd.DataFrame(
+        [
+            (_name(one.layer, one.head), one.value, float(repeat.previous[one.layer, one.head]))
+            for one in repeat.best[:10]
+        ],
+        columns=[TEXT["head"], TEXT["score"], TEXT["previous score"]],
+    )
     shares = dict.fromkeys(best.columns[1:], st.column_config.NumberColumn(format="%.3f"))
     st.dataframe(best, hide_index=True, column_config=shares, key="induction_table")
+
+
+def _knocked_out(subject: Subject, repeat: Repeat) -> Knockout | None:
+    result = measured(
+        ("induction", subject.key, repeat.once),
+        lambda: knock_out(subject.model, repeat),
+        TEXT["knocking out"],
+    )
+    if result is None:
+        return None
+    names = [_name(*head) for head in result.heads]
+    plot(
+        knocked_out(result, names, repeat.first_loss),
+        key="induction_knockout",
+        height=BELOW,
+        name="heads-off",
+        data={
+            "heads_off": np.arange(len(result.without)),
+            "last": ["", *names],
+            "best_nats": result.without,
+            "random_mean_nats": result.others_mean,
+        }
+        | {f"random_{i}_nats": others for i, others in enumerate(result.others)},
+        alt=TEXT("alt knockout", heads=len(names)),
+    )
+    return result
+
+
+# What is said of it -------------------------------------------------------------------------------
+
+
+def answer(repeat: Repeat, subject: Subject) -> list[str]:
+    """Says what is seen and which heads copy, or why none does and what is missing for it."""
+    uniform = guessing(subject.config.vocab_size)
+    if repeat.first_loss > uniform + CLEARLY_WORSE:
+        said = "copies worse" if repeat.copies else "hardly copies worse"
+    else:
+        said = "copies" if repeat.copies else "hardly copies"
+    losses = TEXT(said, first=repeat.first_loss, guess=uniform, second=repeat.second_loss)
+    top, below = repeat.best[0], repeat.before
+    if many := len(repeat.strong):
+        heads = "several heads" if many > 1 else "one head"
+        return [losses, TEXT(heads, many=many, head=_name(top.layer, top.head), share=top.value)]
+    none = TEXT("no head", head=_name(top.layer, top.head), share=top.value, threshold=STRONG)
+    half = "half is there" if below.value >= STRONG else "half is missing"
+    lacks = "one block" if subject.config.n_layers == 1 else half
+    sentences: list[str] = [losses, none, TEXT(lacks, head=_name(below.layer, below.head), share=below.value)]
+    if subject.key[0].startswith(UNTRAINED):
+        sentences.append(TEXT["untrained"])
+    elif subject.repeat:
+        sentences.append(TEXT("trained on repeats", share=subject.repeat))
+    elif subject.corpus is not None:
+        context = subject.config.context
+        sentences.append(TEXT("trained on text", corpus=subject.corpus, context=context))
+    return sentences
+
+
+def without_them(off: Knockout) -> str:
+    """Says what the second reading costs with the best heads off, and with as many others."""
+    given: dict[str, Any] = {"off": len(off.heads), "best": off.without[-1], "random": off.others_mean[-1]}
+    if not off.below:
+        return TEXT("without them", **given)
+    below = off.below[0]
+    return TEXT("without one below", **given, head=_name(below.layer, below.head), loss=below.value)
+
+
+def _name(layer: int, head: int) -> content.Filled:
+    """A head's name on the axes: both counted from 0."""
+    return content.Filled(f"{layer}.{head}")
+
+
+def guess(model: Transformer, repeat: Repeat) -> Guess | None:
+    """Returns which head is missed most at the second reading."""
+    truth = attention.missed_head(model, repeat)
+    if truth is None:
+        return None
+    names = {kind: _name(*head) for kind, head in attention.candidates(repeat).items()}
+    choices, right = offered(
+        truth,
+        {
+            kind: Choice(TEXT(f"choice {kind}", head=name), _wrong(kind, truth.right))
+            for kind, name in names.items()
+        },
+        TEXT(f"right {truth.right}"),
+    )
+    n = truth.numbers
+    losses = ", ".join(TEXT("loss without", loss=n[kind], head=names[kind]) for kind in truth.offered)
+    found = TEXT("guessed", whole=n["whole"], losses=content.Filled(losses))
+    return Guess(TEXT["guess"], choices, right, found, {explain.MEASURE: True})
+
+
+def _wrong(kind: str, right: str) -> str:
+    """Names the thought behind choosing a head that is missed less than the right one."""
+    wrong = TEXT(f"wrong {kind}")
+    return TEXT("against idle", wrong=wrong) if right == "idle" else wrong
+
+
+# Figures ------------------------------------------------------------------------------------------
+
+
+def readings(first: np.ndarray, second: np.ndarray, labels: Sequence[str]) -> go.Figure:
+    """Draws the loss of each token at its first and at its second reading, (place,) both."""
+    at, hover = np.arange(len(labels)), TEXT["hover of a token"]
+    rest: dict[str, Any] = {"points": 5, "customdata": [plain(label) for label in labels]}
+    traces = [
+        go.line(at, first, "quiet", TEXT["first reading"], hover, dash="dot", **rest),
+        go.line(at, second, "validation", TEXT["second reading"], hover, **rest),
+    ]
+    tall = crowded(labels, 480)
+    return go.figure(
+        traces,
+        margin={"l": 44, "r": 8, "t": 26, "b": 30 + (7 * tall or 14)},
+        xaxis=token_axis(labels, TEXT["tokens axis"], upright=tall > 0)
+        | {"tickfont": MONO | {"size": 11 if tall else 13}},
+        yaxis={"title": {"text": TEXT["loss axis"]}, "rangemode": "tozero", "zeroline": False},
+    )
+
+
+def knocked_out(off: Knockout, heads: Sequence[str], first: float) -> go.Figure:
+    """Draws the loss of the second reading by the number of heads that are off: the best ones, as many others
+    with their mean; `first`, the loss of the first reading, is a line.
+    """
+    at = np.arange(len(off.without))
+    names = [TEXT["all heads"], *(TEXT("without", head=head) for head in heads)]
+    traces = [
+        go.line(at, draw, "quiet", width=1, opacity=0.5, hoverinfo="skip", showlegend=False)
+        for draw in off.others
+    ]
+    hover = TEXT["random hover"]
+    traces.append(go.line(at, off.others_mean, "quiet", TEXT["random heads"], hover, points=5))
+    hover = TEXT["best hover"]
+    traces.append(
+        go.line(at, off.without, "attention", TEXT["best heads"], hover, points=5, customdata=names)
+    )
+    rule = go.rule(y=first, line={"color": colour("quiet"), "dash": "dot", "width": 1.2})
+    label = go.note(TEXT["first reading"], 1, first, xref="paper", xanchor="right", yanchor="bottom")
+    return go.figure(
+        traces,
+        margin={"l": 44, "r": 8, "t": 26, "b": 60},
+        shapes=[rule],
+        annotations=[label],
+        xaxis=go.ticks(
+            at,
+            [TEXT["none"], *heads],
+            title=TEXT["heads off axis"],
+            tickangle=0 if len(heads) <= 8 else -90,
+        ),
+        yaxis={"title": {"text": TEXT["knockout axis"]}, "rangemode": "tozero", "zeroline": False},
+    )
+
+
+def scores_map(scores: np.ndarray) -> go.Figure:
+    """Draws a weight in [0, 1] of every head, (layer, head); layer 0 at the bottom."""
+    heat = go.Heatmap(
+        z=scores.astype(np.float32),
+        zmin=0,
+        zmax=1,
+        colorscale=SEQUENTIAL,
+        xgap=1,
+        ygap=1,
+        hovertemplate=TEXT["hover of a score"],
+        colorbar={"title": {"text": TEXT["weight"], "side": "top"}, "thickness": 10},
+    )
+    layers, heads = ([str(i) for i in range(n)] for n in scores.shape)
+    return go.figure(
+        [heat],
+        margin={"l": 44, "r": 8, "t": 8, "b": 44},
+        showlegend=False,
+        xaxis=rows_axis(heads, title={"text": TEXT["head"]}, tickangle=0),
+        yaxis=rows_axis(layers, title={"text": TEXT["block"]}),
+    )
+
+
+def _words(subject: Subject) -> Words:
+    return Words.of(TEXT, "" if subject.is_pretrained else "small")
+
+
+VIEW = View(
+    "induction",
+    TEXT,
+    draw,
+    _words,
+    (read_twice, knock_out, losses_without),
+    brings_text=True,
+    takes=(SAYS, CAUSAL, HEADS),
+    best=(REAL_MODEL, "timelapse"),
+)

@@ -1,8 +1,9 @@
-"""The view of weights in few bits: a matrix before and after, and what the loss becomes; or one block."""
+"""The view "Quantisation": a matrix before and after, and what the loss becomes; or one block of it."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,17 +25,26 @@ from engine.measure.circuits.quantisation import (
     matrices,
     rounded,
     rounding_error,
+    twin,
 )
 from engine.weights.pretrained.blocks import kinds
-from pages.inside.circuits import figures_weights as figures
-from pages.inside.circuits import words_weights as words
+from pages.inside.circuits.diamond import diamond
 from pages.inside.circuits.measured_text import long_text
 from pages.inside.circuits.quantised_block import draw_block, opened_of
-from ui import explain, memo, widgets
+from ui import content, explain, memo, widgets
 from ui.background_jobs import measured
+from ui.figures import specs as go
+from ui.figures.theme import colour
 from ui.fit_text import most_tokens
 from ui.model_bar import Subject
+from ui.model_needs import SAYS
+from ui.page_frame import View
 from ui.players.plot import plot
+
+TEXT = content.beside(__file__)
+SCOPES: tuple[Scope, ...] = ("matrix", "kind", "all")
+FEW = 20  # tokens: a loss over fewer of them says little
+SMALL_LOSS = 0.01  # of the loss: what fewer bits may cost
 
 
 @dataclass(frozen=True)
@@ -61,10 +71,10 @@ class RoundedMatrix:
     histogram: Histogram
 
 
-def draw_quantisation(subject: Subject) -> None:
+def draw(subject: Subject) -> None:
     known = matrices(subject.model)
     if not known:
-        st.info(words.NO_MATRICES)
+        st.info(TEXT["no matrices"])
         return
     look, name, scope = _what(known)
     if look == "block":
@@ -79,41 +89,36 @@ def draw_quantisation(subject: Subject) -> None:
     with right:
         lost = _losses(subject, setting)
         _by_bits(subject, setting, lost)
-    explain.answer(words.few_bits(setting.bits, setting.block == 0, matrix.error, lost))
+    explain.answer(answer(setting.bits, setting.block == 0, matrix.error, lost))
     explain.measure_it(_more, subject, setting, matrix.error, parameter)
-
-
-def _more(subject: Subject, setting: Setting, lost: RoundingError, parameter: Tensor) -> None:
-    """Draws what single weights lose, and how the model's own file stores them."""
-    if setting.bits != FULL:
-        st.markdown(words.single_weights(lost))
-    _stored(subject, setting.name, parameter)
 
 
 def _what(known: dict[str, tuple[str, ...]]) -> tuple[str, str, Scope]:
     """Returns the chosen part, the full name of a matrix, and what else is rounded with it."""
     a, b, c, d = st.columns([4, 4, 2, 4], gap="small")
-    look = widgets.select(words.LOOK, words.LOOKS, "bits_look", container=a)
-    kinds = {kind: words.KINDS.get(kind, kind) for kind in known}
+    looks = {look: TEXT(f"look {look}") for look in ("matrix", "block")}
+    look = widgets.select(TEXT["look"], looks, "bits_look", container=a)
+    kinds = {kind: TEXT(f"kind {kind}") if f"kind {kind}" in TEXT else kind for kind in known}
     first = next((kind for kind in known if kind.startswith("ffn.")), next(iter(known)))
-    kind = widgets.select(words.MATRIX, kinds, "bits_kind", first=first, kind="list", container=b)
+    kind = widgets.select(TEXT["matrix"], kinds, "bits_kind", first=first, kind="list", container=b)
     name = known[kind][0]
     if len(known[kind]) > 1:
-        blocks = {each: words.BLOCK_TITLE.format(block=each.split(".")[1]) for each in known[kind]}
-        name = widgets.select(words.BLOCK_OF, blocks, f"bits_{kind.split('.')[1]}", kind="list", container=c)
+        blocks = {each: TEXT("block title", block=each.split(".")[1]) for each in known[kind]}
+        key = f"bits_{kind.split('.')[1]}"
+        name = widgets.select(TEXT["block"], blocks, key, kind="list", container=c)
     if look == "block":
         return look, name, "matrix"
-    scope = widgets.select(
-        words.SCOPE, words.SCOPES, "bits_scope", kind="list", container=d, hint=words.SCOPE_HINT
-    )
+    scopes, hint = {scope: TEXT(f"scope {scope}") for scope in SCOPES}, TEXT["scope hint"]
+    scope = widgets.select(TEXT["scope"], scopes, "bits_scope", kind="list", container=d, hint=hint)
     return look, name, scope
 
 
 def _way(name: str, scope: Scope) -> Setting:
     a, b, c = st.columns([4, 5, 3], gap="small", vertical_alignment="bottom")
-    bits = widgets.select(words.BITS_OF, (FULL, *BITS), "bits", first=4, container=a)
-    block = widgets.select(words.SHARE, words.SHARES, "bits_share", container=b, hint=words.SHARE_HINT)
-    offset = widgets.switch(words.OFFSET, False, "bits_offset", container=c, hint=words.OFFSET_HINT)
+    bits = widgets.select(TEXT["bits"], (FULL, *BITS), "bits", first=4, container=a)
+    shares = {BLOCK: TEXT("share block", block=BLOCK), 0: TEXT["share whole"]}
+    block = widgets.select(TEXT["share"], shares, "bits_share", container=b, hint=TEXT["share hint"])
+    offset = widgets.switch(TEXT["offset"], False, "bits_offset", container=c, hint=TEXT["offset hint"])
     return Setting(name, bits, block, offset, scope)
 
 
@@ -128,19 +133,67 @@ def _losses(subject: Subject, setting: Setting) -> Losses | None:
     """None while it is measured, or where there is no loss to be had."""
     ids = long_text(subject, most_tokens(subject.config)) if subject.config.causal else ()
     if len(ids) < 2:
-        st.info(words.ONE_TOKEN if subject.config.causal else words.NOT_CAUSAL)
+        st.info(TEXT["one token" if subject.config.causal else "not causal"])
         return None
     names = chosen(subject.model, setting.name, setting.scope)
     return measured(
         ("quantisation", subject.key, ids, names, setting.offset),
         lambda: losses(subject.model, ids, names, setting.offset),
-        words.reading_rounded(setting.scope),
+        TEXT("reading", what=TEXT(f"many {setting.scope}")),
     )
+
+
+# What is said of it -------------------------------------------------------------------------------
+
+
+def answer(bits: int, whole: bool, lost: RoundingError, losses: Losses | None) -> str:
+    """Says how few bits are enough, and what the chosen ones do to the matrix and to the loss (Markdown).
+    `whole`: one scale for a matrix.
+    """
+    does = "in full" if bits == FULL else "error" if lost.largest else "unchanged"
+    said = TEXT(does, bits=bits, error=lost.relative)
+    if losses is None:
+        return said
+    enough = losses.enough(whole, SMALL_LOSS)
+    how = "enough none" if enough == FULL else "enough all" if enough == BITS[-1] else "enough some"
+    sentences = [TEXT(how, enough=enough, fewest=BITS[0], small=SMALL_LOSS), said]
+    if bits == FULL:
+        sentences.append(TEXT("loss in full", full=losses.full))
+    else:
+        many, after = losses.matrices, losses.at(bits, whole)
+        which = "several rounded" if many > 1 else "one rounded"
+        sentences.append(TEXT(which, matrices=many, full=losses.full, after=after))
+        if losses.tokens < FEW:
+            sentences.append(TEXT("few tokens", tokens=losses.tokens))
+    return " ".join(sentences)
+
+
+def _more(subject: Subject, setting: Setting, lost: RoundingError, parameter: Tensor) -> None:
+    """Says what single weights lose, and how the model's own file stores them."""
+    if setting.bits != FULL:
+        st.markdown(TEXT("single weights", bits=lost.bits, largest=lost.largest, zeros=lost.zeros))
+    opened = opened_of(subject)
+    if opened is not None and (formats := list(dict.fromkeys(kinds(opened, setting.name)))):
+        again = Rounding(4, BLOCK, offset=True) if formats == ["Q4_1"] else None
+        error = None if again is None else _rounded(subject.key, setting.name, again, parameter).error
+        st.caption(stored(formats, error))
+
+
+def stored(formats: Sequence[str], again: RoundingError | None) -> str:
+    """Says how the model's file has a matrix; `again` is the error of rounding to Q4_1 what is in Q4_1."""
+    held = content.Filled(" and ".join(formats))
+    if again is None:
+        return TEXT("stored", formats=held)
+    changes = "stored changed" if again.largest else "stored unchanged"
+    return TEXT(changes, formats=held, largest=again.largest)
+
+
+# Figures ------------------------------------------------------------------------------------------
 
 
 def _before_after(setting: Setting, matrix: RoundedMatrix) -> None:
     plot(
-        figures.weights_before_after(matrix.histogram, words.IN_BITS.format(bits=setting.bits)),
+        weights_before_after(matrix.histogram, TEXT("in bits", bits=setting.bits)),
         key="bits_weights",
         height=300,
         name="weights",
@@ -149,17 +202,18 @@ def _before_after(setting: Setting, matrix: RoundedMatrix) -> None:
             "before": matrix.histogram.before,
             "after": matrix.histogram.after,
         },
-        alt=words.HISTOGRAM_ALT.format(name=setting.name, bits=setting.bits),
+        alt=TEXT("alt weights", name=setting.name, bits=setting.bits),
     )
 
 
 def _by_bits(subject: Subject, setting: Setting, lost: Losses | None) -> None:
     if lost is None:
         return
-    lines = dict(zip(words.SCALES, (lost.by_block, lost.whole), strict=True))
+    lines: dict[str, np.ndarray] = {TEXT("by block", block=BLOCK): lost.by_block}
+    lines[TEXT["by matrix"]] = lost.whole
     chosen_line = list(lines)[setting.block == 0]
     plot(
-        figures.loss_by_bits(
+        loss_by_bits(
             BITS, lost.full, lines, (chosen_line, setting.bits), math.log(subject.config.vocab_size)
         ),
         key="bits_loss",
@@ -170,16 +224,62 @@ def _by_bits(subject: Subject, setting: Setting, lost: Losses | None) -> None:
             "by_block_nats": np.array([lost.full, *lost.by_block]),
             "whole_nats": np.array([lost.full, *lost.whole]),
         },
-        alt=words.bits_alt(setting.scope),
+        alt=TEXT("alt losses", what=TEXT(f"many {setting.scope}")),
     )
 
 
-def _stored(subject: Subject, name: str, parameter: Tensor) -> None:
-    """In what a published model's own file has this matrix."""
-    opened = opened_of(subject)
-    held = dict.fromkeys(kinds(opened, name)) if opened is not None else {}
-    if not held:
-        return
-    as_q4 = list(held) == ["Q4_1"]
-    again = _rounded(subject.key, name, Rounding(4, BLOCK, offset=True), parameter).error if as_q4 else None
-    st.caption(words.stored(list(held), again))
+def weights_before_after(histogram: Histogram, after: str) -> go.Figure:
+    """Draws how the numbers of a matrix lie, before as a filled line, after as bars."""
+    bars = go.Bar(
+        x=histogram.middles,
+        y=histogram.after,
+        name=after,
+        marker={"color": colour("output")},
+        hovertemplate="%{x:.3f}: %{y:.2%}<extra></extra>",
+    )
+    line = go.line(histogram.middles, histogram.before, "embedding", TEXT["original"], "%{x:.3f}: %{y:.2%}")
+    line["line"]["shape"] = "hvh"
+    return go.figure(
+        [bars, line],
+        margin={"l": 56, "r": 8, "t": 28, "b": 44},
+        bargap=0,
+        xaxis={"title": {"text": TEXT["weight axis"]}, "zeroline": False, "nticks": 6},
+        yaxis={"title": {"text": TEXT["share axis"]}, "tickformat": ".0~%", "rangemode": "tozero"},
+    )
+
+
+def loss_by_bits(
+    bits: Sequence[int],
+    full: float,
+    lines: Mapping[str, np.ndarray],
+    chosen: tuple[str, int],
+    guessing: float,
+) -> go.Figure:
+    """Draws the loss (number of bits,) of each way, with the model as it is at its left; a diamond on the
+    chosen way and bits. Beyond twice the loss of guessing the scale ends.
+    """
+    names = [str(n) for n in (FULL, *bits)]
+    hover = TEXT["hover of bits"]
+    traces = [
+        go.line(names, np.concatenate([[full], values]), shade, name, hover, points=6)
+        for (name, values), shade in zip(lines.items(), ("residual", "attention"), strict=True)
+    ]
+    way, n = chosen
+    here = full if n == FULL else float(lines[way][list(bits).index(n)])
+    highest = float(np.nanmax([full, *(values.max() for values in lines.values())]))
+    ends = min(highest, 2 * guessing)
+    guess = go.rule(y=guessing, line={"color": colour("quiet"), "width": 1, "dash": "dot"})
+    label = TEXT("uniform guess", guessing=guessing)
+    named = go.note(label, 1, guessing, xref="paper", xanchor="right", yanchor="top")
+    shown = guessing < 1.08 * ends
+    return go.figure(
+        [*traces, diamond(str(n), here)],
+        margin={"l": 48, "r": 8, "t": 28, "b": 44},
+        xaxis=go.axis(TEXT["bits axis"], type="category"),
+        yaxis={"title": {"text": TEXT["loss axis"]}, "range": [0, 1.08 * ends], "nticks": 6},
+        shapes=[guess] if shown else [],
+        annotations=[named] if shown else [],
+    )
+
+
+VIEW = View("quantisation", TEXT, draw, code=(rounded, twin), takes=(SAYS,))

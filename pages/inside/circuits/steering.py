@@ -1,9 +1,11 @@
-"""The view of steering: a text that goes on, with and without a direction added, and what that costs."""
+"""The view "Steering": a text that goes on, with and without a direction added, and what that costs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -25,25 +27,38 @@ from engine.measure.circuits.steering import (
     room,
     rows_of,
 )
-from pages.inside.circuits import figures_weights as figures
-from pages.inside.circuits import words_weights as words
-from pages.inside.circuits.steering_prompts import COEFFICIENTS, LETTERS, OWN, WORDS, Preset, custom_preset
-from pages.inside.circuits.words_weights import NEUTRAL
-from ui import explain, memo, session, widgets
+from pages.inside.circuits.diamond import diamond
+from pages.inside.circuits.prompts import LETTERS, NEUTRAL, OWN, WORDS, Steered
+from ui import content, explain, memo, session, widgets
 from ui.background_jobs import measured
+from ui.figures import specs as go
+from ui.figures.labels import plain
+from ui.figures.theme import colour
 from ui.model_bar import Subject
+from ui.model_needs import CAUSAL, SAYS
+from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.markdown import safe, sentence
+from ui.text.numbers import minus
+from ui.text.tokens import show_characters
+from ui.widgets import line
 
+TEXT = content.beside(__file__)
 MOST = {True: 24, False: 100}  # tokens that are written: words, or letters
 ROWS, WIDTH = 6, 40  # of the neutral text: 240 tokens
+MOST_PROMPT = 200  # characters
+COEFFICIENTS: dict[Where, tuple[float, ...]] = {
+    "every": (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0),
+    "front": (-8.0, -4.0, -2.0, 0.0, 2.0, 4.0, 8.0),
+}
+RARE = 0.001  # below this probability, print "one in N" instead of a percentage
 
 
 @dataclass(frozen=True)
 class Setting:
     """All that a continuation hangs on, but the model."""
 
-    preset: Preset
+    preset: Steered
     layer: int
     where: Where
     coefficient: float
@@ -55,21 +70,22 @@ class Setting:
         return self.preset.plus, self.preset.minus, self.layer, self.where
 
 
-def draw_steering(subject: Subject) -> None:
+def draw(subject: Subject) -> None:
     """Draws the controls in a row, both texts and the cost side by side, and what they come to."""
     presets = WORDS if subject.is_pretrained else LETTERS
-    titles = {name: preset.title for name, preset in presets.items()} | {OWN: words.YOUR_OWN}
-    name = widgets.select(words.DIRECTION, titles, "steering_preset", kind="pills", wrap=True, hidden=True)
-    preset = custom_preset(next(iter(presets.values()))) if name == OWN else presets[name]
+    titles = {name: TEXT(f"preset {name}") for name in (*presets, OWN)}
+    name = widgets.select(TEXT["direction"], titles, "steering_preset", kind="pills", wrap=True, hidden=True)
+    preset = _own(next(iter(presets.values()))) if name == OWN else presets[name]
     setting = _controls(subject, preset, name)
     try:
-        prompt = read(subject.tokenizer, preset.text, words.TEXT.lower())
+        prompt = read(subject.tokenizer, preset.text, TEXT["text"].lower())
         added = _direction(subject.key, setting.added, subject)
     except GlassformerError as error:
         st.warning(sentence(error), icon=":material/info:")
         return
     if name != OWN:
-        st.caption(words.added(preset.plus, preset.minus))
+        plus, less = show_characters(preset.plus), show_characters(preset.minus)
+        st.caption(TEXT("added", plus=plus, minus=less))
     texts, next_words = st.columns([7, 4], gap="small")
     with texts:
         continuation = _texts(subject, setting, added, prompt)
@@ -77,40 +93,72 @@ def draw_steering(subject: Subject) -> None:
         return
     with next_words:
         _lifted(subject, continuation)
-    explain.answer(words.steered(continuation, setting.coefficient, preset.note))
+    explain.answer(answer(continuation, setting.coefficient, name))
     explain.measure_it(_costs, subject, setting, added)
 
 
-def _costs(subject: Subject, setting: Setting, added: Direction) -> None:
-    """Draws the effect on a text that has nothing to do with the direction."""
-    cost = _cost(subject, setting, added)
-    if cost is not None and setting.coefficient:
-        st.markdown(words.costs(cost, setting.coefficient, added))
+def _own(first: Steered) -> Steered:
+    """Returns the visitor's prompts; `first` stands there until some are written."""
+    a, b, c = st.columns([3, 3, 4], gap="small")
+    with a:
+        plus = line(TEXT["towards"], first.plus, "steering_plus", MOST_PROMPT)
+    with b:
+        less = line(TEXT["away"], first.minus, "steering_minus", MOST_PROMPT)
+    with c:
+        text = line(TEXT["text"], first.text, "steering_text", MOST_PROMPT)
+    return first._replace(plus=plus, minus=less, text=text)
 
 
-def _controls(subject: Subject, preset: Preset, name: str) -> Setting:
+def _controls(subject: Subject, preset: Steered, name: str) -> Setting:
     """Each preset keeps its own settings."""
     a, b, c, d = st.columns([7, 5, 5, 4], gap="medium")
-    where = widgets.select(
-        words.ADDED_TO, words.WHERE, f"steering_where_{name}", first=preset.where, container=a
-    )
+    places = {where: TEXT(f"where {where}") for where in COEFFICIENTS}
+    key = f"steering_where_{name}"
+    where = widgets.select(TEXT["added to"], places, key, first=preset.where, container=a)
     layers, key = subject.config.n_layers, f"steering_layer_{name}"
-    hint = words.STEERING_BLOCK_HINT
-    layer = widgets.slide(
-        words.INPUT_OF_BLOCK, 0, layers - 1, preset.block(layers), key, container=b, hint=hint
-    )
+    hint = TEXT["block hint"]
+    layer = widgets.slide(TEXT["block"], 0, layers - 1, preset.block(layers), key, container=b, hint=hint)
     coefficients = COEFFICIENTS[where]
     wanted = preset.coefficient if where == preset.where else coefficients[-2]
-    coefficient = widgets.slide_over(
-        words.COEFFICIENT,
-        coefficients,
-        wanted,
-        f"steering_coefficient_{name}_{where}",
-        container=c,
-        written=words.coefficient,
-    )
-    seed = widgets.whole(words.SEED, 0, 9999, 0, "steering_seed", container=d, hint=words.SEED_HINT)
+    key = f"steering_coefficient_{name}_{where}"
+    label = TEXT["coefficient"]
+    coefficient = widgets.slide_over(label, coefficients, wanted, key, container=c, written=signed)
+    hint = TEXT["seed hint"]
+    seed = widgets.whole(TEXT["seed"], 0, 9999, 0, "steering_seed", container=d, hint=hint)
     return Setting(preset, layer, where, coefficient, seed)
+
+
+def signed(value: float) -> str:
+    """
+    >>> signed(-2.0), signed(0.5), signed(0.0)
+    ('−2', '+0.5', '0')
+    """
+    return minus(f"{value:+g}") if value else "0"
+
+
+def answer(result: SteeredContinuation, coefficient: float, preset: str) -> str:
+    """Says whether the mood came, and from where on the text differs (Markdown)."""
+    if not coefficient:
+        return TEXT["nothing added"]
+    before, after = (
+        TEXT("share" if share >= RARE else "rare", share=share, draws=draws)
+        for share, draws in zip(result.mood, result.draws_needed, strict=True)
+    )
+    if result.same == len(result.plain):
+        changed = "same text"
+    elif result.same < 2:
+        changed = "one token" if result.same else "other text"
+    else:
+        changed = "more tokens"
+    said = TEXT(
+        f"mood {result.came}",
+        times=result.times,
+        steered=after,
+        plain=before,
+        changed=TEXT(changed, same=result.same),
+    )
+    note = f"note {preset}"
+    return f"{said} {TEXT(note)}" if note in TEXT else said
 
 
 @memo.measured()
@@ -130,19 +178,35 @@ def _texts(
     continuation = measured(
         ("steering", subject.key, setting.added, setting.coefficient, prompt, length, setting.seed),
         lambda: continued(subject.model, added, setting.coefficient, prompt, length, sampling, wanted),
-        words.WRITING,
+        TEXT["writing"],
     )
     if continuation is None:
         return None
     plain, steered = st.columns(2, gap="small")
     for column, title, ids in (
-        (plain, words.WITHOUT, continuation.plain),
-        (steered, words.WITH, continuation.steered),
+        (plain, TEXT["without"], continuation.plain),
+        (steered, TEXT["with"], continuation.steered),
     ):
         text = show_lines(written(subject.tokenizer, ids))
         with column.container(border=True, height=250, key=f"gf-text-{title}"):  # a text: no words of ours
             st.markdown(f"**{title}:** :gray[{show_lines(setting.preset.text)}]{text}")
     return continuation
+
+
+def _costs(subject: Subject, setting: Setting, added: Direction) -> None:
+    """Draws the effect on a text that has nothing to do with the direction."""
+    cost, coefficient = _cost(subject, setting, added), setting.coefficient
+    if cost is not None and coefficient:
+        st.markdown(
+            TEXT(
+                "cost",
+                ratio=cost.ratio(coefficient),
+                before=cost.at(0.0),
+                after=cost.at(coefficient),
+                tokens=cost.tokens,
+                strength=added.strength(coefficient),
+            )
+        )
 
 
 def show_lines(text: str) -> str:
@@ -162,12 +226,12 @@ def _cost(subject: Subject, setting: Setting, added: Direction) -> Cost | None:
             coefficients,
             rows_of(_neutral(subject), beginning(subject.tokenizer), width, ROWS),
         ),
-        words.READING_OTHER,
+        TEXT["reading"],
     )
     if result is None:
         return None
     plot(
-        figures.cost_curve(coefficients, result.perplexity, setting.coefficient),
+        cost_curve(coefficients, result.perplexity, setting.coefficient),
         key="steering_cost",
         height=190,
         name="steering-cost",
@@ -176,7 +240,7 @@ def _cost(subject: Subject, setting: Setting, added: Direction) -> Cost | None:
             "loss_nats": result.loss,
             "perplexity": result.perplexity,
         },
-        alt=words.COST_ALT.format(tokens=result.tokens),
+        alt=TEXT("alt cost", tokens=result.tokens),
     )
     return result
 
@@ -196,15 +260,53 @@ def _neutral(subject: Subject) -> list[int]:
 def _lifted(subject: Subject, continuation: SteeredContinuation) -> None:
     """Which next words it lifts, right after the text that is gone on with."""
     if not continuation.lifted:
-        st.caption(words.NONE_GAINED)
+        st.caption(TEXT["none gained"])
         return
     tokens = [subject.vocabulary[lift.token] for lift in continuation.lifted]
     before, after = ([getattr(lift, side) for lift in continuation.lifted] for side in ("before", "after"))
     plot(
-        figures.lifted_bars(tokens, before, after),
+        lifted_bars(tokens, before, after),
         key="steering_lifted",
         height=270,
         name="steering-lifted",
         data={"token": tokens, "without": before, "with": after},
-        alt=words.LIFTED_ALT,
+        alt=TEXT["alt lifted"],
     )
+
+
+def cost_curve(coefficients: Sequence[float], perplexity: np.ndarray, chosen: float) -> go.Figure:
+    """Draws perplexity (coefficient,), on a logarithmic scale; a diamond on the chosen one. The coefficients
+    stand side by side at equal distances, since they double.
+    """
+    names = [signed(value) for value in coefficients]
+    at = list(coefficients).index(chosen)
+    hover = TEXT["hover of a perplexity"]
+    return go.figure(
+        [
+            go.line(np.arange(len(names)), perplexity, "residual", "", hover, points=6),
+            diamond(at, float(perplexity[at])),
+        ],
+        margin={"l": 62, "r": 12, "t": 8, "b": 44},
+        showlegend=False,
+        xaxis=go.ticks(np.arange(len(names)), names, title=TEXT["coefficient axis"]),
+        yaxis={"title": {"text": TEXT["perplexity axis"]}, "type": "log", "nticks": 5, "tickformat": ".3~s"},
+    )
+
+
+def lifted_bars(words: Sequence[str], before: Sequence[float], after: Sequence[float]) -> go.Figure:
+    """Draws probabilities of next tokens without and with the addition, the largest gain on top."""
+    at = -np.arange(len(words))
+    rest: dict[str, Any] = {"y": at, "orientation": "h", "hovertemplate": "%{x:.4f}<extra></extra>"}
+    bars = [
+        go.Bar(x=after, name=TEXT["bars with"], marker={"color": colour("output")}, **rest),
+        go.Bar(x=before, name=TEXT["bars without"], marker={"color": colour("quiet")}, **rest),
+    ]
+    return go.figure(
+        bars,
+        margin={"l": 8, "r": 12, "t": 26, "b": 40},
+        xaxis={"title": {"text": TEXT["probability axis"]}, "rangemode": "tozero", "nticks": 5},
+        yaxis=go.ticks(at, [plain(w) for w in words]),
+    )
+
+
+VIEW = View("steering", TEXT, draw, code=(direction, continued), brings_text=True, takes=(SAYS, CAUSAL))

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,12 @@ from engine.measure.circuits.quantisation import (
     rounding_error,
 )
 from engine.measure.recording import record
+from pages.inside.circuits import fact_recall as fact_view
+from pages.inside.circuits import induction as induction_view
+from pages.inside.circuits import patching as patching_view
 from pages.inside.circuits import steering as steering_view
-from pages.inside.circuits.prompts import PAIRS
-from pages.inside.circuits.steering_prompts import COEFFICIENTS, LETTERS, MOST_PROMPT
-from pages.inside.circuits.words_behaviour import FACT_PARTS as PARTS
-from pages.inside.circuits.words_behaviour import sentences, without_them
-from pages.inside.circuits.words_patching import sentence
+from pages.inside.circuits.prompts import LETTERS, PAIRS
+from pages.inside.circuits.steering import COEFFICIENTS, MOST_PROMPT
 from tests.pages.helpers import chosen as chosen_in
 from tests.pages.helpers import lacking, opened, said, unescaped
 from tests.pages.inside.models import MODERN, SMALL, run_of, shipped
@@ -101,26 +102,26 @@ def told(**changes: Any) -> induction.Repeat:
 
 
 def test_sentences_about_heads_that_copy() -> None:
-    config = ModelConfig().resolved()
+    subject: Any = SimpleNamespace(config=ModelConfig().resolved(), key=("a run", 0), repeat=0.0, corpus=None)
     off = knockout.Knockout(
         ((1, 0), (1, 1)), np.array([2, 5, 7.25]), np.array([[2, 2, 3.0], [2, 2, 4]]), (HeadValue(0, 0, 6.5),)
     )
     assert not lacking(
-        " ".join(sentences(told(), None, config)),
+        " ".join(induction_view.answer(told(), subject)),
         "random tokens cost 8.0 nats each on the first reading (worse than a uniform guess, 4.2: it expects",
         "text) and **2.0** on the second. 2 heads attend to what",
         "most of all **head 1.0** (90% of its weight).",
     )
     assert not lacking(
-        without_them(off),
+        induction_view.without_them(off),
         "Without the best 2 the second reading costs **7.2** nats; without 2 random heads of the same blocks, 3.5;",
         "without just head 0.0, a previous-token head below them, 6.5.",
     )
-    assert without_them(replace(off, below=())).endswith("same blocks, 3.5.")
+    assert induction_view.without_them(replace(off, below=())).endswith("same blocks, 3.5.")
     for loss in (4.0, 4.3):  # as an untrained model: what is written as 4.2 and 4.2 is not worse
         calm = replace(told(), first=np.array([np.nan, loss, loss]))
-        assert "uniform guess" not in " ".join(sentences(calm, None, config))
-    one = sentences(told(scores=np.array([[0.0, 0.1], [0.9, 0.3]])), None, config)[1]
+        assert "uniform guess" not in " ".join(induction_view.answer(calm, subject))
+    one = induction_view.answer(told(scores=np.array([[0.0, 0.1], [0.9, 0.3]])), subject)[1]
     assert one.startswith("One head attends to what followed the same token last time: **head 1.0** (90%")
 
 
@@ -198,7 +199,8 @@ def test_the_climb_is_the_engines(drawn: dict[str, Any]) -> None:
         words,
         f"The largest jump is in block {found.leap - 1}: from rank {found.rank[found.leap - 1]:,} to"
         f" {found.rank[found.leap]:,}.",
-        f"The largest single contribution comes from {PARTS[part]} in block {block} (**{signed(most, 1)}** nats).",
+        f"The largest single contribution comes from {fact_view.TEXT(f'part {part}')} in block {block}"
+        f" (**{signed(most, 1)}** nats).",
         "After “thou ar”: “t” takes the lead only after **block 3**, the last,",
         f"**{found.probability[-1]:.2f}**",
         f"**{signed(found.written.by_attention, 1)}** nats",
@@ -296,15 +298,12 @@ def test_what_cannot_be_patched_is_said(fields, pair, why, manager, drawn) -> No
     assert "mixer" in fields or "patching_map" not in drawn
 
 
-NAMES = ("␣Paris", "␣Rome")
-
-
 LABELS, NAMES = ["The", "␣France / ␣Italy", "␣is"], ("␣Paris", "␣Rome")
 
 
 def told_of(rows: list[list[float]], site: Any = "resid_pre") -> str:
     found = Patching(site, np.array(rows, np.float32), Contrast(7.0, -6.0, (0, 1)))
-    return sentence(found, LABELS, NAMES)
+    return patching_view.answer(found, LABELS, NAMES)
 
 
 def test_where_it_sits_and_when_it_moves() -> None:

@@ -20,7 +20,7 @@ from engine.seq2seq import build_pair
 from engine.service.state import RunSpec
 from engine.weights.checkpoints import PairCheckpoint, load_pair, save
 from engine.weights.pretrained import sources
-from pages.inside.crossattention import shared, words
+from pages.inside.crossattention import alignment
 from tests.pages.helpers import lacking, opened, said
 from tests.pages.stage import StageManager, trained
 from ui import families, memo
@@ -57,7 +57,7 @@ def ours(folder, text, change="none"):
 
 
 def test_it_opens_on_a_date(folder, drawn):
-    found = ours(folder, words.EXAMPLES["dates"])
+    found = ours(folder, alignment.TEXT["example dates"])
     told = said(opened(PAGE, cross_view="alignment"))
     assert f"It writes “{safe(found.text)}”, but **“{safe('2026-11-21')}” would be right**" in told
     table = drawn["cross_alignment"].table
@@ -70,7 +70,7 @@ def test_what_a_switch_does_is_counted(folder, change):
     before, after = ours(folder, "21-11-26"), ours(folder, "21-11-26", change)
     apart = differing(before.written, after.written)
     told = said(opened(PAGE, cross_view="alignment", cross_text_dates="21-11-26", cross_change=change))
-    assert words.changed(change, before.text, after.text, apart) in told
+    assert alignment.changed(change, before.text, after.text, apart) in told
     assert apart and (f"(**{apart} symbols differ**)" in told or apart == 1)
 
 
@@ -84,7 +84,7 @@ def test_rows_after_the_step_are_blank_and_a_head_can_be_chosen(folder, drawn):
 
 def test_a_right_answer_has_its_rings(monkeypatch, drawn):
     """As if the model had written what is right."""
-    real, truth = shared.crossed, PAIR_TASKS["reverse"].truth("abc")
+    real, truth = alignment.crossed, PAIR_TASKS["reverse"].truth("abc")
 
     def right(name, text, change, seed, step=-1):
         found = real(name, text, change, seed, step)
@@ -128,7 +128,7 @@ def trainings(monkeypatch):
         HEALTHY: Swapped((0, 25), (3.0, 0.5), (0.0, 0.875), ("x", "2026-11-21")),
         SWAPPED: Swapped((0, 25), (3.1, 0.125), (0.0, 0.02), ("y", "2222")),
     }
-    monkeypatch.setattr("pages.inside.crossattention.masks.shipped", lambda: both)
+    monkeypatch.setattr("pages.inside.crossattention.two_masks.shipped", lambda: both)
 
 
 def test_two_trainings_are_compared(trainings, drawn):
@@ -151,7 +151,7 @@ def test_two_trainings_are_compared(trainings, drawn):
 
 @pytest.fixture
 def untrained(monkeypatch):
-    monkeypatch.setattr("pages.inside.crossattention.masks.shipped", dict)
+    monkeypatch.setattr("pages.inside.crossattention.two_masks.shipped", dict)
 
 
 @pytest.mark.usefixtures("untrained")
@@ -204,7 +204,7 @@ def aligned(**query: str) -> AppTest:
 
 @cache
 def counted(step: int) -> AlignmentScore:
-    pairs = [PAIR_TASKS["reverse"].answer(pair.source) for pair in PAIRS.validation[: shared.ASKED]]
+    pairs = [PAIR_TASKS["reverse"].answer(pair.source) for pair in PAIRS.validation[: alignment.ASKED]]
     found = model_alignment(at(step).model, PAIRS.tokenizer, pairs)
     assert found is not None
     return found

@@ -14,7 +14,7 @@ from engine.model import Transformer
 from pages.inside.attention import guesses
 from pages.inside.attention import words_mask as words
 from pages.inside.attention.figures_mask import learning_curves, losses_by_position, single_pattern
-from pages.inside.attention.shared import TOPIC
+from pages.inside.attention.heads_map import TOPIC
 from ui import explain, memo, widgets
 from ui.guess import ask
 from ui.model_bar import Subject

@@ -1,38 +1,22 @@
 """Attention: who looks at whom, and what for."""
 
 from engine.experiments.no_causal_mask import learn
-from engine.measure.attention import (
-    copying_heads,
-    heads,
-    scaling,
-    single_head,
-)
+from engine.measure.attention import scaling, single_head
 from engine.measure.attention.ablation import compare, edits_for, without_mask
-from engine.measure.circuits import induction
 from engine.measure.tasks.ladder import self_term
 from engine.parts.attention import Attention
-from pages.inside.attention import gqa, words, words_mask, words_scores, words_switches
-from pages.inside.attention.heads import draw_heads
+from pages.inside.attention import gqa, heads, words, words_mask, words_scores, words_switches
 from pages.inside.attention.mask import draw_mask
 from pages.inside.attention.scaling import draw_scaling
 from pages.inside.attention.self_term import draw_self
 from pages.inside.attention.steps import draw_steps
 from pages.inside.attention.switches import draw_switches
 from ui.fit_text import ENGLISH
-from ui.model_bar import Subject
 from ui.model_needs import CAUSAL, HEADS, QUERIES_KEYS, SAYS
-from ui.page_frame import Code, Page, View, show
+from ui.page_frame import Page, View, show
 from ui.view_parts import Part, view_of_parts
 
-PATTERNS = (Attention, Attention.forward, heads.head_numbers)
 STEPS = (Attention, Attention.forward, single_head.head_stages)
-MEASURES = (
-    heads.head_numbers,
-    induction.induction_score,
-    induction.duplicate_score,
-    induction.repeated,
-    copying_heads.name_mover_scores,
-)
 SCORES = {
     "scaling": Part(
         "√d_k",
@@ -45,25 +29,12 @@ SCORES = {
 }
 
 
-def code_of_heads(_: Subject) -> Code:
-    return PATTERNS if words.shown() == words.PATTERNS else MEASURES
-
-
 show(
     Page(
         "Attention",
         "attention_view",
         (
-            View(
-                "heads",
-                "Heads",
-                draw_heads,
-                words.heads,
-                code_of_heads,
-                question=words.question,
-                asks=words.ASKS,
-                takes=(HEADS,),
-            ),
+            heads.VIEW,
             View(
                 "steps",
                 "Step by step",

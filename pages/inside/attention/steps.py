@@ -13,7 +13,7 @@ from engine.model import Transformer
 from pages.inside.attention import axes, words
 from pages.inside.attention import words_steps as steps_words
 from pages.inside.attention.figures import parts_heatmap
-from pages.inside.attention.shared import TOPIC
+from pages.inside.attention.heads_map import TOPIC
 from ui import explain, memo, widgets
 from ui.figures.patterns import matrix_heatmap, pattern_heatmap, pattern_table
 from ui.model_bar import Subject

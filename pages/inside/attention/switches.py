@@ -25,7 +25,8 @@ from engine.measure.recording import Recording
 from engine.model import Transformer
 from pages.inside.attention import guesses
 from pages.inside.attention import words_switches as words
-from pages.inside.attention.figures import head_heatmap, head_table, heads_height, kl_bars, two_bars
+from pages.inside.attention.figures import kl_bars, two_bars
+from pages.inside.attention.heads_map import head_heatmap, head_table, heads_height
 from ui import explain, memo, widgets
 from ui.background_jobs import measured
 from ui.guess import ask

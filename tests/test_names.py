@@ -10,6 +10,7 @@ import yaml
 
 from tests import source
 from tests.source import ROOT
+from ui import content
 from ui.page_frame import declared
 from ui.site import ENTRIES
 
@@ -55,6 +56,10 @@ def strings() -> set[str]:
     nodes = (node for path in source.files("pages", "ui") for node in source.nodes(path))
     found = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     scripts = source.scripts()
+    texts = (path for folder in ("pages", "ui") for path in (ROOT / folder).rglob("*.md"))
+    found |= {
+        section.text for path in texts for section in content.Sheet.read(source.text(path)).sections.values()
+    }
     return found | {
         each for path in scripts for each in re.findall(r"[\"`]([^\"`\n]+)[\"`]", source.text(path))
     }

@@ -39,7 +39,7 @@ from engine.model import Transformer, build
 from engine.parts.attention import Attention
 from engine.parts.registry import HEALTHY, Parts, swapped
 from engine.presets import PRESETS
-from pages.inside.attention import words_steps
+from pages.inside.attention import steps
 from tests.engine.cases import for_each
 from tests.engine.helpers import induction_model, loud, tiny
 from tests.engine.toys import TOYS, PlainProducts
@@ -251,8 +251,8 @@ def test_every_equation_that_is_printed_is_true(parts: Parts, kind: str, name: s
     model = loud(tiny(), factor=4.0) if parts is HEALTHY else build(tiny(), parts=parts).eval()
     found = single_head.head_stages(model, record(model, IDS), 0, 1)
     w = single_head.written_out(found, QUERY, KEY)
-    assert single_head.scaled_by(w.divisor, 4) == kind and words_steps.names_of(found)["÷ √d"] == name
-    said = words_steps.arithmetic(list("abcdefg"), w, QUERY, KEY)
+    assert single_head.scaled_by(w.divisor, 4) == kind and steps.names_of(found)["÷ √d"] == name
+    said = steps.arithmetic(list("abcdefg"), w, QUERY, KEY).replace("−", "-")
     assert ("\\sqrt" in said) == (kind == "root")
     assert ("computed by this model's mixer from the product" in said) == (kind == "own")
     for left, right in re.findall(r"= ([-\d.]+ / [^=]+) = ([-\d.]+)\$", said):

@@ -21,7 +21,7 @@ from engine.presets import PRESETS
 from engine.weights.checkpoints import load
 from pages.input.embeddings import words as embeddings
 from pages.input.positions import words_answers, words_measured
-from pages.inside.attention import words_steps
+from pages.inside.attention import steps
 from pages.inside.circuits import patching as circuits_patching
 from pages.inside.circuits import quantisation as circuits_quantisation
 from pages.inside.crossattention import alignment
@@ -240,7 +240,7 @@ def test_a_distance_bias_is_told_where_it_is_added() -> None:
     subject: Any = Given(config=config, model=Given(parts=parts))
     for stage, bias, told in (("÷ √d", 1.0, True), ("÷ √d", None, False), ("mask", 1.0, False)):
         stages: Any = Given(bias=bias)
-        assert ("distance bias" in words_steps.variant(subject, stage, stages)) is told
+        assert ("distance bias" in steps.variant(subject, stage, stages)) is told
 
 
 @pytest.mark.parametrize(

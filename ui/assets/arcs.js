@@ -1,6 +1,6 @@
 // @ts-check
 // Two columns of tokens and lines between them: who looks at whom. Hover, focus and heads are answered here.
-// See pages/inside/attention/shared.py.
+// See pages/inside/attention/heads.py.
 
 import { brushOf } from "./shared/canvas.js"
 import { around, element, resize, within, write } from "./shared/dom.js"

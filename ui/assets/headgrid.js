@@ -1,6 +1,6 @@
 // @ts-check
 // Every head's pattern as a small picture, in rows of layers or sorted, and one of them large: the one that is pointed at, or
-// else the one that was clicked. See pages/inside/attention/shared.py and headlarge.js.
+// else the one that was clicked. See pages/inside/attention/heads.py and headlarge.js.
 
 import { neighbour, squared } from "./headgrid_state.js"
 import { createLarge, hidden, show } from "./headlarge.js"

@@ -17,7 +17,7 @@ from engine.measure.attention.shared_keys import (
 from engine.parts.attention import Attention
 from engine.parts.registry import HEALTHY, Parts
 from engine.presets import PRESETS
-from pages.inside.attention.figures import HEAD_COLOURS
+from pages.inside.attention.heads_map import HEAD_COLOURS
 from ui import content, explain, memo, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour

@@ -26,7 +26,7 @@ from engine.measure.recording import Recording, record
 from engine.measure.tasks.ladder import self_term
 from engine.model import build
 from engine.presets.ladder import LADDER
-from pages.inside.attention import shared, words
+from pages.inside.attention import heads
 from tests.engine.helpers import loud, tiny
 from tests.pages.conftest import Drawn
 from tests.pages.helpers import FOLDS, chosen, opened, said, unescaped
@@ -104,7 +104,7 @@ def test_heads_shows_the_chosen_pattern_and_says_how_far_it_looks(drawn):
 
 def test_the_grid_gets_every_pattern_and_the_order_of_a_habit(monkeypatch):
     sent: dict[str, Any] = {}
-    monkeypatch.setattr(shared, "mounted", lambda name: lambda **rest: sent.update(rest["data"]))
+    monkeypatch.setattr(heads, "mounted", lambda name: lambda **rest: sent.update(rest["data"]))
     page = attention("heads")
     assert (sent["layers"], sent["heads"], sent["size"], sent["triangle"]) == (2, 4, 8, True)
     pixels = np.frombuffer(base64.b64decode(sent["pixels"]), np.uint8).reshape(2, 4, 36) / 255
@@ -217,7 +217,7 @@ def test_numbers_are_those_of_the_patterns(drawn):
         "Previous token": found.previous,
         "First token": found.first,
     }
-    fields = {measure.title: field for field, measure in words.MEASURES.items()}
+    fields = {heads.TEXT[f"measure {field}"]: field for field in heads.MEASURES}
     page = attention("heads", attention_number="entropy")
     for name, values in expected.items():
         chosen(page, "attention_number", fields[name])
@@ -303,7 +303,7 @@ def loss(p: np.ndarray) -> float:
 
 def test_heads_says_how_many_do_what_and_what_the_chosen_one_does(monkeypatch):
     sent: dict[str, Any] = {}
-    monkeypatch.setattr(shared, "mounted", lambda name: lambda **rest: sent.update(rest["data"]))
+    monkeypatch.setattr(heads, "mounted", lambda name: lambda **rest: sent.update(rest["data"]))
     trained = shipped()
     only_this(monkeypatch, trained, "trained")
     line = "First Citizen:\nBefore we proceed any further, hear me speak.\n"
@@ -313,7 +313,7 @@ def test_heads_says_how_many_do_what_and_what_the_chosen_one_does(monkeypatch):
     assert len(counted) == 6 and sum(counted.values()) == 16
     three = counted.most_common(3)
     for habit, count in three:
-        assert f"**{count}** {words.DOING[habit][count > 1]}" in sentence
+        assert f"**{count}** {heads.TEXT(f'doing {habit}', heads=count)}" in sentence
     assert f"{16 - sum(count for _, count in three)} do something else" in sentence
 
 

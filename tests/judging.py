@@ -181,7 +181,7 @@ def likeliest(file: str, where: str = "") -> list[str]:
 
     >>> likeliest("engine/measure/positions/rope.py")[:2]
     ['engine/measure/positions/rope.py', 'tests/engine/test_rope.py']
-    >>> likeliest("pages/inside/residual/figures.py")[0]
+    >>> likeliest("pages/inside/residual/wirings.py")[0]
     'tests/pages/inside/test_residual.py'
     """
     parts = Path(file).with_suffix("").parts

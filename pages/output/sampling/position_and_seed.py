@@ -12,14 +12,14 @@ from engine.config import SampleConfig
 from engine.errors import ShapeError
 from engine.sample import Stage, stages
 from engine.sample.outcome import last_torn
-from pages.output.sampling import words
-from ui import memo, widgets
+from ui import content, memo, widgets
 from ui.fit_text import ENGLISH, EXAMPLES
 from ui.model_bar import Subject
 from ui.models import kind_of
 from ui.players.tokens import token_strip
-from ui.text.markdown import safe
+from ui.text.markdown import sentence
 
+TEXT = content.beside(__file__)
 LIKELIEST = 15  # tokens that are drawn and listed
 MAX_SEED = 2**31 - 1
 POSITION = "sampling_position"
@@ -40,14 +40,18 @@ def position_and_seed(subject: Subject, *, beside: Any = None) -> tuple[int, int
             subject.labels,
             key=POSITION,
             chosen=begins,
-            label="The position whose logits are sampled",
+            label=TEXT["position"],
         )
-        at = safe(subject.labels[position])
-        if subject.config.causal:
-            st.caption(words.after_the_chosen(at, TORN) if position == begins else words.after(at))
+        token = subject.labels[position]
+        if not subject.config.causal:
+            gap = position == subject.gap
+            st.caption(TEXT("last gap" if gap else "seen token", token=token))
+        elif position == begins:
+            st.caption(TEXT("after the chosen", token=token, torn=TORN))
         else:
-            st.caption(words.filled_in(at, position == subject.gap))
-    seed = widgets.whole("Seed", 0, MAX_SEED, 0, "sampling_seed", container=right, hint=words.SEED)
+            st.caption(TEXT("after", token=token))
+    hint = TEXT["same seed"]
+    seed = widgets.whole(TEXT["seed"], 0, MAX_SEED, 0, "sampling_seed", container=right, hint=hint)
     return position, seed
 
 
@@ -58,9 +62,9 @@ def offer_uncertain(subject: Subject, position: int) -> None:
     best = last_torn(subject.recording().logits, float("inf"))
     example = UNCERTAIN.get(kind_of(subject.key[0]))
     if best != position:
-        label, go = words.after_an_uncertain(safe(subject.labels[best])), partial(_choose, best)
+        label, go = TEXT("uncertain position", token=subject.labels[best]), partial(_choose, best)
     elif example is not None and example != subject.text:
-        label, go = words.UNCERTAIN_TEXT, partial(_choose, None, example)
+        label, go = TEXT["uncertain text"], partial(_choose, None, example)
     else:
         return
     # Streamlit's own: it chooses in the row of tokens, or in the box, which holds the value.
@@ -80,7 +84,7 @@ def staged(subject: Subject, position: int, config: SampleConfig, logits: np.nda
     try:
         return _stages(subject.key, subject.ids, position, config, logits)
     except ShapeError as error:
-        st.warning(words.no_logits(safe(str(error))), icon=":material/warning:")
+        st.warning(TEXT("no logits", why=content.Filled(sentence(error))), icon=":material/warning:")
         st.stop()
         raise
 

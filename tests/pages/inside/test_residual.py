@@ -258,7 +258,7 @@ def test_without_the_stored_pairs_a_sentence_is_shown(monkeypatch):
     def shipped() -> None:
         raise CheckpointError("residuals.json lacks 3 of 8 runs")
 
-    monkeypatch.setattr("pages.inside.residual.highway._shipped", shipped)
+    monkeypatch.setattr("pages.inside.residual.residuals_on_off._shipped", shipped)
     assert [each.value for each in residual("highway").info] == ["residuals.json lacks 3 of 8 runs"]
 
 

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from engine.sample import draw, stages, uniform
 from engine.sample.outcome import likeliest_ids, tally
 from engine.weights.checkpoints import Checkpoint
-from pages.output.sampling import temperatures, words
+from pages.output.sampling import temperature
 from tests.pages import helpers
 from tests.pages.helpers import said as sentences
 from tests.pages.helpers import sent as sent_to
@@ -105,7 +105,7 @@ def test_the_letters_on_top_are_those_that_the_explanation_names(name, first, se
         p = found.model(torch.tensor([found.tokenizer.encode(KING)]))[0, -1].softmax(-1)
     top = p.topk(2)
     assert found.tokenizer.decode(top.indices.tolist()) == first + second and top.values[0] < 0.145
-    assert f"{first} and {second} in the {name} one" in words.TEMPERATURES.texts
+    assert f"{first} and {second} in the {name} one" in temperature.TEXT["texts"]
 
 
 def floats(packed: str, kind: str) -> np.ndarray:
@@ -133,7 +133,7 @@ def test_the_link_holds_every_setting_and_where_one_looks(drawn):
 @pytest.fixture
 def short(monkeypatch, measured_anew):
     """The texts that temperatures write are of a few characters."""
-    monkeypatch.setattr(temperatures, "CHARACTERS", 10)
+    monkeypatch.setattr(temperature, "CHARACTERS", 10)
 
 
 @pytest.mark.usefixtures("short")
@@ -216,7 +216,7 @@ def test_a_text_is_scored_by_the_chain_rule(drawn):
     assert f"a uniform guess would cost {math.log(65):.2f}" in words
     power = math.floor(math.log10(product))
     assert f"| {' · '.join(f'{x:.2g}' for x in p[:3])} · … = " in words
-    assert f"= {product / 10**power:.1f} · $10^{{{power}}}$" in words
+    assert f"= {product / 10**power:.1f} · $10^{{−{-power}}}$" in words
     assert f"{12 * nats:.2f} / 12 = **{nats:.3f}** nats" in words and f"**{math.exp(nats):.2f}** |" in words
     figure = drawn["sampling_scored"]
     assert figure.traces[0]["y"] == pytest.approx([-math.log(x) for x in p], abs=1e-4)

@@ -48,7 +48,7 @@ def nodes(path: Path) -> tuple[ast.AST, ...]:
 
 def shown() -> Iterator[tuple[str, str]]:
     """Yields every string with a blank in it that a screen may show, with its file: of pages, ui, the lab, presets,
-    cards, errors and the run service without docstrings; of TOML files, courses and the browser's modules.
+    cards, errors and the run service without docstrings; of texts, TOML files, courses and the browser's modules.
     """
     folders = ("pages", "ui", "engine/lab", "engine/presets", "engine/parts/cards", "engine/service")
     for path in [*files(*folders), ROOT / "engine" / "errors.py"]:
@@ -56,6 +56,8 @@ def shown() -> Iterator[tuple[str, str]]:
         for node in nodes(path):
             if isinstance(node, ast.Constant) and " " in str(node.value) and id(node) not in documented:
                 yield f"{name(path)}:{node.lineno}", str(node.value)
+    for path in sorted(each for folder in folders for each in (ROOT / folder).rglob("*.md")):
+        yield name(path), " ".join(text(path).split())
     for path in sorted(each for folder in folders for each in (ROOT / folder).rglob("*.toml")):
         yield from ((name(path), each) for each in _leaves(tomllib.loads(text(path))))
     for path in sorted((ROOT / "scenes").glob("*.yaml")):

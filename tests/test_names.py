@@ -10,6 +10,8 @@ import yaml
 
 from tests import source
 from tests.source import ROOT
+from ui import content
+from ui.page_frame import declared
 from ui.site import ENTRIES
 
 DOCS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -24,10 +26,9 @@ EXCEPTIONS = {"every position", "the most likely text of several branches"}
 
 @cache
 def views(url: str) -> dict[str, str]:
-    """Returns the titles of a page's views by their ids, as its `page.py` writes them."""
-    calls = (node for node in source.nodes(ROOT / PAGES[url].path) if isinstance(node, ast.Call))
-    made = (call for call in calls if ast.unparse(call.func) in ("View", "view_of_parts"))
-    return {ast.literal_eval(call.args[0]): ast.literal_eval(call.args[1]) for call in made}
+    """Returns the titles of a page's views by their ids."""
+    page = declared(ROOT / PAGES[url].path)
+    return {view.id: view.title for view in page.views} if page else {}
 
 
 def names(url: str, query: str) -> list[str]:
@@ -55,6 +56,10 @@ def strings() -> set[str]:
     nodes = (node for path in source.files("pages", "ui") for node in source.nodes(path))
     found = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     scripts = (ROOT / "ui" / "assets").rglob("*.js")
+    texts = (path for folder in ("pages", "ui") for path in (ROOT / folder).rglob("*.md"))
+    found |= {
+        section.text for path in texts for section in content.Sheet.read(source.text(path)).sections.values()
+    }
     return found | {
         each for path in scripts for each in re.findall(r"[\"`]([^\"`\n]+)[\"`]", source.text(path))
     }

@@ -108,7 +108,7 @@ def test_every_section_is_asked_for_and_gets_its_fields(path: Path) -> None:
                 wrong.append(f"line {each.line}: {name!r} gets no {', '.join(sorted(lacking))}")
         if found and (spare := each.fields - set().union(*(there[name] for name in found))):
             wrong.append(f"line {each.line}: no section wants {', '.join(sorted(spare))}")
-    if re.search(r"\bView\([^)]*\bTEXT\b", source.text(path)):
+    if re.search(r"\b(?:View|Part)\([^)]*\bTEXT\b", source.text(path)):
         used |= {name for name in content.WORDS if name in there}
     wrong += [f"nobody asks for {name!r}" for name in there if name not in used]
     assert not wrong, f"{source.name(path)}\n" + "\n".join(wrong)

@@ -31,7 +31,6 @@ from pages.inside.shapes import words_backward
 from pages.lab.after import words_finetune
 from pages.lab.faults import words as faults
 from pages.lab.ladder import words_lecture
-from pages.lab.tasks import words as tasks
 from pages.models.families import words_speaks
 from pages.models.parameters import answers
 from pages.models.parameters import words as parameters
@@ -96,7 +95,6 @@ def test_the_loss_of_a_shipped_model_says_after_how_many_passes(name):
 
 # Sentences with a case of their own, called alone -----------------------------------------------------------------
 
-HEADS = {"0": np.array([[0.9, 0.1]]), "1": np.array([[0.2, 0.8]])}
 SPOKEN = Given(
     order=[1, 0],
     heaviest=0,
@@ -181,13 +179,6 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, 
         (Given(agreeing=[], compared=["mean"], rungs={"mean": Given(off=0.25)}),),
         "0.25 above",
     ),
-    (
-        tasks.by_result,
-        (HEADS,),
-        "**0.0** where it is 0 (**90%** of its weight), **0.1** where it is 1 (**80%**)",
-    ),
-    (tasks.solved, (Given(stream=True), 0.5, 1.0, 0.9), "at **50%** of the positions"),
-    (tasks.solved, (Given(stream=False, answers_only=True), 0.5, 1.0, 0.9), "of the held-out problems"),
     (words_speaks.speaker_sentence, (SPOKEN, "JULIET"), "Right: Juliet says it."),
     (words_speaks.speaker_sentence, (SPOKEN, "ROMEO"), "Wrong: Romeo says it."),
     (answers.memory_needed, (CHOICE, "bfloat16", 1, 64, None), "Training on a batch of that size takes"),
@@ -228,8 +219,6 @@ def test_a_sentence_says_which_case_it_is(function: Any, given: tuple[Any, ...],
 
 
 def test_a_sentence_leaves_out_what_is_not_so() -> None:
-    assert tasks.by_result({"0": HEADS["0"], "1": HEADS["0"]}) == ""  # one head reads both
-    assert tasks.by_result({"0": HEADS["0"], "1": 0.5 * HEADS["1"]}) == ""  # nobody clearly does
     assert "colour scale" not in feedforward.strongest_of(2, 64, None)
     assert "Training" not in answers.memory_needed(CHOICE, "int8", 1, 64, None)  # type: ignore[arg-type]
 

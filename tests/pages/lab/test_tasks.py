@@ -17,7 +17,7 @@ from engine.probe import Recorder
 from engine.sample import complete
 from engine.sample.problems import answered, lines_of
 from engine.weights import checkpoints
-from pages.lab.tasks import shipped, words
+from pages.lab.tasks import solved, source_heads, task_models
 from tests.pages import helpers
 from tests.pages.helpers import unescaped as said
 from tests.pages.stage import StageManager
@@ -36,7 +36,7 @@ def gone(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, str]]]:
     def go(path: str, *, query_params: dict[str, str], **_: object) -> None:
         found.append((path, query_params))
 
-    monkeypatch.setattr(shipped.st, "switch_page", go)
+    monkeypatch.setattr(task_models.st, "switch_page", go)
     return found
 
 
@@ -70,6 +70,7 @@ def test_every_task_shows_its_curve_its_floor_and_its_answers(name, drawn):
     floor = TASKS[name].floor(shipped_task(name)[0].config.context)
     (line,) = chart.layout["shapes"]
     assert line["y0"] == line["y1"] == pytest.approx(floor)
+    assert ("of the positions" in said_so) == (name == "markov")
     share = known["solved"]["validation"]
     shown = "100%" if share == 1 else f"{share:.0%}" if name == "markov" else f"{min(share, 0.999):.1%}"
     assert not helpers.lacking(said_so, f"**{known['validation_loss']:.3f}**", f"{floor:.3f}", f"**{shown}**")
@@ -113,7 +114,7 @@ def patterns(found: checkpoints.Checkpoint, row: torch.Tensor) -> np.ndarray:
 
 def test_heads_of_the_model_that_thinks_aloud_read_the_next_bit(drawn: dict[str, Any]) -> None:
     page, (found, corpus) = opened("heads", task="parity_aloud"), shipped_task("parity_aloud")
-    assert words.PARTIAL in [caption.value for caption in page.caption]
+    assert source_heads.TEXT["last result"] in [caption.value for caption in page.caption]
     last, weights = len(corpus.validation) // 34 - 1, dict[int, list[np.ndarray]]()
     for start in (torch.linspace(0, last, 40).long() * 34).tolist():
         row = corpus.validation[start : start + 33]
@@ -126,6 +127,14 @@ def test_heads_of_the_model_that_thinks_aloud_read_the_next_bit(drawn: dict[str,
         weight = np.mean(weights[found.tokenizer.encode(bit)[0]], axis=0)
         layer, head = np.unravel_index(weight.argmax(), weight.shape)
         assert f"**{layer}.{head}** where it is {bit} (**{weight.max():.0%}**" in said(page)
+
+
+def test_readers_are_told_only_where_each_result_has_a_head_of_its_own() -> None:
+    zero, one = np.array([[0.9, 0.1]]), np.array([[0.2, 0.8]])
+    readers = source_heads.readers_by_result({"0": zero, "1": one})
+    assert [(each.layer, each.head, each.value) for each in readers or ()] == [(0, 0, 0.9), (0, 1, 0.8)]
+    assert source_heads.readers_by_result({"0": zero, "1": zero}) is None  # one head reads both
+    assert source_heads.readers_by_result({"0": zero, "1": 0.5 * one}) is None  # nobody clearly does
 
 
 def test_the_head_that_reverses(drawn: dict[str, Any]) -> None:
@@ -213,7 +222,7 @@ def test_grokking_says_what_its_curve_holds(drawn: dict[str, Any]) -> None:
         f"**{rule['step']:,}** steps, when 95%",
         "a + b and b + a are always in the same split",
     )
-    assert [header.value for header in page.header] == [words.GROKKING_QUESTION]
+    assert [header.value for header in page.header] == [solved.TEXT["question grokking"]]
     assert drawn["task_learned"].layout["xaxis"]["type"] == "log"
     opened("solve", task="modular", grokking_axis="plain")
     assert "type" not in drawn["task_learned"].layout["xaxis"]

@@ -1,4 +1,4 @@
-"""An exercise, an answer, and what is said of it."""
+"""The part "on screen" of the view "Practise": an exercise, an answer, and what is said of it."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from engine.lab.exercises.catalogue import (
     make,
 )
 from engine.lab.exercises.exercise import Exercise, Verdict, check
-from engine.lab.exercises.forms import Choice, Pick
-from pages.learn.exercises import words
-from ui import explain, site, widgets
+from engine.lab.exercises.forms import Choice, Order, Pick
+from ui import content, explain, site, widgets
 from ui.players.component import mounted
+from ui.view_parts import Part
 
+TEXT = content.beside(__file__)
 SET, TASK, SEED = "set", "exercise", "set_seed"
 DOTS, GIVEN, SHOWN = "exercise_dots", "exercise_given", "exercise_shown"
 
 
-def draw_practise(line: DeltaGenerator) -> None:
+def draw(line: DeltaGenerator) -> None:
     """Draws an exercise; which it is, is chosen in a `line`."""
     _follow(widgets.picked(DOTS, "chosen"))
     with line:
-        name = widgets.select(
-            "Set", {id_: one.title for id_, one in SETS.items()}, SET, kind="list", width=200
-        )
+        sets = {id_: one.title for id_, one in SETS.items()}
+        name = widgets.select(TEXT["set"], sets, SET, kind="list", width=200)
         tasks = {id_: title for id_, (title, _) in SETS[name].tasks.items()}
-        task = widgets.select("Exercise", tasks, TASK, kind="list", width=280)
+        task = widgets.select(TEXT["exercise"], tasks, TASK, kind="list", width=280)
         seed = choose_seed()
         # Streamlit's own: a link to an exercise must not open its answer.
-        shown = st.toggle(words.SHOW, key=SHOWN, help=words.SHOW_HINT)
+        shown = st.toggle(TEXT["show"], key=SHOWN, help=TEXT["shows"])
     exercise = make(task, seed)
     left, right = st.columns([5, 3], gap="large")
     with left:
@@ -50,7 +50,7 @@ def draw_practise(line: DeltaGenerator) -> None:
 
 
 def choose_seed() -> int:
-    return widgets.whole("Seed", 0, LARGEST_SEED, 1, SEED, width=130, hint=words.SEED_HINT)
+    return widgets.whole(TEXT["seed"], 0, LARGEST_SEED, 1, SEED, width=130, hint=TEXT["another seed"])
 
 
 def _follow(chosen: Any) -> None:
@@ -72,12 +72,14 @@ def _asked(exercise: Exercise, tasks: list[str]) -> None:
         line = not isinstance(exercise.form, Choice | Pick)
         with st.container(horizontal=line, vertical_alignment="bottom"):
             given = _input(exercise, key)
-            if st.form_submit_button("Check", type="primary", key="exercise_check"):
+            if st.form_submit_button(TEXT["check"], type="primary", key="exercise_check"):
                 st.session_state[GIVEN] = (exercise.id, exercise.seed, given)
     if verdict := _verdict(exercise):
-        explain.answer(words.judged(verdict))
+        hint = content.Filled(verdict.hint)  # Markdown of ours
+        explain.answer(TEXT("right" if verdict.right else "wrong", hint=hint))
     else:
-        explain.answer(words.standing(exercise, tasks.index(exercise.id) + 1, len(tasks)))
+        number = tasks.index(exercise.id) + 1
+        explain.answer(TEXT("unanswered", number=number, count=len(tasks), seed=exercise.seed))
 
 
 def _verdict(exercise: Exercise) -> Verdict | None:
@@ -88,7 +90,7 @@ def _verdict(exercise: Exercise) -> Verdict | None:
 
 def _input(exercise: Exercise, key: str) -> Any:
     form = exercise.form
-    label = words.your_answer(form.ask)
+    label = TEXT("answer", ask=form.ask)
     # Streamlit's own: an answer begins empty and never goes into the link.
     if isinstance(form, Choice):
         return st.radio(label, form.options, index=None, key=key)
@@ -127,16 +129,17 @@ def _dots(exercise: Exercise) -> None:
 
 
 def _onward(exercise: Exercise) -> None:
+    proof = isinstance(exercise.form, Order)  # has no numbers
     with st.container(horizontal=True, key="exercise_onward"):
         st.button(
-            words.another(exercise),
+            TEXT["new order" if proof else "new numbers"],
             key="exercise_again",
             on_click=_again,
             args=(exercise.seed,),
             icon=":material/refresh:",
         )
         st.button(
-            words.NEXT,
+            TEXT["next"],
             key="exercise_next",
             on_click=_next,
             args=(exercise.id,),
@@ -147,7 +150,7 @@ def _onward(exercise: Exercise) -> None:
         with suppress(StreamlitPageNotFoundError):  # this page is run alone, without app.py
             st.page_link(
                 entry.path,
-                label=words.see(entry.title),
+                label=TEXT("see it", page=entry.title),
                 icon=":material/visibility:",
                 query_params=dict(exercise.see.query),
             )
@@ -160,3 +163,6 @@ def _again(seed: int) -> None:
 def _next(task: str) -> None:
     order = list(TASKS)
     _go(order[(order.index(task) + 1) % len(order)])
+
+
+PART = Part(TEXT, draw, code=(check,))

@@ -1,4 +1,4 @@
-"""Exercises to write in code: a notebook each, to take along."""
+"""The view "Notebooks": exercises to write in code, a notebook each, to take along."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from engine.lab.exercises.notebooks import (
     task_of,
     title_of,
 )
-from pages.learn.exercises import words
-from ui import explain, widgets
+from ui import content, explain, widgets
+from ui.page_frame import View
+
+TEXT = content.beside(__file__)
 
 
-def draw_code() -> None:
-    """Draws the view."""
+def draw() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         titles = {name: title_of(name) for name in NAMES}
-        name = widgets.select("Notebook", titles, "notebook", kind="list", width=320)
+        name = widgets.select(TEXT["notebook"], titles, "notebook", kind="list", width=320)
         st.download_button(
-            words.DOWNLOAD_NOTEBOOK,
+            TEXT["download"],
             notebook(name),
             f"{name}.ipynb",
             "application/x-ipynb+json",
@@ -33,4 +34,8 @@ def draw_code() -> None:
     st.markdown(task_of(name))
     with st.container(height=250, border=False, key="gf-notebook"):
         st.code(stub_of(name), language="python")
-    explain.answer(words.code_answer(titles[name], *counts(name)))
+    functions, checks = counts(name)
+    explain.answer(TEXT("pieces", title=titles[name], functions=functions, checks=checks))
+
+
+VIEW = View("code", TEXT, draw, code=(notebook,), needs_model=False)

@@ -1,4 +1,4 @@
-"""A sheet to print: chosen sets, a seed, a number."""
+"""The part "on paper" of the view "Practise": a sheet to print, of chosen sets, a seed and a number."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ from streamlit.delta_generator import DeltaGenerator
 from engine.lab.exercises.catalogue import SETS
 from engine.lab.exercises.exercise import Exercise
 from engine.lab.exercises.sheet import chosen, sheet
-from pages.learn.exercises import words
-from pages.learn.exercises.practise import choose_seed
-from ui import explain, widgets
+from pages.learn.exercises.on_screen import choose_seed
+from ui import content, explain, widgets
+from ui.view_parts import Part
 
+TEXT = content.beside(__file__)
 FIRST = ("attention", "masks", "shapes", "parameters")
 MOST = 40
 
 
-def draw_sheet(line: DeltaGenerator) -> None:
+def draw(line: DeltaGenerator) -> None:
     """Draws what is on a sheet; its seed, which is that of the exercises on screen, stands in a `line`."""
     titles = {name: one.title for name, one in SETS.items()}
-    sets = widgets.select_several("Sets", titles, "sheet_sets", first=FIRST)
+    sets = widgets.select_several(TEXT["sets"], titles, "sheet_sets", first=FIRST)
     with line:
-        count = widgets.whole("Exercises", 1, MOST, 8, "sheet_count", width=130)
+        count = widgets.whole(TEXT["exercises"], 1, MOST, 8, "sheet_count", width=130)
         seed = choose_seed()
-        title = st.text_input("Title", words.SHEET_TITLE, key="sheet_title", max_chars=80, width=270)
+        title = st.text_input(TEXT["title"], TEXT["first title"], key="sheet_title", max_chars=80, width=270)
         exercises = chosen(sets, count, seed)
         # Streamlit's own: a file is built when it is asked for, not before.
         st.download_button(
-            words.DOWNLOAD_SHEET,
+            TEXT["download"],
             lambda: sheet(exercises, title, seed),
             f"exercises-{seed}.html",
             "text/html",
@@ -38,15 +39,19 @@ def draw_sheet(line: DeltaGenerator) -> None:
             disabled=not exercises,
         )
     st.dataframe(_listed(exercises), hide_index=True, height=320)
-    explain.answer(words.sheet_answer(exercises, len(sets), seed))
+    sheet_of = "sheet" if exercises else "no exercises"
+    explain.answer(TEXT(sheet_of, count=len(exercises), sets=len(sets), seed=seed))
 
 
 def _listed(exercises: list[Exercise]) -> pd.DataFrame:
     names = {task: one.title for one in SETS.values() for task in one.tasks}
     return pd.DataFrame(
         {
-            "Set": [names[one.id] for one in exercises],
-            "Exercise": [one.title for one in exercises],
-            "Answer": [one.form.text(one.answer).strip("`*") for one in exercises],
+            TEXT["set"]: [names[one.id] for one in exercises],
+            TEXT["exercise"]: [one.title for one in exercises],
+            TEXT["answer"]: [one.form.text(one.answer).strip("`*") for one in exercises],
         }
     )
+
+
+PART = Part(TEXT, draw, code=(chosen,))

@@ -1,4 +1,4 @@
-"""The small models that come with the tasks, how they were trained, and a training of one's own."""
+"""The small models that come with the tasks: one is chosen, read, and looked into."""
 
 from __future__ import annotations
 
@@ -9,14 +9,10 @@ import streamlit as st
 from engine.data.corpus import Corpus
 from engine.data.tasks.all import MODELLED
 from engine.data.tasks.task import Task
-from engine.errors import GlassformerError
-from engine.experiments.lab_races import task_spec
 from engine.measure.tasks.task_scores import TaskCurve, task_curve
 from engine.weights.checkpoints import Checkpoint
-from pages.lab.tasks import words
 from ui import session, site, widgets
 from ui.models import TASK, task_model
-from ui.text.markdown import safe
 
 
 def choose_task(names: Sequence[str]) -> Task:
@@ -37,27 +33,6 @@ def shipped(task: Task) -> tuple[Checkpoint, TaskCurve, Corpus]:
     """Returns a task's model, its curve and the task's problems."""
     checkpoint = task_model(task.name)
     return checkpoint, task_curve(checkpoint.metrics), session.corpus(task.name)
-
-
-def train_it(task: Task) -> None:
-    """Draws the button that trains it live, on the training page."""
-    if st.session_state.pop("train_task", None) == task.name:
-        try:
-            run = session.manager().start(task_spec(task.name), session.owner())
-        except GlassformerError as error:
-            st.error(safe(str(error)))
-        else:
-            st.session_state["run_id"] = st.session_state["run_in_hand"] = run
-            entry = site.entry_of("train")
-            assert entry is not None
-            st.switch_page(entry.path, query_params={"run": run, "data": "task", "task": task.name})
-    st.button(
-        "Train it live",
-        icon=":material/play_arrow:",
-        key="train_task_live",
-        on_click=lambda: st.session_state.update(train_task=task.name),
-        help=words.live(task),
-    )
 
 
 def look_inside(task: Task) -> None:

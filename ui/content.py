@@ -57,7 +57,7 @@ class _Fields(Formatter):
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if "|" in format_spec:
-            return format_spec.split("|")[value != 1]
+            return format_spec.split("|")[bool(value != 1)]
         written = FORMATS[format_spec](value) if format_spec in FORMATS else str(format(value, format_spec))
         if isinstance(value, str):
             return safe(written) if self.escape and not isinstance(value, Filled) else written
@@ -97,9 +97,12 @@ class Sheet:
             if name.strip() == LABELS:
                 lines = (line for line in body.splitlines() if line.strip())
                 rows = (line.partition(": ") for line in lines)
-                sections |= {label: Section(said, True) for label, _, said in rows}
+                said = {label: Section(written, True) for label, _, written in rows}
             else:
-                sections[name.strip()] = Section(_joined(body), name.split()[0] == ALT)
+                said = {name.strip(): Section(_joined(body), name.split()[0] == ALT)}
+            if twice := said.keys() & sections:
+                raise ValueError(f"the text of {title.strip()!r} has two sections {min(twice)!r}")
+            sections |= said
         return cls(title.strip(), " ".join(question.split()), sections, made_from)
 
     def digest(self, name: str) -> str:

@@ -56,6 +56,11 @@ def test_fields_have_a_format_a_plural_and_a_true_minus(texts: content.Texts) ->
     assert "2 heads" in texts("copies", loss=0.0, heads=2, name="x", share=0.5, size=1)
 
 
+def test_a_name_that_stands_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match="two sections 'head'"):
+        content.Sheet.read(f"{ENGLISH}\n## head\nAgain.\n")
+
+
 def test_what_a_stranger_wrote_is_escaped_but_not_where_there_is_no_markdown(texts: content.Texts) -> None:
     fields = {"loss": 1.0, "heads": 2, "share": 0.5, "size": 1}
     assert r"of \*a\*," in texts("copies", name="*a*", **fields)

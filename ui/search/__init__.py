@@ -1,1 +1,1 @@
-"""Search over views, terms, exercises and courses: its entries, its route and its panel; the browser finds."""
+"""Search over views, terms, exercises and courses: what can be found, its route and its panel."""

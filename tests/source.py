@@ -9,6 +9,8 @@ from pathlib import Path
 
 import yaml
 
+from ui import content
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -63,7 +65,9 @@ def shown() -> Iterator[tuple[str, str]]:
             if isinstance(node, ast.Constant) and " " in str(node.value) and id(node) not in documented:
                 yield f"{name(path)}:{node.lineno}", str(node.value)
     for path in sorted(each for folder in folders for each in (ROOT / folder).rglob("*.md")):
-        yield name(path), " ".join(text(path).split())
+        sheet = content.Sheet.read(text(path))
+        said = [sheet.title, sheet.question, *(section.text for section in sheet.sections.values())]
+        yield from ((name(path), each) for each in said)
     for path in sorted(each for folder in folders for each in (ROOT / folder).rglob("*.toml")):
         yield from ((name(path), each) for each in _leaves(tomllib.loads(text(path))))
     for path in sorted((ROOT / "scenes").glob("*.yaml")):

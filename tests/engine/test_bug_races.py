@@ -21,7 +21,7 @@ from engine.measure.tasks.text_statistics import known_share, words_of
 from engine.service.state import RunView
 from engine.training.records import Step
 from engine.training.train import train
-from pages.lab.faults import words
+from pages.lab.faults import cost
 from tests.engine.cases import for_each
 from tests.engine.helpers import tiny, verse
 
@@ -87,7 +87,7 @@ def test_the_cost_of_a_bug_is_the_median_over_seeds(raced: tuple[RunView, ...]) 
     assert both.typical == (2.0, 2.1)
     assert (
         f"median loss **{both.typical[1]:.2f}** with the bug, **{both.typical[0]:.2f}** healthy"
-        in words.answer(both)
+        in cost.answer(both)
     )
     assert both.kind == "varies", "it costs a nat with one seed, and nothing with another"
     steady = compare_twins([ending(healthy, 2.0), ending(broken, 1.9)], TEXT, [*repeats[:2], *repeats[:2]])

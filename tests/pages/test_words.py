@@ -29,7 +29,7 @@ from pages.inside.feedforward import words as feedforward
 from pages.inside.shapes import words as shapes
 from pages.inside.shapes import words_backward
 from pages.lab.after import words_finetune
-from pages.lab.faults import words as faults
+from pages.lab.faults import cost
 from pages.lab.ladder import words_lecture
 from pages.models.families import words_speaks
 from pages.models.parameters import answers
@@ -167,7 +167,7 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, 
     (words_finetune.text_learned, ("new", "old", LOOKS), "forgot much of old"),
     (words_finetune.text_alt, (("new", "old"), LOOKS), "After 9 steps: new 2.00, old 3.00"),
     (words_finetune.learned, (FACT, TAUGHT), "a sentence rather than a fact (**20%** when reworded)."),
-    (faults.recipe, (HEALTHY,), "Both: 1 block of width"),
+    (cost.recipe, (HEALTHY,), "Both: 1 block of width"),
     (
         words_lecture._in_words,
         ("last", Given(**CLIMBED, diverged=None)),

@@ -23,9 +23,8 @@ from engine.lab.doctor.story import PATH as STORY
 from engine.lab.doctor.table import HEALTHY, PATH, shipped, subject_of
 from engine.lab.faults import FAULTS
 from engine.service.state import RunSpec
-from pages.lab.faults import doctor
-from pages.lab.faults import words as words_bugs
-from pages.lab.faults import words_doctor as words
+from pages.lab.faults import cost as cost_view
+from pages.lab.faults import diagnose, mystery_patient
 from tests.pages import helpers
 from tests.pages.conftest import Drawn
 from tests.pages.stage import StageManager, view_of
@@ -133,7 +132,7 @@ def test_what_was_ordered_is_shown_and_paid_for() -> None:
     table = page.table[0].value
     assert list(table["test"]) == [CHECKS[name].title for name in newest_first]
     assert list(table["result"]) == [ROWS[truth.name]["findings"][name][2] for name in newest_first]
-    page.selectbox(key="patient_order").select(words.offered(CHECKS["rows"])).run()
+    page.selectbox(key="patient_order").select(mystery_patient.offered(CHECKS["rows"])).run()
     assert helpers.in_address(page, "patient_tests") == "future-writes-rows"
     assert f"**{left - CHECKS['rows'].minutes} minutes** left" in said(page)
 
@@ -178,13 +177,13 @@ def test_what_is_found_so_far_stands_there_while_the_rest_is_done(
 
     monkeypatch.setattr(background_jobs, "GLANCE", 0.5)
     monkeypatch.setattr(background_jobs, "_server", background_jobs.Jobs())
-    monkeypatch.setattr("pages.lab.faults.doctor.examine", examine)
+    monkeypatch.setattr("pages.lab.faults.diagnose.examine", examine)
     page = opened("doctor", model=run(manager))
     go.set()
     assert "So far **1 of 1 checks** have passed" in said(page)
     shown = pd.concat([table.value for table in page.table])
-    assert shown["check"].tolist() == [CHECKS[name].title for name in doctor.QUICK]
-    assert shown.index.tolist() == [words.MARKS["pass"], *[words.PENDING] * (len(doctor.QUICK) - 1)]
+    assert shown["check"].tolist() == [CHECKS[name].title for name in diagnose.QUICK]
+    assert shown.index.tolist() == [diagnose.MARKS["pass"], *[diagnose.PENDING] * (len(diagnose.QUICK) - 1)]
 
 
 STORED = json.loads(STORY.read_text("utf-8"))
@@ -298,7 +297,7 @@ def side(loss: float, text: str = "thou art", share: float = 0.5, died: int | No
     ],
 )
 def test_the_answer_says_what_the_loss_says(broken: Side, wanted: str) -> None:
-    assert words_bugs.answer(Both(side(2.1), broken)).startswith(wanted)
+    assert cost_view.answer(Both(side(2.1), broken)).startswith(wanted)
 
 
 @pytest.mark.parametrize(
@@ -315,10 +314,10 @@ def test_the_answer_says_what_the_loss_says(broken: Side, wanted: str) -> None:
     ],
 )
 def test_the_answer_says_how_the_cost_varies_between_seeds(last: float, wanted: str) -> None:
-    assert words_bugs.answer(Both(side(2.1), side(2.6), ((2.0, 2.62), (2.2, last)))).startswith(wanted)
+    assert cost_view.answer(Both(side(2.1), side(2.6), ((2.0, 2.62), (2.2, last)))).startswith(wanted)
 
 
 def test_the_answer_quotes_both_and_their_share_of_words() -> None:
-    answer = words_bugs.answer(Both(side(2.1, "thou art", 0.62), side(0.05, "a*b\nc", 0.0)))
+    answer = cost_view.answer(Both(side(2.1, "thou art", 0.62), side(0.05, "a*b\nc", 0.0)))
     assert "It writes “a\\*b c…” (**0%** real words)" in answer
     assert "the healthy twin “thou art…” (**62%**)" in answer

@@ -1,0 +1,34 @@
+"""Losses over the steps of a training, as lines, with the line of a baseline. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ui.figures import specs as go
+from ui.figures.theme import base_layout, colour
+
+
+def line(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, name: str, of: str) -> go.Trace:
+    return go.Scatter(
+        x=np.asarray(x),
+        y=np.asarray(y),
+        mode="lines",
+        name=name,
+        line={"color": colour(of), "width": 2.5},
+        hovertemplate=f"{name}, step %{{x}}: %{{y:.2f}}<extra></extra>",
+    )
+
+
+def losses(traces: Sequence[go.Trace], baseline: float, text: str) -> go.Figure:
+    """Draws lines of losses, and a line at a baseline."""
+    layout = base_layout(
+        xaxis={"title": {"text": "step"}, "rangemode": "tozero"},
+        yaxis={"title": {"text": "loss, nats"}, "rangemode": "tozero"},
+        shapes=[go.rule(y=baseline, line={"color": colour("quiet"), "dash": "dot", "width": 1.5})],
+        annotations=[
+            go.note(text, 1, baseline, xref="paper", xanchor="right", yanchor="bottom", font={"size": 12})
+        ],
+    )
+    return go.Figure({"data": list(traces), "layout": layout})

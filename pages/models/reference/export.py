@@ -1,4 +1,4 @@
-"""The model of the bar as files for other programs."""
+"""The view "Export": the model of the bar as files for other programs."""
 
 from __future__ import annotations
 
@@ -22,13 +22,36 @@ from engine.seq2seq import Seq2Seq
 from engine.weights import checkpoints
 from engine.weights.checkpoints import FILES, PairCheckpoint
 from engine.weights.export import pack
-from engine.weights.export.hugging_face import Plan, plan
+from engine.weights.export.gather import gather
+from engine.weights.export.hugging_face import Plan, plan, tensors, undone
 from engine.weights.export.single_file import export_single_file
 from engine.weights.export.writers import WRITERS
-from pages.models.reference import words
-from ui import explain, session, widgets
+from ui import content, explain, session, widgets
 from ui.model_bar import Subject
-from ui.text.markdown import safe
+from ui.page_frame import View
+
+TEXT = content.beside(__file__)
+# field of a configuration -> what is written where a family has more than the model
+MADE = {
+    "attention_bias": "biases",
+    "output_bias": "biases",
+    "ffn_bias": "biases",
+    "norm_bias": "biases",
+    "norm_gain": "gains",
+    "qk_gain": "gains",
+    "position": "positions",
+}
+OPEN = """import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+folder = "{folder}"  # where you unpacked the zip
+model = AutoModelForCausalLM.from_pretrained(folder)
+tokenizer = AutoTokenizer.from_pretrained(folder)  # where there is a tokenizer.json
+ids = tokenizer("First Citizen:", return_tensors="pt")
+with torch.inference_mode():
+    written = model.generate(**ids, max_new_tokens=100, do_sample=True, temperature=0.8)
+print(tokenizer.decode(written[0]))
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,32 +81,48 @@ def _taken(subject: Subject) -> Taken:
     return Taken(subject.title, pair.model, pair.tokenizer, subject.text, pair)
 
 
-def draw_export(subject: Subject) -> None:
+def draw(subject: Subject) -> None:
     taken = _taken(subject)
-    dtype = widgets.select(
-        "Precision",
-        list(pack.DTYPES),
-        "reference_dtype",
-        hint=words.DTYPE_HINT,
-    )
+    hint = TEXT["precision hint"]
+    dtype = widgets.select(TEXT["precision"], list(pack.DTYPES), "reference_dtype", hint=hint)
     size = pack.size(taken.model, dtype)
     try:
         size.allow(session.profile().max_export)
     except PretrainedError as error:
-        st.warning(safe(f"This model cannot be exported here: {error}."))
+        st.warning(TEXT("too large", why=str(error)))
         return
     planned = _planned(taken)
     note = _note(taken) if isinstance(planned, Plan) else None
-    explain.answer(words.packed(planned, size.megabytes, dtype))
-    st.table(pd.DataFrame(_ways(taken, planned, size, bool(note))).set_index("way"), border="horizontal")
+    _answer(planned, size.megabytes, dtype)
+    st.table(
+        pd.DataFrame(_ways(taken, planned, size, bool(note))).set_index(TEXT["way"]), border="horizontal"
+    )
     with st.container(horizontal=True):
         _downloads(taken, planned, dtype)
     if isinstance(planned, str):
-        st.info(safe(f"Not for this model: {planned}."))
+        st.info(TEXT("no family", why=planned))
     elif note:
-        st.caption(safe(f"No tokenizer.json: {note}."))
+        st.caption(TEXT("no tokenizer", why=note))
     explain.measure_it(_files, taken, planned)
     explain.by_hand(_opened, taken, planned)
+
+
+def _answer(planned: Plan | str, size: str, dtype: str) -> None:
+    """Says whether a family of Hugging Face's is this model, and how large the file is."""
+    size = content.Filled(size)
+    if isinstance(planned, str):
+        explain.answer(TEXT("no architecture", size=size, dtype=dtype))
+        return
+    made = ", ".join(dict.fromkeys(TEXT(f"made {MADE[field]}") for field in planned.filled))
+    explain.answer(
+        TEXT(
+            "filled in" if made else "counterpart",
+            family=WRITERS[planned.family].title,
+            size=size,
+            dtype=dtype,
+            made=made,
+        )
+    )
 
 
 def _planned(taken: Taken) -> Plan | str:
@@ -105,21 +144,22 @@ def _ways(taken: Taken, planned: Plan | str, size: pack.Size, no_tokenizer: bool
     family, files = "–", "–"
     if isinstance(planned, Plan):
         files = "`model.safetensors`, `config.json`" + ("" if no_tokenizer else ", `tokenizer.json`")
-        family = f"`transformers`, as {WRITERS[planned.family].title}"
+        family = TEXT("opens hub", family=WRITERS[planned.family].title)
     engine_files = ", ".join(f"`{name}`" for name in FILES)
     rows = [
-        (words.HUB, files, size.megabytes if isinstance(planned, Plan) else "–", family),
-        (words.ONE_FILE, "`model.py`, `model.safetensors`", size.megabytes, words.OPENS_FILE),
-        (words.A_PROGRAM, "`nano.py`", words.NANO_SIZE, words.OPENS_NANO)
+        (TEXT["hub"], files, size.megabytes if isinstance(planned, Plan) else "–", family),
+        (TEXT["one file"], "`model.py`, `model.safetensors`", size.megabytes, TEXT["opens file"]),
+        (TEXT["program"], "`nano.py`", TEXT["program size"], TEXT["opens program"])
         if taken.pair is None
         else (
-            words.OWN_FOLDER,
+            TEXT["own folder"],
             engine_files,
             pack.size(taken.model, "float32").megabytes,
-            words.OPENS_FOLDER,
+            TEXT["opens folder"],
         ),
     ]
-    return [dict(zip(("way", "files", "size", "opened by"), row, strict=True)) for row in rows]
+    titles = (TEXT["way"], TEXT["files"], TEXT["size"], TEXT["opened by"])
+    return [dict(zip(titles, row, strict=True)) for row in rows]
 
 
 def _files(taken: Taken, planned: Plan | str) -> None:
@@ -134,10 +174,10 @@ def _files(taken: Taken, planned: Plan | str) -> None:
 def _opened(taken: Taken, planned: Plan | str) -> None:
     """The same model through a library, in ten lines."""
     if isinstance(planned, Plan):
-        st.markdown(words.LIBRARY)
-        st.code(words.OPEN.format(folder=taken.file), language="python")
+        st.markdown(TEXT["library"])
+        st.code(OPEN.format(folder=taken.file), language="python")
     else:
-        st.markdown(words.NO_LIBRARY)
+        st.markdown(TEXT["no library"])
         st.code(f"python model.py {taken.source}".strip(), language="bash")
 
 
@@ -147,7 +187,7 @@ def _downloads(taken: Taken, planned: Plan | str, dtype: str) -> None:
     if isinstance(planned, Plan):
         assert isinstance(model, Transformer) and not isinstance(tokenizer, PairTokenizer)
         make = partial(pack.hugging_face, model, planned, tokenizer, dtype)
-        _download(words.ZIP, make, f"{taken.file}-{planned.family}.zip", "application/zip", "reference_zip")
+        _download(TEXT["zip"], make, f"{taken.file}-{planned.family}.zip", "application/zip", "reference_zip")
     _download("model.py", taken.written, "model.py", "text/x-python", "reference_py")
     weights, kind = "model.safetensors", "application/octet-stream"
     _download(weights, partial(pack.engine_weights, model, dtype), weights, kind, "reference_weights")
@@ -156,9 +196,12 @@ def _downloads(taken: Taken, planned: Plan | str, dtype: str) -> None:
         _download("nano.py", read, "nano.py", "text/x-python", "reference_nano")
     else:
         folder = partial(checkpoints.pack, pair.model, pair.tokenizer, pair.metrics)
-        _download(words.OWN_FOLDER, folder, f"{taken.file}.zip", "application/zip", "reference_own")
+        _download(TEXT["own folder"], folder, f"{taken.file}.zip", "application/zip", "reference_own")
 
 
 def _download(label: str, make: Callable[[], Any], file: str, kind: str, key: str) -> None:
     # Streamlit's own: a file is built when it is asked for, not before.
     st.download_button(label, make, file, kind, icon=":material/download:", on_click="ignore", key=key)
+
+
+VIEW = View("export", TEXT, draw, code=(plan, tensors, undone, gather), whole=True)

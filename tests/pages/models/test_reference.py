@@ -16,7 +16,7 @@ from engine.measure.families.influence_by_distance import layer_influence as inf
 from engine.measure.recording import record
 from engine.service.state import RunSpec
 from engine.weights.checkpoints import load_pair
-from pages.models.reference import quick
+from pages.models.reference import quick_reference
 from tests.pages import helpers
 from tests.pages.helpers import chosen, lacking
 from tests.pages.stage import StageManager, view_of
@@ -37,7 +37,7 @@ def opened(view: str = "dice", **query: str) -> AppTest:
 def said(page: AppTest) -> str:
     """Its texts, and the cells of its tables."""
     cells = [str(cell) for table in page.table for row in table.value.to_numpy() for cell in row]
-    return " | ".join([helpers.said(page), *cells])
+    return helpers.without_escapes(" | ".join([helpers.said(page), *cells]))
 
 
 def run(manager: StageManager, name: str, **fields: Any) -> str:
@@ -88,7 +88,7 @@ def test_seven_rows_are_the_whole_model():
     assert sum(counts) == 124_439_808
     assert table.loc["Self-attention", "output"] == "(1,024, 768)"
     assert table.loc["Output head", "output"] == "(1,024, 50,257)"
-    for name in quick.ONE_STACK:
+    for name in quick_reference.ONE_STACK:
         assert len(chosen(page, "reference_sizes", name).table[0].value) == 7, name
 
 

@@ -21,6 +21,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from string import Formatter
 from typing import Any, NamedTuple
@@ -55,6 +56,9 @@ class _Fields(Formatter):
     def __init__(self, escape: bool) -> None:
         self.escape = escape
 
+    def parse(self, format_string: str) -> Any:
+        return _parsed(format_string)
+
     def format_field(self, value: Any, format_spec: str) -> str:
         if "|" in format_spec:
             return format_spec.split("|")[bool(value != 1)]
@@ -62,6 +66,11 @@ class _Fields(Formatter):
         if isinstance(value, str):
             return safe(written) if self.escape and not isinstance(value, Filled) else written
         return numbers.minus(written) if written.startswith("-") else written
+
+
+@lru_cache(4_000)
+def _parsed(text: str) -> tuple[Any, ...]:
+    return tuple(Formatter().parse(text))
 
 
 class Section(NamedTuple):

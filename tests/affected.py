@@ -13,7 +13,7 @@ import re
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -38,6 +38,7 @@ PAGES = ("tests/pages/", "tests/browser/")  # a test there that names no room is
 ALL_ROOMS = re.compile(
     r"ui\.site(\.ENTRIES|\.built)?|ui\.tour\.courses\.shelf|tests\.pages\.(rooms|addresses)\..*"
 )
+EXAMPLES = "tests/test_tiers.py"  # it names files that it does not read
 LEFT_OUT = "left_out"
 LONGEST = 200  # characters of a string that may name something
 
@@ -70,6 +71,8 @@ class Reach:
     def __init__(self, names: Iterable[str], root: Path = ROOT) -> None:
         self.root, self.names = root, frozenset(names)
         self.told = {name: Told.by(root / name) for name in self.names if name.endswith(".py")}
+        if told := self.told.get(EXAMPLES):
+            self.told[EXAMPLES] = replace(told, strings=frozenset())
         self.modules = {
             name.removesuffix(".py").removesuffix("/__init__").replace("/", "."): name for name in self.told
         }
@@ -84,28 +87,20 @@ class Reach:
         self._needs = {name: frozenset(self._needed(name)) - {name} for name in self.names}
 
     @cached_property
-    def named(self) -> dict[str, str]:
-        """For each file that is no Python, the string by which the source names it: its own name or its nearest folder's."""
+    def _files_named(self) -> dict[str, set[str]]:
+        """The files that are no Python, by each string of the source that names them: by path, name or, in ui/assets,
+        as a module; by their nearest folder where nothing else does.
+        """
         said = {word for told in self.told.values() for word in told.strings}
-        found = {}
+        found = defaultdict(set)
         for name in self.names - self.told.keys():
             path = PurePosixPath(name)
             own = name.removeprefix(ASSETS).rpartition(".")[0] if name.startswith(ASSETS) else path.stem
-            words = [
-                name,
-                path.name,
-                own,
-                *(folder.name for folder in path.parents if folder.name not in TOPS),
+            folders = [
+                folder.name for folder in path.parents if folder.name not in TOPS and folder.name in said
             ]
-            if known := [word for word in words if word in said]:
-                found[name] = known[0]
-        return found
-
-    @cached_property
-    def _files_named(self) -> dict[str, set[str]]:
-        found = defaultdict(set)
-        for name, word in self.named.items():
-            found[word].add(name)
+            for word in {name, path.name, own} & said or set(folders[:1]):
+                found[word].add(name)
         return found
 
     def _needed(self, name: str) -> Iterator[str]:

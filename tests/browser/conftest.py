@@ -163,6 +163,9 @@ def tab(lasting, app_url) -> Iterator[Any]:
     are compiled once. For a test that neither asks what a fresh page does nor needs its cookies, as a training does.
     """
     tab, raised = lasting
+    tab.evaluate(
+        "() => document.fullscreenElement && document.exitFullscreen()"
+    )  # of a stage that a test left
     tab.set_viewport_size({"width": 1280, "height": 800})
     raised.clear()
     yield tab

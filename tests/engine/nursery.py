@@ -32,8 +32,9 @@ class Child:
         self.pid, self.stdin, self.stdout, self._code = pid, stdin, stdout, code
 
     def kill(self) -> None:
-        if not self._code.closed and not select.select([self._code], [], [], 0)[0]:
-            os.kill(self.pid, signal.SIGKILL)
+        with suppress(ValueError, OSError):  # another thread has waited for it meanwhile: it has ended
+            if not select.select([self._code], [], [], 0)[0]:
+                os.kill(self.pid, signal.SIGKILL)
 
     def wait(self) -> int:
         with self._code as code:

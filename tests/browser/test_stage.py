@@ -8,26 +8,10 @@ from playwright.sync_api import expect
 from tests.browser.conftest import after_frames, settled
 from tests.browser.visit import linked, opened, stage_faults
 
-pytestmark = pytest.mark.usefixtures("anew")  # a tab on the stage stays there
-SIZE = {"width": 1280, "height": 720}
-TURNED = """on => {
-  if (document.documentElement.classList.contains('gf-stage') !== on) document.dispatchEvent(new Event('gf-stage'))
-}"""
-
-
-def staged(tab, url: str, address: str, on: bool = True) -> None:
-    """Goes to an address, on the stage or beside it. A course that the tab was in is left before: one remembers what it asked."""
-    tab.set_viewport_size(SIZE)
-    if tab.url != "about:blank":
-        tab.evaluate(TURNED, on)
-        linked(tab, f"{url}/courses", "h1")
-    linked(tab, f"{url}/{address}{'&stage=1' * on}")
-
 
 @pytest.fixture
 def stage(page):
-    """The page of a lecturer who was never here: a room is its owner's."""
-    page.set_viewport_size(SIZE)
+    page.set_viewport_size({"width": 1280, "height": 720})
     return page
 
 
@@ -36,48 +20,51 @@ FILLED = f"""() => {{ const box = {BOX}, [x, y, wide, high] = box('.gf-full')
   return x === 0 && y === 0 && Math.abs(wide - innerWidth) <= 1 && Math.abs(high - innerHeight) <= 1 && box('.gf-full .main-svg')[3] === innerHeight }}"""
 
 
-def test_keys_fill_the_screen_open_the_stage_whose_letters_are_large_and_freeze_it(tab, app_url) -> None:
-    staged(tab, app_url, "parameters", on=False)
-    tab.wait_for_selector(".gf-plot .main-svg")
-    tab.wait_for_selector(".gf-stage-ui", state="attached")
-    expect(tab.get_by_role("button", name=re.compile("^Stage mode"))).to_be_in_viewport(ratio=1)
-    before = tab.evaluate(BOX, ".gf-plot")
-    tab.hover(".gf-plot", position={"x": 60, "y": 60})
-    tab.keyboard.press("f")
-    tab.wait_for_function(FILLED)
-    tab.keyboard.press("f")
-    tab.wait_for_selector(".gf-full", state="detached")
-    tab.wait_for_function(f"before => ({BOX})('.gf-plot').join() === before.join()", arg=before)
-    tab.hover(".gf-plot")
-    tab.locator(".gf-plot").get_by_role("button", name=re.compile("Fill the screen")).first.click()
-    tab.wait_for_selector(".gf-full")
-    tab.evaluate("document.exitFullscreen?.().catch(() => {})")  # what a browser makes of Escape by itself
-    tab.keyboard.press("Escape")
-    tab.wait_for_selector(".gf-full", state="detached")
+def test_keys_fill_the_screen_open_the_stage_whose_letters_are_large_and_freeze_it(stage, app_url) -> None:
+    stage.goto(f"{app_url}/parameters")
+    settled(stage)
+    stage.wait_for_selector(".gf-plot .main-svg")
+    stage.wait_for_selector(".gf-stage-ui", state="attached")
+    expect(stage.get_by_role("button", name=re.compile("^Stage mode"))).to_be_in_viewport(ratio=1)
+    before = stage.evaluate(BOX, ".gf-plot")
+    stage.hover(".gf-plot", position={"x": 60, "y": 60})
+    stage.keyboard.press("f")
+    stage.wait_for_function(FILLED)
+    stage.keyboard.press("f")
+    stage.wait_for_selector(".gf-full", state="detached")
+    stage.wait_for_function(f"before => ({BOX})('.gf-plot').join() === before.join()", arg=before)
+    stage.hover(".gf-plot")
+    stage.locator(".gf-plot").get_by_role("button", name=re.compile("Fill the screen")).first.click()
+    stage.wait_for_selector(".gf-full")
+    stage.evaluate("document.exitFullscreen?.().catch(() => {})")  # what a browser makes of Escape by itself
+    stage.keyboard.press("Escape")
+    stage.wait_for_selector(".gf-full", state="detached")
 
-    tab.keyboard.press("p")
-    tab.wait_for_selector("html.gf-stage", state="attached")
-    expect(tab).to_have_url(re.compile("stage=1"))
-    tab.get_by_role("radio", name="FLOPs").click()
-    expect(tab).to_have_url(re.compile("parameters_view=flops.*stage=1|stage=1.*parameters_view=flops"))
-    tab.reload()
-    tab.wait_for_selector("html.gf-stage", state="attached")
-    settled(tab)
-    tab.set_viewport_size({"width": 1920, "height": 1080})
-    assert not stage_faults(tab, 0, large=True)
-    assert "svg" in tab.evaluate("getComputedStyle(document.body).cursor"), "seen from the back row"
-    tab.keyboard.press("z")
-    tab.wait_for_selector(".gf-frozen-copy")
-    answer = tab.locator(".gf-frozen-copy .st-key-answer").bounding_box()  # pictures may still load elsewhere
-    before = tab.screenshot(clip=answer)
-    tab.evaluate("document.querySelector('[data-testid=stMain] .st-key-answer p').textContent = 'moved'")
-    assert tab.screenshot(clip=answer) == before
-    tab.keyboard.press("z")
-    tab.wait_for_selector(".gf-frozen-copy", state="detached")
-    assert tab.screenshot(clip=answer) != before
-    tab.keyboard.press("Escape")
-    expect(tab).not_to_have_url(re.compile("stage=1"))
-    assert not tab.evaluate("document.documentElement.classList.contains('gf-stage')")
+    stage.keyboard.press("p")
+    stage.wait_for_selector("html.gf-stage", state="attached")
+    expect(stage).to_have_url(re.compile("stage=1"))
+    stage.get_by_role("radio", name="FLOPs").click()
+    expect(stage).to_have_url(re.compile("parameters_view=flops.*stage=1|stage=1.*parameters_view=flops"))
+    stage.reload()
+    stage.wait_for_selector("html.gf-stage", state="attached")
+    settled(stage)
+    stage.set_viewport_size({"width": 1920, "height": 1080})
+    assert not stage_faults(stage, 0, large=True)
+    assert "svg" in stage.evaluate("getComputedStyle(document.body).cursor"), "seen from the back row"
+    stage.keyboard.press("z")
+    stage.wait_for_selector(".gf-frozen-copy")
+    answer = stage.locator(
+        ".gf-frozen-copy .st-key-answer"
+    ).bounding_box()  # pictures may still load elsewhere
+    before = stage.screenshot(clip=answer)
+    stage.evaluate("document.querySelector('[data-testid=stMain] .st-key-answer p').textContent = 'moved'")
+    assert stage.screenshot(clip=answer) == before
+    stage.keyboard.press("z")
+    stage.wait_for_selector(".gf-frozen-copy", state="detached")
+    assert stage.screenshot(clip=answer) != before
+    stage.keyboard.press("Escape")
+    expect(stage).not_to_have_url(re.compile("stage=1"))
+    assert not stage.evaluate("document.documentElement.classList.contains('gf-stage')")
 
 
 @pytest.mark.parametrize(
@@ -102,9 +89,6 @@ def test_a_player_waits_while_the_screen_is_frozen(tab, app_url, address, player
     assert where.text_content() == before
     tab.evaluate("document.documentElement.classList.remove('gf-frozen')")
     expect(where).not_to_have_text(before)
-    tab.locator(player).get_by_role(
-        "button", name="Pause"
-    ).click()  # what it plays on would meet the next link
 
 
 def test_a_presenters_keys_work_in_a_course_whatever_was_clicked_and_the_room_answers_its_question(
@@ -164,45 +148,45 @@ def shows(page, scene: int, part: str) -> None:
 ONWARDS = [(4, "question"), (4, "answer"), (4, "figure"), (5, "figure")]  # from the third scene
 
 
-def test_one_clicker_leads_through_question_answer_and_figure_and_the_same_way_back(tab, app_url) -> None:
-    staged(tab, app_url, "embeddings?embed_view=lookup&course=ten-minutes&scene=3")
-    shows(tab, 3, "figure")
+def test_one_clicker_leads_through_question_answer_and_figure_and_the_same_way_back(stage, app_url) -> None:
+    stage.goto(f"{app_url}/embeddings?embed_view=lookup&course=ten-minutes&scene=3&stage=1")
+    shows(stage, 3, "figure")
     for place in ONWARDS:
-        tab.keyboard.press("PageDown")
-        shows(tab, *place)
+        stage.keyboard.press("PageDown")
+        shows(stage, *place)
     for key, place in zip(
         ["ArrowLeft", "PageUp", "ArrowLeft", "PageUp"], [*ONWARDS[2::-1], (3, "figure")], strict=True
     ):
-        tab.keyboard.press(key)
-        shows(tab, *place)
-    staged(tab, app_url, "attention?attention_view=heads&course=ten-minutes&scene=5")
-    shows(tab, 5, "figure")
-    with tab.expect_popup() as popup:  # which keeps the keys
-        tab.get_by_role("button", name="Notes for the speaker").click()
+        stage.keyboard.press(key)
+        shows(stage, *place)
+    stage.goto(f"{app_url}/attention?attention_view=heads&course=ten-minutes&scene=5&stage=1")
+    shows(stage, 5, "figure")
+    with stage.expect_popup() as popup:  # which keeps the keys
+        stage.get_by_role("button", name="Notes for the speaker").click()
     for key, place in zip(["ArrowLeft", "PageUp"], ONWARDS[2:0:-1], strict=True):
         popup.value.keyboard.press(key)
-        shows(tab, *place)
+        shows(stage, *place)
     popup.value.keyboard.press("PageUp")
-    shows(tab, 4, "question")
+    shows(stage, 4, "question")
     popup.value.keyboard.press("1")
-    shows(tab, 4, "answer")
-    expect(tab.locator(".gf-tour-why")).to_contain_text("Not quite. Nothing in its arithmetic")
-    expect(tab.locator(".gf-tour-answers .right")).to_have_text(
+    shows(stage, 4, "answer")
+    expect(stage.locator(".gf-tour-why")).to_contain_text("Not quite. Nothing in its arithmetic")
+    expect(stage.locator(".gf-tour-answers .right")).to_have_text(
         "Nothing: each word gets exactly the same output"
     )
     popup.value.close()
-    tab.keyboard.press("PageDown")
-    shows(tab, 4, "figure")
-    tab.keyboard.press("f")  # fills the screen, and the keys still lead
-    tab.wait_for_selector(".gf-full")
-    tab.keyboard.press("PageUp")
-    shows(tab, 4, "answer")
-    tab.wait_for_selector(".gf-full", state="detached")
-    tab.keyboard.press("PageDown")
-    tab.keyboard.press("f")
-    tab.wait_for_selector(".gf-full")
-    tab.keyboard.press("PageDown")
-    shows(tab, 5, "figure")
+    stage.keyboard.press("PageDown")
+    shows(stage, 4, "figure")
+    stage.keyboard.press("f")  # fills the screen, and the keys still lead
+    stage.wait_for_selector(".gf-full")
+    stage.keyboard.press("PageUp")
+    shows(stage, 4, "answer")
+    stage.wait_for_selector(".gf-full", state="detached")
+    stage.keyboard.press("PageDown")
+    stage.keyboard.press("f")
+    stage.wait_for_selector(".gf-full")
+    stage.keyboard.press("PageDown")
+    shows(stage, 5, "figure")
 
 
 @pytest.mark.parametrize(
@@ -213,25 +197,25 @@ def test_one_clicker_leads_through_question_answer_and_figure_and_the_same_way_b
     ],
 )
 def test_the_clicker_leads_on_from_what_was_typed_and_escape_leaves_it_first(
-    tab, app_url, address, field
+    stage, app_url, address, field
 ) -> None:
-    staged(tab, app_url, address)
-    at = int(tab.locator(".gf-tour-where").inner_text().split()[0])
-    tab.locator(field).fill("man bites a dog")
-    tab.keyboard.press("Enter")
-    settled(tab)
-    tab.keyboard.press("ArrowRight")
-    shows(tab, at + 1, "figure")
-    tab.keyboard.press("ArrowLeft")
-    shows(tab, at, "figure")
-    tab.locator(field).click()
-    tab.keyboard.press("ArrowRight")  # the cursor's
-    tab.keyboard.press("Escape")
-    assert tab.evaluate("document.activeElement === document.body")
-    assert tab.evaluate("document.documentElement.classList.contains('gf-stage')")
-    tab.locator(field).click()
-    tab.keyboard.press("PageDown")
-    shows(tab, at + 1, "figure")
+    opened(stage, f"{app_url}/{address}&stage=1")
+    at = int(stage.locator(".gf-tour-where").inner_text().split()[0])
+    stage.locator(field).fill("man bites a dog")
+    stage.keyboard.press("Enter")
+    settled(stage)
+    stage.keyboard.press("ArrowRight")
+    shows(stage, at + 1, "figure")
+    stage.keyboard.press("ArrowLeft")
+    shows(stage, at, "figure")
+    stage.locator(field).click()
+    stage.keyboard.press("ArrowRight")  # the cursor's
+    stage.keyboard.press("Escape")
+    assert stage.evaluate("document.activeElement === document.body")
+    assert stage.evaluate("document.documentElement.classList.contains('gf-stage')")
+    stage.locator(field).click()
+    stage.keyboard.press("PageDown")
+    shows(stage, at + 1, "figure")
 
 
 def test_a_clicker_leads_through_a_vote(stage, app_url) -> None:
@@ -258,30 +242,30 @@ LIT = """() => [...document.querySelectorAll('.gf-tour-answers button:not(.right
   + [...document.querySelectorAll('.gf-tools')].filter((one) => Number(getComputedStyle(one).opacity)).length"""
 
 
-def test_a_pointer_that_rests_lights_nothing(tab, app_url) -> None:
-    staged(tab, app_url, "embeddings?embed_view=lookup&course=ten-minutes&scene=3")
-    shows(tab, 3, "figure")
-    tab.mouse.move(640, 320)
-    tab.wait_for_function(LIT)
+def test_a_pointer_that_rests_lights_nothing(stage, app_url) -> None:
+    stage.goto(f"{app_url}/embeddings?embed_view=lookup&course=ten-minutes&scene=3&stage=1")
+    shows(stage, 3, "figure")
+    stage.mouse.move(640, 320)
+    stage.wait_for_function(LIT)
     for place in ONWARDS[:3]:
-        tab.keyboard.press("PageDown")
-        shows(tab, *place)
-        after_frames(tab, 30)
-        assert tab.evaluate(LIT) == 0, place
-    tab.mouse.move(300, 300)
-    tab.wait_for_function(LIT)
+        stage.keyboard.press("PageDown")
+        shows(stage, *place)
+        after_frames(stage, 30)
+        assert stage.evaluate(LIT) == 0, place
+    stage.mouse.move(300, 300)
+    stage.wait_for_function(LIT)
 
 
-def test_a_panel_that_the_pointer_had_opened_goes_where_the_keys_lead_on(tab, app_url) -> None:
-    staged(tab, app_url, "?home_view=living&model=shakespeare-classic&course=ten-minutes&scene=1")
-    card = tab.locator(".gf-live-said b")
+def test_a_panel_that_the_pointer_had_opened_goes_where_the_keys_lead_on(stage, app_url) -> None:
+    opened(stage, f"{app_url}/?home_view=living&model=shakespeare-classic&course=ten-minutes&scene=1&stage=1")
+    card = stage.locator(".gf-live-said b")
     before = card.inner_text()
-    tab.locator(".gf-live-bars button").nth(2).hover()
+    stage.locator(".gf-live-bars button").nth(2).hover()
     expect(card).not_to_have_text(before)
-    tab.keyboard.press("PageDown")
-    shows(tab, 2, "figure")
-    tab.keyboard.press("PageUp")
-    shows(tab, 1, "figure")
+    stage.keyboard.press("PageDown")
+    shows(stage, 2, "figure")
+    stage.keyboard.press("PageUp")
+    shows(stage, 1, "figure")
     expect(card).to_have_text(before)
 
 

@@ -1,5 +1,5 @@
-"""Encoders and encoder-decoders among the models that can be looked into. The family of a name is looked up
-here, and nowhere else.
+"""Encoders and encoder-decoders among the models that can be looked into: the two halves of one, and what a
+page says of the half that it shows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from engine.training.kinds import PAIRS, PAIRS_OF
 from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint, PairCheckpoint, load_pair
 from ui import memo, session
-from ui.fit_text import GAPS, PAIR
+from ui.fit_text import PAIR
 from ui.site import ROOT
 from ui.training_step import NEWEST
 
@@ -47,34 +47,14 @@ def family_of(name: str) -> Family:
     return "encoder" if name.startswith(ENCODER) else "decoder"
 
 
-def offered() -> list[str]:
-    """Returns the names of those that are there."""
-    names = [ENCODER + name for name in ENCODERS] + [PAIR + task for task in PAIR_TASKS]
-    return [name for name in names if (_folder(name) / checkpoints.CONFIG).is_file()]
+def is_here(name: str) -> bool:
+    """True if a shipped one lies here."""
+    return (_folder(name) / checkpoints.CONFIG).is_file()
 
 
 def _folder(name: str) -> Path:
     prefix = PAIR if name.startswith(PAIR) else ENCODER
     return _FOLDERS[prefix] / name.removeprefix(prefix)
-
-
-def title_of(name: str) -> str | None:
-    """Returns the title of a shipped encoder-decoder or classifier; None for a model of another kind, and for
-    a run, which has a name.
-    """
-    task = None if name.startswith(RUN) else pair_task(name)
-    if task is not None:
-        return f"{PAIR_TASKS[task].title}: encoder-decoder"
-    return ENCODERS.get(name.removeprefix(ENCODER)) if name.startswith(ENCODER) else None
-
-
-def kind_of(name: str) -> str | None:
-    """Returns what a model reads, in the terms of `ui.fit_text.examples_of`; None for a model of another
-    kind.
-    """
-    if (task := pair_task(name)) is not None:
-        return PAIR + task
-    return GAPS if family_of(name) == "encoder" else None
 
 
 def pair_of(name: str, step: int = NEWEST) -> PairCheckpoint | None:
@@ -86,14 +66,9 @@ def pair_of(name: str, step: int = NEWEST) -> PairCheckpoint | None:
     return _snapshot(name, _kept(name, step)) if name.startswith(RUN) else _pair(name)
 
 
-def model_of(name: str, step: int = NEWEST) -> Checkpoint | None:
-    """Returns an encoder; of an encoder-decoder the half that reads, into which every page can look; None for
-    another kind. `step` and what it raises as `pair_of`.
-    """
-    pair = pair_of(name, step)
-    if pair is not None:
-        return _reader(name, _kept(name, step), pair)
-    return _encoder(name) if family_of(name) == "encoder" else None
+def reader(name: str, step: int, pair: PairCheckpoint) -> Checkpoint:
+    """Returns the half of an encoder-decoder that reads, into which every page can look."""
+    return _reader(name, _kept(name, step), pair)
 
 
 def _kept(name: str, step: int) -> int:
@@ -115,14 +90,6 @@ def as_read(checkpoint: Checkpoint) -> Checkpoint:
     return replace(checkpoint, tokenizer=BlankTokenizer(checkpoint.tokenizer))
 
 
-def exact_of(loaded: object) -> str | None:
-    """Returns how often a shipped encoder-decoder is right; None for others."""
-    if not (isinstance(loaded, Checkpoint) and isinstance(loaded.tokenizer, SourceTokenizer)):
-        return None
-    exact = loaded.metrics.get("exact")
-    return None if exact is None else f"{exact:.1%} exact match on held-out targets"
-
-
 def reads_only(loaded: object) -> bool:
     """True for the encoder of an encoder-decoder."""
     return isinstance(loaded, Checkpoint) and isinstance(loaded.tokenizer, SourceTokenizer)
@@ -134,7 +101,8 @@ def _pair(name: str) -> PairCheckpoint:
 
 
 @memo.loaded("Reading the model …")
-def _encoder(name: str) -> Checkpoint:
+def encoder(name: str) -> Checkpoint:
+    """Returns a shipped encoder. Raises CheckpointError when its files are not whole."""
     return checkpoints.load(_folder(name))
 
 

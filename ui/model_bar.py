@@ -26,14 +26,7 @@ from engine.ledger import shape_trace
 from engine.measure.recording import Recording, record
 from engine.model import Transformer
 from engine.weights.checkpoints import PairCheckpoint
-from ui import (
-    families,
-    fetching,
-    memo,
-    models,
-    session,
-    widgets,
-)
+from ui import families, fetching, memo, models, session, widgets
 from ui.fields import visible
 from ui.fit_text import (
     FIRST_TEXT,
@@ -43,16 +36,8 @@ from ui.fit_text import (
     most_tokens,
     read,
 )
-from ui.models import (
-    FIRST_MODEL,
-    PRETRAINED,
-    choose_model,
-    facts,
-    facts_help,
-    is_pretrained,
-    kind_of,
-    model_of,
-)
+from ui.model_choice import choose_model
+from ui.models import FIRST_MODEL, PRETRAINED, is_pretrained, kind_of
 from ui.text.markdown import safe
 from ui.text.tokens import names_of
 from ui.timeline import scrubbed
@@ -60,9 +45,6 @@ from ui.training_step import NEWEST
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
-
-    from engine.service.state import RunView
-
 
 # What the box of the text remembers: the page that drew it last, and what it put into the address.
 _TEXT_PAGE, _TEXT_WRITTEN = "text_page", "text_written"
@@ -162,7 +144,7 @@ def choose_subject(
 
 def _told(name: str, read: str | None) -> str:
     """The line: the model, and how its text begins."""
-    title = models.titled(name)
+    title = models.title_of(name)
     if read is None:
         return safe(title)
     begins = " ".join(read[: 2 * BEGINS].split())
@@ -171,7 +153,6 @@ def _told(name: str, read: str | None) -> str:
 
 def subject_from(
     name: str,
-    run: RunView | None,
     step: int,
     steps: Sequence[int],
     loaded: models.Loaded,
@@ -184,7 +165,7 @@ def subject_from(
     at = step if step != NEWEST else max(steps, default=NEWEST)
     corpus = loaded.metrics.get("corpus")
     known = corpus if corpus in corpora.NAMES else None
-    title, repeat = models.title_of(name, run), models.repeat_of(loaded)
+    title, repeat = models.title_of(name), models.repeat_of(loaded)
     pair = families.pair_of(name, at)
     return Subject((name, at), title, loaded.model, loaded.tokenizer, text, ids, known, repeat, pair)
 
@@ -194,7 +175,7 @@ def read_ahead(name: str) -> None:
     the names of its tokens, the shapes of its activations. Raises GlassformerError where it cannot be read.
     """
     loaded = models.published(name)
-    subject = subject_from(name, None, NEWEST, (), loaded, "", ())
+    subject = subject_from(name, NEWEST, (), loaded, "", ())
     _ = subject.vocabulary
     shape_trace(subject.config, subject.model.parts)
 
@@ -205,15 +186,16 @@ def subject_of(choice: Choice) -> Iterator[Subject]:
     name = choice.name
     with scrubbed(name) as moment:
         step, steps = moment.step, moment.steps
-        found = model_of(name, step, steps)
+        found = models.model_of(name, step, steps)
         total = moment.timeline.total if moment.timeline else None
-        known = facts(found, total, step, steps), models.good_for(name)
-        choice.facts.caption("  \n".join(filter(None, known)), help=facts_help(found, len(steps) or None))
+        known = models.facts(name, found, total, step, steps), models.good_for(name)
+        further = models.source_of(name).further(found, len(steps) or None)
+        choice.facts.caption("  \n".join(filter(None, known)), help=further)
         asked = FIRST_TEXT if choice.text is None else choice.text
         ids, shown, notes = read(asked, found.tokenizer, most_tokens(found.config), choice.letters)
         for note in notes if choice.text is not None else ():
             st.caption(f":material/info: {safe(note)}")
-        yield subject_from(name, models.run_of(name), step, steps, found, shown, ids)
+        yield subject_from(name, step, steps, found, shown, ids)
 
 
 @contextmanager

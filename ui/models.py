@@ -1,19 +1,20 @@
-"""The models that can be looked into, by the names in links: shipped, published, untrained, runs, and the
-time-lapse of a training.
+"""The models that can be looked into, by their names in links: a source for each origin, which a name tells
+by how it begins.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import streamlit as st
 
 from engine.config import ModelConfig, passes
 from engine.data import corpora
 from engine.data.tasks.all import MODELLED
+from engine.data.tasks.paired import PAIR_TASKS
 from engine.data.tokenizers.stored import tokenizer_from_dict
 from engine.errors import GlassformerError
 from engine.ledger import parameter_formula
@@ -26,19 +27,11 @@ from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint
 from engine.weights.pretrained import library, pairs, sources
 from engine.weights.pretrained.library import Pretrained
-from ui import (
-    families,
-    fetching,
-    memo,
-    session,
-    tuned,
-    widgets,
-)
-from ui.fetching import FILE
+from ui import families, fetching, memo, session, tuned
 from ui.fields import TRAINABLE
-from ui.fit_text import PAIR
+from ui.fit_text import GAPS, PAIR
 from ui.site import ROOT
-from ui.text.markdown import safe, whole
+from ui.text.markdown import safe
 from ui.text.numbers import counted
 from ui.training_step import NEWEST
 from ui.tuned import Tuned
@@ -46,30 +39,380 @@ from ui.tuned import Tuned
 if TYPE_CHECKING:
     from engine.service.state import RunView
 
+RUN, UNTRAINED, PRETRAINED, TASK = families.RUN, "untrained-", "pretrained-", "task-"
+TASK_FOLDER = "tasks"
+FIRST_MODEL, REAL_MODEL = "shakespeare-classic", "pretrained-smollm2-135m"
 SHIPPED = {
-    "shakespeare-classic": "Shakespeare, classic (trained)",
+    FIRST_MODEL: "Shakespeare, classic (trained)",
     "shakespeare-modern": "Shakespeare, modern (trained)",
 }
 LAPSES = {"timelapse": "Time-lapse: from noise to Shakespeare"}  # one training, at many of its steps
-RUN = families.RUN
-UNTRAINED, PRETRAINED = "untrained-", "pretrained-"
-TASK = "task-"  # a small model of a synthetic task, in checkpoints/tasks
-TASK_FOLDER = "tasks"
-FIRST_MODEL, REAL_MODEL = "shakespeare-classic", "pretrained-smollm2-135m"
-
-# The choice in the session: its widget, and what the visitor chose, where a view opens with another model.
-CHOSEN, CHOICE = "subject_model", "kept_model"
-YOURS = "yours"
-# What the choice remembers: the view that drew it last, the name that it put into the URL, and the views that
-# show the visitor's choice though another model shows their point better.
-_DRAWN_ON, _WRITTEN, _INSISTED = "subject_model_page", "subject_model_written", "subject_model_insisted"
+TRAINED_ON = {"shakespeare": "Tiny Shakespeare", "python": "the Python manual"} | {
+    name: f"task: {task.title}" for name, task in MODELLED.items()
+}
 
 Loaded = Checkpoint | Pretrained | Tuned
 
 
+class Source:
+    """Models of one origin, whose names begin alike: which are here, and what is known of one. By itself that
+    of a name that nobody knows.
+    """
+
+    begins: ClassVar[str] = ""
+    good_for: ClassVar[str] = ""
+
+    def owns(self, name: str) -> bool:
+        return name.startswith(self.begins)
+
+    def short(self, name: str) -> str:
+        return name.removeprefix(self.begins)
+
+    def offers(self, named: str | None) -> list[str]:
+        """Returns the names of those that are here; of what visitors made, theirs and the one that a link
+        names.
+        """
+        return []
+
+    def title(self, name: str) -> str:
+        return "A model"
+
+    def missing(self, name: str) -> str:
+        """Says why a model of that name is not offered."""
+        return "There is no such model"
+
+    def reads(self, name: str) -> str:
+        """Returns what its texts are made of, in the terms of `ui.fit_text.examples_of`."""
+        return "letters"
+
+    def load(self, name: str, step: int) -> Loaded:
+        """Returns a model; of a training after one of its steps. Raises GlassformerError when it is gone or
+        not whole.
+        """
+        raise GlassformerError(self.missing(name))
+
+    def use(self, name: str) -> str:
+        return self.good_for
+
+    def facts(self, loaded: Loaded) -> list[str]:
+        """Returns what is known of its training."""
+        corpus, loss = (
+            TRAINED_ON.get(str(loaded.metrics.get("corpus"))),
+            loaded.metrics.get("validation_loss"),
+        )
+        said = [corpus] if corpus else []
+        if isinstance(loss, float):
+            said.append(f"validation loss {loss:.3f} (perplexity {perplexity(loss):.1f})")
+        return said
+
+    def further(self, loaded: Loaded, steps: int | None) -> str | None:
+        """Returns where its facts are from, and what they compare with; `steps` are kept of a training."""
+        return _compared(loaded.metrics, loaded.config.context)
+
+
+class Shipped(Source):
+    good_for = "studying a GPT-2-style model head by head, on characters; it knows no facts"
+
+    def owns(self, name: str) -> bool:
+        return name in SHIPPED
+
+    def offers(self, named: str | None) -> list[str]:
+        return [name for name in SHIPPED if _is_shipped(name)]
+
+    def title(self, name: str) -> str:
+        return SHIPPED[name]
+
+    def load(self, name: str, step: int) -> Checkpoint:
+        return _shipped(name)
+
+    def use(self, name: str) -> str:
+        modern = "comparing RoPE, RMSNorm and SwiGLU with the classic model; it knows no facts"
+        return modern if name == "shakespeare-modern" else self.good_for
+
+
+class Training(Source):
+    """What can be looked into at several steps."""
+
+    def after(self, name: str, step: int) -> Checkpoint:
+        """Returns the model after one of its steps. Raises GlassformerError when that is gone."""
+        raise NotImplementedError
+
+    def load(self, name: str, step: int) -> Checkpoint:
+        return families.as_read(_snapshot(name, step))
+
+    def further(self, loaded: Loaded, steps: int | None) -> str | None:
+        if steps is None:
+            return super().further(loaded, steps)
+        if not (repeat := repeat_of(loaded)):
+            return None
+        return (
+            f"One run, with snapshots at {steps} of its steps. {repeat:.0%} of its training windows repeat"
+            " their own beginning, so looking back pays off, and heads learn to copy. Losses are measured on"
+            " the plain text."
+        )
+
+
+class Lapses(Training):
+    good_for = "watching heads form and text improve over one training run"
+
+    def owns(self, name: str) -> bool:
+        return name in LAPSES
+
+    def offers(self, named: str | None) -> list[str]:
+        return [name for name in LAPSES if _is_shipped(name)]
+
+    def title(self, name: str) -> str:
+        return LAPSES[name]
+
+    def after(self, name: str, step: int) -> Checkpoint:
+        return lapse_of(name).at(step)
+
+
+class Runs(Training):
+    begins = RUN
+    good_for = "inspecting your own run, at any of its snapshots"
+
+    def offers(self, named: str | None) -> list[str]:
+        return list(runs_of(named, _opens))
+
+    def title(self, name: str) -> str:
+        run = run_of(name)
+        return f"Your run: {run.name}" if run else "A run"
+
+    def missing(self, name: str) -> str:
+        if (run := run_of(name)) is not None and run.spec.kind is LABELS:
+            return "That run is a classifier, which writes no text: see Families, Classifier"
+        return "That run is no longer on this server"
+
+    def reads(self, name: str) -> str:
+        if (task := families.pair_task(name)) is not None:
+            return PAIR + task
+        run = run_of(name)
+        return run.spec.corpus if run and run.spec.corpus in MODELLED else "letters"
+
+    def load(self, name: str, step: int) -> Checkpoint:
+        if families.pair_task(name) is not None:  # which are kept already
+            return self.after(name, step)
+        return super().load(name, step)
+
+    def after(self, name: str, step: int) -> Checkpoint:
+        if (pair := families.pair_of(name, step)) is not None:
+            return families.reader(name, step, pair)
+        return session.manager().model(self.short(name), step)
+
+
+class TunedHere(Source):
+    begins = tuned.TUNED
+    good_for = "seeing what fine-tuning changed in the base model"
+
+    def offers(self, named: str | None) -> list[str]:
+        return tuned.offered(named)
+
+    def title(self, name: str) -> str:
+        checkpoint = tuned.get(name)
+        return checkpoint.title if checkpoint else "A fine-tuned model"
+
+    def missing(self, name: str) -> str:
+        return tuned.GONE
+
+    def reads(self, name: str) -> str:
+        base = origin(name)
+        return "letters" if base == name else kind_of(base)
+
+    def load(self, name: str, step: int) -> Loaded:
+        return tuned.get(name) or super().load(name, step)
+
+    def facts(self, loaded: Loaded) -> list[str]:
+        return ["fine-tuned here"]
+
+    def further(self, loaded: Loaded, steps: int | None) -> str | None:
+        return None
+
+
+class Encoders(Source):
+    begins = families.ENCODER
+    good_for = "context from both sides: it fills in masked tokens but writes no text"
+
+    def offers(self, named: str | None) -> list[str]:
+        return [self.begins + short for short in families.ENCODERS if families.is_here(self.begins + short)]
+
+    def title(self, name: str) -> str:
+        return families.ENCODERS.get(self.short(name), super().title(name))
+
+    def reads(self, name: str) -> str:
+        return GAPS
+
+    def load(self, name: str, step: int) -> Checkpoint:
+        return families.as_read(families.encoder(name))
+
+
+class Pairs(Source):
+    """Encoder-decoders, of which every page can look into the half that reads."""
+
+    begins = PAIR
+    good_for = "alignment: which source token each target token attends to"
+
+    def owns(self, name: str) -> bool:
+        return not name.startswith(RUN) and families.pair_task(name) is not None
+
+    def offers(self, named: str | None) -> list[str]:
+        return [self.begins + task for task in PAIR_TASKS if families.is_here(self.begins + task)]
+
+    def title(self, name: str) -> str:
+        return f"{PAIR_TASKS[self.short(name)].title}: encoder-decoder"
+
+    def reads(self, name: str) -> str:
+        return name
+
+    def load(self, name: str, step: int) -> Checkpoint:
+        pair = families.pair_of(name)
+        assert pair is not None
+        return families.reader(name, NEWEST, pair)
+
+    def facts(self, loaded: Loaded) -> list[str]:
+        exact = loaded.metrics.get("exact")
+        return super().facts(loaded) if exact is None else [f"{exact:.1%} exact match on held-out targets"]
+
+
+class Tasks(Source):
+    """A small model for each synthetic task."""
+
+    begins = TASK
+    good_for = "checking heads: the sources of each answer are known"
+
+    def offers(self, named: str | None) -> list[str]:
+        return [self.begins + task for task in MODELLED if _is_shipped(f"{TASK_FOLDER}/{task}")]
+
+    def title(self, name: str) -> str:
+        return f"Task: {MODELLED[self.short(name)].title} (trained)"
+
+    def reads(self, name: str) -> str:
+        task = self.short(name)
+        return task if task in MODELLED else "letters"
+
+    def load(self, name: str, step: int) -> Checkpoint:
+        return task_model(self.short(name))
+
+
+class Published(Source):
+    """Models that others trained, on much English text: their tokens are words."""
+
+    begins = PRETRAINED
+
+    def offers(self, named: str | None) -> list[str]:
+        return [self.begins + short for short in session.published()]
+
+    def title(self, name: str) -> str:
+        known = sources.KNOWN.get(short := self.short(name))
+        return known.title if known else f"{short}, from this server's folder"
+
+    def missing(self, name: str) -> str:
+        known = sources.KNOWN.get(self.short(name))
+        return f"{known.short} is not on this server" if known else super().missing(name)
+
+    def reads(self, name: str) -> str:
+        return "words"
+
+    def load(self, name: str, step: int) -> Loaded:
+        return published(name)
+
+    def use(self, name: str) -> str:
+        facts = "facts, induction and your own text; it continues text but does not follow instructions"
+        return facts if name.startswith(REAL_MODEL) else ""
+
+    def facts(self, loaded: Loaded) -> list[str]:
+        assert isinstance(loaded, Pretrained)
+        bits, known = f"{loaded.bits:.3g} bits per weight", loaded.facts
+        if known is None:
+            return [bits]
+        return [f"by {known.made_by}, {known.tokens} tokens (published)", known.licence, bits]
+
+    def further(self, loaded: Loaded, steps: int | None) -> str | None:
+        assert isinstance(loaded, Pretrained)
+        c, known = loaded.config, loaded.facts
+        said = [f"Width {c.d_model}, context {c.context:,}, {c.vocab_size:,} tokens."]
+        if known is not None:
+            said.append(
+                f"{known.repository} from Hugging Face, trained on {known.tokens} tokens according to its"
+                f" developers: {known.source}."
+            )
+        said.append(
+            f"Read from {safe(loaded.path.name)}, which stores {loaded.bits:.3g} bits per weight on average;"
+            " computed in float32."
+        )
+        return " ".join(said)
+
+
+class Opened(Published):
+    """Those in a file on this computer."""
+
+    begins = fetching.FILE
+
+    def offers(self, named: str | None) -> list[str]:
+        return fetching.files(named)
+
+    def title(self, name: str) -> str:
+        return f"{fetching.file_name(name)}, from a file"
+
+    def missing(self, name: str) -> str:
+        return Source.missing(self, name)
+
+    def load(self, name: str, step: int) -> Loaded:
+        return _pretrained(fetching.file_name(name), str(fetching.path_of(name)))
+
+
+class Untrained(Source):
+    """Presets as they are before their first step."""
+
+    begins = UNTRAINED
+    good_for = "a baseline: what random weights do before any training"
+
+    def offers(self, named: str | None) -> list[str]:
+        return [self.begins + preset for preset in TRAINABLE]
+
+    def title(self, name: str) -> str:
+        return f"{PRESETS[self.short(name)].title}, untrained"
+
+    def load(self, name: str, step: int) -> Checkpoint:
+        return _untrained(self.short(name))
+
+
+# In the order in which the bar offers them
+SOURCES: tuple[Source, ...] = (
+    *(Runs(), TunedHere(), Shipped(), Lapses(), Encoders(), Pairs(), Tasks()),
+    *(Published(), Opened(), Untrained()),
+)
+
+
+def source_of(name: str) -> Source:
+    """Returns the source of a model by its name."""
+    return next((source for source in SOURCES if source.owns(name)), Source())
+
+
+def offered(named: str | None = None) -> list[str]:
+    """Returns the names of all models that can be looked into here, this visitor's first; also one that a
+    link names.
+    """
+    return [name for source in SOURCES for name in source.offers(named)]
+
+
+def title_of(name: str) -> str:
+    return source_of(name).title(name)
+
+
+def kind_of(name: str) -> str:
+    """Returns what a model reads: `words`, a synthetic task, `gaps`, a pair's name, or `letters`."""
+    return source_of(name).reads(name)
+
+
 def is_pretrained(name: str) -> bool:
     """True if others trained the model: its texts are English, its tokens words."""
-    return origin(name).startswith((PRETRAINED, FILE))
+    return kind_of(name) == "words"
+
+
+def is_training(name: str) -> bool:
+    """True if its model can be looked into at several steps: a run, or a time-lapse."""
+    return isinstance(source_of(name), Training)
 
 
 def origin(name: str) -> str:
@@ -78,157 +421,13 @@ def origin(name: str) -> str:
     return name if checkpoint is None else checkpoint.base
 
 
-def kind_of(name: str) -> str:
-    """Returns what a model reads: `words`, the name of a synthetic task, a kind of `ui.families`, or
-    `letters`.
-    """
-    if is_pretrained(name):
-        return "words"
-    name = origin(name)
-    if (kind := families.kind_of(name)) is not None:
-        return kind
-    run = run_of(name)
-    task = run.spec.corpus if run else name.removeprefix(TASK) if name.startswith(TASK) else ""
-    return task if task in MODELLED else "letters"
+def good_for(name: str) -> str:
+    """Returns a sentence about the use of a model; empty for one that is not known here."""
+    use = source_of(name).use(name)
+    return f"Good for {use}." if use else ""
 
 
-def title_of(name: str, run: RunView | None = None) -> str:
-    if name.startswith(tuned.TUNED):
-        checkpoint = tuned.get(name)
-        return checkpoint.title if checkpoint else "A fine-tuned model"
-    if (title := families.title_of(name)) is not None:
-        return title
-    if name in SHIPPED or name in LAPSES:
-        return (SHIPPED | LAPSES)[name]
-    if name.startswith(TASK):
-        return f"Task: {MODELLED[name.removeprefix(TASK)].title} (trained)"
-    if name.startswith(UNTRAINED):
-        return f"{PRESETS[name.removeprefix(UNTRAINED)].title}, untrained"
-    if name.startswith(PRETRAINED):
-        short = name.removeprefix(PRETRAINED)
-        return sources.KNOWN[short].title if short in sources.KNOWN else f"{short}, from this server's folder"
-    if name.startswith(FILE):
-        return f"{fetching.file_name(name)}, from a file"
-    return f"Your run: {run.name}" if run else "A run"
-
-
-def titled(name: str) -> str:
-    """Returns the title of a model, that of a run with its name."""
-    return title_of(name, run_of(name))
-
-
-def choose_model(
-    first: str = FIRST_MODEL,
-    inside: Callable[[str], AbstractContextManager[object]] | None = None,
-    *,
-    best: Sequence[str] = (),
-    view: str = "",
-    walked: bool = False,
-) -> str:
-    """Returns the name of the model to look into. The URL then holds it, and under YOURS the visitor's
-    own choice where a view opens with another. The choice is drawn `inside` what that makes of the name.
-
-    It is what the URL names, unless the visitor `walked` here from another view, whose model that is; else
-    the first of the `best` for the `view`, where the visitor's choice is none of them; else that choice: the
-    model looked at before, or the run in hand; else the page's `first`, or a shipped one.
-    """
-    asked_for = st.query_params.get("model")
-    # A path or a model's name may hold more than letters: it counts only if it is among the options.
-    named = asked_for if asked_for and is_pretrained(asked_for) else session.from_url("model")
-    views = runs_of(named, _opens)
-    options = _options(views, named)
-    fetching.take(CHOSEN)
-    view_key = f"{widgets.page_drawn()}/{view}"
-    arrived = view_key != st.session_state.get(_DRAWN_ON)
-    linked = not walked and asked_for is not None and asked_for != st.session_state.get(_WRITTEN)
-    current: str = st.session_state.get(CHOSEN, "")
-    if arrived or linked or current not in options:
-        # The value of a widget of another page is none of this page's: Streamlit would draw the first option.
-        carried: str | None = st.session_state.get(CHOICE)
-        yours = session.from_url(YOURS, options)
-        choices = (carried, *((yours, named) if walked else ()), RUN + str(st.session_state.get("run_id")))
-        own_choice = next((name for name in choices if name in options), None)
-        opens = [] if own_choice in best or view_key in _insisted() else best
-        wanted = (None if walked else named, *opens, own_choice, first, FIRST_MODEL)
-        current = next((name for name in wanted if name in options), options[0])
-        st.session_state[CHOSEN] = st.session_state[_WRITTEN] = current
-        if not walked and current == named:
-            st.session_state[CHOICE] = yours if yours is not None and current in best else current
-        else:
-            st.session_state[CHOICE] = own_choice if own_choice is not None and current in best else current
-        missing = (None if walked else asked_for) or (carried if arrived else None)
-        if missing and missing not in options:
-            shown = safe(title_of(current, views.get(current)))
-            with st.container(key="another_model"):
-                st.caption(f":material/info: {_missing(missing)}; {shown} is shown instead.")
-    # In each run: a popover mounts its boxes when it first opens, and the browser knows no earlier value.
-    st.session_state[CHOSEN] = current
-    with inside(current) if inside else nullcontext():
-        # Streamlit's own: a link may name somebody else's run, a missing one is said, and the URL always
-        # holds the name, also of the first.
-        name: str = st.selectbox(
-            "Model",
-            options,
-            key=CHOSEN,
-            format_func=lambda n: whole(title_of(n, views.get(n))),
-            help="A shipped model, a published one, an untrained one, or a run at any of its steps: a shipped"
-            " run, or one of yours.",
-        )
-    if name != st.session_state[_WRITTEN]:  # chosen by hand
-        st.session_state[CHOICE] = name
-        _insisted().add(view_key)
-    st.session_state[_WRITTEN], st.session_state[_DRAWN_ON] = name, view_key
-    widgets.write_url("model", name)
-    widgets.write_url(YOURS, visitors_choice(name, best))
-    return name
-
-
-def visitors_choice(name: str, best: Sequence[str]) -> str | None:
-    """Returns the visitor's choice where a view shows another model, which is one of the `best` for it; None
-    where that is the choice itself.
-    """
-    choice: str | None = st.session_state.get(CHOICE)
-    return choice if name in best and choice is not None and choice not in best else None
-
-
-def chosen_run() -> RunView | None:
-    """Returns the training that is looked into on pages with a bar, as the address of one without says, else
-    the visitor's choice; None where that is another model. The address then says it.
-    """
-    name = session.from_url("model") or str(st.session_state.get(CHOICE, ""))
-    if (run := run_of(name)) is not None:
-        widgets.write_url("model", name)
-    return run
-
-
-def choose(name: str) -> None:
-    """Looks into another model, from the next run of the script on: as if it were chosen in the bar."""
-    st.session_state[CHOSEN] = name
-
-
-def first_of(names: Sequence[str]) -> str:
-    """Returns the first of the models that is on this server; FIRST_MODEL where none is."""
-    here = _options({}, None)
-    return next((name for name in names if name in here), FIRST_MODEL)
-
-
-def _options(runs: Iterable[str], named: str | None) -> list[str]:
-    """Returns the names of all models that can be looked into here: those of `runs` first."""
-    return [
-        *runs,
-        *tuned.offered(named),
-        *(name for name in (*SHIPPED, *LAPSES) if (ROOT / "checkpoints" / name).is_dir()),
-        *families.offered(),
-        *(TASK + name for name in MODELLED if (ROOT / "checkpoints" / TASK_FOLDER / name).is_dir()),
-        *(PRETRAINED + name for name in session.published()),
-        *fetching.files(named),
-        *(UNTRAINED + name for name in TRAINABLE),
-    ]
-
-
-def _insisted() -> set[str]:
-    views: set[str] = st.session_state.setdefault(_INSISTED, set())
-    return views
+# Those of a training ----------------------------------------------------------------------------
 
 
 def run_of(name: str) -> RunView | None:
@@ -250,7 +449,7 @@ def runs_of(named: str | None, opens: Callable[[RunView], bool]) -> dict[str, Ru
 def runs(kind: Kind, named: str | None) -> dict[str, str]:
     """Returns the trainings of a kind that have something to look into, by their names in links -> title."""
     views = runs_of(named, lambda view: view.spec.kind is kind and bool(view.snapshots))
-    return {name: title_of(name, view) for name, view in views.items()}
+    return {name: title_of(name) for name in views}
 
 
 def _opens(view: RunView) -> bool:
@@ -258,15 +457,25 @@ def _opens(view: RunView) -> bool:
     return bool(view.snapshots) and (view.spec.kind.inside or view.spec.kind is PAIRS)
 
 
-def _missing(name: str) -> str:
-    if name.startswith(tuned.TUNED):
-        return tuned.GONE
-    if name.startswith(RUN):
-        if (view := run_of(name)) is not None and view.spec.kind is LABELS:
-            return "That run is a classifier, which writes no text: see Families, Classifier"
-        return "That run is no longer on this server"
-    known = sources.KNOWN.get(name.removeprefix(PRETRAINED)) if name.startswith(PRETRAINED) else None
-    return f"{known.short} is not on this server" if known else "There is no such model"
+def model_after(name: str, step: int) -> Checkpoint:
+    """Returns the model of a training after one of its steps. Raises GlassformerError when that is gone."""
+    source = source_of(name)
+    assert isinstance(source, Training)
+    return source.after(name, step)
+
+
+@memo.loaded()
+def _snapshot(name: str, step: int) -> Checkpoint:
+    return model_after(name, step)
+
+
+@memo.loaded()
+def lapse_of(name: str) -> Lapse:
+    """Returns the time-lapse of that name in LAPSES. Raises CheckpointError when it is not whole."""
+    return open_lapse(ROOT / "checkpoints" / name)
+
+
+# Reading them -----------------------------------------------------------------------------------
 
 
 def model_of(name: str, step: int, steps: tuple[int, ...]) -> Loaded:
@@ -274,30 +483,26 @@ def model_of(name: str, step: int, steps: tuple[int, ...]) -> Loaded:
     ends the page with a sentence.
     """
     try:
-        if (tuned_model := tuned.get(name)) is not None:
-            return tuned_model
-        if (loaded := families.model_of(name, step)) is not None:
-            return families.as_read(loaded)
-        if is_training(name):
-            return families.as_read(_snapshot(name, max(steps) if step == NEWEST else step))
-        if name.startswith(PRETRAINED):
-            return published(name)
-        if name.startswith(FILE):
-            return _pretrained(fetching.file_name(name), str(fetching.path_of(name)))
-        if name.startswith(TASK):
-            return task_model(name.removeprefix(TASK))
-        if name in SHIPPED:
-            return _shipped(name)
-        return families.as_read(_untrained(name.removeprefix(UNTRAINED)))
+        return source_of(name).load(name, max(steps) if step == NEWEST and steps else step)
     except GlassformerError as error:
         st.error(safe(str(error)))
         st.stop()
         raise
 
 
+@cache
+def _is_shipped(folder: str) -> bool:
+    return (ROOT / "checkpoints" / folder).is_dir()
+
+
 @memo.loaded("Reading the model …")
 def _shipped(name: str) -> Checkpoint:
     return checkpoints.load(ROOT / "checkpoints" / name)
+
+
+def task_model(task: str) -> Checkpoint:
+    """Returns the model of a synthetic task. Raises CheckpointError when it is not there."""
+    return _shipped(f"{TASK_FOLDER}/{task}")
 
 
 def published(name: str) -> Pretrained:
@@ -312,36 +517,6 @@ def _pretrained(name: str, path: str | None) -> Pretrained:
     return library.load(name, session.profile().max_pretrained, path)
 
 
-def task_model(task: str) -> Checkpoint:
-    """Returns the model of a synthetic task. Raises CheckpointError when it is not there."""
-    return _shipped(f"{TASK_FOLDER}/{task}")
-
-
-def is_training(name: str) -> bool:
-    """True if its model can be looked into at several steps: a run, or a time-lapse."""
-    return name.startswith(RUN) or name in LAPSES
-
-
-@memo.loaded()
-def _snapshot(name: str, step: int) -> Checkpoint:
-    return model_after(name, step)
-
-
-def model_after(name: str, step: int) -> Checkpoint:
-    """Returns the model of a training after one of its steps. Raises GlassformerError when that is gone."""
-    if name in LAPSES:
-        return lapse_of(name).at(step)
-    if (half := families.model_of(name, step)) is not None:
-        return half
-    return session.manager().model(name.removeprefix(RUN), step)
-
-
-@memo.loaded()
-def lapse_of(name: str) -> Lapse:
-    """Returns the time-lapse of that name in LAPSES. Raises CheckpointError when it is not whole."""
-    return open_lapse(ROOT / "checkpoints" / name)
-
-
 @memo.loaded()
 def _untrained(preset: str) -> Checkpoint:
     """A preset's model as it is before its first step, with the alphabet of the shipped ones."""
@@ -352,95 +527,25 @@ def _untrained(preset: str) -> Checkpoint:
     return Checkpoint(model, model.config, tokenizer, {"corpus": "shakespeare"})
 
 
-# What is known of it ----------------------------------------------------------------------------
+# What is known of one ---------------------------------------------------------------------------
 
 
-TRAINED_ON = {"shakespeare": "Tiny Shakespeare", "python": "the Python manual"} | {
-    name: f"task: {task.title}" for name, task in MODELLED.items()
-}
-
-
-# What a model is good for, by the name that a link has, or how it begins.
-GOOD_FOR = {
-    "shakespeare-classic": "studying a GPT-2-style model head by head, on characters; it knows no facts",
-    "shakespeare-modern": "comparing RoPE, RMSNorm and SwiGLU with the classic model; it knows no facts",
-    "timelapse": "watching heads form and text improve over one training run",
-    REAL_MODEL: "facts, induction and your own text; it continues text but does not follow instructions",
-    TASK: "checking heads: the sources of each answer are known",
-    UNTRAINED: "a baseline: what random weights do before any training",
-    RUN: "inspecting your own run, at any of its snapshots",
-    tuned.TUNED: "seeing what fine-tuning changed in the base model",
-    families.ENCODER: "context from both sides: it fills in masked tokens but writes no text",
-    PAIR: "alignment: which source token each target token attends to",
-}
-
-
-def good_for(name: str) -> str:
-    """Returns a sentence about the use of a model; empty for one that is not known here."""
-    use = next((use for start, use in GOOD_FOR.items() if name.startswith(start)), "")
-    return f"Good for {use}." if use else ""
-
-
-def facts(loaded: Loaded, total: int | None, step: int, steps: tuple[int, ...]) -> str:
+def facts(name: str, loaded: Loaded, total: int | None, step: int, steps: tuple[int, ...]) -> str:
     """Returns the line below a model's name: its sizes, and how it was trained; `total` steps, where it is
     looked into at one of them.
     """
     c = loaded.config
-    words = [
+    half = families.reads_only(loaded) or (isinstance(loaded, Pretrained) and pairs.is_pair(loaded.path))
+    said = [
+        *(["its encoder"] if half else []),
         f"{parameter_formula(c, loaded.model.parts):,} parameters",
         f"{counted(c.n_layers, 'block')} × {counted(c.n_heads, 'head')}, width {c.d_model}",
+        *source_of(name).facts(loaded),
     ]
-    if (exact := families.exact_of(loaded)) is not None:
-        return " · ".join(["its encoder", *words, exact])
-    if isinstance(loaded, Pretrained):
-        half = ["its encoder"] if pairs.is_pair(loaded.path) else []
-        return " · ".join(half + words + _published(loaded))
-    if isinstance(loaded, Tuned):
-        return " · ".join([*words, "fine-tuned here"])
-    if families.reads_only(loaded):
-        words.insert(0, "its encoder")
-    if corpus := TRAINED_ON.get(str(loaded.metrics.get("corpus"))):
-        words.append(corpus)
-    loss = loaded.metrics.get("validation_loss")
-    if isinstance(loss, float):
-        words.append(f"validation loss {loss:.3f} (perplexity {perplexity(loss):.1f})")
     if total is not None:
-        words.append(
-            f"{'newest: ' if step == NEWEST else ''}step {max(steps) if step == NEWEST else step:,} of"
-            f" {total:,}"
-        )
-    return " · ".join(words)
-
-
-def _published(loaded: Pretrained) -> list[str]:
-    bits = f"{loaded.bits:.3g} bits per weight"
-    if loaded.facts is None:
-        return [bits]
-    return [
-        f"by {loaded.facts.made_by}, {loaded.facts.tokens} tokens (published)",
-        loaded.facts.licence,
-        bits,
-    ]
-
-
-def facts_help(loaded: Loaded, steps: int | None) -> str | None:
-    """Returns the source of a published model's facts, baselines for the validation loss of a shipped one,
-    and how a time-lapse, kept at so many `steps`, was trained.
-    """
-    if isinstance(loaded, Pretrained):
-        return _origin(loaded)
-    if isinstance(loaded, Tuned):
-        return None
-    if steps is None:
-        return _loss_help(loaded.metrics, loaded.config.context)
-    repeat = repeat_of(loaded)
-    if not repeat:
-        return None
-    return (
-        f"One run, with snapshots at {steps} of its steps. {repeat:.0%} of its training windows repeat their"
-        " own beginning, so looking back pays off, and heads learn to copy. Losses are measured on the plain"
-        " text."
-    )
+        at = f"newest: step {max(steps):,}" if step == NEWEST else f"step {step:,}"
+        said.append(f"{at} of {total:,}")
+    return " · ".join(said)
 
 
 def trained_as(name: str) -> Mapping[str, Any] | None:
@@ -459,23 +564,8 @@ def repeat_of(loaded: Loaded) -> float:
     return float(train.get("repeat", 0.0)) if isinstance(train, Mapping) else 0.0
 
 
-def _origin(loaded: Pretrained) -> str:
-    c, known = loaded.config, loaded.facts
-    words = [f"Width {c.d_model}, context {c.context:,}, {c.vocab_size:,} tokens."]
-    if known is not None:
-        words.append(
-            f"{known.repository} from Hugging Face, trained on {known.tokens} tokens according to its"
-            " developers:"
-            f" {known.source}."
-        )
-    words.append(
-        f"Read from {safe(loaded.path.name)}, which stores {loaded.bits:.3g} bits per weight on average;"
-        " computed in float32."
-    )
-    return " ".join(words)
-
-
-def _loss_help(metrics: Mapping[str, object], context: int) -> str | None:
+def _compared(metrics: Mapping[str, object], context: int) -> str | None:
+    """What the validation loss of a shipped model compares with."""
     train, step = metrics.get("train"), metrics.get("step")
     if not (isinstance(train, dict) and isinstance(step, int) and metrics.get("corpus") == "shakespeare"):
         return None

@@ -29,6 +29,7 @@ from ui import (
     content,
     explain,
     families,
+    model_choice,
     models,
     session,
     site,
@@ -320,15 +321,15 @@ def _chosen(page: Page, view: View, question: DeltaGenerator, choice: Choice | N
 
 def _offer_own(view: View, name: str) -> None:
     """Offers the visitor's own model where the view opened with one that shows its point."""
-    if (own := models.visitors_choice(name, view.best)) is not None:
+    if (own := model_choice.visitors_choice(name, view.best)) is not None:
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="own_model"):
-            st.caption(f":material/info: {safe(models.titled(name))} shows this best.", width="content")
-            _model_button(f"Show {safe(models.titled(own))}", own)
+            st.caption(f":material/info: {safe(models.title_of(name))} shows this best.", width="content")
+            _model_button(f"Show {safe(models.title_of(own))}", own)
 
 
 def _model_button(label: str, name: str, kind: Literal["secondary", "tertiary"] = "tertiary") -> None:
     # Streamlit's own: it chooses in the bar, which holds the value.
-    st.button(label, key=f"look_into_{name}", type=kind, on_click=models.choose, args=(name,))
+    st.button(label, key=f"look_into_{name}", type=kind, on_click=model_choice.choose, args=(name,))
 
 
 def _opened(page: Page, view: View, question: DeltaGenerator, subject: Subject) -> bool:
@@ -356,8 +357,8 @@ def _refuse(page: Page, view: View, question: DeltaGenerator, subject: Subject, 
     question.header(view.title if callable(view.question) else view.question_for(), anchor=False)
     why = need.lacks if subject.pair is None else families.why_closed(need.lacks, subject.key[0])
     st.info(why, icon=":material/info:")
-    other = models.first_of((*view.best, page.model))
-    _model_button(f"Open with {safe(models.titled(other))}", other, "secondary")
+    other = model_choice.first_of((*view.best, page.model))
+    _model_button(f"Open with {safe(models.title_of(other))}", other, "secondary")
 
 
 def _draw(view: View, question: DeltaGenerator, *about: Any) -> None:

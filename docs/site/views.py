@@ -105,7 +105,7 @@ def facts_of(listed: Listed) -> Facts:
         address=listed.address(),
         question=page.header[0].value,
         answer=answer,
-        model=models.titled(str(model)) if model else "",
+        model=models.title_of(str(model)) if model else "",
         words=words,
         code={_full_name(item): _documented(item) for item in watch.code},
         scenes=tuple(link for link, page, query in scenes() if opens(listed, page, query)),

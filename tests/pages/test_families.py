@@ -13,8 +13,8 @@ from engine.weights.checkpoints import load, load_pair
 from tests.engine.cases import for_each
 from tests.pages.helpers import KINDS, opened, said
 from tests.pages.rooms import ROOMS, page_of
-from ui import families, page_frame
-from ui.fit_text import GAPS, examples_of, most_tokens, read
+from ui import families, models, page_frame
+from ui.fit_text import GAPS, PAIR, examples_of, most_tokens, read
 from ui.model_needs import CAUSAL, CHECKS, SAYS, SUMS
 from ui.site import ROOT
 
@@ -73,14 +73,14 @@ def test_a_view_draws_or_says_why_not(room: Path, view: page_frame.View, model: 
 
 
 def test_those_that_came_with_the_app_are_offered_and_named() -> None:
-    there = families.offered()
+    there = [name for name in models.offered() if name.startswith((families.ENCODER, PAIR))]
     tasks = [name for name in PAIR_TASKS if (ROOT / "checkpoints/paired" / name / "config.json").is_file()]
     assert there == ["encoder-blanks", *(f"pair-{name}" for name in tasks)] and len(tasks) >= 4
     assert [families.family_of(name) for name in there] == ["encoder"] + ["both"] * len(tasks)
-    assert families.title_of("pair-dates").startswith(PAIR_TASKS["dates"].title)
+    assert models.title_of("pair-dates").startswith(PAIR_TASKS["dates"].title)
     for name in ("shakespeare-classic", "pair-nothing", "dates", "task-copy"):
-        assert families.title_of(name) is None and families.family_of(name) == "decoder"
-        assert families.pair_of(name) is families.model_of(name) is families.kind_of(name) is None
+        assert families.family_of(name) == "decoder" and families.pair_of(name) is None
+        assert models.kind_of(name) == {"task-copy": "copy"}.get(name, "letters")
 
 
 def test_an_encoder_decoder_is_opened_at_its_encoder_and_says_how_good_it_is() -> None:

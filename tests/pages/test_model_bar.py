@@ -64,7 +64,7 @@ def test_what_a_shipped_model_is_good_for_is_what_it_is_built_of(name):
 
 
 def test_every_model_of_the_list_says_what_it_is_good_for(manager):
-    names = models._options([put(manager, "used")], None)
+    names = models.offered(put(manager, "used"))
     assert len(names) > 20 and [name for name in names if not models.good_for(name)] == []
 
 

@@ -176,7 +176,7 @@ def test_of_a_model_that_was_read_ahead_tokens_are_named_and_shapes_traced(
     memo.clear()
     model_bar.read_ahead("shakespeare-classic")
     monkeypatch.setattr(model_bar, "names_of", lambda _: pytest.fail("named again"))
-    subject = model_bar.subject_from("shakespeare-classic", None, NEWEST, (), loaded, "", ())
+    subject = model_bar.subject_from("shakespeare-classic", NEWEST, (), loaded, "", ())
     assert len(subject.vocabulary) == subject.config.vocab_size
     shape_trace(subject.config, subject.model.parts)
     assert shape_trace.cache_info().hits == 1

@@ -87,7 +87,7 @@ def test_the_loss_of_a_shipped_model_says_after_how_many_passes(name):
     found = load(ROOT / "checkpoints" / name)
     metrics = json.loads((ROOT / "checkpoints" / name / "metrics.json").read_text("utf-8"))
     read = metrics["step"] * metrics["train"]["batch_size"] * found.config.context / SHAKESPEARE_TRAIN
-    told = models.facts_help(found, None)
+    told = models.source_of(name).further(found, None)
     assert told is not None and [int(n) for n in re.findall(r"after (\d+) epochs", told)] == [round(read), 82]
     assert round(passes(10_000, 64, 128, SHAKESPEARE_TRAIN)) == 82
     assert re.search(r"after 16 and 11 passes", (ROOT / "docs" / "checkpoints.md").read_text("utf-8"))

@@ -41,7 +41,8 @@ from ui.figures.patterns import MOST, named_cells, placed, token_axis
 from ui.figures.solved import Solved, solved_curves
 from ui.figures.theme import SEQUENTIAL, colour
 from ui.fit_text import PAIR
-from ui.models import PRETRAINED, RUN, chosen_run, is_pretrained, run_of, runs, title_of
+from ui.model_choice import chosen_run
+from ui.models import PRETRAINED, RUN, is_pretrained, run_of, runs, title_of
 from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.tokens import show_characters
@@ -263,8 +264,7 @@ def changed(change: Change, before: str, after: str, apart: int) -> str:
 
 def shipped() -> dict[str, str]:
     """Returns task -> title, of those whose model came with the app."""
-    there = families.offered()
-    return {name: task.title for name, task in PAIR_TASKS.items() if PAIR + name in there}
+    return {name: task.title for name, task in PAIR_TASKS.items() if families.is_here(PAIR + name)}
 
 
 def published() -> dict[str, str]:

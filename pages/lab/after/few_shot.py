@@ -21,7 +21,7 @@ from pages.lab.after import figures_few_shot as figures
 from pages.lab.after import guesses_context as guesses
 from pages.lab.after import words_few_shot as words
 from pages.lab.after.prompts import TASKS, WordTask
-from ui import explain, guess, models, widgets
+from ui import explain, guess, model_choice, models, widgets
 from ui.background_jobs import measured
 from ui.models import REAL_MODEL
 from ui.players.plot import plot
@@ -42,7 +42,7 @@ def draw_few_shot(line: DeltaGenerator) -> None:
         name = widgets.select("Task", {key: task.title for key, task in TASKS.items()}, "context_task")
         way = WAYS[widgets.select("Answers in the examples", words.WAYS, ANSWERS, hint=words.WAYS_HINT)]
         st.code(example(TASKS[name], way).replace("\n", " ⏎ "), language=None)
-    if models.first_of((REAL_MODEL,)) != REAL_MODEL:
+    if model_choice.first_of((REAL_MODEL,)) != REAL_MODEL:
         st.info(words.NOT_HERE)
         return
     task, real = TASKS[name], models.model_of(REAL_MODEL, NEWEST, ())

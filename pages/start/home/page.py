@@ -10,7 +10,7 @@ from pages.start.home.choice import choose_preset
 from pages.start.home.living import draw_living
 from pages.start.home.map import draw_map
 from pages.start.home.running_pair import draw_running_pair
-from ui import families, models, session
+from ui import families, model_choice, models, session
 from ui.model_bar import Choice, choose_subject
 from ui.models import REAL_MODEL
 from ui.page_frame import (
@@ -126,7 +126,7 @@ def _choose() -> Choice:
 def _open_family() -> None:
     # a forged message may hold anything, and nothing
     if (first := FIRST.get(st.session_state.get(FAMILY, ""))) is not None:
-        models.choose(models.first_of((first,)))
+        model_choice.choose(model_choice.first_of((first,)))
 
 
 def draw_page() -> None:

@@ -21,7 +21,7 @@ from ui import memo, training_step
 from ui.fields import visible
 from ui.fit_text import MAX_TEXT, most_tokens, read
 from ui.model_bar import Subject, subject_from
-from ui.models import model_of, run_of
+from ui.models import model_of
 from ui.timeline import Timeline, timeline_of
 
 LARGE = 100_000  # vocabulary times layers: from here on predictions at all depths take a while
@@ -66,7 +66,7 @@ def look(name: str, text: str, letters: int = 0) -> Looked:
             notes = [forgotten(held.forgotten, most_tokens(model.config), model.config.context)]
     else:
         ids, shown, notes = read(text, model.tokenizer, most_tokens(model.config), letters)
-    subject = subject_from(name, run_of(name), step, steps, model, shown, ids)
+    subject = subject_from(name, step, steps, model, shown, ids)
     return Looked(subject, timeline, step, tuple(notes))
 
 

@@ -22,9 +22,9 @@ def draw_running_pair(choice: Choice) -> None:
     """Draws the stacks at a step of the writing; a part leads to the page about it, with the model and the
     text.
     """
-    checkpoint, pair = families.model_of(choice.name), families.pair_of(choice.name)
+    checkpoint, pair = models.model_of(choice.name, NEWEST, ()), families.pair_of(choice.name)
     assert checkpoint is not None and pair is not None
-    choice.facts.caption(models.facts(checkpoint, None, 0, ()))
+    choice.facts.caption(models.facts(choice.name, checkpoint, None, 0, ()))
     _, text, notes = read(choice.text or "", checkpoint.tokenizer, checkpoint.config.context, choice.letters)
     for note in notes:
         st.caption(f":material/info: {safe(note)}")

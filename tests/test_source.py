@@ -36,10 +36,11 @@ engine.lab.guesses
 ui.text ui.content ui.site ui.visited ui.layout ui.figures ui.identity ui.websocket_filter ui.asgi_limits ui.uploads ui.byte_cache ui.memo
 ui.fields ui.fit_text ui.tuned
 ui.session ui.explain ui.requests ui.players ui.widgets ui.live ui.training_step ui.background_jobs ui.map_strip ui.stage.address
-ui.controls ui.status ui.glossary_panel ui.stage ui.tour ui.operate ui.run_text
+ui.controls ui.model_text ui.status ui.glossary_panel ui.stage ui.tour ui.operate ui.run_text
 ui.fetching ui.guess
 ui.families
 ui.models ui.timeline
+ui.model_choice
 ui.model_bar
 ui.race ui.race_desk ui.race_words ui.model_needs
 ui.page_frame ui.snapshot_measure ui.server

@@ -26,17 +26,15 @@ from engine.ledger import shape_trace
 from engine.measure.recording import Recording, record
 from engine.model import Transformer
 from engine.weights.checkpoints import PairCheckpoint
-from ui import families, fetching, memo, models, session, widgets
-from ui.fields import visible
+from ui import families, fetching, memo, models, session
 from ui.fit_text import (
     FIRST_TEXT,
     FIRST_WORDS,
-    MAX_TEXT,
-    examples_of,
     most_tokens,
     read,
 )
 from ui.model_choice import choose_model
+from ui.model_text import choose_text, first_of, settled_text
 from ui.models import FIRST_MODEL, PRETRAINED, is_pretrained, kind_of
 from ui.text.markdown import safe
 from ui.text.tokens import names_of
@@ -46,8 +44,6 @@ from ui.training_step import NEWEST
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
-# What the box of the text remembers: the page that drew it last, and what it put into the address.
-_TEXT_PAGE, _TEXT_WRITTEN = "text_page", "text_written"
 BEGINS = 28  # characters of a text that its line shows
 
 
@@ -129,8 +125,8 @@ def choose_subject(
 
     def line(name: str) -> DeltaGenerator:
         kind = kind_of(name)
-        first = words if kind == "words" else text if kind == "letters" else _first(kind)
-        read = _settled_text(first, kind) if asks else None
+        first = words if kind == "words" else text if kind == "letters" else first_of(kind)
+        read = settled_text(first, kind) if asks else None
         opened.append(st.popover(_told(name, read), icon=":material/edit:", key="subject_bar"))
         return opened[0]
 
@@ -138,7 +134,7 @@ def choose_subject(
     with opened[0] if opened else st.container():
         below = st.empty()
         fetching.more_models(PRETRAINED)
-        read, letters = _choose_text(kind_of(name)) if asks else (None, 0)
+        read, letters = choose_text(kind_of(name)) if asks else (None, 0)
         return Choice(name, read, below, letters)
 
 
@@ -217,80 +213,3 @@ def _vocabulary(name: str, vocab_size: int, _tokenizer: Tokenizer) -> list[str]:
     """
     words = names_of(_tokenizer)
     return words + [UNUSED if is_pretrained(name) else "[mask]"] * (vocab_size - len(words))
-
-
-# The text ---------------------------------------------------------------------------------------
-
-
-def _first(kind: str) -> str:
-    return next(iter(examples_of(kind).values()))
-
-
-def _settled_text(first: str, kind: str) -> str:
-    """Returns the text of the box before it is drawn: the address's, else the last one read, else `first`. A
-    text that was not typed follows the kind of model.
-    """
-    held, named = st.session_state, st.query_params.get("text")
-    before: str = held.get("kept_kind", kind)
-    untyped = {*examples_of(before).values(), held.get("first_text")}
-    # The value of a box of another page is none of this page's, and a box that was away has none.
-    arrived = held.get(_TEXT_PAGE) != widgets.page_drawn() or held.get("text") is None
-    linked = named != held.get(_TEXT_WRITTEN)
-    carried: str | None = held.get("kept_text", held.get("text")) if arrived else held["text"]
-    if named is not None and (arrived or linked):
-        text = named
-    elif carried is None or (linked and not arrived) or (before != kind and carried in untyped):
-        text = first  # nothing is carried, an address without a text came back, or nobody typed it
-    else:
-        text = carried
-    held["kept_kind"], held["first_text"], held[_TEXT_PAGE] = kind, first, widgets.page_drawn()
-    text = visible(text)
-    # In each run: a popover mounts its boxes when it first opens, and the browser knows no earlier value.
-    held["text"] = text
-    return text
-
-
-def _choose_text(kind: str) -> tuple[str, int]:
-    """(the text, how many letters it had before it was cut)"""
-    hint = "What the model reads. Press Ctrl+Enter to apply."
-    # Streamlit's own: the box lies in a closed popover, from where Streamlit writes nothing into the address.
-    # No `max_chars`: with it a browser drops a longer paste without a word.
-    typed = st.text_area("Text", key="text", height=90, help=hint, on_change=_cut_text)
-    length = max(len(typed or ""), st.session_state.get("text_length", 0))
-    if length > MAX_TEXT:
-        st.caption(f":material/info: That text has {length:,} characters; the first {MAX_TEXT:,} are used.")
-    # Streamlit's own: a button that puts a text into the box; the box has the value, and is in the link.
-    st.pills(
-        "Examples",
-        list(examples_of(kind)),
-        format_func=safe,
-        key="text_example",
-        on_change=_take_example,
-        args=(kind,),
-        label_visibility="collapsed",
-        wrap=True,
-    )
-    text = visible(typed or "")[:MAX_TEXT]
-    st.session_state["kept_text"] = typed
-    if typed == st.session_state.get("first_text"):
-        st.query_params.pop("text", None)
-    elif st.query_params.get("text") != text:
-        st.query_params["text"] = text
-    st.session_state[_TEXT_WRITTEN] = st.query_params.get("text")
-    return text, length
-
-
-def _cut_text() -> None:
-    """A long text would not fit into a link."""
-    typed = st.session_state["text"] or ""
-    st.session_state["text_length"] = len(typed)
-    st.session_state["text"] = typed[:MAX_TEXT]
-
-
-def _take_example(kind: str) -> None:
-    chosen = st.session_state.get("text_example")
-    texts = examples_of(kind)
-    if chosen in texts:
-        st.session_state["text"] = texts[chosen]
-        st.session_state["text_length"] = 0
-        st.session_state["text_example"] = None

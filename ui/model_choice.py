@@ -34,7 +34,7 @@ class Wishes:
     link: (
         str | None
     )  # what the address names; None where the visitor walked here, whose address is the last view's
-    own: str | None  # the visitor's choice: the model looked at before, or the run in hand
+    chosen: str | None  # the visitor's choice: the model looked at before, or the run in hand
     best: Sequence[str]  # that show the view's point; none where the visitor insists on theirs
     first: str  # the page's
 
@@ -47,8 +47,8 @@ class Wishes:
         >>> Wishes(None, "modern", ("lapse", "modern"), "classic").first_here(["classic", "modern", "lapse"])
         'modern'
         """
-        best = () if self.own in self.best else self.best
-        wanted = (self.link, *best, self.own, self.first, FIRST_MODEL)
+        best = () if self.chosen in self.best else self.best
+        wanted = (self.link, *best, self.chosen, self.first, FIRST_MODEL)
         return next((name for name in wanted if name is not None and name in here), here[0])
 
 
@@ -78,13 +78,13 @@ def choose_model(
         carried: str | None = st.session_state.get(CHOICE)
         yours = session.from_url(YOURS, options)
         choices = (carried, *((yours, named) if walked else ()), RUN + str(st.session_state.get("run_id")))
-        own = next((name for name in choices if name in options), None)
+        chosen = next((name for name in choices if name in options), None)
         link = None if walked else named
-        wishes = Wishes(link, own, () if here in _insisted() else best, first)
+        wishes = Wishes(link, chosen, () if here in _insisted() else best, first)
         shown = st.session_state[_WRITTEN] = wishes.first_here(options)
         if shown == link:
-            own = yours
-        st.session_state[CHOICE] = own if own is not None and shown in best else shown
+            chosen = yours
+        st.session_state[CHOICE] = chosen if chosen is not None and shown in best else shown
         missing = (None if walked else asked_for) or (carried if arrived else None)
         if missing and missing not in options:
             _say_missing(missing, shown)

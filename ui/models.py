@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import streamlit as st
@@ -131,7 +130,7 @@ class Shipped(Source):
 
 
 class Training(Source):
-    """What can be looked into at several steps."""
+    """Models that can be looked into at several steps."""
 
     def after(self, name: str, step: int) -> Checkpoint:
         """Returns the model after one of its steps. Raises GlassformerError when that is gone."""
@@ -344,7 +343,7 @@ class Published(Source):
 
 
 class Opened(Published):
-    """Those in a file on this computer."""
+    """Published ones in a file on this computer."""
 
     begins = fetching.FILE
 
@@ -490,7 +489,6 @@ def model_of(name: str, step: int, steps: tuple[int, ...]) -> Loaded:
         raise
 
 
-@cache
 def _is_shipped(folder: str) -> bool:
     return (ROOT / "checkpoints" / folder).is_dir()
 
@@ -565,7 +563,7 @@ def repeat_of(loaded: Loaded) -> float:
 
 
 def _compared(metrics: Mapping[str, object], context: int) -> str | None:
-    """What the validation loss of a shipped model compares with."""
+    """Says what the validation loss of a shipped model compares with."""
     train, step = metrics.get("train"), metrics.get("step")
     if not (isinstance(train, dict) and isinstance(step, int) and metrics.get("corpus") == "shakespeare"):
         return None

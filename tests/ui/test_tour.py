@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from tests.pages import helpers
 from tests.pages.stage import StageManager
 from ui import session, site
+from ui.model_text import LastText
 from ui.tour import bar, courses, names
 from ui.tour.courses import FOLDER, CourseError, parse, shelf
 from ui.views import views
@@ -284,9 +285,9 @@ def test_a_model_that_is_not_here_is_said(monkeypatch):
     ("held", "own"),
     [
         ({"text": "my own words"}, "my own words"),
-        ({"kept_text": "my own words"}, "my own words"),  # from a page without the box
+        ({"kept_text": LastText("my own words")}, "my own words"),  # from a page without the box
         ({"text": "ROMEO:\nO, she d"}, ""),  # the first scene's
-        ({"text": "To be", "first_text": "To be"}, ""),
+        ({"text": "To be", "kept_text": LastText("To be", first="To be")}, ""),
         ({"text": " \n"}, ""),
         ({}, ""),
     ],
@@ -297,7 +298,7 @@ def test_only_what_the_reader_wrote_is_the_readers(monkeypatch, held, own):
 
 
 def test_a_text_of_ones_own_stays_and_comes_back_after_a_scene_with_another(monkeypatch):
-    held = {"text": "my own words", "kept_text": "my own words"}
+    held = {"text": "my own words", "kept_text": LastText("my own words")}
     monkeypatch.setattr(bar.st, "session_state", held)
 
     def shown(at: int) -> None:
@@ -305,12 +306,12 @@ def test_a_text_of_ones_own_stays_and_comes_back_after_a_scene_with_another(monk
         bar._clear_page(TEN)
 
     shown(2)
-    assert "text" not in held and held["kept_text"] == "my own words"
+    assert "text" not in held and held["kept_text"].text == "my own words"
     shown(0)  # which has one itself
     assert "kept_text" not in held
     held["text"] = dict(TEN.scenes[0].query)["text"]
     shown(2)
-    assert held["kept_text"] == "my own words"
+    assert held["kept_text"].text == "my own words"
     bar._forget()
     assert bar._WRITTEN not in held
 

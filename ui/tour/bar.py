@@ -14,11 +14,12 @@ import streamlit as st
 from engine.weights.pretrained import sources
 from ui import (
     explain,
+    model_text,
     session,
     site,
     widgets,
 )
-from ui.fit_text import examples_of
+from ui.model_text import LastText
 from ui.players.component import mounted
 from ui.tour.courses import Course, Scene, shelf
 
@@ -27,7 +28,7 @@ END = "courses"  # the address of the page to which the end of a course leads
 _HELD = "tour_held"  # (course, scene) of the last run
 _PRETRAINED = "pretrained-"
 _WRITTEN = "tour_text"  # what the reader wrote for the model to read, while a scene shows another
-_TEXT = ("text", "kept_text", "text_length")  # what the bar of a model remembers of it
+_TEXT = (model_text.TEXT, LastText.KEY, model_text.LENGTH)  # what the bar of a model remembers of it
 # What the bar of a model and the folds of a view remember besides their own names in the address.
 _REMEMBERED = ("subject_model", "kept_model", "subject_model_insisted", *_TEXT, explain.VIEW_DRAWN)
 
@@ -132,7 +133,7 @@ def _clear_page(course: Course) -> None:
     for name in _forgotten(course, query, [str(name) for name in st.session_state]):
         st.session_state.pop(name, None)
     if "text" not in query and _WRITTEN in st.session_state:
-        st.session_state["kept_text"] = st.session_state[_WRITTEN]
+        st.session_state[LastText.KEY] = LastText(st.session_state[_WRITTEN])
 
 
 def _forgotten(course: Course, query: dict[str, str], held: list[str]) -> list[str]:
@@ -155,11 +156,10 @@ def _written(course: Course) -> str:
     """Returns the text that the reader wrote for the model: no text of a scene, no example, no page's first
     one. Empty where there is none.
     """
-    held = st.session_state
-    text = held.get("text", held.get("kept_text"))
-    supplied = {dict(scene.query).get("text") for scene in course.scenes} | {held.get("first_text")}
-    supplied |= set(examples_of(held.get("kept_kind", "")).values())
-    return text if isinstance(text, str) and text.strip() and text not in supplied else ""
+    kept = LastText.get() or LastText("")
+    text = st.session_state.get(model_text.TEXT) or kept.text
+    supplied = {dict(scene.query).get("text") for scene in course.scenes} | kept.untyped
+    return text if text.strip() and text not in supplied else ""
 
 
 def _forget() -> None:

@@ -74,16 +74,16 @@ docs: docs-views docs-tools
 docs-views: check-python setup-test models
 	@$(BIN)/python -m docs.site.views
 
-# The browser's modules (ui/assets): their arithmetic where there is node, their style and types where npm has its packages.
+# The browser's modules (ui/assets, pages): their arithmetic where there is node, their style and types where npm has its packages.
 scripts: check-python node
 	@if ! node -e 'process.exit(process.versions.node.split(".")[0] >= 20 ? 0 : 1)' 2>/dev/null; then \
-		echo "Skipped: the checks of ui/assets/*.js need node 20 or newer."; exit 0; \
+		echo "Skipped: the checks of the browser's modules need node 20 or newer."; exit 0; \
 	fi; \
 	node --test --test-reporter=dot tests/js/*.test.js || { node --test tests/js/*.test.js; exit 1; }; \
 	if [ ! -e "$(NODE_STAMP)" ]; then \
 		echo "Skipped: eslint and tsc, which npm ci could not install."; exit 0; \
 	fi; \
-	node_modules/.bin/eslint ui/assets tests/js && node_modules/.bin/tsc
+	node_modules/.bin/eslint ui/assets pages tests/js && node_modules/.bin/tsc
 
 # eslint, tsc and axe-core; where npm cannot install them, what needs them is skipped.
 node:

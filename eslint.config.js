@@ -5,7 +5,7 @@ export default [
   { ignores: ["ui/assets/vendor/"] },
   js.configs.recommended,
   {
-    files: ["ui/assets/**/*.js"],
+    files: ["ui/assets/**/*.js", "pages/**/*.js"],
     languageOptions: { globals: globals.browser },
     rules: {
       "eqeqeq": "error",

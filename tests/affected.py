@@ -125,7 +125,7 @@ class Reach:
         dotted = re.findall(r"\w+(?:\.\w+)+", text)
         yield from (self.modules[each] for each in dotted if each in self.modules)
         for file in self._files_named.get(text, ()):
-            if mounts or "." in text or not file.startswith(ASSETS):
+            if mounts or "." in text or not file.endswith((".js", ".css")):
                 yield file
 
     def closure(self, names: Iterable[str]) -> set[str]:

@@ -50,7 +50,7 @@ def nodes(path: Path) -> tuple[ast.AST, ...]:
 
 def scripts() -> list[Path]:
     """Returns the browser's modules, without those of others."""
-    there = (ROOT / "ui" / "assets").rglob("*.js")
+    there = (path for folder in ("ui/assets", "pages") for path in (ROOT / folder).rglob("*.js"))
     return sorted(path for path in there if path.parent.name != "vendor")
 
 

@@ -37,8 +37,8 @@ def reach() -> Reach:
         ("checkpoints/ladder.json", "tests/pages/lab/test_ladder.py", True),
         ("checkpoints/ladder.json", "tests/engine/test_rope.py", False),
         ("scenes/1-ten-minutes.yaml", "tests/pages/start/test_courses.py", True),
-        ("ui/assets/bpe.js", "tests/browser/test_bpe.py", True),
-        ("ui/assets/bpe.js", "tests/browser/test_train.py", False),
+        ("pages/input/tokens/bpe.js", "tests/browser/test_bpe.py", True),
+        ("pages/input/tokens/bpe.js", "tests/browser/test_train.py", False),
         ("ui/assets/shared/play.js", "tests/browser/test_bpe.py", True),  # bpe.js imports it
         ("engine/service/worker.py", "tests/engine/test_runs.py", True),  # a process runs it by name
         ("docs/python.md", "tests/test_python_page.py", True),

@@ -61,7 +61,7 @@ DRAWN = """async ({ assets, focus }) => {
 def assets(page, app_url):
     """A page of the app's origin with nothing on it; the address of the modules."""
     page.goto(f"{app_url}/_stcore/health")
-    return f"{app_url}/app/static/{served.modules()}"
+    return f"{app_url}/app/static/{served.modules()}/pages/start/home"
 
 
 def mount(page, assets, data, *, wide=1000, query=""):

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { labels, neighbour, squared, strongest, telling, words } from "../../ui/assets/headgrid_state.js"
+import { labels, neighbour, squared, strongest, telling, words } from "../../pages/inside/attention/headgrid_state.js"
 
 test("lower triangles become squares", () => {
   const two = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)

@@ -3,8 +3,8 @@ import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
 import { test } from "node:test"
 
-import { card } from "../../ui/assets/livemap_card.js"
-import { between, boxOf, decisive, fill, fitted, guessed, has, hit, layout, outlookAt, stations, target, telling, unpack, weight } from "../../ui/assets/livemap_state.js"
+import { card } from "../../pages/start/home/livemap_card.js"
+import { between, boxOf, decisive, fill, fitted, guessed, has, hit, layout, outlookAt, stations, target, telling, unpack, weight } from "../../pages/start/home/livemap_state.js"
 
 const fixed = JSON.parse(readFileSync(new URL("./livemap.json", import.meta.url), "utf8")), p = unpack(fixed.picture)
 const near = (a, b, by) => assert.ok(Math.abs(a - b) <= by, `${a} is not ${b}`)

@@ -5,12 +5,12 @@ import { test } from "node:test"
 
 import { channels, level, luminance, ramp, shade } from "../../ui/assets/shared/colours.js"
 import { cell, csv } from "../../ui/assets/shared/csv.js"
-import { begins } from "../../ui/assets/samples.js"
+import { begins } from "../../pages/start/train/samples.js"
 import { beginning, characters } from "../../ui/assets/shared/dom.js"
 import { pointerMoved, target } from "../../ui/assets/shared/keys.js"
 import { bytes, counted, flop, memory, minus, numbers, percent, raised, scientific, whole } from "../../ui/assets/shared/numbers.js"
 import { freePlace } from "../../ui/assets/shared/save.js"
-import { decode, ended, known, pathOf, shown } from "../../ui/assets/writer_state.js"
+import { decode, ended, known, pathOf, shown } from "../../pages/output/generation/writer_state.js"
 
 const PALETTE = Object.fromEntries([0, 1, 2, 3, 4, 5, 6].map((i) => [`seq${i}`, [`#0000${i}0`, `#00${i}000`]]))
 

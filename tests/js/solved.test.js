@@ -2,7 +2,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { counted, noted, read, written } from "../../ui/assets/solved_state.js"
+import { counted, noted, read, written } from "../../pages/learn/exercises/solved_state.js"
 
 const groups = [
   { id: "attention", title: "Attention", tasks: [{ id: "score", title: "A score" }, { id: "row", title: "A row" }] },

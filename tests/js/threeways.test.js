@@ -2,7 +2,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { cellsAt, marked, shades, turned, wordsOf } from "../../ui/assets/threeways_state.js"
+import { cellsAt, marked, shades, turned, wordsOf } from "../../pages/models/families/threeways_state.js"
 
 const said = (at, step, symbol, reads = [[]], row = 0) => ({ row, at, step, symbol, told: symbol, wrong: false, reads })
 const encoder = { family: "encoder", rows: [{ name: "", cells: ["a", "b", "c"] }], said: [said(0, 1, "x"), said(2, 1, "z")] }

@@ -1,7 +1,7 @@
 // @ts-check
 // Follows what goes on: asks the server's route, draws the bar and the figures, and asks for the page where its state is another. See ui/live.py.
 
-import { element, within } from "./shared/dom.js"
+import { element, ROOT, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 
 /**
@@ -59,7 +59,7 @@ async function ask(self) {
   /** @type {Data | null} */
   let told = null
   try {
-    const answer = await fetch(new URL(`../../../live/${token}?since=${self.version}`, import.meta.url), { cache: "no-store" })
+    const answer = await fetch(new URL(`live/${token}?since=${self.version}`, ROOT), { cache: "no-store" })
     if (answer.status === 410) told = { ...self.data, state: "" } // the server does not know of it any more
     else if (answer.status === 200) told = await answer.json()
     self.failed = answer.ok || answer.status === 410 ? 0 : self.failed + 1

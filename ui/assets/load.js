@@ -37,8 +37,8 @@ export function counted(work) {
 const sheets = new WeakMap() // by the document or the shadow root that they are in
 
 /**
- * The function that draws the component `name`, whose module is {name}.js, in the styles {styles}.css. `ahead` are scripts
- * below app/static/ that the module will ask for: their fetching begins now.
+ * The function that draws the component whose module is {name}.js below the root, in the styles {styles}.css. `ahead` are
+ * scripts below app/static/ that the module will ask for: their fetching begins now.
  * @param {string} name
  * @param {string[]} styles
  * @param {string[]} [ahead]
@@ -46,8 +46,8 @@ const sheets = new WeakMap() // by the document or the shadow root that they are
  */
 export async function load(name, styles, ahead = []) {
   for (const style of styles) preload("style", address(style))
-  for (const script of ahead) preload("script", new URL(`../${script}`, import.meta.url).href)
-  const { default: draw } = await counted(import(`./${name}.js`))
+  for (const script of ahead) preload("script", new URL(`../../../${script}`, import.meta.url).href)
+  const { default: draw } = await counted(import(`../../${name}.js`))
   return (message) => {
     const root = message.parentElement.getRootNode()
     const missing = styles.map((style) => styled(root, address(style))).filter((sheet) => !sheet.done)
@@ -62,7 +62,7 @@ async function removed(root, missing) {
   while (root.isConnected && missing.some((sheet) => !sheet.done)) await new Promise(requestAnimationFrame)
 }
 
-const address = (style) => new URL(`./${style}.css`, import.meta.url).href
+const address = (style) => new URL(`../../${style}.css`, import.meta.url).href
 
 function preload(kind, href) {
   if (document.head.querySelector(`link[href="${href}"]`)) return

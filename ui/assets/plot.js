@@ -2,7 +2,7 @@
 // One lasting <div> per figure; Plotly.react on it. See ui/players/plot.py.
 
 import { csv } from "./shared/csv.js"
-import { element, within } from "./shared/dom.js"
+import { element, ROOT, within } from "./shared/dom.js"
 import { counted } from "./load.js"
 import { slim, stack } from "./plot_narrow.js"
 import { handles, movable } from "./plot_points.js"
@@ -21,7 +21,7 @@ const plotly = () => /** @type {any} */ (window).Plotly
 
 // Once per page, however many figures there are. A failure is forgotten, so that the next figure tries again.
 function library(name) {
-  loading ??= (plotly() ? Promise.resolve() : load(new URL(`../${name}`, import.meta.url).href)).catch((error) => {
+  loading ??= (plotly() ? Promise.resolve() : load(new URL(`app/static/${name}`, ROOT).href)).catch((error) => {
     loading = undefined
     throw error
   })

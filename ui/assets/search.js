@@ -2,7 +2,7 @@
 // Search: a dialog that key / opens, or the event gf-search, which may name a kind of entry. What can be found is fetched when it
 // is opened first (ui/search/route.py); the page that is chosen is drawn by the server (ui/search/panel.py).
 
-import { button, element, within, write } from "./shared/dom.js"
+import { button, element, ROOT, within, write } from "./shared/dom.js"
 import { visit } from "./shared/history.js"
 import { component } from "./shared/mount.js"
 import { isHere, next, opens } from "./search_state.js"
@@ -10,7 +10,6 @@ import { isHere, next, opens } from "./search_state.js"
 /** @typedef {import("./search_state.js").Row} Row */
 /** @typedef {{ find: (query: string, kind?: string) => Row[], first: (kind: string) => Row[] }} Shelf */
 
-const ROOT = new URL("../../../", import.meta.url) // of the app, wherever a host has put that
 
 function create(place, _, signal) {
   const root = within(place, "div", "gf-search")

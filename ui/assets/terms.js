@@ -2,7 +2,7 @@
 // What a term means: a card at every link to #term-..., while it is pointed at, focused or pressed; and the sidebar's buttons.
 // The links are made by ui/text/glossary.py, anywhere on the page; this is mounted once.
 
-import { around, button, element, within } from "./shared/dom.js"
+import { around, button, element, ROOT, within } from "./shared/dom.js"
 import { component } from "./shared/mount.js"
 import { ASKS, asks, declined } from "./guess_state.js"
 
@@ -10,7 +10,6 @@ import { ASKS, asks, declined } from "./guess_state.js"
 
 const TERMS = 'a[href^="#term-"]'
 const HERE = "a.gf-strip" // of ui/map_strip.py
-const ROOT = new URL("../../../", import.meta.url) // of the app, wherever a host has put that
 const EDGE = 8, GAP = 6 // pixels: from the window's edge, and between term and card
 const SOON = 250 // milliseconds in which a pointer may go from the term to its card
 

@@ -22,7 +22,7 @@ STEPPER = "shared/stepper"  # the style of the line that shared/stepper.js makes
 # Streamlit's own script lies below the app's root, wherever a host has put that. Where it comes from another
 # place, the page's address says so: pages lie one level below the root.
 _SCRIPT = """\
-const at = "app/static/{folder}/load.js", root = /static\\/js\\/[^/]+$/
+const at = "app/static/{folder}/ui/assets/load.js", root = /static\\/js\\/[^/]+$/
 const near = new URL(at, document.baseURI).href
 const own = [...document.scripts].map((s) => s.src).find((src) => root.test(src))?.replace(root, at) ?? near
 const ready = import(own).catch(() => import(near)).then(({{ load }}) => load({arguments}))
@@ -40,9 +40,10 @@ def mounted(
     isolated: bool = False,
     stepper: bool = False,
 ) -> Callable[..., Any]:
-    """Returns the component `glassformer_{name}`: ui/assets/{name}.js in the styles {name}.css and SAVES, and
-    STEPPER where it has a `stepper`, or in those that are named. `ahead` are other files that it is going to
-    fetch. `isolated` puts it into a shadow root, where no style of the page reaches it.
+    """Returns the component `glassformer_{name}`: {name}.js, in ui/assets or beside its view, in the styles
+    {name}.css and SAVES, and STEPPER where it has a `stepper`, or in those that are named. `ahead` are other
+    files that it is going to fetch. `isolated` puts it into a shadow root, where no style of the page reaches
+    it.
     """
     default = (SAVES, STEPPER, name) if stepper else (SAVES, name)
     js = script(name, default if styles is None else styles, ahead)
@@ -51,5 +52,6 @@ def mounted(
 
 def script(name: str, styles: tuple[str, ...], ahead: tuple[str, ...] = ()) -> str:
     """Returns the script that is sent with every message of this component."""
-    arguments = ", ".join(json.dumps(value) for value in ((name, styles, ahead) if ahead else (name, styles)))
+    what = (served.path_of(name), [served.path_of(style) for style in styles], *([ahead] if ahead else []))
+    arguments = ", ".join(map(json.dumps, what))
     return _SCRIPT.format(folder=served.modules(), arguments=arguments, problem=json.dumps(PROBLEM))

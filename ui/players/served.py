@@ -1,9 +1,9 @@
-"""Files that the browser fetches by itself: the modules and styles of ui/assets and Plotly's library, served
-from where they lie.
+"""Files that the browser fetches by itself: the modules and styles of ui/assets and of the views, and
+Plotly's library, served from where they lie.
 
 Their addresses hold a hash of their content, so that a new version is another address and a browser may keep
-an old one for as long as it likes. All modules share one folder, and so one hash: they import each other by
-name. And the page that a link to one of ours opens, which is Streamlit's.
+an old one for as long as it likes. All modules share one folder, and so one hash: they import each other as
+they lie on the disk. And the page that a link to one of ours opens, which is Streamlit's.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from streamlit import config
 
 from ui import site
 
-ASSETS = Path(__file__).parents[1] / "assets"
+ROOT = Path(__file__).parents[2]
+SHARED, VIEWS = "ui/assets", "pages"  # what several views share, and what lies beside the one that it is of
+ASSETS = ROOT / SHARED
 HEADERS = {"Cache-Control": "public, max-age=31536000, immutable"}
 TYPES = {".js": "text/javascript", ".css": "text/css"}
 # Pages lie one level below the app's root, wherever a host has put that. Untold, Streamlit asks below the
@@ -34,10 +36,26 @@ ROOT_TOLD = "window.__streamlit = { BACKEND_BASE_URL: new URL('.', location).hre
 def modules() -> str:
     """Returns the folder of the modules and styles in their addresses, such as assets-0123456789ab."""
     digest = hashlib.sha256()
-    for path in _assets():
-        digest.update(f"{path.relative_to(ASSETS).as_posix()}\n{path.stat().st_size}\n".encode())
+    for name, path in _assets().items():
+        digest.update(f"{name}\n{path.stat().st_size}\n".encode())
         digest.update(path.read_bytes())
     return f"assets-{digest.hexdigest()[:12]}"
+
+
+def path_of(name: str) -> str:
+    """Returns where a module or style lies below the root, without its ending. One beside a view is named
+    without its folder.
+
+    >>> path_of("shared/save"), path_of("rope")
+    ('ui/assets/shared/save', 'pages/input/positions/rope')
+    """
+    return _paths()[name]
+
+
+@cache
+def _paths() -> Mapping[str, str]:
+    paths = [file.rpartition(".")[0] for file in _assets()]
+    return {p.removeprefix(f"{SHARED}/") if p.startswith(SHARED) else p.rpartition("/")[2]: p for p in paths}
 
 
 @cache
@@ -79,12 +97,14 @@ async def _answer(request: Request) -> Response:
 @cache
 def _files() -> Mapping[str, Path]:
     """Returns the file of each name below app/static/."""
-    sources = {f"{modules()}/{path.relative_to(ASSETS).as_posix()}": path for path in _assets()}
-    return {**sources, library(): _plotly()}
+    return {**{f"{modules()}/{name}": path for name, path in _assets().items()}, library(): _plotly()}
 
 
-def _assets() -> list[Path]:
-    return sorted(path for path in ASSETS.rglob("*") if path.suffix in TYPES)
+@cache
+def _assets() -> Mapping[str, Path]:
+    """Returns the modules and styles by their names below the root."""
+    paths = (path for folder in (SHARED, VIEWS) for path in (ROOT / folder).rglob("*"))
+    return {path.relative_to(ROOT).as_posix(): path for path in sorted(paths) if path.suffix in TYPES}
 
 
 def _plotly() -> Path:

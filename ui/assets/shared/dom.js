@@ -3,6 +3,9 @@
 
 const VECTOR = "http://www.w3.org/2000/svg"
 
+/** The app's root, wherever a host has put that: it serves this module as app/static/<a hash>/ui/assets/shared/dom.js. */
+export const ROOT = new URL("../../../../../../", import.meta.url)
+
 /** @typedef {Record<string, string | number>} Attributes */
 
 /**

@@ -2,13 +2,13 @@
 // A forward pass as a list of steps that can be walked. All steps are here, so walking asks the server for pictures only.
 // See pages/inside/shapes/walk.py.
 
-import { element, within } from "./shared/dom.js"
-import { target } from "./shared/keys.js"
-import { component } from "./shared/mount.js"
-import { memory, whole } from "./shared/numbers.js"
-import { asker } from "./shared/play.js"
-import { createStepper } from "./shared/stepper.js"
-import { paint } from "./shared/theme.js"
+import { element, within } from "../../../ui/assets/shared/dom.js"
+import { target } from "../../../ui/assets/shared/keys.js"
+import { component } from "../../../ui/assets/shared/mount.js"
+import { memory, whole } from "../../../ui/assets/shared/numbers.js"
+import { asker } from "../../../ui/assets/shared/play.js"
+import { createStepper } from "../../../ui/assets/shared/stepper.js"
+import { paint } from "../../../ui/assets/shared/theme.js"
 
 /**
  * What is sent.
@@ -19,7 +19,7 @@ import { paint } from "./shared/theme.js"
  * @property {Record<string, string>} parts what the parts are called
  * @property {string} source what the steps are of
  * @property {number} shown the step that the page has drawn
- * @property {import("./shared/colours.js").Palette} palette
+ * @property {import("../../../ui/assets/shared/colours.js").Palette} palette
  * @property {string} alt
  */
 

@@ -2,12 +2,12 @@
 // Byte-pair encoding, played: all merges and a passage's falling borders come once, every frame is made here.
 // See pages/input/tokens/bpe.py.
 
-import { around, characters, element, within } from "./shared/dom.js"
-import { component } from "./shared/mount.js"
-import { counted, whole } from "./shared/numbers.js"
-import { saveTools } from "./shared/save.js"
-import { createStepper } from "./shared/stepper.js"
-import { createTrack, drawTrack } from "./shared/track.js"
+import { around, characters, element, within } from "../../../ui/assets/shared/dom.js"
+import { component } from "../../../ui/assets/shared/mount.js"
+import { counted, whole } from "../../../ui/assets/shared/numbers.js"
+import { saveTools } from "../../../ui/assets/shared/save.js"
+import { createStepper } from "../../../ui/assets/shared/stepper.js"
+import { createTrack, drawTrack } from "../../../ui/assets/shared/track.js"
 
 /**
  * What is sent.

@@ -1,9 +1,9 @@
 // @ts-check
 // The living map on its canvas. Everything is drawn along and across the lanes; on a narrow page the two change places.
 
-import { raster } from "./shared/canvas.js"
-import { ramp } from "./shared/colours.js"
-import { element } from "./shared/dom.js"
+import { raster } from "../../../ui/assets/shared/canvas.js"
+import { ramp } from "../../../ui/assets/shared/colours.js"
+import { element } from "../../../ui/assets/shared/dom.js"
 import { boxOf, fitted, guessed, weight } from "./livemap_state.js"
 
 /**

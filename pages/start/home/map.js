@@ -1,15 +1,15 @@
 // @ts-check
 // Draws the map that pages/start/home/map_drawing.py computed: an SVG, and a panel that says more about one part.
 
-import { button, element, vector, within } from "./shared/dom.js"
-import { component } from "./shared/mount.js"
-import { paint } from "./shared/theme.js"
+import { button, element, vector, within } from "../../../ui/assets/shared/dom.js"
+import { component } from "../../../ui/assets/shared/mount.js"
+import { paint } from "../../../ui/assets/shared/theme.js"
 
 /**
  * What is sent.
  * @typedef {object} Data
  * @property {{ parts: Record<string, any>, wide: any, tall: any }} map pages/start/home/map_drawing.py
- * @property {import("./shared/colours.js").Palette} palette
+ * @property {import("../../../ui/assets/shared/colours.js").Palette} palette
  * @property {string} alt
  * @property {string | null} part the one that a link points at; whatever a stranger wrote
  */

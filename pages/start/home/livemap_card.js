@@ -3,7 +3,7 @@
 // numbers, and the part of the model that it belongs to.
 
 import { fill, guessed, outlookAt, target, weight } from "./livemap_state.js"
-import { minus, percent, whole } from "./shared/numbers.js"
+import { minus, percent, whole } from "../../../ui/assets/shared/numbers.js"
 
 /** @typedef {{ title: string, text: string, name: string, shape: string, parameters: string, part: string, ask: Record<string, any> }} Card */
 

@@ -2,9 +2,9 @@
 // The right side of the living map: bars for the next token, temperature, top-k, how deep the model runs, and writing.
 
 import { fill, outlookAt, touched } from "./livemap_state.js"
-import { button, element, resize, within, write } from "./shared/dom.js"
-import { percent, whole } from "./shared/numbers.js"
-import { playButton, still } from "./shared/play.js"
+import { button, element, resize, within, write } from "../../../ui/assets/shared/dom.js"
+import { percent, whole } from "../../../ui/assets/shared/numbers.js"
+import { playButton, still } from "../../../ui/assets/shared/play.js"
 
 const ROWS = 8, FEW = 5, MOST = 14 // bars: on a small screen, on a narrow, on a high one
 

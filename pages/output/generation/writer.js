@@ -3,12 +3,12 @@
 // everything over tokens that are already here happens in the browser. See pages/output/generation/write.py and session.py;
 // writer_draw.js puts it on the screen.
 
-import { around, within } from "./shared/dom.js"
-import { component } from "./shared/mount.js"
-import { frames, still } from "./shared/play.js"
-import { saveTools } from "./shared/save.js"
-import { createBar } from "./shared/stepper.js"
-import { paint } from "./shared/theme.js"
+import { around, within } from "../../../ui/assets/shared/dom.js"
+import { component } from "../../../ui/assets/shared/mount.js"
+import { frames, still } from "../../../ui/assets/shared/play.js"
+import { saveTools } from "../../../ui/assets/shared/save.js"
+import { createBar } from "../../../ui/assets/shared/stepper.js"
+import { paint } from "../../../ui/assets/shared/theme.js"
 import { copy, draw, hover, label, legend, table } from "./writer_draw.js"
 import { ended, known, pathOf } from "./writer_state.js"
 
@@ -33,7 +33,7 @@ import { ended, known, pathOf } from "./writer_state.js"
  * @property {string} stop
  * @property {number} context
  * @property {number} vocab
- * @property {import("./shared/colours.js").Palette} palette
+ * @property {import("../../../ui/assets/shared/colours.js").Palette} palette
  */
 
 const AHEAD = 64 // tokens that are asked for before they are needed, while playing; a quarter of them while stepping

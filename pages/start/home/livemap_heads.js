@@ -2,10 +2,10 @@
 // The heads of the open block of the living map: a small picture of each one's pattern.
 
 import { fill, touched, weight } from "./livemap_state.js"
-import { raster } from "./shared/canvas.js"
-import { ramp } from "./shared/colours.js"
-import { button, resize, within } from "./shared/dom.js"
-import { sideOf } from "./shared/theme.js"
+import { raster } from "../../../ui/assets/shared/canvas.js"
+import { ramp } from "../../../ui/assets/shared/colours.js"
+import { button, resize, within } from "../../../ui/assets/shared/dom.js"
+import { sideOf } from "../../../ui/assets/shared/theme.js"
 
 // The small patterns lie over the canvas, where the open block is.
 export function headPlace(self) {

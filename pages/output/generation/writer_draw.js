@@ -2,10 +2,10 @@
 // The writer on the screen: the text, what else could stand there, its numbers and its branches. What the person does with
 // it is answered by `self.does`, which writer.js has.
 
-import { shade } from "./shared/colours.js"
-import { beginning, characters, element, vector, write } from "./shared/dom.js"
-import { percent, raised, whole } from "./shared/numbers.js"
-import { playButton } from "./shared/play.js"
+import { shade } from "../../../ui/assets/shared/colours.js"
+import { beginning, characters, element, vector, write } from "../../../ui/assets/shared/dom.js"
+import { percent, raised, whole } from "../../../ui/assets/shared/numbers.js"
+import { playButton } from "../../../ui/assets/shared/play.js"
 import { decode, ended, known, pathOf, shown } from "./writer_state.js"
 
 const LANE = 38 // pixels of a branch

@@ -1,8 +1,8 @@
 // @ts-check
 // The living map without a page: what was sent, made ready; the next token's probabilities; where everything lies.
 
-import { characters } from "./shared/dom.js"
-import { numbers } from "./shared/numbers.js"
+import { characters } from "../../../ui/assets/shared/dom.js"
+import { numbers } from "../../../ui/assets/shared/numbers.js"
 
 /**
  * A text as it was sent (pages/start/home/packing.py), its numbers unpacked.

@@ -4,14 +4,14 @@
 
 import { neighbour, squared } from "./headgrid_state.js"
 import { createLarge, hidden, show } from "./headlarge.js"
-import { raster } from "./shared/canvas.js"
-import { ramp } from "./shared/colours.js"
-import { around, element, resize, within, write } from "./shared/dom.js"
-import { pointerMoved } from "./shared/keys.js"
-import { component } from "./shared/mount.js"
-import { bytes, numbers } from "./shared/numbers.js"
-import { saveTools } from "./shared/save.js"
-import { sideOf, themed } from "./shared/theme.js"
+import { raster } from "../../../ui/assets/shared/canvas.js"
+import { ramp } from "../../../ui/assets/shared/colours.js"
+import { around, element, resize, within, write } from "../../../ui/assets/shared/dom.js"
+import { pointerMoved } from "../../../ui/assets/shared/keys.js"
+import { component } from "../../../ui/assets/shared/mount.js"
+import { bytes, numbers } from "../../../ui/assets/shared/numbers.js"
+import { saveTools } from "../../../ui/assets/shared/save.js"
+import { sideOf, themed } from "../../../ui/assets/shared/theme.js"
 
 /**
  * What is sent. A head is named by its place, layer * heads + head.
@@ -33,7 +33,7 @@ import { sideOf, themed } from "./shared/theme.js"
  * @property {[string, string, string][]} legend name, colour of the palette and words of each habit
  * @property {string[]} hints by place
  * @property {string} alt
- * @property {import("./shared/colours.js").Palette} palette
+ * @property {import("../../../ui/assets/shared/colours.js").Palette} palette
  */
 
 const FEW = 8 // heads: they are drawn larger, for they fill no more than two lines

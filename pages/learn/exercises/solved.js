@@ -1,9 +1,9 @@
 // @ts-check
 // A dot for each exercise: full where this browser has solved it. Kept here only; the server never hears of it.
 
-import { button, element, within } from "./shared/dom.js"
-import { component } from "./shared/mount.js"
-import { browser } from "./shared/shelf.js"
+import { button, element, within } from "../../../ui/assets/shared/dom.js"
+import { component } from "../../../ui/assets/shared/mount.js"
+import { browser } from "../../../ui/assets/shared/shelf.js"
 import { counted, noted, read, written } from "./solved_state.js"
 
 const SHELF = "glassformer-solved"

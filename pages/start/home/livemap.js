@@ -10,11 +10,11 @@ import { further, listen } from "./livemap_further.js"
 import { choose, drawHeads, headPlace } from "./livemap_heads.js"
 import { keys, leave, ring, standAt } from "./livemap_keys.js"
 import { between, decisive, fill, has, hit, layout, outlookAt, telling, unpack } from "./livemap_state.js"
-import { button, pointIn, windowHeight, within, write } from "./shared/dom.js"
-import { component } from "./shared/mount.js"
-import { keepInLink, playButton, still } from "./shared/play.js"
-import { percent, whole } from "./shared/numbers.js"
-import { paint as paintColours, sideOf, themed } from "./shared/theme.js"
+import { button, pointIn, windowHeight, within, write } from "../../../ui/assets/shared/dom.js"
+import { component } from "../../../ui/assets/shared/mount.js"
+import { keepInLink, playButton, still } from "../../../ui/assets/shared/play.js"
+import { percent, whole } from "../../../ui/assets/shared/numbers.js"
+import { paint as paintColours, sideOf, themed } from "../../../ui/assets/shared/theme.js"
 
 const TYPED_MS = 5 // after a key the server is asked, one thing at a time
 const PATIENCE_MS = 6000 // an answer that has not come by then is not waited for any longer

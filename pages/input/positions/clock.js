@@ -2,13 +2,13 @@
 // The many-handed clock: one hand for each frequency, a position slider, and a binary counter beside it.
 // See pages/input/positions/sinusoidal_clock.py.
 
-import { around, element, vector, within } from "./shared/dom.js"
-import { target } from "./shared/keys.js"
-import { component } from "./shared/mount.js"
-import { scientific, whole } from "./shared/numbers.js"
-import { saveTools } from "./shared/save.js"
-import { createStepper } from "./shared/stepper.js"
-import { sideOf } from "./shared/theme.js"
+import { around, element, vector, within } from "../../../ui/assets/shared/dom.js"
+import { target } from "../../../ui/assets/shared/keys.js"
+import { component } from "../../../ui/assets/shared/mount.js"
+import { scientific, whole } from "../../../ui/assets/shared/numbers.js"
+import { saveTools } from "../../../ui/assets/shared/save.js"
+import { createStepper } from "../../../ui/assets/shared/stepper.js"
+import { sideOf } from "../../../ui/assets/shared/theme.js"
 
 /**
  * What is sent.
@@ -19,7 +19,7 @@ import { sideOf } from "./shared/theme.js"
  * @property {number} last
  * @property {number} position at first
  * @property {string} name of the position in the address
- * @property {import("./shared/colours.js").Palette} palette
+ * @property {import("../../../ui/assets/shared/colours.js").Palette} palette
  */
 
 const TICK_MS = 450

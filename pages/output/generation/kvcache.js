@@ -2,14 +2,14 @@
 // The same text written with and without a KV cache, step by step: what is computed, and how the cache fills.
 // See pages/output/generation/cache.py.
 
-import { brushOf } from "./shared/canvas.js"
-import { element, pointIn, resize, within } from "./shared/dom.js"
-import { component } from "./shared/mount.js"
-import { counted, flop, memory, whole } from "./shared/numbers.js"
-import { keptInLink, still } from "./shared/play.js"
-import { saveTools } from "./shared/save.js"
-import { createStepper } from "./shared/stepper.js"
-import { sideOf } from "./shared/theme.js"
+import { brushOf } from "../../../ui/assets/shared/canvas.js"
+import { element, pointIn, resize, within } from "../../../ui/assets/shared/dom.js"
+import { component } from "../../../ui/assets/shared/mount.js"
+import { counted, flop, memory, whole } from "../../../ui/assets/shared/numbers.js"
+import { keptInLink, still } from "../../../ui/assets/shared/play.js"
+import { saveTools } from "../../../ui/assets/shared/save.js"
+import { createStepper } from "../../../ui/assets/shared/stepper.js"
+import { sideOf } from "../../../ui/assets/shared/theme.js"
 
 /**
  * What is sent.
@@ -26,7 +26,7 @@ import { sideOf } from "./shared/theme.js"
  * @property {number} step at first
  * @property {boolean} plays by itself, where nobody has been here before
  * @property {string} name of the step in the address
- * @property {import("./shared/colours.js").Palette} palette
+ * @property {import("../../../ui/assets/shared/colours.js").Palette} palette
  */
 
 const TICK_MS = 420

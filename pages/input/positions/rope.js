@@ -2,13 +2,13 @@
 // RoPE, seen: every pair of q and k as two arrows that turn with their positions. Nothing is asked of the server.
 // See pages/input/positions/rope_arrows.py.
 
-import { around, rangeInput, resize, vector, within } from "./shared/dom.js"
-import { target } from "./shared/keys.js"
-import { component } from "./shared/mount.js"
-import { minus, scientific } from "./shared/numbers.js"
-import { frames, playButton, still } from "./shared/play.js"
-import { saveTools } from "./shared/save.js"
-import { paint } from "./shared/theme.js"
+import { around, rangeInput, resize, vector, within } from "../../../ui/assets/shared/dom.js"
+import { target } from "../../../ui/assets/shared/keys.js"
+import { component } from "../../../ui/assets/shared/mount.js"
+import { minus, scientific } from "../../../ui/assets/shared/numbers.js"
+import { frames, playButton, still } from "../../../ui/assets/shared/play.js"
+import { saveTools } from "../../../ui/assets/shared/save.js"
+import { paint } from "../../../ui/assets/shared/theme.js"
 
 /**
  * What is sent.
@@ -22,7 +22,7 @@ import { paint } from "./shared/theme.js"
  * @property {number[]} at positions of query and key, and the pair, at first
  * @property {string} home what `at` is for
  * @property {[string, string]} labels
- * @property {import("./shared/colours.js").Palette} colours
+ * @property {import("../../../ui/assets/shared/colours.js").Palette} colours
  * @property {string} note
  * @property {string} alt
  */

@@ -1,11 +1,11 @@
 // @ts-check
 // Tokens in three dimensions as SVG, turned by dragging, the arrow keys or two sliders. See pages/input/embeddings/cloud.py.
 
-import { level } from "./shared/colours.js"
-import { around, vector, within } from "./shared/dom.js"
-import { component } from "./shared/mount.js"
-import { saveTools } from "./shared/save.js"
-import { sideOf, themed } from "./shared/theme.js"
+import { level } from "../../../ui/assets/shared/colours.js"
+import { around, vector, within } from "../../../ui/assets/shared/dom.js"
+import { component } from "../../../ui/assets/shared/mount.js"
+import { saveTools } from "../../../ui/assets/shared/save.js"
+import { sideOf, themed } from "../../../ui/assets/shared/theme.js"
 
 /**
  * What is sent.
@@ -23,7 +23,7 @@ import { sideOf, themed } from "./shared/theme.js"
  * @property {number[] | null} shade in percent
  * @property {string[]} titles
  * @property {[number, number]} angles degrees of turn and tilt
- * @property {import("./shared/colours.js").Palette} palette
+ * @property {import("../../../ui/assets/shared/colours.js").Palette} palette
  * @property {string} alt
  * @property {string} csv
  * @property {number | null} top

@@ -2,13 +2,13 @@
 // One head's pattern, large: who looks down, what is looked at to the right. A row and a column are marked, and said; below, the
 // text, shaded by what the marked token looks at. A part of headgrid.js.
 
-import { brushOf, raster } from "./shared/canvas.js"
-import { channels, ramp, shade } from "./shared/colours.js"
-import { beginning, characters, element, pointIn, resize, windowHeight, within, write } from "./shared/dom.js"
-import { pointerMoved } from "./shared/keys.js"
+import { brushOf, raster } from "../../../ui/assets/shared/canvas.js"
+import { channels, ramp, shade } from "../../../ui/assets/shared/colours.js"
+import { beginning, characters, element, pointIn, resize, windowHeight, within, write } from "../../../ui/assets/shared/dom.js"
+import { pointerMoved } from "../../../ui/assets/shared/keys.js"
 import { labels, middle, strongest, telling, words } from "./headgrid_state.js"
-import { saveTools } from "./shared/save.js"
-import { sideOf, themed } from "./shared/theme.js"
+import { saveTools } from "../../../ui/assets/shared/save.js"
+import { sideOf, themed } from "../../../ui/assets/shared/theme.js"
 
 const LETTER = 7, LEAST_LABEL = 9, LONGEST = 10 // pixels; letters of a token at an edge
 const SHORTEST = 300, HIGHEST = 620, REST = 395 // pixels of a pattern with its edges, and of what else stands on a screen
@@ -142,7 +142,7 @@ function fitting(tokens, width) {
 
 /**
  * The colour of what the mask hides, [r, g, b]: of no weight, not even none.
- * @param {import("./shared/colours.js").Palette} palette
+ * @param {import("../../../ui/assets/shared/colours.js").Palette} palette
  * @param {number} side
  */
 export function hidden(palette, side) {

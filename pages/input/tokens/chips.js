@@ -2,12 +2,12 @@
 // One text as several tokenizers cut it. A token that is pointed at, or reached by the arrow keys, tells its id and
 // bytes, and lights up what the others make of the same place. See pages/input/tokens/chips.py.
 
-import { around, element, seenTimes, within } from "./shared/dom.js"
-import { pointerMoved, target } from "./shared/keys.js"
-import { component } from "./shared/mount.js"
-import { bytes, counted, numbers, whole } from "./shared/numbers.js"
-import { saveTools } from "./shared/save.js"
-import { sideOf } from "./shared/theme.js"
+import { around, element, seenTimes, within } from "../../../ui/assets/shared/dom.js"
+import { pointerMoved, target } from "../../../ui/assets/shared/keys.js"
+import { component } from "../../../ui/assets/shared/mount.js"
+import { bytes, counted, numbers, whole } from "../../../ui/assets/shared/numbers.js"
+import { saveTools } from "../../../ui/assets/shared/save.js"
+import { sideOf } from "../../../ui/assets/shared/theme.js"
 
 /**
  * What is sent.
@@ -16,7 +16,7 @@ import { sideOf } from "./shared/theme.js"
  * @property {string} label
  * @property {boolean} with_ids each token stands above its id
  * @property {{ name: string, facts: string, note: string, tokens: number, labels: (string | [string, boolean][])[], ids: string, starts: string, lengths: string }[]} rows a tokenizer each; numbers as int32, base64
- * @property {import("./shared/colours.js").Palette} palette
+ * @property {import("../../../ui/assets/shared/colours.js").Palette} palette
  */
 
 const SHADES = ["run0", "run1", "training", "run2", "validation"]

@@ -2,12 +2,12 @@
 // Training time below the living map: drag it, and the same text is read by the model as it was at that step.
 
 import { fill } from "./livemap_state.js"
-import { place, wanted } from "./scrubber_state.js"
-import { button, within, write } from "./shared/dom.js"
-import { picture } from "./shared/picture.js"
-import { playButton, still } from "./shared/play.js"
-import { filmed } from "./shared/shots.js"
-import { createTrack, drawTrack, said } from "./shared/track.js"
+import { place, wanted } from "../../../ui/assets/scrubber_state.js"
+import { button, within, write } from "../../../ui/assets/shared/dom.js"
+import { picture } from "../../../ui/assets/shared/picture.js"
+import { playButton, still } from "../../../ui/assets/shared/play.js"
+import { filmed } from "../../../ui/assets/shared/shots.js"
+import { createTrack, drawTrack, said } from "../../../ui/assets/shared/track.js"
 
 const REST_MS = 130 // while it plays, a picture stands so long at least
 const SETTLE_MS = 450 // pictures that are here already are shown without the server, which is told when the hand rests
@@ -122,6 +122,6 @@ async function film(self) {
     return said(course, course.index)
   }
   const back = () => (on ? go(self, before) : self.does.ask({ do: "back" }))
-  const { film: make } = await import("./film.js")
+  const { film: make } = await import("../../../ui/assets/film.js")
   await make(course.film, { name: course.model, steps, show, back })
 }

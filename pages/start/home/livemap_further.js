@@ -2,8 +2,8 @@
 // What the server finds out after it has drawn the living map: the depths of a large model. It comes in the same run, in a
 // message of its own, of which nothing is seen here: the map asks for it, or is told.
 
-import { within } from "./shared/dom.js"
-import { component } from "./shared/mount.js"
+import { within } from "../../../ui/assets/shared/dom.js"
+import { component } from "../../../ui/assets/shared/mount.js"
 
 const REMEMBERED = 4 // texts
 

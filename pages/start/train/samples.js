@@ -2,9 +2,9 @@
 // The samples of one run, or of two side by side: a strip of some steps with how each begins, readable at a glance, and the whole text
 // of the one chosen. All of them are here, so choosing asks nothing of the server. See pages/start/train/samples.py.
 
-import { beginning, element, rangeInput, within, write } from "./shared/dom.js"
-import { component } from "./shared/mount.js"
-import { whole } from "./shared/numbers.js"
+import { beginning, element, rangeInput, within, write } from "../../../ui/assets/shared/dom.js"
+import { component } from "../../../ui/assets/shared/mount.js"
+import { whole } from "../../../ui/assets/shared/numbers.js"
 
 /**
  * What is sent.

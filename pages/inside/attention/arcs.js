@@ -2,13 +2,13 @@
 // Two columns of tokens and lines between them: who looks at whom. Hover, focus and heads are answered here.
 // See pages/inside/attention/heads.py.
 
-import { brushOf } from "./shared/canvas.js"
-import { around, element, resize, within, write } from "./shared/dom.js"
-import { pointerMoved, target } from "./shared/keys.js"
-import { component } from "./shared/mount.js"
-import { numbers } from "./shared/numbers.js"
-import { saveTools } from "./shared/save.js"
-import { sideOf, themed } from "./shared/theme.js"
+import { brushOf } from "../../../ui/assets/shared/canvas.js"
+import { around, element, resize, within, write } from "../../../ui/assets/shared/dom.js"
+import { pointerMoved, target } from "../../../ui/assets/shared/keys.js"
+import { component } from "../../../ui/assets/shared/mount.js"
+import { numbers } from "../../../ui/assets/shared/numbers.js"
+import { saveTools } from "../../../ui/assets/shared/save.js"
+import { sideOf, themed } from "../../../ui/assets/shared/theme.js"
 
 /**
  * What is sent.

@@ -1,12 +1,12 @@
 // @ts-check
 // One text through an encoder, a decoder and an encoder-decoder, step by step. See pages/models/families/live.py.
 
-import { around, resize, within, write } from "./shared/dom.js"
-import { target } from "./shared/keys.js"
-import { component } from "./shared/mount.js"
-import { saveTools } from "./shared/save.js"
-import { createStepper } from "./shared/stepper.js"
-import { paint } from "./shared/theme.js"
+import { around, resize, within, write } from "../../../ui/assets/shared/dom.js"
+import { target } from "../../../ui/assets/shared/keys.js"
+import { component } from "../../../ui/assets/shared/mount.js"
+import { saveTools } from "../../../ui/assets/shared/save.js"
+import { createStepper } from "../../../ui/assets/shared/stepper.js"
+import { paint } from "../../../ui/assets/shared/theme.js"
 import { cellsAt, marked, shades, turned, wordsOf } from "./threeways_state.js"
 
 /**
@@ -18,7 +18,7 @@ import { cellsAt, marked, shades, turned, wordsOf } from "./threeways_state.js"
  * @property {string} name of the step in the address
  * @property {string} text
  * @property {number[]} toggled letters that were clicked
- * @property {import("./shared/colours.js").Palette} palette
+ * @property {import("../../../ui/assets/shared/colours.js").Palette} palette
  */
 
 const TICK_MS = 520

@@ -1,9 +1,9 @@
 // @ts-check
 // Functions of the engine with the lines that just ran marked. See pages/inside/shapes/walk.py.
 
-import { element, within } from "./shared/dom.js"
-import { component } from "./shared/mount.js"
-import { sideOf } from "./shared/theme.js"
+import { element, within } from "../../../ui/assets/shared/dom.js"
+import { component } from "../../../ui/assets/shared/mount.js"
+import { sideOf } from "../../../ui/assets/shared/theme.js"
 
 /**
  * What is sent.

@@ -11,8 +11,8 @@ import yaml
 from tests import source
 from tests.source import ROOT
 from ui import content
-from ui.page_frame import declared
 from ui.site import ENTRIES
+from ui.views import page_of
 
 DOCS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGES = {entry.url: entry for entry in ENTRIES}
@@ -27,8 +27,7 @@ EXCEPTIONS = {"every position", "the most likely text of several branches"}
 @cache
 def views(url: str) -> dict[str, str]:
     """Returns the titles of a page's views by their ids."""
-    page = declared(ROOT / PAGES[url].path)
-    return {view.id: view.title for view in page.views} if page else {}
+    return {view.id: view.title for view in page_of(PAGES[url]).views}
 
 
 def names(url: str, query: str) -> list[str]:

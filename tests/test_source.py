@@ -44,7 +44,7 @@ ui.model_choice
 ui.model_bar
 ui.race ui.race_desk ui.race_words ui.model_needs
 ui.page_frame ui.snapshot_measure ui.server
-ui.views ui.search ui.view_parts
+ui.views ui.search
 pages
 app
 """.splitlines()

@@ -57,6 +57,19 @@ def names_of(node: ast.expr, function: ast.AST | None) -> list[str]:
     raise ValueError(f"line {node.lineno}: which sections can {ast.unparse(node)} be?")
 
 
+def variants_of(path: Path, view: ast.Call) -> list[str]:
+    """The variants that a view's text may have: all that its function of that name returns."""
+    given = {keyword.arg: keyword.value for keyword in view.keywords}
+    functions = {node.name: node for node in source.nodes(path) if isinstance(node, ast.FunctionDef)}
+    function = functions.get(getattr(given.get("variant"), "id", ""))
+    returned = (
+        (node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value)
+        if function
+        else ()
+    )
+    return ["", *(name for value in returned for name in names_of(value, function))]
+
+
 def asked(path: Path) -> Iterator[Asked]:
     """Every place of a module that fills a section of its text in."""
     inside = {
@@ -78,6 +91,10 @@ def asked(path: Path) -> Iterator[Asked]:
                     for word in content.WORDS
                 ]
                 keywords = [ast.keyword(None)]  # they are given by name, if at all
+            case ast.Call(func=ast.Name(id="View"), args=[_, ast.Name(id="TEXT"), *_]):
+                sections = (*content.WORDS, "question")
+                names = [f"{each} {one}".strip() for one in variants_of(path, node) for each in sections]
+                keywords = [ast.keyword(None)]  # likewise
             case _:
                 continue
         fields = frozenset(keyword.arg for keyword in keywords if keyword.arg)
@@ -109,8 +126,6 @@ def test_every_section_is_asked_for_and_gets_its_fields(path: Path) -> None:
                 wrong.append(f"line {each.line}: {name!r} gets no {', '.join(sorted(lacking))}")
         if found and (spare := each.fields - set().union(*(there[name] for name in found))):
             wrong.append(f"line {each.line}: no section wants {', '.join(sorted(spare))}")
-    if re.search(r"\b(?:View|Part)\([^)]*\bTEXT\b", source.text(path)):
-        used |= {name for name in content.WORDS if name in there}
     wrong += [f"nobody asks for {name!r}" for name in there if name not in used]
     assert not wrong, f"{source.name(path)}\n" + "\n".join(wrong)
 

@@ -1,7 +1,7 @@
 """Models that a view takes: properties without which it has nothing to show, each with the sentence for a
 model that lacks it.
 
-    View("steps", "Step by step", draw_steps, ..., takes=(QUERIES_KEYS,))
+    View("steps", TEXT, draw, ..., takes=(QUERIES_KEYS,))
 """
 
 from __future__ import annotations

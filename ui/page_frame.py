@@ -1,11 +1,9 @@
 """The frame of a page: one line with its title and views, one with the question of the view and what is
 looked into, the view, and, folded, what is said about it.
 
-show(Page("Attention", "attention_view", (
-    View("heads", "Heads", draw_heads, Words(see=..., why=..., attempt=...), (pattern, entropy),
-         question="Which tokens attend to which?"),
-    ...
-)))
+    PAGE = Page("Attention", "attention_view", (heads.VIEW, steps.VIEW, ...))
+    if __name__ == "__main__":  # Streamlit runs a page as a script; lists of all views import it
+        show(PAGE)
 """
 
 from __future__ import annotations
@@ -13,12 +11,9 @@ from __future__ import annotations
 import hashlib
 import logging
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import urlencode
 
@@ -54,6 +49,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 Code = tuple[Callable[..., Any] | type, ...]
+Query = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -77,75 +73,154 @@ class Words:
 
 @dataclass(frozen=True)
 class Ask:
-    """A question of a view that has several, with its words; `query` is what the address says for it."""
+    """A question of a view in lists, with its words; `query` is what the address says for it."""
 
     question: str
     words: Words | None = None
-    query: tuple[tuple[str, str], ...] = ()
+    query: Query = ()
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of a view, each with a question of its own: `key` holds in the address which of the `views`
+    is shown. Where the buttons that choose one have a `label`, what a part draws gets first the container of
+    their line, for controls of its own; `line` gives the widths of both.
+    """
+
+    key: str
+    views: tuple[View, ...]
+    label: str = ""
+    hint: str | None = None
+    line: Sequence[float] = ()
+
+    @property
+    def shown(self) -> View:
+        """Returns the part that is shown, before its buttons are drawn as well as after."""
+        return self._named(widgets.settled(self._titles, self.key))
+
+    @property
+    def _titles(self) -> dict[str, str]:
+        return {view.id: view.title for view in self.views}
+
+    def _named(self, name: str) -> View:
+        return next(view for view in self.views if view.id == name)
+
+    def draw(self, *about: Any) -> None:
+        """Draws the buttons, and the part that they choose."""
+        if not self.label:
+            chosen = widgets.select("What is drawn", self._titles, self.key, hidden=True, wrap=True)
+            self._named(chosen).show(*about)
+            return
+        style: Any = {"gap": "small", "vertical_alignment": "bottom"}
+        columns = [st.container(horizontal=True, **style)] * 2
+        buttons, beside = st.columns(self.line, **style) if self.line else columns
+        chosen = widgets.select(self.label, self._titles, self.key, container=buttons, hint=self.hint)
+        self._named(chosen).show(beside, *about)
 
 
 @dataclass(frozen=True)
 class View:
-    """A view of a page: one question and its answer. `id` stands in the URL. `text` is all that it says, or
-    its title alone, as long as the rest stands elsewhere: a `question`, which is a function of what `draw`
-    gets where it depends on that, and `words`.
+    """A view of a page: one question and its answer. `id` stands in the URL, `text` is all that it says.
 
     `draw` is called with the `Subject` of the bar where the view `needs_model`, else with nothing. A view
     that `brings_text` has the model read that one: the bar then has no box for a text. `code` are the
-    functions and classes of the engine whose source is offered below it. Words and code that depend on what
-    is shown are functions of what `draw` gets.
+    functions and classes of the engine whose source is offered below it; where it depends on what is shown, a
+    function of what `draw` gets.
 
     `takes` are the needs that a model has to meet (ui.model_needs): another gets a sentence in place of the
     view, and one click to a model that meets them. A view opens with the first of the `best` that is here,
     if the visitor looks into none of them: models that show its point, where most do not. One click leads to
     his own. An encoder-decoder is looked into at the half that reads; a view of `both_halves` has a choice.
 
-    For search, and for lists of views: `asks` are all questions of a view whose `question` is a function, the
-    first where it opens; `shows` are terms for what its figure shows that stand in no question.
+    Several questions: those of its `parts`, which draw in place of it; or, where what is shown has another
+    `variant`, those of the text's sections `question variant`, with their words (`see variant`). `variants`
+    are those that have a question of their own -> what the address says for it. `question` and `words` are
+    functions of what `draw` gets for a question that names what is shown (lists then have the text's), and
+    for words that stand elsewhere; `fields` are filled into the text's. For search, `shows` are terms for
+    what its figure shows that stand in no question.
     """
 
     id: str
-    text: content.Texts | str
-    draw: Callable[..., object]
-    words: Words | Callable[..., Words | None] | None = None
+    text: content.Texts
+    draw: Callable[..., object] | None = None
     code: Code | Callable[..., Code] = ()
     needs_model: bool = True
     brings_text: bool = False
-    question: str | Callable[..., str] = ""
     takes: tuple[Need, ...] = ()
     best: tuple[str, ...] = ()
     both_halves: bool = False
     whole: bool = False  # it takes an encoder-decoder as a whole
-    asks: tuple[Ask, ...] = ()
+    parts: Parts | None = None
+    variant: Callable[..., str] | None = None
+    variants: Mapping[str, Query] = field(default_factory=dict)
+    question: Callable[..., str] | None = None
+    words: Callable[..., Words] | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
     shows: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
         """Returns what stands on the view's button."""
-        return self.text if isinstance(self.text, str) else self.text.title
+        return self.text.title
+
+    @property
+    def asks_late(self) -> bool:
+        """True if the question depends on what is shown."""
+        return bool(self.parts or self.question or self.variants)
+
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        """Returns all questions, the first where it opens."""
+        if self.parts is not None:
+            return tuple(
+                Ask(ask.question, ask.words, ((self.parts.key, view.id), *ask.query))
+                for view in self.parts.views
+                for ask in view.asks
+            )
+        further = (
+            Ask(self.text[f"question {name}"], self._words_of(name), query)
+            for name, query in self.variants.items()
+        )
+        return Ask(self.text.question or self.title, self._words_of("")), *further
 
     def question_for(self, *about: Any) -> str:
         """Returns the question, of what `draw` gets."""
-        if callable(self.question):
-            return self.question(*about) or self.title
-        of_text = "" if isinstance(self.text, str) else self.text.question
-        return self.question or of_text or self.title
+        if self.parts is not None:
+            return self.parts.shown.question_for(*about)
+        if self.question is not None:
+            return self.question(*about)
+        variant = self.variant(*about) if self.variants and self.variant is not None else ""
+        return (
+            self.text[f"question {variant}"] if variant in self.variants else self.text.question
+        ) or self.title
 
     def words_for(self, *about: Any) -> Words | None:
         """Returns the words, of what `draw` gets."""
-        if callable(self.words):
+        if self.parts is not None:
+            return self.parts.shown.words_for(*about)
+        if self.words is not None:
             return self.words(*about)
-        if self.words is None and not isinstance(self.text, str) and content.WORDS[0] in self.text:
-            return Words.of(self.text)
-        return self.words
+        return self._words_of("" if self.variant is None else self.variant(*about))
+
+    def _words_of(self, variant: str) -> Words | None:
+        return Words.of(self.text, variant, **self.fields) if content.WORDS[0] in self.text else None
+
+    def code_for(self, *about: Any) -> Code:
+        """Returns the functions and classes whose source is offered, of what `draw` gets."""
+        code = self.parts.shown.code if self.parts is not None else self.code
+        return code(*about) if callable(code) else code
+
+    def show(self, *about: Any) -> None:
+        """Draws the view."""
+        draw = self.parts.draw if self.parts is not None else self.draw
+        assert draw is not None
+        draw(*about)
 
     def tell(self, *about: Any) -> None:
         """Draws the words and the code, folded: below the view, after the scrubber."""
-        words = self.words_for(*about)
-        code = self.code(*about) if callable(self.code) else self.code
-        if words is not None:
+        if (words := self.words_for(*about)) is not None:
             explain.reading(words.see, words.why, words.attempt, words.texts)
-        if code:
+        if code := self.code_for(*about):
             explain.show_code(*code)
 
     def ask(self, container: DeltaGenerator, *about: Any) -> None:
@@ -191,11 +266,8 @@ class Listed:
 
     @property
     def asks(self) -> tuple[Ask, ...]:
-        """Returns the view's questions; only one that depends on what is shown has several."""
-        view = self.view
-        if not isinstance(view.question, str):
-            return view.asks
-        return view.asks or (Ask(view.question_for(), None if callable(view.words) else view.words_for()),)
+        """Returns the view's questions."""
+        return self.view.asks
 
     @property
     def question(self) -> str:
@@ -227,17 +299,13 @@ def question_line() -> Iterator[DeltaGenerator]:
 
 
 def show(page: Page, draw: Callable[[], object] | None = None) -> None:
-    """Draws the page, in the frame of all pages or as `draw` does; where a list of its views is made, hands
-    it over undrawn.
-    """
-    if (declare := _DECLARE.get()) is not None:
-        declare(page)
-    elif draw is None:
+    """Draws the page, in the frame of all pages or as `draw` does."""
+    if draw is None:
         _draw_page(page)
-    else:
-        if len(page.views) == 1:
-            note_visit(page, page.views[0])
-        draw()
+        return
+    if len(page.views) == 1:
+        note_visit(page, page.views[0])
+    draw()
 
 
 def note_visit(page: Page, view: View) -> None:
@@ -246,22 +314,6 @@ def note_visit(page: Page, view: View) -> None:
     if entry := site.entry_of(widgets.page_drawn()):
         listed = Listed(entry, page, view)
         visited.note(listed.address(), listed.title, listed.question, page.views[0].id)
-
-
-_DECLARE: ContextVar[Callable[[Page], None] | None] = ContextVar("declare", default=None)
-
-
-def declared(path: Path) -> Page | None:
-    """Returns what the page in a file shows, undrawn; None for a page without views."""
-    pages: list[Page] = []
-    spec = spec_from_file_location(f"declared_{path.parent.name}", path)
-    assert spec is not None and spec.loader is not None
-    before = _DECLARE.set(pages.append)
-    try:
-        spec.loader.exec_module(module_from_spec(spec))
-    finally:
-        _DECLARE.reset(before)
-    return pages[0] if pages else None
 
 
 def _draw_page(page: Page) -> None:
@@ -279,7 +331,7 @@ def _draw_page(page: Page) -> None:
 def _question_line(page: Page, view: View, walked: bool) -> tuple[DeltaGenerator, Choice | None]:
     """(the place of the question, what is looked into); the bar stands only where it acts."""
     with question_line() as question:
-        if not callable(view.question):
+        if not view.asks_late:
             view.ask(question)
         if not view.needs_model:
             return question, None
@@ -354,7 +406,7 @@ def _opened(page: Page, view: View, question: DeltaGenerator, subject: Subject) 
 
 
 def _refuse(page: Page, view: View, question: DeltaGenerator, subject: Subject, need: Need) -> None:
-    question.header(view.title if callable(view.question) else view.question_for(), anchor=False)
+    question.header(view.title if view.asks_late else view.question_for(), anchor=False)
     why = need.lacks if subject.pair is None else families.why_closed(need.lacks, subject.key[0])
     st.info(why, icon=":material/info:")
     other = model_choice.first_of((*view.best, page.model))
@@ -367,9 +419,9 @@ def _draw(view: View, question: DeltaGenerator, *about: Any) -> None:
 
 
 def _within(view: View, question: DeltaGenerator, *about: Any) -> None:
-    if callable(view.question):
+    if view.asks_late:
         view.ask(question, *about)
-    view.draw(*about)
+    view.show(*about)
 
 
 def _one_of(page: Page, views: tuple[View, ...]) -> View:

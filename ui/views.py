@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import threading
 from functools import cache
+from importlib import import_module
 
 from ui import site
 from ui.page_frame import Listed as Listed
-from ui.page_frame import declared
+from ui.page_frame import Page
 
 _ONE_AT_A_TIME = threading.Lock()
+
+
+def page_of(entry: site.Entry) -> Page:
+    """Returns a page, undrawn."""
+    page: Page = import_module(entry.path.removesuffix(".py").replace("/", ".")).PAGE
+    return page
 
 
 def views() -> tuple[Listed, ...]:
@@ -20,5 +27,9 @@ def views() -> tuple[Listed, ...]:
 
 @cache
 def _views() -> tuple[Listed, ...]:
-    pages = ((entry, declared(site.ROOT / entry.path)) for entry in site.built())
-    return tuple(Listed(entry, page, view) for entry, page in pages if page for view in page.views)
+    return tuple(
+        Listed(entry, page, view)
+        for entry in site.built()
+        for page in [page_of(entry)]
+        for view in page.views
+    )

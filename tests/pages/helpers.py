@@ -2,12 +2,15 @@
 
 import json
 import re
+import tempfile
 from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from streamlit.testing.v1 import AppTest
 
+from ui import content
 from ui.site import ROOT
 
 KINDS = ("error", "warning", "info", "success", "caption", "markdown", "subheader")
@@ -15,6 +18,14 @@ PATIENCE = 300  # seconds for a run, however busy the machine
 FOLDS = {"measure": "true", "hand": "true", "words": "true"}  # the folds of a view, all of them open
 DRAWN: dict[str, Any] = {}  # every figure that the running test has drawn: tests/pages/conftest.py fills it
 # The patches of conftest.py end with each test, so a visit is made within one, and read by those after it
+
+
+def text_of(title: str, question: str = "", **sections: str) -> content.Texts:
+    """The text of a view that a test makes up, in a file of its own."""
+    folder = Path(tempfile.mkdtemp())
+    parts = [f"# {title}\n{question}", *(f"## {name}\n{said}" for name, said in sections.items())]
+    (folder / "view.md").write_text("\n\n".join(parts), "utf-8")
+    return content.Texts(folder / "view.py")
 
 
 def path_of(place: str) -> str:

@@ -4,7 +4,8 @@ from functools import cache
 from pathlib import Path
 
 from ui import site
-from ui.page_frame import Page, declared
+from ui import views as listing
+from ui.page_frame import Page
 from ui.site import ROOT
 
 ROOMS = sorted((ROOT / "pages").glob("*/*/page.py"))
@@ -13,11 +14,13 @@ OWN_FRAME = ("home", "train", "courses", "room")  # drawn otherwise than by the 
 
 @cache
 def page_of(room: Path) -> Page | None:
-    return None if room.parent.name in OWN_FRAME else declared(room)
+    if room.parent.name in OWN_FRAME:
+        return None
+    return listing.page_of(next(entry for entry in site.ENTRIES if ROOT / entry.path == room))
 
 
 @cache
 def views(url: str) -> tuple[str, tuple[str, ...]]:
     """(the key of a page's views in its address, their ids as they stand there)"""
-    page = declared(ROOT / next(entry.path for entry in site.ENTRIES if entry.url == url))
-    return (page.key, tuple(view.id for view in page.views)) if page is not None and page.key else ("", ())
+    page = listing.page_of(next(entry for entry in site.ENTRIES if entry.url == url))
+    return (page.key, tuple(view.id for view in page.views)) if page.key else ("", ())

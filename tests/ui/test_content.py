@@ -91,7 +91,6 @@ def test_a_view_takes_its_title_question_and_words_from_its_text(texts: content.
     assert (view.title, view.question_for()) == ("Attention sinks", "Where does weight go that goes nowhere?")
     assert view.words_for() == Words(texts["see"], "", "Anything.")
     assert Words.of(texts, "small").attempt == "A small model."
-    assert View("old", "A title", print).question_for() == "A title"
 
 
 def test_english_stands_in_for_what_is_not_translated_and_what_has_changed_is_known(

@@ -2,7 +2,6 @@
 
 import logging
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,16 +11,16 @@ from streamlit.testing.v1 import AppTest
 from engine.errors import PretrainedError, TokenizerError
 from engine.parts.norms import RMSNorm
 from tests.pages import helpers
-from tests.pages.helpers import in_address
+from tests.pages.helpers import in_address, text_of
 from tests.pages.rooms import ROOMS, page_of
 from tests.pages.stage import StageManager
 from ui import model_bar, model_needs, models, page_frame, session
 from ui.models import LAPSES, SHIPPED
-from ui.page_frame import Page, View, Words
+from ui.page_frame import Page, View
 from ui.text.markdown import sentence
 from ui.training_step import NEWEST
 
-WORDS = Words("What is seen.", "Why it matters.", "What to try.")
+WORDS = {"see": "What is seen.", "why": "Why it matters.", "try": "What to try."}
 
 
 @pytest.fixture(autouse=True)
@@ -61,8 +60,8 @@ def said(page: AppTest) -> list[str]:
 @pytest.mark.parametrize("needs_model", [True, False])
 def test_a_view_that_raises_leaves_the_rest_of_the_page_alive(needs_model, caplog) -> None:
     views = (
-        View("bad", "Bad", bad, WORDS, (RMSNorm,), needs_model),
-        View("good", "Good", good, WORDS, (), needs_model),
+        View("bad", text_of("Bad", **WORDS), bad, (RMSNorm,), needs_model),
+        View("good", text_of("Good", **WORDS), good, (), needs_model),
     )
     page = opened(*views, words="true")
     assert page.title[0].value == "A title" and "begun" in said(page)
@@ -84,7 +83,7 @@ def test_a_text_or_a_file_that_is_refused_is_said_and_is_no_fault_of_ours(error,
     def refuses() -> None:
         raise error("this text cannot be cut: it is too long")
 
-    page = opened(View("refuses", "Refuses", refuses, WORDS, needs_model=False))
+    page = opened(View("refuses", text_of("Refuses", **WORDS), refuses, needs_model=False))
     said = sentence(error("this text cannot be cut: it is too long"))
     assert not page.error and [info.value for info in page.info] == [said]
     assert "too long" in caplog.text and "could not be drawn" not in caplog.text
@@ -92,13 +91,13 @@ def test_a_text_or_a_file_that_is_refused_is_said_and_is_no_fault_of_ours(error,
 
 def test_a_bar_that_raises_leaves_the_title(monkeypatch, caplog) -> None:
     monkeypatch.setattr(page_frame, "choose_subject", bad)
-    page = opened(View("good", "Good", good))
+    page = opened(View("good", text_of("Good"), good))
     assert page.title[0].value == "A title" and len(page.error) == 1 and "a fault of ours" in caplog.text
     assert page.header[0].value == "Good"
 
 
 def test_stopping_and_running_again_are_no_faults(caplog) -> None:
-    page = opened(View("stops", "Stops", stops, WORDS, needs_model=False))
+    page = opened(View("stops", text_of("Stops", **WORDS), stops, needs_model=False))
     assert "stopped on purpose" in said(page) and not page.error and "could not be drawn" not in caplog.text
 
     def again() -> None:
@@ -107,14 +106,14 @@ def test_stopping_and_running_again_are_no_faults(caplog) -> None:
             st.rerun()
         st.markdown(f"run {st.session_state['runs']}")
 
-    page = opened(View("again", "Again", again, needs_model=False))
+    page = opened(View("again", text_of("Again"), again, needs_model=False))
     assert "run 3" in said(page) and not page.error
 
 
 @pytest.mark.parametrize("needs_model", [True, False])
 def test_words_and_code_come_after_the_view(needs_model) -> None:
-    words = replace(WORDS, texts="A lab prints 1.")
-    page = opened(View("good", "Good", good, words, (RMSNorm, page_frame.show), needs_model), words="true")
+    text = text_of("Good", **WORDS, texts="A lab prints 1.")
+    page = opened(View("good", text, good, (RMSNorm, page_frame.show), needs_model), words="true")
     texts = said(page)
     at = next(i for i, text in enumerate(texts) if text.startswith("good"))
     heads = [text.split("**")[1] for text in texts[at + 1 :]]
@@ -133,7 +132,7 @@ def test_words_and_code_come_after_the_view(needs_model) -> None:
 THREE = tuple(
     View(
         name,
-        f"{name.title()}, a title?",
+        text_of(f"{name.title()}, a title?"),
         lambda *subject, name=name: st.markdown(f"view {name}"),
         needs_model=False,
     )
@@ -158,7 +157,10 @@ def test_a_link_names_a_view_by_its_id(named, shown, kept) -> None:
 
 
 def test_a_mixed_page_has_the_bar_where_a_view_needs_it() -> None:
-    views = (View("plain", "Plain", good, needs_model=False), View("inside", "Inside", good, WORDS))
+    views = (
+        View("plain", text_of("Plain"), good, needs_model=False),
+        View("inside", text_of("Inside", **WORDS), good),
+    )
     page = opened(*views)
     assert not page.text_area and "good: no model" in said(page)
     page.get_by_key("view").set_value("inside").run()
@@ -172,7 +174,7 @@ def test_a_mixed_page_has_the_bar_where_a_view_needs_it() -> None:
 
 
 def test_a_view_with_its_own_text_has_no_box_and_loses_nobody_elses() -> None:
-    page = opened(View("reads", "Reads", good), View("own", "Own", good, brings_text=True))
+    page = opened(View("reads", text_of("Reads"), good), View("own", text_of("Own"), good, brings_text=True))
     page.text_area[0].set_value("ROMEO:\nMine").run()
     page.get_by_key("view").set_value("own").run()
     assert not page.text_area and [box.label for box in page.selectbox] == ["Model"]
@@ -197,9 +199,9 @@ def offers(page: AppTest) -> list[str]:
 
 
 POINTS = (
-    View("any", "Any", told_model),
-    View("best", "Best", told_model, best=("nowhere", LOOKED)),
-    View("good", "Good", told_model, best=(PLAIN, LOOKED)),
+    View("any", text_of("Any"), told_model),
+    View("best", text_of("Best"), told_model, best=("nowhere", LOOKED)),
+    View("good", text_of("Good"), told_model, best=(PLAIN, LOOKED)),
 )
 
 
@@ -237,7 +239,7 @@ def test_the_visitors_model_comes_back_and_one_of_the_best_stays() -> None:
 
 def test_a_model_that_a_view_does_not_take_gets_a_sentence_and_one_click_to_one_that_it_takes() -> None:
     need = model_needs.Need(lambda subject: subject.key[0] == PLAIN, "It lacks something.")
-    page = linked(View("v", "View", told_model, WORDS, takes=(need,), question="Why?"), model=LOOKED)
+    page = linked(View("v", text_of("View", "Why?", **WORDS), told_model, takes=(need,)), model=LOOKED)
     page.selectbox(key="subject_model").select(LOOKED).run()
     assert [info.value for info in page.info] == ["It lacks something."] and page.header[0].value == "Why?"
     assert not any("drawn of" in text or "What you see" in text for text in said(page))

@@ -31,7 +31,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """A view writes its question and draws nothing below it."""
 
     def ask(view: View, question: Any, *about: Any) -> None:
-        if callable(view.question):
+        if view.asks_late:
             view.ask(question, *about)
 
     monkeypatch.setattr(page_frame, "_within", ask)

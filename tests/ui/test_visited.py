@@ -25,7 +25,9 @@ def draw() -> None:
 def test_the_last_views_are_newest_first_each_once_and_few(monkeypatch) -> None:
     monkeypatch.setattr(session, "manager", StageManager)
     names = [f"view-{number}" for number in range(visited.MOST + 1)]
-    views = tuple(View(name, name, draw, needs_model=False, question=f"What is {name}?") for name in names)
+    views = tuple(
+        View(name, helpers.text_of(name, f"What is {name}?"), draw, needs_model=False) for name in names
+    )
     page = helpers.opened(script, None, Page("Home", "home_view", views))
     for name in (*names[1:], names[3], names[3]):
         page.get_by_key("home_view").set_value(name).run()

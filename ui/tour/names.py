@@ -13,7 +13,7 @@ from pathlib import Path
 from ui import site
 
 SHARED = "ui"  # what every page may draw
-_VIEW = re.compile(r"\b(?:View|view_of_parts)\(\s*\"([\w-]+)\"")
+_VIEW = re.compile(r"\bView\(\s*\"([\w-]+)\"")
 _LISTED = re.compile(r"\b(\w+)\.VIEW\b")  # a view of another module of the page
 _PAGE = re.compile(r"\"(\w+_view)\"")
 _LITERAL = re.compile(r"(?<!\w)f?\"((?:[\w-]|\{[^{}\"]*\}){1,120})\"")

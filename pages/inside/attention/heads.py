@@ -55,7 +55,7 @@ from ui.figures import theme
 from ui.figures.patterns import heatmap_height, pattern_heatmap, pattern_table
 from ui.model_bar import Subject
 from ui.model_needs import HEADS
-from ui.page_frame import Ask, Code, View, Words
+from ui.page_frame import Code, View
 from ui.players.component import mounted
 from ui.players.plot import plot
 
@@ -506,14 +506,10 @@ def _numbers(
     )
 
 
-def _question(_: Subject) -> str:
-    return TEXT.question if _shown() == PATTERNS else TEXT["question measures"]
-
-
-def _words(subject: Subject) -> Words:
+def _variant(subject: Subject) -> str:
     if _shown() != PATTERNS:
-        return Words.of(TEXT, "measures")
-    return Words.of(TEXT, "" if subject.config.causal else "both ways", strong=STRONG)
+        return "measures"
+    return "" if subject.config.causal else "both ways"
 
 
 def _code(_: Subject) -> Code:
@@ -526,12 +522,9 @@ VIEW = View(
     "heads",
     TEXT,
     draw,
-    _words,
     _code,
-    question=_question,
-    asks=(
-        Ask(TEXT.question),
-        Ask(TEXT["question measures"], Words.of(TEXT, "measures"), (("attention_number", "entropy"),)),
-    ),
     takes=(HEADS,),
+    variant=_variant,
+    variants={"measures": (("attention_number", "entropy"),)},
+    fields={"strong": STRONG},
 )

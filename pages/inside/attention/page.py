@@ -4,11 +4,12 @@ from pages.inside.attention import ablation, gqa, heads, mask, scores, steps
 from ui.fit_text import ENGLISH
 from ui.page_frame import Page, show
 
-show(
-    Page(
-        "Attention",
-        "attention_view",
-        (heads.VIEW, steps.VIEW, ablation.VIEW, mask.VIEW, scores.VIEW, gqa.VIEW),
-        words=ENGLISH["A story"],
-    )
+PAGE = Page(
+    "Attention",
+    "attention_view",
+    (heads.VIEW, steps.VIEW, ablation.VIEW, mask.VIEW, scores.VIEW, gqa.VIEW),
+    words=ENGLISH["A story"],
 )
+
+if __name__ == "__main__":
+    show(PAGE)

@@ -20,8 +20,8 @@ from ui.figures.axes import symmetric
 from ui.figures.labels import plain
 from ui.figures.theme import DIVERGING, SEQUENTIAL
 from ui.fit_text import show_token
+from ui.page_frame import View
 from ui.players.plot import plot
-from ui.view_parts import Part
 
 TEXT = content.beside(__file__)
 READ = "First Citizen:"
@@ -147,4 +147,4 @@ def _trained() -> str:
     return TEXT("trained", last=last, similar=similar, apart=apart, residual=residual)
 
 
-PART = Part(TEXT, draw, code=(self_term,))
+PART = View("self", TEXT, draw, code=(self_term,))

@@ -31,8 +31,8 @@ from ui import content, explain, memo, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour
 from ui.guess import Choice, Guess, ask, offered
+from ui.page_frame import View
 from ui.players.plot import plot
-from ui.view_parts import Part
 
 TEXT = content.beside(__file__)
 EXPONENTS = {"none": 0.0, "1/√d_k": 0.5, "1/d_k": 1.0, "own": None}
@@ -307,4 +307,4 @@ def _worked(seed: int) -> None:
     )
 
 
-PART = Part(TEXT, draw, code=(sample_query, scaling, jacobian_norm, mean_slope))
+PART = View("scaling", TEXT, draw, code=(sample_query, scaling, jacobian_norm, mean_slope))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pages.inside.attention import queries_and_keys, scaling
 from ui import content
-from ui.view_parts import view_of_parts
+from ui.page_frame import Parts, View
 
 TEXT = content.beside(__file__)
 
-VIEW = view_of_parts(
+VIEW = View(
     "scores",
-    TEXT.title,
-    "attention_scores",
-    {"scaling": scaling.PART, "self": queries_and_keys.PART},
-    label=TEXT["part"],
+    TEXT,
+    needs_model=False,
+    parts=Parts("attention_scores", (scaling.PART, queries_and_keys.PART), label=TEXT["part"]),
 )

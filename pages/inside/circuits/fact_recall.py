@@ -19,7 +19,7 @@ from ui.figures.theme import colour
 from ui.fit_text import most_tokens, read
 from ui.model_bar import Subject
 from ui.model_needs import CAUSAL, SAYS
-from ui.page_frame import View, Words
+from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.markdown import safe, sentence
 from ui.widgets import MOST_ANSWER, MOST_PROMPT, line
@@ -267,8 +267,8 @@ def answer_by_depth(
     )
 
 
-def _words(subject: Subject) -> Words:
-    return Words.of(TEXT, "" if subject.is_pretrained else "small")
+def _variant(subject: Subject) -> str:
+    return "" if subject.is_pretrained else "small"
 
 
-VIEW = View("fact", TEXT, draw, _words, (trace,), brings_text=True, takes=(SAYS, CAUSAL))
+VIEW = View("fact", TEXT, draw, (trace,), brings_text=True, takes=(SAYS, CAUSAL), variant=_variant)

@@ -26,7 +26,7 @@ from ui.guess import Choice, Guess, ask, offered
 from ui.model_bar import Subject
 from ui.model_needs import CAUSAL, HEADS, SAYS
 from ui.models import REAL_MODEL, UNTRAINED
-from ui.page_frame import View, Words
+from ui.page_frame import View
 from ui.players.plot import plot
 
 TEXT = content.beside(__file__)
@@ -277,17 +277,17 @@ def scores_map(scores: np.ndarray) -> go.Figure:
     )
 
 
-def _words(subject: Subject) -> Words:
-    return Words.of(TEXT, "" if subject.is_pretrained else "small")
+def _variant(subject: Subject) -> str:
+    return "" if subject.is_pretrained else "small"
 
 
 VIEW = View(
     "induction",
     TEXT,
     draw,
-    _words,
     (read_twice, knock_out, losses_without),
     brings_text=True,
     takes=(SAYS, CAUSAL, HEADS),
     best=(REAL_MODEL, "timelapse"),
+    variant=_variant,
 )

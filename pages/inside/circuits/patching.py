@@ -27,7 +27,7 @@ from ui.figures.axes import MONO
 from ui.figures.labels import LETTER, MOST_LETTERS, crowded, plain, short
 from ui.model_bar import Subject
 from ui.model_needs import CAUSAL, SAYS
-from ui.page_frame import View, Words
+from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.markdown import sentence
 from ui.widgets import MOST_ANSWER, MOST_PROMPT, line
@@ -325,17 +325,17 @@ def patch_map(
     )
 
 
-def _words(subject: Subject) -> Words:
-    return Words.of(TEXT, "" if subject.is_pretrained else "letters")
+def _variant(subject: Subject) -> str:
+    return "" if subject.is_pretrained else "letters"
 
 
 VIEW = View(
     "patching",
     TEXT,
     draw,
-    _words,
     (patch, both_runs),
     brings_text=True,
     shows=("interpretability", "mechanistic interpretability"),
     takes=(SAYS, CAUSAL),
+    variant=_variant,
 )

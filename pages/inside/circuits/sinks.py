@@ -24,7 +24,7 @@ from ui.figures.theme import colour
 from ui.fit_text import most_tokens
 from ui.model_bar import Subject
 from ui.model_needs import CAUSAL, HEADS, SAYS
-from ui.page_frame import View, Words
+from ui.page_frame import View
 from ui.players.plot import plot
 
 TEXT = content.beside(__file__)
@@ -280,8 +280,8 @@ def value_bars(lengths: np.ndarray) -> go.Figure:
     )
 
 
-def _words(subject: Subject) -> Words:
-    return Words.of(TEXT, "" if subject.is_pretrained else "small")
+def _variant(subject: Subject) -> str:
+    return "" if subject.is_pretrained else "small"
 
 
-VIEW = View("sinks", TEXT, draw, _words, (measure,), takes=(SAYS, CAUSAL, HEADS))
+VIEW = View("sinks", TEXT, draw, (measure,), takes=(SAYS, CAUSAL, HEADS), variant=_variant)

@@ -3,4 +3,7 @@
 from pages.inside.crossattention import alignment, two_masks
 from ui.page_frame import Page, show
 
-show(Page("Cross-attention", "cross_view", (alignment.VIEW, two_masks.VIEW)))
+PAGE = Page("Cross-attention", "cross_view", (alignment.VIEW, two_masks.VIEW))
+
+if __name__ == "__main__":
+    show(PAGE)

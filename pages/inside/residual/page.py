@@ -3,10 +3,11 @@
 from pages.inside.residual import attribution, logit_lens, norms, residuals_on_off
 from ui.page_frame import Page, show
 
-show(
-    Page(
-        "Residual stream",
-        "residual_view",
-        (logit_lens.VIEW, attribution.VIEW, norms.VIEW, residuals_on_off.VIEW),
-    )
+PAGE = Page(
+    "Residual stream",
+    "residual_view",
+    (logit_lens.VIEW, attribution.VIEW, norms.VIEW, residuals_on_off.VIEW),
 )
+
+if __name__ == "__main__":
+    show(PAGE)

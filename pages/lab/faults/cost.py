@@ -240,4 +240,4 @@ def _words() -> Words:
     return Words(fault.symptom, fault.story, TEXT("fix", fix=content.Filled(fault.fix)), fault.texts)
 
 
-VIEW = View("cost", TEXT, draw, _words, (Fault, specs, compare_twins), needs_model=False)
+VIEW = View("cost", TEXT, draw, (Fault, specs, compare_twins), needs_model=False, words=_words)

@@ -3,4 +3,7 @@
 from pages.lab.faults import case_study, cost, diagnose, mystery_patient
 from ui.page_frame import Page, show
 
-show(Page("Bug lab", "bugs_view", (cost.VIEW, diagnose.VIEW, mystery_patient.VIEW, case_study.VIEW)))
+PAGE = Page("Bug lab", "bugs_view", (cost.VIEW, diagnose.VIEW, mystery_patient.VIEW, case_study.VIEW))
+
+if __name__ == "__main__":
+    show(PAGE)

@@ -3,4 +3,7 @@
 from pages.lab.tasks import digit_order, solved, source_heads
 from ui.page_frame import Page, show
 
-show(Page("Tasks", "tasks_view", (solved.VIEW, source_heads.VIEW, digit_order.VIEW)))
+PAGE = Page("Tasks", "tasks_view", (solved.VIEW, source_heads.VIEW, digit_order.VIEW))
+
+if __name__ == "__main__":
+    show(PAGE)

@@ -25,7 +25,7 @@ from pages.lab.tasks.task_models import choose_task, look_inside, shipped, task_
 from ui import content, explain, memo, session, site, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour
-from ui.page_frame import Ask, Code, View, Words
+from ui.page_frame import Code, View
 from ui.players.plot import plot
 from ui.text.markdown import safe, sentence
 
@@ -329,12 +329,8 @@ def _groks() -> bool:
     return task_chosen(list(TASKS)).name == GROKS
 
 
-def _question() -> str:
-    return TEXT["question grokking"] if _groks() else TEXT.question
-
-
-def _words() -> Words:
-    return Words.of(TEXT, "grokking" if _groks() else "")
+def _variant() -> str:
+    return "grokking" if _groks() else ""
 
 
 def _code() -> Code:
@@ -345,13 +341,9 @@ VIEW = View(
     "solve",
     TEXT,
     draw,
-    _words,
     _code,
     needs_model=False,
-    question=_question,
-    asks=(
-        Ask(TEXT.question, Words.of(TEXT)),
-        Ask(TEXT["question grokking"], Words.of(TEXT, "grokking"), (("task", GROKS),)),
-    ),
+    variant=_variant,
+    variants={"grokking": (("task", GROKS),)},
     shows=("grokking", "generalisation", "memorisation"),
 )

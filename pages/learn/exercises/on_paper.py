@@ -11,7 +11,7 @@ from engine.lab.exercises.exercise import Exercise
 from engine.lab.exercises.sheet import chosen, sheet
 from pages.learn.exercises.on_screen import choose_seed
 from ui import content, explain, widgets
-from ui.view_parts import Part
+from ui.page_frame import View
 
 TEXT = content.beside(__file__)
 FIRST = ("attention", "masks", "shapes", "parameters")
@@ -54,4 +54,4 @@ def _listed(exercises: list[Exercise]) -> pd.DataFrame:
     )
 
 
-PART = Part(TEXT, draw, code=(chosen,))
+PART = View("paper", TEXT, draw, code=(chosen,))

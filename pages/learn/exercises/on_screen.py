@@ -18,8 +18,8 @@ from engine.lab.exercises.catalogue import (
 from engine.lab.exercises.exercise import Exercise, Verdict, check
 from engine.lab.exercises.forms import Choice, Order, Pick
 from ui import content, explain, site, widgets
+from ui.page_frame import View
 from ui.players.component import mounted
-from ui.view_parts import Part
 
 TEXT = content.beside(__file__)
 SET, TASK, SEED = "set", "exercise", "set_seed"
@@ -165,4 +165,4 @@ def _next(task: str) -> None:
     _go(order[(order.index(task) + 1) % len(order)])
 
 
-PART = Part(TEXT, draw, code=(check,))
+PART = View("screen", TEXT, draw, code=(check,))

@@ -3,10 +3,11 @@
 from pages.models.reference import before_2017, cross_check, export, quick_reference
 from ui.page_frame import Page, show
 
-show(
-    Page(
-        "Reference",
-        "reference_view",
-        (quick_reference.VIEW, cross_check.VIEW, export.VIEW, before_2017.VIEW),
-    )
+PAGE = Page(
+    "Reference",
+    "reference_view",
+    (quick_reference.VIEW, cross_check.VIEW, export.VIEW, before_2017.VIEW),
 )
+
+if __name__ == "__main__":
+    show(PAGE)

@@ -1,33 +1,26 @@
-"""Code that the views comparing tokenizers share: the custom text, the text that BPE learns from, and the
-tokenizers themselves.
-"""
+"""The text that our own tokenizers learn from, and what they learned: once for each text."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
 
 from engine.data.progress import Steps
-from engine.data.tokenizers import bpe, bpe_process, bpe_work, published
+from engine.data.tokenizers import bpe, bpe_process, bpe_work
 from engine.data.tokenizers.bpe import BpeTokenizer
-from engine.data.tokenizers.published import PUBLISHED, PublishedTokenizer
 from engine.data.tokenizers.words import WordTokenizer
 from engine.errors import CorpusError, TokenizerError
 from engine.measure.tokens.vocabulary import prefix
-from pages.input.tokens import words
-from pages.input.tokens.text_box import text_box
-from pages.input.tokens.words_examples import EXAMPLES
-from ui import memo, session
+from ui import content, memo, session
 from ui.background_jobs import Key, known, measured
 from ui.text.markdown import safe
 from ui.widgets import select
 
-TEXT = "compare_text"
+TEXT = content.beside(__file__)
+SOURCES = ("shakespeare", "python", "yours")
 LARGEST = 8192  # the one training from which all smaller vocabularies are cut
 
 
@@ -42,14 +35,15 @@ class Sources:
     text: str
 
 
-def custom_text() -> str | None:
-    """Draws the text that tokenizers cut or learn from; None, with a sentence, where it is too long."""
-    return text_box({name: text for name, (text, _) in EXAMPLES.items()}, TEXT)
+def called(name: str) -> content.Filled:
+    """Returns whose text it is, as a sentence says it."""
+    return TEXT(f"called {name}")
 
 
 def choose_source(key: str, label: str, hint: str) -> str:
     """Draws the choice of one of SOURCES, kept in the URL under `key`."""
-    return select(label, words.SOURCES, key, first="shakespeare", hint=hint, wrap=True)
+    names = {name: TEXT(f"source {name}") for name in SOURCES}
+    return select(label, names, key, first="shakespeare", hint=hint, wrap=True)
 
 
 def source(name: str, custom: str) -> Sources | None:
@@ -58,7 +52,7 @@ def source(name: str, custom: str) -> Sources | None:
     """
     sources = Sources("yours", custom, custom) if name == "yours" and custom else _built_in(name)
     most = session.profile().max_merging if sources.custom else None
-    doing = f"Learning the tokens of {words.TEXTS[sources.name]}"
+    doing = TEXT("learning tokens", text=called(sources.name))
     learned = measured(
         _merges_of(sources.name, sources.custom), partial(_learning, sources.text, most), doing
     )
@@ -67,7 +61,7 @@ def source(name: str, custom: str) -> Sources | None:
 
 def _built_in(name: str) -> Sources:
     if name == "yours":
-        st.info(words.NOTHING_TO_LEARN)
+        st.info(TEXT["nothing to learn"])
         name = "python"
     return corpus(name)
 
@@ -77,7 +71,7 @@ def corpus(name: str) -> Sources:
     try:
         return Sources(name, "", session.corpus(name).text)
     except CorpusError as error:
-        st.caption(words.MANUAL_INSTEAD, help=safe(str(error)))
+        st.caption(TEXT["manual instead"], help=safe(str(error)))
         return Sources("python", "", session.corpus("python").text)
 
 
@@ -98,7 +92,7 @@ def known_words(sources: Sources) -> WordTokenizer | None:
     return _words(sources.name, sources.custom, sources.text)
 
 
-@memo.loaded(words.LEARNING)
+@memo.loaded(TEXT["learning"])
 def _trained(name: str, custom: str, _text: str) -> BpeTokenizer:
     learned: BpeTokenizer | None = known(_merges_of(name, custom))
     return learned or bpe.train(_text, LARGEST)
@@ -133,41 +127,3 @@ def _words(name: str, custom: str, _text: str) -> WordTokenizer | None:
 def alphabet(name: str, custom: str, _text: str) -> str:
     """Returns the distinct characters of a text, by code point."""
     return "".join(sorted(set(_text)))
-
-
-def encodings(names: Iterable[str]) -> dict[str, PublishedTokenizer]:
-    """Returns the published encodings of these names that can be had; `tell_missing` tells of the others."""
-    failed = _failures()
-    wanted = [name for name in names if name in PUBLISHED]
-    fresh = [name for name in wanted if name not in failed]
-    loaded: dict[str, PublishedTokenizer] = {}
-    if fresh:
-        with nullcontext() if all(map(published.ready, fresh)) else st.spinner(words.READING_VOCABULARIES):
-            loaded, problems = published.load_all(fresh)
-        failed.update(problems)
-    return {name: loaded[name] for name in wanted if name in loaded}
-
-
-def at_hand(names: Iterable[str] = PUBLISHED) -> dict[str, PublishedTokenizer]:
-    """Returns those of the encodings that lie on this machine: nothing is fetched without a request."""
-    return encodings(name for name in names if published.here(name))
-
-
-def tell_missing(names: Iterable[str]) -> None:
-    """Draws a line that says why encodings that were asked for are not shown, and a button that
-    tries again.
-    """
-    failed = _failures()
-    missing = [name for name in names if name in PUBLISHED and name in failed]
-    if missing:
-        why, again = st.columns([6, 1], vertical_alignment="center")
-        why.caption(words.shown_without(missing, failed[missing[0]]))
-        again.button(words.TRY_AGAIN, key="compare_retry", on_click=failed.clear)
-
-
-@st.cache_resource(ttl=600, show_spinner=False)
-def _failures() -> dict[str, str]:
-    """Encoding -> why it could not be had, for a while: without this an offline page would try the network at
-    every click.
-    """
-    return {}

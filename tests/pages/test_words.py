@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partial
 from types import SimpleNamespace as Given
 from typing import Any
 
@@ -34,7 +35,7 @@ from pages.lab.ladder import words_lecture
 from pages.models.families import words_speaks
 from pages.models.parameters import answers
 from pages.models.parameters import words as parameters
-from pages.output.generation import words as generation
+from pages.output.generation import step_by_step, token_by_token
 from pages.start.train import words as train
 from tests.pages.helpers import opened, said
 from ui import models
@@ -185,21 +186,21 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, 
     (parameters.heads, ((Headed(1, 8, 10, 4), Headed(2, 4, 10, 8)),), ", 1 head "),
     (parameters.heads, ((Headed(2, 8, 10, 4), Headed(4, 4, 10, 8)),), ", 2 heads "),
     (
-        generation.measured,
+        step_by_step.how_measured,
         (Speed(16, 1, 200.0, 100.0, 2.0, 8.0), True),
         "would be 8.0; generating one token at a time",
     ),
     (
-        generation.measured,
+        step_by_step.how_measured,
         (Speed(16, 1, 200.0, 100.0, 2.0, 1.5), True),
         "1.5; here the cache gains even more",
     ),
     (
-        generation.other_length,
-        (99, 50, 20),
+        partial(token_by_token.TEXT, wanted=99, most=50, tree=20),
+        ("too many",),
         "99 tokens were asked for; a branch here has at most 50, a tree 20.",
     ),
-    (generation.other_length, (0, 50, 20), "0 tokens were asked for, so nothing is written"),
+    (partial(token_by_token.TEXT, wanted=0), ("too few",), "0 tokens were asked for, so nothing is written"),
     (
         train.summary,
         (9, 5, "token", 64, None, 10, ("2 s", "from it")),

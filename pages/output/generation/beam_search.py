@@ -1,22 +1,215 @@
-"""The tree of a beam search as a figure: a column for each step, the best branch on top. Pure functions."""
+"""The view "Beam search": the tree, its knobs, and the winner beside greedy decoding and a sample."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import streamlit as st
 
-from engine.sample.beam import Beam, Node
+from engine.data.progress import Progress, Steps
+from engine.sample.beam import Beam, Node, beam_search
+from engine.sample.decoding_comparison import (
+    Continuation,
+    Rivals,
+    dropped,
+    ending_with,
+    rivals,
+)
+from pages.output.generation.conversation import conversation
+from ui import content, explain, widgets
+from ui.background_jobs import measured
 from ui.figures import specs as go
 from ui.figures.axes import MONO
 from ui.figures.labels import plain, short
 from ui.figures.theme import colour
+from ui.fit_text import show_token
+from ui.model_bar import Subject
+from ui.model_needs import CAUSAL, SAYS
+from ui.page_frame import View
+from ui.players.plot import plot
+from ui.text.numbers import scientific
 
+TEXT = content.beside(__file__)
+WIDEST, DEEPEST = 8, 24
+MAX_SEED = 2**31 - 1
+STOPS = {"none": "", "line": "\n", "full stop": ".", "space": " "}
+ROW = 36  # pixels
 PRUNED_ROWS = 2  # the best of the pruned that are drawn at each step
 ABOVE = 0.28  # rows from an edge's end to its score
 LETTERS, LETTER = 8, 8  # of a word in its box; pixels of one
 EDGE_WORDS = 100  # with more edges than that, their scores are left to the boxes
 PRUNED_WORDS = 16  # and of the pruned: each number costs the browser as much as a box
+
+Ends = tuple[int, ...]  # tokens that finish a branch
+
+
+def draw(subject: Subject) -> None:
+    """Searches, draws the tree and compares."""
+    a, b, c, d = st.columns([3, 3, 2, 3], gap="medium", vertical_alignment="bottom")
+    subject, last, about = conversation(subject, d)
+    width, depth, penalty, stop, seed = _controls(subject, a, b, c)
+    if about:
+        st.caption(about)
+    ends = tuple(sorted(ending_with(subject.tokenizer, stop, subject.config.vocab_size) | last))
+    beam = _beam(subject, depth, width, penalty, ends)
+    if beam is None:
+        return
+    if gone := dropped(len(subject.ids), depth, subject.config.context):
+        st.caption(TEXT("dropped", context=subject.config.context, tokens=gone))
+    _tree(subject, beam, width)
+    others = measured(
+        ("rivals", subject.key, subject.ids, depth, width, penalty, ends, seed),
+        lambda: _rivalling(subject, beam, depth, ends, seed),
+        TEXT["comparing"],
+    )
+    if others is not None:
+        explain.answer(verdict(others, width, bool(ends)))
+        explain.measure_it(_compare, subject, others, width, seed)
+
+
+def _beam(subject: Subject, depth: int, width: int, penalty: float, ends: Ends) -> Beam | None:
+    """The tree; None while it is still being searched."""
+    return measured(
+        ("beam", subject.key, subject.ids, depth, width, penalty, ends),
+        lambda: beam_search(
+            subject.model,
+            subject.ids,
+            depth,
+            width,
+            length_penalty=penalty,
+            stop=frozenset(ends),
+            shown=width + 2,
+        ),
+        TEXT["searching"],
+    )
+
+
+def _rivalling(subject: Subject, beam: Beam, depth: int, ends: Ends, seed: int) -> Steps[Rivals]:
+    yield Progress(0, 1)
+    return rivals(subject.model, subject.ids, beam, depth, frozenset(ends), seed)
+
+
+def _tree(subject: Subject, beam: Beam, width: int) -> None:
+    tokens = [subject.vocabulary[node.token] for node in beam.nodes]
+    paths: list[tuple[int, ...]] = []  # a branch stands behind its parent
+    for node in beam.nodes:
+        paths.append((*(() if node.parent is None else paths[node.parent]), node.token))
+    texts = [_written(subject, path) for path in paths]
+    table = {
+        "node": [n.index for n in beam.nodes],
+        "parent": [n.parent for n in beam.nodes],
+        "depth": [n.depth for n in beam.nodes],
+        "token": tokens,
+        "branch": texts,
+        "log_probability": [n.log_probability for n in beam.nodes],
+        "total": [n.total for n in beam.nodes],
+        "score": [n.score for n in beam.nodes],
+        "kept": [n.in_beam for n in beam.nodes],
+        "finished": [n.finished for n in beam.nodes],
+    }
+    step = spread([*tokens, subject.labels[-1]])
+    lines = max(rows(beam).values()) + 1
+    steps = beam.nodes[-1].depth
+    st.html(
+        "<style>.st-key-beam_tree { overflow-x: auto; } .st-key-beam_tree .gf-plot { min-width:"
+        f" {step * (steps + 1)}px; }}</style>"
+    )
+    with st.container(key="beam_tree"):
+        plot(
+            beam_tree(beam, tokens, texts, root=subject.labels[-1]),
+            key="beam_figure",
+            height=90 + ROW * lines,
+            name="beam-search",
+            data=table,
+            alt=TEXT("alt", steps=steps, width=width, winner=texts[beam.winner]),
+        )
+
+
+def _controls(subject: Subject, a: Any, b: Any, c: Any) -> tuple[int, int, float, str, int]:
+    most = max(1, min(DEEPEST, subject.config.context))
+    width = widgets.slide(TEXT["width"], 1, WIDEST, 4, "beam_width", container=a, hint=TEXT["width hint"])
+    first = min(16, most)  # where the shipped model's greedy way is not the best
+    depth = widgets.slide(
+        TEXT["depth"], 1, DEEPEST, first, "beam_depth", container=b, hint=TEXT["depth hint"]
+    )
+    # Streamlit's own: a box that opens over the page and takes no room on it
+    with c.popover(TEXT["more"], width="stretch"):
+        penalty, stop, seed = _more()
+    return width, min(depth, most), penalty, STOPS[stop], seed
+
+
+def _more() -> tuple[float, str, int]:
+    """Returns the settings that matter where branches may end early, and to the sample."""
+    hint = TEXT["penalty hint"]
+    penalty = widgets.slide(TEXT["penalty"], -1.0, 2.0, 1.0, "beam_penalty", step=0.1, hint=hint)
+    stop = widgets.select(TEXT["stop"], list(STOPS), "beam_stop", kind="list", hint=TEXT["stop hint"])
+    seed = widgets.whole(TEXT["seed"], 0, MAX_SEED, 0, "beam_seed", hint=TEXT["seed hint"])
+    return penalty, stop, seed
+
+
+def _written(subject: Subject, tokens: tuple[int, ...]) -> str:
+    return show_token(subject.tokenizer.decode(list(tokens)))
+
+
+def verdict(rivals: Rivals, width: int, may_end: bool) -> str:
+    """Says what the search found beside greedy decoding. `may_end`: a branch that ends frees its place, so
+    even width 1 keeps other branches than the greedy one.
+    """
+    must = rivals.verdict == "same" and width == 1 and not may_end
+    return TEXT(
+        "greedy by definition" if must else f"verdict {rivals.verdict}",
+        width=width,
+        times=times(rivals.winner.times(rivals.greedy)),
+        ours=len(rivals.winner.tokens),
+        greedy=len(rivals.greedy.tokens),
+    )
+
+
+def times(value: float) -> content.Filled:
+    """Returns a factor, as exact as anybody reads it.
+
+    >>> times(1.53), times(124.7), times(5.7e18)
+    ('1.5', '125', '5.7 × 10¹⁸')
+    """
+    plainly = f"{value:,.0f}" if value >= 100 else f"{value:,.1f}"
+    return content.Filled(plainly if value < 1e6 else scientific(value))
+
+
+def _compare(subject: Subject, rivals: Rivals, width: int, seed: int) -> None:
+    entries = {
+        TEXT("row beam", width=width): rivals.winner,
+        TEXT["row greedy"]: rivals.greedy,
+        TEXT("row sample", seed=seed): rivals.sample,
+    }
+    st.dataframe(
+        pd.DataFrame([_row(subject, name, text) for name, text in entries.items()]),
+        hide_index=True,
+        key="beam_table",
+        column_config={
+            "log-probability": st.column_config.NumberColumn(format="%.3f"),
+            "per token": st.column_config.NumberColumn(format="%.3f"),
+            "probability": st.column_config.NumberColumn(format="scientific"),
+        },
+    )
+    if rivals.winner.total <= rivals.sample.total:
+        st.markdown(TEXT["sample more probable"])
+        return
+    less = times(rivals.winner.times(rivals.sample))
+    st.markdown(TEXT("sample less probable", text=_written(subject, rivals.sample.tokens), times=less))
+
+
+def _row(subject: Subject, name: str, text: Continuation) -> dict[str, object]:
+    return {
+        "method": name,
+        "text": _written(subject, text.tokens),
+        "log-probability": text.total,
+        "per token": text.per_token,
+        "probability": text.probability,
+        "tokens": len(text.tokens),
+    }
 
 
 def rows(beam: Beam) -> dict[int, int]:
@@ -128,7 +321,7 @@ def beam_tree(beam: Beam, words: Sequence[str], texts: Sequence[str], *, root: s
         traces,
         margin={"l": 8, "r": 8, "t": 30, "b": 40},
         hovermode="closest",
-        xaxis=go.axis("tokens written", range=[-0.5, beam.nodes[-1].depth + 0.5], dtick=1, zeroline=False),
+        xaxis=go.axis(TEXT["axis"], range=[-0.5, beam.nodes[-1].depth + 0.5], dtick=1, zeroline=False),
         yaxis={"visible": False, "range": [-lowest - 0.6, 0.6]},
         uirevision=f"beam-{beam.nodes[-1].depth}-{lowest}",
     )
@@ -230,8 +423,15 @@ def score(log_probability: float) -> str:
 
 
 def _hint(node: Node, texts: Sequence[str]) -> str:
-    end = "finished" if node.finished else "kept" if node.in_beam else "pruned"
-    return (
-        f"“{plain(texts[node.index])}”<br>log p of this token {node.log_probability:.3f} (p ="
-        f" {node.probability:.3f})<br>sum {node.total:.3f} · score {node.score:.3f}<br>{end}"
+    return TEXT(
+        "hover",
+        text=plain(texts[node.index]),
+        log_p=node.log_probability,
+        p=node.probability,
+        total=node.total,
+        score=node.score,
+        end="finished" if node.finished else "kept" if node.in_beam else "pruned",
     )
+
+
+VIEW = View("beam", TEXT, draw, code=(beam_search,), takes=(SAYS, CAUSAL))

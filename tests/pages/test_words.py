@@ -27,8 +27,7 @@ from pages.inside.circuits import patching as circuits_patching
 from pages.inside.circuits import quantisation as circuits_quantisation
 from pages.inside.crossattention import alignment
 from pages.inside.feedforward import words as feedforward
-from pages.inside.shapes import words as shapes
-from pages.inside.shapes import words_backward
+from pages.inside.shapes import one_weight, shape_errors
 from pages.lab.after import words_finetune
 from pages.lab.faults import cost
 from pages.lab.ladder import words_lecture
@@ -130,12 +129,20 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, 
     (embeddings.cosine_map, (Given(counts=None, met=range(80)), 60, 0, (0, 0)), "The 60 first of 80 tokens"),
     (feedforward.strongest_of, (2, 64, 1.5), "The colour scale ends at 1.5:"),
     (alignment.ends, (["a", "a", "b"], 5), "(“a” 2 times, “b”) it attends most to"),
-    (shapes.raised, ("ConfigError",), "by the engine before anything is built"),
-    (shapes.raised, ("RuntimeError",), "by PyTorch during the forward pass"),
-    (words_backward.first_order, (SLOPE, (3, 5)), "in row 3, column 5 is $w = 0.5$"),
-    (words_backward.nudged, (SLOPE, 0), "Nudge the weight to test it"),
-    (words_backward.nudged, (SLOPE, 1), "predicts the effect of a small change"),
-    (words_backward.nudged, (CURVE, 1), "this one is too large"),
+    (
+        partial(shape_errors.TEXT, error="ConfigError"),
+        ("raised early",),
+        "by the engine before anything is built",
+    ),
+    (
+        partial(shape_errors.TEXT, error="RuntimeError"),
+        ("raised late",),
+        "by PyTorch during the forward pass",
+    ),
+    (one_weight.first_order, (SLOPE, (3, 5)), "in row 3, column 5 is $w = 0.5$"),
+    (one_weight.answer, (SLOPE, 0), "Nudge the weight to test it"),
+    (one_weight.answer, (SLOPE, 1), "predicts the effect of a small change"),
+    (one_weight.answer, (CURVE, 1), "this one is too large"),
     (
         circuits_quantisation.answer,
         (4, True, RISEN, ROUNDED[0]),

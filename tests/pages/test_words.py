@@ -27,13 +27,12 @@ from pages.inside.circuits import patching as circuits_patching
 from pages.inside.circuits import quantisation as circuits_quantisation
 from pages.inside.crossattention import alignment
 from pages.inside.feedforward import words as feedforward
-from pages.inside.shapes import one_weight, shape_errors
+from pages.inside.shapes import shape_errors, single_weight
 from pages.lab.after import words_finetune
 from pages.lab.faults import cost
 from pages.lab.ladder import words_lecture
 from pages.models.families import words_speaks
-from pages.models.parameters import answers
-from pages.models.parameters import words as parameters
+from pages.models.parameters import flops, memory
 from pages.output.generation import step_by_step, token_by_token
 from pages.start.train import words as train
 from tests.pages.helpers import opened, said
@@ -139,10 +138,10 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, 
         ("raised late",),
         "by PyTorch during the forward pass",
     ),
-    (one_weight.first_order, (SLOPE, (3, 5)), "in row 3, column 5 is $w = 0.5$"),
-    (one_weight.answer, (SLOPE, 0), "Nudge the weight to test it"),
-    (one_weight.answer, (SLOPE, 1), "predicts the effect of a small change"),
-    (one_weight.answer, (CURVE, 1), "this one is too large"),
+    (single_weight.first_order, (SLOPE, (3, 5)), "in row 3, column 5 is $w = 0.5$"),
+    (single_weight.answer, (SLOPE, 0), "Nudge the weight to test it"),
+    (single_weight.answer, (SLOPE, 1), "predicts the effect of a small change"),
+    (single_weight.answer, (CURVE, 1), "this one is too large"),
     (
         circuits_quantisation.answer,
         (4, True, RISEN, ROUNDED[0]),
@@ -189,9 +188,9 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, 
     ),
     (words_speaks.speaker_sentence, (SPOKEN, "JULIET"), "Right: Juliet says it."),
     (words_speaks.speaker_sentence, (SPOKEN, "ROMEO"), "Wrong: Romeo says it."),
-    (answers.memory_needed, (CHOICE, "bfloat16", 1, 64, None), "Training on a batch of that size takes"),
-    (parameters.heads, ((Headed(1, 8, 10, 4), Headed(2, 4, 10, 8)),), ", 1 head "),
-    (parameters.heads, ((Headed(2, 8, 10, 4), Headed(4, 4, 10, 8)),), ", 2 heads "),
+    (memory.memory_needed, (CHOICE, "bfloat16", 1, 64, None), "Training on a batch of that size takes"),
+    (flops.heads, ((Headed(1, 8, 10, 4), Headed(2, 4, 10, 8)),), ", 1 head "),
+    (flops.heads, ((Headed(2, 8, 10, 4), Headed(4, 4, 10, 8)),), ", 2 heads "),
     (
         step_by_step.how_measured,
         (Speed(16, 1, 200.0, 100.0, 2.0, 8.0), True),
@@ -228,7 +227,7 @@ def test_a_sentence_says_which_case_it_is(function: Any, given: tuple[Any, ...],
 
 def test_a_sentence_leaves_out_what_is_not_so() -> None:
     assert "colour scale" not in feedforward.strongest_of(2, 64, None)
-    assert "Training" not in answers.memory_needed(CHOICE, "int8", 1, 64, None)  # type: ignore[arg-type]
+    assert "Training" not in memory.memory_needed(CHOICE, "int8", 1, 64, None)  # type: ignore[arg-type]
 
 
 def test_a_distance_bias_is_told_where_it_is_added() -> None:

@@ -4,7 +4,7 @@ it, and an optimiser's step.
 
 from __future__ import annotations
 
-from pages.inside.shapes import backward_pass, one_step, one_weight
+from pages.inside.shapes import backward_pass, single_step, single_weight
 from ui import content
 from ui.model_needs import CAUSAL, SAYS
 from ui.view_parts import view_of_parts
@@ -15,7 +15,7 @@ VIEW = view_of_parts(
     "backward",
     TEXT.title,
     "shapes_back",
-    {"pass": backward_pass.PART, "weight": one_weight.PART, "step": one_step.PART},
+    {"pass": backward_pass.PART, "weight": single_weight.PART, "step": single_step.PART},
     takes=(SAYS, CAUSAL),
     label=TEXT["show"],
 )

@@ -37,12 +37,12 @@ class Outcome:
     fine: str = "fine"
     good: bool = True
 
-    def said(self, what: str) -> str:
+    def section(self, what: str) -> str:
         return TEXT(f"{self.kind} {what}", **self.fields)
 
     @property
     def result(self) -> str:
-        return self.said(self.came if self.attempt.errors else self.fine)
+        return self.section(self.came if self.attempt.errors else self.fine)
 
 
 def _heads(d_model: int, n_heads: int) -> Outcome:
@@ -98,7 +98,7 @@ def draw() -> None:
     first, second, run = MISTAKES[kind]
     a, b = right.columns(2)
     outcome = run(_whole(first, a), _whole(second, b))
-    st.code(outcome.said("code"), language="python")
+    st.code(outcome.section("code"), language="python")
     explain.answer(outcome.result)
     _draw_result(outcome)
     explain.measure_it(_all_errors, outcome)
@@ -119,13 +119,13 @@ def _draw_result(outcome: Outcome) -> None:
         (st.success if outcome.good else st.warning)(TEXT("output", made=attempt.made))
         return
     _raised(*attempt.errors[-1])
-    st.markdown(TEXT("fix", how=outcome.said("fix")))
+    st.markdown(TEXT("fix", how=outcome.section("fix")))
 
 
 def _all_errors(outcome: Outcome) -> None:
     """Draws what was expected, what came, and every error on the way."""
     errors = outcome.attempt.errors
-    said = [TEXT("expected", what=outcome.said("expected"))]
+    said = [TEXT("expected", what=outcome.section("expected"))]
     if errors:
         said.append(TEXT("arrived", what=outcome.result))
     st.markdown("\n\n".join(said))

@@ -13,9 +13,10 @@ from engine.measure.recording import next_token_losses, record
 from engine.measure.shapes.backward import AMOUNTS, Backward, backward, finite_difference, nudges
 from engine.measure.shapes.optimiser_step import RULES, single_step, spectra
 from engine.model import Transformer
-from pages.inside.shapes import gradient, one_step, one_weight
+from pages.inside.shapes import gradient, single_weight
+from pages.inside.shapes import single_step as step_part
 from pages.inside.shapes.gradient import three
-from pages.inside.shapes.one_weight import written
+from pages.inside.shapes.single_weight import written
 from tests.pages.helpers import DRAWN, FOLDS, KINDS, chosen, opened, said, unescaped
 from tests.pages.inside import models
 from tests.pages.test_guess import MOST, wanted
@@ -128,14 +129,14 @@ def test_a_step_lowers_the_loss_by_as_much_as_the_engine_measures() -> None:
     taken = finish(single_step(model(), ids()))
     best = taken.lowest(1.0)
     told = answer(page)
-    assert f"most of all with {one_step.NAMES[best]}" in told
+    assert f"most of all with {step_part.NAMES[best]}" in told
     assert f"from **{three(taken.before)}** to **{three(taken.at(best, 1.0))}** nats" in told
     for trace, rule in zip(DRAWN["shapes_step_loss"].traces, RULES, strict=False):
         np.testing.assert_allclose(trace["y"], taken.after[rule], rtol=1e-4)
     found = finish(spectra(model(), ids(), "1.W_O"))
     for trace, rule in zip(DRAWN["shapes_singular"].traces, RULES, strict=False):
         np.testing.assert_allclose(trace["y"][:10], found.relative(rule)[:10], rtol=1e-3)
-    assert page.table and found.evened and one_step.TEXT["flatter"] in told
+    assert page.table and found.evened and step_part.TEXT["flatter"] in told
     chosen(page, "shapes_rate", 8.0)
     assert min(taken.at(rule, 8.0) for rule in RULES) > taken.before and "every step overshoots" in answer(
         page
@@ -162,7 +163,7 @@ def test_one_token_is_refused_with_a_sentence() -> None:
 
 
 def test_a_model_that_is_too_large_for_a_step_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pages.inside.shapes.one_step.MAX_PARAMETERS", 1000)
+    monkeypatch.setattr("pages.inside.shapes.single_step.MAX_PARAMETERS", 1000)
     page = view(shapes_back="step")
     assert "three copies" in said(page, "info") and "singular value" in answer(page)
 
@@ -180,7 +181,7 @@ def test_the_guess_is_plain_and_short_and_sets_the_nudge() -> None:
     result = finish(nudges(model(), true, key, true.gradients[key].entry))
     for losses in (result.losses, 2 * result.losses, result.losses - 2 * result.measured):
         moved = replace(result, losses=losses)
-        one = one_weight.nudge(moved, len(AMOUNTS) - 1, "shapes_nudge")
+        one = single_weight.nudge(moved, len(AMOUNTS) - 1, "shapes_nudge")
         assert is_short(one) and one.sets == {"shapes_nudge": AMOUNTS[-1]}
 
 
@@ -188,8 +189,8 @@ def test_the_guess_is_plain_and_short_and_sets_the_nudge() -> None:
 def test_the_guess_about_a_step_is_plain_and_short_and_sets_the_rate(rule: Any) -> None:
     taken = finish(single_step(model(), ids()))
     after = {each: np.where(each == rule, 3.0, 0.9) * taken.before * np.ones(9) for each in RULES}
-    one = one_step.overshoots(replace(taken, after=after), "shapes_rate")
-    assert is_short(one) and one.choices[one.right].text == one_step.NAMES[rule]
+    one = step_part.overshoots(replace(taken, after=after), "shapes_rate")
+    assert is_short(one) and one.choices[one.right].text == step_part.NAMES[rule]
     assert one.sets == {"shapes_rate": taken.scales[0]}
 
 

@@ -22,7 +22,7 @@ from engine.sample.branches import Tree, grow, pick
 from engine.sample.decoding_comparison import Continuation, Rivals, dropped, ending_with, rivals
 from engine.sample.outcome import last_torn, likeliest_ids, outcome, removed_by, tally
 from engine.sample.surprise import surprise
-from pages.output.generation import words
+from pages.output.generation.beam_search import verdict
 from tests.engine.cases import for_each
 from tests.engine.helpers import loud, tiny
 
@@ -230,8 +230,8 @@ def test_verdicts(winner, greedy, verdict):
 def test_width_one_must_be_greedy_only_where_no_branch_may_end():
     """A branch that ends frees its place, and the search goes on from the second best token: not greedily."""
     same = Rivals(of(-3.0, 4), of(-3.0, 4), of(-3.0, 4))
-    assert "as it must: width 1 is greedy" in words.verdict(same, 1, False)
-    assert "as it must" not in words.verdict(same, 1, True) + words.verdict(same, 2, False)
+    assert "as it must: width 1 is greedy" in verdict(same, 1, False)
+    assert "as it must" not in verdict(same, 1, True) + verdict(same, 2, False)
     differ = 0
     for seed in range(40):
         model, ids = loud(tiny(), seed=seed, factor=4.0), (1, 2, 3)

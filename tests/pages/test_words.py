@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partial
 from types import SimpleNamespace as Given
 from typing import Any
 
@@ -26,15 +27,13 @@ from pages.inside.circuits import patching as circuits_patching
 from pages.inside.circuits import quantisation as circuits_quantisation
 from pages.inside.crossattention import alignment
 from pages.inside.feedforward import words as feedforward
-from pages.inside.shapes import words as shapes
-from pages.inside.shapes import words_backward
+from pages.inside.shapes import shape_errors, single_weight
 from pages.lab.after import words_finetune
 from pages.lab.faults import cost
 from pages.lab.ladder import words_lecture
 from pages.models.families import words_speaks
-from pages.models.parameters import answers
-from pages.models.parameters import words as parameters
-from pages.output.generation import words as generation
+from pages.models.parameters import flops, memory
+from pages.output.generation import step_by_step, token_by_token
 from pages.start.train import words as train
 from tests.pages.helpers import opened, said
 from ui import models
@@ -129,12 +128,20 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, 
     (embeddings.cosine_map, (Given(counts=None, met=range(80)), 60, 0, (0, 0)), "The 60 first of 80 tokens"),
     (feedforward.strongest_of, (2, 64, 1.5), "The colour scale ends at 1.5:"),
     (alignment.ends, (["a", "a", "b"], 5), "(“a” 2 times, “b”) it attends most to"),
-    (shapes.raised, ("ConfigError",), "by the engine before anything is built"),
-    (shapes.raised, ("RuntimeError",), "by PyTorch during the forward pass"),
-    (words_backward.first_order, (SLOPE, (3, 5)), "in row 3, column 5 is $w = 0.5$"),
-    (words_backward.nudged, (SLOPE, 0), "Nudge the weight to test it"),
-    (words_backward.nudged, (SLOPE, 1), "predicts the effect of a small change"),
-    (words_backward.nudged, (CURVE, 1), "this one is too large"),
+    (
+        partial(shape_errors.TEXT, error="ConfigError"),
+        ("raised early",),
+        "by the engine before anything is built",
+    ),
+    (
+        partial(shape_errors.TEXT, error="RuntimeError"),
+        ("raised late",),
+        "by PyTorch during the forward pass",
+    ),
+    (single_weight.first_order, (SLOPE, (3, 5)), "in row 3, column 5 is $w = 0.5$"),
+    (single_weight.answer, (SLOPE, 0), "Nudge the weight to test it"),
+    (single_weight.answer, (SLOPE, 1), "predicts the effect of a small change"),
+    (single_weight.answer, (CURVE, 1), "this one is too large"),
     (
         circuits_quantisation.answer,
         (4, True, RISEN, ROUNDED[0]),
@@ -181,25 +188,25 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, 
     ),
     (words_speaks.speaker_sentence, (SPOKEN, "JULIET"), "Right: Juliet says it."),
     (words_speaks.speaker_sentence, (SPOKEN, "ROMEO"), "Wrong: Romeo says it."),
-    (answers.memory_needed, (CHOICE, "bfloat16", 1, 64, None), "Training on a batch of that size takes"),
-    (parameters.heads, ((Headed(1, 8, 10, 4), Headed(2, 4, 10, 8)),), ", 1 head "),
-    (parameters.heads, ((Headed(2, 8, 10, 4), Headed(4, 4, 10, 8)),), ", 2 heads "),
+    (memory.memory_needed, (CHOICE, "bfloat16", 1, 64, None), "Training on a batch of that size takes"),
+    (flops.heads, ((Headed(1, 8, 10, 4), Headed(2, 4, 10, 8)),), ", 1 head "),
+    (flops.heads, ((Headed(2, 8, 10, 4), Headed(4, 4, 10, 8)),), ", 2 heads "),
     (
-        generation.measured,
+        step_by_step.how_measured,
         (Speed(16, 1, 200.0, 100.0, 2.0, 8.0), True),
         "would be 8.0; generating one token at a time",
     ),
     (
-        generation.measured,
+        step_by_step.how_measured,
         (Speed(16, 1, 200.0, 100.0, 2.0, 1.5), True),
         "1.5; here the cache gains even more",
     ),
     (
-        generation.other_length,
-        (99, 50, 20),
+        partial(token_by_token.TEXT, wanted=99, most=50, tree=20),
+        ("too many",),
         "99 tokens were asked for; a branch here has at most 50, a tree 20.",
     ),
-    (generation.other_length, (0, 50, 20), "0 tokens were asked for, so nothing is written"),
+    (partial(token_by_token.TEXT, wanted=0), ("too few",), "0 tokens were asked for, so nothing is written"),
     (
         train.summary,
         (9, 5, "token", 64, None, 10, ("2 s", "from it")),
@@ -220,7 +227,7 @@ def test_a_sentence_says_which_case_it_is(function: Any, given: tuple[Any, ...],
 
 def test_a_sentence_leaves_out_what_is_not_so() -> None:
     assert "colour scale" not in feedforward.strongest_of(2, 64, None)
-    assert "Training" not in answers.memory_needed(CHOICE, "int8", 1, 64, None)  # type: ignore[arg-type]
+    assert "Training" not in memory.memory_needed(CHOICE, "int8", 1, 64, None)  # type: ignore[arg-type]
 
 
 def test_a_distance_bias_is_told_where_it_is_added() -> None:

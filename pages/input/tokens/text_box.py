@@ -8,10 +8,17 @@ from urllib.parse import quote
 import streamlit as st
 
 from engine.data.tokenizers.published import whole_characters
-from pages.input.tokens import words
-from ui import session, widgets
+from pages.input.tokens.examples import EXAMPLES
+from ui import content, session, widgets
 
+TEXT = content.beside(__file__)
+COMPARED = "compare_text"
 LINK = 6000  # characters of an address that a text may take; a longer one stays out of it
+
+
+def compared_text() -> str | None:
+    """Draws the text that tokenizers cut or learn from; None, with a sentence, where it is too long."""
+    return text_box(EXAMPLES, COMPARED)
 
 
 def text_box(examples: Mapping[str, str], key: str) -> str | None:
@@ -27,7 +34,7 @@ def text_box(examples: Mapping[str, str], key: str) -> str | None:
         st.session_state[key] = held
     # Streamlit's own: a button that puts a text into the box; the box has the value, and is in the link.
     st.pills(
-        words.EXAMPLES,
+        TEXT["examples"],
         list(examples),
         key=f"{key}_example",
         label_visibility="collapsed",
@@ -36,20 +43,20 @@ def text_box(examples: Mapping[str, str], key: str) -> str | None:
         args=(key, examples),
     )
     limit = session.profile().max_watched
-    with st.popover(words.YOUR_TEXT, icon=":material/edit:"):
-        hint = words.box_hint(limit, widgets.MUCH_LONGER)
-        typed = widgets.box(words.YOUR_TEXT, limit, key, height=150, width=420, help=hint)
+    with st.popover(TEXT["yours"], icon=":material/edit:"):
+        hint = TEXT("box hint", limit=limit, longer=content.Filled(widgets.MUCH_LONGER))
+        typed = widgets.box(TEXT["yours"], limit, key, height=150, width=420, help=hint)
         text, more = whole_characters(typed)
         fits = len(quote(text)) <= LINK
         widgets.keep_in_url(key, None if text == first or not fits else text)
         st.session_state[written] = widgets.read_url(key)
         if not fits:
-            st.caption(words.NOT_LINKED)
+            st.caption(TEXT["not linked"])
     if len(text) > limit:
-        st.error(words.too_long(len(text), limit))
+        st.error(TEXT("too long", characters=len(text), limit=limit, over=len(text) - limit))
         return None
     if halves + more:
-        st.caption(words.half_characters(halves + more))
+        st.caption(TEXT("half characters", count=halves + more))
     return text
 
 

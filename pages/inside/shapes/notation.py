@@ -7,7 +7,9 @@ import math
 import numpy as np
 
 from engine.errors import ShapeError
+from ui import content
 
+TEXT = content.beside(__file__)
 MOST = 8  # numbers in a row
 
 
@@ -23,12 +25,12 @@ def numbers(text: str) -> list[float]:
         try:
             value = float(word)
         except ValueError:
-            raise ShapeError(f"“{word[:20]}” is not a number") from None
+            raise ShapeError(TEXT("no number", word=word[:20])) from None
         if not math.isfinite(value) or abs(value) > 1000:
-            raise ShapeError(f"{word[:20]} is out of range: keep every number between −1000 and 1000")
+            raise ShapeError(TEXT("out of range", word=word[:20]))
         result.append(value)
     if not 1 <= len(result) <= MOST:
-        raise ShapeError(f"enter 1 to {MOST} numbers, not {len(result)}")
+        raise ShapeError(TEXT("how many", most=MOST, count=len(result)))
     return result
 
 

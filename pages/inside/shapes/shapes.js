@@ -1,6 +1,6 @@
 // @ts-check
 // A forward pass as a list of steps that can be walked. All steps are here, so walking asks the server for pictures only.
-// See pages/inside/shapes/walk.py.
+// See pages/inside/shapes/forward_pass.py.
 
 import { element, within } from "../../../ui/assets/shared/dom.js"
 import { target } from "../../../ui/assets/shared/keys.js"

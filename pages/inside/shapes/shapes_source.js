@@ -1,5 +1,5 @@
 // @ts-check
-// Functions of the engine with the lines that just ran marked. See pages/inside/shapes/walk.py.
+// Functions of the engine with the lines that just ran marked. See pages/inside/shapes/forward_pass.py.
 
 import { element, within } from "../../../ui/assets/shared/dom.js"
 import { component } from "../../../ui/assets/shared/mount.js"

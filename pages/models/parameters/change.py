@@ -22,10 +22,11 @@ from pages.models.parameters.choice import (
     plain,
     say_changes,
 )
-from ui import fields, session, widgets
+from ui import content, fields, session, widgets
 from ui.fields import Control
 from ui.text.markdown import safe
 
+TEXT = content.beside(__file__)
 _HINTS = get_type_hints(ModelConfig)
 _FILLED = "parameters_filled"  # in the session: the model whose fields the controls hold
 # Sliders for the four sizes that are moved most; (least, most, step) of every whole number. More than these
@@ -44,7 +45,7 @@ LIMITS = SLIDERS | {
     "d_ff": (0, 1_000_000, 64),
     "token_types": (0, 1000, 1),
 }
-VOCAB = Control("vocab_size", "Vocabulary", "The number of different tokens.", 1000)
+VOCAB = Control("vocab_size", TEXT["vocabulary"], TEXT["vocabulary hint"], 1000)
 GROUPS: dict[str, tuple[str, ...]] = {
     "Sizes": ("n_layers", "d_model", "n_heads", "n_kv_heads", "vocab_size", "context", "d_head", "d_ff"),
     "Parts": ("position", "mixer", "wiring", "norm", "ffn"),
@@ -80,7 +81,7 @@ def chosen_model() -> Choice:
     """
     line = st.container(horizontal=True, vertical_alignment="center", gap="small")
     with line:
-        name = choose("Model", MODEL, first_model())
+        name = choose(TEXT["model"], MODEL, first_model())
     problem = st.container()
     try:
         choice = plain(name)
@@ -95,16 +96,12 @@ def chosen_model() -> Choice:
         config = ModelConfig(**values).validate()
         counted = ledger(config, _below(written, config), choice.base.parts)
     except ConfigError as error:
-        problem.error(
-            safe(
-                f"{fields.label_of(error.field)} {error}. Until that is fixed, {choice.title} is counted"
-                " without the change."
-            )
-        )
+        field = fields.label_of(error.field)
+        problem.error(TEXT("cannot be built", field=field, error=str(error), model=choice.title))
         return choice
     for field, note in notes.items():
         if values[field] is None:
-            note.caption(f"0: derived, here {getattr(counted.config, field):,}")
+            note.caption(TEXT("derived", size=getattr(counted.config, field)))
     changed = {
         field: (fields.show(before), fields.show(value))
         for field, (before, value) in _changes(choice.base.config, counted.config).items()
@@ -112,9 +109,8 @@ def chosen_model() -> Choice:
     if changed:
         with line:
             say_changes(changed)
-    return replace(
-        choice, ledger=counted, changed=changed, title=f"{choice.title}, changed" if changed else choice.title
-    )
+    title = str(TEXT("changed", model=choice.title)) if changed else choice.title
+    return replace(choice, ledger=counted, changed=changed, title=title)
 
 
 def _below(written: NamedModel, config: ModelConfig) -> ModelConfig | None:
@@ -167,7 +163,7 @@ def _fields(config: ModelConfig, note: str) -> tuple[dict[str, Any], dict[str, D
     session.drop_endless()
     values: dict[str, Any] = {}
     notes: dict[str, DeltaGenerator] = {}
-    with st.popover("Change any field", icon=":material/tune:"):
+    with st.popover(TEXT["any field"], icon=":material/tune:"):
         if note:
             st.caption(note)
         for title, group in GROUPS.items():

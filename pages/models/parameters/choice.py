@@ -17,14 +17,14 @@ from engine.presets import ENCODER_DECODERS, LECTURE_MODELS, PRESETS, Preset
 from engine.weights import checkpoints
 from engine.weights.pretrained import pairs, sources
 from engine.weights.pretrained.load import open_model
-from ui import memo, session, widgets
+from ui import content, memo, session, widgets
 from ui.models import LAPSES, PRETRAINED, RUN, SHIPPED, title_of
 from ui.site import ROOT
-from ui.text.markdown import safe, whole
+from ui.text.markdown import whole
 
+TEXT = content.beside(__file__)
 FIRST = "gpt2"
 MODEL, OTHER = "parameters_model", "parameters_other"
-LENGTHS = tuple(2**k for k in range(4, 21))  # of a text: 16 to a million tokens
 WIDE = 320  # pixels of the box: the longest title of a preset
 ALL = PRESETS | LECTURE_MODELS | ENCODER_DECODERS
 
@@ -63,7 +63,7 @@ def options() -> dict[str, str]:
     presets.
     """
     mine = [view for view in session.manager().runs(session.owner()) if view.spec.kind.inside]
-    runs = {RUN + view.id: f"Your run: {view.name}" for view in reversed(mine)}
+    runs = {RUN + view.id: str(TEXT("your run", name=view.name)) for view in reversed(mine)}
     shipped = {
         name: title
         for name, title in (SHIPPED | LAPSES).items()
@@ -96,7 +96,7 @@ def named_model(name: str) -> NamedModel:
         return NamedModel(*_opened(name.removeprefix(PRETRAINED)))
     view = session.manager().view(name.removeprefix(RUN))
     if view is None:
-        raise GlassformerError("That run is no longer on this server.")
+        raise GlassformerError(TEXT["run gone"])
     return NamedModel(view.spec.model, parts=parts_of(view.spec.parts))
 
 
@@ -107,7 +107,7 @@ def _opened(name: str) -> tuple[ModelConfig, ModelConfig | None]:
     """
     folder = sources.find(name)
     if folder is None:
-        raise GlassformerError("That model is no longer on this server.")
+        raise GlassformerError(TEXT["model gone"])
     if pairs.is_pair(folder):
         both = pairs.open_pair(folder).config
         return both.decoder, both.encoder
@@ -125,9 +125,9 @@ def choose(label: str, key: str, first: str) -> str:
         and named not in titles
         and (view := session.manager().view(named.removeprefix(RUN))) is not None
     ):
-        titles = {named: f"A run: {view.name}"} | titles  # somebody else's, by its link
+        titles = {named: str(TEXT("a run", name=view.name))} | titles  # somebody else's, by its link
     if named and named not in titles:
-        st.caption(f":material/info: There is no such model here; {safe(titles[first])} is shown instead.")
+        st.caption(TEXT("no such model", model=titles[first]))
         st.session_state[key] = first
     written = {name: whole(title) for name, title in titles.items()}
     return widgets.select(label, written, key, first=first, kind="list", hidden=True, always=True, width=WIDE)
@@ -137,34 +137,31 @@ def plain(name: str) -> Choice:
     """Returns a model's choice without changes."""
     model = named_model(name)
     preset, counted = model.preset, ledger(model.model, model.encoder, model.parts)
-    note = ""
     if preset is not None:
-        note = (
-            preset.summary
-            + (f" *Published: {preset.published}.*" if preset.published else "")
-            + (f" *Source: {preset.source}.*" if preset.source else "")
-        )
-    elif name.startswith(PRETRAINED):
+        about = [preset.summary]
+        if preset.published:
+            about.append(TEXT("published as", what=content.Filled(preset.published)))
+        if preset.source:
+            about.append(TEXT("source", source=content.Filled(preset.source)))
+        return Choice(preset.title.removesuffix(" (published)"), " ".join(about), counted, counted, {})
+    title = options().get(name, "A run").removeprefix(TEXT("your run", name=""))
+    if name.startswith(PRETRAINED):
         note = _published(name.removeprefix(PRETRAINED))
-    elif name.startswith(RUN):
-        note = "One of the runs on this server."
     else:
-        note = "Trained for this app, and shipped with it."
-    title = (
-        preset.title.removesuffix(" (published)")
-        if preset
-        else options().get(name, "A run").removeprefix("Your run: ")
-    )
+        note = TEXT["of this server" if name.startswith(RUN) else "shipped"]
     return Choice(title, note, counted, counted, {})
 
 
 def _published(name: str) -> str:
     known = sources.KNOWN.get(name)
     if known is None:
-        return "Counted from its own file, in this server's folder of models."
-    return (
-        f"Counted from its own file. *Trained by {known.made_by} on {known.tokens} tokens (published);"
-        f" {known.licence}. Source: {known.source}.*"
+        return TEXT["of a folder"]
+    return TEXT(
+        "of others",
+        made_by=content.Filled(known.made_by),
+        tokens=known.tokens,
+        licence=content.Filled(known.licence),
+        source=content.Filled(known.source),
     )
 
 
@@ -179,5 +176,5 @@ def first_model() -> str:
 
 def say_changes(changed: Mapping[str, tuple[Any, Any]]) -> None:
     """Draws the fields that were changed, with both values."""
-    changes = (f"`{field}` {before} → {after}" for field, (before, after) in changed.items())
-    st.caption("Changed: " + ", ".join(changes) + ".", width="content")
+    changes = ", ".join(f"`{field}` {before} → {after}" for field, (before, after) in changed.items())
+    st.caption(TEXT("changed", changes=content.Filled(changes)), width="content")

@@ -1,26 +1,44 @@
-"""The compute of a token, and its growth with the text: attention's parameters do not depend on T, its scores
-do.
+"""The view "FLOPs": the compute of a token, and its growth with the text: attention's parameters do not
+depend on T, its scores do.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from engine.lab.guesses import sizes
 from engine.ledger import Flops, Ledger
-from engine.ledger.budget import budget, grown
-from engine.ledger.growth import by_heads, by_part
-from engine.ledger.sizes import fitting, padding
-from pages.models.parameters import answers, figures, figures_cost, guesses, words
-from pages.models.parameters.choice import LENGTHS, Choice
-from ui import explain, widgets
-from ui.guess import ask
+from engine.ledger.budget import TOKENS, budget, grown
+from engine.ledger.flops import products
+from engine.ledger.growth import Headed, by_heads, by_part
+from engine.ledger.sizes import TILE, fitting, padding
+from pages.models.parameters.choice import Choice
+from pages.models.parameters.components import NAMES
+from pages.models.parameters.length import LENGTHS, chosen_length, length_axis, length_slider
+from ui import content, explain, guess
+from ui.figures import specs as go
+from ui.figures.theme import colour
+from ui.guess import Guess, offered
+from ui.page_frame import Ask, View
 from ui.players.plot import plot
-from ui.text.numbers import short
+from ui.text.numbers import flop, percent
+
+TEXT = content.beside(__file__)
+LINES = (  # of everything else, of scores and sums, and of three parts of the first
+    ("residual", 3, "solid"),
+    ("attention", 3, "solid"),
+    ("feedforward", 1.5, "dash"),
+    ("attention", 1.5, "dash"),
+    ("output", 1.5, "dash"),
+)
 
 
-def draw_flops(choice: Choice) -> None:
+def draw(choice: Choice) -> None:
     """Draws FLOPs of a token over the length of the text, and what they are at one length; the
     rest folded.
     """
@@ -32,38 +50,54 @@ def draw_flops(choice: Choice) -> None:
     )
     parts = by_part(ledger, lengths)
     crossing = ledger.crossover()
-    never = "kept below everything else by the window" if flops.scores else "absent"
-    where = f"equal to everything else from {crossing:,} tokens" if crossing else never
-    alt = (
-        f"Forward FLOPs for one token of {choice.title} over the length of the text, 16 to a million tokens;"
-        f" scores and weighted sums grow with it, {where}."
+    case = "crossing" if crossing else "window" if flops.scores else "no scores"
+    share = flops.scores / max(flops.forward, 1)
+    explain.answer(
+        TEXT(
+            "never half" if crossing is None else "beyond half",
+            tokens=flops.tokens,
+            forward=flops.forward,
+            share=share,
+            crossing=crossing,
+        )
     )
-    explain.answer(answers.work_of_a_token(choice, flops, crossing))
     meeting = (crossing, ledger.flops(crossing).scores) if crossing else None
     plot(
-        figures_cost.flops_by_length(lengths, parts, meeting, tokens),
+        flops_by_length(lengths, parts, meeting, tokens),
         key="parameters_flops",
-        alt=alt,
+        alt=TEXT(f"alt {case}", model=choice.title, crossing=crossing),
         height=350,
         data=pd.DataFrame({"tokens": lengths, **parts}),
         name="flops",
     )
-    ask("longer", guesses.longer, choice, tokens)
+    guess.ask("longer", longer, choice, tokens)
     explain.measure_it(_measured, choice, flops, crossing)
     explain.by_hand(_products, flops)
 
 
-def length_slider(key: str, fallback: int) -> int:
-    """Draws the slider for the length of the text, a power of two."""
-    nearest = min(LENGTHS, key=lambda n: abs(np.log(n / max(fallback, 1))))
-    # written without commas: the label is what a link holds
-    return widgets.slide_over("Sequence length T", LENGTHS, nearest, key)
+def longer(choice: Choice, tokens: int) -> Guess | None:
+    """Makes a guess about a text of twice the length."""
+    double = next((length for length in LENGTHS if length == 2 * tokens), None)
+    if double is None:
+        return None
+    truth = sizes.longer(choice.ledger, tokens)
+    kinds = ("same", "between", "twice")
+    answers = {kind: guess.Choice(TEXT(f"answer {kind}"), TEXT(f"reply {kind}")) for kind in kinds}
+    choices, right = offered(truth, answers, TEXT(f"holds {truth.right}"))
+    n = truth.numbers
+    return Guess(
+        TEXT("guess", tokens=tokens, double=double),
+        choices,
+        right,
+        TEXT("guessed", before=n["before"], after=n["after"], times=n["times"]),
+        {"parameters_length": double},
+    )
 
 
 def _measured(choice: Choice, flops: Flops, crossing: int | None) -> None:
     """The numbers at one length, what heads cost, which sizes suit the hardware, and two laws of budgets."""
     _numbers(flops, choice.ledger)
-    explain.takeaway(words.attention_and_length(choice, flops, crossing))
+    explain.takeaway(_attention_and_length(choice, flops, crossing))
     _heads(choice.ledger, flops.tokens)
     _sizes(choice.ledger)
     _budget(choice.ledger)
@@ -74,29 +108,71 @@ def _products(flops: Flops) -> None:
         pd.DataFrame(
             [
                 {
-                    "component": figures.NAMES[p.component],
+                    "component": NAMES[p.component],
                     "product": p.name,
                     "formula": p.formula,
                     "in numbers": p.numbers,
                     "times": p.copies,
-                    "FLOPs per token": p.flops,
+                    TEXT["flops per token"]: p.flops,
                     "grows with T": p.grows,
                 }
                 for p in flops.rows
             ]
         ),
         hide_index=True,
-        column_config={"FLOPs per token": st.column_config.NumberColumn(format="localized")},
+        column_config={TEXT["flops per token"]: st.column_config.NumberColumn(format="localized")},
     )
-    made_once = (words.ONCE.format(name=p.name, flops=p.flops) for p in flops.once)
-    st.caption(words.WHAT_COUNTS + "".join(made_once))
+    once = [TEXT("once", name=content.Filled(p.name), flops=p.flops) for p in flops.once]
+    st.caption(" ".join([TEXT["what counts"], *once]))
 
 
 def _numbers(flops: Flops, ledger: Ledger) -> None:
-    for column, card in zip([*st.columns(2), *st.columns(2)], words.numbers_at(flops, ledger), strict=True):
+    grows = (
+        f"{'mean' if ledger.config.mixer == 'mean' else 'attention'}{'' if ledger.encoder is None else 's'}"
+    )
+    share = percent(flops.scores, flops.forward)
+    cards = {
+        "forward": (flop(flops.forward), TEXT("all of it", flops=flops.forward, tokens=flops.tokens)),
+        "share": (share, TEXT(f"growth of {grows}", scores=flops.scores)),
+        "training": (flop(flops.training), TEXT["training"]),
+        "rule": (
+            flop(flops.six_n),
+            TEXT(
+                "six n",
+                total=ledger.total,
+                share=flops.of_training(ledger.total),
+                multiplying=flops.multiplying,
+                share_multiplying=flops.of_training(flops.multiplying),
+            ),
+        ),
+    }
+    for column, (name, card) in zip([*st.columns(2), *st.columns(2)], cards.items(), strict=True):
         with column:
-            explain.worked(*card)
-    st.caption(words.whole_text(flops, ledger))
+            explain.worked(TEXT(f"card {name}"), *card)
+    case = "whole text" if ledger.encoder is None else "whole texts"
+    st.caption(TEXT(case, tokens=flops.tokens, forward=flops.text, training=flops.text_training))
+
+
+def _attention_and_length(choice: Choice, flops: Flops, crossing: int | None) -> str:
+    """Says which part of attention depends on the length of the text."""
+    c, ledger = choice.config, choice.ledger
+    share = flops.scores / max(flops.forward, 1)
+    if crossing is None:
+        return TEXT("windowed" if flops.scores else "no mixer", window=c.window, share=share)
+    said = [TEXT("matrices" if ledger.in_attention else "no matrices", parameters=ledger.in_attention)]
+    if c.position == "learned":
+        said.append(TEXT("table limits", context=c.context))
+    stacks = "each layer" if ledger.encoder is None else "each attention"
+    said.append(TEXT[f"{'averaged' if c.mixer == 'mean' else 'compared'} in {stacks}"])
+    said.append(TEXT("beyond" if crossing > c.context else "within", crossing=crossing, context=c.context))
+    said.append(TEXT("rule misses", share=share))
+    return " ".join(said)
+
+
+def heads(rows: tuple[Headed, ...]) -> str:
+    """Says what more heads cost."""
+    first, last = rows[0], rows[-1]
+    return TEXT("heads", heads=last.heads, flops=last.flops, few=first.heads, flops_few=first.flops)
 
 
 def _heads(ledger: Ledger, tokens: int) -> None:
@@ -106,15 +182,15 @@ def _heads(ledger: Ledger, tokens: int) -> None:
     rows = tuple(row for row in shared if row.d_head % 2 == 0)  # RoPE turns pairs
     if c.mixer != "attention" or not rows:
         return
-    st.subheader(words.MORE_HEADS, anchor=False)
-    st.markdown(words.heads(rows))
+    st.subheader(TEXT["heads title"], anchor=False)
+    st.markdown(heads(rows))
     st.table(
         pd.DataFrame(
             {
                 "heads": [f"{row.heads}" for row in rows],
                 "head width": [f"{row.d_head:,}" for row in rows],
-                "attention FLOPs per token": [f"{row.flops:,}" for row in rows],
-                "attention weights per token and layer": [f"{row.weights:,}" for row in rows],
+                TEXT["attention flops"]: [f"{row.flops:,}" for row in rows],
+                TEXT["attention weights"]: [f"{row.weights:,}" for row in rows],
             }
         ).set_index("heads")
     )
@@ -123,15 +199,17 @@ def _heads(ledger: Ledger, tokens: int) -> None:
 def _sizes(ledger: Ledger) -> None:
     """Sizes that 64 divides, and why."""
     rows = fitting(ledger.config)
-    st.subheader(words.WHY_SIZES, anchor=False)
-    st.markdown(words.sizes(rows[0], padding(ledger.config)))
+    vocab, more = rows[0], padding(ledger.config)
+    st.subheader(TEXT["sizes title"], anchor=False)
+    fits = TEXT("fits" if vocab.fits else "does not fit", vocab=vocab.size, padded=vocab.padded, more=more)
+    st.markdown(f"{TEXT('sizes', tile=TILE)} {fits}")
     st.table(
         pd.DataFrame(
             {
-                "size": [f"{words.SIDES[row.field]} (`{row.field}`)" for row in rows],
+                "size": [TEXT(f"size {row.field}") for row in rows],
                 "numbers": [f"{row.size:,}" for row in rows],
-                "largest power of two that divides it": [f"{row.factor:,}" for row in rows],
-                "multiple of 64": ["yes" if row.fits else f"no; {row.padded:,} would be" for row in rows],
+                TEXT["factor"]: [f"{row.factor:,}" for row in rows],
+                TEXT["multiple"]: [TEXT("yes" if row.fits else "no", padded=row.padded) for row in rows],
             }
         ).set_index("size")
     )
@@ -140,15 +218,95 @@ def _sizes(ledger: Ledger) -> None:
 def _budget(ledger: Ledger) -> None:
     """Beyond 6 N: how large a model, and how much text, for the work there is."""
     spending = budget(ledger.total)
-    st.subheader(words.HOW_MUCH_TEXT, anchor=False)
-    st.markdown(words.chinchilla(spending))
+    st.subheader(TEXT["budget title"], anchor=False)
+    st.markdown(
+        TEXT(
+            "budget",
+            each=TOKENS,
+            tokens=spending.tokens,
+            flops=spending.flops,
+            loss=spending.loss,
+        )
+    )
     st.table(
         pd.DataFrame(
             {
                 "published law": list(grown(10)),
-                "for ten times the compute: parameters": [f"× {n:.1f}" for n, _ in grown(10).values()],
+                TEXT["ten times"]: [f"× {n:.1f}" for n, _ in grown(10).values()],
                 "and tokens": [f"× {d:.1f}" for _, d in grown(10).values()],
             }
         ).set_index("published law")
     )
-    st.caption(words.LAWS.format(size=short(spending.parameters)))
+    st.caption(TEXT("laws", size=spending.parameters))
+
+
+def flops_by_length(
+    lengths: np.ndarray, parts: Mapping[str, np.ndarray], crossover: tuple[int, int] | None, at: int
+) -> go.Figure:
+    """Draws forward FLOPs for one token over the length of the text: parts (part -> (lengths,)), in the order
+    of LINES. `crossover` is where the first two meet, (length, FLOPs); `at` is the chosen length.
+    """
+    lines: list[dict[str, Any]] = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": lengths,
+            "y": flops,
+            "name": name,
+            "line": {"width": width, "color": colour(shade), "dash": dash},
+            "text": [flop(v) for v in flops],
+            "hovertemplate": TEXT("hover line", part=name),
+        }
+        for (name, flops), (shade, width, dash) in zip(parts.items(), LINES, strict=True)
+        if flops.any()
+    ]
+    notes = []
+    if crossover is not None and lengths[0] <= crossover[0] <= lengths[-1]:
+        x, y = crossover
+        lines.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": [x],
+                "y": [y],
+                "marker": {"size": 11, "color": colour("output")},
+                "showlegend": False,
+                "hovertemplate": TEXT("hover crossover", tokens=x, flops=y),
+            }
+        )
+        left = x > 512  # above the rising line, or below it where there is no room
+        notes.append(
+            go.note(
+                f"T = {x:,}",
+                float(np.log10(x)),
+                float(np.log10(y)),
+                xanchor="right" if left else "left",
+                yanchor="bottom" if left else "top",
+                xshift=-4 if left else 8,
+                yshift=8 if left else -4,
+            )
+        )
+    return go.figure(
+        lines,
+        margin={"l": 72, "r": 16, "t": 62, "b": 48},
+        shapes=[chosen_length(at)],
+        annotations=notes,
+        xaxis=length_axis(lengths),
+        yaxis={
+            "type": "log",
+            "title": {"text": TEXT["axis flops"]},
+            "tickformat": "~s",
+            "dtick": 1,
+        },
+    )
+
+
+VIEW = View(
+    "flops",
+    TEXT,
+    draw,
+    code=(products,),
+    needs_model=False,
+    question=lambda choice: TEXT("question", model=choice.title),
+    asks=(Ask(TEXT.question),),
+)

@@ -1,6 +1,6 @@
 // @ts-check
 // The same text written with and without a KV cache, step by step: what is computed, and how the cache fills.
-// See pages/output/generation/cache.py.
+// See pages/output/generation/step_by_step.py.
 
 import { brushOf } from "../../../ui/assets/shared/canvas.js"
 import { element, pointIn, resize, within } from "../../../ui/assets/shared/dom.js"

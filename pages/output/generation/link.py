@@ -6,7 +6,6 @@ import re
 
 from engine.sample.branches import Tree
 from pages.output.generation.records import BRANCHES, Branch, Limits, Session
-from ui.text.markdown import safe
 
 LINK = 800  # characters of the branches in a link
 _BRANCH = re.compile(r"\d{1,4}(?:-\d{1,4}\.\d{1,6})*")
@@ -67,16 +66,3 @@ def again(session: Session) -> tuple[str, str]:
     if session.todo:
         return session.origin
     return ("", "") if session.fresh else link(session)[:2]
-
-
-def left_out(count: int) -> str:
-    """Returns a sentence about branches that a link does not hold (Markdown)."""
-    return (
-        safe(
-            f"The link contains the branch shown and the oldest of the others; {count} more would make it"
-            " too long."
-            " They are kept here."
-        )
-        if count
-        else ""
-    )

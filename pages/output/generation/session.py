@@ -23,9 +23,11 @@ from engine.sample.row_products import Arithmetic
 from engine.sample.single_row import Products, ready
 from pages.output.generation.link import parse
 from pages.output.generation.records import AGAIN, BATCH, BRANCHES, SECONDS, Limits, Session, reason
-from ui import memo, widgets
+from ui import content, memo, widgets
 from ui.model_bar import Subject
 from ui.text.tokens import show_bytes
+
+TEXT = content.beside(__file__)
 
 
 def begin(
@@ -184,10 +186,10 @@ def _pick(
         return
     known = session.tree.child(after, token)
     if known is None and len(session.tree.leaves()) >= BRANCHES and session.tree.children(after):
-        session.message = f"At most {BRANCHES} branches are kept: delete one first."
+        session.message = TEXT("too many branches", branches=BRANCHES)
         return
     if known is None and len(session.tree) >= limits.tree:
-        session.message = f"The tree has {limits.tree:,} tokens, the maximum: delete a branch first."
+        session.message = TEXT("tree full", tokens=limits.tree)
         return
     with _reading(subject, limits) as held:
         session.tree, index = pick(session.tree, subject.model, sampling, after, token, held=held)
@@ -219,20 +221,15 @@ def token_of(text: str, subject: Subject) -> tuple[int, str]:
     """
     text = text.replace("⏎", "\n").replace("␣", " ")
     unknown = subject.tokenizer.unknown(text)
-    if not text or unknown:
-        return (
-            -1,
-            (
-                f"This model has no token for “{' '.join(map(_show, unknown[:5]))}”."
-                if unknown
-                else "Type a token first."
-            ),
-        )
+    if unknown:
+        return -1, TEXT("no token", characters=" ".join(map(_show, unknown[:5])))
+    if not text:
+        return -1, TEXT["nothing typed"]
     ids = subject.tokenizer.encode(text)
+    if len(ids) == 1:
+        return ids[0], ""
     first = subject.vocabulary[ids[0]]
-    return ids[0], (
-        "" if len(ids) == 1 else f"“{_show(text)}” is {len(ids)} tokens here; its first, “{first}”, was used."
-    )
+    return ids[0], TEXT("several tokens", text=_show(text), tokens=len(ids), first=first)
 
 
 def _show(text: str) -> str:

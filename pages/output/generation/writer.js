@@ -1,6 +1,6 @@
 // @ts-check
 // A text as a model writes it: played, stepped, and gone on with otherwise. The server writes in batches, when it is asked;
-// everything over tokens that are already here happens in the browser. See pages/output/generation/write.py and session.py;
+// everything over tokens that are already here happens in the browser. See pages/output/generation/token_by_token.py and session.py;
 // writer_draw.js puts it on the screen.
 
 import { around, within } from "../../../ui/assets/shared/dom.js"

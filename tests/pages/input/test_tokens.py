@@ -21,9 +21,10 @@ from engine.data.tokenizers.words import WordTokenizer
 from engine.measure.tokens.vocabulary import cut_bytes, cut_tokens, cut_words
 from engine.model import build
 from engine.service import profiles
-from pages.input.tokens import bpe_text, cutting, shared, watching
+from pages.input.tokens import bpe as bpe_view
 from pages.input.tokens import chips as token_chips
-from pages.input.tokens.words_examples import MERGES
+from pages.input.tokens import cutting, text_box, watching
+from pages.input.tokens.examples import MERGES
 from tests.engine.cases import for_each
 from tests.pages.helpers import chosen, in_address, lacking, opened, said
 from ui import memo
@@ -183,7 +184,7 @@ def test_text_up_to_the_limit_and_no_further(monkeypatch):
     assert told in said(with_text("a" * (limit + 5)))
     monkeypatch.setenv(profiles.VARIABLE, "hosted")
     assert "at most 200,000 are allowed here" in said(with_text("a" * 200_001))
-    monkeypatch.setattr(bpe_text, "affordable", lambda text, level, split, limit: 100)
+    monkeypatch.setattr(bpe_view, "affordable", lambda text, level, split, limit: 100)
     page = with_text("ab" * 1000, bpe_split="none", bpe_new="3")
     assert "merges are learned from its first 100 of 2,000 characters" in said(page)
 
@@ -197,7 +198,7 @@ def test_a_link_says_where_the_player_is(step, token, kept):
 
 def test_frames_are_small_and_can_be_played():
     text = (MERGES["Languages"] + MERGES["Code"]) * 5
-    passage = text[: bpe_text.SHOWN]
+    passage = text[: bpe_view.SHOWN]
     seen = watch(text, 1000)
     shown = replay(seen.tokenizer, passage)
     frames = watching.frames_of(seen, shown, passage, False)
@@ -262,10 +263,10 @@ def stand_in(name: str) -> PublishedTokenizer:
 @pytest.fixture(autouse=True, scope="module")
 def forgotten() -> Iterator[None]:
     """What other modules have read, before and after: their encodings are the published ones."""
-    shared._failures.clear()
+    cutting._failures.clear()
     memo.clear()
     yield
-    shared._failures.clear()
+    cutting._failures.clear()
     memo.clear()
 
 
@@ -285,7 +286,7 @@ def _encodings(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 def compared(view: str = COMPARE, text: str | None = None, **query: str) -> AppTest:
     asked = {"tokens_view": view, "measure": "true", "compare_corpus": "python", "cost_corpus": "python"}
-    return opened(PAGE, {} if text is None else {shared.TEXT: text}, **asked | query)
+    return opened(PAGE, {} if text is None else {text_box.COMPARED: text}, **asked | query)
 
 
 @pytest.fixture
@@ -367,16 +368,21 @@ def test_a_text_beyond_the_limit_is_refused_with_the_limit_named_and_kept() -> N
     limit = state.profile().max_watched
     page = compared(text="ab " * (limit // 3 + 10))
     assert f"at most {limit:,} are allowed" in page.error[0].value
-    assert len(page.text_area(key=shared.TEXT).value) > limit and shared.TEXT not in page.query_params
+    assert (
+        len(page.text_area(key=text_box.COMPARED).value) > limit
+        and text_box.COMPARED not in page.query_params
+    )
 
 
 def test_a_link_to_another_text_replaces_the_one_of_the_session_and_typing_replaces_that() -> None:
     page = compared(text="a text")
-    assert in_address(page, shared.TEXT) == "a text"
-    assert not page.run().text_area(key=shared.TEXT).proto.set_value, "drawn again, it overwrites no typing"
-    page.query_params[shared.TEXT] = "To be or not to bé"
+    assert in_address(page, text_box.COMPARED) == "a text"
+    assert not page.run().text_area(key=text_box.COMPARED).proto.set_value, (
+        "drawn again, it overwrites no typing"
+    )
+    page.query_params[text_box.COMPARED] = "To be or not to bé"
     assert counted(page.run())["Characters"] == "18"
-    page.text_area(key=shared.TEXT).input("typed").run()
+    page.text_area(key=text_box.COMPARED).input("typed").run()
     assert counted(page)["Characters"] == "5"
 
 

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine.data.tokenizers.char import CharTokenizer
 from engine.measure.recording import record
-from pages.inside.shapes import sources, walk
+from pages.inside.shapes import forward_pass
 from tests.engine.helpers import loud, tiny
 from tests.pages.helpers import FOLDS, KINDS, chosen, lacking, opened, said, without_escapes
 from tests.pages.inside import models
@@ -32,12 +32,12 @@ def formulas(page: AppTest) -> str:
     return said(page, "latex")
 
 
-@pytest.mark.parametrize("source", [sources.OWN, *sources.EXAMPLES])
+@pytest.mark.parametrize("source", [forward_pass.OWN, *forward_pass.EXAMPLES])
 def test_every_source_is_traced_and_its_totals_are_said(source):
     page = shapes(shapes_source=source, shapes_step="7")
     told = sentences(page)
     assert "parameters ·" in told and "FLOP in matrix products" in told
-    assert ("Shapes only" in told) == (source != sources.OWN)
+    assert ("Shapes only" in told) == (source != forward_pass.OWN)
     assert {"gpt2": "124,439,808", "llama2-7b": "6,738,415,616", "llama2-70b": "68,976,648,192"}.get(
         source, ""
     ) in told
@@ -63,10 +63,10 @@ def test_every_step_of_every_kind_of_model_draws(fields, monkeypatch):
     model = models.tiny_of(fields)
     models.only_this(monkeypatch, models.of_letters(model, "abcd<"), str(fields))
     page = shapes(text="ab<dcab")
-    for index, step in enumerate(sources.steps_of(sources.Source("", "", model.config, 6))):
+    for index, step in enumerate(forward_pass.steps_of(forward_pass.Source(model.config, 6))):
         if step.block == 0 and model.config.n_layers > 1:
             continue  # block 1 is the same, but for where it reads
-        page.session_state[walk.WALK] = {"step": index}
+        page.session_state[forward_pass.WALK] = {"step": index}
         page.run()
         assert not page.exception and len(page.latex) == 1, index
 
@@ -76,7 +76,7 @@ def test_walking_is_written_into_the_url_and_another_model_keeps_the_step_by_nam
     name = page.session_state["shapes_traced"][1]
     chosen(page, "shapes_source", "gpt2")
     assert page.session_state["shapes_traced"][1] == name
-    names = [step.name for step in sources.steps_of(sources.EXAMPLES["gpt2"])]
+    names = [step.name for step in forward_pass.steps_of(forward_pass.EXAMPLES["gpt2"])]
     assert str(names.index(name)) in page.query_params["shapes_step"]
 
 
@@ -129,7 +129,7 @@ def own(monkeypatch: pytest.MonkeyPatch, manager: StageManager) -> None:
 
 
 def step_of(name: str) -> int:
-    steps = sources.steps_of(sources.Source("", "", MODEL.config, len(TEXT)))
+    steps = forward_pass.steps_of(forward_pass.Source(MODEL.config, len(TEXT)))
     return next(i for i, step in enumerate(steps) if step.name == name)
 
 

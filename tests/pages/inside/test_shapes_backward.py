@@ -13,8 +13,10 @@ from engine.measure.recording import next_token_losses, record
 from engine.measure.shapes.backward import AMOUNTS, Backward, backward, finite_difference, nudges
 from engine.measure.shapes.optimiser_step import RULES, single_step, spectra
 from engine.model import Transformer
-from pages.inside.shapes import guesses_backward, words_backward
-from pages.inside.shapes.words_backward import amount, three
+from pages.inside.shapes import gradient, single_weight
+from pages.inside.shapes import single_step as step_part
+from pages.inside.shapes.gradient import three
+from pages.inside.shapes.single_weight import written
 from tests.pages.helpers import DRAWN, FOLDS, KINDS, chosen, opened, said, unescaped
 from tests.pages.inside import models
 from tests.pages.test_guess import MOST, wanted
@@ -94,7 +96,7 @@ def test_a_nudge_compares_the_gradient_with_forward_passes() -> None:
     np.testing.assert_allclose(tangent["y"], result.loss + result.gradient * np.array(AMOUNTS), atol=1e-5)
     chosen(page, "shapes_nudge", AMOUNTS[-1])
     at = len(AMOUNTS) - 1
-    assert f"{amount(AMOUNTS[-1])} should change the loss by" in answer(page)
+    assert f"{written(AMOUNTS[-1])} should change the loss by" in answer(page)
     assert f"by **{three(float(result.measured[at]), signed=True)}**." in answer(page)
     chosen(page, "shapes_nudge", 0.0)
     assert f"**{three(result.gradient, signed=True)}** nats per unit" in answer(page)
@@ -127,14 +129,14 @@ def test_a_step_lowers_the_loss_by_as_much_as_the_engine_measures() -> None:
     taken = finish(single_step(model(), ids()))
     best = taken.lowest(1.0)
     told = answer(page)
-    assert f"most of all with {words_backward.RULE_NAMES[best]}" in told
+    assert f"most of all with {step_part.NAMES[best]}" in told
     assert f"from **{three(taken.before)}** to **{three(taken.at(best, 1.0))}** nats" in told
     for trace, rule in zip(DRAWN["shapes_step_loss"].traces, RULES, strict=False):
         np.testing.assert_allclose(trace["y"], taken.after[rule], rtol=1e-4)
     found = finish(spectra(model(), ids(), "1.W_O"))
     for trace, rule in zip(DRAWN["shapes_singular"].traces, RULES, strict=False):
         np.testing.assert_allclose(trace["y"][:10], found.relative(rule)[:10], rtol=1e-3)
-    assert page.table and found.evened and words_backward.EVEN in told
+    assert page.table and found.evened and step_part.TEXT["flatter"] in told
     chosen(page, "shapes_rate", 8.0)
     assert min(taken.at(rule, 8.0) for rule in RULES) > taken.before and "every step overshoots" in answer(
         page
@@ -157,11 +159,11 @@ def test_every_kind_of_model_is_drawn_or_says_why_not(
 
 
 def test_one_token_is_refused_with_a_sentence() -> None:
-    assert words_backward.TOO_SHORT in said(view(text="F"), "info")
+    assert gradient.TEXT["too short"] in said(view(text="F"), "info")
 
 
 def test_a_model_that_is_too_large_for_a_step_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pages.inside.shapes.backward.MAX_PARAMETERS", 1000)
+    monkeypatch.setattr("pages.inside.shapes.single_step.MAX_PARAMETERS", 1000)
     page = view(shapes_back="step")
     assert "three copies" in said(page, "info") and "singular value" in answer(page)
 
@@ -179,7 +181,7 @@ def test_the_guess_is_plain_and_short_and_sets_the_nudge() -> None:
     result = finish(nudges(model(), true, key, true.gradients[key].entry))
     for losses in (result.losses, 2 * result.losses, result.losses - 2 * result.measured):
         moved = replace(result, losses=losses)
-        one = guesses_backward.nudge(moved, len(AMOUNTS) - 1, "shapes_nudge")
+        one = single_weight.nudge(moved, len(AMOUNTS) - 1, "shapes_nudge")
         assert is_short(one) and one.sets == {"shapes_nudge": AMOUNTS[-1]}
 
 
@@ -187,8 +189,8 @@ def test_the_guess_is_plain_and_short_and_sets_the_nudge() -> None:
 def test_the_guess_about_a_step_is_plain_and_short_and_sets_the_rate(rule: Any) -> None:
     taken = finish(single_step(model(), ids()))
     after = {each: np.where(each == rule, 3.0, 0.9) * taken.before * np.ones(9) for each in RULES}
-    one = guesses_backward.overshoots(replace(taken, after=after), "shapes_rate")
-    assert is_short(one) and one.choices[one.right].text == words_backward.RULE_NAMES[rule]
+    one = step_part.overshoots(replace(taken, after=after), "shapes_rate")
+    assert is_short(one) and one.choices[one.right].text == step_part.NAMES[rule]
     assert one.sets == {"shapes_rate": taken.scales[0]}
 
 
@@ -217,7 +219,7 @@ def test_a_certain_prediction_and_a_diverged_model_are_drawn_or_said(
     for look in ("pass", "weight", "step"):
         page = view(text="ab" + likeliest, shapes_back=look)
         assert not page.error
-        assert (words_backward.DIVERGED in said(page, "info")) is (name == "diverged")
+        assert (gradient.TEXT["diverged"] in said(page, "info")) is (name == "diverged")
 
 
 def test_numbers_have_three_digits_and_a_true_minus() -> None:

@@ -8,7 +8,7 @@ from engine.ledger import ledger
 from engine.ledger.block import BlockParameters, block, gate_paid
 from engine.ledger.shares import where
 from engine.service.state import RunSpec
-from pages.models.parameters import figures, words
+from pages.models.parameters import whole_model
 from pages.models.parameters.change import GROUPS
 from pages.models.parameters.choice import ALL, plain
 from tests.pages import helpers
@@ -237,7 +237,7 @@ def test_by_hand_is_four_products_and_what_they_leave_out():
 @pytest.mark.parametrize("name", ["gpt2", "t5-base", "bert-base", "modern"])
 def test_areas_add_up(name):
     counted = plain(name).ledger
-    (trace,) = figures.treemap(counted, "model").data
+    (trace,) = whole_model.treemap(counted, "model").data
     nodes = dict(zip(trace["ids"], zip(trace["parents"], trace["values"], strict=True), strict=True))
     assert nodes["model"] == ("", counted.total)
     for node, (_, value) in nodes.items():
@@ -288,12 +288,12 @@ def test_blocks_of_every_kind_are_counted():
 
 def test_what_texts_count_otherwise_is_counted():
     lab, (vocab, width) = ledger(ALL["lab"].model), (100_000, 10_000)
-    assert f"come to {lab.total:,}." in words.WHERE.texts and lab.total == 813_440
-    assert f"{2 * vocab / (11 * width):.1f} layers for" in words.WHERE.texts
+    assert f"come to {lab.total:,}." in whole_model.TEXT["texts"] and lab.total == 813_440
+    assert f"{2 * vocab / (11 * width):.1f} layers for" in whole_model.TEXT["texts"]
 
 
 def test_queries_and_keys_are_not_taken_for_one_another() -> None:
     """LLaMA-2 70B: 64 heads of 128 are as wide as the stream, 8 key-value heads an eighth of it."""
     choice = plain("llama2-70b")
-    said = words.in_the_blocks(choice, where(choice.ledger))
+    said = whole_model.in_the_blocks(choice, where(choice.ledger))
     assert "Here $d_{ff}$ is 3.5·d, the queries are 1·d wide and the keys 0.125·d." in said

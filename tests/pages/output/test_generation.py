@@ -26,10 +26,11 @@ from engine.sample.beam import beam_search
 from engine.sample.branches import Tree
 from engine.sample.decoding_comparison import ending_with, rivals
 from engine.sample.surprise import surprise
-from pages.output.generation import beam, cache_steps
+from pages.output.generation import beam_search as beam_view
 from pages.output.generation import session as sessions
-from pages.output.generation import write as generation
-from pages.output.generation.link import LINK, left_out, link, parse
+from pages.output.generation import step_by_step
+from pages.output.generation import token_by_token as generation
+from pages.output.generation.link import LINK, link, parse
 from pages.output.generation.message import message
 from pages.output.generation.records import BATCH, BRANCHES, Limits, Session, reason
 from pages.output.generation.session import answer, begin, resting, token_of
@@ -62,7 +63,7 @@ def session_of(page: AppTest) -> Session:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Speed is measured shortly, and nothing is kept: readers of these tests have one name and many models."""
-    monkeypatch.setattr(cache_steps, "SPEED_SECONDS", 0.02)
+    monkeypatch.setattr(step_by_step, "SPEED_SECONDS", 0.02)
     memo.clear()
     yield
     memo.clear()
@@ -256,7 +257,7 @@ def test_a_long_link_leaves_branches_out_and_says_so():
     kept = parse(branches, 11, Limits(30, 400))
     assert kept[int(place_.split(".")[0])][0] == tree.picks(session.leaf)
     assert len(kept) + out == len(tree.leaves())
-    assert str(out) in left_out(out) and left_out(0) == ""
+    assert str(out) in generation.TEXT("left out", count=out)
 
 
 def test_a_text_stops_after_a_string_and_goes_on_when_it_is_taken_away():
@@ -384,7 +385,7 @@ def test_a_wider_beam_is_more_probable_and_the_seed_moves_the_sample(drawn):
 )
 def test_every_stop(stop: str, sign: str, said: str):
     page = opened(generation_view="beam", beam_stop=stop, beam_penalty="0", beam_width="4", beam_depth="8")
-    found, three = entries(page), found_by(8, 4, beam.STOPS[stop], 0.0)[2]
+    found, three = entries(page), found_by(8, 4, beam_view.STOPS[stop], 0.0)[2]
     assert said in sentences(page)
     texts = (three.winner, three.greedy, three.sample)
     assert list(found["tokens"]) == [len(t.tokens) for t in texts]
@@ -434,9 +435,9 @@ def test_both_write_the_same_and_the_bytes_agree(drawn):
 
 def test_what_does_not_agree_is_said_not_to(monkeypatch: pytest.MonkeyPatch):
     """The page's own checks compare two things."""
-    monkeypatch.setattr(cache_steps, "filled_bytes", lambda *_: (69_631, 70_000))
-    real = cache_steps.totals
-    monkeypatch.setattr(cache_steps, "totals", lambda pairs: replace(real(pairs), same=3))
+    monkeypatch.setattr(step_by_step, "filled_bytes", lambda *_: (69_631, 70_000))
+    real = step_by_step.totals
+    monkeypatch.setattr(step_by_step, "totals", lambda pairs: replace(real(pairs), same=3))
     said = sentences(opened(generation_view="cache", kv_length="4"))
     assert not lacking(said, "✗ **Bytes differ.**", "✗ **3 of 4 tokens are identical.**", "rounding decided")
 
@@ -528,7 +529,7 @@ def test_the_speed_is_measured_once_for_a_model_until_asked_again(monkeypatch: p
         asked.append(1)
         return Speed(7, 2, 1000.0, 250.0 - len(asked), 4.0, 9.0)
 
-    monkeypatch.setattr(cache_steps, "speed", speed)
+    monkeypatch.setattr(step_by_step, "speed", speed)
     page = opened(generation_view="cache", kv_length="8")
     chosen(page, "kv_length", 9)
     assert len(asked) == 1 and page.metric[1].value == "249"

@@ -32,7 +32,7 @@ from engine.service.state import RunSpec
 from engine.training import kinds
 from engine.training.records import Evaluation, HeadScores, Sample, Step, TaskScores
 from engine.training.snapshot_series import open_lapse
-from pages.input.tokens import shared
+from pages.input.tokens import training_text
 from pages.start.train import samples
 from pages.start.train.beside import comparable
 from pages.start.train.whatif import WHAT_IFS
@@ -380,7 +380,7 @@ def test_the_heaviest_that_is_let_in_can_be_cancelled_and_others_are_answered(so
     text = never_again(250_000, ord("a"))
     steps = {
         "train": partial(corpora.learning, text, "bpe:2048", HOSTED.max_merging),
-        "compare": partial(shared._learning, text, HOSTED.max_merging),
+        "compare": partial(training_text._learning, text, HOSTED.max_merging),
         "watched": partial(bpe_watch.learning, text, 2_000),
     }[source]
     other = AppTest.from_file(str(ROOT / "pages/models/parameters/page.py"), default_timeout=60)

@@ -1,0 +1,43 @@
+"""The view "KV cache": the same text written with and without it, what the cache takes, and why it may be
+kept.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from engine.measure.generation.kv_cache import cache_size, compare, flops, unchanged
+from engine.parts.cache import KVCache
+from engine.sample.decoder import Decoder
+from engine.sample.single_row import AttentionStep
+from pages.output.generation import memory, step_by_step, why_exact
+from ui import content, widgets
+from ui.model_bar import Subject
+from ui.model_needs import KEEPS, SAYS
+from ui.page_frame import View, Words
+
+TEXT = content.beside(__file__)
+PARTS = {"steps": step_by_step.draw, "bytes": memory.draw, "why": why_exact.draw}
+SEEN_FULL = 256  # tokens of a context that is full before the longest text here ends
+
+
+def draw(subject: Subject) -> None:
+    """Draws the chosen part."""
+    left, right = st.columns([5, 7], gap="medium", vertical_alignment="bottom")
+    titles = {part: TEXT(f"part {part}") for part in PARTS}
+    PARTS[widgets.select(TEXT["part"], titles, "kv_part", container=left, hidden=True)](subject, right)
+
+
+def _words(subject: Subject) -> Words:
+    """Nobody fills a context of thousands of tokens here."""
+    return Words.of(TEXT, "" if subject.config.context <= SEEN_FULL else "long")
+
+
+VIEW = View(
+    "cache",
+    TEXT,
+    draw,
+    _words,
+    (KVCache, Decoder, AttentionStep, compare, flops, cache_size, unchanged),
+    takes=(SAYS, KEEPS),
+)

@@ -82,9 +82,9 @@ class Ask:
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of a view, each with a question of its own: `key` holds in the address which of the `views`
-    is shown. Where the buttons that choose one have a `label`, what a part draws gets first the container of
-    their line, for controls of its own; `line` gives the widths of both.
+    """The parts of a view: `key` holds in the address which of the `views` is shown. One whose text has no
+    question or no words has those of the view. Where the buttons that choose one have a `label`, what a part
+    draws gets first the container of their line, for controls of its own; `line` gives the widths of both.
     """
 
     key: str
@@ -173,7 +173,11 @@ class View:
         """Returns all questions, the first where it opens."""
         if self.parts is not None:
             return tuple(
-                Ask(ask.question, ask.words, ((self.parts.key, view.id), *ask.query))
+                Ask(
+                    ask.question if view.text.question else self.text.question,
+                    ask.words or self._words_of(""),
+                    ((self.parts.key, view.id), *ask.query),
+                )
                 for view in self.parts.views
                 for ask in view.asks
             )
@@ -185,8 +189,8 @@ class View:
 
     def question_for(self, *about: Any) -> str:
         """Returns the question, of what `draw` gets."""
-        if self.parts is not None:
-            return self.parts.shown.question_for(*about)
+        if self.parts is not None and (part := self.parts.shown).text.question:
+            return part.question_for(*about)
         if self.question is not None:
             return self.question(*about)
         variant = self.variant(*about) if self.variants and self.variant is not None else ""
@@ -196,8 +200,8 @@ class View:
 
     def words_for(self, *about: Any) -> Words | None:
         """Returns the words, of what `draw` gets."""
-        if self.parts is not None:
-            return self.parts.shown.words_for(*about)
+        if self.parts is not None and (words := self.parts.shown.words_for(*about)) is not None:
+            return words
         if self.words is not None:
             return self.words(*about)
         return self._words_of("" if self.variant is None else self.variant(*about))

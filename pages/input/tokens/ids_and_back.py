@@ -21,8 +21,8 @@ from pages.input.tokens.cutting import (
 from pages.input.tokens.same_text import Chosen, by_name, draw_part, facts, title_of
 from pages.input.tokens.training_text import Sources
 from ui import content, explain
+from ui.page_frame import View
 from ui.text.tokens import show_bytes
-from ui.view_parts import Part
 
 TEXT = content.beside(__file__)
 ENCODED = 32  # characters of the first line that are shown as ids: five tokenizers fit one screen
@@ -142,4 +142,4 @@ def draw_glitch(encodings: Encodings) -> None:
         st.table(pd.DataFrame(rows).set_index(""))
 
 
-PART = Part(TEXT, draw, code=(CharTokenizer, of_characters, of_tokens))
+PART = View("ids", TEXT, draw, code=(CharTokenizer, of_characters, of_tokens))

@@ -3,4 +3,7 @@
 from pages.input.tokens import bpe, tokenizers, vocabulary_size
 from ui.page_frame import Page, show
 
-show(Page("Tokens", "tokens_view", (bpe.VIEW, tokenizers.VIEW, vocabulary_size.VIEW)))
+PAGE = Page("Tokens", "tokens_view", (bpe.VIEW, tokenizers.VIEW, vocabulary_size.VIEW))
+
+if __name__ == "__main__":
+    show(PAGE)

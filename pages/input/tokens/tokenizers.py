@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pages.input.tokens import ids_and_back, tokens
 from ui import content
-from ui.view_parts import view_of_parts
+from ui.page_frame import Parts, View
 
 TEXT = content.beside(__file__)
 
-VIEW = view_of_parts("compare", TEXT.title, "compare_part", {"tokens": tokens.PART, "ids": ids_and_back.PART})
+VIEW = View("compare", TEXT, needs_model=False, parts=Parts("compare_part", (tokens.PART, ids_and_back.PART)))

@@ -32,9 +32,9 @@ from ui.figures import specs as go
 from ui.figures.labels import plain
 from ui.figures.theme import SEQUENTIAL
 from ui.guess import Choice, Guess, ask, offered
+from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.markdown import safe
-from ui.view_parts import Part
 
 TEXT = content.beside(__file__)
 FAMILY = "👩‍👩‍👧‍👦"
@@ -315,4 +315,4 @@ def line_table(
     )
 
 
-PART = Part(TEXT, draw, code=(PublishedTokenizer.encode, cut_tokens, cut_words))
+PART = View("tokens", TEXT, draw, code=(PublishedTokenizer.encode, cut_tokens, cut_words))

@@ -7,15 +7,15 @@ from __future__ import annotations
 from pages.inside.shapes import backward_pass, single_step, single_weight
 from ui import content
 from ui.model_needs import CAUSAL, SAYS
-from ui.view_parts import view_of_parts
+from ui.page_frame import Parts, View
 
 TEXT = content.beside(__file__)
 
-VIEW = view_of_parts(
+VIEW = View(
     "backward",
-    TEXT.title,
-    "shapes_back",
-    {"pass": backward_pass.PART, "weight": single_weight.PART, "step": single_step.PART},
+    TEXT,
+    parts=Parts(
+        "shapes_back", (backward_pass.PART, single_weight.PART, single_step.PART), label=TEXT["show"]
+    ),
     takes=(SAYS, CAUSAL),
-    label=TEXT["show"],
 )

@@ -18,9 +18,9 @@ from ui.figures.axes import MONO, rows_axis, token_axis
 from ui.figures.labels import LETTER, MOST_LETTERS, crowded, plain, short
 from ui.figures.theme import SEQUENTIAL, colour
 from ui.model_bar import Subject
+from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.numbers import minus
-from ui.view_parts import Part
 
 TEXT = content.beside(__file__)
 TOKENS = 6  # whose error at the logits is drawn
@@ -201,4 +201,4 @@ def signed_error(value: float) -> str:
     return minus(f"{value:+.3f}") if abs(value) >= SMALL else f"< {SMALL}"
 
 
-PART = Part(TEXT, draw, code=(backward, trainable_twin))
+PART = View("pass", TEXT, draw, code=(backward, trainable_twin))

@@ -15,9 +15,9 @@ from pages.inside.shapes.notation import number, numbers, plain
 from ui import content, explain, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour
+from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.markdown import safe
-from ui.view_parts import Part
 
 TEXT = content.beside(__file__)
 SCORES = "1.0, 2.5, 0.5, 3.0"
@@ -121,4 +121,4 @@ def weight_bars(keys: Sequence[str], example: MaskExample) -> go.Figure:
     )
 
 
-PART = Part(TEXT, draw, code=(masking, softmax))
+PART = View("mask", TEXT, draw, code=(masking, softmax))

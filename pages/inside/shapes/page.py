@@ -5,10 +5,11 @@ shapes do.
 from pages.inside.shapes import backpropagation, forward_pass, shape_errors, two_heads_by_hand
 from ui.page_frame import Page, show
 
-show(
-    Page(
-        "Shapes",
-        "shapes_view",
-        (forward_pass.VIEW, backpropagation.VIEW, two_heads_by_hand.VIEW, shape_errors.VIEW),
-    )
+PAGE = Page(
+    "Shapes",
+    "shapes_view",
+    (forward_pass.VIEW, backpropagation.VIEW, two_heads_by_hand.VIEW, shape_errors.VIEW),
 )
+
+if __name__ == "__main__":
+    show(PAGE)

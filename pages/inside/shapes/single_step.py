@@ -31,10 +31,9 @@ from ui.figures import specs as go
 from ui.figures.theme import colour
 from ui.guess import Choice, Guess, ask, offered
 from ui.model_bar import Subject
-from ui.page_frame import Words
+from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.numbers import minus
-from ui.view_parts import Part
 
 TEXT = content.beside(__file__)
 UPDATED, RATE = "shapes_updated", "shapes_rate"
@@ -279,4 +278,4 @@ def _rule_line(rule: Rule, x: np.ndarray, y: np.ndarray, form: str = ".4f", name
     return go.line(x, y, COLOURS[rule], name, hover, width=3, dash=DASHES[rule])
 
 
-PART = Part(TEXT, draw, Words.of(TEXT, sgd=SGD_RATE), (single_step, update_of, orthogonalise))
+PART = View("step", TEXT, draw, (single_step, update_of, orthogonalise), fields={"sgd": SGD_RATE})

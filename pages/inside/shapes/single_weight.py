@@ -26,9 +26,9 @@ from ui.figures.labels import plain
 from ui.figures.theme import colour
 from ui.guess import Choice, Guess, ask, offered
 from ui.model_bar import Subject
+from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.numbers import minus
-from ui.view_parts import Part
 
 TEXT = content.beside(__file__)
 MATRIX, ENTRY, NUDGE, MAP = "shapes_matrix", "shapes_entry", "shapes_nudge", "shapes_gradient"
@@ -247,4 +247,4 @@ def nudge_curve(nudges: Nudges, at: int, token: str) -> go.Figure:
     )
 
 
-PART = Part(TEXT, draw, code=(nudges, finite_difference))
+PART = View("weight", TEXT, draw, code=(nudges, finite_difference))

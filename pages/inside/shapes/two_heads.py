@@ -13,9 +13,9 @@ from pages.inside.shapes.notation import matrix, number, numbers, signed
 from ui import content, explain, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour
+from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.markdown import safe
-from ui.view_parts import Part
 
 TEXT = content.beside(__file__)
 ROWS = {"q": "1, 2, 3, 4", "k1": "5, 6, 7, 8", "k2": "9, 0, 1, 2", "v1": "1, 0, 0, 1", "v2": "0, 1, 1, 0"}
@@ -168,4 +168,4 @@ def head_bars(example: HandExample) -> go.Figure:
     )
 
 
-PART = Part(TEXT, draw, code=(multi_head, softmax))
+PART = View("heads", TEXT, draw, code=(multi_head, softmax))

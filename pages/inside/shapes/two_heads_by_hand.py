@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pages.inside.shapes import masking, two_heads
 from ui import content
-from ui.view_parts import view_of_parts
+from ui.page_frame import Parts, View
 
 TEXT = content.beside(__file__)
 
-VIEW = view_of_parts(
+VIEW = View(
     "hand",
-    TEXT.title,
-    "shapes_example",
-    {"heads": two_heads.PART, "mask": masking.PART},
-    label=TEXT["example"],
+    TEXT,
+    needs_model=False,
+    parts=Parts("shapes_example", (two_heads.PART, masking.PART), label=TEXT["example"]),
 )

@@ -17,10 +17,10 @@ from pages.models.parameters.components import NAMES, SHADES, colour_on, shares_
 from ui import content, explain, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour
+from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.markdown import safe, whole
 from ui.text.numbers import short
-from ui.view_parts import Part
 
 TEXT = content.beside(__file__)
 SCALES = ("Shares", "Counts")
@@ -161,4 +161,4 @@ def comparison(models: Sequence[tuple[str, Ledger]], *, shares: bool) -> go.Figu
     )
 
 
-PART = Part(TEXT, draw, code=(ledger, parameter_rows))
+PART = View("two", TEXT, draw, code=(ledger, parameter_rows))

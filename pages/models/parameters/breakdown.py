@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pages.models.parameters import beside_another, single_block, whole_model
 from ui import content
-from ui.view_parts import view_of_parts
+from ui.page_frame import Parts, View
 
 TEXT = content.beside(__file__)
-PARTS = {
-    "whole": whole_model.PART,
-    "block": single_block.PART,
-    "two": beside_another.PART,
-}
 
-VIEW = view_of_parts("where", TEXT.title, "parameters_scope", PARTS)
+VIEW = View(
+    "where",
+    TEXT,
+    needs_model=False,
+    parts=Parts("parameters_scope", (whole_model.PART, single_block.PART, beside_another.PART)),
+)

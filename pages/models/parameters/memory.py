@@ -24,7 +24,7 @@ from ui import content, explain, guess, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour
 from ui.guess import Guess, offered
-from ui.page_frame import Ask, View
+from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.numbers import gigabytes
 
@@ -380,5 +380,4 @@ VIEW = View(
     code=(kv_numbers, activations),
     needs_model=False,
     question=lambda choice: TEXT("question", model=choice.title),
-    asks=(Ask(TEXT.question),),
 )

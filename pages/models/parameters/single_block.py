@@ -26,8 +26,8 @@ from pages.models.parameters.components import NAMES, draw_letters, signed
 from ui import content, explain
 from ui.figures import specs as go
 from ui.figures.theme import colour
+from ui.page_frame import View
 from ui.players.plot import plot
-from ui.view_parts import Part
 
 TEXT = content.beside(__file__)
 PARTS = {"attention": "attention", "feedforward": "feed-forward", "norm": "norms"}
@@ -213,4 +213,4 @@ def share_line(shares: Shares) -> go.Figure:
     )
 
 
-PART = Part(TEXT, draw, code=(gate_paid,))
+PART = View("block", TEXT, draw, code=(gate_paid,))

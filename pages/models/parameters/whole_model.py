@@ -27,9 +27,9 @@ from ui import content, explain, guess
 from ui.figures import specs as go
 from ui.figures.theme import colour
 from ui.guess import Guess, offered
+from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.numbers import percent, short
-from ui.view_parts import Part
 
 TEXT = content.beside(__file__)
 ROOMY = 0.08  # from that share of the model on, an area has room for its share beside its count
@@ -364,10 +364,10 @@ def component_bars(counts: Mapping[str, int]) -> go.Figure:
     )
 
 
-PART = Part(
+PART = View(
+    "whole",
     TEXT,
     draw,
     code=(parameter_rows, terms),
     question=lambda choice: TEXT("question", model=choice.title),
-    listed=TEXT.question,
 )

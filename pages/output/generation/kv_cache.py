@@ -14,7 +14,7 @@ from pages.output.generation import memory, step_by_step, why_exact
 from ui import content, widgets
 from ui.model_bar import Subject
 from ui.model_needs import KEEPS, SAYS
-from ui.page_frame import View, Words
+from ui.page_frame import View
 
 TEXT = content.beside(__file__)
 PARTS = {"steps": step_by_step.draw, "bytes": memory.draw, "why": why_exact.draw}
@@ -28,16 +28,16 @@ def draw(subject: Subject) -> None:
     PARTS[widgets.select(TEXT["part"], titles, "kv_part", container=left, hidden=True)](subject, right)
 
 
-def _words(subject: Subject) -> Words:
+def _variant(subject: Subject) -> str:
     """Nobody fills a context of thousands of tokens here."""
-    return Words.of(TEXT, "" if subject.config.context <= SEEN_FULL else "long")
+    return "" if subject.config.context <= SEEN_FULL else "long"
 
 
 VIEW = View(
     "cache",
     TEXT,
     draw,
-    _words,
     (KVCache, Decoder, AttentionStep, compare, flops, cache_size, unchanged),
     takes=(SAYS, KEEPS),
+    variant=_variant,
 )

@@ -38,7 +38,7 @@ from ui.figures.labels import plain
 from ui.figures.theme import SEQUENTIAL, colour
 from ui.model_bar import Subject
 from ui.model_needs import CAUSAL, SAYS
-from ui.page_frame import View, Words
+from ui.page_frame import View
 from ui.players import sampler
 from ui.players.component import mounted
 from ui.players.plot import plot
@@ -400,9 +400,11 @@ def surprise_bars(labels: Sequence[str], surprise: Surprise) -> go.Figure:
     )
 
 
-def _words(subject: Subject) -> Words:
+def _variant(subject: Subject) -> str:
     """A model of words forgets no speaker of a play."""
-    return Words.of(TEXT, "pretrained" if subject.is_pretrained else "")
+    return "pretrained" if subject.is_pretrained else ""
 
 
-VIEW = View("tokens", TEXT, draw, _words, (steps, window, pick, likelihood, ended_by), takes=(SAYS, CAUSAL))
+VIEW = View(
+    "tokens", TEXT, draw, (steps, window, pick, likelihood, ended_by), takes=(SAYS, CAUSAL), variant=_variant
+)

@@ -1,1 +1,1 @@
-"""Components that run in the browser: each is a script and a style of ui/assets, mounted here."""
+"""Components that run in the browser: each is a script and a style, mounted here."""

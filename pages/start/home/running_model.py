@@ -1,4 +1,4 @@
-"""The living map: the model itself, running."""
+"""The view "Running model": the living map of the model itself, or the two stacks of an encoder-decoder."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from engine.errors import ConfigError
 from engine.measure.home import living_map as living
 from engine.measure.home.living_map import DepthPredictions
 from engine.measure.residual.lens import first_settled
-from engine.sample.stages import draw, stages
-from pages.start.home import links, words
+from engine.sample.stages import draw as draw_token
+from engine.sample.stages import stages
+from pages.start.home import links, running_pair
+from pages.start.home.map_parts import describe
 from pages.start.home.packing import KEY, living_map, living_map_further, packed, spoken
 from pages.start.home.reading import (
     HELD,
@@ -28,19 +30,67 @@ from pages.start.home.reading import (
     look,
     reading_of,
 )
-from pages.start.home.words_map import describe
-from ui import explain, site, training_step, widgets
+from ui import content, explain, families, models, site, training_step, widgets
 from ui.fit_text import ENGLISH, EXAMPLES, MAX_TEXT
-from ui.model_bar import Choice, Subject
-from ui.models import LAPSES
+from ui.model_bar import Choice, Subject, choose_subject
+from ui.models import LAPSES, REAL_MODEL
+from ui.page_frame import Ask, Code, View, Words
 from ui.timeline import follow, timeline_of
 from ui.training_step import NEWEST
+from ui.view_parts import Part
 
+TEXT = content.beside(__file__)
+FIRST_LETTERS = "ROMEO:\nO, she d"  # as many as there are lanes
+REPEATING = "hark, hark, har"  # for a model in which heads learn to copy
+FAMILY = "home_family"  # key
 SHOWN, ANSWERED, WROTE, GO, BEFORE = "home_shown", "home_answered", "home_wrote", "home_go", "home_before"
 START = {"temperature": 1.0, "top_k": 0}
+QUOTED = 40  # letters of the text in the answer
 
 
-def draw_living(choice: Choice) -> None:
+def choose() -> Choice:
+    """Draws the bar and, beside it, the switch of its family; another family starts with its first model."""
+    switch = st.empty()
+    choice = choose_subject(FIRST_LETTERS, REAL_MODEL)
+    st.session_state[FAMILY] = _family_of(choice.name)
+    # Streamlit's own: the model, which stands in the link, has the value.
+    switch.segmented_control(
+        TEXT["family"],
+        list(FAMILIES),
+        format_func=lambda family: FAMILIES[family].title,
+        key=FAMILY,
+        label_visibility="collapsed",
+        required=True,
+        on_change=_open_family,
+    )
+    return choice
+
+
+def _family_of(name: str) -> families.Family:
+    """A model's family; a run's or a published one's own configuration says it."""
+    family = families.family_of(name)
+    run = models.run_of(name)
+    if family == "decoder" and (run is not None or models.is_pretrained(name)):
+        config = run.spec.model if run is not None else models.model_of(name, NEWEST, ()).config
+        return "decoder" if config.causal else "encoder"
+    return family
+
+
+def _open_family() -> None:
+    # a forged message may hold anything, and nothing
+    if (first := FIRST.get(st.session_state.get(FAMILY, ""))) is not None:
+        models.choose(models.first_of((first,)))
+
+
+def draw(choice: Choice) -> None:
+    _family(choice).draw(choice)
+
+
+def _family(choice: Choice) -> View:
+    return FAMILIES[_family_of(choice.name)]
+
+
+def _living_map(choice: Choice) -> None:
     """Draws the living map, as soon as the bar is known. A large model's predictions at every depth after
     every token follow in the same run, and a next question ends it.
     """
@@ -92,13 +142,13 @@ def _rest(looked: Looked) -> dict[str, Any]:
                 "title": part.title.removeprefix("2  "),
                 "text": part.text,
                 "colour": part.colour,
-                "parameters": next((value for key, value in part.rows if key == "parameters"), ""),
+                "parameters": part.parameters,
             }
             for name, part in parts.items()
         },
         "part": widgets.read_url("part") or None,
-        "say": words.SAY if subject.config.causal else words.SAY_OF_GAPS,
-        "panel": words.PANEL if subject.config.causal else words.PANEL_OF_GAPS,
+        "say": _say(subject.config.causal),
+        "panel": _panel(subject.config.causal),
         "text": subject.text,
         "notes": [note.replace("\n", " ") for note in looked.notes],
         "answered": st.session_state.get(ANSWERED),
@@ -128,22 +178,42 @@ def _timeline_payload(looked: Looked) -> dict[str, Any] | None:
     }
 
 
+def _say(causal: bool) -> dict[str, list[str]]:
+    """Returns what the browser says of what is pointed at, (title, sentence), its numbers in {braces}."""
+    names = [name.removeprefix("say ") for name in TEXT if name.startswith("say ")]
+    other = () if causal else ("guess", "bar")
+    return {
+        name: TEXT[f"gaps say {name}" if name in other else f"say {name}"].split("\n\n") for name in names
+    }
+
+
+def _panel(causal: bool) -> dict[str, str]:
+    names = [name.removeprefix("panel ") for name in TEXT if name.startswith("panel ")]
+    other = () if causal else ("says", "summary")
+    return {name: TEXT[f"gaps panel {name}" if name in other else f"panel {name}"] for name in names}
+
+
 def _answer(looked: Looked, last: DepthPredictions | None) -> str:
+    """Says what comes next, or stands in the last gap, and from which block on that is so: depth 0 is the
+    embedding alone.
+    """
     subject = looked.subject
     if last is None:
-        return words.vectors(len(subject.ids), subject.config.d_model)
-    guess = last.tokens[:, 0, :1]  # (depth, 1)
-    settled = int(first_settled(guess)[0])
-    vocabulary = subject.vocabulary
-    return words.answer(
-        read=subject.text,
-        causal=subject.config.causal,
-        word=vocabulary[int(guess[-1, 0])],
+        return TEXT("vectors", tokens=len(subject.ids), width=subject.config.d_model)
+    guess, vocabulary = last.tokens[:, 0, 0], subject.vocabulary
+    gap = subject.gap is not None and subject.gap >= len(subject.ids) - living.LANES
+    read = subject.text
+    predicted = TEXT(
+        "after" if subject.config.causal else "in the gap" if gap else "at the end",
+        read=read if len(read) <= QUOTED else f"…{read[-QUOTED:]}",
+        word=vocabulary[int(guess[-1])],
         chance=float(last.chances[-1, 0, 0]),
-        settled=settled,
-        before=vocabulary[int(guess[max(settled - 1, 0), 0])],
-        gap=subject.gap is not None and subject.gap >= len(subject.ids) - living.LANES,
     )
+    settled = int(first_settled(guess[:, None])[0])
+    if settled == 0:
+        return f"{predicted} {TEXT['at once']}"
+    before = TEXT("settled", block=settled - 1, before=vocabulary[int(guess[settled - 1])])
+    return f"{predicted} {before}"
 
 
 # What the browser asks --------------------------------------------------------------------------
@@ -180,8 +250,8 @@ def _travel(name: str, text: str, model: Any, step: Any) -> None:
     if model != name:
         st.session_state[BEFORE] = (name, look(name, text).subject.title, text)
         st.session_state["subject_model"] = model
-        if text in {words.FIRST_LETTERS, *EXAMPLES.values(), *ENGLISH.values()}:
-            st.session_state["text"] = words.REPEATING
+        if text in {FIRST_LETTERS, *EXAMPLES.values(), *ENGLISH.values()}:
+            st.session_state["text"] = REPEATING
     training_step.move(model, step)
 
 
@@ -193,7 +263,7 @@ def _write(name: str, text: str, ask: Mapping[str, Any]) -> None:
     if reading.logits is None or not subject.config.causal:
         return
     probabilities = stages(reading.logits, settings(ask))[-1].probabilities
-    token = draw(probabilities, random.random())
+    token = draw_token(probabilities, random.random())
     held = grown(looked, token)
     st.session_state[HELD] = held
     st.session_state["text"] = held.text
@@ -223,3 +293,25 @@ def settings(ask: Mapping[str, Any]) -> SampleConfig:
         return SampleConfig(temperature=float(heat), top_k=top).validate()
     except ConfigError:
         return SampleConfig(temperature=START["temperature"])
+
+
+MAP: Code = (living.read, living.lanes, living.depth_logits, living.outlook)
+PARTS = {
+    "decoder": Part(TEXT["decoder"], _living_map, Words.of(TEXT), MAP, TEXT.question),
+    "encoder": Part(TEXT["encoder"], _living_map, Words.of(TEXT, "gaps"), MAP, TEXT["gaps question"]),
+    "both": running_pair.PART,
+}
+FAMILIES = {family: part.as_view(family) for family, part in PARTS.items()}
+FIRST = {"decoder": REAL_MODEL, "encoder": families.FIRST_ENCODER, "both": families.FIRST_PAIR}
+VIEW = View(
+    "living",
+    TEXT,
+    draw,
+    lambda choice: _family(choice).words_for(),
+    lambda choice: PARTS[_family_of(choice.name)].code,
+    question=lambda choice: _family(choice).question_for(),
+    asks=tuple(
+        Ask(view.question_for(), view.words_for(), () if family == "decoder" else (("model", FIRST[family]),))
+        for family, view in FAMILIES.items()
+    ),
+)

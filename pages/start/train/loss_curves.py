@@ -11,22 +11,15 @@ import numpy as np
 
 from engine.experiments.race_table import Along, RunCurves, Unit
 from engine.service.state import Change
+from ui import content
 from ui.figures import specs as go
 from ui.figures.labels import plain
 from ui.figures.theme import base_layout, colour
 from ui.run_text import FLOOR
 
-WHOLE = "validation, whole split"
+TEXT = content.beside(__file__)
 GAP = 5  # pixels between a point and its label
 OTHERS = tuple(f"run{i}" for i in range(6))
-
-BASELINE_WORDS = {
-    "uniform": "uniform ({log} {v}{each})",
-    "unigram": "unigram",
-    "bigram": "bigram",
-    "trigram": "trigram",
-    FLOOR: "entropy floor",
-}
 
 
 def loss_curves(
@@ -69,9 +62,9 @@ def loss_curves(
         showlegend=main is not None,
         legend={"font": {"size": 13}},
         hovermode="closest" if others else "x unified",
-        xaxis=_x_axis("step" if along == "steps" else "training time (s)", reach or None),
+        xaxis=_x_axis(TEXT["step" if along == "steps" else "seconds"], reach or None),
         yaxis={
-            "title": {"text": f"loss (nats per {token})" if unit == "nats" else "loss (bits per character)"},
+            "title": {"text": TEXT("nats", token=token) if unit == "nats" else TEXT["bits"]},
             "range": y_range,
         },
         shapes=[shape for part in parts for shape in part.shapes],
@@ -97,7 +90,7 @@ def _choices_axis(y_range: list[float]) -> dict[str, Any]:
     """The same losses as numbers of equally likely tokens, e^loss: 1, 2, 4, 8 ..."""
     choices = [2**power for power in range(17) if math.log(2**power) <= y_range[1]]
     return {
-        "title": {"text": "perplexity"},
+        "title": {"text": TEXT["perplexity"]},
         "overlaying": "y",
         "matches": "y",
         "side": "right",
@@ -128,13 +121,15 @@ def _reach(curve: RunCurves) -> float:
 def _main(curve: RunCurves) -> Parts:
     shade = colour("validation")
     thin = {"color": colour("training"), "width": 1.2}
-    batches = _line(curve.at, curve.losses, "each batch", line=thin, opacity=0.75, hovertemplate="%{y:.3f}")
+    batches = _line(
+        curve.at, curve.losses, TEXT["each batch"], line=thin, opacity=0.75, hovertemplate="%{y:.3f}"
+    )
     looks = _looks(curve, shade, 3, 6) | {"cliponaxis": False}
-    return Parts((batches, looks, *_whole(curve, WHOLE, shade)), labels=_ends(curve, shade))
+    return Parts((batches, looks, *_whole(curve, TEXT["whole"], shade)), labels=_ends(curve, shade))
 
 
 def _other(curve: RunCurves, shade: str) -> Parts:
-    whole = _whole(curve, f"{plain(curve.name)}: {WHOLE}", shade)
+    whole = _whole(curve, TEXT("whole of", name=plain(curve.name)), shade)
     return Parts((_looks(curve, shade, 2, 5), *whole), labels=_ends(curve, shade))
 
 
@@ -174,7 +169,7 @@ def _marks(changes: Sequence[Change], along: Along, reach: float, shade: str) ->
     line = {"color": shade, "width": 1.5, "dash": "dash"}
     notes = tuple(
         go.note(
-            f"by hand: {change.brief}",
+            TEXT("by hand", change=change.brief),
             at,
             0.08 * (index % 4),  # low, where a falling curve leaves room
             yref="paper",
@@ -205,17 +200,26 @@ def _baselines(baselines: Mapping[str, float], vocab_size: int, unit: Unit, toke
         {"color": colour("quiet"), "width": 1.2, "dash": "dot"},
         {"color": colour("quiet"), "size": 12},
     )
-    log = {"nats": "ln", "bits": "log₂"}[unit]
-    each = f" a {token}" if unit == "bits" and token != "character" else ""
-    titles = {
-        name: BASELINE_WORDS.get(name, name).format(v=f"{vocab_size:,}", log=log, each=each)
-        for name in baselines
+    names = {
+        "uniform": TEXT(
+            "uniform each" if unit == "bits" and token != "character" else "uniform",
+            log={"nats": "ln", "bits": "log₂"}[unit],
+            choices=vocab_size,
+            token=token,
+        ),
+        FLOOR: TEXT["floor"],
     }
     return Parts(
         shapes=tuple(go.rule(y=y, line=line, layer="below") for y in baselines.values()),
         notes=tuple(
             go.note(
-                f"{titles[name]}: {y:.2f}", 1, y, xref="paper", xanchor="right", yanchor="bottom", font=font
+                TEXT("baseline", name=names.get(name, name), loss=float(y)),
+                1,
+                y,
+                xref="paper",
+                xanchor="right",
+                yanchor="bottom",
+                font=font,
             )
             for name, y in baselines.items()
         ),
@@ -295,6 +299,6 @@ def small_curve(
         uirevision=title,
         margin={"l": 48, "r": 12, "t": 8, "b": 34},
         showlegend=False,
-        xaxis=_x_axis("step", end),
+        xaxis=_x_axis(TEXT["step"], end),
         yaxis=y_axis,
     )

@@ -11,12 +11,11 @@ from streamlit.errors import StreamlitPageNotFoundError
 
 from engine.service.state import RunView
 from engine.training.kinds import LABELS, PAIRS
-from pages.start.train import words
-from pages.start.train.asking import act, act_on_all
-from pages.start.train.beside import in_training
-from ui import session, site
+from pages.start.train.shown_runs import act, act_on_all, in_training
+from ui import content, session, site
 from ui.fields import visible
 
+TEXT = content.beside(__file__)
 WIDTH = 118  # of a button of the run: several share a place, and what stands beside them does not move
 
 # Where a classifier is looked into, there alone, and the link ("" is the run's name); and the page that is
@@ -33,20 +32,23 @@ def buttons(view: RunView, other: RunView | None, mine: bool) -> None:
     if (now := in_training(view, other)) is not view:  # the second of a pair, whose first has ended before
         view, both = now, [now.id]
     if view.status == "paused":
-        _button("resume", "Resume", "play_arrow", mine, act_on_all, manager.resume, both, owner)
+        _button("resume", TEXT["resume"], "play_arrow", mine, act_on_all, manager.resume, both, owner)
     elif view.active:
         going = mine and view.status == "running"
-        _button("pause", "Pause", "pause", going, act_on_all, manager.pause, both, owner)
+        _button("pause", TEXT["pause"], "pause", going, act_on_all, manager.pause, both, owner)
     else:
-        help = words.CONTINUE_HINT if room(view) else words.full(max(view.snapshots, default=0))
-        _button("extend", "Continue", "fast_forward", mine and further(view) > 0, _extend, view, help=help)
+        done = max(view.snapshots, default=0)
+        help = TEXT["continue hint"] if room(view) else TEXT("full", steps=done)
+        _button(
+            "extend", TEXT["continue"], "fast_forward", mine and further(view) > 0, _extend, view, help=help
+        )
     if view.active:
-        _button("stop", "Stop", "stop", mine, act_on_all, manager.stop, both, owner)
+        _button("stop", TEXT["stop"], "stop", mine, act_on_all, manager.stop, both, owner)
     else:
         _restart(view, mine)
     if view.status == "paused":
-        hint = words.STEP_HINT
-        _button("step", words.STEP, "skip_next", mine, act_on_all, manager.step, both, owner, help=hint)
+        hint = TEXT["step hint"]
+        _button("step", TEXT["step"], "skip_next", mine, act_on_all, manager.step, both, owner, help=hint)
 
 
 def _button(
@@ -67,21 +69,28 @@ def _button(
 
 def _restart(view: RunView, mine: bool) -> None:
     possible = mine and view.status not in ("queued", "starting")
-    help = words.RESTART_HINT
+    help = TEXT["restart hint"]
     manager, owner = session.manager(), session.owner()
-    _button("restart", "Restart", "restart_alt", possible, act, manager.restart, view.id, owner, help=help)
+    _button(
+        "restart", TEXT["restart"], "restart_alt", possible, act, manager.restart, view.id, owner, help=help
+    )
 
 
 def bar(view: RunView, mine: bool) -> None:
     """Draws, at the bottom of a phone's screen, the step, the loss, and the button that holds it."""
     manager, owner = session.manager(), session.owner()
     losses = view.history.losses
-    at = words.bar(view.step, view.total_steps, float(losses[-1]) if len(losses) else None)
+    at = TEXT(
+        "bar with loss" if len(losses) else "bar",
+        step=view.step,
+        steps=view.total_steps,
+        loss=float(losses[-1]) if len(losses) else 0.0,
+    )
     with st.container(horizontal=True, vertical_alignment="center", key="run_bar"):
         st.markdown(at, width="stretch")
         paused = view.status == "paused"
         st.button(
-            "Resume" if paused else "Pause",
+            TEXT["resume" if paused else "pause"],
             key="bar_button",
             icon=":material/play_arrow:" if paused else ":material/pause:",
             disabled=not (mine and view.status in ("running", "paused")),
@@ -99,7 +108,7 @@ def look_inside(view: RunView) -> None:
     pages = [entry for entry in pages if crosses or entry.url != CROSSED]
     if not (pages and view.snapshots):
         return
-    with st.popover(words.LOOK_INSIDE, icon=":material/search:"):
+    with st.popover(TEXT["look inside"], icon=":material/search:"):
         for entry in pages:
             query = LABELLED[1] if labelled else {"cross_task" if entry.url == CROSSED else "model": ""}
             try:
@@ -123,10 +132,10 @@ def options(view: RunView, mine: bool) -> DeltaGenerator:
     rate_key, prompt_key = f"rate-{run}", f"prompt-{run}"
     prompt = train.sample_prompt if view.prompt is None else view.prompt
     rate = float(train.learning_rate if view.learning_rate is None else view.learning_rate)
-    menu = st.popover("Options", icon=":material/tune:")
+    menu = st.popover(TEXT["options"], icon=":material/tune:")
     with menu:
         st.text_input(
-            "Prompt" if view.spec.kind.inside else "Source",
+            TEXT["prompt" if view.spec.kind.inside else "source"],
             value=prompt.replace("\n", "⏎"),
             key=prompt_key,
             max_chars=200,
@@ -134,11 +143,11 @@ def options(view: RunView, mine: bool) -> DeltaGenerator:
             on_change=_set_prompt,
             args=(run, prompt_key),
             persist_state="session",
-            help=words.PROMPT_HINT,
+            help=TEXT["prompt hint"],
         )
         # Streamlit's own: what is typed is a command to the running training, no value to keep in the link.
         st.number_input(
-            words.RATE,
+            TEXT["rate"],
             value=rate,
             step=float(train.learning_rate) / 4 or 1e-4,
             format="%g",
@@ -147,20 +156,20 @@ def options(view: RunView, mine: bool) -> DeltaGenerator:
             on_change=_set_rate,
             args=(run, rate_key),
             persist_state="session",
-            help=words.RATE_HINT,
+            help=TEXT["rate hint"],
         )
         if view.active:
             _restart(view, mine)
         else:
             st.number_input(
-                words.MORE_STEPS,
+                TEXT["more steps"],
                 value=max(further(view), 1),
                 min_value=1,
                 max_value=max(room(view), 1),
                 step=100,
                 key=_more_key(view),
                 disabled=not (mine and further(view)),
-                help=words.MORE_STEPS_HINT,
+                help=TEXT["more steps hint"],
             )
     return menu
 

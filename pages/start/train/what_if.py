@@ -7,16 +7,23 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.service.state import RunSpec
+from ui import content
 
+TEXT = content.beside(__file__)
 TEN = 10
 
 
 @dataclass(frozen=True)
 class WhatIf:
-    """`label` stands in the list and in the run's name; `change` makes the other recipe."""
+    """`change` makes the other recipe."""
 
-    label: str
+    name: str
     change: Callable[[RunSpec], RunSpec]
+
+    @property
+    def label(self) -> str:
+        """Returns what stands in the list and in the run's name."""
+        return str(TEXT[f"what if {self.name}"])  # it leaves the page with the recipe
 
     def applied(self, spec: RunSpec) -> RunSpec:
         """Returns the recipe with this one thing changed, and named after it."""
@@ -38,15 +45,16 @@ def _deeper(spec: RunSpec) -> RunSpec:
     return replace(spec, model=replace(spec.model, n_layers=2 * spec.model.n_layers))
 
 
-WHAT_IFS: Mapping[str, WhatIf] = {
-    "mask": WhatIf("no causal mask", _model(causal=False, window=0)),
-    "residual": WhatIf("no residual", _model(wiring="none")),
-    "positions": WhatIf("no positions", _model(position="none")),
-    "scaling": WhatIf("no scaling by √d", _model(score_scale=False)),
-    "rate": WhatIf("ten times the learning rate", _ten_times),
-    "layers": WhatIf("twice the layers", _deeper),
-    "heads": WhatIf("one head", _model(n_heads=1, n_kv_heads=None, d_head=None)),
-    "feedforward": WhatIf("no feed-forward", _model(ffn="none", ffn_bias=False)),
-    "norm": WhatIf("post-norm", _model(wiring="post")),
-    "dropout": WhatIf("dropout 0.2", _model(dropout=0.2)),
-}
+CHANGES: tuple[WhatIf, ...] = (
+    WhatIf("mask", _model(causal=False, window=0)),
+    WhatIf("residual", _model(wiring="none")),
+    WhatIf("positions", _model(position="none")),
+    WhatIf("scaling", _model(score_scale=False)),
+    WhatIf("rate", _ten_times),
+    WhatIf("layers", _deeper),
+    WhatIf("heads", _model(n_heads=1, n_kv_heads=None, d_head=None)),
+    WhatIf("feedforward", _model(ffn="none", ffn_bias=False)),
+    WhatIf("norm", _model(wiring="post")),
+    WhatIf("dropout", _model(dropout=0.2)),
+)
+WHAT_IFS: Mapping[str, WhatIf] = {one.name: one for one in CHANGES}

@@ -12,7 +12,6 @@ from typing import Any
 import streamlit as st
 
 from engine.config import TrainConfig
-from engine.data.tokenizers import Tokenizer
 from engine.data.tokenizers.bpe import BpeTokenizer
 from engine.errors import CheckpointError, GlassformerError
 from engine.ledger import parameter_formula
@@ -21,12 +20,12 @@ from engine.sample.generate import fills_gaps
 from engine.service.profiles import check_model
 from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint
-from pages.start.train import words_data as words
-from ui import memo, session
+from ui import content, memo, session
 from ui.controls import fill
 from ui.fields import visible
 from ui.text.markdown import safe, sentence, whole
 
+TEXT = content.beside(__file__)
 LENGTH = 300  # tokens of text asked for at a time
 
 
@@ -37,20 +36,20 @@ def unpacked(data: bytes) -> Checkpoint:
     return _unpacked(hashlib.sha256(data).hexdigest(), data)
 
 
-@memo.loaded(words.CHECKING)
+@memo.loaded(TEXT["checking"])
 def _unpacked(digest: str, _data: bytes) -> Checkpoint:
     return checkpoints.unpack(_data, partial(check_model, session.profile()))
 
 
 def saved_model() -> None:
     """Draws the uploader and, once a model is there, what can be done with it."""
-    with st.expander(words.DOWNLOADED, icon=":material/upload_file:"):
+    with st.expander(TEXT["downloaded"], icon=":material/upload_file:"):
         most = session.profile().max_upload_mb
-        file = st.file_uploader(words.ZIP, key="model_upload", max_upload_size=most)
+        file = st.file_uploader(TEXT["zip"], key="model_upload", max_upload_size=most)
         if file is None:
             return
         if file.size > most << 20:
-            st.error(words.too_large(most))
+            st.error(TEXT("too large", most=most))
             return
         data = file.getvalue()
         try:
@@ -61,21 +60,26 @@ def saved_model() -> None:
         _show(checkpoint)
 
 
-def _reached(metrics: dict[str, Any]) -> str:
-    """The last validation loss in a file that anybody may have written."""
+def _about(checkpoint: Checkpoint) -> str:
+    """Describes the model, with the last validation loss in a file that anybody may have written."""
+    config, tokenizer, metrics = checkpoint.config, checkpoint.tokenizer, checkpoint.metrics
     looks = metrics.get("evaluations")
     last = looks[-1] if isinstance(looks, list) and looks else metrics
-    loss = last.get("validation_loss") if isinstance(last, dict) else None
-    if not isinstance(loss, int | float) or isinstance(loss, bool) or not 0 <= loss < 1e6:
-        return ""
-    quick = isinstance(last, dict) and last.get("complete") is False
-    return words.reached(loss, quick)
-
-
-def _cut_into(tokenizer: Tokenizer) -> str:
+    last = last if isinstance(last, dict) else {}
+    loss = last.get("validation_loss")
+    known = isinstance(loss, int | float) and not isinstance(loss, bool) and 0 <= loss < 1e6
+    quick = last.get("complete") is False
+    cut = "characters"
     if isinstance(tokenizer, BpeTokenizer):
-        return words.vocabulary(tokenizer.vocab_size) if tokenizer.merges else words.BYTES
-    return words.alphabet(tokenizer.vocab_size)
+        cut = "merges" if tokenizer.merges else "bytes"
+    return TEXT(
+        "complete" if not known else "complete with estimate" if quick else "complete with loss",
+        parameters=parameter_formula(config, checkpoint.model.parts),
+        layers=config.n_layers,
+        width=config.d_model,
+        cut=TEXT(f"cut {cut}", size=tokenizer.vocab_size),
+        loss=loss,
+    )
 
 
 def _settings(checkpoint: Checkpoint) -> dict[str, Any]:
@@ -89,18 +93,9 @@ def _settings(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def _show(checkpoint: Checkpoint) -> None:
-    parameters = parameter_formula(checkpoint.config, checkpoint.model.parts)
-    st.markdown(
-        words.complete(
-            parameters,
-            checkpoint.config.n_layers,
-            checkpoint.config.d_model,
-            _cut_into(checkpoint.tokenizer),
-            _reached(checkpoint.metrics),
-        )
-    )
+    st.markdown(_about(checkpoint))
     st.button(
-        words.COPY_SETTINGS,
+        TEXT["copy settings"],
         icon=":material/tune:",
         on_click=fill,
         args=(_settings(checkpoint),),
@@ -109,12 +104,12 @@ def _show(checkpoint: Checkpoint) -> None:
     with st.form("write", border=False):
         left, middle, right = st.columns([3, 1, 1], vertical_alignment="bottom")
         prompt = left.text_input(
-            "Prompt", value="⏎", key="saved_prompt", max_chars=200, help=words.LINE_BREAK
+            TEXT["prompt"], value="⏎", key="saved_prompt", max_chars=200, help=TEXT["break hint"]
         )
         warmth = middle.number_input(
-            "Temperature", value=0.8, min_value=0.0, max_value=3.0, step=0.1, key="saved_temperature"
+            TEXT["temperature"], value=0.8, min_value=0.0, max_value=3.0, step=0.1, key="saved_temperature"
         )
-        if right.form_submit_button("Write", icon=":material/edit_note:", width="stretch"):
+        if right.form_submit_button(TEXT["write"], icon=":material/edit_note:", width="stretch"):
             try:
                 text = complete(
                     checkpoint.model,

@@ -10,17 +10,15 @@ import streamlit as st
 
 from engine.experiments.race_table import name_of
 from engine.service.state import Change, RunSpec, RunView
-from pages.start.train import words
-from pages.start.train.asking import act, select
 from pages.start.train.curve_points import curve_table
-from pages.start.train.losses import slug
-from ui import live, session, widgets
+from pages.start.train.loss_chart import slug
+from pages.start.train.shown_runs import act, select
+from ui import content, live, session, widgets
 from ui.fields import changes, label_of, show
 from ui.status import duration_exact
 
-COLUMNS = {
-    name: st.column_config.NumberColumn(help=help, format="%.3f") for name, help in words.COLUMNS.items()
-}
+TEXT = content.beside(__file__)
+MEASURES = ("best", "bits", "quick")  # columns of numbers
 TABLE_SECONDS = 2.0  # between looks at the runs in the table, while one of them is active
 
 
@@ -29,7 +27,7 @@ def runs_table() -> None:
     views = session.manager().runs(session.owner())
     if not views:
         return
-    with st.expander(words.ALL_RUNS, icon=":material/table_rows:"):
+    with st.expander(TEXT["all runs"], icon=":material/table_rows:"):
         _drawer(views)
 
 
@@ -40,11 +38,11 @@ def _drawer(views: list[RunView]) -> None:
     _forget_removed(names)
     _follow_shown(names)
     chosen = st.selectbox(
-        words.CHOOSE_RUN,
+        TEXT["choose"],
         ids,
         format_func=lambda run: names.get(run, run),
         key="run_in_hand",
-        help=words.CHOOSE_RUN_HINT,
+        help=TEXT["choose hint"],
     )
     view = next((view for view in views if view.id == chosen), None)
     if view is not None:
@@ -67,7 +65,10 @@ def _overview() -> None:
         hide_index=True,
         width="stretch",
         key="runs_overview",
-        column_config=COLUMNS,
+        column_config={
+            TEXT[f"column {name}"]: st.column_config.NumberColumn(help=TEXT[f"hint {name}"], format="%.3f")
+            for name in MEASURES
+        },
     )
 
 
@@ -101,16 +102,16 @@ def table(views: list[RunView]) -> pd.DataFrame:
         best, quick = view.best, view.best_quick
         rows.append(
             {
-                "run": view.name,
-                words.CHANGED: with_hand(
+                TEXT["run"]: view.name,
+                TEXT["changed"]: with_hand(
                     difference(before.spec if before else None, view.spec), view.changes
                 ),
-                words.BEST: best.validation_loss if best else None,
-                words.BITS: best.validation_bits if best else None,
-                words.QUICK: quick.validation_loss if quick else None,
-                "steps": words.steps(view.step, view.total_steps),
-                "time": duration_exact(view.seconds),
-                "state": view.status,
+                TEXT["column best"]: best.validation_loss if best else None,
+                TEXT["column bits"]: best.validation_bits if best else None,
+                TEXT["column quick"]: quick.validation_loss if quick else None,
+                TEXT["steps"]: TEXT("some steps", done=view.step, all=view.total_steps),
+                TEXT["time"]: duration_exact(view.seconds),
+                TEXT["state"]: view.status,
             }
         )
     return pd.DataFrame(rows)
@@ -119,13 +120,13 @@ def table(views: list[RunView]) -> pd.DataFrame:
 def difference(before: RunSpec | None, after: RunSpec) -> str:
     """Returns the settings in which two runs differ, in words."""
     if before is None:
-        return words.FIRST_RUN
+        return TEXT["first"]
     differences = changes(_flat(before), _flat(after))
     return (
         ", ".join(
             f"{label_of(name).lower()} {show(old)} → {show(new)}" for name, (old, new) in differences.items()
         )
-        or words.SAME_SETTINGS
+        or TEXT["same"]
     )
 
 
@@ -135,11 +136,12 @@ def with_hand(settings: str, changes: Sequence[Change]) -> str:
     >>> with_hand("steps 200 → 300", [Change(40, 0.9, "learning_rate", 0.003)])
     'steps 200 → 300; by hand: learning rate 0.003 from step 40'
     """
-    return words.BY_HAND.join([settings, *([", ".join(c.words for c in changes)] if changes else [])])
+    by_hand = ", ".join(change.words for change in changes)
+    return TEXT("by hand", settings=settings, changes=by_hand) if changes else settings
 
 
 def _flat(spec: RunSpec) -> dict[str, Any]:
-    text = words.your_text(len(spec.text or "")) if spec.corpus == "text" else spec.corpus
+    text = TEXT("your text", count=len(spec.text or "")) if spec.corpus == "text" else spec.corpus
     values = {"text": text, **spec.model.resolved().to_dict(), **spec.train.to_dict()}
     del values["vocab_size"]  # follows from the text and its tokenizer
     return values
@@ -148,10 +150,10 @@ def _flat(spec: RunSpec) -> dict[str, Any]:
 def _actions(view: RunView) -> None:
     manager, run, file = session.manager(), view.id, slug(view.name)
     with st.container(horizontal=True):
-        st.button("Show", icon=":material/visibility:", on_click=select, args=(run,), key="show_run")
-        with st.popover("Rename", icon=":material/edit:"):
+        st.button(TEXT["show"], icon=":material/visibility:", on_click=select, args=(run,), key="show_run")
+        with st.popover(TEXT["rename"], icon=":material/edit:"):
             st.text_input(
-                words.NEW_NAME,
+                TEXT["new name"],
                 value=name_of(view),
                 key=f"name-{run}",
                 max_chars=80,
@@ -159,25 +161,25 @@ def _actions(view: RunView) -> None:
                 args=(run,),
             )
         st.button(
-            "Remove",
+            TEXT["remove"],
             icon=":material/delete:",
             on_click=_remove,
             args=(run,),
             key="remove_run",
-            help=words.REMOVE_HINT,
+            help=TEXT["remove hint"],
         )
         st.download_button(
-            "Curve",
+            TEXT["curve"],
             lambda: curve_table(view.history).to_csv(index=False),
             f"{file}.csv",
             "text/csv",
             icon=":material/download:",
             on_click="ignore",
             key="curve_csv",
-            help=words.CURVE_HINT,
+            help=TEXT["curve hint"],
         )
         st.download_button(
-            "Model",
+            TEXT["model"],
             lambda: manager.checkpoint(run),
             f"{file}.zip",
             "application/zip",
@@ -185,7 +187,7 @@ def _actions(view: RunView) -> None:
             on_click="ignore",
             key="model_zip",
             disabled=not view.snapshots,
-            help=words.MODEL_HINT,
+            help=TEXT["model hint"],
         )
 
 

@@ -4,38 +4,38 @@ follows the bar and the curve by itself.
 
 from __future__ import annotations
 
-import math
-
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.data.tasks.task import Task
 from engine.experiments.race_table import name_of
 from engine.measure.attention.head_scores import HeadGrowth
 from engine.service.state import RunView
-from engine.training.compare import compare
-from pages.start.train import heads, pairs, tasks, words
-from pages.start.train.asking import start
-from pages.start.train.beside import compared, in_training, other_of
-from pages.start.train.losses import Picture, bits, losses, number, vocabulary
-from pages.start.train.measured import by_hand, measured
+from engine.training.compare import Comparison, compare
+from pages.start.train import copying_heads
+from pages.start.train.loss_chart import Picture, losses
+from pages.start.train.run_kinds import kind_of
+from pages.start.train.run_numbers import by_hand, measured
 from pages.start.train.samples import samples
-from pages.start.train.steer import bar, buttons, look_inside, options
-from ui import explain, live, session
+from pages.start.train.shown_runs import compared, in_training, other_of, start
+from pages.start.train.steering import bar, buttons, look_inside, options
+from ui import content, explain, live, session
 from ui.players.served import ASSETS
 from ui.requests import refusal
 from ui.status import STATUS, progress_words
 from ui.text.markdown import safe
+from ui.text.numbers import nats
 
+TEXT = content.beside(__file__)
 HEIGHT = 318  # of the chart; the text beside it is as high as the chart and its controls
 CHOICES = 48  # pixels: of those controls, which stand in the menu while it trains
+CLEAR = 0.02  # nats: a smaller difference between two runs may be their seeds'
 
 
 def run_panel(run_id: str) -> None:
     """Draws everything about one run, and about the second of its pair."""
     view = session.manager().view(run_id)
     if view is None:
-        st.info(words.GONE)
+        st.info(TEXT["gone"])
         return
     st.html(ASSETS / "panel.css")
     going = _going(view, other_of(view))
@@ -59,10 +59,9 @@ def _panel(run_id: str, was_going: bool) -> None:
     mine = manager.may_control(run_id, session.owner())
     menu, progress = _line(view, other, mine)
     refusal()
-    with_heads = heads.scored(view) is not None or (other is not None and heads.scored(other) is not None)
-    task = tasks.task_of(view.spec)
-    paired = pairs.paired_of(view.spec.corpus)
-    parts = [5, 8] if with_heads else [1, 1] if task is None and paired is None else [5, 5, 4]
+    with_heads = any(copying_heads.scored(run) for run in compared(view, other))
+    kind = kind_of(view.spec)
+    parts = [5, 8] if with_heads else [5, 5, 4] if kind.answers else [1, 1]
     chart, *middle, beside = st.columns(parts, gap="medium")
     with chart:
         notes, picture = losses(view, other, HEIGHT + (CHOICES if view.active else 0), menu)
@@ -70,17 +69,14 @@ def _panel(run_id: str, was_going: bool) -> None:
         _follow(view, other, picture)
     for column in middle:
         with column:
-            if task is not None:
-                tasks.solved(view, task, HEIGHT + 50)
-            elif paired is not None:
-                pairs.solved(view, paired, HEIGHT + 50)
+            kind.draw_shares(view, HEIGHT + 50)
     with beside:
-        shown = heads.looked_at(view, other)
+        shown = copying_heads.looked_at(view, other)
         if shown is None:
             samples(compared(view, other), key="own_text", height=HEIGHT + 50)
         else:
-            heads.heads(*shown, HEIGHT + (0 if other else 50))
-    explain.answer(_said(view, other, shown[1] if shown is not None else None, task))
+            copying_heads.heads(*shown, HEIGHT + (0 if other else 50))
+    explain.answer(_answer(view, other, shown[1] if shown is not None else None))
     for note in notes:
         st.caption(note)
     _troubles(view, other)
@@ -138,16 +134,16 @@ def _line(view: RunView, other: RunView | None, mine: bool) -> tuple[DeltaGenera
         now = in_training(view, other)
         icon, colour, word = STATUS[now.status]
         if now.status == "queued" and now.queue_position:
-            word = words.waiting(now.queue_position)
+            word = TEXT("waiting", position=now.queue_position)
         st.badge(word, icon=f":material/{icon}:", color=colour)  # type: ignore[arg-type]
         buttons(view, other, mine)
         look_inside(view)
         menu = options(view, mine)
     progress = st.container()
     if not mine:
-        st.info(words.STRANGER)
+        st.info(TEXT["stranger"])
         st.button(
-            words.TRAIN_THIS,
+            TEXT["train this"],
             icon=":material/play_arrow:",
             on_click=start,
             args=(view.spec,),
@@ -156,36 +152,31 @@ def _line(view: RunView, other: RunView | None, mine: bool) -> tuple[DeltaGenera
     return menu, progress
 
 
-def _said(view: RunView, other: RunView | None, growth: HeadGrowth | None, task: Task | None) -> str:
-    """Returns the sentence on a run: heads that form, or a task."""
-    if other is None and growth is not None:
-        return heads.answer(growth)
-    alone = tasks.answer(view, task) if other is None and task is not None else None
-    if other is None and (paired := pairs.paired_of(view.spec.corpus)) is not None:
-        alone = pairs.answer(view, paired)
-    return alone or _answer(view, other)
+def _answer(view: RunView, other: RunView | None, growth: HeadGrowth | None) -> str:
+    """Returns the sentence on a run, where heads form on those, or on both of a pair."""
+    if other is None:
+        return copying_heads.answer(growth) if growth is not None else kind_of(view.spec).answer(view)
+    first, second = name_of(view), name_of(other)
+    comparison = compare(view.history.evaluations, other.history.evaluations)
+    if not comparison:
+        return TEXT("pair waits", first=first, second=second)
+    noun = kind_of(view.spec).noun
+    both = [content.Filled(nats(loss, noun)) for loss in comparison.losses]
+    pair = TEXT("pair", steps=comparison.steps[1], first=first, one=both[0], second=second, other=both[1])
+    leaks = bool(kind_of(other.spec).warning)
+    return f"{pair} {verdict(comparison, leaks, noun)} {copying_heads.both(view, other)}"
 
 
-def _answer(view: RunView, other: RunView | None) -> str:
-    noun = pairs.noun_of(view.spec)
-    if other is not None:
-        comparison = compare(view.history.evaluations, other.history.evaluations)
-        names = name_of(view), name_of(other)
-        leaks = bool(pairs.strange(other.spec))
-        heads_too = heads.both(view, other)
-        return (
-            f"{words.pair(*names, comparison, noun, leaks)} {heads_too}"
-            if comparison
-            else words.pair_waits(*names)
-        )
-    if not view.history.evaluations:
-        return words.starting(noun)
-    look = view.history.evaluations[-1]
-    if not math.isfinite(look.validation_loss):
-        return words.diverged(look.step)
-    return words.after(
-        look.step, look.validation_loss, number(bits(look), ".2f"), noun, vocabulary(view.spec)
-    )
+def verdict(comparison: Comparison, leaks: bool, noun: str) -> str:
+    """Says what the difference of two runs means. `leaks`: the second has no mask, and sees what it should
+    guess.
+    """
+    difference = comparison.difference
+    if leaks:
+        case = "copies" if difference < -CLEAR else "could copy"
+    else:
+        case = "alike" if abs(difference) < CLEAR else "worse" if difference > 0 else "better"
+    return TEXT(f"verdict {case}", noun=noun, difference=abs(difference))
 
 
 def _troubles(view: RunView, other: RunView | None) -> None:
@@ -194,5 +185,5 @@ def _troubles(view: RunView, other: RunView | None) -> None:
         name = f"{safe(run.name)}: " if other else ""
         for sentence in (*([run.message] if run.message else []), *run.warnings):
             (st.error if run.status == "failed" else st.warning)(name + safe(sentence))
-    if alone := pairs.strange(view.spec):
+    if alone := kind_of(view.spec).warning:
         st.warning(alone)

@@ -1,4 +1,4 @@
-"""Layout of the training page: the settings in one line, the run below it, earlier runs folded."""
+"""The page "Train": the settings in one line, the run below it, earlier runs folded."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import streamlit as st
 from engine.presets import Preset
 from engine.service.state import RunView
 from engine.training import kinds
-from pages.start.train import heads, pairs, tasks, words, words_heads, words_pairs, words_tasks
-from pages.start.train.asking import selected, start, start_beside, start_comparison
-from pages.start.train.beside import trained_already
-from pages.start.train.curves import loss_curves
-from pages.start.train.data import data_group
-from pages.start.train.losses import baselines, vocabulary
-from pages.start.train.run import run_panel
-from pages.start.train.saved import saved_model
+from pages.start.train import copying_heads
+from pages.start.train.data import data_group, examples
+from pages.start.train.loss_curves import loss_curves
+from pages.start.train.run_kinds import kind_of, pair_preset
+from pages.start.train.run_panel import run_panel
+from pages.start.train.runs_table import runs_table
+from pages.start.train.saved_model import saved_model
 from pages.start.train.setup import (
     Setup,
     changes_note,
@@ -26,49 +25,53 @@ from pages.start.train.setup import (
     setup,
     summary,
 )
-from pages.start.train.table import runs_table
-from pages.start.train.whatif import WHAT_IFS
-from ui import explain, session, widgets
+from pages.start.train.shown_runs import selected, start, start_beside, start_comparison, trained_already
+from pages.start.train.what_if import WHAT_IFS
+from ui import content, explain, session, widgets
 from ui.controls import control_groups, preset_picker
 from ui.fields import Values
-from ui.page_frame import boundary, header, question_line
+from ui.page_frame import Ask, View, boundary, header, question_line
 from ui.players.plot import plot
 from ui.players.served import ASSETS
 from ui.requests import refusal
 from ui.run_text import corpus_of
 from ui.text.markdown import whole
 
+TEXT = content.beside(__file__)
 TALL = 420  # of the empty chart: there is nothing else yet
 WINDOWS = 12  # that stand there instead, where they repeat themselves
 READ = 900  # characters of the text it reads, before the first run
 
 
-def draw_desk() -> None:
+def draw() -> None:
+    with boundary():
+        _desk()
+
+
+def _desk() -> None:
     """Draws all of it. A fault in one part leaves the others."""
     run = session.manager().view(selected() or "")
     busy = run is not None and run.active and session.manager().may_control(run.id, session.owner())
-    preset = header("Train", (lambda: None) if busy else preset_picker)
+    preset = header(TEXT.title, (lambda: None) if busy else preset_picker)
     st.html(ASSETS / "panel.css")
     with question_line() as question:
         if not busy:
-            drawer = st.popover("Settings", icon=":material/tune:")
+            drawer = st.popover(TEXT["settings"], icon=":material/tune:")
     with st.container(
         key="train_desk"
     ):  # on a phone a run stands before what starts the next one (panel.css)
         controls = st.container(key="train_controls")
         panel = st.container(key="train_run")
     if busy:  # nothing but the run: what starts another one is folded below it
-        controls = drawer = st.popover(words.ANOTHER_RUN, icon=":material/add:", width="stretch")
+        controls = drawer = st.popover(TEXT["another run"], icon=":material/add:", width="stretch")
         with drawer:
             preset = preset_picker()
     assert preset is not None
     with controls:
         chosen = _controls(preset, drawer)
-    task = tasks.task_of(chosen.spec)
-    paired = pairs.paired_of(chosen.spec.corpus)
-    headline = words_tasks.question(task) if task else heads.question(preset)
-    headline = pairs.question(paired) if paired else headline
-    question.header(headline or words.QUESTION, anchor=False)
+    repeats = preset.train is not None and preset.train.repeat > 0
+    own = TEXT["copying question"] if repeats else TEXT.question
+    question.header(kind_of(chosen.spec).question or own, anchor=False)
     shown = selected()
     with panel, boundary():
         if shown is None:
@@ -89,21 +92,19 @@ def _controls(preset: Preset, drawer: st.delta_generator.DeltaGenerator) -> Setu
         data = data_group(session.profile())
         chosen_values, containers = control_groups(preset)
         values: Values = {"tokenizer": data.tokenizer, **chosen_values}
-    paired = pairs.paired_of(data.name)
     if data.paired is not None:
         values["context"] = kinds.longest(data.paired)
-    preset = paired.preset if paired and data.paired else preset  # what these settings are compared with
+        preset = pair_preset(data.name)  # what these settings are compared with
     summed_up.caption(preset.summary)
     chosen = setup(preset, values, data)
     mark_problems(chosen.problems, containers)
     derived(chosen.spec, chosen.problems, containers)
-    task = tasks.task_of(chosen.spec)
     with drawer:
-        if task and (misfit := words_tasks.fits(task, chosen.spec.model.context)):
+        if misfit := kind_of(chosen.spec).misfit:
             st.caption(f":material/info: {misfit}")
         summary(chosen, last_finished())
         changes_note(preset, values)
-        with st.expander(words.PRESET_USES, icon=":material/lightbulb:"):
+        with st.expander(TEXT["preset uses"], icon=":material/lightbulb:"):
             preset_notes(preset)
     with line:
         _start_line(chosen)
@@ -115,23 +116,23 @@ def _controls(preset: Preset, drawer: st.delta_generator.DeltaGenerator) -> Setu
 def _start_line(chosen: Setup) -> None:
     impossible = bool(chosen.problems)
     pressed = st.button(
-        "Train",
+        TEXT["train"],
         type="primary",
         icon=":material/play_arrow:",
         disabled=impossible,
         key="train",
         width=120,
     )
-    senseless = pairs.NO_WHAT_IFS.get(chosen.spec.kind.name, ())
-    labels = {n: words.compare_with(what.label) for n, what in WHAT_IFS.items() if n not in senseless}
-    name = widgets.select(words.COMPARE, labels, "what_if", kind="list", hidden=True, width=275)
+    senseless = kind_of(chosen.spec).senseless
+    labels = {n: TEXT("compare with", change=w.label) for n, w in WHAT_IFS.items() if n not in senseless}
+    name = widgets.select(TEXT["compare"], labels, "what_if", kind="list", hidden=True, width=275)
     other, done = WHAT_IFS[name].applied(chosen.spec), trained_already(chosen.spec)
     both = st.button(
-        words.TRAIN_BOTH,
+        TEXT["train both"],
         icon=":material/compare_arrows:",
         disabled=impossible or other.same_recipe(chosen.spec),
         key="train_both",
-        help=words.both(done.name if done else ""),
+        help=TEXT("both hint trained", name=done.name) if done else TEXT["both hint"],
     )
     asked_for = st.session_state.pop("start_at_once", False)  # by the button on Home
     if impossible:
@@ -160,40 +161,59 @@ def _before(chosen: Setup) -> None:
     refusal()
     if chosen.problems:
         return
-    spec = chosen.spec
-    noun, lines = pairs.noun_of(spec), baselines(spec)
-    repeats, task, paired = spec.train.repeat > 0, tasks.task_of(spec), pairs.paired_of(spec.corpus)
-    lapse = heads.shipped() if repeats and task is None else None
+    spec, kind = chosen.spec, kind_of(chosen.spec)
+    lines = kind.baselines()
+    lapse = copying_heads.shipped() if kind.repeats and not kind.answers else None
     left, right = st.columns(2 if lapse is None else [8, 5], gap="medium")
     growth = None
     with left:
         if lapse is not None:
-            growth = heads.went(lapse, TALL - 50)
+            growth = copying_heads.went(lapse, TALL - 50)
         else:
             plot(
-                loss_curves(None, lines, vocabulary(spec), end=float(spec.train.steps), token=noun),
+                loss_curves(None, lines, kind.choices, end=float(spec.train.steps), token=kind.noun),
                 key="empty_chart",
                 height=TALL,
-                alt=words.EMPTY_ALT,
+                alt=TEXT["alt"],
             )
     with right:
-        what = words_pairs.READS if paired else words.READS
-        st.markdown(words_heads.READS if repeats else what)
-        corpus = corpus_of(spec)
-        read = (heads.windows(spec, corpus, WINDOWS) if repeats else corpus.text[:READ]) if corpus else ""
-        read = pairs.examples(chosen.paired) if chosen.paired is not None else read
+        st.markdown(kind.reads)
         with st.container(height=TALL - 50, border=False):
-            st.code(whole(read), language=None, wrap_lines=not repeats)
-    if paired is not None:
-        explain.answer(pairs.before(spec, paired))
-    elif growth is not None:
-        explain.answer(words_heads.before_another(growth, spec.train.repeat, spec.train.steps))
-    elif "uniform" in lines and task is not None:
-        floor = task.floor(spec.model.context)
-        explain.answer(words_tasks.before(task, floor, lines["uniform"], spec.train.steps))
+            st.code(whole(_read(chosen)), language=None, wrap_lines=not kind.repeats)
+    if growth is not None:
+        explain.answer(copying_heads.before_another(growth, spec.train.repeat, spec.train.steps))
     elif "uniform" in lines:
-        explain.answer(
-            words_heads.before(spec.train.repeat, lines["uniform"], spec.train.steps)
-            if repeats
-            else words.before(vocabulary(spec), lines["uniform"], noun, spec.train.steps)
-        )
+        explain.answer(kind.before(lines["uniform"]))
+
+
+def _read(chosen: Setup) -> str:
+    """Returns the beginning of what it learns from."""
+    if chosen.paired is not None:
+        return examples(chosen.paired)
+    corpus = corpus_of(chosen.spec)
+    if corpus is None:
+        return ""
+    return (
+        copying_heads.windows(chosen.spec, corpus, WINDOWS)
+        if chosen.spec.train.repeat
+        else corpus.text[:READ]
+    )
+
+
+VIEW = View(
+    "train",
+    TEXT,
+    draw,
+    needs_model=False,
+    asks=(Ask(TEXT.question), Ask(TEXT["copying question"], query=(("preset", "induction"),))),
+    shows=(
+        "train a model",
+        "my own model",
+        "loss curve",
+        "perplexity",
+        "baselines",
+        "learning rate",
+        "training",
+        "overfitting",
+    ),
+)

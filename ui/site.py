@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Entry:
-    """A page. `explains` are the parts of the home page's map (ids of `pages.start.home.words_map`) that lead
+    """A page. `explains` are the parts of the home page's map (ids of `pages.start.home.map_parts`) that lead
     to it; `also` are others that it shows without being about them.
     """
 

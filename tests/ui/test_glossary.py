@@ -3,7 +3,7 @@
 import re
 
 from engine.presets import PRESETS
-from pages.start.home.words_map import describe
+from pages.start.home.map_parts import describe
 from tests.pages.helpers import opened
 from tests.pages.rooms import views
 from ui import site

@@ -1,6 +1,6 @@
 // @ts-check
 // The living map: a text on its way through a model. Block, head, temperature, top-k and depth change here; the server is asked
-// for another text, for a written token, for another step. See pages/start/home/packing.py and pages/start/home/living.py.
+// for another text, for a written token, for another step. See pages/start/home/packing.py and pages/start/home/running_model.py.
 
 import { card } from "./livemap_card.js"
 import { createCourse, pause, takeCourse } from "./livemap_course.js"

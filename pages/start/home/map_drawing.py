@@ -13,8 +13,10 @@ from typing import Any
 
 from engine.config import ModelConfig, ResolvedConfig
 from engine.parts.registry import HEALTHY, Parts
-from pages.start.home.words_map import Part, describe
+from pages.start.home.map_parts import Part, describe
+from ui import content
 
+TEXT = content.beside(__file__)
 Point = tuple[float, float]
 
 
@@ -248,7 +250,7 @@ def chip(sheet: Sheet, parts: Mapping[str, Part], high: float = 30) -> None:
 
 
 def _road_name(plan: Plan, parts: Mapping[str, Part]) -> str:
-    return f"{'passed on' if plan.replaces else 'residual stream'}  {parts['block'].shape}"
+    return TEXT("passed on" if plan.replaces else "stream", shape=parts["block"].shape)
 
 
 def frame(
@@ -343,10 +345,10 @@ def _wide(plan: Plan, parts: Mapping[str, Part]) -> Sheet:
                 False,
             )
         )
-        sheet.labels.append(Label((a + b) / 2, 40, "tied: one matrix, used twice", "middle", 15))
+        sheet.labels.append(Label((a + b) / 2, 40, TEXT["tied"], "middle", 15))
     sheet.labels += [
-        Label(left, 19, "1  Input", size=17, strong=True),
-        Label(right + width, 19, "3  Output", "end", 17, True),
+        Label(left, 19, TEXT["input"], size=17, strong=True),
+        Label(right + width, 19, TEXT["output"], "end", 17, True),
     ]
     return sheet
 
@@ -404,9 +406,9 @@ def column(sheet: Sheet, z: Sizes, plan: Plan, parts: Mapping[str, Part], stack:
     chip(sheet, parts, 26 if stack else 30)
     if not stack:
         sheet.labels += [
-            Label(2, 18, "1  Input", size=15, strong=True),
+            Label(2, 18, TEXT["input"], size=15, strong=True),
             Label(box.x + 44, box.y + box.h - 14, _road_name(plan, parts), size=14),
-            Label(sheet.x0 + full[1], s + 19, "3  Output", "end", 15, True),
+            Label(sheet.x0 + full[1], s + 19, TEXT["output"], "end", 15, True),
         ]
     on_road("norm_final", 62)
     on_road("unembedding", 76)

@@ -24,8 +24,7 @@ from pages.start.home.map_drawing import (
     plain,
     plan_of,
 )
-from pages.start.home.words_map import Part
-from pages.start.home.words_map_pair import describe_pair
+from pages.start.home.map_parts import Part, describe_pair
 
 STACKS = ("encoder", "decoder")
 CROSS = "cross_attention"

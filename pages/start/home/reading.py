@@ -16,14 +16,14 @@ from engine.measure.home.living_map import (
     outlook,
 )
 from engine.model import Transformer
-from pages.start.home.words import forgotten
-from ui import memo, training_step
+from ui import content, memo, training_step
 from ui.fields import visible
 from ui.fit_text import MAX_TEXT, most_tokens, read
 from ui.model_bar import Subject, subject_from
 from ui.models import model_of
 from ui.timeline import Timeline, timeline_of
 
+TEXT = content.beside(__file__)
 LARGE = 100_000  # vocabulary times layers: from here on predictions at all depths take a while
 HELD, BEFORE = "home_ids", "home_before_reading"
 
@@ -63,7 +63,9 @@ def look(name: str, text: str, letters: int = 0) -> Looked:
     if isinstance(held, Held) and held.name == name and held.text == text:
         ids, shown = held.ids, text
         if held.forgotten:
-            notes = [forgotten(held.forgotten, most_tokens(model.config), model.config.context)]
+            limit = most_tokens(model.config)
+            full = "context full" if limit == model.config.context else "page full"
+            notes = [TEXT(full, limit=limit, count=held.forgotten)]
     else:
         ids, shown, notes = read(text, model.tokenizer, most_tokens(model.config), letters)
     subject = subject_from(name, step, steps, model, shown, ids)

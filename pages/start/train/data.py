@@ -13,24 +13,27 @@ from engine.data import corpora, tokenizers
 from engine.data.corpus import Corpus
 from engine.data.pairs import LabelledText, PairedText
 from engine.data.tasks.all import TASKS
+from engine.data.tasks.task import Task
 from engine.errors import ConfigError, CorpusError
 from engine.presets import ENCODERS
 from engine.presets.task_recipes import task_recipe
 from engine.service import profiles
 from engine.service.profiles import Profile
 from engine.training import kinds
-from pages.start.train import pairs, words, words_data, words_pairs, words_tasks
-from ui import session, widgets
+from pages.start.train.run_kinds import pair_rule, pair_titles
+from ui import content, session, widgets
 from ui.background_jobs import Key, known, measured
 from ui.controls import fill, tokenizer_control
 from ui.fields import label_of, recipe
 from ui.run_text import custom_corpus, merges_of
-from ui.text.markdown import safe, sentence
+from ui.text.markdown import sentence
 from ui.text.tokens import each_shown
 
+TEXT = content.beside(__file__)
 SOURCES = ("shakespeare", "python", "paste", "upload", "task", "pairs")
 OWN = ("paste", "upload")
 EXCERPT, SHIFTED = 280, 12  # characters of the excerpt; of an input and its target
+PAIRS = 14  # pairs that are shown
 LINES = {" ": "·", "\n": "⏎\n"}  # how an excerpt of many lines shows them
 
 
@@ -52,12 +55,12 @@ def data_group(profile: Profile) -> Data:
     """Draws the data controls. The choice is in the URL; a text of one's own is not: it is too long for a
     link.
     """
-    with st.expander("Data", icon=":material/menu_book:"):
+    with st.expander(TEXT["data"], icon=":material/menu_book:"):
         source = widgets.select(
-            "Text",
+            TEXT["text"],
             SOURCES,
             "data",
-            hint=words_data.TEXT_HINT,
+            hint=TEXT["text hint"],
             width="stretch",
             wrap=True,
             on_change=_settle_chosen,
@@ -66,8 +69,15 @@ def data_group(profile: Profile) -> Data:
         source_data = _chosen(source, profile, cut)
         data = replace(source_data, tokenizer="char" if source_data.paired is not None else cut)
         if data.paired is not None:
-            st.markdown(pairs.described(data.paired))
-            st.code(pairs.examples(data.paired), language=None, wrap_lines=True)
+            st.markdown(
+                TEXT(
+                    "labelled" if isinstance(data.paired, LabelledText) else "pairs",
+                    train=len(data.paired.train),
+                    held_out=len(data.paired.validation),
+                    vocabulary=data.paired.vocab_size,
+                )
+            )
+            st.code(examples(data.paired), language=None, wrap_lines=True)
         if data.problem:
             (st.error if data.corpus is None and (data.text or source not in OWN) else st.info)(data.problem)
         if data.corpus is not None:
@@ -80,12 +90,9 @@ def _chosen(source: str, profile: Profile, cut: str) -> Data:
     try:
         profiles.check_tokenizer(profile, cut)
     except ConfigError as error:
-        return Data(
-            "text" if source in OWN else source,
-            None,
-            None,
-            f"**{label_of(error.field)}** {safe(cut[:40])}: {error.allowed}.",
-        )
+        allowed = content.Filled(error.allowed)
+        problem = TEXT("refused", label=label_of(error.field), value=cut[:40], allowed=allowed)
+        return Data("text" if source in OWN else source, None, None, problem)
     if source == "task":
         return _task(cut)
     if source == "pairs":
@@ -96,15 +103,18 @@ def _chosen(source: str, profile: Profile, cut: str) -> Data:
 def _task(cut: str) -> Data:
     """One of the synthetic tasks, and the way to settings that solve it."""
     titles = {name: task.title for name, task in TASKS.items()}
-    name = widgets.select("Task", titles, "task", kind="pills", wrap=True)
+    name = widgets.select(TEXT["task"], titles, "task", kind="pills", wrap=True)
     st.caption(TASKS[name].rule)
     st.button(
-        words_data.SETTINGS,
+        TEXT["task settings"],
         icon=":material/task_alt:",
         on_click=_settle,
         args=(name,),
         key="task_settings",
-        help=words_tasks.settings(TASKS[name]),
+        help=TEXT(
+            "task settings late" if TASKS[name].answers_only else "task settings soon",
+            title=content.Filled(TASKS[name].title),
+        ),
     )
     try:
         return Data(name, None, session.corpus(name, cut))
@@ -114,17 +124,17 @@ def _task(cut: str) -> Data:
 
 def _pairs() -> Data:
     """One of the tasks with a source and a target, or who speaks; and the way to settings that learn it."""
-    name = widgets.select("Pairs", pairs.TITLES, "pairs", kind="pills", wrap=True, on_change=_settle_chosen)
-    paired = pairs.paired_of(name)
-    assert paired is not None
-    st.caption(paired.rule)
+    name = widgets.select(
+        TEXT["pairs choice"], pair_titles(), "pairs", kind="pills", wrap=True, on_change=_settle_chosen
+    )
+    st.caption(pair_rule(name))
     st.button(
-        words_pairs.SETTLE,
+        TEXT["pairs settings"],
         icon=":material/task_alt:",
         on_click=_settle_pairs,
         args=(name,),
         key="pairs_settings",
-        help=words_pairs.SETTLE_HELP,
+        help=TEXT["pairs settings hint"],
     )
     try:
         data = kinds.kind_of(name).read(name, "")
@@ -135,8 +145,9 @@ def _pairs() -> Data:
 
 def _settle_chosen() -> None:
     """Applies the settings of pairs, or of another task of theirs, when they are chosen."""
-    name = st.session_state.get("pairs", next(iter(pairs.TITLES)))
-    if st.session_state.get("data") == "pairs" and name in pairs.TITLES:
+    names = list(pair_titles())
+    name = st.session_state.get("pairs", names[0])
+    if st.session_state.get("data") == "pairs" and name in names:
         _settle_pairs(name)
 
 
@@ -157,11 +168,11 @@ def _settle(name: str) -> None:
 
 def _built_in(source: str, cut: str) -> Data:
     st.button(
-        words_pairs.BLANKS,
+        TEXT["blanks settings"],
         icon=":material/format_ink_highlighter:",
         on_click=_fill_blanks,
         key="blanks_settings",
-        help=words_pairs.BLANKS_HELP,
+        help=TEXT["blanks settings hint"],
     )
     name, note = ("python" if source == "python" else "shakespeare"), ""
     if name == "shakespeare" and corpora.shakespeare_path() is None:
@@ -170,11 +181,11 @@ def _built_in(source: str, cut: str) -> Data:
     try:
         text = session.corpus(name).text
     except CorpusError as error:
-        name, note = "python", words_data.INSTEAD.format(error)
+        name, note = "python", TEXT("instead", why=content.Filled(error))
         text = session.corpus(name).text
     key = ("merges", name, cut)
     if not _learned(key, text, cut):
-        return Data(name, None, None, words_data.FIRST)
+        return Data(name, None, None, TEXT["first"])
     return Data(name, None, session.corpus(name, cut, known(key)), note)
 
 
@@ -183,8 +194,8 @@ def _fetch_shakespeare() -> str:
     after a while.
     """
     if failed := session.refusals():
-        return words_data.MISSING
-    text = words_data.DOWNLOADING
+        return TEXT["missing"]
+    text = TEXT["downloading"]
     bar = st.progress(0.0, text=text)
     try:
         corpora.load(
@@ -193,27 +204,29 @@ def _fetch_shakespeare() -> str:
         )
     except CorpusError as error:
         failed.append(error)
-        return words_data.MISSING
+        return TEXT["missing"]
     finally:
         bar.empty()
     return ""
 
 
 def _own(source: str, profile: Profile, cut: str) -> Data:
-    st.caption(words_data.not_in_link(profile.max_text, widgets.MUCH_LONGER))
+    st.caption(TEXT("not in link", most=profile.max_text, longer=content.Filled(widgets.MUCH_LONGER)))
     if source == "paste":
-        hint = words_data.YOURS_HINT
-        text = widgets.box(words_data.YOURS, profile.max_text, "pasted", height=160, placeholder=hint)
-        problem = "" if text else words_data.PASTE
+        hint = TEXT["yours hint"]
+        text = widgets.box(TEXT["yours"], profile.max_text, "pasted", height=160, placeholder=hint)
+        problem = "" if text else TEXT["paste"]
     else:
         text, problem = _uploaded(profile)
     if not text:
         return Data("text", None, None, problem)
     if len(text) > profile.max_text:
-        return Data("text", text, None, words_data.over(len(text), profile.max_text))
+        by = len(text) - profile.max_text
+        problem = TEXT("over", length=len(text), most=profile.max_text, by=by)
+        return Data("text", text, None, problem)
     try:
         if not _learned(merges_of(text, cut), text, cut, profile.max_merging):
-            return Data("text", text, None, words_data.FIRST)
+            return Data("text", text, None, TEXT["first"])
         return Data("text", text, custom_corpus(text, cut))
     except CorpusError as error:
         return Data("text", text, None, sentence(error))
@@ -225,7 +238,7 @@ def _learned(key: Key, text: str, cut: str, most: int | None = None) -> bool:
     """
     if bpe_size(cut) is None:
         return True
-    return measured(key, partial(corpora.learning, text, cut, most), words_data.LEARNING) is not None
+    return measured(key, partial(corpora.learning, text, cut, most), TEXT["learning"]) is not None
 
 
 def _uploaded(profile: Profile) -> tuple[str, str]:
@@ -233,51 +246,77 @@ def _uploaded(profile: Profile) -> tuple[str, str]:
     opened.
     """
     most = max(1, math.ceil(profile.max_text * 4 / 2**20))
-    file = st.file_uploader(words_data.FILE, key="upload", max_upload_size=most)
+    file = st.file_uploader(TEXT["file"], key="upload", max_upload_size=most)
     # the widget's limit is the browser's alone
     if file is not None and file.size > most << 20:
-        return "", words_data.file_too_large(safe(file.name), most)
+        return "", TEXT("file too large", name=file.name, most=most)
     if file is not None:
         try:
             text = file.getvalue().decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            return "", words_data.not_utf8(safe(file.name), error.start)
+            return "", TEXT("not utf8", name=file.name, byte=error.start)
         if "\0" in text:
-            return "", words_data.null_bytes(safe(file.name))
+            return "", TEXT("null bytes", name=file.name)
         if not text:
-            return "", words_data.empty(safe(file.name))
+            return "", TEXT("empty", name=file.name)
         st.session_state["uploaded"] = (file.name, text)
     name, text = st.session_state.get("uploaded", ("", ""))
     if name and file is None:
-        st.caption(words_data.still_in_use(len(text)))
-    return text, "" if text else words_data.UPLOAD
+        st.caption(TEXT("still in use", length=len(text)))
+    return text, "" if text else TEXT["upload"]
+
+
+def examples(data: PairedText | LabelledText) -> str:
+    """Returns the first pairs that are learned from, a line each."""
+    if isinstance(data, PairedText):
+        return "\n".join(f"{pair.source} → {pair.target}" for pair in data.train[:PAIRS])
+    return "\n".join(f"{line.text} → {line.label}" for line in data.train[:PAIRS])
 
 
 def _describe(corpus: Corpus) -> None:
-    parts = words_data.split(len(corpus.train), len(corpus.validation))
     if corpus.task is not None:
-        st.markdown(words_tasks.described(corpus.task, *_counts(corpus)))
-        st.code(corpus.text[:EXCERPT].strip(), language=None, wrap_lines=True)
+        _describe_task(corpus, corpus.task)
         return
+    split = TEXT("split", train=len(corpus.train), held_out=len(corpus.validation))
     if corpus.kind == "char":
-        st.markdown(words_data.characters(corpus.characters, corpus.vocab_size, parts))
+        st.markdown(
+            TEXT("characters", characters=corpus.characters, vocabulary=corpus.vocab_size, split=split)
+        )
         st.code(visible_text(corpus.text[:EXCERPT]), language=None, wrap_lines=True)
         pair = visible_text(corpus.text[: SHIFTED + 1].replace("\n", " "))
-        st.caption(words.SHIFTED)
+        st.caption(TEXT["shifted"])
         st.code(f"x  {pair[:-1]}\ny  {pair[1:]}", language=None)
         return
-    noun, requested = ("bytes", 0) if corpus.kind == "byte" else ("tokens", bpe_size(corpus.cut) or 0)
-    count, vocabulary = len(corpus.train) + len(corpus.validation), corpus.vocab_size
-    of = words_data.vocabulary_of(vocabulary, requested)
-    st.markdown(words_data.tokens(corpus.characters, count, noun, corpus.characters_per_token, of, parts))
-    st.caption(words_data.BEGINNING)
+    requested = bpe_size(corpus.cut) or 0
+    fewer = corpus.vocab_size < requested
+    st.markdown(
+        TEXT(
+            "bytes" if corpus.kind == "byte" else "fewer tokens" if fewer else "tokens",
+            characters=corpus.characters,
+            tokens=len(corpus.train) + len(corpus.validation),
+            each=corpus.characters_per_token,
+            vocabulary=corpus.vocab_size,
+            requested=requested,
+            split=split,
+        )
+    )
+    st.caption(TEXT["beginning"])
     st.code(_cut_text(corpus), language=None, wrap_lines=True)
 
 
-def _counts(corpus: Corpus) -> tuple[int, int]:
-    """Counts a task's problems, or the letters of its stream."""
-    stream = corpus.task is not None and corpus.task.stream
-    return (len(corpus.train), len(corpus.validation)) if stream else corpus.problems
+def _describe_task(corpus: Corpus, task: Task) -> None:
+    """Counts a task's problems, or the letters of its stream, and shows the first."""
+    train, held_out = (len(corpus.train), len(corpus.validation)) if task.stream else corpus.problems
+    st.markdown(
+        TEXT(
+            "stream" if task.stream else "problems",
+            train=train,
+            held_out=held_out,
+            entropy=task.entropies[-1],
+            length=task.length,
+        )
+    )
+    st.code(corpus.text[:EXCERPT].strip(), language=None, wrap_lines=True)
 
 
 def _cut_text(corpus: Corpus) -> str:

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from engine.service.history import thin
 from engine.service.state import RunView
 from engine.training.records import Sample
-from pages.start.train import pairs
-from pages.start.train.tasks import task_of, written
+from pages.start.train.run_kinds import kind_of
+from ui import content
 from ui.players.component import mounted
 
+TEXT = content.beside(__file__)
 MAX_SENT = 60_000  # characters in one update
 ROWS = 6  # of the strip
 
@@ -31,7 +32,7 @@ def samples(views: Sequence[RunView], *, key: str, height: int = 240) -> None:
             "run": views[0].id,
             "rows": ROWS,
             "height": height,
-            "alt": "The model's own text",
+            "alt": TEXT["alt"],
         },
         height=height,
     )
@@ -41,9 +42,6 @@ def _sent(view: RunView, most: int) -> list[dict[str, object]]:
     items: Sequence[Sample] = view.history.samples
     while len(items) > 2 and sum(len(s.prompt) + len(s.text) for s in items) > most:
         items = thin(items)
-    masked, task = view.spec.train.objective == "masked", task_of(view.spec)
-    if (paired := pairs.paired_of(view.spec.corpus)) is not None:
-        return [{"step": s.step, "prompt": "", "text": pairs.written(paired, s)} for s in items]
-    if task is not None:
-        return [{"step": s.step, "prompt": "", "text": written(task, s.prompt, s.text)} for s in items]
-    return [{"step": s.step, "prompt": "" if masked else s.prompt, "text": s.text} for s in items]
+    kind = kind_of(view.spec)
+    written = ((one.step, *kind.written(one)) for one in items)
+    return [{"step": step, "prompt": prompt, "text": text} for step, prompt, text in written]

@@ -1,5 +1,5 @@
 """Setup of a training: is it possible, how large is it, how long will it take, and why is the preset as it
-is.
+is. The guide to its time is an earlier run, or a short measurement.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine.data.pairs import LabelledText, PairedText
 from engine.errors import ConfigError, GlassformerError
+from engine.lab.faults import parts_of
 from engine.presets import ENCODERS, PAIRED, PRESETS, Preset
 from engine.service import profiles
 from engine.service.state import RunSpec, RunView
-from engine.training import kinds
+from engine.training import estimate as arithmetic
 from engine.training.train import check
-from pages.start.train import pairs, words
 from pages.start.train.data import Data
-from pages.start.train.estimate import estimate
-from ui import session
+from pages.start.train.run_kinds import kind_of
+from ui import content, session
 from ui.controls import fill
 from ui.fields import CONTROLS, DATA, GROUPS, Values, changes, configs, label_of, preset_values, recipe, show
-from ui.text.markdown import safe, sentence
+from ui.text.markdown import sentence
 
+TEXT = content.beside(__file__)
 SOMEWHERE_ELSE = ""  # a problem that belongs to no control
 
 
@@ -70,7 +71,11 @@ def _note(problems: dict[str, str], look) -> None:  # type: ignore[no-untyped-de
         look()
     except ConfigError as error:
         field = error.field if error.field in CONTROLS else SOMEWHERE_ELSE
-        problems.setdefault(field, f"**{label_of(error.field)}** {safe(show(error.value))}: {error.allowed}.")
+        allowed = content.Filled(error.allowed)
+        said = TEXT(
+            "refused", label=content.Filled(label_of(error.field)), value=show(error.value), allowed=allowed
+        )
+        problems.setdefault(field, said)
     except GlassformerError as error:
         problems.setdefault(SOMEWHERE_ELSE, sentence(error))
 
@@ -103,7 +108,8 @@ def derived(spec: RunSpec, problems: Mapping[str, str], containers: Mapping[str,
     """Draws the sizes that follow from others, as they will be."""
     if not problems:
         c = spec.model.resolved()
-        containers["Model: sizes"].caption(words.together(c.n_heads, c.d_head, c.n_kv_heads, c.d_ff))
+        sizes = TEXT("together", heads=c.n_heads, d_head=c.d_head, kv_heads=c.n_kv_heads, d_ff=c.d_ff)
+        containers["Model: sizes"].caption(sizes)
 
 
 def obstacles(chosen: Setup) -> None:
@@ -113,18 +119,23 @@ def obstacles(chosen: Setup) -> None:
         where = next(
             (group for group, controls in groups.items() if any(c.field == field for c in controls)), ""
         )
-        st.error(words.under(problem, where))
-    if not chosen.problems and (strange := pairs.strange(chosen.spec)):
-        st.warning(strange)
+        problem = content.Filled(problem)
+        st.error(TEXT("under", problem=problem, group=where) if where else problem)
+    if not chosen.problems and (warning := kind_of(chosen.spec).warning):
+        st.warning(warning)
 
 
 def in_short(chosen: Setup, last: RunView | None) -> None:
     """Draws, beside the button, how much is trained and how long it takes."""
     if chosen.problems:
         return
-    train, parameters = chosen.spec.train, chosen.spec.parameters
-    guess = estimate(chosen.spec, chosen.validation_tokens, session.profile(), last)
-    line = words.in_short(parameters, train.steps, guess.words if guess else "")
+    guess = estimate(chosen, last)
+    line = TEXT(
+        "in short, time" if guess else "in short",
+        parameters=chosen.spec.parameters,
+        steps=chosen.spec.train.steps,
+        seconds=guess[0] if guess else 0.0,
+    )
     st.markdown(line, width="content")
 
 
@@ -132,14 +143,46 @@ def summary(chosen: Setup, last: RunView | None) -> None:
     """Draws parameters, tokens in a step, and how long it will take."""
     if chosen.problems:
         return
-    model, train = chosen.spec.model, chosen.spec.train
-    guess = estimate(chosen.spec, chosen.validation_tokens, session.profile(), last)
-    what = pairs.noun_of(chosen.spec) if chosen.spec.kind is not kinds.LABELS else "symbol"
-    tokens = chosen.spec.kind.tokens(model, train, chosen.spec.corpus)
-    parameters = chosen.spec.parameters
-    read = tokens * chosen.characters_per_token if what == "token" else None
-    long = (guess.words, guess.source) if guess else None
-    st.markdown(words.summary(parameters, model.vocab_size, what, tokens, read, train.steps, long))
+    spec, token, guess = chosen.spec, kind_of(chosen.spec).token, estimate(chosen, last)
+    tokens = spec.kind.tokens(spec.model, spec.train, spec.corpus)
+    size = TEXT("size", parameters=spec.parameters, vocabulary=spec.model.vocab_size, token=token)
+    reads = TEXT(
+        "reads characters" if token == "token" else "reads",
+        tokens=tokens,
+        characters=tokens * chosen.characters_per_token,
+        steps=spec.train.steps,
+    )
+    takes = TEXT("takes", seconds=guess[0], source=guess[1]) if guess else TEXT["first run"]
+    st.markdown(f"{size}  \n{reads}  \n{takes}")
+
+
+def estimate(chosen: Setup, last: RunView | None) -> tuple[float, str] | None:
+    """Returns (the seconds from pressing Train to the end, how they were estimated). `last` is this owner's
+    last run, whose speed is the best guide.
+
+    None before the first run on a GPU: its speed is not measured in the server, which leaves it to the
+    trainings.
+    """
+    spec = chosen.spec
+    train, parts = spec.train, parts_of(spec.parts)
+    if last is not None and last.step and last.seconds > 0:
+        before = last.spec
+        model, encoder = before.kind.cost_stacks(before.model, before.corpus)
+        pace = arithmetic.Pace(model, before.train, last.step, last.seconds, parts_of(before.parts), encoder)
+        rate, source = pace.work_a_second, TEXT["last run"]
+    else:
+        measured = _cpu_rate(session.profile().threads_per_run, train.precision)
+        if measured is None:
+            return None
+        rate, source = measured, TEXT["this machine"]
+    held_out = chosen.validation_tokens
+    return spec.kind.seconds(spec.model, train, spec.corpus, held_out, rate, parts), source
+
+
+@st.cache_resource(show_spinner=False)
+def _cpu_rate(threads: int, precision: str) -> float | None:
+    """Measured once for each server."""
+    return arithmetic.cpu_rate(threads, precision)
 
 
 def changes_note(preset: Preset, values: Values) -> None:
@@ -147,13 +190,13 @@ def changes_note(preset: Preset, values: Values) -> None:
     differences = changed(preset, values)
     if not differences:
         return
-    changes = (
-        f"{label_of(field).lower()} {safe(show(old))} → **{safe(show(new))}**"
+    moved = (
+        TEXT("change", label=content.Filled(label_of(field).lower()), old=show(old), new=show(new))
         for field, (old, new) in differences.items()
     )
-    st.caption(words.changed(", ".join(changes)))
+    st.caption(TEXT("changed", changes=content.Filled(", ".join(moved))))
     st.button(
-        words.BACK,
+        TEXT["back"],
         type="tertiary",
         icon=":material/undo:",
         on_click=fill,
@@ -171,8 +214,11 @@ def preset_notes(preset: Preset) -> None:
         why = f": {preset.why[field]}" if field in preset.why else ""
         old = f" (classic: {show(base[field])})" if values[field] != base[field] else ""
         derives = not values[field] and field in ("d_ff", "d_head", "n_kv_heads")
-        value = "derived" if derives else show(values[field])
+        value = TEXT["derived"] if derives else show(values[field])
         lines.append(f"- {label_of(field)} **{value}**{old}{why}.")
-    st.markdown("\n".join(lines) if lines else f"**{preset.title}.** {preset.summary}")
+    if not lines:
+        title, about = content.Filled(preset.title), content.Filled(preset.summary)
+        lines = [TEXT("preset", title=title, summary=about)]
+    st.markdown("\n".join(lines))
     if preset.source:
-        st.caption(f"Source: {preset.source}.")
+        st.caption(TEXT("source", source=content.Filled(preset.source)))

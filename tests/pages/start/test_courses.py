@@ -17,7 +17,7 @@ from engine.presets.ladder import LADDER
 from engine.service.rooms import Rooms
 from engine.weights.pretrained import sources
 from engine.weights.pretrained.library import load as load_real
-from pages.start.courses import words
+from pages.start.courses import courses
 from tests.day import DAY
 from tests.pages.real_model import carried
 from tests.pages.start.scene_claims import marks, missing
@@ -146,10 +146,12 @@ def test_the_page_lists_every_course_and_starts_one(monkeypatch):
     ten = COURSES["ten-minutes"]
     assert any(f"{ten.minutes} minutes · {len(ten.scenes)} scenes" in one.value for one in page.markdown)
     minutes = [course.minutes for course in COURSES.values()]
-    assert words.answer([10, 40, 30]).startswith("**3 courses, 10 to 40 minutes.**")
-    assert words.answer([10]).startswith("**One course, 10 minutes.**")
-    assert words.answer([1]).startswith("**One course, 1 minute.**")
-    assert words.facts(1, 1, "my class") == "1 minute · 1 scene · for my class"
+    assert courses.answer([10, 40, 30]).startswith("**3 courses, 10 to 40 minutes.**")
+    assert courses.answer([10]).startswith("**One course, 10 minutes.**")
+    assert courses.answer([1]).startswith("**One course, 1 minute.**")
+    assert (
+        courses.TEXT("facts", minutes=1, scenes=1, audience="my class") == "1 minute · 1 scene · for my class"
+    )
     assert any(
         f"{len(COURSES)} courses, {min(minutes)} to {max(minutes)} minutes" in one.value
         for one in page.markdown

@@ -22,7 +22,7 @@ from engine.presets import ENCODER_DECODERS, PRESETS
 from engine.seq2seq import build_pair
 from engine.weights import checkpoints
 from engine.weights.checkpoints import load_pair
-from pages.start.home import living, words, words_pair
+from pages.start.home import published_models, running_model, running_pair
 from pages.start.home.links import target
 from pages.start.home.map_drawing import model_map
 from pages.start.home.map_pair import pair_map
@@ -32,6 +32,7 @@ from tests.pages import helpers
 from tests.pages.start.home import CLASSIC, array, home, sent
 from ui import models, site, widgets
 from ui.fit_text import ENGLISH, MAX_TEXT
+from ui.text.markdown import safe
 from ui.training_step import NEWEST
 
 pytestmark = pytest.mark.usefixtures("manager")
@@ -45,15 +46,11 @@ def test_a_preset_is_counted_in_its_words(name):
     preset, counted = PUBLISHED[name], ledger_of(PUBLISHED[name])
     if name in ENCODER_DECODERS:
         total = sum(p.numel() for p in build_pair(preset.pair, device="meta").parameters())
-        blocks, alt = f"{counted.encoder.n_layers} + {counted.config.n_layers}", words_pair.drawn
+        blocks = f"{counted.encoder.n_layers} + {counted.config.n_layers}"
     else:
-        total, blocks, alt = (
-            sum(component_parameters(preset.model).values()),
-            counted.config.n_layers,
-            words.alt,
-        )
-    assert alt(preset, counted).endswith(f" {total:,} parameters.")
-    told = words.about(preset, counted)
+        total, blocks = sum(component_parameters(preset.model).values()), counted.config.n_layers
+    assert published_models.alt(preset, counted).endswith(f" {total:,} parameters.")
+    told = published_models.about(preset, counted)
     share = counted.in_blocks / counted.total
     assert f"**{total:,} parameters**, {share:.0%} of them in the {blocks} blocks." in told
     assert told.startswith(f"**{preset.title}.**")
@@ -69,9 +66,8 @@ def test_a_published_model_s_map_and_words_are_on_the_page(name):
         PUBLISHED[name],
         ledger_of(PUBLISHED[name]),
     )
-    alt = words_pair.drawn if counted.encoder else words.alt
-    assert component(app, "glassformer_map")["alt"] == alt(preset, counted)
-    assert words.about(preset, counted) in [text.value for text in app.markdown]
+    assert component(app, "glassformer_map")["alt"] == published_models.alt(preset, counted)
+    assert published_models.about(preset, counted) in [text.value for text in app.markdown]
     assert preset.title.removesuffix(" (published)") in app.selectbox(key="preset").options
 
 
@@ -255,7 +251,7 @@ def test_a_running_one_shows_what_runs_through_it():
         f"It reads “{TEXT}” and writes “**1999\\-03\\-03**”. Step 4 of 11 writes **“9”**",
         f": {mean.max():.0%} of the weight",
     )
-    assert words.PAIR_QUESTION in [header.value for header in app.header]
+    assert running_pair.TEXT.question in [header.value for header in app.header]
 
 
 def test_a_family_is_one_click_and_a_model_says_its_own():
@@ -307,11 +303,11 @@ def test_the_answer_is_the_models_own(model: str, text: str) -> None:
     shares = torch.tensor(recording["logits"][-1]).double().softmax(-1)
     best, shown = int(shares.argmax()), sent(app)["picture"]["words"]
     said = helpers.said(app, "markdown")
-    assert f"**“{words.safe(shown[str(best)])}” with probability {shares[best]:.0%}**" in said
+    assert f"**“{safe(shown[str(best)])}” with probability {shares[best]:.0%}**" in said
     guesses = logit_lens(found.model, recording).guess[:, -1].tolist()
     settled = max((depth + 1 for depth, guess in enumerate(guesses) if guess != best), default=0)
     if settled:
-        before = words.safe(shown[str(guesses[settled - 1])])
+        before = safe(shown[str(guesses[settled - 1])])
         assert f" Before block {settled - 1}, its top guess was “{before}”." in said
     else:
         assert "The embedding alone already predicts it." in said
@@ -323,7 +319,7 @@ def test_without_the_real_model_a_small_one_is_shown(monkeypatch: pytest.MonkeyP
     data = sent(app)
     assert app.query_params["model"] in (CLASSIC, [CLASSIC])
     letters = "".join(data["picture"]["names"][str(i)] for i in data["picture"]["ids"])
-    assert letters == words.FIRST_LETTERS.replace("\n", "⏎").replace(" ", "␣")
+    assert letters == running_model.FIRST_LETTERS.replace("\n", "⏎").replace(" ", "␣")
     assert data["picture"]["whole"]
 
 
@@ -349,9 +345,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(st, "query_params", {})
 
     def ask(shown: str, of: str = CLASSIC, /, **what: Any) -> dict[str, Any]:
-        state[living.SHOWN] = (of, shown)
+        state[running_model.SHOWN] = (of, shown)
         monkeypatch.setattr(widgets, "picked", lambda key, name: {"id": "x-1", **what})
-        living._asked()
+        running_model._asked()
         return state
 
     return ask
@@ -359,7 +355,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.parametrize(("u", "place"), [(0.0, 0), (0.5, None), (0.999999, -1)])
 def test_a_written_token_is_drawn_with_the_readers_settings(asked, monkeypatch, u, place):
-    monkeypatch.setattr(living.random, "random", lambda: u)
+    monkeypatch.setattr(running_model.random, "random", lambda: u)
     state = asked("ROMEO:\nO, she d", do="write", temperature=0.5, top_k=4)
     found = checkpoints.load(ROOT / "checkpoints" / CLASSIC)
     ids = found.tokenizer.encode("ROMEO:\nO, she d")
@@ -369,10 +365,10 @@ def test_a_written_token_is_drawn_with_the_readers_settings(asked, monkeypatch, 
     shares = powers / powers.sum()
     at = place if place is not None else int(np.searchsorted(np.cumsum(shares), u, side="right"))
     token = kept[at]
-    assert state[living.WROTE]["token"] == token
-    assert state[living.WROTE]["chance"] == pytest.approx(float(shares[at]), abs=1e-4)
+    assert state[running_model.WROTE]["token"] == token
+    assert state[running_model.WROTE]["chance"] == pytest.approx(float(shares[at]), abs=1e-4)
     assert state["text"] == "ROMEO:\nO, she d" + found.tokenizer.decode([token])
-    assert state[living.HELD] == Held(CLASSIC, state["text"], (*ids, token))
+    assert state[running_model.HELD] == Held(CLASSIC, state["text"], (*ids, token))
 
 
 NONSENSE = (
@@ -397,21 +393,23 @@ def test_typing_is_taken_over_and_cut(asked: Any) -> None:
 
 def test_training_time_is_the_lapses_and_leads_back(asked: Any) -> None:
     state = asked(ENGLISH["A fact"], do="step", model="timelapse", step=16)
-    assert state["subject_model"] == "timelapse" and state["text"] == words.REPEATING
-    state = asked(words.REPEATING, "timelapse", do="back")
+    assert state["subject_model"] == "timelapse" and state["text"] == running_model.REPEATING
+    state = asked(running_model.REPEATING, "timelapse", do="back")
     assert state["subject_model"] == CLASSIC and state["text"] == ENGLISH["A fact"]
     mine = asked("my own words", do="step", model="timelapse", step=16)
-    assert mine["text"] != words.REPEATING
+    assert mine["text"] != running_model.REPEATING
 
 
 def test_the_course_is_the_shipped_one() -> None:
     lapse = models.lapse_of("timelapse")
     for model, on in ((CLASSIC, False), ("timelapse", True)):
-        course = sent(home(words.REPEATING, model))["course"]
+        course = sent(home(running_model.REPEATING, model))["course"]
         assert course["steps"] == list(lapse.steps) and course["losses"] == list(lapse.losses)
         assert course["on"] == on
         assert course["star"] in [[one.layer, one.head] for one in lapse.formed if one.kind == "induction"]
-    early, late = (sent(home(words.REPEATING, "timelapse", step=str(s))) for s in (0, lapse.steps[-2]))
+    early, late = (
+        sent(home(running_model.REPEATING, "timelapse", step=str(s))) for s in (0, lapse.steps[-2])
+    )
     assert early["picture"]["name"] != late["picture"]["name"]
     assert early["picture"]["stream"] != late["picture"]["stream"]
 

@@ -20,9 +20,10 @@ from engine.service.history import History, HistoryLog
 from engine.service.state import Change, RunSpec
 from engine.training.records import Evaluation
 from engine.weights.checkpoints import pack
-from pages.start.train.curves import WHOLE, loss_curves
-from pages.start.train.losses import baselines, vocabulary
-from pages.start.train.whatif import WHAT_IFS
+from pages.start.train import loss_curves as curves
+from pages.start.train.loss_curves import loss_curves
+from pages.start.train.run_kinds import kind_of
+from pages.start.train.what_if import WHAT_IFS
 from tests.pages import helpers
 from tests.pages.helpers import bars, ran, sidebar
 from tests.pages.stage import history, view_of
@@ -52,13 +53,13 @@ def test_every_preset_fills_everything_in_and_starts(manager):
 def drawn_then(address: str) -> None:
     import streamlit as st
 
-    from pages.start.train.desk import draw_desk
+    from pages.start.train.train import draw
     from ui.search.panel import open_address
 
     if st.session_state.setdefault("page_drawn", "") == "train":
         open_address(address)
     st.session_state["page_drawn"] = "train"
-    draw_desk()
+    draw()
 
 
 def test_a_preset_that_the_search_leads_to_brings_its_settings_to_a_page_already_drawn():
@@ -162,7 +163,8 @@ def test_the_run_is_drawn_and_its_buttons_ask_the_manager(manager, drawn):
     assert [m.value for m in page.metric] == ["2.100", f"{math.exp(2.1):.2f}", f"{2.1 / math.log(2):.3f}"]
     spec = manager.views["run-0"].spec
     lines = [shape["y0"] for shape in drawn["loss_chart"].layout["shapes"]]
-    assert math.log(vocabulary(spec)) in lines and sorted(lines) == sorted(baselines(spec).values())
+    kind = kind_of(spec)
+    assert math.log(kind.choices) in lines and sorted(lines) == sorted(kind.baselines().values())
     assert "validation went from 4.20 to 2.10 nats per character after step 40" in drawn["loss_chart"].alt
     clicked(page, "pause_button")
     changed(page, manager, status="paused")
@@ -245,8 +247,8 @@ def test_what_will_be_trained_is_summed_up(manager):
     )
     changed(page, manager, status="finished", step=40, seconds=80.0)
     # 2 s a step, and the validation at the end: once both splits, once more all of one
-    assert "estimated from the speed of your last run" in sentences(page)
-    minutes = re.search(r"about \*\*([0-9.]+) min\*\*", sentences(page))
+    estimated = r"about \*\*([0-9.]+) min\*\* :gray\[\(estimated from the speed of your last run\)\]"
+    minutes = re.search(estimated, sentences(page))
     assert minutes is not None and 10 <= float(minutes[1]) < 15
     begun(manager, spec)
     for other in ({"step": 40}, {"status": "finished", "step": 19}):  # it goes on; it is too short to tell
@@ -558,8 +560,14 @@ def test_the_evaluation_of_the_whole_split_is_drawn_apart_and_named():
     figure = loss_curves(curve, BASELINES, 65, others=[curve_of("another", seen)])
     traces = {trace.name: trace for trace in figure.data}
     other = "another 1.50", "another: validation, whole split"
-    assert list(traces) == [*other, "each batch", "one 1.50", WHOLE, None]  # None: what an axis needs
-    for line, mark in (("one 1.50", WHOLE), other):
+    assert list(traces) == [
+        *other,
+        "each batch",
+        "one 1.50",
+        curves.TEXT["whole"],
+        None,
+    ]  # None: what an axis needs
+    for line, mark in (("one 1.50", curves.TEXT["whole"]), other):
         assert list(traces[line].x) == [0, 50, 100], "no line leads to the mark"
         assert traces[mark].mode == "markers"
         assert (list(traces[mark].x), list(traces[mark].y)) == ([120], [1.5])

@@ -34,8 +34,8 @@ from engine.training.records import Evaluation, HeadScores, Sample, Step, TaskSc
 from engine.training.snapshot_series import open_lapse
 from pages.input.tokens import training_text
 from pages.start.train import samples
-from pages.start.train.beside import comparable
-from pages.start.train.whatif import WHAT_IFS
+from pages.start.train.shown_runs import comparable
+from pages.start.train.what_if import WHAT_IFS
 from tests.pages import helpers
 from tests.pages.helpers import lacking
 from tests.pages.stage import StageManager, view_of

@@ -122,10 +122,10 @@ class Parts:
 class View:
     """A view of a page: one question and its answer. `id` stands in the URL, `text` is all that it says.
 
-    `draw` is called with the `Subject` of the bar where the view `needs_model`, else with nothing. A view
-    that `brings_text` has the model read that one: the bar then has no box for a text. `code` are the
-    functions and classes of the engine whose source is offered below it; where it depends on what is shown, a
-    function of what `draw` gets.
+    `draw` is called with the `Subject` of the bar where the view `needs_model`, with what `choose` returns
+    where that draws a bar of the view's own, else with nothing. A view that `brings_text` has the model read
+    that one: the bar then has no box for a text. `code` are the functions and classes of the engine whose
+    source is offered below it; where it depends on what is shown, a function of what `draw` gets.
 
     `takes` are the needs that a model has to meet (ui.model_needs): another gets a sentence in place of the
     view, and one click to a model that meets them. A view opens with the first of the `best` that is here,
@@ -145,6 +145,7 @@ class View:
     draw: Callable[..., object] | None = None
     code: Code | Callable[..., Code] = ()
     needs_model: bool = True
+    choose: Callable[[], object] | None = None
     brings_text: bool = False
     takes: tuple[Need, ...] = ()
     best: tuple[str, ...] = ()
@@ -236,7 +237,7 @@ class View:
 class Page:
     """A page and its views. `key` names the view in the URL; `model` is looked into and `text` read, or
     `words` by a model that was trained on much of them, until there are others. `bar` is drawn above the
-    views of a page that looks into no model: what it returns, they get.
+    views of a page that looks into no model: what it returns, they get. `beside` is drawn beside their names.
     """
 
     title: str
@@ -246,6 +247,7 @@ class Page:
     model: str = FIRST_MODEL
     words: str = FIRST_WORDS
     bar: Callable[[], object] | None = None
+    beside: Callable[[], object] | None = None
 
 
 @dataclass(frozen=True)
@@ -324,12 +326,25 @@ def _draw_page(page: Page) -> None:
     """Draws the page: the scrubber and the controls of a view draw the view again, and no more."""
     session.drop_endless()
     linked = st.query_params.get(page.key)
-    view = header(page.title, lambda: _one_of(page, page.views))
+    view = header(page.title, lambda: _names(page))
     # By a click: the address is that of the view before.
     walked = linked != view.id and st.query_params.get(page.key) != linked
     note_visit(page, view)
     with boundary():
-        _chosen(page, view, *_question_line(page, view, walked))
+        if view.choose is not None:
+            _draw_chosen(view, view.choose)
+        else:
+            _chosen(page, view, *_question_line(page, view, walked))
+
+
+def _draw_chosen(view: View, choose: Callable[[], object]) -> None:
+    """Draws a view with a bar of its own, as a whole."""
+    with question_line() as question:
+        if not view.asks_late:
+            view.ask(question)
+        about = choose()
+    _draw(view, question, about)
+    view.tell(about)
 
 
 def _question_line(page: Page, view: View, walked: bool) -> tuple[DeltaGenerator, Choice | None]:
@@ -428,8 +443,12 @@ def _within(view: View, question: DeltaGenerator, *about: Any) -> None:
     view.show(*about)
 
 
-def _one_of(page: Page, views: tuple[View, ...]) -> View:
-    return choose_view(views, page.key) if len(views) > 1 else views[0]
+def _names(page: Page) -> View:
+    """Draws the names of the views, where there are several, and what stands beside them."""
+    view = choose_view(page.views, page.key) if len(page.views) > 1 else page.views[0]
+    if page.beside is not None:
+        page.beside()
+    return view
 
 
 @contextmanager

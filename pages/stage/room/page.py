@@ -2,4 +2,5 @@
 
 from pages.stage.room import room
 
-room.draw()
+if __name__ == "__main__":
+    room.draw()

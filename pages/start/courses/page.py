@@ -3,4 +3,7 @@
 from pages.start.courses import courses
 from ui.page_frame import Page, show
 
-show(Page("Courses", "", (courses.VIEW,)))
+PAGE = Page("Courses", "", (courses.VIEW,))
+
+if __name__ == "__main__":
+    show(PAGE)

@@ -11,11 +11,13 @@ import streamlit as st
 
 from engine.config import SampleConfig
 from engine.errors import ConfigError
+from engine.measure.families.written_target import write_target
 from engine.measure.home import living_map as living
 from engine.measure.home.living_map import DepthPredictions
 from engine.measure.residual.lens import first_settled
 from engine.sample.stages import draw as draw_token
 from engine.sample.stages import stages
+from engine.seq2seq import Seq2Seq
 from pages.start.home import links, running_pair
 from pages.start.home.map_parts import describe
 from pages.start.home.packing import KEY, living_map, living_map_further, packed, spoken
@@ -34,10 +36,9 @@ from ui import content, explain, families, model_choice, models, site, training_
 from ui.fit_text import ENGLISH, EXAMPLES, MAX_TEXT
 from ui.model_bar import Choice, Subject, choose_subject
 from ui.models import LAPSES, REAL_MODEL
-from ui.page_frame import Ask, Code, View, Words
+from ui.page_frame import Code, View
 from ui.timeline import follow, timeline_of
 from ui.training_step import NEWEST
-from ui.view_parts import Part
 
 TEXT = content.beside(__file__)
 FIRST_LETTERS = "ROMEO:\nO, she d"  # as many as there are lanes
@@ -56,8 +57,8 @@ def choose() -> Choice:
     # Streamlit's own: the model, which stands in the link, has the value.
     switch.segmented_control(
         TEXT["family"],
-        list(FAMILIES),
-        format_func=lambda family: FAMILIES[family].title,
+        list(FIRST),
+        format_func=lambda family: TEXT[family],
         key=FAMILY,
         label_visibility="collapsed",
         required=True,
@@ -83,11 +84,10 @@ def _open_family() -> None:
 
 
 def draw(choice: Choice) -> None:
-    _family(choice).draw(choice)
-
-
-def _family(choice: Choice) -> View:
-    return FAMILIES[_family_of(choice.name)]
+    if _family_of(choice.name) == "both":
+        running_pair.draw(choice)
+    else:
+        _living_map(choice)
 
 
 def _living_map(choice: Choice) -> None:
@@ -295,23 +295,26 @@ def settings(ask: Mapping[str, Any]) -> SampleConfig:
         return SampleConfig(temperature=START["temperature"])
 
 
-MAP: Code = (living.read, living.lanes, living.depth_logits, living.outlook)
-PARTS = {
-    "decoder": Part(TEXT["decoder"], _living_map, Words.of(TEXT), MAP, TEXT.question),
-    "encoder": Part(TEXT["encoder"], _living_map, Words.of(TEXT, "gaps"), MAP, TEXT["gaps question"]),
-    "both": running_pair.PART,
-}
-FAMILIES = {family: part.as_view(family) for family, part in PARTS.items()}
 FIRST = {"decoder": REAL_MODEL, "encoder": families.FIRST_ENCODER, "both": families.FIRST_PAIR}
+VARIANTS = {"decoder": "", "encoder": "gaps", "both": "both"}  # of the text, by family
+
+
+def _variant(choice: Choice) -> str:
+    return VARIANTS[_family_of(choice.name)]
+
+
+def _code(choice: Choice) -> Code:
+    if _family_of(choice.name) == "both":
+        return write_target, Seq2Seq.forward
+    return living.read, living.lanes, living.depth_logits, living.outlook
+
+
 VIEW = View(
     "living",
     TEXT,
     draw,
-    lambda choice: _family(choice).words_for(),
-    lambda choice: PARTS[_family_of(choice.name)].code,
-    question=lambda choice: _family(choice).question_for(),
-    asks=tuple(
-        Ask(view.question_for(), view.words_for(), () if family == "decoder" else (("model", FIRST[family]),))
-        for family, view in FAMILIES.items()
-    ),
+    _code,
+    choose=choose,
+    variant=_variant,
+    variants={VARIANTS[family]: (("model", FIRST[family]),) for family in ("encoder", "both")},
 )

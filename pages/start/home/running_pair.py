@@ -11,14 +11,12 @@ import streamlit as st
 from engine.errors import GlassformerError
 from engine.ledger import ledger
 from engine.measure.families.written_target import WrittenTarget, write_target
-from engine.seq2seq import Seq2Seq
 from pages.start.home.map import draw_stacks
 from ui import content, explain, families, memo, models, widgets
 from ui.fit_text import read
 from ui.model_bar import Choice
 from ui.text.markdown import safe
 from ui.training_step import NEWEST
-from ui.view_parts import Part
 
 TEXT = content.beside(__file__)
 LONGEST = 20  # characters of a text that stand in a box
@@ -125,6 +123,3 @@ def _joined(symbols: Sequence[str], words: bool) -> str:
 
 def _sizes(values: Iterable[float]) -> str:
     return TEXT("sizes", sizes=" → ".join(f"{value:.2f}" for value in values))
-
-
-PART = Part(TEXT, draw, code=(write_target, Seq2Seq.forward))

@@ -3,4 +3,7 @@
 from pages.start.train import train
 from ui.page_frame import Page, show
 
-show(Page("Train", "", (train.VIEW,)), train.draw)
+PAGE = Page("Train", "", (train.VIEW,))
+
+if __name__ == "__main__":
+    show(PAGE, train.draw)

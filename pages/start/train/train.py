@@ -30,7 +30,7 @@ from pages.start.train.what_if import WHAT_IFS
 from ui import content, explain, session, widgets
 from ui.controls import control_groups, preset_picker
 from ui.fields import Values
-from ui.page_frame import Ask, View, boundary, header, question_line
+from ui.page_frame import View, boundary, header, question_line
 from ui.players.plot import plot
 from ui.players.served import ASSETS
 from ui.requests import refusal
@@ -70,7 +70,7 @@ def _desk() -> None:
     with controls:
         chosen = _controls(preset, drawer)
     repeats = preset.train is not None and preset.train.repeat > 0
-    own = TEXT["copying question"] if repeats else TEXT.question
+    own = TEXT["question copying"] if repeats else TEXT.question
     question.header(kind_of(chosen.spec).question or own, anchor=False)
     shown = selected()
     with panel, boundary():
@@ -205,7 +205,7 @@ VIEW = View(
     TEXT,
     draw,
     needs_model=False,
-    asks=(Ask(TEXT.question), Ask(TEXT["copying question"], query=(("preset", "induction"),))),
+    variants={"copying": (("preset", "induction"),)},
     shows=(
         "train a model",
         "my own model",

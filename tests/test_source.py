@@ -337,7 +337,7 @@ IN_SENTENCES = STATISTICS | {"exp", "nanmin", "nanmax"}
 REDUCES_ARRAYS = {"min", "max"}  # as methods; as functions they choose the place of a label
 # A count of bytes, clients or labels is not about a model, so `sum(...)` itself stays free.
 LAYOUT = {  # function -> what it lays out
-    "pages.input.positions.figures_learned.table_map": "the end of the colours",
+    "pages.input.positions.maps.table_map": "the end of the colours",
     "pages.input.positions.figures_learned._flat": "both axes equally long",
     "pages.input.positions.figures_learned._outside": "the side of a label",
     "pages.inside.attention.steps.parts_figure": "the edges of the matrices",

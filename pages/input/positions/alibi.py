@@ -15,8 +15,10 @@ from engine.measure.recording import Recording, record
 from engine.model import Transformer
 from pages.input.positions import figures_alibi as figures
 from pages.input.positions import words_answers, words_measured
-from pages.input.positions.figures_shared import bias_heatmap, half_width_pattern
-from pages.input.positions.shared import choose_mask, example, thousands
+from pages.input.positions.bias_map import bias_map, choose_mask
+from pages.input.positions.maps import half_width_pattern
+from pages.input.positions.schemes import example
+from pages.input.positions.shared import thousands
 from pages.input.positions.words_answers import alibi_sentence
 from ui import explain, memo, widgets
 from ui.figures.patterns import pattern_table
@@ -107,13 +109,13 @@ def draw_matrix(heads: int, times: float) -> None:
     length = widgets.slide_over("Sequence length T", LENGTHS, 32, "alibi_length", container=first)
     head = widgets.slide("Head", 0, heads - 1, 0, "alibi_matrix_head", container=second) if heads > 1 else 0
     with third:
-        causal = choose_mask(True, "alibi_mask")
+        causal = choose_mask("alibi_mask")
     bias = measured.alibi_bias(heads, length, times, causal)[head]
     slope = float(measured.slopes(heads, times).slope[head])
     left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
     with left:
         plot(
-            bias_heatmap(bias),
+            bias_map(bias),
             key="alibi_matrix",
             height=460,
             name=f"alibi-bias-head-{head}",

@@ -25,7 +25,8 @@ from pages.input.positions import words_measured
 from pages.input.positions.bench_measured import above_rows, draw_extrapolation
 from pages.input.positions.bench_similarity import draw_similarity
 from pages.input.positions.figures_bench import Line
-from pages.input.positions.words_answers import TITLES, reach_sentence
+from pages.input.positions.schemes import TITLES
+from pages.input.positions.words_answers import reach_sentence
 from ui import explain, memo, widgets
 from ui.players.plot import plot
 from ui.site import ROOT

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.measure.positions.alibi import Slopes, factors
-from pages.input.positions.figures_shared import head_line
+from pages.input.positions.bias_map import head_line
 from ui.figures import specs as go
 from ui.figures.theme import colour
 

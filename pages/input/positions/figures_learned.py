@@ -7,15 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pages.input.positions.figures_shared import signed_map
 from ui.figures import specs as go
 from ui.figures.theme import SEQUENTIAL, colour
-
-
-def table_map(table: np.ndarray, dimension: str = "dimension") -> go.Figure:
-    """Draws a table (position, d_model), position 0 on top."""
-    top = float(np.quantile(np.abs(table), 0.995)) or 1.0
-    return signed_map(table, dimension, "position", "position %{y}, dimension %{x}: %{z:+.4f}", top)
 
 
 def path(scores: np.ndarray, share: np.ndarray) -> go.Figure:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.measure.positions.position_scores import DistanceScores, PositionScores
-from pages.input.positions.figures_shared import signed_map
+from pages.input.positions.maps import signed_map
 from ui.figures import specs as go
 from ui.figures.theme import colour
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pages.input.positions.figures_shared import signed_map
+from pages.input.positions.maps import signed_map
 from ui.figures import specs as go
 from ui.figures.theme import colour
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pages.input.positions.figures_shared import head_line
+from pages.input.positions.bias_map import head_line
 from ui.figures import specs as go
 from ui.figures.theme import colour
 

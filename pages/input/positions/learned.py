@@ -19,7 +19,7 @@ from engine.measure.positions.position_table import (
 from engine.model import Transformer
 from pages.input.positions import figures_learned as figures
 from pages.input.positions import words_measured
-from pages.input.positions.figures_shared import cosine_map
+from pages.input.positions.maps import cosine_map, table_map
 from pages.input.positions.words_answers import learned_sentence
 from ui import explain, memo, widgets
 from ui.model_bar import Subject
@@ -94,7 +94,7 @@ def _draw_table(name: str, position_table: PositionTable, length: int, width: in
     st.markdown(f"**{title}**")
     columns = [f"d{i}" for i in range(width)]
     plot(
-        figures.table_map(position_table.table),
+        table_map(position_table.table, "dimension"),
         key=f"learned_table_{name}",
         height=360,
         name=f"{name}-positions",

@@ -2,21 +2,14 @@
 
 from engine.measure.positions import extrapolation, schemes
 from engine.measure.positions.alibi import alibi_effect
-from engine.measure.positions.permutation import (
-    compare,
-    fresh,
-    in_order_and_out,
-    new_order,
-)
 from engine.measure.positions.position_table import alike, sinusoidal
 from engine.parts.positions import Alibi, Learned, T5Bias, alibi_slopes, t5_bucket
-from pages.input.positions import rope, words
+from pages.input.positions import rope, why, words
 from pages.input.positions import sinusoidal as waves
 from pages.input.positions.alibi import draw_alibi
 from pages.input.positions.bench import draw_bench
 from pages.input.positions.learned import draw_learned
 from pages.input.positions.t5 import draw_t5
-from pages.input.positions.why import draw_why
 from ui.model_needs import POSITION_TABLE, ROTATES
 from ui.page_frame import Page, View, show
 from ui.view_parts import Part, view_of_parts
@@ -31,15 +24,7 @@ show(
         "Positions",
         "positions_view",
         (
-            View(
-                "why",
-                "Why",
-                draw_why,
-                words.WHY,
-                (compare, fresh, new_order, in_order_and_out),
-                needs_model=False,
-                question=words.WHY_ASKED,
-            ),
+            why.VIEW,
             view_of_parts("sinusoidal", "Sinusoidal", "sinusoid_part", waves.PARTS),
             View(
                 "learned",

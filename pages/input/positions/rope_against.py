@@ -20,7 +20,7 @@ from engine.measure.positions.position_scores import (
 from engine.weights.checkpoints import Checkpoint
 from pages.input.positions import figures_rope_against as figures
 from pages.input.positions import words_measured
-from pages.input.positions.shared import example
+from pages.input.positions.schemes import example
 from pages.input.positions.words_answers import against_sentence
 from ui import explain, memo, widgets
 from ui.players.plot import plot

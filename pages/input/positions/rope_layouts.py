@@ -11,7 +11,7 @@ from engine.measure.positions import rope
 from engine.measure.positions.rope import SHIFT, LayoutLoss, Layouts, layout_pattern
 from pages.input.positions import figures_rope as figures
 from pages.input.positions import words_measured
-from pages.input.positions.figures_shared import half_width_pattern
+from pages.input.positions.maps import half_width_pattern
 from pages.input.positions.rope_turning import Turning, turning
 from pages.input.positions.words_answers import layouts_sentence
 from ui import explain, memo

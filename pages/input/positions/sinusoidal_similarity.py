@@ -12,7 +12,7 @@ import streamlit as st
 from engine.measure.positions.sinusoids import Similarity, similarity
 from pages.input.positions import figures_sinusoidal as figures
 from pages.input.positions import words_measured
-from pages.input.positions.figures_shared import cosine_map
+from pages.input.positions.maps import cosine_map
 from pages.input.positions.words_answers import similarity_sentence
 from ui import explain, memo
 from ui.players.plot import plot

@@ -12,7 +12,7 @@ from engine.measure.positions.sinusoids import Waves, waves
 from engine.parts.positions import sinusoidal_table
 from pages.input.positions import figures_sinusoidal as figures
 from pages.input.positions import words_measured
-from pages.input.positions.figures_learned import table_map
+from pages.input.positions.maps import table_map
 from pages.input.positions.words_answers import waves_sentence
 from ui import explain, memo
 from ui.players.plot import plot

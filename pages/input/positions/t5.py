@@ -12,8 +12,9 @@ from engine.measure.positions import t5_buckets as measured
 from engine.parts.positions import T5Bias
 from pages.input.positions import figures_t5 as figures
 from pages.input.positions import words_answers, words_measured
-from pages.input.positions.figures_shared import bias_heatmap
-from pages.input.positions.shared import choose_mask, example, thousands
+from pages.input.positions.bias_map import bias_map, choose_mask
+from pages.input.positions.schemes import example
+from pages.input.positions.shared import thousands
 from pages.input.positions.words_answers import buckets_sentence
 from ui import explain, widgets
 from ui.figures.patterns import pattern_table
@@ -70,7 +71,7 @@ def _choose() -> tuple[int, int, bool]:
     """
     buckets = widgets.slide_over("Buckets", BUCKETS, T5Bias.buckets, "t5_buckets", written=thousands)
     limit = widgets.slide_over("Maximum distance", FARTHEST, T5Bias.max_distance, "t5_far", written=thousands)
-    both = not choose_mask(True, "t5_mask")
+    both = not choose_mask("t5_mask")
     exact = measured.exact_buckets(buckets, both)
     far = limit if limit > exact else min(f for f in FARTHEST if f > exact)
     if far != limit:
@@ -146,7 +147,7 @@ def _draw_matrix(source: _Source, reach: float) -> None:
     head = widgets.select("Added to the scores of head", heads, "t5_head", kind="list")
     matrix = measured.t5_matrix(source.weight, head, min(source.context, MOST_DRAWN), not source.causal)
     plot(
-        bias_heatmap(matrix, reach),
+        bias_map(matrix, reach),
         key="t5_matrix",
         height=340,
         name=f"t5-bias-head-{head}",

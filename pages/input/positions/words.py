@@ -2,7 +2,6 @@
 
 from ui.page_frame import Words
 
-WHY_ASKED = "Why does a Transformer need positions at all?"
 TABLE_ASKED = "How do waves encode a position?"
 CLOCK_ASKED = "How are waves like a clock?"
 SIMILARITY_ASKED = "Are nearby positions more similar?"
@@ -14,26 +13,6 @@ ALIBI_ASKED = "What if distance is simply penalised?"
 T5_ASKED = "How does T5 encode distance?"
 BENCH_ASKED = "Which scheme extrapolates past the training length?"
 
-WHY = Words(
-    see=(
-        "The same words in two orders, through one attention layer with random weights. A row is attention's"
-        " output for a word; a line joins the two rows of the same word and gives their difference."
-    ),
-    why=(
-        "Attention is a sum over *all* words, weighted by their content, and a sum is blind to their order"
-        " (Vaswani et al. 2017, section 3.5). So positions must be supplied: in the embeddings, in queries"
-        " and keys, or in the scores."
-    ),
-    attempt=(
-        "Switch positions from None to any other, then the causal mask on. Type a sentence that uses a word"
-        " twice. Under “Measure it” a trained model reads your own text out of order."
-    ),
-    texts=(
-        "A lecture calls attention *permutation-invariant*. It is *equivariant*: reorder the words and the"
-        " rows of the output are reordered with them, each otherwise unchanged. Only a sum or mean over all"
-        " rows is invariant."
-    ),
-)
 
 TABLE = Words(
     see=(

@@ -16,12 +16,6 @@ from engine.measure.positions.extrapolation import (
     far_buckets,
     reach_of,
 )
-from engine.measure.positions.permutation import SCHEMES as ALL
-from engine.measure.positions.permutation import (
-    OrderEffect,
-    Setting,
-    setting_of,
-)
 from engine.measure.positions.position_scores import DistanceScores
 from engine.measure.positions.position_table import PositionTable
 from engine.measure.positions.rope import Decay, LayoutLoss, Layouts, Score, Turns
@@ -30,11 +24,9 @@ from engine.measure.positions.sinusoids import Similarity, TurnedPair, Waves
 from engine.measure.positions.t5_buckets import Buckets, LearnedBias
 from engine.model import Transformer
 from engine.weights.checkpoints import Checkpoint
+from pages.input.positions.schemes import TITLES
 from pages.input.positions.shared import signed
-from ui.text.numbers import minus, number, scientific
-
-TITLES: dict[Position, str] = {name: SCHEMES[name].title for name in ALL}  # as they are written everywhere
-
+from ui.text.numbers import minus, scientific
 
 Variant = tuple[Position, Stopgap | None]  # a scheme as it is, or with a stopgap
 STOPGAPS: dict[str, tuple[Position, Stopgap]] = {
@@ -52,36 +44,6 @@ def name_of(variant: Variant) -> str:
     if kind is None:
         return SCHEMES[scheme].title
     return next(name for name, stopgap in STOPGAPS.items() if stopgap == variant)
-
-
-def order_sentence(before: str, after: str, scheme: Position, causal: bool, effect: OrderEffect) -> str:
-    """Says from the measured effect whether the order of the words counts. `before` and `after`: both orders,
-    as Markdown.
-    """
-    largest = number(effect.largest(scheme, causal))
-    bare = number(effect.largest("none", False))
-    return {
-        "reads the same": (
-            f"In this order “{after}” reads the same, so the difference of **{largest}** says nothing. Choose"
-            " another order."
-        ),
-        "one bag": (
-            f"Without positions, “{before}” and “{after}” are the same bag of words: no word's row changes by"
-            f" more than **{largest}**, which is rounding error. So order has to be encoded."
-        ),
-        "mask leaks": (
-            f"The causal mask leaks some order even without positions: rows change by up to **{largest}**,"
-            f" since an early word attends to fewer words than a late one. Without the mask it is {bare}."
-        ),
-        "distances kept": (
-            "ALiBi encodes how far apart two words are, not which comes first: no row changes by more than"
-            f" **{largest}**, as this order keeps every distance. Shuffle, or switch the mask on."
-        ),
-        "order counts": (
-            f"Now order counts: with {TITLES[scheme]} positions the same words' rows differ by up to"
-            f" **{largest}**. Without positions and mask it was {bare}."
-        ),
-    }[effect.verdict(scheme, causal)]
 
 
 def waves_sentence(waves: Waves) -> str:
@@ -291,36 +253,6 @@ def signed_plus(value: float, digits: int = 2) -> str:
     ('+0.50', '−0.250')
     """
     return minus(f"{value:+.{digits}f}")
-
-
-def lesson(settings: tuple[Setting, ...], scheme: str) -> str:
-    """Sums up the numbers of a model with that position scheme."""
-    bare, placed = (setting_of(settings, position, False) for position in (False, True))
-    leak, both = (setting_of(settings, position, True) for position in (False, True))
-    assert bare is not None and placed is not None
-    words = (
-        f"Without positions and without a mask, order makes no difference: {number(bare.relative)}, rounding"
-        " in float32. "
-    )
-    if leak is None or both is None:
-        return words + f"With its positions the difference is {number(placed.relative)}."
-    if scheme == TITLES["none"]:
-        return words + f"This model has no positions, but its mask leaks some order: {number(leak.relative)}."
-    words += (
-        f"The mask alone makes it {number(leak.relative)}, mask and positions ({scheme})"
-        f" {number(both.relative)}. "
-    )
-    if both.loss_in is None or both.loss_out is None or leak.loss_in is None:
-        return words
-    return (
-        words
-        + f"The loss on this text is {both.loss_in:.2f} nats per token in order and {both.loss_out:.2f} out"
-        f" of order; without positions it is {leak.loss_in:.2f} even in order."
-    )
-
-
-def setting_name(setting: Setting) -> str:
-    return f"{'positions' if setting.position else 'no positions'}, {'mask' if setting.mask else 'no mask'}"
 
 
 def unmet_buckets(model: Transformer) -> str:

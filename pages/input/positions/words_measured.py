@@ -5,7 +5,6 @@ from __future__ import annotations
 from engine.config import ModelConfig
 from engine.measure.positions.alibi import Effect, FarthestKey, Slopes
 from engine.measure.positions.extrapolation import BLOCK, TAIL, TIMES
-from engine.measure.positions.permutation import Plan
 from engine.measure.positions.sinusoids import Similarity, Waves
 from ui.text.markdown import safe
 
@@ -72,9 +71,6 @@ ALIASING = (
     ":material/info: More cells than pixels: fine bands may be artefacts (aliasing). Drag over a region to"
     " zoom in."
 )
-ORDER_HINT = "Reverse flips the order, rotate moves the first word to the end, shuffle draws a random order."
-LARGEST = "the largest $|after_w - before_w|$ over all words $w$ and dimensions, float32"
-ONE_WORD = ":material/info: The text is one word, so moving words changes nothing. Reorder tokens instead."
 
 
 def slopes_and_reach(slopes: Slopes, heads: int, context: int) -> str:
@@ -307,29 +303,4 @@ def no_bias(other: str) -> str:
     return (
         f"{other}, so it has no such bias. Choose “t5” under Positions on the Train page, train for a few"
         " seconds, and inspect it here."
-    )
-
-
-def single_word(sentence: str) -> str:
-    return f":material/info: A single word has no order: “{sentence}” is used instead."
-
-
-def first_words(words: int, most: int) -> str:
-    return f":material/info: The sentence has {words} words; the first {most} are used."
-
-
-def single_layer(plan: Plan, enters: str) -> str:
-    return (
-        f"One attention layer of {plan.n_heads} heads, width {plan.d_model}, seed {plan.seed}, untrained;"
-        f" {enters}. Its matrices have the standard deviation $1/\\sqrt{{inputs}}$: with the usual 0.02, all"
-        " words would attend to each other almost equally."
-    )
-
-
-def moved_by(none: str, scheme: str) -> str:
-    return (
-        "Move by: the norm of (final vector out of order minus final vector in order) of the same token,"
-        " root mean square over the text, divided by the typical norm of such a vector (`norm_final`)."
-        f" Losses: nats per token of the text as it was read; none where {none}. Positions ({scheme}) and"
-        " mask are removed by editing the forward pass; the weights stay as trained."
     )

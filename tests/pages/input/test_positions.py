@@ -51,12 +51,11 @@ from engine.measure.recording import Recording, record
 from engine.model import build
 from engine.presets import PRESETS
 from engine.service.state import RunSpec
-from pages.input.positions import bench_measured, rope_arrows
-from pages.input.positions import figures_why as figures
+from pages.input.positions import bench_measured, rope_arrows, why
 from pages.input.positions import sinusoidal_clock as clock
 from pages.input.positions.rope_arrows import SHIFTS
+from pages.input.positions.schemes import TITLES
 from pages.input.positions.t5 import BUCKETS, FARTHEST
-from pages.input.positions.words_answers import TITLES
 from tests.pages.helpers import FOLDS, lacking, opened, plain, unescaped
 from tests.pages.inside.models import MODERN, of_letters, only_this, shipped
 from tests.pages.inside.models import SMALL as CLASSIC
@@ -171,7 +170,7 @@ def test_a_trained_model_in_and_out_of_order(drawn):
 
 
 def test_words_that_look_like_markup_are_drawn_as_they_are():
-    figure = figures.word_rows(np.zeros((2, 3)), ["<b>", "a&b"], 1.0, "x")
+    figure = why.word_rows(np.zeros((2, 3)), ["<b>", "a&b"], 1.0, "x")
     assert list(figure.layout.yaxis.ticktext) == ["&lt;b&gt;", "a&amp;b"]
 
 

@@ -1,6 +1,4 @@
-"""Arrays -> figures that several views draw: signed values, a pattern in half the width, the line of a head.
-Pure functions.
-"""
+"""Maps that several views of Positions draw: signed values, cosines, tables of vectors, half a pattern."""
 
 from __future__ import annotations
 
@@ -9,19 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ui import content
 from ui.figures import specs as go
 from ui.figures.labels import plain
 from ui.figures.patterns import pattern_heatmap
-from ui.figures.theme import colour
 
-HEAD_COLOURS = ("position", "attention", "validation", "run0", "output", "run2", "run3", "residual")
-DASHES = ("solid", "dash", "dot", "dashdot")
+TEXT = content.beside(__file__)
 SCALE = go.scale_above("", 0.5, nticks=4)
-
-
-def head_line(head: int) -> dict[str, Any]:
-    """Returns eight colours, then again with other dashes."""
-    return {"color": colour(HEAD_COLOURS[head % 8]), "width": 2.2, "dash": DASHES[head // 8 % 4]}
 
 
 def counted(title: str, count: int, labels: int = 8, **rest: Any) -> dict[str, Any]:
@@ -59,14 +51,13 @@ def signed_map(
 
 def cosine_map(cosines: np.ndarray, step: int = 1) -> go.Figure:
     """Draws the cosine of every two positions (position, position), or of every `step`-th."""
-    hover = "positions %{y} and %{x}: cosine %{z:+.4f}"
-    return signed_map(cosines, "position", "position", hover, 1, step=step)
+    return signed_map(cosines, TEXT["position"], TEXT["position"], TEXT["hover cosine"], 1, step=step)
 
 
-def bias_heatmap(values: np.ndarray, top: float | None = None) -> go.Figure:
-    """Draws the bias added to the scores, (query, key); -inf is left blank."""
-    hover = "query %{y}, key %{x}<br>bias %{z:.4f}"
-    return signed_map(values, "key position", "query position", hover, top)
+def table_map(table: np.ndarray, dimension: str) -> go.Figure:
+    """Draws a table (position, d_model), position 0 on top; `dimension` is the title below."""
+    top = float(np.quantile(np.abs(table), 0.995)) or 1.0
+    return signed_map(table, dimension, TEXT["position"], TEXT["hover table"], top)
 
 
 def half_width_pattern(weights: np.ndarray, labels: Sequence[str]) -> go.Figure:

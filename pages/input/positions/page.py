@@ -2,10 +2,10 @@
 
 from engine.measure.positions import extrapolation, schemes
 from engine.measure.positions.alibi import alibi_effect
-from engine.measure.positions.position_table import alike, sinusoidal
+from engine.measure.positions.position_table import alike
+from engine.measure.positions.position_table import sinusoidal as sinusoidal_table
 from engine.parts.positions import Alibi, Learned, T5Bias, alibi_slopes, t5_bucket
-from pages.input.positions import rope, why, words
-from pages.input.positions import sinusoidal as waves
+from pages.input.positions import rope, sinusoidal, why, words
 from pages.input.positions.alibi import draw_alibi
 from pages.input.positions.bench import draw_bench
 from pages.input.positions.learned import draw_learned
@@ -25,13 +25,13 @@ show(
         "positions_view",
         (
             why.VIEW,
-            view_of_parts("sinusoidal", "Sinusoidal", "sinusoid_part", waves.PARTS),
+            sinusoidal.VIEW,
             View(
                 "learned",
                 "Learned",
                 draw_learned,
                 words.LEARNED,
-                (Learned, alike, sinusoidal),
+                (Learned, alike, sinusoidal_table),
                 question=words.LEARNED_ASKED,
                 takes=(POSITION_TABLE,),
             ),

@@ -2,10 +2,6 @@
 
 from ui.page_frame import Words
 
-TABLE_ASKED = "How do waves encode a position?"
-CLOCK_ASKED = "How are waves like a clock?"
-SIMILARITY_ASKED = "Are nearby positions more similar?"
-ROTATION_ASKED = "Why sines and cosines?"
 LEARNED_ASKED = "Can positions be learned?"
 ROPE_ASKED = "How does RoPE encode distance?"
 AGAINST_ASKED = "How does rotating differ from adding?"
@@ -13,23 +9,6 @@ ALIBI_ASKED = "What if distance is simply penalised?"
 T5_ASKED = "How does T5 encode distance?"
 BENCH_ASKED = "Which scheme extrapolates past the training length?"
 
-
-TABLE = Words(
-    see=(
-        "Each position (a row) gets a vector of sines and cosines: $PE(p, 2i) = \\sin(p\\,\\theta_i)$ and"
-        " $PE(p, 2i+1) = \\cos(p\\,\\theta_i)$ with $\\theta_i = base^{-2i/d}$ (Vaswani et al. 2017, section"
-        " 3.5, where the base is 10,000)."
-    ),
-    why=(
-        "It is added to the embeddings before the first block, so the same word is a different vector at a"
-        " different position. Wavelengths that grow geometrically give every scale of distance its own pair"
-        " of dimensions."
-    ),
-    attempt=(
-        "Set the base to 2 or 5: all waves become fast, and positions soon repeat. Set it to a million: most"
-        " dimensions then hardly change within the text."
-    ),
-)
 
 CLOCK = Words(
     see=(
@@ -48,35 +27,6 @@ CLOCK = Words(
     ),
 )
 
-SIMILARITY = Words(
-    see=(
-        "The cosine similarity of two position vectors by their distance: 1 means the same direction. Under"
-        " “Measure it”, a map of all pairs of positions, constant along each diagonal."
-    ),
-    why=(
-        "Attention compares vectors by dot products. These give it distance for free, but not direction: $k$"
-        " ahead and $k$ back are equally similar, until learned matrices separate queries from keys."
-    ),
-    attempt=(
-        "Increase d: the curve gets smoother. Make the base small: the curve rises again. Make it very large:"
-        " all positions are similar, since most hands hardly move."
-    ),
-)
-
-ROTATION = Words(
-    see=(
-        "One pair as a clock hand at $p$ and at $p + k$. “By hand” has the 2 × 2 rotation matrix that maps"
-        " one to the other, “Measure it” the whole $R(k)$: one such block per pair, zeros elsewhere."
-    ),
-    why=(
-        "Vaswani et al. (2017, section 3.5) chose sines for this reason: $PE(p + k)$ is a linear function of"
-        " $PE(p)$, the same for all $p$, so relative positions can be learned."
-    ),
-    attempt=(
-        "Move $p$: the hands move, the angle between them does not. Move $k$: it grows. Choose a slow pair:"
-        " it hardly moves."
-    ),
-)
 
 LEARNED = Words(
     see=(

@@ -20,7 +20,6 @@ from engine.measure.positions.position_scores import DistanceScores
 from engine.measure.positions.position_table import PositionTable
 from engine.measure.positions.rope import Decay, LayoutLoss, Layouts, Score, Turns
 from engine.measure.positions.schemes import SCHEMES
-from engine.measure.positions.sinusoids import Similarity, TurnedPair, Waves
 from engine.measure.positions.t5_buckets import Buckets, LearnedBias
 from engine.model import Transformer
 from engine.weights.checkpoints import Checkpoint
@@ -44,48 +43,6 @@ def name_of(variant: Variant) -> str:
     if kind is None:
         return SCHEMES[scheme].title
     return next(name for name, stopgap in STOPGAPS.items() if stopgap == variant)
-
-
-def waves_sentence(waves: Waves) -> str:
-    fast, slow = waves.wavelength[0], waves.wavelength[-1]
-    return (
-        f"Every position gets its own combination of waves: fast ones (shortest wavelength **{fast:.2f}**"
-        f" positions) distinguish neighbours, slow ones (longest **{slow:,.1f}**) early from late."
-    )
-
-
-def clock_sentence(waves: Waves) -> str:
-    fast, slow, count = waves.wavelength[0], waves.wavelength[-1], len(waves.theta)
-    if count == 1:
-        return f"With **one hand** positions soon repeat: it goes round in {fast:.2f} positions."
-    return (
-        f"A position is read off **{count} hands** at once: the fastest goes round in {fast:.2f} positions,"
-        f" the slowest in {slow:,.1f}."
-    )
-
-
-def similarity_sentence(similarity: Similarity, length: int) -> str:
-    curve, far = similarity.cosine_by_distance, length - 1
-    ten = min(10, far)
-    again = similarity.most_alike
-    if again > 1:
-        return (
-            f"With few hands, or only fast ones, positions repeat: the cosine is {curve[1]:.3f} at distance"
-            f" 1, and **{curve[again]:.3f}** at distance {again}."
-        )
-    return (
-        f"Similarity falls with distance, whatever the absolute positions: cosine **{curve[1]:.3f}** at"
-        f" distance 1, {curve[ten]:.3f} at {ten}, {curve[far]:.3f} at {far}."
-    )
-
-
-def rotation_sentence(turned: TurnedPair, p: int, k: int) -> str:
-    (x, y), (u, v) = turned.start, turned.end
-    return (
-        f"A shift is a rotation: a step of {minus(str(k))} rotates this hand by"
-        f" **{minus(f'{turned.angle:.4g}')}** radians wherever it starts, here from ({signed(x)},"
-        f" {signed(y)}) at {p} to ({signed(u)}, {signed(v)}) at {p + k}. RoPE builds on this."
-    )
 
 
 def learned_sentence(picture: str, learned: PositionTable, waves: PositionTable) -> str:

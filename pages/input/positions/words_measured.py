@@ -5,7 +5,6 @@ from __future__ import annotations
 from engine.config import ModelConfig
 from engine.measure.positions.alibi import Effect, FarthestKey, Slopes
 from engine.measure.positions.extrapolation import BLOCK, TAIL, TIMES
-from engine.measure.positions.sinusoids import Similarity, Waves
 from ui.text.markdown import safe
 
 STEEPER_SLOPES = (
@@ -59,17 +58,6 @@ FOUR_WAYS = (
     " same scores, up to rounding. Row three is the bug of loading weights in one layout into code for the"
     " other: scores still depend only on the distance, but they are wrong. In row four that property is lost"
     " as well."
-)
-BASE_HINT = "10,000 in the paper and in the engine's models. A larger base makes the slow hands slower."
-PROOF = (
-    "The angle-addition identities are the whole proof: $\\sin(a + b) = \\sin a \\cos b + \\cos a \\sin b$"
-    " and $\\cos(a + b) = \\cos a \\cos b - \\sin a \\sin b$. The matrix contains $k$ and $\\theta$, but not"
-    " $p$."
-)
-ROUNDING = "The residual is rounding: float32 keeps seven digits, so a large angle has fewer decimals."
-ALIASING = (
-    ":material/info: More cells than pixels: fine bands may be artefacts (aliasing). Drag over a region to"
-    " zoom in."
 )
 
 
@@ -210,66 +198,10 @@ def by_hand(context: int, count: float) -> str:
     )
 
 
-def even_width(width: int, requested: int) -> str:
-    return (
-        f":material/info: The width must be even, since sines and cosines come in pairs: d = {width} is used"
-        f" instead of {requested}."
-    )
-
-
-def pair_rotates(pair: int, theta: float, p: int, k: int, angle: float) -> str:
-    return (
-        f"Pair {pair} rotates by $\\theta$ = {theta:.4g} radians per position. From position {p} to {p + k}"
-        f" that is $k\\theta$ = {angle:.4g}:"
-    )
-
-
-def by_itself(p: int, k: int, angle: float, sine: float, cosine: float) -> str:
-    return (
-        f"And position {p + k} by itself: $(\\sin {angle:.4g},\\ \\cos {angle:.4g})$ = ({sine:.3f},"
-        f" {cosine:.3f})."
-    )
-
-
-def single_matrix(k: int) -> str:
-    return f"One matrix, $R({k})$, maps *every* position to the one {abs(k)} {'ahead' if k >= 0 else 'back'}."
-
-
-def residual(k: int, length: int, width: int) -> str:
-    return f"the largest $|R({k})\\,PE(p) - PE(p {k:+d})|$ over {length} positions and {width} dimensions"
-
-
-def no_position(k: int, p: int) -> str:
-    return f":material/info: There is no position before 0, so p = {-k} is used instead of {p}."
-
-
-def every_step(step: int) -> str:
-    return f" The map shows only multiples of {step}; the deviation is measured over all positions."
-
-
-def dot_products(similarity: Similarity, half: int, every: str) -> str:
-    return (
-        "$PE(p) \\cdot PE(q) = \\sum_i \\cos((p - q)\\,\\theta_i)$, since $\\sin a \\sin b + \\cos a \\cos b"
-        f" = \\cos(a - b)$. Every vector has norm $\\sqrt{{d/2}}$, here {similarity.vector_length:.3f}, so"
-        f" the cosine is the dot product divided by $d/2$ = {half}.{every} The ripples come from the fast"
-        " hands completing their turns."
-    )
-
-
 def deviation(length: int) -> str:
     return (
         f"of a dot product from $\\sum_i \\cos(k\\theta_i)$ at its distance $k$, over {length:,} × {length:,}"
         " pairs"
-    )
-
-
-def wavelengths(waves: Waves, shortest: float, longest: float, base: int, width: int, pairs: int) -> str:
-    return (
-        "Pair $i$ is dimensions $2i$ (sine) and $2i + 1$ (cosine). Its wavelength is $2\\pi / \\theta_i ="
-        f" 2\\pi \\cdot base^{{2i/d}}$: from $2\\pi$ = {shortest:.3f} positions to $2\\pi \\cdot"
-        f" {base}^{{({width}-2)/{width}}}$ = {longest:,.1f}. On a logarithmic axis that is a straight line:"
-        f" each is {waves.ratio:.3f} times the one before. {waves.longer} of {pairs} are longer than the"
-        " table. The table has no parameters and could be extended indefinitely."
     )
 
 

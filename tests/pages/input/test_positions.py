@@ -51,8 +51,7 @@ from engine.measure.recording import Recording, record
 from engine.model import build
 from engine.presets import PRESETS
 from engine.service.state import RunSpec
-from pages.input.positions import bench_measured, rope_arrows, why
-from pages.input.positions import sinusoidal_clock as clock
+from pages.input.positions import bench_measured, clock, rope_arrows, why
 from pages.input.positions.rope_arrows import SHIFTS
 from pages.input.positions.schemes import TITLES
 from pages.input.positions.t5 import BUCKETS, FARTHEST

@@ -1,4 +1,4 @@
-"""Part of the view "Sinusoidal": the many-handed clock, a hand for each frequency. It runs in the browser;
+"""The part "Clock" of "Sinusoidal": the many-handed clock, a hand for each frequency. It runs in the browser;
 the frequencies are sent once.
 """
 
@@ -8,26 +8,30 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.measure.positions.sinusoids import waves
-from pages.input.positions.words_answers import clock_sentence
-from ui import explain, widgets
+from engine.measure.positions.sinusoids import frequencies, waves
+from engine.parts.positions import sinusoidal_table
+from pages.input.positions.sinusoid_sizes import sized
+from ui import content, explain, widgets
 from ui.figures import theme
 from ui.players.component import mounted
+from ui.view_parts import Part
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
+TEXT = content.beside(__file__)
 POSITION = "clock_position"  # in the URL, where the browser itself writes it
 MOST_HANDS = 32
 FIRST_POSITION = 5
 
 
-def draw_clock(figure: DeltaGenerator, controls: DeltaGenerator, length: int, width: int, base: int) -> None:
+def draw(figure: DeltaGenerator, controls: DeltaGenerator, length: int, width: int, base: int) -> None:
     """Draws the clock, and how long its hands take."""
     hands = waves(length, width, base)
     with figure:
         clock(hands.theta, length, key="clock_hands")
-    explain.answer(clock_sentence(hands))
+    fast, slow, count = hands.wavelength[0], hands.wavelength[-1], len(hands.theta)
+    explain.answer(TEXT("one hand" if count == 1 else "answer", count=count, fast=fast, slow=slow))
 
 
 def clock(thetas: np.ndarray, length: int, *, key: str) -> None:
@@ -67,3 +71,6 @@ def linked(length: int) -> int:
     """Returns the position in the URL, which may be anything, within 0 .. length - 1."""
     named = widgets.number_of(widgets.read_url(POSITION))
     return min(FIRST_POSITION if named is None else named, length - 1)
+
+
+PART = Part(TEXT, sized(draw), code=(sinusoidal_table, frequencies))

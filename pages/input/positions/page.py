@@ -2,15 +2,12 @@
 
 from engine.measure.positions import extrapolation, schemes
 from engine.measure.positions.alibi import alibi_effect
-from engine.measure.positions.position_table import alike
-from engine.measure.positions.position_table import sinusoidal as sinusoidal_table
-from engine.parts.positions import Alibi, Learned, T5Bias, alibi_slopes, t5_bucket
-from pages.input.positions import rope, sinusoidal, why, words
+from engine.parts.positions import Alibi, T5Bias, alibi_slopes, t5_bucket
+from pages.input.positions import learned, rope, sinusoidal, why, words
 from pages.input.positions.alibi import draw_alibi
 from pages.input.positions.bench import draw_bench
-from pages.input.positions.learned import draw_learned
 from pages.input.positions.t5 import draw_t5
-from ui.model_needs import POSITION_TABLE, ROTATES
+from ui.model_needs import ROTATES
 from ui.page_frame import Page, View, show
 from ui.view_parts import Part, view_of_parts
 
@@ -26,15 +23,7 @@ show(
         (
             why.VIEW,
             sinusoidal.VIEW,
-            View(
-                "learned",
-                "Learned",
-                draw_learned,
-                words.LEARNED,
-                (Learned, alike, sinusoidal_table),
-                question=words.LEARNED_ASKED,
-                takes=(POSITION_TABLE,),
-            ),
+            learned.VIEW,
             view_of_parts(
                 "rope", "RoPE", "rope_topic", rope.PARTS, takes=(ROTATES,), best=("shakespeare-modern",)
             ),

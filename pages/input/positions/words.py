@@ -2,7 +2,6 @@
 
 from ui.page_frame import Words
 
-LEARNED_ASKED = "Can positions be learned?"
 ROPE_ASKED = "How does RoPE encode distance?"
 AGAINST_ASKED = "How does rotating differ from adding?"
 ALIBI_ASKED = "What if distance is simply penalised?"
@@ -27,23 +26,6 @@ CLOCK = Words(
     ),
 )
 
-
-LEARNED = Words(
-    see=(
-        "Left: a learned table, one vector per position, added to the embedding (GPT-2, BERT). Right: the"
-        " sinusoidal table of the same size. Similarity is the cosine of every pair of positions; the path"
-        " joins them in order, on their first two principal components."
-    ),
-    why=(
-        "A learned table starts as noise: position 4 is no nearer to 5 than to 90. Any order in it was"
-        " learned from text. And it ends with the context: there is no vector beyond the last row, so it"
-        " cannot extrapolate."
-    ),
-    attempt=(
-        "Train a model with learned positions and drag the step slider: at which step does the knot become a"
-        " path? Compare the two diagonals, and the norm of position 0 with the others'."
-    ),
-)
 
 ROPE = Words(
     see=(

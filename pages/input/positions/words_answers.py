@@ -17,7 +17,6 @@ from engine.measure.positions.extrapolation import (
     reach_of,
 )
 from engine.measure.positions.position_scores import DistanceScores
-from engine.measure.positions.position_table import PositionTable
 from engine.measure.positions.rope import Decay, LayoutLoss, Layouts, Score, Turns
 from engine.measure.positions.schemes import SCHEMES
 from engine.measure.positions.t5_buckets import Buckets, LearnedBias
@@ -43,34 +42,6 @@ def name_of(variant: Variant) -> str:
     if kind is None:
         return SCHEMES[scheme].title
     return next(name for name, stopgap in STOPGAPS.items() if stopgap == variant)
-
-
-def learned_sentence(picture: str, learned: PositionTable, waves: PositionTable) -> str:
-    """Says what training has taught the table, for one of the pictures."""
-    length, width = learned.table.shape
-    near, half = learned.alike.by_distance[1], learned.alike.by_distance[length // 2]
-    if picture == "table":
-        return (
-            f"A learned table cannot extrapolate: its {length} × {width} = **{length * width:,}** parameters,"
-            f" where sinusoids need none, have no row for position {length}. Position 0 has"
-            f" {learned.first_to_median:.1f} times the median norm."
-        )
-    if picture == "path":
-        return (
-            "Once a table has learned the order of positions, they form a path; before that, a knot. Two"
-            f" principal components keep **{learned.shown_variance:.0%}** of the variance of the learned"
-            f" table, and {waves.shown_variance:.0%} of the sinusoidal one."
-        )
-    if learned.knows_near:
-        return (
-            "Yes, the table has learned that nearby positions are similar: neighbours have a mean cosine of"
-            f" **{signed(near, 2)}**, positions {length // 2} apart {signed(half, 2)}. Nothing told it that 4"
-            " comes after 3."
-        )
-    return (
-        "This table has not learned distance, or not yet: neighbours have a mean cosine of"
-        f" **{signed(near, 2)}**, positions {length // 2} apart {signed(half, 2)}."
-    )
 
 
 def arrows_sentence(score: Score, at: tuple[int, int, int]) -> str:

@@ -29,13 +29,6 @@ STOPGAPS_HINT = (
     "Ways to extend a scheme without retraining; drawn dashed, since they are not part of any scheme."
 )
 NO_SHAKESPEARE = "Tiny Shakespeare is not on this machine, and these models were trained on no other text."
-OVER_TRAINING = (
-    "**When it learns what “near” means**: correlation of the cosine with −distance, over training"
-)
-BAND = (
-    "Band: one standard deviation over the pairs at that distance. The sinusoidal table has none: its cosine"
-    " depends on the distance only."
-)
 NO_PAIR_OF_MODELS = (
     "The two small models of this view are missing: `python -m engine.experiments positions` trains them"
     " into `checkpoints/positions`."
@@ -148,17 +141,6 @@ def recorded(problem: str, date: object) -> str:
     )
 
 
-def too_short(positions: int) -> str:
-    return f"This table has {positions} positions: too few to compare. Choose a model with a longer context."
-
-
-def same_norm(norm: float) -> str:
-    return (
-        f"A sinusoidal vector has the same norm everywhere, $\\sqrt{{d/2}} = {norm:.2f}$, since $\\sin^2 +"
-        " \\cos^2 = 1$."
-    )
-
-
 def position_pairs(letters: tuple[str, str]) -> str:
     return (
         f"The score of “{safe(letters[0])}” (down, by position) with “{safe(letters[1])}” (across) in the"
@@ -195,13 +177,6 @@ def by_hand(context: int, count: float) -> str:
         f"turns = context · θᵢ / 2π with θᵢ = base^(−2i/d): pair 0 makes {context:,} / 2π = {count:,.1f}"
         " turns. A fast pair resolves short distances but repeats itself far away; a slow one has covered"
         " only part of its circle in training."
-    )
-
-
-def deviation(length: int) -> str:
-    return (
-        f"of a dot product from $\\sum_i \\cos(k\\theta_i)$ at its distance $k$, over {length:,} × {length:,}"
-        " pairs"
     )
 
 

@@ -20,7 +20,7 @@ from engine.measure.shapes.backward import Nudges
 from engine.presets import PRESETS
 from engine.weights.checkpoints import load
 from pages.input.embeddings import words as embeddings
-from pages.input.positions import words_answers, words_measured
+from pages.input.positions import rope_vs_sinusoidal, words_answers
 from pages.inside.attention import steps
 from pages.inside.circuits import patching as circuits_patching
 from pages.inside.circuits import quantisation as circuits_quantisation
@@ -151,7 +151,11 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, 
         (2, 8, 0.25, 0.5),
         "of 2 heads keeps **25.00%** of a weight, the flattest **50",
     ),
-    (words_measured.position_pairs, (("q", "k"),), "The score of “q” (down, by position) with “k” (across)"),
+    (
+        lambda: rope_vs_sinusoidal.TEXT("all pairs", query="q", key="k"),
+        (),
+        "The score of “q” (down, by position) with “k” (across)",
+    ),
     (words_finetune.lacking, ("abcdefghijkl",), "lacks them: a b c d e f g h i j and 2 more."),
     (
         words_finetune.text_untaught,

@@ -7,7 +7,6 @@ from pages.input.positions import learned, rope, sinusoidal, why, words
 from pages.input.positions.alibi import draw_alibi
 from pages.input.positions.bench import draw_bench
 from pages.input.positions.t5 import draw_t5
-from ui.model_needs import ROTATES
 from ui.page_frame import Page, View, show
 from ui.view_parts import Part, view_of_parts
 
@@ -24,9 +23,7 @@ show(
             why.VIEW,
             sinusoidal.VIEW,
             learned.VIEW,
-            view_of_parts(
-                "rope", "RoPE", "rope_topic", rope.PARTS, takes=(ROTATES,), best=("shakespeare-modern",)
-            ),
+            rope.VIEW,
             view_of_parts("biases", "Biases", "bias_scheme", BIASES),
             View(
                 "bench",

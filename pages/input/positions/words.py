@@ -2,8 +2,6 @@
 
 from ui.page_frame import Words
 
-ROPE_ASKED = "How does RoPE encode distance?"
-AGAINST_ASKED = "How does rotating differ from adding?"
 ALIBI_ASKED = "What if distance is simply penalised?"
 T5_ASKED = "How does T5 encode distance?"
 BENCH_ASKED = "Which scheme extrapolates past the training length?"
@@ -26,41 +24,6 @@ CLOCK = Words(
     ),
 )
 
-
-ROPE = Words(
-    see=(
-        "Su et al. 2021: pair $i$ of q and of k is rotated by position $\\cdot\\,\\theta_i$, with $\\theta_i"
-        " = base^{-2i/d_{head}}$. The dot product of two arrows depends on the angle between them, which"
-        " depends only on the relative position: $R(m)q \\cdot R(n)k = q \\cdot R(n - m)\\,k$."
-    ),
-    why=(
-        "Positions enter only where tokens are compared: nothing is added to the residual stream, nothing is"
-        " learned, and a head can attend “three back” in the same way everywhere in the text."
-    ),
-    attempt=(
-        "Play with both moving together, then with only the query. Make the base 100, then a million, and"
-        " look at distances beyond the context. Under Layouts, see what the classic bug does to a trained"
-        " model."
-    ),
-)
-
-AGAINST = Words(
-    see=(
-        "Two small models that differ only in how they encode positions, trained on the same text. One token"
-        " attends to another at a fixed distance, while both move from the beginning of the text to its end:"
-        " each point is the score, in a head of the first block. At the top: where positions enter."
-    ),
-    why=(
-        "Added to the embedding (Vaswani et al. 2017), a position is mixed into the token's content, and $(e"
-        " + p_m)W_Q \\cdot (e' + p_n)W_K$ has separate terms in $m$ and in $n$. Rotated (Su et al. 2021),"
-        " only $m - n$ is left: what a head learns at one position holds at every other."
-    ),
-    attempt=(
-        "Change the distance: RoPE's line moves up and down but stays flat. Choose another head and other"
-        " characters. “Measure it” has the scores of every pair of positions; the stripes along the diagonal"
-        " are RoPE's."
-    ),
-)
 
 ALIBI = Words(
     see=(

@@ -16,15 +16,13 @@ from engine.measure.positions.extrapolation import (
     far_buckets,
     reach_of,
 )
-from engine.measure.positions.position_scores import DistanceScores
-from engine.measure.positions.rope import Decay, LayoutLoss, Layouts, Score, Turns
 from engine.measure.positions.schemes import SCHEMES
 from engine.measure.positions.t5_buckets import Buckets, LearnedBias
 from engine.model import Transformer
 from engine.weights.checkpoints import Checkpoint
 from pages.input.positions.schemes import TITLES
 from pages.input.positions.shared import signed
-from ui.text.numbers import minus, scientific
+from ui.text.numbers import minus
 
 Variant = tuple[Position, Stopgap | None]  # a scheme as it is, or with a stopgap
 STOPGAPS: dict[str, tuple[Position, Stopgap]] = {
@@ -42,75 +40,6 @@ def name_of(variant: Variant) -> str:
     if kind is None:
         return SCHEMES[scheme].title
     return next(name for name, stopgap in STOPGAPS.items() if stopgap == variant)
-
-
-def arrows_sentence(score: Score, at: tuple[int, int, int]) -> str:
-    return (
-        "Only the distance counts: move both and every arrow rotates, but the score is unchanged. For query"
-        f" {at[0]} and key {at[1]} it is **{signed(score.total)}** before scaling."
-    )
-
-
-def pair_sentence(score: Score) -> str:
-    """Says which pair decides the score."""
-    side = "less" if score.near else "more"
-    return f"Pair {score.pair} contributes most, {signed(score.term)}: its arrows are {side} than 90° apart."
-
-
-def distance_sentence(decay: Decay, base: float) -> str:
-    (low, low_at), (high, high_at) = decay.lowest, decay.highest
-    ends = (
-        f"Base {base:,}: at distance 0 the score is **{signed(decay.start)}**, at {decay.reach:,}"
-        f" **{signed(decay.last)}**; lowest {signed(low)} at {low_at:,}, highest {signed(high)} at"
-        f" {high_at:,}."
-    )
-    if not decay.falls:
-        return f"Nearest is not always best: q and k determine the distance at which the score peaks. {ends}"
-    if decay.below_half is None:
-        return f"The score falls with distance but stays above half. {ends}"
-    if decay.stays:
-        return (
-            f"The score falls below half at distance **{decay.below_half:,}** and stays there up to"
-            f" {decay.reach:,}. {ends}"
-        )
-    return f"The score first falls below half at distance **{decay.below_half:,}**, but oscillates. {ends}"
-
-
-def turns_sentence(turns: Turns, context: int) -> str:
-    speeds = (
-        f"**{turns.never} of {len(turns.count)} pairs never complete a turn** within {context:,} positions."
-        f" The fastest makes {turns.count[0]:,.1f} turns; the slowest needs {turns.positions[-1]:,.0f}"
-        " positions for one."
-    )
-    if not turns.never:
-        return f"{speeds} Every pair covers its full circle in training."
-    return f"{speeds} Beyond the context, slow pairs reach angles beyond those of training."
-
-
-def layouts_sentence(layouts: Layouts, loss: LayoutLoss | None) -> str:
-    same = (
-        "The two layouts are the same up to the order of the dimensions: largest difference"
-        f" **{scientific(layouts.difference('permuted'))}**. Confusing them, without reordering, changes"
-        f" scores by up to **{layouts.difference('wrong'):.2f}**"
-    )
-    if loss is None:
-        return f"{same}, and no shape error is raised."
-    return (
-        f"{same} and the loss on this text goes from **{loss.right:.3f}** to **{loss.wrong:.3f}** nats per"
-        " token. No shape error is raised."
-    )
-
-
-def against_sentence(
-    added: DistanceScores, turned: DistanceScores, letters: tuple[str, str], distance: int
-) -> str:
-    """Compares an added position with a rotated one. `letters` (query, key) as Markdown."""
-    back = "1 position" if distance == 1 else f"{distance} positions"
-    return (
-        f"**With RoPE only the distance counts:** “{letters[0]}” gives “{letters[1]}” {back} back the score"
-        f" **{signed(turned.mean, 2)}** everywhere. With added sinusoids the score varies from"
-        f" **{signed(added.lowest, 2)}** to **{signed(added.highest, 2)}** with the absolute positions."
-    )
 
 
 def alibi_sentence(heads: int, distance: int, least: float, most: float) -> str:

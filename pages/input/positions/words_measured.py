@@ -29,29 +29,6 @@ STOPGAPS_HINT = (
     "Ways to extend a scheme without retraining; drawn dashed, since they are not part of any scheme."
 )
 NO_SHAKESPEARE = "Tiny Shakespeare is not on this machine, and these models were trained on no other text."
-NO_PAIR_OF_MODELS = (
-    "The two small models of this view are missing: `python -m engine.experiments positions` trains them"
-    " into `checkpoints/positions`."
-)
-SHIFTED = (
-    "In exact arithmetic the difference is 0. The engine rotates in float32; a large position times θ loses"
-    " digits, so the score changes a little. In bfloat16, which keeps 8 significant bits of a sine, it"
-    " changes at once. Only the rotation is rounded here; products are summed in float64."
-)
-ARROWS_ALT = (
-    "The chosen pair: q and k as two arrows from the centre of a circle. The shaded angle between them"
-    " depends on the distance only."
-)
-LAYOUTS_ALT = (
-    "Eight dimensions twice. Half-split: 0 pairs with 4, 1 with 5, 2 with 6, 3 with 7. Interleaved: 0 with"
-    " 1, 2 with 3, 4 with 5, 6 with 7."
-)
-FOUR_WAYS = (
-    "Scores q·k/√d_head in float64. Row two reorders with half[i] = x[2i], half[i + d/2] = x[2i + 1]: the"
-    " same scores, up to rounding. Row three is the bug of loading weights in one layout into code for the"
-    " other: scores still depend only on the distance, but they are wrong. In row four that property is lost"
-    " as well."
-)
 
 
 def slopes_and_reach(slopes: Slopes, heads: int, context: int) -> str:
@@ -141,42 +118,10 @@ def recorded(problem: str, date: object) -> str:
     )
 
 
-def position_pairs(letters: tuple[str, str]) -> str:
-    return (
-        f"The score of “{safe(letters[0])}” (down, by position) with “{safe(letters[1])}” (across) in the"
-        " first block, keys after the query included: q · k / √d_head, before the mask. With rotation, the"
-        " score is constant along each diagonal. Both models were trained on Tiny Shakespeare with one seed."
-    )
-
-
-def arrow_pairs(pairs: int) -> str:
-    return f"All {pairs} pairs and their products: long arrows count most."
-
-
-def mean_vectors(tokens: int, head: str) -> str:
-    return (
-        f"q and k are the means over {tokens} tokens: {safe(head)}. Rotation is linear, so this is the mean"
-        " score over all pairs of these tokens, if each pair had that distance. A base other than the"
-        " model's own is a what-if: the weights were trained with the original base."
-    )
-
-
 def ones(pairs: str, width: int, start: float) -> str:
     return (
         f"q = k = ones: q·k = 2 Σᵢ cos(distance · θᵢ) over {pairs}, divided by √{width}. At distance 0 it is"
         f" √{width} = {start:.3f}."
-    )
-
-
-def four_ways(head: str, tokens: int) -> str:
-    return f"**The same q and k, rotated in four ways** ({safe(head)}, {tokens} tokens)"
-
-
-def by_hand(context: int, count: float) -> str:
-    return (
-        f"turns = context · θᵢ / 2π with θᵢ = base^(−2i/d): pair 0 makes {context:,} / 2π = {count:,.1f}"
-        " turns. A fast pair resolves short distances but repeats itself far away; a slow one has covered"
-        " only part of its circle in training."
     )
 
 

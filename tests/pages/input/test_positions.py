@@ -51,8 +51,9 @@ from engine.measure.recording import Recording, record
 from engine.model import build
 from engine.presets import PRESETS
 from engine.service.state import RunSpec
-from pages.input.positions import bench_measured, clock, rope_arrows, why
-from pages.input.positions.rope_arrows import SHIFTS
+from pages.input.positions import arrows as rope_arrows
+from pages.input.positions import bench_measured, clock, why
+from pages.input.positions.arrows import SHIFTS
 from pages.input.positions.schemes import TITLES
 from pages.input.positions.t5 import BUCKETS, FARTHEST
 from tests.pages.helpers import FOLDS, lacking, opened, plain, unescaped
@@ -402,7 +403,7 @@ def test_ones_fall_below_half_and_come_back(drawn):
 
 @pytest.mark.parametrize(
     ("sizes", "width", "base", "context"),
-    [("the model in the bar", 32, None, 128), ("Llama 3 8B", 128, 5e5, 8_192)],
+    [("bar", 32, None, 128), ("Llama 3 8B", 128, 5e5, 8_192)],
 )
 def test_turns_count_the_pairs_that_never_complete_one(drawn, sizes, width, base, context):
     page = rope("turns", rope_sizes=sizes)
@@ -419,7 +420,7 @@ def test_turns_count_the_pairs_that_never_complete_one(drawn, sizes, width, base
     bars = {trace["name"]: trace["y"] for trace in drawn["rope_turns"].traces}
     assert bars["complete a turn"] == pytest.approx([c for c in count if c >= 1])
     assert bars["never complete one"] == pytest.approx([c for c in count if c < 1])
-    assert ("Published sizes" in said) == (sizes != "the model in the bar")
+    assert ("Published sizes" in said) == (sizes != "bar")
 
 
 def test_the_layouts_are_the_same_and_the_mix_up_costs(drawn):

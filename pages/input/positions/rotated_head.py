@@ -9,17 +9,18 @@ import numpy as np
 import streamlit as st
 
 from engine.measure.positions import rope as rotary
-from ui import memo, widgets
+from ui import content, memo, widgets
 from ui.model_bar import Subject
 
+TEXT = content.beside(__file__)
 BASES = (100, 200, 500, 1_000, 5_000, 10_000, 50_000, 100_000, 500_000, 1_000_000)
 WIDTHS = (4, 8, 16, 32, 48, 64, 96, 128, 256)
 
 
 @dataclass(frozen=True, eq=False)
-class Turning:
-    """q and k (position, d_head) of a head before rotation; `words` says whose they are. The first `rotary`
-    dimensions of a head turn.
+class RotatedHead:
+    """q and k (position, d_head) of a head before rotation; `words` says whose they are (Markdown). The first
+    `rotary` dimensions of a head turn.
     """
 
     q: np.ndarray
@@ -33,15 +34,16 @@ class Turning:
         return self.q.shape[1]
 
 
-def turning(subject: Subject) -> Turning:
+def rotated_head(subject: Subject) -> RotatedHead:
     """Returns q and k of the head that is chosen here, of a model that turns its own."""
     c, rotation = subject.config, rotary.turned_by(subject.model)
     assert rotation is not None
     left, right = st.columns(2, gap="small")
-    layer = widgets.select("Layer", range(c.n_layers), "rope_layer", kind="list", container=left)
-    head = widgets.select("Head", range(c.n_heads), "rope_head", kind="list", container=right)
+    layer = widgets.select(TEXT["layer"], range(c.n_layers), "rope_layer", kind="list", container=left)
+    head = widgets.select(TEXT["head"], range(c.n_heads), "rope_head", kind="list", container=right)
     q, k = _vectors(subject.key, subject.ids, layer, head, subject)
-    return Turning(q, k, rotation.base, f"head {layer}.{head} of {subject.title}", rotation.rotary)
+    words = TEXT("head of", layer=layer, head=head, model=subject.title)
+    return RotatedHead(q, k, rotation.base, words, rotation.rotary)
 
 
 @memo.measured()

@@ -1,4 +1,4 @@
-"""A topic of the view "RoPE": pairs of q and k as arrows that turn with position. Sliders, play and the sums
+"""The part "Arrows" of "RoPE": pairs of q and k as arrows that turn with position. Sliders, play and the sums
 run in the browser; the page hears when the hand lets go.
 """
 
@@ -12,40 +12,29 @@ import streamlit as st
 
 from engine.measure.positions import rope
 from engine.measure.positions.rope import Score, frequencies, score_at, unturned
-from pages.input.positions import words_measured
-from pages.input.positions.rope_turning import Turning, turning
-from pages.input.positions.shared import signed, thousands
-from pages.input.positions.words_answers import arrows_sentence, pair_sentence
-from ui import explain, widgets
+from pages.input.positions.rotated_head import RotatedHead, rotated_head
+from ui import content, explain, widgets
 from ui.figures import theme
 from ui.model_bar import Subject
 from ui.players.component import mounted
 from ui.players.tokens import token_strip
-from ui.text.numbers import scientific
+from ui.text.numbers import minus, scientific
 
+TEXT = content.beside(__file__)
 FIRST = 12  # place of the query, until somebody chooses
 STRIP = 130  # pixels: four rows of letters, the others a turn of the wheel away
 SHIFTS = (1, 10, 100, 1_000, 10_000, 100_000)
 
 
-def draw_arrows(subject: Subject) -> None:
+def draw(subject: Subject) -> None:
     """Draws the arrows of two tokens, which are chosen beside them."""
     last = len(subject.ids) - 1
     figure, controls = st.columns([5, 2], gap="medium")
     with controls:
-        turned = turning(subject)
-        st.caption("**Query**")
-        with st.container(height=STRIP, border=False):
-            m = token_strip(
-                subject.labels, key="rope_query", chosen=min(FIRST, last), label="Token of the query"
-            )
-        st.caption("**Key**")
-        with st.container(height=STRIP, border=False):
-            n = token_strip(
-                subject.labels, key="rope_key", chosen=max(0, min(FIRST, last) - 3), label="Token of the key"
-            )
+        turned = rotated_head(subject)
+        m = _token(subject, "query", min(FIRST, last))
+        n = _token(subject, "key", max(0, min(FIRST, last) - 3))
     q, k = turned.q[m], turned.k[n]
-    note = words_measured.arrow_pairs(turned.rotary // 2)
     with figure:
         at = rope_arrows(
             q,
@@ -56,28 +45,38 @@ def draw_arrows(subject: Subject) -> None:
             home=(m, n),
             labels=(subject.labels[m], subject.labels[n]),
             key="rope_at",
-            note=note,
+            note=TEXT("note", pairs=turned.rotary // 2),
         )
         score = score_at(q, k, at[0], at[1], turned.base, turned.rotary)
-        explain.answer(arrows_sentence(score, at))
+        explain.answer(TEXT("answer", query=at[0], key=at[1], score=score.total))
     explain.measure_it(_shift, q, k, at, turned, score)
 
 
-def _shift(q: np.ndarray, k: np.ndarray, at: tuple[int, int, int], turned: Turning, found_now: Score) -> None:
-    st.markdown(pair_sentence(found_now))
-    st.markdown("**Shifting both leaves the score unchanged**")
-    shift = widgets.slide_over("Shift both by", SHIFTS, 10, "rope_shift", written=thousands)
+def _token(subject: Subject, side: str, first: int) -> int:
+    """Draws the tokens, of which one is chosen for that side."""
+    st.caption(TEXT[f"{side} heading"])
+    with st.container(height=STRIP, border=False):
+        label = TEXT[f"{side} token"]
+        return token_strip(subject.labels, key=f"rope_{side}", chosen=first, label=label)
+
+
+def _shift(q: np.ndarray, k: np.ndarray, at: tuple[int, int, int], turned: RotatedHead, score: Score) -> None:
+    st.markdown(TEXT("pair near" if score.near else "pair far", pair=score.pair, term=score.term))
+    st.markdown(TEXT["shift heading"])
+    shift = widgets.slide_over(TEXT["shift"], SHIFTS, 10, "rope_shift", written="{:,}".format)
     shifts = rope.shift_check(q, k, at[0], at[1], shift, turned.base, turned.rotary)
+    here = TEXT("score at", query=at[0], key=at[1])
+    shifted = TEXT("score at", query=at[0] + shift, key=at[1] + shift)
     table = pd.DataFrame(
         {
-            f"q·k at ({at[0]}, {at[1]})": [signed(s.before, 6) for s in shifts],
-            f"q·k at ({at[0] + shift:,}, {at[1] + shift:,})": [signed(s.after, 6) for s in shifts],
-            "difference": [scientific(s.difference) for s in shifts],
+            here: [minus(f"{s.before:.6f}") for s in shifts],
+            shifted: [minus(f"{s.after:.6f}") for s in shifts],
+            TEXT["difference"]: [scientific(s.difference) for s in shifts],
         },
-        index=pd.Index([s.precision for s in shifts], name="rotated in"),
+        index=pd.Index([s.precision for s in shifts], name=TEXT["precision"]),
     )
     st.table(table)
-    st.caption(words_measured.SHIFTED)
+    st.caption(TEXT["shifted"])
 
 
 def rope_arrows(
@@ -120,7 +119,7 @@ def rope_arrows(
         "labels": list(labels),
         "note": note,
         "colours": {"q": colours["attention"], "k": colours["validation"]},
-        "alt": (words_measured.ARROWS_ALT),
+        "alt": TEXT["alt"],
     }
     mounted("rope")(key=f"{key}_arrows", data=data, on_at_change=partial(_turn, key, name))
     return at

@@ -20,7 +20,7 @@ from engine.measure.shapes.backward import Nudges
 from engine.presets import PRESETS
 from engine.weights.checkpoints import load
 from pages.input.embeddings import words as embeddings
-from pages.input.positions import rope_vs_sinusoidal, words_answers
+from pages.input.positions import alibi, rope_vs_sinusoidal
 from pages.inside.attention import steps
 from pages.inside.circuits import patching as circuits_patching
 from pages.inside.circuits import quantisation as circuits_quantisation
@@ -145,9 +145,9 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, 
         (4, True, RISEN, ROUNDED[1]),
         "With 2 rounded matrices the loss on the text goes",
     ),
-    (words_answers.alibi_sentence, (1, 8, 0.5, 0.5), "the only head keeps **50.00%**"),
+    (alibi.answer, (1, 8, 0.5, 0.5), "the only head keeps **50.00%**"),
     (
-        words_answers.alibi_sentence,
+        alibi.answer,
         (2, 8, 0.25, 0.5),
         "of 2 heads keeps **25.00%** of a weight, the flattest **50",
     ),

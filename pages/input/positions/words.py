@@ -2,8 +2,6 @@
 
 from ui.page_frame import Words
 
-ALIBI_ASKED = "What if distance is simply penalised?"
-T5_ASKED = "How does T5 encode distance?"
 BENCH_ASKED = "Which scheme extrapolates past the training length?"
 
 
@@ -24,23 +22,6 @@ CLOCK = Words(
     ),
 )
 
-
-ALIBI = Words(
-    see=(
-        "Press et al. 2022: each head adds a fixed penalty for distance to its scores, $-m\\,|i - j|$, before"
-        " the softmax. A line shows what fraction of a weight is left at each distance. With $n$ heads, a"
-        " power"
-        " of two, the slopes are $m = 2^{-8/n}, 2^{-16/n}, \\dots, 2^{-8}$."
-    ),
-    why=(
-        "The penalty follows the same rule at every length: beyond the context it only keeps growing. Some"
-        " heads are local, others long-range, before anything is learned."
-    ),
-    attempt=(
-        "Choose 12 heads and see under “Measure it” where their slopes come from. Then choose the block and"
-        " head that attend farthest, and make the slopes steeper."
-    ),
-)
 
 T5 = Words(
     see=(

@@ -10,6 +10,9 @@ from engine.weights.checkpoints import Checkpoint
 from ui import memo
 from ui.site import ROOT
 
+COLOURS: dict[Position, str] = dict(
+    none="quiet", sinusoidal="run2", learned="run3", rope="training", alibi="run0", t5="validation"
+)
 TITLES: dict[Position, str] = {name: scheme.title for name, scheme in SCHEMES.items()}
 
 

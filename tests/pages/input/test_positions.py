@@ -52,7 +52,7 @@ from engine.model import build
 from engine.presets import PRESETS
 from engine.service.state import RunSpec
 from pages.input.positions import arrows as rope_arrows
-from pages.input.positions import bench_measured, clock, why
+from pages.input.positions import clock, measured_losses, why
 from pages.input.positions.arrows import SHIFTS
 from pages.input.positions.schemes import TITLES
 from pages.input.positions.t5 import BUCKETS, FARTHEST
@@ -605,7 +605,7 @@ def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
     stage = StageManager()
     monkeypatch.setattr(session, "manager", lambda: stage)
     memo.clear()
-    monkeypatch.setattr(bench_measured, "WINDOWS", {"128": 12, "256": 8, "all": 8})
+    monkeypatch.setattr(measured_losses, "WINDOWS", {"128": 12, "256": 8, "all": 8})
     monkeypatch.setattr(background_jobs, "_server", background_jobs.Jobs())
     return stage
 
@@ -653,7 +653,9 @@ def test_all_six_are_measured_and_summed_up(shakespeare, drawn):
     )
     reach = reach_of({name: [c] for name, c in curves.items()})
     for text, far in ((held[1], reach.held), (held[2], reach.lost)):
-        shown = {title: float(more) for title, more in re.findall(r"(\w+) \(([+-]\d\.\d\d)\)", text)}
+        shown = {
+            title: plain(more.lstrip("+")) for title, more in re.findall(r"(\w+) \(([+−]\d\.\d\d)\)", text)
+        }
         assert shown == pytest.approx({SCHEMES[name].title: more for name, more in far.items()}, abs=6e-3)
     lines = {t["name"]: t for t in drawn["bench_losses"].traces if "name" in t}
     assert lines["RoPE"]["y"] == pytest.approx(curves["rope"].mean, abs=1e-4)

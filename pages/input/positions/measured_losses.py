@@ -1,5 +1,5 @@
-"""Losses by position of six small models, measured live up to four times their training context, for the view
-"Extrapolation": which curves are drawn, the curves, the table below, and what they say.
+"""A part of "Extrapolation": losses by position, measured live up to four times the training context, the
+table below, and what they say.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,32 +19,39 @@ from engine.data import corpora
 from engine.data.progress import Progress, Steps
 from engine.errors import CorpusError
 from engine.measure.positions.extrapolation import (
+    BLOCK,
+    HELD,
     TAIL,
     TIMES,
     UNITS,
     Curve,
     Unit,
-    above_tail,
     costs,
     curve,
+    far_buckets,
     in_unit,
     position_losses,
+    reach_of,
     stopgap,
     window_starts,
 )
 from engine.model import Transformer
 from engine.weights.checkpoints import Checkpoint
-from pages.input.positions import figures_bench as figures
-from pages.input.positions import words_answers, words_measured
-from pages.input.positions.figures_bench import Line
-from pages.input.positions.words_answers import STOPGAPS, Variant, name_of
-from ui import memo, session, widgets
+from pages.input.positions.loss_by_position import (
+    STOPGAPS,
+    Line,
+    Variant,
+    above_rows,
+    losses_figure,
+    name_of,
+)
+from ui import content, memo, session, widgets
 from ui.background_jobs import measured
 from ui.players.plot import plot
 from ui.text.markdown import safe
 
+TEXT = content.beside(__file__)
 ABOVE = "Above own last 64"
-SHOWN = {"Loss": "Loss", ABOVE: "Excess loss"}  # id in links -> what is written
 WINDOWS = {"128": 128, "256": 256, "all": 0}  # 0: every one there is
 WIDTHS = ("1", "4", "8", "16")
 
@@ -61,35 +69,31 @@ class Choice:
     width: int
 
 
-def choose(chosen: Sequence[Position], schemes: set[Position], live: bool) -> Choice:
+def _choose(chosen: Sequence[Position], schemes: set[Position], live: bool) -> Choice:
     """Reads the choice from the widgets. `chosen` are drawn as they are; `schemes` are those with a model;
     `live`: something can be measured here.
     """
     variants: list[Variant] = [(name, None) for name in chosen]
     row = st.container(horizontal=True, gap="medium")
-    hint = words_measured.EXCESS_HINT
-    above = widgets.select("Show", SHOWN, "bench_show", container=row, hint=hint) == ABOVE
-    hint = "1 bit is ln 2 = 0.693 nats."
-    unit = widgets.select("Unit", tuple(UNITS), "bench_unit", container=row, hint=hint)
+    shown = {"Loss": TEXT["loss"], ABOVE: TEXT["excess loss"]}  # id in links -> what is written
+    hint = TEXT["excess hint"]
+    above = widgets.select(TEXT["show"], shown, "bench_show", container=row, hint=hint) == ABOVE
+    hint = TEXT["unit hint"]
+    unit = widgets.select(TEXT["unit"], tuple(UNITS), "bench_unit", container=row, hint=hint)
     if not live:
         return Choice(tuple(variants), above, unit, 0, TAIL)
-    hint = words_measured.WINDOWS_HINT
-    windows = widgets.select(
-        "Windows", tuple(WINDOWS), "bench_windows", first="256", container=row, hint=hint
-    )
-    hint = "Positions averaged in each point. 1: no smoothing."
-    width = widgets.select(
-        "Positions per point", WIDTHS, "bench_bin", first=str(TAIL), container=row, hint=hint
-    )
-    names = [name for name, (scheme, _) in STOPGAPS.items() if scheme in schemes]
-    hint = words_measured.STOPGAPS_HINT
-    variants += [
-        STOPGAPS[name] for name in widgets.select_several("Stopgaps", names, "bench_stopgaps", hint=hint)
-    ]
+    read: dict[str, Any] = {"first": "256", "container": row, "hint": TEXT["windows hint"]}
+    windows = widgets.select(TEXT["windows"], tuple(WINDOWS), "bench_windows", **read)
+    mean: dict[str, Any] = {"first": str(TAIL), "container": row, "hint": TEXT["width hint"]}
+    width = widgets.select(TEXT["width"], WIDTHS, "bench_bin", **mean)
+    stopgaps = {name_of(each): each for each in STOPGAPS if each[0] in schemes}
+    hint = TEXT["stopgaps hint"]
+    wanted = widgets.select_several(TEXT["stopgaps"], [*stopgaps], "bench_stopgaps", hint=hint)
+    variants += [stopgaps[name] for name in wanted]
     return Choice(tuple(variants), above, unit, WINDOWS[windows], int(width))
 
 
-def draw_curves(
+def _draw_curves(
     models: dict[Position, Checkpoint],
     curves: dict[Variant, Curve],
     choice: Choice,
@@ -102,51 +106,35 @@ def draw_curves(
     shown = {v: in_unit(c, choice.unit) for v, c in (curves | partial).items()}
     _draw_figure(shown, choice, context, set(partial))
     if ("learned", None) in shown:
-        st.caption(words_measured.table_ends(context))
+        st.caption(TEXT("table ends", context=context))
     if any(scheme == "t5" for scheme, _ in shown):
-        st.caption(f":material/info: {words_answers.unmet_buckets(models['t5'].model)}")
+        st.caption(_unmet_buckets(models["t5"].model))
     if curves and not partial:
         st.table(_numbers(models, curves, choice.unit, context))
-        st.caption(words_measured.numbers(context))
-        st.markdown(words_answers.bench_summary(models, curves, context))
+        st.caption(TEXT("numbers", context=context, tail=TAIL, twice=2 * context, far=TIMES * context))
+        st.markdown(_summary(models, curves, context))
 
 
 def _draw_figure(shown: dict[Variant, Curve], choice: Choice, context: int, partial: set[Variant]) -> None:
     """Curves in the unit that was chosen."""
-    lines = [Line(name_of(v), v[0], c, v[1] is not None, v in partial) for v, c in shown.items()]
-    what = f"excess loss over the model's own last {context}" if choice.above else "loss"
+    lines = [Line(v, c, v in partial) for v, c in shown.items()]
     plot(
-        figures.position_losses(lines, context, unit=choice.unit, above=choice.above),
+        losses_figure(lines, context, unit=choice.unit, above=choice.above),
         key="bench_losses",
         height=460,
         name="loss-by-position",
         data=above_rows(shown, choice.unit),
-        alt=(
-            f"Lines: {what} by position up to {TIMES * context} for {', '.join(line.name for line in lines)};"
-            f" a vertical line at {context} marks the training length."
+        alt=TEXT(
+            "alt above" if choice.above else "alt",
+            context=context,
+            far=TIMES * context,
+            schemes=", ".join(line.name for line in lines),
         ),
     )
-    base = "" if choice.above else (words_measured.sliding(context))
-    st.caption(words_measured.points(choice.width, base, context))
-
-
-def above_rows(curves: dict[Variant, Curve], unit: Unit) -> pd.DataFrame:
-    """Returns a row for each point: what the CSV button saves."""
-    frames = [
-        pd.DataFrame(
-            {
-                "scheme": name_of(v),
-                "first_position": c.first,
-                "last_position": c.first + c.width - 1,
-                f"loss_{unit}": c.mean,
-                f"standard_error_{unit}": c.error,
-                f"above_own_tail_{unit}": above_tail(c),
-                "windows": c.windows,
-            }
-        )
-        for v, c in curves.items()
-    ]
-    return pd.concat(frames, ignore_index=True)
+    said = [TEXT("points", width=choice.width, block=BLOCK), TEXT("bumps", context=context)]
+    if not choice.above:
+        said.insert(1, TEXT("sliding", context=context, tail=TAIL, least=context - TAIL + 1))
+    st.caption(" ".join(said))
 
 
 def _numbers(
@@ -158,31 +146,68 @@ def _numbers(
     for variant, c in curves.items():
         cost = costs(c, models[variant[0]].metrics["validation_loss"], none, unit)
         mean, error = cost.tail
-        row = {
-            f"validation loss ({unit})": f"{cost.validation:.3f}",
-            "vs no positions": "" if cost.against_none is None else f"{cost.against_none:+.3f}",
-            f"end of {context}": f"{mean:.3f} ± {error:.3f}",
+        row: dict[str, str] = {
+            TEXT("column validation", unit=unit): f"{cost.validation:.3f}",
+            TEXT["column none"]: "" if cost.against_none is None else f"{cost.against_none:+.3f}",
+            TEXT("column end", context=context): f"{mean:.3f} ± {error:.3f}",
         }
         for times, more in cost.more.items():
-            answer = "n/a" if more is None else f"{more[0]:+.3f} ± {more[1]:.3f}"
-            row[f"more at {times * context}"] = answer
+            answer = TEXT["not available"] if more is None else f"{more[0]:+.3f} ± {more[1]:.3f}"
+            row[TEXT("column more", length=times * context)] = answer
         rows[name_of(variant)] = row
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def draw_extrapolation(models: dict[Position, Checkpoint], chosen: tuple[Position, ...]) -> None:
+def _unmet_buckets(model: Transformer) -> str:
+    """Why T5's far buckets matter, in this model's numbers."""
+    far = far_buckets(model)
+    if far is None:
+        return TEXT["buckets met"]
+    return TEXT(
+        "buckets unmet",
+        distance=model.config.context - 1,
+        last=far.last,
+        first=far.last + 1,
+        end=far.end,
+        unmet=far.unmet,
+        met=far.met,
+        power=-far.met,
+        factor=far.factor,
+    )
+
+
+def _summary(models: dict[Position, Checkpoint], curves: dict[Variant, Curve], context: int) -> str:
+    """Says which hold and which break, as measured on the shipped models, of a single seed."""
+    reach = reach_of({v: [c] for v, c in curves.items()})
+    held, lost = (
+        ", ".join(TEXT("risen", name=name_of(v), more=more) for v, more in some.items())
+        for some in (reach.held, reach.lost)
+    )
+    names = content.Filled(held or TEXT["none of these"])
+    said = [TEXT("held", names=names, far=TIMES * context, context=context, held=HELD)]
+    if lost:
+        said.append(TEXT("lost", names=content.Filled(lost)))
+    if ("learned", None) in curves:
+        said.append(TEXT("no row", context=context))
+    said.append(TEXT["one seed"])
+    if "none" in models:
+        said.append(TEXT["only the mask"])
+    return " ".join(said)
+
+
+def draw_measured_losses(models: dict[Position, Checkpoint], chosen: tuple[Position, ...]) -> None:
     """Draws the controls, and the curves as far as they are measured."""
     context = next(iter(models.values())).config.context
-    st.markdown(f"### Measured: texts up to {TIMES} times as long as in training")
+    st.markdown(TEXT("heading", times=TIMES))
     problem = _no_corpus(models)
-    choice = choose(chosen, set(models), live=not problem)
+    choice = _choose(chosen, set(models), live=not problem)
     if problem:
-        date = next(iter(models.values())).metrics.get("date", "an unknown date")
-        st.info(words_measured.recorded(problem, date))
+        date = next(iter(models.values())).metrics.get("date", TEXT["unknown date"])
+        st.info(f"{problem} {TEXT('recorded', date=date, tail=TAIL)}")
         curves = {
             v: Curve.from_dict(models[v[0]].metrics["extrapolation"]) for v in choice.variants if v[1] is None
         }
-        draw_curves(models, curves, choice, context, {})
+        _draw_curves(models, curves, choice, context, {})
         return
     finished, starts = _kept(choice.windows), _starts(choice.windows, context)
     missing = [v for v in choice.variants if v not in finished]
@@ -192,18 +217,18 @@ def draw_extrapolation(models: dict[Position, Checkpoint], chosen: tuple[Positio
         begun = {so_far[0]: curve(read, starts[: len(read)], context, choice.width)} if so_far else {}
         known = [v for v in choice.variants if v in finished]
         curves = {v: _curve(v, choice.windows, choice.width, context) for v in known}
-        draw_curves(models, curves, choice, context, {v: c for v, c in begun.items() if v not in curves})
+        _draw_curves(models, curves, choice, context, {v: c for v, c in begun.items() if v not in curves})
 
     if missing:
         tokens = session.corpus("shakespeare").validation
         key = ("extrapolation", choice.windows, *choice.variants)
         todo = {variant: _model(models, variant) for variant in missing}
         steps = partial(_measuring, todo, tokens, starts, context, finished)
-        read = measured(key, steps, f"Reading windows of {TIMES * context} characters", draw)
+        read = measured(key, steps, TEXT("reading", length=TIMES * context), draw)
         if read is None:
             return
         finished |= read
-    st.caption(words_measured.measured_now(len(starts), context))
+    st.caption(TEXT("measured now", windows=len(starts), length=TIMES * context))
     draw(None)
 
 
@@ -228,13 +253,13 @@ def _measuring(
 def _no_corpus(models: dict[Position, Checkpoint]) -> str:
     """Why nothing can be measured here; empty where it can."""
     if corpora.shakespeare_path() is None:
-        return words_measured.NO_SHAKESPEARE
+        return TEXT["no corpus"]
     try:
         corpus = session.corpus("shakespeare")
     except CorpusError as error:
         return safe(f"{error}.")
     same = all(corpus.tokenizer == checkpoint.tokenizer for checkpoint in models.values())
-    return "" if same else "The text on this machine has a different alphabet from these models."
+    return "" if same else TEXT["other alphabet"]
 
 
 @memo.measured()

@@ -1,24 +1,30 @@
-"""Arrays -> figures of the position schemes side by side: what each knows of distance, and the loss by
-position. Pure functions.
-"""
+"""The loss by position of several schemes: the figure, its rows, and the stopgaps that stretch a scheme."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from engine.measure.positions.extrapolation import UNITS, Curve, Unit, above_tail
-from engine.measure.positions.schemes import Similarity
+from engine.config import Position
+from engine.measure.positions.extrapolation import UNITS, Curve, Stopgap, Unit, above_tail
+from pages.input.positions.schemes import COLOURS, TITLES
+from ui import content
 from ui.figures import specs as go
-from ui.figures.theme import base_layout, colour
+from ui.figures.theme import colour
 
-SCHEME_COLOURS = dict(
-    none="quiet", sinusoidal="run2", learned="run3", rope="training", alibi="run0", t5="validation"
+Variant = tuple[Position, Stopgap | None]  # a scheme as it is, or with a stopgap
+TEXT = content.beside(__file__)
+STOPGAPS: tuple[tuple[Position, Stopgap], ...] = (
+    ("learned", "repeat"),
+    ("learned", "hold"),
+    ("rope", "ntk"),
+    ("t5", "far"),
 )
-SCHEME_SYMBOLS = dict(
+SYMBOLS = dict(
     none="x", sinusoidal="diamond", learned="square", rope="triangle-up", alibi="circle", t5="cross"
 )
 HIGHEST = 6.0  # nats: where the axis ends at the latest; knowing nothing is ln 65 = 4.17
@@ -28,90 +34,50 @@ HIGHEST = 6.0  # nats: where the axis ends at the latest; knowing nothing is ln 
 class Line:
     """A scheme's curve, or that of a stopgap for it; `others` are its curves from other seeds."""
 
-    name: str
-    scheme: str
+    variant: Variant
     curve: Curve
-    stopgap: bool = False
     partial: bool = False
     others: Sequence[Curve] = ()
 
+    @property
+    def name(self) -> str:
+        return name_of(self.variant)
 
-def similarity_panels(
-    panels: Mapping[str, tuple[str, Similarity, Similarity | None]], context: int, reach: int
-) -> go.Figure:
-    """Draws scheme -> (title, at initialisation, after training): a panel each, three in a row, all on one
-    axis from 0 to `reach`.
-    """
-    traces: list[dict[str, Any]] = []
-    axes: dict[str, Any] = {}
-    notes, shapes = [], []
-    rows = max(1, -(-len(panels) // 3))
-    for i, (scheme, (title, fresh, trained)) in enumerate(panels.items()):
-        axis, column, row = "" if i == 0 else str(i + 1), i % 3, i // 3
-        left, top = column * 0.35, 1 - 0.09 - row * 1.09 / rows
-        bottom = max(0.0, top - 1 / rows + 0.19)
-        shade = SCHEME_COLOURS[scheme]
-        for drawn, when in ((trained, "after training"), (fresh, "untrained")):
-            traces += [] if drawn is None else _panel_lines(drawn, when, shade, axis)
-        axes[f"xaxis{axis}"] = {
-            "domain": [left, left + 0.3],
-            "range": [0, reach],
-            "anchor": f"y{axis}",
-            "showgrid": False,
-            "zeroline": False,
-            "tickvals": [0, context, 2 * context, 4 * context],
-            "title": {"text": "distance" if row == rows - 1 or i + 3 >= len(panels) else "", "standoff": 4},
-        }
-        axes[f"yaxis{axis}"] = dict(
-            domain=[bottom, top], range=[-0.35, 1.12], anchor=f"x{axis}", tickvals=[0, 0.5, 1]
-        )
-        where = {
-            "xref": "paper",
-            "yref": "paper",
-            "x": left,
-            "y": top + 0.01,
-            "xanchor": "left",
-            "yanchor": "bottom",
-            "showarrow": False,
-        }
-        notes.append({"text": f"<b>{title}</b> · {fresh.quantity}", "font": {"size": 13}} | where)
-        shapes.append(
+    @property
+    def scheme(self) -> Position:
+        return self.variant[0]
+
+    @property
+    def stopgap(self) -> bool:
+        return self.variant[1] is not None
+
+
+def name_of(variant: Variant) -> str:
+    """Returns a variant's name in the legend and in the table."""
+    scheme, kind = variant
+    return TITLES[scheme] if kind is None else TEXT[f"stopgap {kind}"]
+
+
+def above_rows(curves: dict[Variant, Curve], unit: Unit) -> pd.DataFrame:
+    """Returns a row for each point: what the CSV button saves."""
+    frames = [
+        pd.DataFrame(
             {
-                "type": "line",
-                "xref": f"x{axis}",
-                "yref": f"y{axis} domain",
-                "x0": context,
-                "x1": context,
-                "y0": 0,
-                "y1": 1,
-                "line": {"color": colour("quiet"), "width": 1, "dash": "dot"},
+                "scheme": name_of(v),
+                "first_position": c.first,
+                "last_position": c.first + c.width - 1,
+                f"loss_{unit}": c.mean,
+                f"standard_error_{unit}": c.error,
+                f"above_own_tail_{unit}": above_tail(c),
+                "windows": c.windows,
             }
         )
-    layout = base_layout(
-        margin={"l": 36, "r": 8, "t": 4, "b": 40}, showlegend=False, annotations=notes, shapes=shapes
-    )
-    return go.Figure({"data": traces, "layout": layout | axes})
-
-
-def _panel_lines(similarity: Similarity, when: str, shade: str, axis: str) -> list[dict[str, Any]]:
-    fresh = when == "untrained"
-    return [
-        go.Scatter(
-            mode="lines",
-            x=similarity.distance,
-            y=values.astype(np.float32),
-            xaxis=f"x{axis}",
-            yaxis=f"y{axis}",
-            name=name,
-            line=dict(color=colour(shade), width=2 if fresh else 1.5, dash="solid" if fresh else "dot"),
-            opacity=1 if fresh else 0.9,
-            hovertemplate=f"distance %{{x}}<br>%{{y:.4f}}<extra>{when}, {name}</extra>",
-        )
-        for name, values in zip(similarity.lines, similarity.values, strict=True)
+        for v, c in curves.items()
     ]
+    return pd.concat(frames, ignore_index=True)
 
 
-def position_losses(
+def losses_figure(
     lines: Sequence[Line], context: int, *, unit: Unit = "nats", above: bool = False
 ) -> go.Figure:
     """Loss by position, with a band of one standard error, all in `unit`; `above` draws what is above each
@@ -125,7 +91,7 @@ def position_losses(
     ):  # what ends early lies on top, where its end is seen
         c, error = line.curve, line.curve.error
         x, y = c.first + (c.width - 1) / 2, _drawn(c, above)
-        shade = SCHEME_COLOURS[line.scheme]
+        shade = COLOURS[line.scheme]
         traces += [_thin(other, line) for other in line.others]
         there = np.isfinite(y)
         band = there & np.isfinite(error)
@@ -158,9 +124,9 @@ def position_losses(
                 marker={
                     "size": _sizes(there),
                     "line": {"width": 0},
-                    "symbol": SCHEME_SYMBOLS[line.scheme] + ("-open" if line.stopgap else ""),
+                    "symbol": SYMBOLS[line.scheme] + ("-open" if line.stopgap else ""),
                 },
-                hovertemplate=f"%{{y:.3f}} {unit}, positions %{{customdata}}",
+                hovertemplate=TEXT("hover", unit=unit),
             )
         )
         if not line.stopgap and not above:
@@ -182,7 +148,9 @@ def position_losses(
         go.rule(x=at, layer="below", line={"color": colour("quiet"), "width": 1.2, "dash": dash})
         for at, dash in rules
     ]
-    note = go.note(f"training length ({context})", context, 1, yref="paper", xanchor="left", yanchor="top")
+    note = go.note(
+        TEXT("training length", context=context), context, 1, yref="paper", xanchor="left", yanchor="top"
+    )
     return go.figure(
         traces,
         uirevision=f"bench-{unit}-{above}",
@@ -191,10 +159,10 @@ def position_losses(
         shapes=shapes,
         annotations=[note | {"xshift": 5, "font": {"color": colour("quiet"), "size": 12}}],
         xaxis=go.axis(
-            "position", range=[0, end], tickvals=np.arange(0, end + 1, context // 2), zeroline=False
+            TEXT["position"], range=[0, end], tickvals=np.arange(0, end + 1, context // 2), zeroline=False
         ),
         yaxis=go.axis(
-            f"{'excess loss' if above else 'loss'} ({unit} per character)",
+            TEXT("excess loss" if above else "loss", unit=unit),
             showgrid=True,
             range=[low, high],
         ),
@@ -207,7 +175,7 @@ def _thin(curve: Curve, line: Line) -> dict[str, Any]:
         mode="lines",
         x=curve.first + (curve.width - 1) / 2,
         y=curve.mean.astype(np.float32),
-        line={"color": colour(SCHEME_COLOURS[line.scheme]), "width": 1},
+        line={"color": colour(COLOURS[line.scheme]), "width": 1},
         opacity=0.55,
         hoverinfo="skip",
         showlegend=False,
@@ -228,7 +196,10 @@ def _sizes(there: np.ndarray) -> np.ndarray:
 def _places(curve: Curve) -> np.ndarray:
     """Which positions a bin holds, as words: (bin,)"""
     return np.array(
-        [str(a) if curve.width == 1 else f"{a} to {a + curve.width - 1}" for a in curve.first.tolist()]
+        [
+            TEXT("place" if curve.width == 1 else "places", first=a, last=a + curve.width - 1)
+            for a in curve.first.tolist()
+        ]
     )
 
 

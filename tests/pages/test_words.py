@@ -25,7 +25,7 @@ from pages.inside.attention import steps
 from pages.inside.circuits import patching as circuits_patching
 from pages.inside.circuits import quantisation as circuits_quantisation
 from pages.inside.crossattention import alignment
-from pages.inside.feedforward import words as feedforward
+from pages.inside.feedforward import neuron_maps as feedforward
 from pages.inside.shapes import words as shapes
 from pages.inside.shapes import words_backward
 from pages.lab.after import words_finetune

@@ -19,7 +19,7 @@ from engine.measure.generation.kv_cache import Speed
 from engine.measure.shapes.backward import Nudges
 from engine.presets import PRESETS
 from engine.weights.checkpoints import load
-from pages.input.embeddings import words as embeddings
+from pages.input.embeddings import classes as embeddings
 from pages.input.positions import alibi, rope_vs_sinusoidal
 from pages.inside.attention import steps
 from pages.inside.circuits import patching as circuits_patching
@@ -122,11 +122,15 @@ TOTALS = Given(cached_sum=[5], uncached_sum=[10], times=2.0, times_last=3.0)
 LAST_STEP = Given(refilled=False, computed=1, flops=1, flops_without=3, computed_without=7)
 CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, and what it says
     (
-        embeddings.cosine_map,
+        embeddings.cosine_caption,
         (Given(counts=[1], met=range(80)), 60, 0, (0, 0)),
         "The 60 most frequent of 80 tokens",
     ),
-    (embeddings.cosine_map, (Given(counts=None, met=range(80)), 60, 0, (0, 0)), "The 60 first of 80 tokens"),
+    (
+        embeddings.cosine_caption,
+        (Given(counts=None, met=range(80)), 60, 0, (0, 0)),
+        "The 60 first of 80 tokens",
+    ),
     (feedforward.strongest_of, (2, 64, 1.5), "The colour scale ends at 1.5:"),
     (alignment.ends, (["a", "a", "b"], 5), "(“a” 2 times, “b”) it attends most to"),
     (shapes.raised, ("ConfigError",), "by the engine before anything is built"),

@@ -12,16 +12,14 @@ from engine.data.tokenizers import Tokenizer
 from engine.errors import GlassformerError
 from engine.measure.embeddings import token_classes
 from engine.measure.embeddings.table import embedding_of
-from pages.input.embeddings import words
-from ui import memo, session, widgets
+from ui import content, memo, session, widgets
 from ui.fields import visible
 from ui.fit_text import token_named
 from ui.model_bar import Subject
-from ui.text.markdown import safe
 from ui.text.tokens import names_of
 
+TEXT = content.beside(__file__)
 TOKEN = "embed_token"
-POSITION = "embed_position"
 MAP, NEAR, CLOUD = "embed_map", "embed_near", "embed_cloud"  # figures whose points can be clicked
 DRAWN = 1200  # tokens that a picture shows at most
 NAMED = 160  # of them that carry their name
@@ -41,7 +39,7 @@ def vocabulary_of(subject: Subject) -> Vocabulary:
     return _vocabulary(subject.key[0], subject.config.vocab_size, subject.corpus, subject.tokenizer)
 
 
-@memo.loaded("Counting the tokens of the text …")
+@memo.loaded(TEXT["counting"])
 def _vocabulary(model: str, vocab_size: int, corpus: str | None, _tokenizer: Tokenizer) -> Vocabulary:
     known = token_classes.vocabulary(_tokenizer, vocab_size, _text(corpus))
     return Vocabulary(known.names, known.classes, known.counts, known.cases, words_of(_tokenizer, vocab_size))
@@ -71,9 +69,13 @@ def _text(corpus: str | None) -> str | None:
         return None
 
 
-def matrix_of(subject: Subject) -> np.ndarray:
-    """Returns E, (vocab, d_model)."""
-    return embedding_of(subject.model)
+def finite_matrix(subject: Subject) -> np.ndarray | None:
+    """Returns E, (vocab, d_model); None, with a sentence, where a training that diverged left no numbers."""
+    matrix = embedding_of(subject.model)
+    if np.isfinite(matrix).all():
+        return matrix
+    st.info(TEXT["not finite"])
+    return None
 
 
 def choose_token(known: Vocabulary, tokenizer: Tokenizer) -> int:
@@ -89,29 +91,26 @@ def choose_token(known: Vocabulary, tokenizer: Tokenizer) -> int:
             st.session_state[TOKEN] = shown if exact else f'"{shown}"'
             break
     if len(options) > LISTED:
-        return typed_token(
-            "Token", "␣Paris", TOKEN, known, tokenizer, f"{words.TOKEN_HINT} {words.TYPED_HINT}"
-        )
+        hint = f"{TEXT['token hint']} {TEXT['typed hint']}"
+        return typed_token(TEXT["token"], "␣Paris", TOKEN, known, tokenizer, hint)
     first = next((word for word in FAVOURITES if word in options), options[min(1, len(options) - 1)])
-    return options.index(
-        widgets.select("Token", options, TOKEN, first=first, kind="list", hint=words.TOKEN_HINT)
-    )
+    hint = TEXT["token hint"]
+    return options.index(widgets.select(TEXT["token"], options, TOKEN, first=first, kind="list", hint=hint))
 
 
 def typed_token(
-    label: str, first: str, key: str, known: Vocabulary, tokenizer: Tokenizer, hint: str = words.TYPED_HINT
+    label: str, first: str, key: str, known: Vocabulary, tokenizer: Tokenizer, hint: str = ""
 ) -> int:
     """Returns the id of the token that is typed; of a word that the model cuts, its first piece, which is
     said.
     """
-    typed = st.text_input(label, first, key=key, help=hint, **widgets.KEPT)
+    typed = st.text_input(label, first, key=key, help=hint or TEXT["typed hint"], **widgets.KEPT)
     text = visible(typed or "")[:MAX_TYPED]
     shown = text[1:-1] if len(text) > 2 and text[0] == text[-1] == '"' else text
     if (shown != text or not shown[:1].isalnum()) and shown in known.words:  # written as the figures write it
         return known.words.index(shown)
     ids = token_named(text, tokenizer) or token_named(first, tokenizer) or [0]
     if not text or len(ids) > 1:
-        pieces = ", ".join(f"“{safe(known.words[i])}”" for i in ids[:6])
-        why = f"{len(ids)} tokens here: {pieces}" if text else f"not a token: {pieces} is used"
-        st.caption(f":material/info: That is {why}.")
+        pieces = content.Filled(", ".join(TEXT("quoted", token=known.words[i]) for i in ids[:6]))
+        st.caption(TEXT("cut" if text else "empty", count=len(ids), pieces=pieces))
     return ids[0]

@@ -338,9 +338,9 @@ IN_SENTENCES = STATISTICS | {"exp", "nanmin", "nanmax"}
 REDUCES_ARRAYS = {"min", "max"}  # as methods; as functions they choose the place of a label
 # A count of bytes, clients or labels is not about a model, so `sum(...)` itself stays free.
 LAYOUT = {  # function -> what it lays out
-    "pages.input.positions.figures_learned.table_map": "the end of the colours",
-    "pages.input.positions.figures_learned._flat": "both axes equally long",
-    "pages.input.positions.figures_learned._outside": "the side of a label",
+    "pages.input.positions.maps.table_map": "the end of the colours",
+    "pages.input.positions.learned._flat": "both axes equally long",
+    "pages.input.positions.learned._outside": "the side of a label",
     "pages.inside.attention.steps.parts_figure": "the edges of the matrices",
     "pages.lab.ladder.figures_scaling.growth": "the middle of a logarithmic axis",
     "pages.start.train.loss_curves._loss_range": "the end of the axis",

@@ -20,6 +20,15 @@ def scrolled(key: str, width: int) -> None:
     )
 
 
+def wide_table(key: str, width: int) -> None:
+    """Tables in the container `key` are at least `width` pixels wide, and no word in them is broken."""
+    table = f".st-key-{key}"
+    st.html(
+        f"<style>{table} table {{ min-width: {int(width)}px; }}"
+        f" {table} th, {table} th * {{ overflow-wrap: normal; word-break: normal; }}</style>"
+    )
+
+
 def fewer_labels_on_phones(count: int) -> None:
     """Thins a figure's labels on a narrow screen, which has no room for one above every column: there, every
     third, fourth ... is shown.

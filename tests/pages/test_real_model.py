@@ -18,7 +18,7 @@ from engine.measure.recording import Recording, record
 from engine.sample import draw, generate, stages, steps, uniform
 from engine.sample.rounding import rounding
 from engine.sample.single_row import ready
-from pages.input.positions import rope_arrows
+from pages.input.positions import arrows
 from tests.engine.cases import for_each
 from tests.pages import helpers
 from tests.pages.helpers import opened, ran, said, sent
@@ -55,7 +55,7 @@ def test_parameters_follow_a_link_that_names_a_model_for_all_pages() -> None:
 
 def test_the_turned_arrows_are_the_models_own(recording: Recording, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: dict[str, Any] = {}
-    monkeypatch.setattr(rope_arrows, "mounted", lambda name: lambda **rest: sent.update(rest))
+    monkeypatch.setattr(arrows, "mounted", lambda name: lambda **rest: sent.update(rest))
     page = opened("input/positions", model=REAL, positions_view="rope", rope_query="4", rope_key="1")
     assert sent["data"]["q"] == pytest.approx(recording["blocks.0.q"][0][4].tolist(), abs=1e-5)
     product = float(recording["blocks.0.q_rot"][0][4] @ recording["blocks.0.k_rot"][0][1])

@@ -20,13 +20,13 @@ from engine.measure.generation.kv_cache import Speed
 from engine.measure.shapes.backward import Nudges
 from engine.presets import PRESETS
 from engine.weights.checkpoints import load
-from pages.input.embeddings import words as embeddings
-from pages.input.positions import words_answers, words_measured
+from pages.input.embeddings import classes as embeddings
+from pages.input.positions import alibi, rope_vs_sinusoidal
 from pages.inside.attention import steps
 from pages.inside.circuits import patching as circuits_patching
 from pages.inside.circuits import quantisation as circuits_quantisation
 from pages.inside.crossattention import alignment
-from pages.inside.feedforward import words as feedforward
+from pages.inside.feedforward import neuron_maps as feedforward
 from pages.inside.shapes import shape_errors, single_weight
 from pages.lab.after import words_finetune
 from pages.lab.faults import cost
@@ -121,11 +121,15 @@ TOTALS = Given(cached_sum=[5], uncached_sum=[10], times=2.0, times_last=3.0)
 LAST_STEP = Given(refilled=False, computed=1, flops=1, flops_without=3, computed_without=7)
 CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, and what it says
     (
-        embeddings.cosine_map,
+        embeddings.cosine_caption,
         (Given(counts=[1], met=range(80)), 60, 0, (0, 0)),
         "The 60 most frequent of 80 tokens",
     ),
-    (embeddings.cosine_map, (Given(counts=None, met=range(80)), 60, 0, (0, 0)), "The 60 first of 80 tokens"),
+    (
+        embeddings.cosine_caption,
+        (Given(counts=None, met=range(80)), 60, 0, (0, 0)),
+        "The 60 first of 80 tokens",
+    ),
     (feedforward.strongest_of, (2, 64, 1.5), "The colour scale ends at 1.5:"),
     (alignment.ends, (["a", "a", "b"], 5), "(“a” 2 times, “b”) it attends most to"),
     (
@@ -152,13 +156,17 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, 
         (4, True, RISEN, ROUNDED[1]),
         "With 2 rounded matrices the loss on the text goes",
     ),
-    (words_answers.alibi_sentence, (1, 8, 0.5, 0.5), "the only head keeps **50.00%**"),
+    (alibi.answer, (1, 8, 0.5, 0.5), "the only head keeps **50.00%**"),
     (
-        words_answers.alibi_sentence,
+        alibi.answer,
         (2, 8, 0.25, 0.5),
         "of 2 heads keeps **25.00%** of a weight, the flattest **50",
     ),
-    (words_measured.position_pairs, (("q", "k"),), "The score of “q” (down, by position) with “k” (across)"),
+    (
+        lambda: rope_vs_sinusoidal.TEXT("all pairs", query="q", key="k"),
+        (),
+        "The score of “q” (down, by position) with “k” (across)",
+    ),
     (words_finetune.lacking, ("abcdefghijkl",), "lacks them: a b c d e f g h i j and 2 more."),
     (
         words_finetune.text_untaught,

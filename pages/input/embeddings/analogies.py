@@ -1,6 +1,8 @@
-"""The view "King − man + woman?": arithmetic with rows of the embedding, as it comes out."""
+"""The view "Analogies": arithmetic with rows of the embedding, as it comes out."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -12,14 +14,20 @@ from engine.measure.embeddings.analogies import (
     analogy,
     directions_of,
 )
-from pages.input.embeddings import words
-from pages.input.embeddings.figures_analogies import nearest_bars
-from pages.input.embeddings.shared import Vocabulary, matrix_of, typed_token, vocabulary_of
-from ui import explain, memo
+from pages.input.embeddings.vocabulary import Vocabulary, finite_matrix, typed_token, vocabulary_of
+from ui import content, explain, memo
+from ui.figures import specs as go
+from ui.figures.axes import MONO
+from ui.figures.labels import plain
+from ui.figures.theme import colour
 from ui.fit_text import token_named
 from ui.model_bar import Subject
+from ui.model_needs import SUMS
+from ui.models import REAL_MODEL
+from ui.page_frame import View
 from ui.players.plot import plot
 
+TEXT = content.beside(__file__)
 Four = tuple[str, str, str, str]
 OF_WORDS: tuple[Four, ...] = (
     ("man", "king", "woman", "queen"),
@@ -39,21 +47,14 @@ OF_LETTERS: tuple[Four, ...] = (
     (".", "!", ",", "?"),
 )
 BOXES = ("embed_a", "embed_b", "embed_c", "embed_d")
-LABELS = ("a", "is to b", "as c", "is to")
 EXAMPLE = "embed_analogy"
 NEAREST = 10
 
 
-@memo.measured()
-def _directions(key: tuple[str, int], _matrix: np.ndarray) -> Directions:
-    return directions_of(_matrix)
-
-
-def draw_analogies(subject: Subject) -> None:
+def draw(subject: Subject) -> None:
     """Draws four words, the tokens nearest to b - a + c, and where the expected one comes."""
-    matrix = matrix_of(subject)
-    if not np.isfinite(matrix).all():
-        st.info(words.NOT_FINITE)
+    matrix = finite_matrix(subject)
+    if matrix is None:
         return
     known = vocabulary_of(subject)
     examples = OF_LETTERS if known.letters else OF_WORDS
@@ -62,15 +63,44 @@ def draw_analogies(subject: Subject) -> None:
         tokens = _choose(subject, known, examples)
     unit = _directions(subject.key, matrix)
     if tokens[3] in tokens[:3]:
-        st.info("The expected word is one of the three inputs: choose another.")
+        st.info(TEXT["expected among inputs"])
         return
     result = analogy(unit, tokens[:3], tokens[3], NEAREST)
     names, near = [known.words[i] for i in tokens], [known.words[i] for i in result.ids]
     with right:
         _draw(result, near)
     with left:
-        explain.answer(words.answered(result, names, near))
+        explain.answer(answer(result, names, near))
     explain.measure_it(_table, subject, unit, examples)
+
+
+@memo.measured()
+def _directions(key: tuple[str, int], _matrix: np.ndarray) -> Directions:
+    return directions_of(_matrix)
+
+
+def answer(analogy: Analogy, names: Sequence[str], near: Sequence[str]) -> str:
+    """Says what the arithmetic gives; `names` are those of a, b, c and the expected, `near` of
+    the nearest.
+    """
+    a, b, c, expected = names
+    itself = "nearest input" if analogy.nearest in analogy.terms else "nearest"
+    moves = "same" if analogy.rank == analogy.rank_near_c else "hurts"
+    does = "helps" if analogy.needs_arithmetic else moves
+    ranks = {"rank": ordinal(analogy.rank), "near_c": ordinal(analogy.rank_near_c)}
+    nearest = TEXT(itself, a=a, b=b, c=c, top=near[0])
+    return f"{nearest} {TEXT(f'ranks {does}', expected=expected, c=c, **ranks)}"
+
+
+def ordinal(rank: int) -> str:
+    """
+    >>> ordinal(1), ordinal(12), ordinal(22), ordinal(4103)
+    ('first', '12th', '22nd', '4,103rd')
+    """
+    if rank == 1:
+        return TEXT["first"]
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th") if rank % 100 not in (11, 12, 13) else "th"
+    return f"{rank:,}{ending}"
 
 
 def _choose(subject: Subject, known: Vocabulary, examples: tuple[Four, ...]) -> list[int]:
@@ -85,12 +115,14 @@ def _choose(subject: Subject, known: Vocabulary, examples: tuple[Four, ...]) -> 
 
     _follow(examples)
     # Streamlit's own: a button that fills the boxes; these have the values, and are in the link.
-    st.pills("Examples", list(titles), key=EXAMPLE, on_change=take, label_visibility="collapsed", wrap=True)
+    label = TEXT["examples"]
+    st.pills(label, list(titles), key=EXAMPLE, on_change=take, label_visibility="collapsed", wrap=True)
     result = []
     for half in (0, 2):
         for i, column in zip((half, half + 1), st.columns(2, gap="small"), strict=True):
             with column:
-                result.append(typed_token(LABELS[i], examples[0][i], BOXES[i], known, subject.tokenizer))
+                label = TEXT[f"box {'abcd'[i]}"]
+                result.append(typed_token(label, examples[0][i], BOXES[i], known, subject.tokenizer))
     return result
 
 
@@ -110,7 +142,7 @@ def _draw(analogy: Analogy, near: list[str]) -> None:
         height=400,
         name="analogy",
         data={"id": analogy.ids, "token": near, "cosine": analogy.cosine},
-        alt=f"Bars: the {len(near)} tokens with the largest cosine to the sum; the inputs are grey.",
+        alt=TEXT("alt", count=len(near)),
     )
 
 
@@ -119,21 +151,58 @@ def _table(subject: Subject, unit: Directions, examples: tuple[Four, ...]) -> No
     for a, b, c, d in examples:
         ids = [token_named(word, subject.tokenizer) for word in (a, b, c, d)]
         if any(len(pieces) != 1 for pieces in ids):
-            rows.append({"sum": f"{b} − {a} + {c}", "expected": d})
+            rows.append({TEXT["column sum"]: f"{b} − {a} + {c}", TEXT["column expected"]: d})
             continue
         result = analogy(unit, [pieces[0] for pieces in ids[:3]], ids[3][0])
         rows.append(
             {
-                "sum": f"{b} − {a} + {c}",
-                "expected": d,
-                "nearest of all": subject.vocabulary[result.nearest],
-                "nearest, inputs excluded": subject.vocabulary[result.answer],
-                "expected word's rank": result.rank,
-                "its rank near c": result.rank_near_c,
+                TEXT["column sum"]: f"{b} − {a} + {c}",
+                TEXT["column expected"]: d,
+                TEXT["column nearest"]: subject.vocabulary[result.nearest],
+                TEXT["column excluded"]: subject.vocabulary[result.answer],
+                TEXT["column rank"]: result.rank,
+                TEXT["column near c"]: result.rank_near_c,
             }
         )
     table = pd.DataFrame(rows)
-    for column in {"expected word's rank", "its rank near c"} & set(table):
+    for column in {TEXT["column rank"], TEXT["column near c"]} & set(table):
         table[column] = table[column].astype("Int64")
     st.dataframe(table, hide_index=True, width="stretch", key="embed_analogies")
-    st.caption(words.RANKS)
+    st.caption(TEXT["ranks"])
+
+
+def nearest_bars(words: Sequence[str], analogy: Analogy) -> go.Figure:
+    """Draws cosines of the tokens nearest to the sum, best on top: those that were put in are grey, the
+    expected one stands out.
+    """
+    at = -np.arange(len(words))
+    shades = [
+        colour("quiet") if i in analogy.terms else colour("output" if i == analogy.expected else "embedding")
+        for i in analogy.ids.tolist()
+    ]
+    notes = [
+        TEXT["input"] if i in analogy.terms else TEXT["expected"] if i == analogy.expected else ""
+        for i in analogy.ids.tolist()
+    ]
+    bars = go.Bar(
+        orientation="h",
+        x=analogy.cosine.astype(np.float32),
+        y=at,
+        marker={"color": shades},
+        text=notes,
+        textposition="inside",
+        insidetextanchor="start",
+        hovertext=[plain(word) for word in words],
+        hovertemplate=TEXT["hover"],
+    )
+    return go.figure(
+        [bars],
+        margin={"l": 8, "r": 12, "t": 8, "b": 40},
+        showlegend=False,
+        bargap=0.2,
+        xaxis=go.axis(TEXT["cosine"], showgrid=True, range=[min(0.0, float(analogy.cosine.min())) * 1.05, 1]),
+        yaxis=go.ticks(at, [plain(word) for word in words], tickfont=MONO | {"size": 14}),
+    )
+
+
+VIEW = View("analogies", TEXT, draw, code=(analogy,), brings_text=True, takes=(SUMS,), best=(REAL_MODEL,))

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pages.input.embeddings.looks import class_look
-from pages.input.embeddings.shared import CLOUD, Vocabulary
+from pages.input.embeddings.vocabulary import CLOUD, Vocabulary
 from ui import widgets
 from ui.figures import theme
 from ui.players.component import mounted

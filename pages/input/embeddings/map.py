@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from engine.errors import GlassformerError
-from engine.measure.embeddings.separation import Separation
-from engine.measure.embeddings.table import embedding_of, held_by, random_shares
+from engine.lab.guesses import tokens as guesses
+from engine.measure.embeddings.separation import Separation, separation
+from engine.measure.embeddings.table import (
+    embedding_of,
+    held_by,
+    neighbours,
+    preserved_neighbours,
+    principal,
+    project,
+)
 from engine.measure.embeddings.token_map import (
     JOINED,
     Frame,
     TokenMap,
     alike,
     frame,
-    frequency_links,
     nearest,
     token_map,
 )
-from pages.input.embeddings import figures_map as figures
-from pages.input.embeddings import guesses, words
 from pages.input.embeddings.classes import draw_separation, separation_of
 from pages.input.embeddings.cloud import cloud
 from pages.input.embeddings.looks import class_look
-from pages.input.embeddings.shared import (
+from pages.input.embeddings.map_trust import chance_shares, draw_trust
+from pages.input.embeddings.vocabulary import (
     DRAWN,
     LISTED,
     MAP,
@@ -34,22 +42,27 @@ from pages.input.embeddings.shared import (
     NEAR,
     Vocabulary,
     choose_token,
-    matrix_of,
+    finite_matrix,
     vocabulary_of,
 )
-from ui import explain, memo
-from ui.guess import ask
+from ui import content, explain, memo
+from ui.figures import specs as go
+from ui.figures.axes import MONO
+from ui.figures.labels import plain
+from ui.figures.theme import SEQUENTIAL, colour
+from ui.guess import Choice, Guess, ask
 from ui.model_bar import Subject
 from ui.models import model_after
+from ui.page_frame import View
 from ui.players.plot import plot
 from ui.snapshot_measure import steps_of
 from ui.widgets import select
 
+TEXT = content.beside(__file__)
 COLOURS = ("class", "frequency")
 PICTURES = {"2-D": 2, "3-D": 3}  # components that it shows
 NEIGHBOURS = 10
 HEIGHT = 500
-COMPONENTS = 10  # whose shares are drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +81,48 @@ class _Shown:
         return self.known.words[self.token]
 
     @property
+    def kind(self) -> str:
+        """The class of the token."""
+        return self.known.names[self.known.classes[self.token]]
+
+    @property
     def joined(self) -> np.ndarray:
         """Ids of the neighbours to which a line leads."""
         return self.near[:JOINED]
+
+
+def draw(subject: Subject) -> None:
+    """Draws the controls, the picture beside the list of neighbours, and how much the picture can
+    be trusted.
+    """
+    matrix = finite_matrix(subject)
+    if matrix is None:
+        return
+    known, steps = vocabulary_of(subject), steps_of(subject)
+    first, second, third, fourth = st.columns([31, 25, 35, 58], gap="small")
+    with first:
+        token = choose_token(known, subject.tokenizer)
+    picture = select(TEXT["picture"], list(PICTURES), "embed_picture", container=second)
+    hint = TEXT["colour hint"]
+    colours = select(TEXT["colour"], COLOURS, "embed_colour", container=third, hint=hint)
+    step_axes = False
+    if steps:
+        axes, hint = {name: TEXT[f"axes {name}"] for name in ("newest", "own")}, TEXT["axes hint"]
+        step_axes = select(TEXT["axes"], axes, "embed_axes", container=fourth, hint=hint) == "own"
+    by_frequency = colours == "frequency"
+    if by_frequency and known.counts is None:
+        st.caption(TEXT["not counted"])
+    of_step = _map(subject.key, max(steps, default=-1), step_axes, matrix, known.met)
+    shown = _Shown(known, matrix, of_step, token, *_neighbours(subject.key, token, matrix, known.met))
+    left, right = st.columns([5, 3], gap="medium")
+    with left:
+        _draw_picture(shown, picture, known.frequency if by_frequency else None)
+    separation = separation_of(subject.key, matrix, known)
+    with right:
+        explain.answer(_answer(shown, separation))
+        _draw_neighbours(shown)
+    ask("nearest", _guess, matrix, token, known.met, known.words, known.size <= LISTED)
+    explain.measure_it(_measured, subject, shown, separation, picture)
 
 
 @memo.measured()
@@ -100,66 +152,52 @@ def _neighbours(
     return nearest(_matrix, token, _met, NEIGHBOURS)
 
 
-@memo.measured(copied=True)
-def _random_shares(rows: int, width: int) -> np.ndarray:
-    return random_shares(rows, width)
-
-
-def draw_map(subject: Subject) -> None:
-    """Draws the controls, the picture beside the list of neighbours, and how much the picture can
-    be trusted.
-    """
-    matrix, steps = matrix_of(subject), steps_of(subject)
-    if not np.isfinite(matrix).all():
-        st.info(words.NOT_FINITE)
-        return
-    known = vocabulary_of(subject)
-    first, second, third, fourth = st.columns([31, 25, 35, 58], gap="small")
-    with first:
-        token = choose_token(known, subject.tokenizer)
-    picture = select("Picture", list(PICTURES), "embed_picture", container=second)
-    colours = select(
-        "Colour",
-        COLOURS,
-        "embed_colour",
-        container=third,
-        hint=words.COLOUR_HINT,
-    )
-    step_axes = bool(steps) and _choose_axes(fourth) == "own"
-    by_frequency = colours == "frequency"
-    if by_frequency and known.counts is None:
-        st.caption(words.NOT_COUNTED)
-    of_step = _map(subject.key, max(steps, default=-1), step_axes, matrix, known.met)
-    shown = _Shown(known, matrix, of_step, token, *_neighbours(subject.key, token, matrix, known.met))
-    left, right = st.columns([5, 3], gap="medium")
-    with left:
-        _draw_picture(shown, picture, known.frequency if by_frequency else None)
-    separation = separation_of(subject.key, matrix, known)
-    with right:
-        explain.answer(_answer(shown, separation))
-        _draw_neighbours(shown)
-    ask("nearest", guesses.nearest, matrix, token, known.met, known.words, known.size <= LISTED)
-    explain.measure_it(_measured, subject, shown, separation, picture)
-
-
 def _answer(shown: _Shown, separation: Separation) -> str:
-    known = shown.known
-    kind = known.names[known.classes[shown.token]]
-    return words.near_to(
-        shown.word, kind, alike(known.classes, shown.token, shown.joined, known.met), separation
+    """Says how much more alike tokens of a class are than by chance, and of what class the neighbours are."""
+    known, chance = shown.known, separation.by_chance
+    found = alike(known.classes, shown.token, shown.joined, known.met)
+    counts = {"of": found.of, "same": found.same, "expected": found.expected}
+    near = TEXT("near", token=shown.word, kind=shown.kind, **counts)
+    if not np.isfinite(separation.difference):
+        return near
+    pairs = TEXT(
+        "by chance" if chance.like_chance else "above chance",
+        difference=separation.difference,
+        reached=chance.reached,
+        count=chance.count,
+        highest=chance.highest,
     )
+    return f"{pairs} {near}"
+
+
+def _guess(
+    matrix: np.ndarray, token: int, met: np.ndarray, words: Sequence[str], listed: bool
+) -> Guess | None:
+    """A guess about the second neighbour of `token`: who is nearest to that? `listed`: the token is chosen
+    from a list, else it is typed, in quotes.
+    """
+    row = guesses.nearest_row(matrix, token, met)
+    if row is None:
+        return None
+    word, near = words[row.token], [words[i] for i in row.offered]
+    choices = tuple(
+        Choice(TEXT("choice", word=each), TEXT[f"reply {name}"])
+        for each, name in zip(near, row.names, strict=True)
+    )
+    cosines = ", ".join(
+        TEXT("cosine of", word=each, cosine=c) for each, c in zip(near, row.cosine, strict=True)
+    )
+    outcome = TEXT("guess outcome", word=word, cosines=cosines)
+    chosen = word if listed else f'"{word}"'
+    return Guess(TEXT("guess", word=word), choices, row.right, outcome, {"embed_token": chosen})
 
 
 def _measured(subject: Subject, shown: _Shown, separation: Separation, picture: str) -> None:
     """The classes against chance, how far the picture can be trusted, and how much of it is frequency."""
     draw_separation(subject, shown.known, separation, shown.matrix)
     st.markdown(_summary(shown, PICTURES[picture]))
-    _draw_trust(shown)
-    st.caption(_told(shown))
-
-
-def _choose_axes(container: object) -> str:
-    return select("Axes", words.AXES, "embed_axes", container=container, hint=words.AXES_HINT)
+    draw_trust(shown.known, shown.matrix, shown.token_map)
+    st.caption(_about(shown))
 
 
 def _named(shown: _Shown) -> tuple[np.ndarray, np.ndarray]:
@@ -175,11 +213,10 @@ def _named(shown: _Shown) -> tuple[np.ndarray, np.ndarray]:
 def _draw_picture(shown: _Shown, picture: str, frequency: np.ndarray | None) -> None:
     known, drawn = shown.known, shown.token_map
     ids, labelled = _named(shown)
-    titles = [
-        f"component {i + 1} ({share:.1%} of the variance)" for i, share in enumerate(drawn.variance_shares)
-    ]
+    titles = [TEXT("component", number=i, share=s) for i, s in enumerate(drawn.variance_shares, 1)]
     ranges, reach = drawn.holding(shown.token)
-    alt = words.map_alt(len(ids), frequency is not None, shown.word)
+    coloured = "alt by class" if frequency is None else "alt by frequency"
+    alt = TEXT(coloured, tokens=len(ids), word=shown.word)
     if picture == "3-D":
         cloud(
             drawn.scores,
@@ -195,7 +232,7 @@ def _draw_picture(shown: _Shown, picture: str, frequency: np.ndarray | None) -> 
             alt=alt,
         )
     else:
-        figure = figures.token_map(
+        figure = map_figure(
             drawn.scores,
             known.words,
             ids,
@@ -229,90 +266,171 @@ def _draw_neighbours(shown: _Shown) -> None:
     known, ids = shown.known, shown.near
     names = [known.words[i] for i in ids]
     plot(
-        figures.neighbour_bars(
-            names, shown.cosine, [class_look(known.names[known.classes[i]])[0] for i in ids], ids
-        ),
+        neighbour_bars(names, shown.cosine, [class_look(known.names[known.classes[i]])[0] for i in ids], ids),
         key=NEAR,
         height=270,
         name="neighbours",
         data={"id": ids, "token": names, "cosine": shown.cosine},
-        alt=f"Bars: the {len(ids)} tokens with the largest cosine to {shown.word}, in all dimensions.",
+        alt=TEXT("alt neighbours", count=len(ids), word=shown.word),
     )
 
 
-def _told(shown: _Shown) -> str:
-    """The chosen token, and which tokens are drawn."""
+def _about(shown: _Shown) -> str:
+    """Describes the chosen token, and says which tokens are drawn."""
     known = shown.known
-    count = None if known.counts is None else int(known.counts[shown.token])
-    kind = known.names[known.classes[shown.token]]
-    drawn = len(_named(shown)[0]) if len(known.drawn(DRAWN)) < len(known.met) else None
-    which = "most frequent" if known.counts is not None else "first"
-    return " ".join(
-        (
-            words.looked_at(shown.word, shown.token, kind, count),
-            words.left_out(known) if drawn is None else words.drawn_in_part(known, drawn, which),
-        )
-    ).strip()
-
-
-def _draw_trust(shown: _Shown) -> None:
-    """How much of the matrix the picture holds, and how much of it is frequency."""
-    left, right = st.columns(2, gap="medium")
-    with left:
-        _draw_shares(shown)
-    with right:
-        if shown.known.frequency is None:
-            st.info(words.NO_FREQUENCY)
-        else:
-            _draw_frequency(shown, shown.known.frequency)
-
-
-def _draw_shares(shown: _Shown) -> None:
-    rows, width = len(shown.known.met), shown.matrix.shape[1]
-    shares = shown.token_map.principal.shares[:COMPONENTS]
-    random = _random_shares(rows, width)[: len(shares)]
-    st.markdown(words.VARIANCE)
-    plot(
-        figures.share_bars(shares, random),
-        key="embed_shares",
-        height=300,
-        name="explained-variance",
-        data={
-            "component": np.arange(1, len(shares) + 1),
-            "share": shares,
-            "random_numbers": random,
-        },
-        alt=words.ALT_VARIANCE,
-    )
-    st.caption(words.components(rows, width))
-
-
-def _draw_frequency(shown: _Shown, frequency: np.ndarray) -> None:
-    known, scores = shown.known, shown.token_map.scores
-    links = frequency_links(shown.matrix, scores, frequency, known.met)
-    title = f"component {links.best + 1}"
-    st.markdown(f"**{title.capitalize()} against frequency**")
-    plot(
-        figures.frequency_scatter(
-            frequency,
-            scores[:, links.best],
-            known.words,
-            known.names,
-            known.classes,
-            known.drawn(DRAWN),
-            title,
-        ),
-        key="embed_frequency",
-        height=300,
-        name="component-and-frequency",
-        data={"token": known.words, "count": known.counts, "score": scores[:, links.best]},
-        alt=f"Scatter: {title} of each token against the logarithm of its count.",
-    )
-    st.caption(words.linked(links))
+    said = [TEXT("looked at", token=shown.word, number=shown.token, kind=shown.kind)]
+    if known.counts is not None:
+        said.append(TEXT("occurs", count=int(known.counts[shown.token])))
+    if len(known.drawn(DRAWN)) < len(known.met):
+        which = "drawn first" if known.counts is None else "drawn frequent"
+        said.append(TEXT(which, drawn=len(_named(shown)[0]), met=len(known.met)))
+    if known.never_met:
+        said.append(TEXT("left out", never=known.never_met))
+    return " ".join(said)
 
 
 def _summary(shown: _Shown, components: int) -> str:
-    met, near = shown.known.met, shown.joined
-    chance = held_by(_random_shares(len(met), shown.matrix.shape[1]), components)
-    hits = shown.token_map.hits(shown.token, near, met, components)
-    return words.mapped(shown.token_map, components, chance, shown.word, hits, len(near))
+    """Says how far the picture can be trusted."""
+    met, near, drawn = shown.known.met, shown.joined, shown.token_map
+    share = drawn.share(components)
+    said = [
+        TEXT(
+            "projection",
+            share=share,
+            lost=1 - share,
+            chance=held_by(chance_shares(len(met), shown.matrix.shape[1]), components),
+            components=components,
+            near=len(near),
+            token=shown.word,
+            hits=drawn.hits(shown.token, near, met, components),
+        )
+    ]
+    if drawn.overlap is not None:
+        said.append(TEXT("overlap", overlap=drawn.overlap[components - 2]))
+    return " ".join(said)
+
+
+# Figures ------------------------------------------------------------------------------------------
+
+
+def map_figure(
+    scores: np.ndarray,
+    words: Sequence[str],
+    ids: np.ndarray,
+    names: Sequence[str],
+    classes: np.ndarray,
+    *,
+    labelled: np.ndarray,
+    chosen: int,
+    near: np.ndarray,
+    titles: Sequence[str],
+    ranges: tuple[Sequence[float], Sequence[float]],
+    frequency: np.ndarray | None = None,
+    letters: bool = True,
+) -> go.Figure:
+    """Draws scores (vocab, 2 or more); `ids` are the tokens drawn, `labelled` (vocab,) says which carry their
+    name. A click gives an id.
+
+    Thin lines go from `chosen` to its neighbours `near`. With `frequency` (vocab,) the colour is that, else
+    the class. `letters`: tokens of one character, which stand inside their marker.
+    """
+    traces: list[dict[str, Any]] = []
+    pairs = np.stack([np.full(len(near), chosen), near, np.full(len(near), -1)], axis=1).ravel()
+    x, y = (np.where(pairs < 0, np.nan, scores[np.maximum(pairs, 0), axis]) for axis in (0, 1))
+    line = {"color": colour("quiet"), "width": 1.2, "dash": "dot"}
+    traces.append(go.Scatter(mode="lines", x=x, y=y, line=line, hoverinfo="skip", showlegend=False))
+    inside = letters and frequency is None
+    for index, name in enumerate(names):
+        members = ids[classes[ids] == index]
+        if not len(members):
+            continue
+        shade, symbol = class_look(name)
+        marker: dict[str, Any] = {"symbol": symbol, "size": 18 if inside else 10 if letters else 7}
+        if frequency is not None:
+            top = max(float(frequency.max()), 1e-6)
+            marker |= dict(
+                color=frequency[members].astype(np.float32), cmin=0, cmax=top, colorscale=SEQUENTIAL
+            )
+            marker |= {"line": {"color": colour("quiet"), "width": 1}, "showscale": len(traces) == 1}
+            marker |= {"colorbar": go.scale(TEXT["frequency scale"])}
+        else:
+            marker |= {
+                "color": colour(shade, 25 if inside else 85),
+                "line": {"color": colour(shade), "width": 1.3},
+            }
+        traces.append(
+            go.Scatter(
+                mode="markers+text",
+                name=name,
+                x=scores[members, 0],
+                y=scores[members, 1],
+                customdata=members.astype(np.int32),
+                text=[plain(words[i]) if labelled[i] else "" for i in members],
+                hovertext=[plain(words[i]) for i in members],
+                marker=marker,
+                textposition="middle center" if inside else "middle right",
+                textfont=MONO | {"size": 14 if inside else 13},
+                hovertemplate=TEXT("hover", name=name),
+                cliponaxis=False,
+            )
+        )
+    ring = {
+        "size": 30 if inside else 20,
+        "symbol": "circle-open",
+        "color": colour("attention"),
+        "line": {"width": 3},
+    }
+    traces.append(
+        go.Scatter(
+            mode="markers",
+            x=scores[[chosen], 0],
+            y=scores[[chosen], 1],
+            marker=ring,
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    )
+    axis = {"zeroline": True, "zerolinecolor": colour("quiet", 40)}
+    return go.figure(
+        traces,
+        margin={"l": 52, "r": 12, "t": 44, "b": 44},
+        xaxis=axis | {"title": {"text": titles[0]}, "range": list(ranges[0])},
+        yaxis=axis | {"title": {"text": titles[1]}, "range": list(ranges[1])},
+        showlegend=frequency is None,
+        uirevision=f"map-{list(ranges[0])}",
+    )
+
+
+def neighbour_bars(
+    words: Sequence[str], values: np.ndarray, shades: Sequence[str], ids: np.ndarray
+) -> go.Figure:
+    """Draws cosines of the nearest tokens, best on top, in the colours of their classes. A click
+    gives an id.
+    """
+    at, least = -np.arange(len(words)), min(0.0, float(values.min(initial=0))) * 1.05
+    bars = go.Bar(
+        orientation="h",
+        x=values.astype(np.float32),
+        y=at,
+        marker={"color": [colour(s) for s in shades]},
+        customdata=ids.astype(np.int32),
+        hovertext=[plain(w) for w in words],
+        hovertemplate=TEXT["hover neighbour"],
+    )
+    return go.figure(
+        [bars],
+        margin={"l": 8, "r": 12, "t": 8, "b": 40},
+        showlegend=False,
+        bargap=0.25,
+        xaxis={"title": {"text": TEXT["cosine"]}, "range": [least, 1]},
+        yaxis=go.ticks(at, [plain(w) for w in words], tickfont=MONO | {"size": 14}),
+    )
+
+
+VIEW = View(
+    "map",
+    TEXT,
+    draw,
+    code=(principal, project, neighbours, preserved_neighbours, separation),
+    brings_text=True,
+)

@@ -1,9 +1,11 @@
-"""The view "ALiBi": what a distance costs each head. Measured: how far that lets a head see, the bias, and
-what becomes of a pattern.
+"""The part "ALiBi" of "Biases": what a distance costs each head. Measured: how far that lets a head see, the
+bias, and what becomes of a pattern.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,73 +15,105 @@ import streamlit as st
 from engine.measure.positions import alibi as measured
 from engine.measure.recording import Recording, record
 from engine.model import Transformer
-from pages.input.positions import figures_alibi as figures
-from pages.input.positions import words_answers, words_measured
-from pages.input.positions.figures_shared import bias_heatmap, half_width_pattern
-from pages.input.positions.shared import choose_mask, example, thousands
-from pages.input.positions.words_answers import alibi_sentence
-from ui import explain, memo, widgets
+from engine.parts.positions import Alibi, alibi_slopes
+from pages.input.positions.bias_map import bias_map, choose_mask, head_line
+from pages.input.positions.maps import half_width_pattern
+from pages.input.positions.schemes import example
+from ui import content, explain, memo, widgets
+from ui.figures import specs as go
 from ui.figures.patterns import pattern_table
+from ui.figures.theme import colour
 from ui.fit_text import most_tokens, read, show_token
 from ui.model_bar import Subject, subject_bar
 from ui.players.plot import plot
 from ui.text.numbers import minus
+from ui.view_parts import Part
 
+TEXT = content.beside(__file__)
 MOST_HEADS, FIRST_HEADS = 32, 8
 LENGTH = 128  # of the text over which the curves are drawn
 CONTEXTS = (16, 32, 64, 128, 256, 512, 1_024, 2_048, 4_096)
 LENGTHS = (16, 32, 64, 128)
 MULTIPLIERS = (0.25, 0.5, 1, 2, 4, 8, 16)
-IN_THE_BAR, TRAINED = "the model in the bar", "a small model trained with ALiBi"
+TOPICS = ("slopes", "matrix", "effect")
 CORNER = 3  # rows and columns of the bias that are written out
 
 
-def draw_alibi() -> None:
+def draw() -> None:
     """Draws the cost of distance in each head."""
     figure, controls = st.columns([3, 1], gap="medium")
     with controls:
-        heads = widgets.slide("Heads", 1, MOST_HEADS, FIRST_HEADS, "alibi_heads")
-        times = choose_multiplier()
-        distance = widgets.slide("Tokens back", 1, LENGTH - 1, 10, "alibi_distance")
+        heads = widgets.slide(TEXT["heads"], 1, MOST_HEADS, FIRST_HEADS, "alibi_heads")
+        times = float(
+            widgets.slide_over(
+                TEXT["multiplier"],
+                MULTIPLIERS,
+                1,
+                "alibi_times",
+                hint=TEXT["multiplier hint"],
+                written="{:,}".format,
+            )
+        )
+        distance = widgets.slide(TEXT["distance"], 1, LENGTH - 1, 10, "alibi_distance")
     slopes = measured.slopes(heads, times)
     left = measured.factors(slopes.slope, np.array([distance]))[:, 0]
     with figure:
         plot(
-            figures.decay_curves(slopes.slope, LENGTH, distance),
+            decay_curves(slopes.slope, LENGTH, distance),
             key="alibi_decay",
             height=400,
             name="alibi-decay",
             data=pd.DataFrame({"head": np.arange(heads), "slope": slopes.slope, f"left_at_{distance}": left}),
-            alt=(
-                f"Lines: e to the minus slope times distance for each of {heads} heads, over {LENGTH}"
-                f" positions; a vertical line at {distance}."
-            ),
+            alt=TEXT("alt", heads=heads, length=LENGTH, distance=distance),
         )
-    explain.answer(alibi_sentence(heads, distance, float(left.min()), float(left.max())))
+    explain.answer(answer(heads, distance, float(left.min()), float(left.max())))
     explain.measure_it(_draw_measured, heads, times)
+
+
+def answer(heads: int, distance: int, least: float, most: float) -> str:
+    """Says what is left of a weight at the distance: `least` by the steepest head, `most` by the flattest."""
+    case = "answer of one" if heads == 1 else "answer"
+    return TEXT(case, heads=heads, distance=distance, least=least, most=most)
 
 
 def _draw_measured(heads: int, times: float) -> None:
     """One of three topics."""
-    titles = {name: title for name, (title, _) in TOPICS.items()}
-    TOPICS[widgets.select("Topic", titles, "alibi_topic", hidden=True)][1](heads, times)
+    titles = {name: TEXT[f"topic {name}"] for name in TOPICS}
+    topic = widgets.select(TEXT["topic"], titles, "alibi_topic", hidden=True)
+    if topic == "slopes":
+        _draw_slopes(heads, times)
+    elif topic == "matrix":
+        _draw_matrix(heads, times)
+    else:
+        with subject_bar() as subject:
+            _draw_effect(subject, times)
 
 
-def draw_slopes(heads: int, times: float) -> None:
+def _draw_slopes(heads: int, times: float) -> None:
     """Draws how far each head reaches, and where its slope is from."""
-    context = widgets.slide_over("Context", CONTEXTS, LENGTH, "alibi_context", written=thousands)
+    context = widgets.slide_over(TEXT["context"], CONTEXTS, LENGTH, "alibi_context", written="{:,}".format)
     slopes = measured.slopes(heads, times)
     reaches = {"distance_to_1_over_e": slopes.to_a_third, "distance_to_1_percent": slopes.to_a_percent}
-    st.caption(f"**Effective reach**; dotted: the context, {context:,} tokens")
+    st.caption(TEXT("reach", context=context))
     plot(
-        figures.reach_bars(slopes, context),
+        reach_bars(slopes, context),
         key="alibi_reach",
         height=340,
         name="alibi-reach",
         data=pd.DataFrame({"head": np.arange(heads), "slope": slopes.slope} | reaches),
-        alt=f"Bars: the distance at which each of {heads} heads has decayed to 1/e and to 1 percent.",
+        alt=TEXT("alt reach", heads=heads),
     )
-    st.markdown(words_measured.slopes_and_reach(slopes, heads, context))
+    st.markdown(
+        TEXT(
+            "slopes and reach",
+            steepest=slopes.steepest,
+            flattest=slopes.flattest,
+            within=slopes.within(context),
+            heads=heads,
+            context=context,
+            left=slopes.farthest(context),
+        )
+    )
     _list_slopes(slopes)
 
 
@@ -88,49 +122,60 @@ def _list_slopes(slopes: measured.Slopes) -> None:
     st.dataframe(
         pd.DataFrame(
             {
-                "head": np.arange(heads),
-                "slope": [words_answers.slope_power(float(s)) for s in slopes.slope],
-                "decimal": [f"{s:.6g}" for s in slopes.slope],
-                "1/e at distance": [f"{d:,.1f}" for d in slopes.to_a_third],
-                "1 percent at distance": [f"{d:,.1f}" for d in slopes.to_a_percent],
+                TEXT["column head"]: np.arange(heads),
+                TEXT["column slope"]: [slope_power(float(s)) for s in slopes.slope],
+                TEXT["column decimal"]: [f"{s:.6g}" for s in slopes.slope],
+                TEXT["column third"]: [f"{d:,.1f}" for d in slopes.to_a_third],
+                TEXT["column percent"]: [f"{d:,.1f}" for d in slopes.to_a_percent],
             }
         ),
         hide_index=True,
         height=min(38 + 35 * heads, 318),
     )
-    st.caption(words_answers.slope_rule_words(heads))
+    split = measured.slope_rule(heads)
+    case = "rule of others" if split.rest else "rule"
+    st.caption(TEXT(case, heads=heads, power=split.power, rest=split.rest, twice=2 * split.power))
 
 
-def draw_matrix(heads: int, times: float) -> None:
+def slope_power(slope: float) -> str:
+    """A slope as a fraction, where it is a whole power of two, else as a power.
+
+    >>> slope_power(0.25), slope_power(2**-0.5), slope_power(2.0)
+    ('1/4', '2^(−0.5)', '2')
+    """
+    exponent = math.log2(slope)
+    if exponent != round(exponent):
+        return minus(f"2^({exponent:.4g})")
+    return f"1/{2 ** -round(exponent)}" if exponent < 0 else f"{2 ** round(exponent)}"
+
+
+def _draw_matrix(heads: int, times: float) -> None:
     """Draws what one head adds to the scores."""
     first, second, third = st.columns([3, 3, 2.2], gap="medium", vertical_alignment="bottom")
-    length = widgets.slide_over("Sequence length T", LENGTHS, 32, "alibi_length", container=first)
-    head = widgets.slide("Head", 0, heads - 1, 0, "alibi_matrix_head", container=second) if heads > 1 else 0
+    length = widgets.slide_over(TEXT["length"], LENGTHS, 32, "alibi_length", container=first)
+    head = widgets.slide(TEXT["head"], 0, heads - 1, 0, "alibi_matrix_head", container=second)
     with third:
-        causal = choose_mask(True, "alibi_mask")
+        causal = choose_mask("alibi_mask")
     bias = measured.alibi_bias(heads, length, times, causal)[head]
     slope = float(measured.slopes(heads, times).slope[head])
     left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
     with left:
         plot(
-            bias_heatmap(bias),
+            bias_map(bias),
             key="alibi_matrix",
             height=460,
             name=f"alibi-bias-head-{head}",
             data=pattern_table(bias, [""] * length),
-            alt=(
-                f"Heatmap: minus {slope:.4g} times the distance for {length} queries and keys, zero on the"
-                " diagonal."
-            ),
+            alt=TEXT("alt matrix", slope=slope, length=length),
         )
     with right:
-        st.markdown(f"**Head {head} of {heads}**: slope $m$ = {slope:.6g}")
-        st.markdown("$$\\text{scores}_{ij} = \\frac{q_i \\cdot k_j}{\\sqrt{d_{head}}} - m\\,|i - j|$$")
-        st.caption("Its top left corner in numbers:")
+        st.markdown(TEXT("slope of head", head=head, heads=heads, slope=slope))
+        st.markdown(TEXT["formula"])
+        st.caption(TEXT["corner"])
         st.table(_corner(bias))
-    side = "Later keys are hidden by the mask (blank)." if causal else words_measured.BOTH_WAYS
     far = measured.farthest_key(slope, length)
-    st.markdown(words_measured.farthest_key(far, side))
+    farthest = TEXT("farthest key", penalty=far.penalty, factor=far.factor)
+    st.markdown(f"{farthest} {TEXT['later hidden' if causal else 'both ways']}")
 
 
 def _corner(bias: np.ndarray) -> pd.DataFrame:
@@ -139,16 +184,8 @@ def _corner(bias: np.ndarray) -> pd.DataFrame:
     cells = [["−∞" if not np.isfinite(v) else minus(f"{v + 0.0:.4g}") for v in row] for row in some]
     return pd.DataFrame(
         cells,
-        index=pd.Index([f"query {i}" for i in range(len(some))], name=""),
-        columns=[f"key {i}" for i in range(len(some))],
-    )
-
-
-def choose_multiplier() -> float:
-    """Returns the multiplier of all slopes."""
-    hint = words_measured.STEEPER_SLOPES
-    return float(
-        widgets.slide_over("Slope multiplier", MULTIPLIERS, 1, "alibi_times", hint=hint, written=thousands)
+        index=pd.Index([TEXT("query", number=i) for i in range(len(some))], name=""),
+        columns=[TEXT("key", number=i) for i in range(len(some))],
     )
 
 
@@ -166,18 +203,13 @@ def _source(subject: Subject) -> _Source:
     reads the same text.
     """
     trained = example("alibi") if subject.config.position != "alibi" else None
-    if (
-        trained is not None
-        and widgets.select("Scores from", (IN_THE_BAR, TRAINED), "alibi_source") == TRAINED
-    ):
+    sources = (TEXT["in the bar"], TEXT["trained"])
+    if trained is not None and widgets.select(TEXT["source"], sources, "alibi_source") == sources[1]:
         ids, _, _ = read(subject.text, trained.tokenizer, most_tokens(trained.config))
         labels = [show_token(trained.tokenizer.decode([i])) for i in ids]
-        return _Source(
-            _trained_recording(ids, trained.model),
-            labels,
-            words_measured.alibi_example(trained.config.context),
-        )
-    return _Source(subject.recording(), subject.labels, "This model")
+        title = TEXT("small model", context=trained.config.context)
+        return _Source(_trained_recording(ids, trained.model), labels, title)
+    return _Source(subject.recording(), subject.labels, TEXT["this model"])
 
 
 @memo.measured()
@@ -185,17 +217,12 @@ def _trained_recording(ids: tuple[int, ...], _model: Transformer) -> Recording:
     return record(_model, ids)
 
 
-def draw_effect(heads: int, times: float) -> None:
+def _draw_effect(subject: Subject, times: float) -> None:
     """Draws a head's pattern without the bias and with it, and how far all heads of its layer look: of the
     heads that the model has.
     """
-    with subject_bar() as subject:
-        _draw_effect(subject, times)
-
-
-def _draw_effect(subject: Subject, times: float) -> None:
     if subject.config.mixer == "none":
-        st.info(words_measured.NO_ATTENTION)
+        st.info(TEXT["no attention"])
         return
     source = _source(subject)
     recording, c = source.recording, source.recording.config
@@ -208,60 +235,153 @@ def _draw_effect(subject: Subject, times: float) -> None:
     st.caption(_provenance(source, trained))
     _draw_patterns(effect, slope, source.labels)
     _draw_distances(recording, layer, times)
-    st.markdown(words_measured.distances(effect, head))
+    st.markdown(TEXT("distances", head=head, before=effect.distance_before, after=effect.distance_after))
 
 
 def _provenance(source: _Source, slope: float) -> str:
-    """Where the scores are from. `own` is the slope that they hold already."""
-    if slope:
-        return (
-            f"{source.title} was trained with ALiBi. “Without” shows its scores with its own slope,"
-            f" {slope:.4g}, removed."
-        )
+    """Says where the scores are from; they hold `slope` already."""
     kind = source.recording.config.position
-    held = {"none": "no positions at all", "t5": "T5's learned bias, which its scores keep"}.get(
-        kind, f"{kind} positions, which it keeps"
-    )
-    return (
-        f"{source.title} was trained with {held}. The bias is added to its recorded scores: a what-if, not"
-        " what it was trained for."
-    )
+    case = "ALiBi" if slope else kind if kind in ("none", "t5") else "another"
+    return TEXT(f"trained with {case}", title=source.title, slope=slope, kind=kind)
 
 
 def _draw_patterns(effect: measured.Effect, slope: float, labels: list[str]) -> None:
-    left, right = st.columns(2, gap="medium")
-    for column, key, name, of, pattern in (
-        (left, "before", "Without the bias", "the scores", effect.before),
-        (right, "after", f"With slope {slope:.4g}", "scores − slope · distance", effect.after),
-    ):
+    patterns = {"before": effect.before, "after": effect.after}
+    for column, (key, pattern) in zip(st.columns(2, gap="medium"), patterns.items(), strict=True):
+        title = TEXT(f"title {key}", slope=slope)
         with column:
-            st.caption(f"**{name}**: softmax of {of}")
+            st.caption(TEXT(f"softmax {key}", title=title))
             plot(
                 half_width_pattern(pattern, labels),
                 key=f"alibi_pattern_{key}",
                 height=440,
-                name=name.replace(" ", "-").lower(),
+                name=title.replace(" ", "-").lower(),
                 data=pattern_table(pattern, labels),
-                alt=f"{name}: weights from 0 to 1, queries down.",
+                alt=TEXT("alt pattern", title=title),
             )
-    st.caption("Both on the same scale: blank is 0, the strongest colour is 1.")
+    st.caption(TEXT["same scale"])
 
 
 def _draw_distances(recording: Recording, layer: int, times: float) -> None:
     before, after = measured.distances_of_heads(recording, layer, times)
-    st.caption(words_measured.all_heads(layer))
+    st.caption(TEXT("all heads", layer=layer))
     plot(
-        figures.distance_bars(before, after),
+        distance_bars(before, after),
         key="alibi_distances",
         height=270,
         name="alibi-distances",
         data=pd.DataFrame({"head": np.arange(len(before)), "without": before, "with": after}),
-        alt="Bars: mean distance of each head without and with the bias.",
+        alt=TEXT["alt distances"],
     )
 
 
-TOPICS = {
-    "slopes": ("Slopes and reach", draw_slopes),
-    "matrix": ("Bias matrix", draw_matrix),
-    "effect": ("Effect on a pattern", draw_effect),
-}
+# Figures ------------------------------------------------------------------------------------------
+
+
+def decay_curves(slope: np.ndarray, length: int, distance: int) -> go.Figure:
+    """Draws the factor on a score's weight at each distance before the softmax is normalised, e^(-slope *
+    distance), a line for each head.
+    """
+    distances = np.unique(np.linspace(0, length - 1, min(length, 400)).round())
+    traces = [
+        go.Scatter(
+            mode="lines",
+            name=TEXT("named head", head=head),
+            x=distances.astype(np.float32),
+            y=row.astype(np.float32),
+            line=head_line(head),
+            hovertemplate=TEXT("hover decay", head=head, slope=s),
+        )
+        for head, (s, row) in enumerate(zip(slope, measured.factors(slope, distances), strict=True))
+    ]
+    marks = [
+        go.rule(y=y, line={"color": colour("quiet"), "dash": "dot", "width": 1}) for y in (np.exp(-1), 0.01)
+    ]
+    marks.append(go.rule(x=distance, line={"color": colour("output"), "width": 1.5}))
+    look = {
+        "showarrow": False,
+        "xanchor": "right",
+        "yanchor": "bottom",
+        "font": {"color": colour("quiet"), "size": 12},
+    }
+    notes = [
+        {"xref": "paper", "x": 1, "y": y, "text": text} | look
+        for y, text in ((np.exp(-1), TEXT["third"]), (0.01, TEXT["percent"]))
+    ]
+    return go.figure(
+        traces,
+        margin={"l": 56, "r": 12, "t": 34, "b": 44},
+        showlegend=len(slope) <= 8,
+        shapes=marks,
+        annotations=notes,
+        xaxis=go.axis(TEXT["tokens back"], zeroline=False),
+        yaxis={"title": {"text": TEXT["share"]}, "range": [0, 1.03]},
+    )
+
+
+def reach_bars(slopes: measured.Slopes, length: int) -> go.Figure:
+    """Draws how far each head reaches, two bars for each on a logarithmic axis; the dotted line is the length
+    of the text.
+    """
+    heads = np.arange(len(slopes.slope))
+    traces = [
+        go.Bar(
+            name=name,
+            x=heads,
+            y=values,
+            marker={"color": colour(shade)},
+            hovertemplate=TEXT("hover reach", name=name),
+        )
+        for name, values, shade in (
+            (TEXT["falls third"], slopes.to_a_third, "position"),
+            (TEXT["falls percent"], slopes.to_a_percent, "quiet"),
+        )
+    ]
+    line = go.rule(y=length, line={"color": colour("output"), "width": 1.5, "dash": "dot"})
+    low, high = np.log10(min(slopes.to_a_third.min(), 1.0)), np.log10(max(slopes.to_a_percent.max(), length))
+    return go.figure(
+        traces,
+        margin={"l": 56, "r": 12, "t": 34, "b": 44},
+        barmode="group",
+        bargap=0.2,
+        shapes=[line],
+        annotations=[
+            go.note(
+                TEXT("text length", length=length),
+                0,
+                float(np.log10(length)),
+                xref="paper",
+                xanchor="left",
+                yanchor="bottom",
+            )
+        ],
+        xaxis=go.axis(TEXT["head axis"], dtick=1 if len(heads) <= 16 else 4, zeroline=False),
+        yaxis=go.axis(
+            TEXT["distance axis"], showgrid=True, type="log", range=[low - 0.05, high + 0.1], dtick=1
+        ),
+    )
+
+
+def distance_bars(before: Sequence[float] | np.ndarray, after: Sequence[float] | np.ndarray) -> go.Figure:
+    """Draws how far each head of a layer looks without and with the bias: (head,), tokens."""
+    traces = [
+        go.Bar(
+            name=name,
+            x=np.arange(len(values)),
+            y=np.asarray(values, dtype=np.float32),
+            marker={"color": colour(shade)},
+            hovertemplate=TEXT("hover distance", name=name),
+        )
+        for name, values, shade in ((TEXT["without"], before, "quiet"), (TEXT["with"], after, "position"))
+    ]
+    return go.figure(
+        traces,
+        margin={"l": 56, "r": 12, "t": 34, "b": 44},
+        barmode="group",
+        bargap=0.25,
+        xaxis=go.axis(TEXT["head axis"], dtick=1),
+        yaxis={"title": {"text": TEXT["mean axis"]}, "rangemode": "tozero"},
+    )
+
+
+PART = Part(TEXT, draw, code=(Alibi, alibi_slopes, measured.alibi_effect))

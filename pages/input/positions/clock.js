@@ -1,6 +1,6 @@
 // @ts-check
 // The many-handed clock: one hand for each frequency, a position slider, and a binary counter beside it.
-// See pages/input/positions/sinusoidal_clock.py.
+// See pages/input/positions/clock.py.
 
 import { around, element, vector, within } from "../../../ui/assets/shared/dom.js"
 import { target } from "../../../ui/assets/shared/keys.js"

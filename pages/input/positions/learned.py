@@ -1,10 +1,10 @@
-"""The view "Learned": a trained table of position vectors, beside the sinusoidal one of
-the same size.
-"""
+"""The view "Learned": a trained table of position vectors, beside the sinusoidal one of the same size."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -17,17 +17,39 @@ from engine.measure.positions.position_table import (
     sinusoidal,
 )
 from engine.model import Transformer
-from pages.input.positions import figures_learned as figures
-from pages.input.positions import words_measured
-from pages.input.positions.figures_shared import cosine_map
-from pages.input.positions.words_answers import learned_sentence
-from ui import explain, memo, widgets
+from engine.parts.positions import Learned
+from pages.input.positions.maps import cosine_map, table_map
+from ui import content, explain, memo, widgets
+from ui.figures import specs as go
+from ui.figures.theme import SEQUENTIAL, colour
 from ui.model_bar import Subject
+from ui.model_needs import POSITION_TABLE
+from ui.page_frame import View
 from ui.players.plot import plot
 from ui.snapshot_measure import draw_over_snapshots, steps_of
 
+TEXT = content.beside(__file__)
 MOST = 512  # positions that are drawn
 LEARNED, SINUSOIDAL = "learned", "sinusoidal"
+
+
+def draw(subject: Subject) -> None:
+    """Draws both tables beside each other, in one of three pictures."""
+    table = learned_table(subject.model)
+    assert table is not None
+    if len(table) < 3:
+        st.info(TEXT("too short", positions=len(table)))
+        return
+    left, right = st.columns([1, 2], vertical_alignment="center")
+    titles = {name: TEXT[f"picture {name}"] for name in PICTURES}
+    picture = widgets.select(TEXT["picture"], titles, "learned_picture", hidden=True, container=left)
+    if len(table) > MOST:
+        right.caption(TEXT("first positions", most=MOST, positions=len(table)))
+        table = table[:MOST]
+    pair = {LEARNED: _learned(subject.key, table), SINUSOIDAL: _sinusoidal(*table.shape)}
+    _draw_pair(picture, pair)
+    explain.answer(_answer(picture, *pair.values()))
+    explain.measure_it(_draw_measured, subject, pair)
 
 
 @memo.measured()
@@ -40,23 +62,17 @@ def _sinusoidal(length: int, d_model: int) -> PositionTable:
     return measured(sinusoidal(length, d_model))
 
 
-def draw_learned(subject: Subject) -> None:
-    """Draws both tables beside each other, in one of three pictures."""
-    table = learned_table(subject.model)
-    assert table is not None
-    if len(table) < 3:
-        st.info(words_measured.too_short(len(table)))
-        return
-    left, right = st.columns([1, 2], vertical_alignment="center")
-    titles = {name: title for name, (title, _) in PICTURES.items()}
-    picture = widgets.select("Picture", titles, "learned_picture", hidden=True, container=left)
-    if len(table) > MOST:
-        right.caption(f":material/info: The first {MOST} of {len(table):,} positions are shown.")
-        table = table[:MOST]
-    pair = {LEARNED: _learned(subject.key, table), SINUSOIDAL: _sinusoidal(*table.shape)}
-    _draw_pair(picture, pair)
-    explain.answer(learned_sentence(picture, *pair.values()))
-    explain.measure_it(_draw_measured, subject, pair)
+def _answer(picture: str, learned: PositionTable, waves: PositionTable) -> str:
+    """Says what training has taught the table, for one of the pictures."""
+    length, width = learned.table.shape
+    if picture == "table":
+        parameters, ratio = length * width, learned.first_to_median
+        return TEXT("answer table", length=length, width=width, parameters=parameters, ratio=ratio)
+    if picture == "path":
+        return TEXT("answer path", learned=learned.shown_variance, waves=waves.shown_variance)
+    near, half = learned.alike.by_distance[1], learned.alike.by_distance[length // 2]
+    known = "answer near" if learned.knows_near else "answer unordered"
+    return TEXT(known, near=near, apart=length // 2, half=half)
 
 
 def _draw_pair(picture: str, pair: dict[str, PositionTable]) -> None:
@@ -64,7 +80,7 @@ def _draw_pair(picture: str, pair: dict[str, PositionTable]) -> None:
     length, width = pair[LEARNED].table.shape
     for column, name in zip(st.columns(2, gap="medium"), pair, strict=True):
         with column:
-            PICTURES[picture][1](name, pair[name], length, width)
+            PICTURES[picture](name, pair[name], length, width)
 
 
 def _draw_measured(subject: Subject, pair: dict[str, PositionTable]) -> None:
@@ -72,13 +88,13 @@ def _draw_measured(subject: Subject, pair: dict[str, PositionTable]) -> None:
     for column, (name, table) in zip(st.columns(2), pair.items(), strict=True):
         value = table.alike.correlation
         column.metric(
-            f"{name.capitalize()}: correlation of the cosine with −distance",
-            f"{value:+.3f}" if np.isfinite(value) else "not defined",
+            TEXT("correlation of", table=TEXT[f"table {name}"]),
+            f"{value:+.3f}" if np.isfinite(value) else TEXT["not defined"],
         )
     _draw_lines(pair)
     steps = steps_of(subject)
     if steps:
-        st.markdown(words_measured.OVER_TRAINING)
+        st.markdown(TEXT["over training"])
         draw = partial(
             _draw_course, level=pair[SINUSOIDAL].alike.correlation, shown=subject.key[1], end=steps[-1]
         )
@@ -86,27 +102,22 @@ def _draw_measured(subject: Subject, pair: dict[str, PositionTable]) -> None:
 
 
 def _draw_table(name: str, position_table: PositionTable, length: int, width: int) -> None:
-    title = (
-        f"Learned: {length} × {width} = {length * width:,} parameters"
-        if name == LEARNED
-        else "Sinusoidal, same size: no parameters"
-    )
-    st.markdown(f"**{title}**")
+    st.markdown(TEXT(f"title {name}", length=length, width=width, parameters=length * width))
     columns = [f"d{i}" for i in range(width)]
     plot(
-        figures.table_map(position_table.table),
+        table_map(position_table.table, TEXT["dimension"]),
         key=f"learned_table_{name}",
         height=360,
         name=f"{name}-positions",
         data={"position": np.arange(length), **dict(zip(columns, position_table.table.T, strict=True))},
-        alt=f"Heatmap: the {name} vectors of {length} positions (down) over {width} dimensions (across).",
+        alt=TEXT("alt table", name=name, positions=length, dimensions=width),
     )
 
 
 def _draw_path(name: str, position_table: PositionTable, length: int, width: int) -> None:
-    st.markdown(f"**{name.capitalize()}**: path on two principal components")
+    st.markdown(TEXT("path of", table=TEXT[f"table {name}"]))
     plot(
-        figures.path(position_table.path, position_table.variance_shares),
+        path(position_table.path, position_table.variance_shares),
         key=f"learned_path_{name}",
         height=360,
         name=f"{name}-path",
@@ -115,12 +126,12 @@ def _draw_path(name: str, position_table: PositionTable, length: int, width: int
             "pc1": position_table.path[:, 0],
             "pc2": position_table.path[:, 1],
         },
-        alt=f"The {name} positions as a path on two principal components, joined in order.",
+        alt=TEXT("alt path", name=name),
     )
 
 
 def _draw_alike(name: str, position_table: PositionTable, length: int, width: int) -> None:
-    st.markdown(f"**{name.capitalize()}**: cosine similarity of every pair of positions")
+    st.markdown(TEXT("cosines of", table=TEXT[f"table {name}"]))
     plot(
         cosine_map(position_table.alike.cosines),
         key=f"learned_alike_{name}",
@@ -130,42 +141,39 @@ def _draw_alike(name: str, position_table: PositionTable, length: int, width: in
             "position": np.arange(length),
             **{f"p{i}": column for i, column in enumerate(position_table.alike.cosines.T)},
         },
-        alt=f"Heatmap of the cosine between every pair of {name} position vectors, from −1 to 1.",
+        alt=TEXT("alt alike", name=name),
     )
 
 
 def _draw_lines(pair: dict[str, PositionTable]) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
-        st.markdown("**Similarity by distance**")
+        st.markdown(TEXT["by distance"])
         curves = [(name, table.alike.by_distance[1:], table.alike.spread[1:]) for name, table in pair.items()]
         columns = {f"{name}_mean": mean for name, mean, _ in curves} | {
             f"{name}_sd": spread for name, _, spread in curves
         }
         plot(
-            figures.two_lines(curves, "distance between two positions", "mean cosine", first=1),
+            two_lines(curves, TEXT["distance"], TEXT["mean cosine"], first=1),
             key="learned_distance",
             height=300,
             name="cosine-by-distance",
             data={"distance": np.arange(1, len(curves[0][1]) + 1)} | columns,
-            alt=(
-                "Lines: mean cosine of two positions against their distance, learned and sinusoidal; the band"
-                " is one standard deviation."
-            ),
+            alt=TEXT["alt distance"],
         )
-        st.caption(words_measured.BAND)
+        st.caption(TEXT["band"])
     with right:
-        st.markdown("**Norm by position**")
+        st.markdown(TEXT["by position"])
         lines = [(name, table.alike.norms, None) for name, table in pair.items()]
         plot(
-            figures.two_lines(lines, "position", "norm of the vector"),
+            two_lines(lines, TEXT["position"], TEXT["norm"]),
             key="learned_norms",
             height=300,
             name="position-norms",
             data={"position": np.arange(len(lines[0][1]))} | {name: values for name, values, _ in lines},
-            alt="Lines: Euclidean norm of each position's vector, learned and sinusoidal.",
+            alt=TEXT["alt norms"],
         )
-        st.caption(words_measured.same_norm(pair[SINUSOIDAL].alike.norms[0]))
+        st.caption(TEXT("same norm", norm=pair[SINUSOIDAL].alike.norms[0]))
 
 
 def _correlation(model: Transformer) -> float | None:
@@ -176,20 +184,165 @@ def _correlation(model: Transformer) -> float | None:
 def _draw_course(points: dict[int, float], level: float, shown: int, end: int) -> None:
     values = np.array(list(points.values()))
     plot(
-        figures.rising(np.asarray(list(points)), values, level, shown, float(end)),
+        rising(np.asarray(list(points)), values, level, shown, float(end)),
         key="learned_course",
         height=280,
         name="nearness-over-training",
         data={"step": list(points), "correlation": values},
-        alt=(
-            "Line: correlation between cosine and nearness of the learned positions at each snapshot; dotted:"
-            " the sinusoidal table's."
+        alt=TEXT["alt course"],
+    )
+
+
+PICTURES = {"alike": _draw_alike, "path": _draw_path, "table": _draw_table}
+
+
+# Figures ------------------------------------------------------------------------------------------
+
+
+def path(scores: np.ndarray, share: np.ndarray) -> go.Figure:
+    """Draws positions on two principal components (position, 2), joined in order and coloured by position."""
+    at = np.arange(len(scores))
+    scale = [[i / 5, stop[1]] for i, stop in enumerate(SEQUENTIAL[1:])]  # without the page's own colour
+    marker = {
+        "size": 8,
+        "color": at.astype(np.float32),
+        "colorscale": scale,
+        "showscale": True,
+        "line": {"width": 1, "color": colour("position")},
+    }
+    trace = go.Scatter(
+        mode="lines+markers+text",
+        x=scores[:, 0],
+        y=scores[:, 1],
+        line={"color": colour("position", 40), "width": 1.5},
+        marker=marker | {"colorbar": go.scale(TEXT["position"])},
+        text=_names(scores),
+        textposition=_outside(scores),
+        hovertemplate=f"{TEXT['hover path']}<extra></extra>",
+        customdata=at.astype(np.int32),
+        cliponaxis=False,
+    )
+    return go.figure(
+        [trace],
+        margin={"l": 52, "r": 8, "t": 20, "b": 44},
+        showlegend=False,
+        xaxis={"title": {"text": TEXT("component", number=1, share=share[0])}},
+        yaxis={"title": {"text": TEXT("component", number=2, share=share[1])}},
+    )
+
+
+def _names(scores: np.ndarray, apart: float = 0.08) -> list[str]:
+    """The first, the last and some positions between, of those that are not too near each other to be read;
+    the others are nameless.
+    """
+    flat, last = _flat(scores), len(scores) - 1
+    named: list[int] = []
+    for i in [0, last, *range(0, last, max(1, len(scores) // 8))]:
+        if i not in named and (i in (0, last) or all(np.abs(flat[i] - flat[j]).max() > apart for j in named)):
+            named.append(i)
+    return [str(i) if i in named else "" for i in range(len(scores))]
+
+
+def _flat(scores: np.ndarray) -> np.ndarray:
+    """Scales the picture so that both axes are equally long."""
+    flat: np.ndarray = (scores - scores.mean(0)) / np.maximum(np.ptp(scores, axis=0), 1e-12)
+    return flat
+
+
+def _outside(scores: np.ndarray) -> list[str]:
+    """Where the name of each point stands: beside the path, on the side away from its middle."""
+    flat = _flat(scores)
+    along = np.roll(flat, -2, axis=0) - np.roll(flat, 2, axis=0)
+    along[:2], along[-2:] = flat[2] - flat[0], flat[-1] - flat[-3]
+    across = np.stack((-along[:, 1], along[:, 0]), axis=1)
+    across *= np.where((across * flat).sum(1, keepdims=True) < 0, -1.0, 1.0) / np.maximum(
+        np.linalg.norm(across, axis=1, keepdims=True), 1e-12
+    )
+    sides = [
+        (
+            "left" if x < -0.5 else "right" if x > 0.5 else "center",
+            "bottom" if y < -0.5 else "top" if y > 0.5 else "middle",
+        )
+        for x, y in across
+    ]
+    return [f"{'top' if (x, y) == ('center', 'middle') else y} {x}" for x, y in sides]
+
+
+def two_lines(
+    curves: Sequence[tuple[str, np.ndarray, np.ndarray | None]], x: str, y: str, *, first: int = 0
+) -> go.Figure:
+    """Draws (name, values (n,), spread (n,) or None): the learned table first, drawn full, then the
+    sinusoidal one, dashed. x counts from `first`.
+    """
+    traces: list[dict[str, Any]] = []
+    for (name, values, spread), shade, dash in zip(
+        curves, ("position", "validation"), ("solid", "dash"), strict=False
+    ):
+        at = np.arange(first, first + len(values))
+        if spread is not None and spread.max() > 1e-5:
+            traces.append(
+                go.Scatter(
+                    mode="lines",
+                    x=np.concatenate([at, at[::-1]]),
+                    y=np.concatenate([values + spread, (values - spread)[::-1]]),
+                    fill="toself",
+                    fillcolor=colour(shade, 20),
+                    line={"width": 0, "color": colour(shade, 20)},
+                    hoverinfo="skip",
+                    showlegend=False,
+                )
+            )
+        traces.append(
+            go.Scatter(
+                mode="lines",
+                x=at,
+                y=values.astype(np.float32),
+                name=name,
+                line={"color": colour(shade), "width": 2.5, "dash": dash},
+                hovertemplate="%{y:.4f}",
+            )
+        )
+    return go.figure(
+        traces,
+        margin={"l": 52, "r": 12, "t": 30, "b": 44},
+        hovermode="x unified",
+        xaxis=go.axis(x),
+        yaxis={"title": {"text": y}, "zeroline": True, "zerolinecolor": colour("quiet")},
+    )
+
+
+def rising(steps: np.ndarray, values: np.ndarray, level: float, shown: int, end: float) -> go.Figure:
+    """Draws the learned table's correlation (step,); a dotted line at the sinusoidal one's `level`; a dashed
+    one marks the step that is `shown`.
+    """
+    trace = go.Scatter(
+        mode="lines+markers",
+        x=steps,
+        y=values.astype(np.float32),
+        marker={"size": 7},
+        line={"color": colour("position"), "width": 3},
+        hovertemplate=f"{TEXT['hover course']}<extra></extra>",
+    )
+    still = go.rule(y=level, line={"color": colour("validation"), "dash": "dot"})
+    here = go.rule(x=shown, line={"color": colour("attention"), "width": 1.5, "dash": "dash"})
+    name = go.note(
+        TEXT("sinusoidal level", level=level), 1, level, xref="paper", xanchor="right", yanchor="bottom"
+    )
+    return go.figure(
+        [trace],
+        margin={"l": 52, "r": 12, "t": 12, "b": 44},
+        showlegend=False,
+        shapes=[still, here],
+        annotations=[name | {"font": {"color": colour("validation")}}],
+        xaxis=go.axis(TEXT["step"], range=[-0.02 * end, 1.02 * end]),
+        yaxis=go.axis(
+            TEXT["correlation"],
+            showgrid=True,
+            zeroline=True,
+            zerolinecolor=colour("quiet"),
+            range=[min(-0.15, float(values.min()) - 0.05), 1.08],
         ),
     )
 
 
-PICTURES = {
-    "alike": ("Similarity", _draw_alike),
-    "path": ("Path", _draw_path),
-    "table": ("Table", _draw_table),
-}
+VIEW = View("learned", TEXT, draw, code=(Learned, alike, sinusoidal), takes=(POSITION_TABLE,))

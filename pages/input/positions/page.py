@@ -1,74 +1,12 @@
 """Positions: how a Transformer knows the order of its tokens, why it must be told, and six ways to do so."""
 
-from engine.measure.positions import extrapolation, schemes
-from engine.measure.positions.alibi import alibi_effect
-from engine.measure.positions.permutation import (
-    compare,
-    fresh,
-    in_order_and_out,
-    new_order,
-)
-from engine.measure.positions.position_table import alike, sinusoidal
-from engine.parts.positions import Alibi, Learned, T5Bias, alibi_slopes, t5_bucket
-from pages.input.positions import rope, words
-from pages.input.positions import sinusoidal as waves
-from pages.input.positions.alibi import draw_alibi
-from pages.input.positions.bench import draw_bench
-from pages.input.positions.learned import draw_learned
-from pages.input.positions.t5 import draw_t5
-from pages.input.positions.why import draw_why
-from ui.model_needs import POSITION_TABLE, ROTATES
-from ui.page_frame import Page, View, show
-from ui.view_parts import Part, view_of_parts
-
-BIASES = {
-    "alibi": Part("ALiBi", draw_alibi, words.ALIBI, (Alibi, alibi_slopes, alibi_effect), words.ALIBI_ASKED),
-    "t5": Part("T5", draw_t5, words.T5, (T5Bias, t5_bucket), words.T5_ASKED),
-}
+from pages.input.positions import biases, extrapolation, learned, rope, sinusoidal, why
+from ui.page_frame import Page, show
 
 show(
     Page(
         "Positions",
         "positions_view",
-        (
-            View(
-                "why",
-                "Why",
-                draw_why,
-                words.WHY,
-                (compare, fresh, new_order, in_order_and_out),
-                needs_model=False,
-                question=words.WHY_ASKED,
-            ),
-            view_of_parts("sinusoidal", "Sinusoidal", "sinusoid_part", waves.PARTS),
-            View(
-                "learned",
-                "Learned",
-                draw_learned,
-                words.LEARNED,
-                (Learned, alike, sinusoidal),
-                question=words.LEARNED_ASKED,
-                takes=(POSITION_TABLE,),
-            ),
-            view_of_parts(
-                "rope", "RoPE", "rope_topic", rope.PARTS, takes=(ROTATES,), best=("shakespeare-modern",)
-            ),
-            view_of_parts("biases", "Biases", "bias_scheme", BIASES),
-            View(
-                "bench",
-                "Extrapolation",
-                draw_bench,
-                words.BENCH,
-                (
-                    schemes.similarity,
-                    extrapolation.position_losses,
-                    extrapolation.curve,
-                    extrapolation.window_starts,
-                    extrapolation.stopgap,
-                ),
-                needs_model=False,
-                question=words.BENCH_ASKED,
-            ),
-        ),
+        (why.VIEW, sinusoidal.VIEW, learned.VIEW, rope.VIEW, biases.VIEW, extrapolation.VIEW),
     )
 )

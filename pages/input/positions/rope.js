@@ -1,6 +1,6 @@
 // @ts-check
 // RoPE, seen: every pair of q and k as two arrows that turn with their positions. Nothing is asked of the server.
-// See pages/input/positions/rope_arrows.py.
+// See pages/input/positions/arrows.py.
 
 import { around, rangeInput, resize, vector, within } from "../../../ui/assets/shared/dom.js"
 import { target } from "../../../ui/assets/shared/keys.js"

@@ -1,36 +1,40 @@
-"""The view "RoPE": arrows, the score by distance, turns within the context, the two layouts, and two letters
-where waves are added instead.
+"""The view "RoPE" of five parts: arrows, the score by distance, turns within the context, the two layouts,
+and two letters where waves are added instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.measure.positions.position_scores import entrances, position_scores
-from engine.measure.positions.rope import rotate_interleaved, score_curve, turns
+from engine.measure.positions.rope import rotate_interleaved, score_curve
+from engine.measure.positions.rope import turns as turns_of
 from engine.parts.positions import Rope, rotate_half_pairs
-from pages.input.positions import words
-from pages.input.positions.rope_against import draw_against
-from pages.input.positions.rope_arrows import draw_arrows
-from pages.input.positions.rope_distance import draw_distance
-from pages.input.positions.rope_layouts import draw_layouts
-from pages.input.positions.rope_turns import draw_turns
+from pages.input.positions import arrows, distance, layouts, rope_vs_sinusoidal, turns
+from ui import content
 from ui.model_bar import Subject
-from ui.page_frame import Code
-from ui.view_parts import Part
+from ui.model_needs import ROTATES
+from ui.page_frame import Words
+from ui.view_parts import Part, view_of_parts
+
+TEXT = content.beside(__file__)
 
 
-def _part(title: str, draw: Callable[[Subject], None], *code: Callable[..., object] | type) -> Part:
-    return Part(title, draw, words.ROPE, (Rope, rotate_half_pairs, *code), words.ROPE_ASKED)
+def _part(text: content.Texts, draw: Callable[[Subject], None], *code: Callable[..., object]) -> Part:
+    """Returns a part that asks and says what the view does."""
+    return Part(text, draw, Words.of(TEXT), (Rope, rotate_half_pairs, *code), TEXT.question)
 
 
-AGAINST: Code = (position_scores, entrances)
-PARTS = {
-    "arrows": _part("Arrows", draw_arrows),
-    "distance": _part("Distance", draw_distance, score_curve),
-    "turns": _part("Turns", draw_turns, turns),
-    "layouts": _part("Layouts", draw_layouts, rotate_interleaved),
-    "added": Part(
-        "RoPE vs sinusoidal", lambda _: draw_against(), words.AGAINST, AGAINST, words.AGAINST_ASKED
-    ),
-}
+VIEW = view_of_parts(
+    "rope",
+    TEXT.title,
+    "rope_topic",
+    {
+        "arrows": _part(arrows.TEXT, arrows.draw),
+        "distance": _part(distance.TEXT, distance.draw, score_curve),
+        "turns": _part(turns.TEXT, turns.draw, turns_of),
+        "layouts": _part(layouts.TEXT, layouts.draw, rotate_interleaved),
+        "added": rope_vs_sinusoidal.PART,
+    },
+    takes=(ROTATES,),
+    best=("shakespeare-modern",),
+)

@@ -27,14 +27,15 @@ from engine.measure.feedforward.neurons import (
     top_activations,
     windows,
 )
-from pages.inside.feedforward import words
-from ui import memo, session, widgets
+from ui import content, memo, session, widgets
 from ui.background_jobs import Key, begun, measured
 from ui.figures import theme
 from ui.model_bar import Subject
 from ui.models import is_training
 from ui.text.markdown import sentence
 
+TEXT = content.beside(__file__)
+CORPORA = ("python", "shakespeare")
 SLOW_SPANS = {"2,048": 2_048, "8,192": 8_192}  # of a large model, which reads a few hundred in a second
 SLOW_WINDOW, SLOW_BATCH = 64, 4
 SPANS = {"8,000": 8_000, "32,000": 32_000, "all": 10**9}  # tokens of the validation text
@@ -75,13 +76,13 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool, contain
         return _elsewhere(subject, layer, neuron, is_signed, container)
     ids, problem = _validation(subject.corpus, subject.key, subject.tokenizer)
     if problem:
-        st.info(words.TEXT_INSTEAD.format(problem=problem), icon=":material/info:")
+        st.info(f"{problem} {TEXT['text instead']}", icon=":material/info:")
     span, side = "8,000", SIDES[0]
     if not problem:
-        hint = words.SPAN_HINT.format(tokens=len(ids))
-        span = widgets.select(words.SPAN, list(SPANS), "feedforward_span", hint=hint, container=container)
+        hint = TEXT("span hint", tokens=len(ids))
+        span = widgets.select(TEXT["span"], list(SPANS), "feedforward_span", hint=hint, container=container)
     if is_signed:
-        side = widgets.select(words.ACTIVATION, SIDES, "feedforward_side", container=container)
+        side = widgets.select(TEXT["activation"], SIDES, "feedforward_side", container=container)
     key: Key = ("contexts", subject.key, layer, span)
     if problem or (is_training(subject.key[0]) and not begun(key) and not _asked()):
         ids, span, key = np.asarray(subject.ids), "all", ("contexts", subject.key, layer, subject.ids)
@@ -89,7 +90,7 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool, contain
     result = measured(
         key,
         lambda: scan(subject.model, ids[: SPANS[span]], layer, window=window, batch=BATCH),
-        words.READING,
+        TEXT["reading"],
     )
     if result is None:
         return None
@@ -99,26 +100,26 @@ def contexts(subject: Subject, layer: int, neuron: int, is_signed: bool, contain
 def _asked() -> bool:
     """Offers to read the corpus with the model of one step: at each step of the scrubber it is another."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(words.IN_THE_TEXT, width="content")
+        st.caption(TEXT["in the text"], width="content")
         # Streamlit's own: a button that begins a measurement has no value.
-        return st.button(words.READ_CORPUS, key="feedforward_read", type="tertiary")
+        return st.button(TEXT["read"], key="feedforward_read", type="tertiary")
 
 
 def _elsewhere(subject: Subject, layer: int, neuron: int, is_signed: bool, container: Any) -> Seen | None:
     """For a model whose own texts are not here: a corpus that is, cut by the model's own tokenizer."""
     here = {
-        name: text
-        for name, text in words.SOURCES.items()
+        name: TEXT[f"corpus {name}"]
+        for name in CORPORA
         if name != "shakespeare" or corpora.shakespeare_path()
     }
-    hint = words.CORPUS_HINT
+    hint = TEXT["corpus hint"]
     source = widgets.select(
-        words.CORPUS, here, "feedforward_corpus", hint=hint, container=container, kind="list"
+        TEXT["corpus"], here, "feedforward_corpus", hint=hint, container=container, kind="list"
     )
-    span = widgets.select(words.SPAN, list(SLOW_SPANS), "feedforward_words", container=container)
+    span = widgets.select(TEXT["span"], list(SLOW_SPANS), "feedforward_words", container=container)
     side = SIDES[0]
     if is_signed:
-        side = widgets.select(words.ACTIVATION, SIDES, "feedforward_side", container=container)
+        side = widgets.select(TEXT["activation"], SIDES, "feedforward_side", container=container)
     ids, problem = _validation(source, (subject.key[0], 0), subject.tokenizer)
     if problem:
         st.info(problem, icon=":material/info:")
@@ -127,7 +128,7 @@ def _elsewhere(subject: Subject, layer: int, neuron: int, is_signed: bool, conta
     result = measured(
         ("contexts", subject.key, layer, source, span),
         lambda: scan(subject.model, ids, layer, window=SLOW_WINDOW, batch=SLOW_BATCH),
-        words.READING,
+        TEXT["reading"],
     )
     if result is None:
         return None
@@ -137,7 +138,7 @@ def _elsewhere(subject: Subject, layer: int, neuron: int, is_signed: bool, conta
     near = measured(
         ("contexts near", subject.key, layer, neuron, source, tuple(at.tolist())),
         lambda: activations_near(subject.model, ids, layer, neuron, starts, result.window, batch=1),
-        words.READING_AROUND,
+        TEXT["reading around"],
     )
     if near is None:
         return None
@@ -154,9 +155,9 @@ def _validation(name: str | None, key: tuple[str, int], _tokenizer: object) -> t
     """(ids of the validation text, a sentence when it cannot be had)."""
     nothing = np.zeros(0, dtype=np.int64)
     if name is None:
-        return nothing, words.NO_TRAINING_TEXT
+        return nothing, TEXT["no training text"]
     if name == "shakespeare" and corpora.shakespeare_path() is None:
-        return nothing, words.NO_SHAKESPEARE
+        return nothing, TEXT["no shakespeare"]
     try:
         corpus = session.corpus(name)
     except CorpusError as error:
@@ -165,7 +166,7 @@ def _validation(name: str | None, key: tuple[str, int], _tokenizer: object) -> t
     unknown = set(_tokenizer.unknown(text))  # type: ignore[attr-defined]
     known = "".join(c for c in text if c not in unknown) if unknown else text
     return np.asarray(_tokenizer.encode(known), dtype=np.int64), (  # type: ignore[attr-defined]
-        "" if known else words.OTHER_CHARACTERS
+        "" if known else TEXT["other characters"]
     )
 
 

@@ -1,79 +1,57 @@
-"""The neurons of the subject's feed-forward networks, on its text and in its corpus."""
+"""The view "Neurons": what excites one in the corpus, what it then writes, and, folded, where it fires on the
+text, and all others.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from engine.measure.feedforward import neurons
-from engine.measure.slices import extent
+from engine.measure.feedforward.neurons import PromotedTokens
 from engine.parts.feedforward import FeedForward, GatedFeedForward
-from pages.inside.feedforward import figures, words
-from pages.inside.feedforward.contexts import Seen
-from pages.inside.feedforward.neuron import draw_neuron, norm_choice, on_the_text
-from ui import explain, memo, widgets
+from pages.inside.feedforward.contexts import Seen, contexts
+from pages.inside.feedforward.neuron_maps import GO, ROOM, distinct, draw_maps, tokens_axis
+from ui import content, explain, memo, widgets
+from ui.figures import specs as go
+from ui.figures.axes import symmetric
+from ui.figures.labels import LETTER, crowded
+from ui.figures.theme import DIVERGING, colour
 from ui.model_bar import Subject
-from ui.page_frame import Code
-from ui.players.plot import Table, plot
+from ui.model_needs import FEEDFORWARD, SAYS
+from ui.page_frame import Code, View
+from ui.players.plot import plot
+from ui.players.tokens import token_strip
 
-MOST = 32
-LONG = 10_000  # neurons of which each has a row in the saved table; of more, each layer has a column
-GO = "feedforward_go"  # (layer, neuron) that was clicked in the last run
+TEXT = content.beside(__file__)
+SAVED = 500  # tokens at each end of a large vocabulary that the saved table has
+NORM = "feedforward_norm"
+MAJORITY = 0.75  # of the strongest positions: below it, a neuron does not "fire mainly on" a token
 
 
-def draw_neurons(subject: Subject) -> None:
+def draw(subject: Subject) -> None:
     recording = subject.recording()
     post = _stacked(subject.key, subject.ids, recording)  # (layer, query, d_ff)
-    kind = subject.model.parts.feedforward(subject.config)
-    is_signed = kind.gated  # the gated kinds go far below zero as well; GELU stays above -0.17
+    # The gated kinds go far below zero as well; GELU stays above -0.17.
+    is_signed = subject.model.parts.feedforward(subject.config).gated
     skip = _skipped(subject, post)
     values, _ = neurons.strongest(post, skip)
     controls = st.container(horizontal=True, gap="medium", vertical_alignment="bottom")
     layer, neuron = _choose(values, controls)
     along = post[layer, :, neuron]
-    top_contexts = draw_neuron(subject, along, layer, neuron, is_signed, controls)
+    top_contexts = _draw_neuron(subject, along, layer, neuron, is_signed, controls)
     explain.measure_it(_more, subject, post, values, layer, neuron, skip, top_contexts)
-
-
-def _more(
-    subject: Subject,
-    post: np.ndarray,
-    values: np.ndarray,
-    layer: int,
-    neuron: int,
-    skip: int,
-    top_contexts: Seen | None,
-) -> None:
-    """How the places were found; the neuron on the text; all neurons of its layer, and of the model."""
-    kind = subject.model.parts.feedforward(subject.config)
-    how = st.empty()  # kept while a corpus is read: the pictures below would move up, and be drawn anew
-    if top_contexts is not None:
-        how.caption(words.how_read(top_contexts.total, top_contexts.window, top_contexts.positive))
-    norm_choice(subject, kind.gated)
-    on_the_text(subject, post[layer, :, neuron], layer, neuron)
-    diverging = not kind.exact_zeros
-    every = widgets.select(words.ROWS, words.shown_rows(MOST), "feedforward_rows") == words.EVERY
-    _layer(subject, post[layer], values[layer], layer, neuron, every, skip, diverging)
-    _whole_model(subject, post[:, skip:], values, (layer, neuron), diverging)
-
-
-def code_of_neurons(subject: Subject) -> Code:
-    """Returns the network that this model has, and what is measured of it."""
-    kind = subject.model.parts.feedforward(subject.config)
-    network = GatedFeedForward if kind.gated else FeedForward
-    measured = (neurons.strongest, neurons.quiet_share, neurons.token_scores, neurons.scan)
-    return (network, *measured)
 
 
 def _skipped(subject: Subject, post: np.ndarray) -> int:
     """Tokens at the beginning that do not count: the first, where it drowns all others."""
     if not neurons.first_is_massive(post):
         return 0
-    label = words.leave_out(subject.labels[0])
-    return int(widgets.switch(label, True, "feedforward_apart", hint=words.MASSIVE))
+    label = TEXT("leave out", token=subject.labels[0])
+    return int(widgets.switch(label, True, "feedforward_apart", hint=TEXT["massive"]))
 
 
 @memo.measured()
@@ -86,14 +64,15 @@ def _choose(values: np.ndarray, container: Any) -> tuple[int, int]:
     neuron there is.
     """
     layers, width = values.shape
-    go = st.session_state.pop(GO, None)
-    if go is not None:
-        st.session_state["feedforward_layer"], st.session_state["feedforward_neuron"] = go
+    clicked = st.session_state.pop(GO, None)
+    if clicked is not None:
+        st.session_state["feedforward_layer"], st.session_state["feedforward_neuron"] = clicked
     loudest = neurons.loudest(values)[0]
-    layer = _number(words.BLOCK, "feedforward_layer", loudest, layers, words.BLOCK_HINT, container)
+    hint = TEXT["block hint"]
+    layer = _number(TEXT["block"], "feedforward_layer", loudest, layers, hint, container)
     first = neurons.loudest(values[layer])[0]
-    hint = words.NEURON_HINT.format(width=width)
-    return layer, _number(words.NEURON, "feedforward_neuron", first, width, hint, container)
+    hint = TEXT("neuron hint", width=width)
+    return layer, _number(TEXT["neuron"], "feedforward_neuron", first, width, hint, container)
 
 
 def _number(label: str, key: str, default: int, count: int, hint: str, container: Any) -> int:
@@ -116,140 +95,204 @@ def _number(label: str, key: str, default: int, count: int, hint: str, container
     return value
 
 
-def _go(where: tuple[int, int] | None, now: tuple[int, int]) -> None:
-    """Runs the page again with another neuron chosen."""
-    if where is not None and where != now:
-        st.session_state[GO] = where
-        st.rerun()
-
-
-def clicked_neuron(clicked: str | None, layers: int, width: int) -> tuple[int, int] | None:
-    """Returns (layer, neuron) of a cell that was clicked; None for what is not in the model.
-
-    >>> clicked_neuron("2000017", 4, 512), clicked_neuron("2000017", 2, 512), clicked_neuron("x", 4, 512)
-    ((2, 17), None, None)
+def _draw_neuron(
+    subject: Subject, along: np.ndarray, layer: int, neuron: int, is_signed: bool, controls: Any
+) -> Seen | None:
+    """Draws what excites a neuron beside what it writes, and the sentence; `controls` is the container for
+    choices of the corpus. Returns how the contexts were found.
     """
-    code = widgets.number_of(clicked)
-    layer, neuron = divmod(code or 0, figures.CODE)
-    return None if code is None or layer >= layers or neuron >= width else (layer, neuron)
-
-
-def _whole_model(
-    subject: Subject, post: np.ndarray, values: np.ndarray, now: tuple[int, int], diverging: bool
-) -> None:
-    layers, width = values.shape
-    st.subheader(words.WHOLE_MODEL, anchor=False)
     left, right = st.columns([7, 3], gap="medium")
-    height = min(90 + 34 * layers, 520)
-    with left:
-        top, beyond = neurons.scale_end(values)
-        st.caption(words.strongest_of(layers, width, top if beyond else None))
-        table: Table = {"neuron": np.arange(width), **{f"layer_{i}": row for i, row in enumerate(values)}}
-        if values.size <= LONG:
-            table = {
-                "layer": np.repeat(np.arange(layers), width),
-                "neuron": np.tile(np.arange(width), layers),
-                "strongest": values.ravel(),
-            }
-        clicked = plot(
-            figures.overview(values, now, top, signed=diverging),
-            key="feedforward_overview",
-            alt=words.OVERVIEW_ALT.format(
-                layers=layers, width=width, largest=abs(values[neurons.loudest(values)])
-            ),
-            height=height,
-            data=table,
-            name="neurons",
-        )
-        _go(clicked_neuron(clicked, layers, width), now)
     with right:
-        exact = subject.model.parts.feedforward(subject.config).exact_zeros
-        shares = neurons.quiet_share(post, exact)
-        st.caption(words.sparsity(exact))
-        plot(
-            figures.share_bars(shares),
-            key="feedforward_sparsity",
-            alt=words.sparsity_alt(shares),
-            height=height,
-            data={"layer": range(layers), "quiet": shares},
-            name="sparsity",
-        )
+        st.markdown(TEXT["effect"])
+        promoted = _writes(subject, layer, neuron)
+    with left:
+        st.markdown(TEXT["top"])
+        top_contexts = contexts(subject, layer, neuron, is_signed, controls)
+    explain.answer(_answer(subject, along, layer, neuron, promoted, top_contexts))
+    return top_contexts
 
 
-def _layer(
+def _answer(
+    subject: Subject,
+    along: np.ndarray,
+    layer: int,
+    neuron: int,
+    promoted: PromotedTokens,
+    seen: Seen | None,
+) -> str:
+    """Says what excites a neuron in the corpus, else on the text alone, and what it promotes."""
+    quoted = (TEXT("quoted", token=subject.vocabulary[i]) for i in promoted.raised[:3])
+    it = {"layer": layer, "neuron": neuron, "promoted": content.Filled(", ".join(quoted))}
+    if seen is None:
+        peak = neurons.along(along)
+        return TEXT("on this text", token=subject.labels[peak.at], value=peak.peak, **it)
+    liked = seen.liked
+    if liked.count == 1:
+        case = "no favourite"
+    elif liked.count == liked.positions:
+        case = "fires on all"
+    else:
+        case = "fires mainly" if MAJORITY * liked.positions <= liked.count else "fires mostly"
+    return TEXT(
+        case,
+        token=subject.vocabulary[liked.token],
+        count=liked.count,
+        positions=liked.positions,
+        value=liked.value,
+        **it,
+    )
+
+
+def _writes(subject: Subject, layer: int, neuron: int) -> PromotedTokens:
+    through = _through_norm()
+    scores = neurons.token_scores(subject.model, layer, neuron, through_norm=through)
+    promoted, vocabulary = neurons.promoted(scores), subject.vocabulary
+    order = promoted.ends(SAVED)
+    raised, lowered = (" ".join(vocabulary[i] for i in ids) for ids in (promoted.raised, promoted.lowered))
+    plot(
+        token_bars(scores, promoted, vocabulary),
+        key="feedforward_tokens",
+        alt=TEXT("alt tokens", raised=raised, lowered=lowered),
+        height=330,
+        data={"token": [vocabulary[i] for i in order], "logit_per_unit": scores[order]},
+        name=f"writes-{layer}-{neuron}",
+    )
+    return promoted
+
+
+def _through_norm() -> bool:
+    """The switch stands in the fold, which is drawn later: it is read where it is kept."""
+    return str(widgets.held_or_linked(NORM)).lower() != "false"
+
+
+def _more(
     subject: Subject,
     post: np.ndarray,
     values: np.ndarray,
     layer: int,
     neuron: int,
-    every: bool,
     skip: int,
-    diverging: bool,
+    seen: Seen | None,
 ) -> None:
-    """post (query, d_ff), values (d_ff,)"""
-    st.subheader(words.BLOCK_TITLE.format(layer=layer), anchor=False)
-    width = len(values)
-    order = neurons.by_size(values, None if every else MOST)
-    left, right = st.columns([16, 9], gap="small")
-    with left:
-        many, length = len(order), len(post)
-        table: Table = {
-            "neuron": np.repeat(order, length),
-            "position": np.tile(np.arange(length), many),
-            "activation": post[:, order].T.ravel(),
-        }
-        if not every:
-            table = {**table, "token": subject.labels * many}
-        top, beyond = neurons.scale_end(post[skip:])
-        if beyond or skip:
-            st.caption(words.SCALE_ENDS.format(end=top))
-        least, most = extent(post)
-        clicked = plot(
-            figures.layer_map(post, order, subject.labels, layer, neuron, top, signed=diverging),
-            key="feedforward_map",
-            alt=words.LAYER_ALT.format(
-                rows=len(order), layer=layer, tokens=len(post), least=least, most=most
-            ),
-            height=620 if every else 90 + 15 * len(order),
-            data=table,
-            name=f"layer-{layer}",
-        )
-        where = clicked_neuron(clicked, layer + 1, width)
-        _go(where if where is not None and where[0] == layer else None, (layer, neuron))
-    with right:
-        _table(subject, layer, neuron, skip)
+    """How the places were found; the neuron on the text; all neurons of its layer, and of the model."""
+    how = st.empty()  # kept while a corpus is read: the pictures below would move up, and be drawn anew
+    if seen is not None:
+        how.caption(TEXT("how read", total=seen.total, window=seen.window, positive=seen.positive))
+    _norm_choice(subject)
+    _on_the_text(subject, post[layer, :, neuron], layer, neuron)
+    draw_maps(subject, post, values, layer, neuron, skip)
 
 
-def _table(subject: Subject, layer: int, neuron: int, skip: int) -> None:
-    st.caption(words.MOST_ACTIVE)
-    post = _stacked(subject.key, subject.ids, subject.recording())
-    peaks = neurons.most_active(post, 40, skip)
-    frame = pd.DataFrame(
-        {
-            "layer": [p.layer for p in peaks],
-            "neuron": [p.neuron for p in peaks],
-            "activation": np.array([p.value for p in peaks], dtype=np.float32),
-            "at token": [f"{subject.labels[p.position]}  ({p.position})" for p in peaks],
-        }
+def _norm_choice(subject: Subject) -> None:
+    """Draws the choice of the final norm for what is written, and says what is left out."""
+    through = widgets.switch(TEXT["norm"], True, NORM, hint=TEXT["norm hint"])
+    parts = subject.model.parts
+    step = content.Filled(parts.norm(subject.config).card.nonlinearity)
+    said = [
+        TEXT["written"],
+        _final_norm(subject) if through else TEXT["no norm"],
+        TEXT("left out", step=step),
+    ]
+    if parts.feedforward(subject.config).gated:
+        said.append(TEXT["signs swap"])
+    st.caption(" ".join(said))
+
+
+def _final_norm(subject: Subject) -> str:
+    """Says what the final norm does to a neuron's output."""
+    c, parts = subject.config, subject.model.parts
+    norm = parts.norm(c).card
+    if not norm.present:
+        return TEXT["without norms"]
+    if parts.wiring(c).ends_normed:
+        return TEXT["post-norm"]
+    title, step, does = (content.Filled(w) for w in (norm.title, norm.nonlinearity, norm.linear_words(c)))
+    return TEXT("norm changed" if does else "norm unchanged", norm=title, step=step, does=does)
+
+
+def _on_the_text(subject: Subject, along: np.ndarray, layer: int, neuron: int) -> None:
+    """Draws where the neuron fires on the text: along (query,)."""
+    st.subheader(TEXT("on text", layer=layer, neuron=neuron), anchor=False)
+    peak = neurons.along(along)
+    st.caption(TEXT["shaded"])
+    at = token_strip(
+        subject.labels,
+        key="feedforward_token",
+        chosen=peak.at,
+        label=TEXT("strip", neuron=neuron),
+        values=peak.sizes.tolist(),
+        hints=[TEXT("strip hint", position=i, value=value) for i, value in enumerate(along)],
     )
-    picked = st.dataframe(
-        frame,
-        hide_index=True,
-        height=500,
-        key="feedforward_table",
-        on_select="rerun",
-        selection_mode="single-row",
-        column_config={
-            "layer": st.column_config.NumberColumn(words.BLOCK.lower(), width=50),
-            "neuron": st.column_config.NumberColumn(width=64),
-            "activation": st.column_config.NumberColumn("value", format="%.2f", width=60),
-            "at token": st.column_config.TextColumn("at", width=96 if subject.is_pretrained else 64),
+    here = {"token": subject.labels[at], "position": at, "value": along[at]}
+    st.markdown(TEXT("activation at", **here, low=peak.low, high=peak.high))
+    plot(
+        activation_line(along, subject.labels, at),
+        key="feedforward_line",
+        alt=TEXT("alt activation", layer=layer, neuron=neuron, position=peak.at, peak=peak.peak),
+        height=240,
+        data={"position": range(len(along)), "token": subject.labels, "activation": along},
+        name=f"neuron-{layer}-{neuron}",
+    )
+
+
+def _code(subject: Subject) -> Code:
+    """Returns the network that this model has, and what is measured of it."""
+    kind = subject.model.parts.feedforward(subject.config)
+    network = GatedFeedForward if kind.gated else FeedForward
+    measured = (neurons.strongest, neurons.quiet_share, neurons.token_scores, neurons.scan)
+    return (network, *measured)
+
+
+# Figures ------------------------------------------------------------------------------------------
+
+
+def activation_line(values: np.ndarray, labels: Sequence[str], at: int) -> go.Figure:
+    """Draws one neuron along the text: values (query,), `at` the chosen token."""
+    names = distinct(labels)
+    line = go.line(names, values.astype(np.float32), "feedforward", "", TEXT["hover activation"], points=5)
+    mark = go.Scatter(
+        mode="markers",
+        x=[names[at]],
+        y=values[at : at + 1].astype(np.float32),
+        hoverinfo="skip",
+        marker={"size": 12, "color": colour("output"), "symbol": "circle-open", "line": {"width": 2}},
+    )
+    return go.figure(
+        [line, mark],
+        margin={"l": 56, "r": 8, "t": 8, "b": 40 + LETTER * crowded(labels, ROOM)},
+        showlegend=False,
+        xaxis=tokens_axis(labels, categoryarray=names, categoryorder="array"),
+        yaxis={"title": {"text": TEXT["activation"]}, "zeroline": True},
+    )
+
+
+def token_bars(scores: np.ndarray, promoted: PromotedTokens, vocabulary: Sequence[str]) -> go.Figure:
+    """Draws the tokens that a write raises most and lowers most: scores (vocab,) in logits, zero-mean."""
+    rows = [*promoted.raised, *promoted.lowered[::-1]]
+    values = scores[rows].astype(np.float32)
+    top = symmetric(values)
+    bars = go.Bar(
+        orientation="h",
+        x=values,
+        y=distinct([vocabulary[i] for i in rows]),
+        hovertemplate=TEXT["hover token"],
+        marker={
+            "color": values,
+            "colorscale": DIVERGING,
+            "cmin": -top,
+            "cmax": top,
+            "line": {"width": 1, "color": colour("quiet")},
+            "showscale": False,
         },
     )
-    rows = picked.selection.rows if picked is not None else []
-    before = st.session_state.get("feedforward_picked")
-    st.session_state["feedforward_picked"] = list(
-        rows
-    )  # a row stays picked while the model or the text changes, and then chooses nothing
-    if rows and rows[0] < len(peaks) and before != list(rows):
-        _go((peaks[rows[0]].layer, peaks[rows[0]].neuron), (layer, neuron))
+    return go.figure(
+        [bars],
+        margin={"l": 44, "r": 8, "t": 8, "b": 44},
+        showlegend=False,
+        bargap=0.25,
+        xaxis={"title": {"text": TEXT["logit"]}, "zeroline": True},
+        yaxis={"type": "category", "autorange": "reversed", "tickfont": {"size": 14}, "nticks": len(rows)},
+    )
+
+
+VIEW = View("neurons", TEXT, draw, code=_code, takes=(SAYS, FEEDFORWARD))

@@ -16,7 +16,7 @@ from engine.measure.embeddings.token_map import frequency_links, nearest, token_
 from engine.model import build
 from engine.service.state import RunSpec
 from engine.weights.checkpoints import Checkpoint
-from pages.input.embeddings import analogies, shared, words
+from pages.input.embeddings import analogies, vocabulary
 from tests.pages.helpers import lacking, opened, ran, said, sent
 from tests.pages.inside.models import SMALL as SMALL_MODEL
 from tests.pages.inside.models import shipped
@@ -34,7 +34,7 @@ def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
     """The tokens are counted in a text that is on every machine."""
     stage = StageManager()
     monkeypatch.setattr(session, "manager", lambda: stage)
-    monkeypatch.setattr(shared, "_text", lambda corpus: TEXT)
+    monkeypatch.setattr(vocabulary, "_text", lambda corpus: TEXT)
     memo.clear()
     return stage
 
@@ -153,9 +153,9 @@ def test_a_cloud_holds_three_components_and_colours(manager):
 
 
 def test_a_click_chooses_a_token(manager):
-    for figure in (shared.MAP, shared.NEAR, shared.CLOUD):
+    for figure in (vocabulary.MAP, vocabulary.NEAR, vocabulary.CLOUD):
         for clicked, word in (("44", "f"), ("900", "e")):
-            picture = "3-D" if figure == shared.CLOUD else "2-D"
+            picture = "3-D" if figure == vocabulary.CLOUD else "2-D"
             held = {figure: {"clicked": clicked}}
             page = opened("input/embeddings", held, embed_view="map", embed_picture=picture)
             assert page.selectbox(key="embed_token").value == word, (figure, clicked)
@@ -173,7 +173,7 @@ def test_the_classes_of_the_model_and_what_chance_gives(manager, drawn):
         f"**Same-class pairs are more similar than others, by {within - across:+.3f} in mean cosine;**"
         in told
     )
-    assert f"${within:+.4f}$" in told and f"${across:+.4f}$" in told
+    assert f"${within:+.4f}$" in told and minus(f"${across:+.4f}$") in told
     free, like, truth = drawn["embed_null"].traces
     assert truth["x"] == [pytest.approx(within - across, abs=1e-5)]
     assert len(free["x"]) == len(like["x"]) == 100
@@ -253,7 +253,7 @@ def test_a_model_that_went_astray_is_told_in_a_sentence(manager, monkeypatch):
 
 def test_two_tokens_that_look_alike_are_told_apart():
     tokenizer = bpe.train("a b a b", 257)
-    words = shared.words_of(tokenizer, 259)
+    words = vocabulary.words_of(tokenizer, 259)
     assert len(set(words)) == 259 and words[-2:] == ("[mask]", "[mask] #258")
 
 
@@ -262,7 +262,7 @@ def test_letters_as_they_come_out(manager: StageManager, drawn: Any) -> None:
     a, b, c, d = (CLASSIC.tokenizer.encode(letter)[0] for letter in ("a", "A", "e", "E"))
     true = analogy(directions_of(CLASSIC.model.embedding.detach().numpy()), (a, b, c), d)
     assert drawn["embed_analogy_bars"].table["id"] == true.ids.tolist()
-    assert f"“E” ranks **{words.ordinal(true.rank)}**" in said(page)
+    assert f"“E” ranks **{analogies.ordinal(true.rank)}**" in said(page)
     page.pills(key=analogies.EXAMPLE).set_value("S − s + t").run()
     assert [page.text_input(key=box).value for box in analogies.BOXES] == ["s", "S", "t", "T"]
     page.text_input(key="embed_d").input("s").run()
@@ -279,9 +279,9 @@ def test_letters_as_they_come_out(manager: StageManager, drawn: Any) -> None:
 def test_an_analogy_is_told_with_both_places(rank: int, near_c: int, verdict: str) -> None:
     found = Analogy((0, 1, 2), 3, np.array([1, 4, 3]), np.array([0.9, 0.5, 0.4]), rank, near_c)
     assert not lacking(
-        words.answered(found, ["man", "king", "woman", "queen"], ["king", "prince", "queen"]),
+        analogies.answer(found, ["man", "king", "woman", "queen"], ["king", "prince", "queen"]),
         "**“king” − “man” + “woman” is nearest to “king”, one of its own inputs.** Excluding",
-        f"“queen” ranks **{words.ordinal(rank)}**; among the neighbours of “woman” it ranks",
-        f"it ranks {words.ordinal(near_c)}, ",
+        f"“queen” ranks **{analogies.ordinal(rank)}**; among the neighbours of “woman” it ranks",
+        f"it ranks {analogies.ordinal(near_c)}, ",
         verdict,
     )

@@ -51,12 +51,11 @@ from engine.measure.recording import Recording, record
 from engine.model import build
 from engine.presets import PRESETS
 from engine.service.state import RunSpec
-from pages.input.positions import bench_measured, rope_arrows
-from pages.input.positions import figures_why as figures
-from pages.input.positions import sinusoidal_clock as clock
-from pages.input.positions.rope_arrows import SHIFTS
+from pages.input.positions import arrows as rope_arrows
+from pages.input.positions import clock, measured_losses, why
+from pages.input.positions.arrows import SHIFTS
+from pages.input.positions.schemes import TITLES
 from pages.input.positions.t5 import BUCKETS, FARTHEST
-from pages.input.positions.words_answers import TITLES
 from tests.pages.helpers import FOLDS, lacking, opened, plain, unescaped
 from tests.pages.inside.models import MODERN, of_letters, only_this, shipped
 from tests.pages.inside.models import SMALL as CLASSIC
@@ -171,7 +170,7 @@ def test_a_trained_model_in_and_out_of_order(drawn):
 
 
 def test_words_that_look_like_markup_are_drawn_as_they_are():
-    figure = figures.word_rows(np.zeros((2, 3)), ["<b>", "a&b"], 1.0, "x")
+    figure = why.word_rows(np.zeros((2, 3)), ["<b>", "a&b"], 1.0, "x")
     assert list(figure.layout.yaxis.ticktext) == ["&lt;b&gt;", "a&amp;b"]
 
 
@@ -404,7 +403,7 @@ def test_ones_fall_below_half_and_come_back(drawn):
 
 @pytest.mark.parametrize(
     ("sizes", "width", "base", "context"),
-    [("the model in the bar", 32, None, 128), ("Llama 3 8B", 128, 5e5, 8_192)],
+    [("bar", 32, None, 128), ("Llama 3 8B", 128, 5e5, 8_192)],
 )
 def test_turns_count_the_pairs_that_never_complete_one(drawn, sizes, width, base, context):
     page = rope("turns", rope_sizes=sizes)
@@ -421,7 +420,7 @@ def test_turns_count_the_pairs_that_never_complete_one(drawn, sizes, width, base
     bars = {trace["name"]: trace["y"] for trace in drawn["rope_turns"].traces}
     assert bars["complete a turn"] == pytest.approx([c for c in count if c >= 1])
     assert bars["never complete one"] == pytest.approx([c for c in count if c < 1])
-    assert ("Published sizes" in said) == (sizes != "the model in the bar")
+    assert ("Published sizes" in said) == (sizes != "bar")
 
 
 def test_the_layouts_are_the_same_and_the_mix_up_costs(drawn):
@@ -606,7 +605,7 @@ def manager(monkeypatch: pytest.MonkeyPatch) -> StageManager:
     stage = StageManager()
     monkeypatch.setattr(session, "manager", lambda: stage)
     memo.clear()
-    monkeypatch.setattr(bench_measured, "WINDOWS", {"128": 12, "256": 8, "all": 8})
+    monkeypatch.setattr(measured_losses, "WINDOWS", {"128": 12, "256": 8, "all": 8})
     monkeypatch.setattr(background_jobs, "_server", background_jobs.Jobs())
     return stage
 
@@ -654,7 +653,9 @@ def test_all_six_are_measured_and_summed_up(shakespeare, drawn):
     )
     reach = reach_of({name: [c] for name, c in curves.items()})
     for text, far in ((held[1], reach.held), (held[2], reach.lost)):
-        shown = {title: float(more) for title, more in re.findall(r"(\w+) \(([+-]\d\.\d\d)\)", text)}
+        shown = {
+            title: plain(more.lstrip("+")) for title, more in re.findall(r"(\w+) \(([+−]\d\.\d\d)\)", text)
+        }
         assert shown == pytest.approx({SCHEMES[name].title: more for name, more in far.items()}, abs=6e-3)
     lines = {t["name"]: t for t in drawn["bench_losses"].traces if "name" in t}
     assert lines["RoPE"]["y"] == pytest.approx(curves["rope"].mean, abs=1e-4)

@@ -6,11 +6,12 @@ from pages.input.embeddings import analogies, lookup
 from pages.input.embeddings import map as token_map
 from ui.page_frame import Page, show
 
-show(
-    Page(
-        "Embeddings",
-        "embed_view",
-        (token_map.VIEW, lookup.VIEW, analogies.VIEW),
-        text="To be or not to be",  # letters that come again
-    )
+PAGE = Page(
+    "Embeddings",
+    "embed_view",
+    (token_map.VIEW, lookup.VIEW, analogies.VIEW),
+    text="To be or not to be",  # letters that come again
 )
+
+if __name__ == "__main__":
+    show(PAGE)

@@ -25,9 +25,9 @@ from ui.figures.patterns import pattern_table
 from ui.figures.theme import colour
 from ui.fit_text import most_tokens, read, show_token
 from ui.model_bar import Subject, subject_bar
+from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.numbers import minus
-from ui.view_parts import Part
 
 TEXT = content.beside(__file__)
 MOST_HEADS, FIRST_HEADS = 32, 8
@@ -384,4 +384,4 @@ def distance_bars(before: Sequence[float] | np.ndarray, after: Sequence[float] |
     )
 
 
-PART = Part(TEXT, draw, code=(Alibi, alibi_slopes, measured.alibi_effect))
+PART = View("alibi", TEXT, draw, code=(Alibi, alibi_slopes, measured.alibi_effect))

@@ -12,10 +12,12 @@ import streamlit as st
 
 from engine.measure.positions import rope
 from engine.measure.positions.rope import Score, frequencies, score_at, unturned
+from engine.parts.positions import Rope, rotate_half_pairs
 from pages.input.positions.rotated_head import RotatedHead, rotated_head
 from ui import content, explain, widgets
 from ui.figures import theme
 from ui.model_bar import Subject
+from ui.page_frame import View
 from ui.players.component import mounted
 from ui.players.tokens import token_strip
 from ui.text.numbers import minus, scientific
@@ -151,3 +153,6 @@ def parse(text: str, most: int, pairs: int) -> tuple[int, int, int] | None:
     """
     indexes = widgets.indexes_of(text, (most + 1, most + 1, pairs), nearest=True)
     return None if indexes is None else (indexes[0], indexes[1], indexes[2])
+
+
+PART = View("arrows", TEXT, draw, (Rope, rotate_half_pairs))

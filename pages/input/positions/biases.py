@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pages.input.positions import alibi, t5
 from ui import content
-from ui.view_parts import view_of_parts
+from ui.page_frame import Parts, View
 
 TEXT = content.beside(__file__)
 
-VIEW = view_of_parts("biases", TEXT.title, "bias_scheme", {"alibi": alibi.PART, "t5": t5.PART})
+VIEW = View("biases", TEXT, needs_model=False, parts=Parts("bias_scheme", (alibi.PART, t5.PART)))

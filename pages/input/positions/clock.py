@@ -13,8 +13,8 @@ from engine.parts.positions import sinusoidal_table
 from pages.input.positions.sinusoid_sizes import sized
 from ui import content, explain, widgets
 from ui.figures import theme
+from ui.page_frame import View
 from ui.players.component import mounted
-from ui.view_parts import Part
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -73,4 +73,4 @@ def linked(length: int) -> int:
     return min(FIRST_POSITION if named is None else named, length - 1)
 
 
-PART = Part(TEXT, sized(draw), code=(sinusoidal_table, frequencies))
+PART = View("clock", TEXT, sized(draw), code=(sinusoidal_table, frequencies))

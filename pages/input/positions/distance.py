@@ -13,13 +13,16 @@ from engine.measure.positions.rope import (
     Decay,
     decay,
     mean_score,
+    score_curve,
     some_distances,
 )
+from engine.parts.positions import Rope, rotate_half_pairs
 from pages.input.positions.rotated_head import BASES, WIDTHS, RotatedHead, near, near_base, rotated_head
 from ui import content, explain, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour
 from ui.model_bar import Subject
+from ui.page_frame import View
 from ui.players.plot import plot
 
 TEXT = content.beside(__file__)
@@ -137,3 +140,6 @@ def score_curves(distances: np.ndarray, curves: Mapping[str, np.ndarray], contex
         xaxis=go.axis(TEXT["distance"], zeroline=False, range=[0, float(distances[-1])]),
         yaxis={"title": {"text": TEXT["score"]}, "zeroline": True},
     )
+
+
+PART = View("distance", TEXT, draw, (Rope, rotate_half_pairs, score_curve))

@@ -9,7 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from engine.measure.positions import rope
-from engine.measure.positions.rope import SHIFT, LayoutLoss, Layouts, layout_pattern
+from engine.measure.positions.rope import SHIFT, LayoutLoss, Layouts, layout_pattern, rotate_interleaved
+from engine.parts.positions import Rope, rotate_half_pairs
 from pages.input.positions.maps import half_width_pattern
 from pages.input.positions.rotated_head import RotatedHead, rotated_head
 from ui import content, explain, memo
@@ -17,6 +18,7 @@ from ui.figures import specs as go
 from ui.figures.patterns import pattern_table
 from ui.figures.theme import colour
 from ui.model_bar import Subject
+from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.numbers import scientific
 
@@ -151,3 +153,6 @@ def layout_diagram(width: int = 8) -> go.Figure:
         xaxis={"visible": False, "range": [-0.6, width - 0.4]},
         yaxis={"visible": False, "range": [-0.95, 3.75]},
     )
+
+
+PART = View("layouts", TEXT, draw, (Rope, rotate_half_pairs, rotate_interleaved))

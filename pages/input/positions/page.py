@@ -3,10 +3,11 @@
 from pages.input.positions import biases, extrapolation, learned, rope, sinusoidal, why
 from ui.page_frame import Page, show
 
-show(
-    Page(
-        "Positions",
-        "positions_view",
-        (why.VIEW, sinusoidal.VIEW, learned.VIEW, rope.VIEW, biases.VIEW, extrapolation.VIEW),
-    )
+PAGE = Page(
+    "Positions",
+    "positions_view",
+    (why.VIEW, sinusoidal.VIEW, learned.VIEW, rope.VIEW, biases.VIEW, extrapolation.VIEW),
 )
+
+if __name__ == "__main__":
+    show(PAGE)

@@ -26,8 +26,8 @@ from ui import content, explain, memo, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour
 from ui.model_bar import Subject
+from ui.page_frame import View
 from ui.players.plot import plot
-from ui.view_parts import Part
 
 TEXT = content.beside(__file__)
 KINDS = ("sinusoidal", "rope")
@@ -213,4 +213,4 @@ def every_two_positions(scores: PositionScores, reach: float) -> go.Figure:
     return signed_map(scores.scores, TEXT["key position"], TEXT["query position"], TEXT["hover pairs"], reach)
 
 
-PART = Part(TEXT, draw, code=(position_scores, entrances))
+PART = View("added", TEXT, draw, code=(position_scores, entrances))

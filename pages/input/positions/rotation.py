@@ -21,9 +21,9 @@ from pages.input.positions.sinusoid_sizes import choose_length, sized
 from ui import content, explain, memo, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour
+from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.numbers import number
-from ui.view_parts import Part
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -172,4 +172,4 @@ def block_map(matrix: np.ndarray, k: int, pair: int | None) -> go.Figure:
     return signed_map(matrix, TEXT["from"], TEXT["to"], TEXT("hover", k=k), shapes=corners)
 
 
-PART = Part(TEXT, sized(draw, asks_length=False), code=(turn, rotation_matrix, rotation_residual))
+PART = View("rotation", TEXT, sized(draw, asks_length=False), code=(turn, rotation_matrix, rotation_residual))

@@ -15,9 +15,9 @@ from pages.input.positions.sinusoid_sizes import sized
 from ui import content, explain, memo
 from ui.figures import specs as go
 from ui.figures.theme import colour
+from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.numbers import number
-from ui.view_parts import Part
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -108,4 +108,4 @@ def similarity_curve(cosines: np.ndarray) -> go.Figure:
     )
 
 
-PART = Part(TEXT, sized(draw), code=(similarity,))
+PART = View("similarity", TEXT, sized(draw), code=(similarity,))

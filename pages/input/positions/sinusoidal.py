@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pages.input.positions import clock, rotation, similarity, table
 from ui import content
-from ui.view_parts import view_of_parts
+from ui.page_frame import Parts, View
 
 TEXT = content.beside(__file__)
 
-VIEW = view_of_parts(
+VIEW = View(
     "sinusoidal",
-    TEXT.title,
-    "sinusoid_part",
-    {"table": table.PART, "clock": clock.PART, "similarity": similarity.PART, "rotation": rotation.PART},
+    TEXT,
+    needs_model=False,
+    parts=Parts("sinusoid_part", (table.PART, clock.PART, similarity.PART, rotation.PART)),
 )

@@ -18,9 +18,9 @@ from ui.figures import specs as go
 from ui.figures.patterns import pattern_table
 from ui.figures.theme import colour
 from ui.model_bar import Subject, subject_bar
+from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.numbers import minus
-from ui.view_parts import Part
 
 TEXT = content.beside(__file__)
 BUCKETS = (4, 8, 16, 32, 64, 128)
@@ -278,4 +278,4 @@ def bias_by_head(bias: np.ndarray, offsets: np.ndarray, context: int) -> go.Figu
     )
 
 
-PART = Part(TEXT, draw, code=(T5Bias, t5_bucket))
+PART = View("t5", TEXT, draw, code=(T5Bias, t5_bucket))

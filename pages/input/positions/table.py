@@ -15,8 +15,8 @@ from pages.input.positions.sinusoid_sizes import sized
 from ui import content, explain, memo
 from ui.figures import specs as go
 from ui.figures.theme import colour
+from ui.page_frame import View
 from ui.players.plot import plot
-from ui.view_parts import Part
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -104,4 +104,4 @@ def wavelength_curve(values: np.ndarray, length: int) -> go.Figure:
     )
 
 
-PART = Part(TEXT, sized(draw), code=(sinusoidal_table, frequencies, wavelengths))
+PART = View("table", TEXT, sized(draw), code=(sinusoidal_table, frequencies, wavelengths))

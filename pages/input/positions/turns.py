@@ -7,11 +7,14 @@ import pandas as pd
 import streamlit as st
 
 from engine.measure.positions.rope import Turns, turned_by, turns_within
+from engine.measure.positions.rope import turns as turns_of
+from engine.parts.positions import Rope, rotate_half_pairs
 from pages.input.positions.rotated_head import BASES, WIDTHS, near, near_base
 from ui import content, explain, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour
 from ui.model_bar import Subject
+from ui.page_frame import View
 from ui.players.plot import plot
 
 TEXT = content.beside(__file__)
@@ -122,3 +125,6 @@ def turn_bars(turns: Turns) -> go.Figure:
             dtick=1 if high - low < 6 else 2,
         ),
     )
+
+
+PART = View("turns", TEXT, draw, (Rope, rotate_half_pairs, turns_of))

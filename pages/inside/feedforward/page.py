@@ -3,4 +3,7 @@
 from pages.inside.feedforward import activation_functions, dropout, neurons
 from ui.page_frame import Page, show
 
-show(Page("Feed-forward", "feedforward_view", (neurons.VIEW, activation_functions.VIEW, dropout.VIEW)))
+PAGE = Page("Feed-forward", "feedforward_view", (neurons.VIEW, activation_functions.VIEW, dropout.VIEW))
+
+if __name__ == "__main__":
+    show(PAGE)

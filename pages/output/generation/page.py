@@ -3,11 +3,12 @@
 from pages.output.generation import beam_search, kv_cache, token_by_token
 from ui.page_frame import Page, show
 
-show(
-    Page(
-        "Generation",
-        "generation_view",
-        (token_by_token.VIEW, kv_cache.VIEW, beam_search.VIEW),
-        text="KING RICHARD II:\n",
-    )
+PAGE = Page(
+    "Generation",
+    "generation_view",
+    (token_by_token.VIEW, kv_cache.VIEW, beam_search.VIEW),
+    text="KING RICHARD II:\n",
 )
+
+if __name__ == "__main__":
+    show(PAGE)

@@ -58,7 +58,7 @@ def choose() -> Choice:
     switch.segmented_control(
         TEXT["family"],
         list(FIRST),
-        format_func=lambda family: TEXT[family],
+        format_func=lambda family: TEXT[f"family {family}"],
         key=FAMILY,
         label_visibility="collapsed",
         required=True,
@@ -296,11 +296,10 @@ def settings(ask: Mapping[str, Any]) -> SampleConfig:
 
 
 FIRST = {"decoder": REAL_MODEL, "encoder": families.FIRST_ENCODER, "both": families.FIRST_PAIR}
-VARIANTS = {"decoder": "", "encoder": "gaps", "both": "both"}  # of the text, by family
 
 
 def _variant(choice: Choice) -> str:
-    return VARIANTS[_family_of(choice.name)]
+    return {"decoder": "", "encoder": "gaps", "both": "both"}[_family_of(choice.name)]
 
 
 def _code(choice: Choice) -> Code:
@@ -316,5 +315,5 @@ VIEW = View(
     _code,
     choose=choose,
     variant=_variant,
-    variants={VARIANTS[family]: (("model", FIRST[family]),) for family in ("encoder", "both")},
+    variants={"gaps": (("model", families.FIRST_ENCODER),), "both": (("model", families.FIRST_PAIR),)},
 )

@@ -15,7 +15,7 @@ from engine.weights import checkpoints
 from engine.weights.checkpoints import Checkpoint
 from tests.engine.helpers import loud
 from tests.pages.stage import StageManager, view_of
-from ui import models
+from ui import families, models
 from ui.site import ROOT
 
 ALPHABET = "abcdefghij "
@@ -70,17 +70,25 @@ def of_letters(model: Transformer, alphabet: str = ALPHABET) -> Checkpoint:
     return Checkpoint(model, model.config, CharTokenizer(alphabet), {})
 
 
+class Given(models.Untrained):
+    """Models that a test made, as if they were presets."""
+
+    def __init__(self, found: dict[str, Checkpoint]) -> None:
+        self.found = {f"{self.begins}{name}": checkpoint for name, checkpoint in found.items()}
+
+    def offers(self, named: str | None) -> list[str]:
+        return list(self.found)
+
+    def title(self, name: str) -> str:
+        return name
+
+    def load(self, name: str, step: int) -> Checkpoint:
+        return families.as_read(self.found[name])
+
+
 def only_this(monkeypatch: pytest.MonkeyPatch, found: Checkpoint, name: str, **others: Checkpoint) -> None:
     """The bar offers one model, under that name, and perhaps others: pages keep what they computed by name."""
-    offered = {name: found, **others}
-    monkeypatch.setattr(models, "SHIPPED", {})
-    monkeypatch.setattr(models, "LAPSES", {})
-    monkeypatch.setattr(models, "MODELLED", {})
-    monkeypatch.setattr(models.families, "offered", list)
-    monkeypatch.setattr(models, "TRAINABLE", list(offered))
-    monkeypatch.setattr(models, "_untrained", offered.__getitem__)
-    monkeypatch.setattr(models.sources, "available", list)
-    monkeypatch.setattr(models, "title_of", lambda name, run=None: name)
+    monkeypatch.setattr(models, "SOURCES", (Given({name: found, **others}),))
 
 
 def run_of(manager: StageManager, corpus: str = "shakespeare", **fields: Any) -> str:

@@ -22,7 +22,7 @@ from engine.presets import ENCODER_DECODERS, PRESETS
 from engine.seq2seq import build_pair
 from engine.weights import checkpoints
 from engine.weights.checkpoints import load_pair
-from pages.start.home import published_models, running_model, running_pair
+from pages.start.home import published_models, running_model
 from pages.start.home.links import target
 from pages.start.home.map_drawing import model_map
 from pages.start.home.map_pair import pair_map
@@ -251,7 +251,7 @@ def test_a_running_one_shows_what_runs_through_it():
         f"It reads “{TEXT}” and writes “**1999\\-03\\-03**”. Step 4 of 11 writes **“9”**",
         f": {mean.max():.0%} of the weight",
     )
-    assert running_pair.TEXT.question in [header.value for header in app.header]
+    assert running_model.TEXT["question both"] in [header.value for header in app.header]
 
 
 def test_a_family_is_one_click_and_a_model_says_its_own():

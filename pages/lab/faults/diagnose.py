@@ -124,10 +124,8 @@ def _case(subject: Subject, bug: str) -> Case:
     """Returns the case to examine: the model, its text and its training as far as they are here."""
     name, step = subject.key
     model = grafted(subject.model, bug) if bug != NONE else subject.model
-    if name.startswith(models.RUN):
-        run = session.manager().view(name.removeprefix(models.RUN))
-        if run is not None:
-            return Case(model, None, _text_of(run, subject), run.spec.train, _curve(run, step))
+    if (run := models.run_of(name)) is not None:
+        return Case(model, None, _text_of(run, subject), run.spec.train, _curve(run, step))
     if subject.is_pretrained:
         return Case(model)
     corpus = _text(subject.corpus, "char")

@@ -18,7 +18,7 @@ from engine.weights import checkpoints
 from engine.weights.pretrained import pairs, sources
 from engine.weights.pretrained.load import open_model
 from ui import content, memo, session, widgets
-from ui.models import LAPSES, PRETRAINED, RUN, SHIPPED, title_of
+from ui.models import LAPSES, PRETRAINED, RUN, SHIPPED, run_of, title_of
 from ui.site import ROOT
 from ui.text.markdown import whole
 
@@ -94,7 +94,7 @@ def named_model(name: str) -> NamedModel:
         return NamedModel(config, parts=parts)
     if name.startswith(PRETRAINED):
         return NamedModel(*_opened(name.removeprefix(PRETRAINED)))
-    view = session.manager().view(name.removeprefix(RUN))
+    view = run_of(name)
     if view is None:
         raise GlassformerError(TEXT["run gone"])
     return NamedModel(view.spec.model, parts=parts_of(view.spec.parts))
@@ -120,11 +120,7 @@ def choose(label: str, key: str, first: str) -> str:
     """
     titles = options()
     named = widgets.read_url(key)
-    if (
-        named.startswith(RUN)
-        and named not in titles
-        and (view := session.manager().view(named.removeprefix(RUN))) is not None
-    ):
+    if named not in titles and (view := run_of(named)) is not None:
         titles = {named: str(TEXT("a run", name=view.name))} | titles  # somebody else's, by its link
     if named and named not in titles:
         st.caption(TEXT("no such model", model=titles[first]))

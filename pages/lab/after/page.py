@@ -7,46 +7,27 @@ from engine.data.tasks.parity import parity, running_parity
 from engine.experiments.thinking_aloud import PROBLEMS
 from engine.measure.circuits import examples_in_prompt, in_context
 from engine.measure.tasks import attempts
-from engine.training.post_training import preferences, reward
 from engine.training.post_training.finetune import adapters, fine_tune
 from engine.training.post_training.new_fact import teach
+from engine.training.post_training.reward import draw_answers
 from pages.lab.after import (
+    reward,
     words_aloud,
     words_attempts,
     words_context,
     words_few_shot,
     words_finetune,
-    words_preferences,
-    words_reward,
 )
 from pages.lab.after.aloud import draw_aloud
 from pages.lab.after.attempts import draw_attempts
 from pages.lab.after.context import draw_context
 from pages.lab.after.few_shot import draw_few_shot
 from pages.lab.after.finetune import draw_finetune
-from pages.lab.after.preferences import draw_preferences
-from pages.lab.after.reward import draw_reward
 from ui.model_needs import CAUSAL, SAYS
 from ui.models import REAL_MODEL
 from ui.page_frame import Page, View, show
 from ui.view_parts import Part, view_of_parts
 
-REWARD = {
-    "reward": Part(
-        "Reward",
-        draw_reward,
-        words_reward.REWARD,
-        (reward.reinforce, reward.advantages, reward.rewards),
-        words_reward.QUESTION,
-    ),
-    "preferences": Part(
-        "Preferences",
-        draw_preferences,
-        words_preferences.PREFERENCES,
-        (preferences.prefer, preferences.preference_loss, preferences.drawn_pairs),
-        words_preferences.QUESTION,
-    ),
-}
 CONTEXT = {
     "layer": Part(
         "new layer",
@@ -82,7 +63,7 @@ ALOUD = {
         "Best of n",
         draw_attempts,
         words_attempts.ATTEMPTS,
-        (attempts.pass_at, attempts.majority_at, reward.draw_answers),
+        (attempts.pass_at, attempts.majority_at, draw_answers),
         words_attempts.QUESTION,
     ),
 }
@@ -102,9 +83,7 @@ show(
                 takes=(SAYS, CAUSAL),
                 best=(REAL_MODEL,),
             ),
-            view_of_parts(
-                "reward", "Reward", "reward_mode", REWARD, label=words_reward.LEARN_FROM, line=(2, 7)
-            ),
+            reward.VIEW,
             view_of_parts(
                 "context",
                 "In-context learning",

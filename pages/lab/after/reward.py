@@ -29,6 +29,7 @@ from engine.training.post_training.reward import (
     rewards,
 )
 from pages.lab.after import preferences
+from pages.lab.after.answer_bars import answer_bars
 from pages.lab.after.stored_runs import (
     choose_seed,
     draw_ends,
@@ -214,28 +215,17 @@ def shares_by_step(
 
 def advantage_bars(group: Group) -> go.Figure:
     """Draws the advantage of each answer, rewarded ones in another colour."""
-    rows = list(range(len(group.answers)))
-    bar = go.Bar(
-        x=list(group.advantages),
-        y=rows,
-        orientation="h",
-        marker={"color": [colour("run0" if reward else "quiet") for reward in group.rewards]},
-        text=[minus(f"{value:+.2f}") for value in group.advantages],
-        textposition="auto",
-        hovertemplate="%{text}<extra></extra>",
-        showlegend=False,
-    )
-    return go.figure(
-        [bar],
-        margin={"l": 64, "r": 12, "t": 30, "b": 40},
-        title={"text": f"{group.question} …", "font": {"size": 15}, "x": 0.5, "y": 0.98},
+    return answer_bars(
+        group.answers,
+        group.advantages,
+        [minus(f"{value:+.2f}") for value in group.advantages],
+        [bool(reward) for reward in group.rewards],
+        title=f"{group.question} …",
+        hover="%{text}",
+        left=64,
         xaxis=go.axis(
-            TEXT["advantage axis"],
-            range=[-1.15, 1.15],
-            zeroline=True,
-            zerolinecolor=colour("quiet"),
+            TEXT["advantage axis"], range=[-1.15, 1.15], zeroline=True, zerolinecolor=colour("quiet")
         ),
-        yaxis=go.ticks(rows, list(group.answers), autorange="reversed"),
     )
 
 

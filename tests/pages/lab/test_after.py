@@ -22,7 +22,7 @@ from engine.measure.circuits.examples_in_prompt import COUNTS, FewShot, order
 from engine.measure.circuits.in_context import InContext, Layer, Regression, continued
 from engine.weights.pretrained import library
 from engine.weights.pretrained.load import open_model
-from pages.lab.after import context, few_shot, words_aloud, words_context, words_few_shot
+from pages.lab.after import chain_of_thought, context, few_shot, words_context, words_few_shot
 from pages.lab.after.figures_context import HIGHEST
 from pages.lab.after.prompts import TASKS
 from tests.pages import helpers
@@ -211,10 +211,10 @@ def test_accuracies_are_the_stored_race_s(drawn: dict[str, Any]) -> None:
         said(page),
         f"**{found[2].end:.0%}** of new problems",
         f"coin toss (**{(found[0].end + found[1].end) / 2:.0%}**)",
-        words_aloud.measured(found).split("\n")[0],
+        chain_of_thought.measured(found).split("\n")[0],
     )
     labels = solved_lines(page.code[0].value, "parity", PARITIES)  # one problem, as each is taught it
-    assert labels == [*words_aloud.LABELS.values()]
+    assert labels == [*(task.title.lower() for task in PARITIES.values())]
 
 
 def solved_lines(shown: str, name: str, tasks: Mapping[str, Task]) -> list[str]:
@@ -241,18 +241,22 @@ def test_addition_is_another_problem_of_the_same_view(drawn: dict[str, Any]) -> 
         said(page),
         f"**{scores[2].end:.0%}** of new sums right",
         f"gets more than **{best:.0%}**" if best else "gets any of them right",
-        words_aloud.measured(scores).split("\n")[0],
+        chain_of_thought.measured(scores).split("\n")[0],
     )
 
 
 def test_the_answer_is_of_what_has_been_measured() -> None:
     stored = shipped(THINKING)
     at_once, dots, aloud = accuracies(stored.runs, stored)
-    assert words_aloud.answer([]) == words_aloud.answer([at_once]) == "Nothing has been validated yet."
+    assert (
+        chain_of_thought.answer([]) == chain_of_thought.answer([at_once]) == "Nothing has been validated yet."
+    )
     early = [
         replace(each, shares=each.shares[:, :3], steps=each.steps[:3]) for each in (at_once, dots, aloud)
     ]
     single = [replace(each, shares=each.shares[:1]) for each in (at_once, dots, aloud)]
-    assert words_aloud.answer(single).startswith("In this race, writing out its steps (chain of thought)")
-    told = words_aloud.answer(early)
+    assert chain_of_thought.answer(single).startswith(
+        "In this race, writing out its steps (chain of thought)"
+    )
+    told = chain_of_thought.answer(early)
     assert told.startswith(f"So far the model solves **{early[2].end:.0%}**") and "with dots" in told

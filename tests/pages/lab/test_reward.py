@@ -20,8 +20,8 @@ from engine.training.post_training import preferences
 from engine.training.post_training import reward as engine
 from engine.training.post_training.preferences import Taste
 from engine.training.post_training.reward import CONFIG, Plan
+from pages.lab.after import best_of_n, reward
 from pages.lab.after import preferences as preferences_view
-from pages.lab.after import reward, words_attempts
 from tests.pages.helpers import clicked, lacking, opened, unescaped
 from ui import background_jobs
 
@@ -193,11 +193,11 @@ def test_answers_to_a_sum_are_the_engines(drawn: dict[str, Any], monkeypatch: py
     assert bar["x"] == [count for _, count in found.votes[1].answers[:12]]
     assert f"**{np.median(found.verifier[:, -1]):.1%}** of new sums" in unescaped(page)
     better = replace(found, majority=found.single[:, None] + 0.2)
-    assert "gains less" in words_attempts.answer(better) and "hardly" in words_attempts.answer(found)
+    assert "gains less" in best_of_n.answer(better) and "hardly" in best_of_n.answer(found)
     right = replace(found.votes[1], answers=((found.votes[1].right, 40), ("000", 24)))
-    assert words_attempts.votes(right) == "The vote is right: 40 of 64."
+    assert best_of_n.votes(right) == "The vote is right: 40 of 64."
     wrong = replace(right, answers=(("999", 40), (right.right, 24)))
-    assert "find the 24 right ones" in words_attempts.votes(wrong)
+    assert "find the 24 right ones" in best_of_n.votes(wrong)
 
 
 def test_the_measurement_of_many_answers_can_be_paused(monkeypatch: pytest.MonkeyPatch) -> None:

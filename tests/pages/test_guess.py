@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from engine.data.progress import Progress, Steps
 from engine.lab.guesses import Truth
 from engine.measure.tasks.attempts import COUNTS, Attempts, Votes
-from pages.lab.after import best_of_n, context
+from pages.lab.after import best_of_n, in_context_learning
 from tests.pages import helpers
 from ui import guess
 from ui.guess import Choice, Guess, offered, payload
@@ -85,7 +85,7 @@ def drawn_answers(monkeypatch: pytest.MonkeyPatch, measured_anew: None) -> None:
 
     monkeypatch.setattr(best_of_n, "measure", measure)
     monkeypatch.setattr(
-        context, "measured", lambda *_, **__: None
+        in_context_learning, "measured", lambda *_, **__: None
     )  # the guess stands there before it is known
 
 

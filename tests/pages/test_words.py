@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partial
 from types import SimpleNamespace as Given
 from typing import Any
 
@@ -28,7 +29,7 @@ from pages.inside.crossattention import alignment
 from pages.inside.feedforward import words as feedforward
 from pages.inside.shapes import words as shapes
 from pages.inside.shapes import words_backward
-from pages.lab.after import words_finetune
+from pages.lab.after import another_text, fine_tuning
 from pages.lab.faults import cost
 from pages.lab.ladder import words_lecture
 from pages.models.families import words_speaks
@@ -152,21 +153,21 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, 
         "of 2 heads keeps **25.00%** of a weight, the flattest **50",
     ),
     (words_measured.position_pairs, (("q", "k"),), "The score of “q” (down, by position) with “k” (across)"),
-    (words_finetune.lacking, ("abcdefghijkl",), "lacks them: a b c d e f g h i j and 2 more."),
+    (another_text.lacking, ("abcdefghijkl",), "lacks them: a b c d e f g h i j and 2 more."),
     (
-        words_finetune.text_untaught,
-        ("new", "old", Given(old=1.0, new=2.0), 1),
+        partial(another_text.TEXT, new="new", old="old", old_loss=1.0, new_loss=2.0, steps=1),
+        ("untaught",),
         "Guess what 1 step does to both",
     ),
     (
-        words_finetune.text_untaught,
-        ("new", "old", Given(old=1.0, new=2.0), 2),
+        partial(another_text.TEXT, new="new", old="old", old_loss=1.0, new_loss=2.0, steps=2),
+        ("untaught",),
         "Guess what 2 steps do to both",
     ),
-    (words_finetune.text_learned, ("new", "old", LOOKS), "after 9 steps the loss is **2.00** (5.00 before)"),
-    (words_finetune.text_learned, ("new", "old", LOOKS), "forgot much of old"),
-    (words_finetune.text_alt, (("new", "old"), LOOKS), "After 9 steps: new 2.00, old 3.00"),
-    (words_finetune.learned, (FACT, TAUGHT), "a sentence rather than a fact (**20%** when reworded)."),
+    (another_text.learned, ("new", "old", LOOKS), "after 9 steps the loss is **2.00** (5.00 before)"),
+    (another_text.learned, ("new", "old", LOOKS), "forgot much of old"),
+    (another_text.text_alt, (("new", "old"), LOOKS), "After 9 steps: new 2.00, old 3.00"),
+    (fine_tuning.learned, (FACT, TAUGHT), "a sentence rather than a fact (**20%** when reworded)."),
     (cost.recipe, (HEALTHY,), "Both: 1 block of width"),
     (
         words_lecture._in_words,

@@ -3,15 +3,9 @@
 from engine.experiments import scaling
 from engine.experiments.ladder import train_rung
 from engine.measure.isoflop import power_law, valley
-from engine.measure.tasks.text_statistics import counted, expected
-from engine.presets.ladder import Rung
-from engine.training.race import race
-from pages.lab.ladder import words, words_bigrams, words_lecture, words_scaling
-from pages.lab.ladder.bigrams import draw_pairs
-from pages.lab.ladder.ideas import draw_ideas
-from pages.lab.ladder.lecture import draw_lecture
-from pages.lab.ladder.race import draw_race
-from pages.lab.ladder.scaling import draw_scaling
+from pages.lab.ladder import bigrams, race, rungs, words_lecture, words_scaling
+from pages.lab.ladder.replication import draw_lecture
+from pages.lab.ladder.scaling_laws import draw_scaling
 from ui.page_frame import Page, View, show
 
 show(
@@ -19,17 +13,9 @@ show(
         "Ladder",
         "ladder_view",
         (
-            View("ideas", "Rungs", draw_ideas, words.IDEAS, (Rung,), False, question=words.ASK_IDEAS),
-            View("race", "Race", draw_race, words.RACE, (race,), False, question=words.ASK_RACE),
-            View(
-                "pairs",
-                "Bigrams",
-                draw_pairs,
-                words_bigrams.WORDS,
-                (counted, expected),
-                False,
-                question=words_bigrams.ASK,
-            ),
+            rungs.VIEW,
+            race.VIEW,
+            bigrams.VIEW,
             View(
                 "lecture",
                 "Replication",

@@ -31,7 +31,7 @@ from pages.inside.shapes import words as shapes
 from pages.inside.shapes import words_backward
 from pages.lab.after import another_text, fine_tuning
 from pages.lab.faults import cost
-from pages.lab.ladder import words_lecture
+from pages.lab.ladder import replication
 from pages.models.families import words_speaks
 from pages.models.parameters import answers
 from pages.models.parameters import words as parameters
@@ -170,13 +170,13 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, 
     (fine_tuning.learned, (FACT, TAUGHT), "a sentence rather than a fact (**20%** when reworded)."),
     (cost.recipe, (HEALTHY,), "Both: 1 block of width"),
     (
-        words_lecture._in_words,
+        replication._in_words,
         ("last", Given(**CLIMBED, diverged=None)),
         "1.25 training, 1.50 validation, published",
     ),
-    (words_lecture._in_words, ("last", Given(**CLIMBED, diverged=9)), "diverged, published"),
+    (replication._in_words, ("last", Given(**CLIMBED, diverged=9)), "diverged, published"),
     (
-        words_lecture._worst,
+        replication._worst,
         (Given(agreeing=[], compared=["mean"], rungs={"mean": Given(off=0.25)}),),
         "0.25 above",
     ),

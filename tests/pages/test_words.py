@@ -32,7 +32,7 @@ from pages.inside.shapes import words_backward
 from pages.lab.after import another_text, fine_tuning
 from pages.lab.faults import cost
 from pages.lab.ladder import replication
-from pages.models.families import words_speaks
+from pages.models.families import classifier
 from pages.models.parameters import answers
 from pages.models.parameters import words as parameters
 from pages.output.generation import words as generation
@@ -180,8 +180,8 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, 
         (Given(agreeing=[], compared=["mean"], rungs={"mean": Given(off=0.25)}),),
         "0.25 above",
     ),
-    (words_speaks.speaker_sentence, (SPOKEN, "JULIET"), "Right: Juliet says it."),
-    (words_speaks.speaker_sentence, (SPOKEN, "ROMEO"), "Wrong: Romeo says it."),
+    (classifier.answer, (SPOKEN, "JULIET"), "Right: Juliet says it."),
+    (classifier.answer, (SPOKEN, "ROMEO"), "Wrong: Romeo says it."),
     (answers.memory_needed, (CHOICE, "bfloat16", 1, 64, None), "Training on a batch of that size takes"),
     (parameters.heads, ((Headed(1, 8, 10, 4), Headed(2, 4, 10, 8)),), ", 1 head "),
     (parameters.heads, ((Headed(2, 8, 10, 4), Headed(4, 4, 10, 8)),), ", 2 heads "),

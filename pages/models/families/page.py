@@ -1,20 +1,18 @@
 """Families: encoder, decoder, and both; and the few choices that tell models apart."""
 
-from engine.ledger.model_choices import choices_of, morphed
 from engine.measure.families.three_families import carry_on, fill_in, translate
 from engine.measure.families.visibility import flows
 from engine.seq2seq import Seq2Seq
 from pages.models.families import (
+    architectures,
     classifier,
     why_decoders,
     words_live,
-    words_machine,
     words_three,
 )
 from pages.models.families.live import draw_live
-from pages.models.families.machine import draw_machine
 from pages.models.families.three import draw_architecture, draw_masks
-from ui.page_frame import Page, View, show
+from ui.page_frame import Page, show
 from ui.view_parts import Part, view_of_parts
 
 SEEN = (words_three.THREE, (flows, Seq2Seq.forward, Seq2Seq.encode, Seq2Seq.decode))
@@ -38,15 +36,7 @@ show(
             view_of_parts("three", "Overview", "families_show", OVERVIEW, label="Show"),
             classifier.VIEW,
             why_decoders.VIEW,
-            View(
-                "machine",
-                "Architectures",
-                draw_machine,
-                words_machine.MACHINE,
-                (choices_of, morphed),
-                False,
-                question=words_machine.QUESTION,
-            ),
+            architectures.VIEW,
         ),
     )
 )

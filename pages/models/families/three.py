@@ -12,7 +12,7 @@ from engine.ledger import Ledger
 from engine.ledger.model_choices import Size, three
 from engine.measure.families.visibility import DONE, HIDDEN, LATER, NOW, Flow, flows
 from pages.models.families import words_three as words
-from pages.models.families.drawing import drawing, figure
+from pages.models.families.drawing import figure, part_names
 from ui import explain, widgets
 from ui.figures.masks import HIDDEN_SHADE, Mask, masks_figure
 from ui.figures.theme import colour
@@ -77,7 +77,7 @@ def _drawn(family: str, counted: Ledger) -> None:
     plot(
         figure(counted, HEIGHT, small=True),
         key=f"families_drawn_{family}",
-        alt=words.drawn_alt(family, [box.text for box in drawing(counted).boxes]),
+        alt=words.drawn_alt(family, part_names(counted)),
         height=HEIGHT,
         name=family,
         data={"part": [row.name for row in counted.rows], "parameters": [r.parameters for r in counted.rows]},

@@ -1,12 +1,15 @@
-"""Overview, its live models: one sentence in an encoder, a decoder and an encoder-decoder, step by step."""
+"""Trained models, a part of the view "Overview": one sentence in an encoder, a decoder and an
+encoder-decoder, step by step.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine.config import SampleConfig
 from engine.errors import GlassformerError
@@ -23,22 +26,22 @@ from engine.measure.families.three_families import (
     translate,
 )
 from engine.weights.checkpoints import Checkpoint, load
-from pages.models.families import words_live as words
-from ui import explain, families, memo, widgets
+from ui import content, explain, families, memo, widgets
 from ui.figures import theme
 from ui.players.component import mounted
 from ui.site import ROOT
 from ui.text.tokens import show_characters
+from ui.view_parts import Part
 
-PLAYER, TEXT, CLICKED, STEP = "live_player", "live_text", "live_clicked", "live_step"
+TEXT = content.beside(__file__)
+PLAYER, TYPED, CLICKED, STEP = "live_player", "live_text", "live_clicked", "live_step"
 LENGTH = 24  # letters that the decoder writes
 LONGEST = 80  # letters that may be typed
 OFFERED, SHORT = 24, 48  # sentences, and letters of the longest
 MAX_SEED = 2**31 - 1
-KEPT = 64
 
 
-def draw_live() -> None:
+def draw(_: DeltaGenerator) -> None:
     text, hiding, sampling = _controls()
     toggled = _toggled(text)
     filled, why_filled = _tried(
@@ -63,30 +66,31 @@ def draw_live() -> None:
         "palette": theme.palette(),
     }
     mounted("threeways", stepper=True)(key=PLAYER, data=data, on_clicked_change=partial(_click, text))
-    explain.answer(words.answered(filled, continued, translated))
-    explain.by_hand(lambda: st.markdown(words.BY_HAND))
+    explain.answer(_answer(filled, continued, translated))
+    explain.by_hand(st.markdown, TEXT["by hand"])
 
 
 def _controls() -> tuple[str, Hiding, SampleConfig]:
     line = st.columns([6, 2, 3, 2], gap="small", vertical_alignment="bottom")
-    typed = line[0].text_input("Sentence", words.FIRST, key=TEXT, max_chars=LONGEST, **widgets.KEPT)
-    line[1].button("Another", on_click=_another, icon=":material/shuffle:", width="stretch")
-    hiding = widgets.select("Hidden", words.HIDING, "live_hiding", kind="list", container=line[2])
+    typed = line[0].text_input(TEXT["sentence"], TEXT["first"], key=TYPED, max_chars=LONGEST, **widgets.KEPT)
+    line[1].button(TEXT["another"], on_click=_another, icon=":material/shuffle:", width="stretch")
+    ways: dict[Hiding, str] = {way: TEXT(f"hidden {way}") for way in get_args(Hiding)}
+    hiding = widgets.select(TEXT["hidden"], ways, "live_hiding", kind="list", container=line[2])
     # Streamlit's own: a box that opens over the page and takes no room on it
-    with line[3].popover("Sampling", width="stretch"):
-        hint = "For the decoder. 0: always the most likely character."
-        warm = widgets.slide("Temperature", 0.0, 2.0, 0.0, "live_temperature", step=0.1, hint=hint)
-        hint = "Sampling seed, for temperatures above 0."
-        seed = widgets.whole("Seed", 0, MAX_SEED, 0, "live_seed", hint=hint, disabled=warm == 0)
+    with line[3].popover(TEXT["sampling"], width="stretch"):
+        hint = TEXT["temperature hint"]
+        warm = widgets.slide(TEXT["temperature"], 0.0, 2.0, 0.0, "live_temperature", step=0.1, hint=hint)
+        hint = TEXT["seed hint"]
+        seed = widgets.whole(TEXT["seed"], 0, MAX_SEED, 0, "live_seed", hint=hint, disabled=warm == 0)
     return " ".join(typed.split())[:LONGEST], hiding, SampleConfig(temperature=warm, seed=seed)
 
 
 def _another() -> None:
     """The next of the sentences that are offered."""
     offered = _offered()
-    now = st.session_state.get(TEXT, words.FIRST)
+    now = st.session_state.get(TYPED, TEXT["first"])
     index = offered.index(now) if now in offered else -1
-    st.session_state[TEXT] = offered[(index + 1) % len(offered)]
+    st.session_state[TYPED] = offered[(index + 1) % len(offered)]
 
 
 def _toggled(text: str) -> tuple[int, ...]:
@@ -116,7 +120,7 @@ def _tried(make: Callable[[], Any]) -> tuple[Any, str | None]:
     try:
         return make(), None
     except GlassformerError as error:
-        return None, words.cannot(str(error))
+        return None, TEXT("cannot", error=str(error))
 
 
 # The three, each made once ------------------------------------------------------------------------
@@ -155,54 +159,58 @@ def _translated(text: str) -> Translation:
 
 
 def _filled_column(text: str, filled: FilledText | None, last: int) -> dict[str, Any]:
-    column = _column("encoder", [("", list(text))], filled, words.filled_line, last)
-    if filled is not None:
-        column["said"] = [
-            _sent(guess, 0, position, 1, words.filled_sentence(filled, i))
-            | {"wrong": guess.symbol != text[position]}
-            for i, (position, guess) in enumerate(zip(filled.positions, filled.symbols, strict=True))
-        ]
-    return column
+    if filled is None:
+        return _column("encoder", [("", list(text))])
+    blanks = len(filled.positions)
+    said = []
+    for position, guess in zip(filled.positions, filled.symbols, strict=True):
+        true = text[position]
+        right = TEXT(
+            "symbol right" if guess.symbol == true else "symbol wrong",
+            symbol=show_characters(guess.symbol),
+            probability=guess.probability,
+            true=show_characters(true),
+        )
+        said.append(_sent(guess, 0, position, 1, right) | {"wrong": guess.symbol != true})
+    lines = [TEXT("to fill", blanks=blanks), *[TEXT("all filled", blanks=blanks)] * last]
+    return _column("encoder", [("", list(text))], lines, said)
 
 
 def _continued_column(text: str, continued: Continuation | None, last: int) -> dict[str, Any]:
-    written = continued.written if continued else ""
-    column = _column("decoder", [("", list(text + written))], continued, words.continued_line, last)
-    if continued is not None:
-        column["said"] = [
-            _sent(step, 0, len(text) + i, i + 1, words.step_sentence(step))
-            for i, step in enumerate(continued.symbols)
-        ]
-    return column
+    if continued is None:
+        return _column("decoder", [("", list(text))])
+    said = [_sent(step, 0, len(text) + i, i + 1, _symbol(step)) for i, step in enumerate(continued.symbols)]
+    lines = [TEXT("written", passes=continued.passes(step)) for step in range(last + 1)]
+    return _column("decoder", [("", list(text + continued.written))], lines, said)
 
 
 def _translated_column(text: str, translated: Translation | None, last: int) -> dict[str, Any]:
     if translated is None:
-        return _column("both", [(words.SOURCE, text.split())], translated, words.translated_line, last)
+        return _column("both", [(TEXT["source"], text.split())])
     target = ["<begin>", *(step.symbol for step in translated.symbols)]
-    rows = [(words.SOURCE, list(translated.source)), (words.TARGET, target)]
-    column = _column("both", rows, translated, words.translated_line, last)
-    column["said"] = [
-        _sent(step, 1, i + 1, i + 1, words.step_sentence(step)) for i, step in enumerate(translated.symbols)
-    ]
-    return column
+    rows = [(TEXT["source"], list(translated.source)), (TEXT["target"], target)]
+    said = [_sent(step, 1, i + 1, i + 1, _symbol(step)) for i, step in enumerate(translated.symbols)]
+    lines = [TEXT("translated", words=translated.passes(step) - 1) for step in range(1, last + 1)]
+    return _column("both", rows, [TEXT["nothing read"], *lines], said)
+
+
+def _symbol(written: WrittenSymbol) -> str:
+    return TEXT("symbol", symbol=show_characters(written.symbol), probability=written.probability)
 
 
 def _column(
     family: str,
     rows: Sequence[tuple[str, Sequence[str]]],
-    result: Any,
-    line: Callable[[Any, int], str],
-    last: int,
+    lines: Sequence[str] = (),
+    said: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    title, does = words.TITLES[family]
     return {
         "family": family,
-        "title": title,
-        "does": does,
+        "title": TEXT(f"title {family}"),
+        "does": TEXT(f"does {family}"),
         "rows": [{"name": name, "cells": [show_characters(cell) for cell in cells]} for name, cells in rows],
-        "lines": [line(result, step) for step in range(last + 1)] if result is not None else [],
-        "said": [],
+        "lines": list(lines),
+        "said": list(said),
     }
 
 
@@ -222,3 +230,27 @@ def _sent(written: WrittenSymbol, row: int, at: int, step: int, sentence: str) -
         "wrong": False,
         "reads": [[round(float(weight), 4) for weight in weights] for weights in both],
     }
+
+
+def _answer(filled: FilledText | None, continued: Continuation | None, translated: Translation | None) -> str:
+    """Sums up what those wrote that could (Markdown)."""
+    parts = []
+    if filled is not None:
+        parts.append(TEXT("filled", blanks=len(filled.positions), right=filled.right))
+    if continued is not None:
+        parts.append(TEXT("continued", letters=len(continued.symbols)))
+    if translated is not None:
+        known = translated.answer is not None
+        parts.append(
+            TEXT(
+                f"translated {'unknown' if not known else 'right' if translated.right else 'wrong'}",
+                text=translated.text,
+                words=len(translated.symbols),
+                answer=translated.answer,
+                why=translated.why.partition(". ")[0],
+            )
+        )
+    return " ".join(parts) or TEXT["none"]
+
+
+PART = Part(TEXT, draw, code=(fill_in, carry_on, translate))

@@ -435,7 +435,7 @@ def test_a_shipped_race_has_all_its_seeds(name: str) -> None:
             assert each.history.evaluations[-1].complete
 
 
-# What the page says of a rung against the one below it (pages.lab.ladder.words.REMARKS).
+# What the page says of a rung against the one below it (pages/lab/ladder/rungs.md).
 BETTER = (
     *("similarity", "one-matrix", "values", "attention-1", "block-1", "block-2", "block-4", "block-8"),
     *("output", "positions", "modern"),

@@ -130,10 +130,14 @@ LEARNED = 150  # steps of layers that learn in context
 def learns_shortly() -> Iterator[None]:
     """Layers that learn in context are trained for LEARNED steps, which no other module is shown."""
     from engine.measure.circuits import in_context
-    from pages.lab.after import context
+    from pages.lab.after import in_context_learning
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(context, "measure", lambda plan: in_context.measure(replace(plan, steps=LEARNED)))
+        patch.setattr(
+            in_context_learning,
+            "measure",
+            lambda plan: in_context.measure(replace(plan, steps=LEARNED)),
+        )
         yield
     jobs = background_jobs._server._jobs
     for key in [key for key in jobs if "in-context" in key]:

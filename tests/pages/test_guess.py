@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from engine.data.progress import Progress, Steps
 from engine.lab.guesses import Truth
 from engine.measure.tasks.attempts import COUNTS, Attempts, Votes
-from pages.lab.after import attempts, context
+from pages.lab.after import best_of_n, in_context_learning
 from tests.pages import helpers
 from ui import guess
 from ui.guess import Choice, Guess, offered, payload
@@ -83,9 +83,9 @@ def drawn_answers(monkeypatch: pytest.MonkeyPatch, measured_anew: None) -> None:
         votes = (Votes("1+1=", "002", (("002", 64),)),) * 5
         return {t: Attempts(t, each, each, votes) for t, each in shares.items()}
 
-    monkeypatch.setattr(attempts, "measure", measure)
+    monkeypatch.setattr(best_of_n, "measure", measure)
     monkeypatch.setattr(
-        context, "measured", lambda *_, **__: None
+        in_context_learning, "measured", lambda *_, **__: None
     )  # the guess stands there before it is known
 
 

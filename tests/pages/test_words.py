@@ -28,10 +28,10 @@ from pages.inside.circuits import quantisation as circuits_quantisation
 from pages.inside.crossattention import alignment
 from pages.inside.feedforward import neuron_maps as feedforward
 from pages.inside.shapes import shape_errors, single_weight
-from pages.lab.after import words_finetune
+from pages.lab.after import another_text, fine_tuning
 from pages.lab.faults import cost
-from pages.lab.ladder import words_lecture
-from pages.models.families import words_speaks
+from pages.lab.ladder import replication
+from pages.models.families import classifier
 from pages.models.parameters import flops, memory
 from pages.output.generation import step_by_step, token_by_token
 from pages.start.train import run_panel
@@ -167,35 +167,35 @@ CASES: list[tuple[Any, tuple[Any, ...], str]] = [  # what is called, with what, 
         (),
         "The score of “q” (down, by position) with “k” (across)",
     ),
-    (words_finetune.lacking, ("abcdefghijkl",), "lacks them: a b c d e f g h i j and 2 more."),
+    (another_text.lacking, ("abcdefghijkl",), "lacks them: a b c d e f g h i j and 2 more."),
     (
-        words_finetune.text_untaught,
-        ("new", "old", Given(old=1.0, new=2.0), 1),
+        partial(another_text.TEXT, new="new", old="old", old_loss=1.0, new_loss=2.0, steps=1),
+        ("untaught",),
         "Guess what 1 step does to both",
     ),
     (
-        words_finetune.text_untaught,
-        ("new", "old", Given(old=1.0, new=2.0), 2),
+        partial(another_text.TEXT, new="new", old="old", old_loss=1.0, new_loss=2.0, steps=2),
+        ("untaught",),
         "Guess what 2 steps do to both",
     ),
-    (words_finetune.text_learned, ("new", "old", LOOKS), "after 9 steps the loss is **2.00** (5.00 before)"),
-    (words_finetune.text_learned, ("new", "old", LOOKS), "forgot much of old"),
-    (words_finetune.text_alt, (("new", "old"), LOOKS), "After 9 steps: new 2.00, old 3.00"),
-    (words_finetune.learned, (FACT, TAUGHT), "a sentence rather than a fact (**20%** when reworded)."),
+    (another_text.learned, ("new", "old", LOOKS), "after 9 steps the loss is **2.00** (5.00 before)"),
+    (another_text.learned, ("new", "old", LOOKS), "forgot much of old"),
+    (another_text.text_alt, (("new", "old"), LOOKS), "After 9 steps: new 2.00, old 3.00"),
+    (fine_tuning.learned, (FACT, TAUGHT), "a sentence rather than a fact (**20%** when reworded)."),
     (cost.recipe, (HEALTHY,), "Both: 1 block of width"),
     (
-        words_lecture._in_words,
+        replication._in_words,
         ("last", Given(**CLIMBED, diverged=None)),
         "1.25 training, 1.50 validation, published",
     ),
-    (words_lecture._in_words, ("last", Given(**CLIMBED, diverged=9)), "diverged, published"),
+    (replication._in_words, ("last", Given(**CLIMBED, diverged=9)), "diverged, published"),
     (
-        words_lecture._worst,
+        replication._worst,
         (Given(agreeing=[], compared=["mean"], rungs={"mean": Given(off=0.25)}),),
         "0.25 above",
     ),
-    (words_speaks.speaker_sentence, (SPOKEN, "JULIET"), "Right: Juliet says it."),
-    (words_speaks.speaker_sentence, (SPOKEN, "ROMEO"), "Wrong: Romeo says it."),
+    (classifier.answer, (SPOKEN, "JULIET"), "Right: Juliet says it."),
+    (classifier.answer, (SPOKEN, "ROMEO"), "Wrong: Romeo says it."),
     (memory.memory_needed, (CHOICE, "bfloat16", 1, 64, None), "Training on a batch of that size takes"),
     (flops.heads, ((Headed(1, 8, 10, 4), Headed(2, 4, 10, 8)),), ", 1 head "),
     (flops.heads, ((Headed(2, 8, 10, 4), Headed(4, 4, 10, 8)),), ", 2 heads "),

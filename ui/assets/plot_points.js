@@ -1,6 +1,6 @@
 // @ts-check
 // Points of a figure that a hand or the arrow keys move: a button lies over each. Their trace says so in its `meta.moves`; see
-// pages/lab/after/figures_context.py. The server is sent all points as one text, "x y, x y", and draws them where they are then.
+// pages/lab/after/in_context_learning.py. The server is sent all points as one text, "x y, x y", and draws them where they are then.
 
 import { resize, within } from "./shared/dom.js"
 import { asker } from "./shared/play.js"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from engine.data import corpora
 from engine.data.progress import Steps
 from engine.data.tokenizers import Tokenizer
 from engine.errors import CorpusError, GlassformerError
+from engine.experiments.finetune_runs import FinetuneRun
 from engine.training.post_training.finetune import trained_parameters
 from engine.training.post_training.lessons import Setting, TextLesson
 from engine.training.post_training.new_fact import Taught
@@ -27,21 +29,34 @@ from engine.training.post_training.new_text import (
     split,
     teach_text,
 )
-from pages.lab.after import figures_finetune as figures
-from pages.lab.after import words_finetune as words
-from pages.lab.after.stored_tunings import ended, stored
-from pages.lab.after.tuned_model import changes, look_inside, take_along
-from ui import explain, memo, models, session, widgets
+from pages.lab.after.stored_tunings import (
+    between,
+    last_values,
+    live_line,
+    spread,
+    stored,
+    stored_line,
+)
+from pages.lab.after.tuned_model import changes, counted, look_inside, take_along
+from ui import content, explain, memo, models, session, widgets
 from ui.background_jobs import begun, measured
+from ui.figures import specs as go
+from ui.figures.theme import colour
 from ui.model_bar import Subject
 from ui.players.plot import plot
 from ui.text.markdown import safe, whole
 from ui.widgets import MOST_PROMPT, line
 
+TEXT = content.beside(__file__)
+TEXTS = ("python", "shakespeare")  # lessons
 OWN_TEXT = "own-text"  # the lesson that a visitor pastes
 FIRST_PROMPT = "The "
 BOX = 20_000  # characters of a visitor's text
 HEIGHT, SAMPLE, BOX_ROW = 336, 112, 124  # pixels: the figure, a sample, and the row of a visitor's text
+FORGETS = 0.1  # nats per token: a loss that rises further is said to be forgotten, one that falls, learned
+FORGETS_MUCH = 0.3  # nats per token
+MOST_LACKING = 10  # characters that are named
+SHADES = ("output", "validation")  # of the losses on the new text and the old
 
 
 def lessons(subject: Subject) -> dict[str, str]:
@@ -50,14 +65,13 @@ def lessons(subject: Subject) -> dict[str, str]:
     """
     if _old_text(subject) is None or models.kind_of(subject.key[0]) != "letters":
         return {}
-    others = {name: words.text_lesson(title) for name, title in words.TEXTS.items()}
-    others.pop(_old_name(subject) or "", None)
-    return others | {OWN_TEXT: words.OWN_TEXT}
+    old = _old_name(subject)
+    return {name: TEXT(f"lesson {name}") for name in (*TEXTS, OWN_TEXT) if name != old}
 
 
 def choose_prompt(subject: Subject) -> str:
     """Draws the prompt of the sample; returns it in the model's vocabulary, as much as its context holds."""
-    prompt = line(words.PROMPT.capitalize(), FIRST_PROMPT, "tune_sample", MOST_PROMPT, words.SAMPLE_HINT)
+    prompt = line(TEXT["prompt"], FIRST_PROMPT, "tune_sample", MOST_PROMPT, TEXT["text hint"])
     return in_alphabet(prompt, subject.tokenizer)[-subject.config.context :]
 
 
@@ -66,10 +80,10 @@ def chosen(name: str, subject: Subject, prompt: str) -> TextLesson | None:
     text.
     """
     if name == OWN_TEXT:
-        label = words.TEXT_BOX.format(LEAST, BOX)
+        label = TEXT("box", least=LEAST, most=BOX)
         typed = whole(widgets.box(label, BOX, "tune_text", height=68)).replace("\0", " ")[:BOX]
         if not typed.strip():
-            st.info(words.TEXT_MISSING)
+            st.info(TEXT["missing"])
             return None
         lesson = _lesson(typed, subject.tokenizer)
     else:
@@ -78,7 +92,7 @@ def chosen(name: str, subject: Subject, prompt: str) -> TextLesson | None:
         except CorpusError as error:
             st.info(safe(str(error)))
             return None
-    return replace(lesson, name=name, title=words.TEXTS.get(name, words.YOUR_TEXT), prompt=prompt)
+    return replace(lesson, name=name, title=str(TEXT(f"title {name}")), prompt=prompt)
 
 
 @memo.measured()
@@ -108,7 +122,8 @@ def _old_text(subject: Subject) -> str | None:
 
 
 def _old_title(subject: Subject) -> str:
-    return words.TEXTS.get(_old_name(subject) or "", words.ITS_TEXT)
+    name = _old_name(subject)
+    return TEXT(f"title {name}") if name in TEXTS else TEXT["its own text"]
 
 
 def _texts(subject: Subject, lesson: TextLesson) -> Texts:
@@ -141,7 +156,7 @@ def draw_text(subject: Subject, setting: Setting, lesson: TextLesson, pressed: b
     taught = measured(
         key,
         teach,
-        words.DOING,
+        TEXT["fine-tuning"],
         lambda looks: _by_step(subject, setting, lesson, looks or ()),
         pausable=True,
     )
@@ -150,12 +165,12 @@ def draw_text(subject: Subject, setting: Setting, lesson: TextLesson, pressed: b
     left, right = st.columns([5, 4], gap="small")
     with left:
         _by_step(subject, setting, lesson, taught.looks)
-        says = words.trained(taught.trained, taught.total)
+        says = counted(taught.trained, taught.total, done=True)
         runs = stored(subject, setting)
-        st.caption(f"{says} {words.spread_of_losses(*ended(runs))}" if runs else says)
+        st.caption(f"{says} {_spread(runs)}" if runs else says)
     with right:
         _samples(lesson, setting.recipe.steps, taught.before, taught.after)
-    explain.answer(words.text_learned(lesson.title, _old_title(subject), taught.looks))
+    explain.answer(learned(lesson.title, _old_title(subject), taught.looks))
     look_inside(subject, setting, taught)
     explain.measure_it(_more, subject, setting, taught)
 
@@ -175,11 +190,50 @@ def _before(subject: Subject, setting: Setting, lesson: TextLesson, texts: Texts
     with left:
         _by_step(subject, setting, lesson, (look,))
         total, trained = (trained_parameters(subject.model, rank) for rank in (0, setting.recipe.rank))
-        windows = (BATCH, min(subject.config.context, len(texts.new) - 1))
-        st.caption(words.text_to_train(trained, total, windows, len(texts.new), setting.rehearse))
+        st.caption(
+            TEXT(
+                "step of both" if setting.rehearse else "step",
+                counted=counted(trained, total, done=False),
+                windows=BATCH,
+                tokens=min(subject.config.context, len(texts.new) - 1),
+                new=len(texts.new),
+            )
+        )
     with right:
         _samples(lesson, setting.recipe.steps, written)
-    explain.answer(words.text_untaught(lesson.title, _old_title(subject), look, setting.recipe.steps))
+    explain.answer(
+        TEXT(
+            "untaught",
+            old=_old_title(subject),
+            old_loss=look.old,
+            new=lesson.title,
+            new_loss=look.new,
+            steps=setting.recipe.steps,
+        )
+    )
+
+
+def learned(new: str, old: str, looks: Sequence[TextEvaluation]) -> str:
+    """Returns the answer: both losses before and after (Markdown)."""
+    first, last = looks[0], looks[-1]
+    rose = last.old - first.old
+    became = "forgotten" if rose > FORGETS_MUCH else "a little forgotten" if rose > FORGETS else "still known"
+    knows = "learned" if first.new - last.new > FORGETS else "not learned"
+    losses = TEXT(
+        "losses",
+        steps=last.step,
+        new=last.new,
+        new_before=first.new,
+        old=last.old,
+        old_before=first.old,
+    )
+    return TEXT(f"{knows}, {became}", new=new, old=old, steps=last.step, losses=losses)
+
+
+def _spread(runs: Sequence[FinetuneRun]) -> str:
+    """Says at what the stored runs ended."""
+    new, old = (between(losses, ".2f") for losses in last_values(runs).T)
+    return spread(runs, [", ".join((TEXT("end of new", between=new), TEXT("end of old", between=old)))])
 
 
 def _by_step(
@@ -188,18 +242,22 @@ def _by_step(
     if not looks:
         return
     steps, losses = [look.step for look in looks], np.array([(look.new, look.old) for look in looks]).T
-    names = words.text_labels(lesson.title, _old_title(subject))
-    runs = stored(subject, setting) if len(looks) > 1 else ()
+    names = TEXT("new line", title=lesson.title), TEXT("old line", title=_old_title(subject))
     plot(
-        figures.losses_by_step(
-            steps, losses, names, setting.recipe.steps, [(r.steps, r.values) for r in runs]
+        losses_by_step(
+            steps, losses, names, setting.recipe.steps, stored(subject, setting) if len(looks) > 1 else ()
         ),
         key="tune_losses_by_step",
         height=HEIGHT - (BOX_ROW if lesson.name == OWN_TEXT else 0),
         name="fine-tuning",
         data={"step": np.array(steps), "new_text": losses[0], "old_text": losses[1]},
-        alt=words.text_alt(names, looks),
+        alt=text_alt(names, looks),
     )
+
+
+def text_alt(names: Sequence[str], looks: Sequence[TextEvaluation]) -> str:
+    last = looks[-1]
+    return TEXT("alt", steps=last.step, new_line=names[0], new=last.new, old_line=names[1], old=last.old)
 
 
 def _samples(
@@ -209,14 +267,47 @@ def _samples(
     if not before:
         return
     height = SAMPLE - (BOX_ROW // 2 if lesson.name == OWN_TEXT else 0)
-    for when, texts in ((words.BEFORE, before), (words.after(steps), after)):
-        st.caption(words.sample(lesson.prompt, when))
+    for when, texts in (("before", before), ("after", after)):
+        st.caption(TEXT(f"sample {when}", prompt=lesson.prompt.strip(), steps=steps))
         written = lesson.prompt + texts[0] if texts else "?"
         st.code(whole(written), language=None, wrap_lines=True, height=height)
     if lesson.lacking:
-        st.caption(words.lacking(lesson.lacking))
+        st.caption(lacking(lesson.lacking))
+
+
+def lacking(characters: str) -> str:
+    """Says which characters of a text were left out."""
+    few, more = [repr(c)[1:-1] for c in characters[:MOST_LACKING]], len(characters) - MOST_LACKING
+    return TEXT("lacking many" if more > 0 else "lacking", few=" ".join(few), more=more)
 
 
 def _more(subject: Subject, setting: Setting, taught: Taught[TextEvaluation]) -> None:
     changes(subject, setting, taught)
     take_along(subject, setting, taught)
+
+
+def losses_by_step(
+    steps: Sequence[int],
+    losses: np.ndarray,
+    names: Sequence[str],
+    end: int,
+    stored: Sequence[FinetuneRun] = (),
+) -> go.Figure:
+    """Draws the loss on the new text and on the old one (line, step) by step up to `end`; `stored` runs as
+    thin lines.
+    """
+    hover = TEXT["hover"]
+    traces = [
+        live_line(steps, values, name, {"color": colour(shade), "width": 3.0}, hover)
+        for values, name, shade in zip(losses, names, SHADES, strict=True)
+    ]
+    for run in stored:
+        for values, name, shade in zip(np.array(run.values).T, names, SHADES, strict=True):
+            traces.append(stored_line(run.steps, values, name, shade, hover))
+    return go.figure(
+        traces,
+        margin={"l": 52, "r": 12, "t": 8, "b": 40},
+        showlegend=True,
+        xaxis=go.axis(TEXT["step axis"], range=[-0.02 * end, 1.02 * end]),
+        yaxis=go.axis(TEXT["loss axis"], showgrid=True),
+    )

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.data.progress import Steps
 from engine.errors import CheckpointError
-from ui import widgets
+from engine.measure.slices import median_curve
+from ui import content, widgets
 from ui.background_jobs import Key, begun, measured
+from ui.figures import specs as go
 from ui.text.markdown import safe
 
 T = TypeVar("T")
+TEXT = content.beside(__file__)
 MOST_SEED = 100
 
 
@@ -28,16 +32,14 @@ def stored_runs(shipped: Callable[[], Iterable[T]]) -> tuple[T, ...]:
         return ()
 
 
-def seed_and_button(
-    seed_container: DeltaGenerator, button_container: DeltaGenerator, prefix: str, hint: str, label: str
-) -> tuple[int, bool]:
-    """Draws the seed and the button that trains with it; returns the seed, and whether it was pressed."""
-    seed = widgets.whole("Seed", 0, MOST_SEED, 0, f"{prefix}_seed", container=seed_container, hint=hint)
+def choose_seed(container: DeltaGenerator, prefix: str, hint: str) -> int:
+    return widgets.whole(TEXT["seed"], 0, MOST_SEED, 0, f"{prefix}_seed", container=container, hint=hint)
+
+
+def train_button(container: DeltaGenerator, prefix: str, label: str) -> bool:
+    """Draws the button that trains; True if it was pressed."""
     # Streamlit's own: it begins something and has no value.
-    pressed = button_container.button(
-        label.format(seed), icon=":material/play_arrow:", type="primary", key=f"{prefix}_train"
-    )
-    return seed, pressed
+    return container.button(label, icon=":material/play_arrow:", type="primary", key=f"{prefix}_train")
 
 
 def trained(
@@ -61,8 +63,8 @@ def tables_of(
 
 def joined(stored: Sequence[pd.DataFrame], live: pd.DataFrame | None) -> pd.DataFrame:
     """Returns the tables of all runs as one, with a column that names the run."""
-    tables = [table.assign(run=f"stored, seed {i}") for i, table in enumerate(stored)]
-    return pd.concat([*tables, *([live.assign(run="trained here")] if live is not None else [])])
+    tables = [table.assign(run=TEXT("stored run", seed=i)) for i, table in enumerate(stored)]
+    return pd.concat([*tables, *([live.assign(run=TEXT["live run"])] if live is not None else [])])
 
 
 def draw_ends(stored: Sequence[pd.DataFrame], live: pd.DataFrame | None, caption: str) -> None:
@@ -70,3 +72,31 @@ def draw_ends(stored: Sequence[pd.DataFrame], live: pd.DataFrame | None, caption
     ends = joined(stored, live).groupby("run", sort=False).tail(1).set_index("run").reset_index()
     st.dataframe(ends, hide_index=True)
     st.caption(caption)
+
+
+def seed_lines(
+    stored: Sequence[pd.DataFrame],
+    live: pd.DataFrame | None,
+    column: str,
+    width: float,
+    **look: Any,
+) -> list[go.Trace]:
+    """Returns a line of a column by step (`look`: of go.line) for each stored run, thin, and a thick one: of
+    the live run, or the median of the stored.
+    """
+    thin = [
+        _line(run["step"], run[column], **look | {"width": 1, "opacity": 0.4, "showlegend": False})
+        for run in stored
+    ]
+    if live is None and not stored:
+        return []
+    steps, values = (
+        (live["step"], live[column])
+        if live is not None
+        else (stored[0]["step"], median_curve([run[column] for run in stored]))
+    )
+    return [*thin, _line(steps, values, width=width, **look)]
+
+
+def _line(x: Any, y: Any, **look: Any) -> go.Trace:
+    return go.line(np.asarray(x), np.asarray(y), **look)

@@ -4,6 +4,7 @@ matrices.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,33 +13,38 @@ import streamlit as st
 from engine.errors import PretrainedError
 from engine.training.post_training.finetune import with_weights
 from engine.training.post_training.lessons import Setting, TextLesson
-from engine.training.post_training.new_fact import Taught, matrix_change
+from engine.training.post_training.new_fact import MOST_BYTES, Taught, matrix_change
 from engine.weights.export.adapter import peft
 from engine.weights.pretrained import sources
-from pages.lab.after import figures_finetune as figures
-from pages.lab.after import words_finetune as words
-from ui import models, tuned, widgets
+from ui import content, models, tuned, widgets
 from ui.fields import visible
+from ui.figures import specs as go
+from ui.figures.theme import colour
 from ui.model_bar import Subject
 from ui.players.plot import plot
-from ui.text.markdown import safe
 from ui.widgets import line
 
+TEXT = content.beside(__file__)
 METHOD, LORA = "tune_method", "lora-4"  # a control's key, and the value that it begins with
 NAME, MOST_NAME = "tune_name", 60  # key, and characters
 CIRCUITS, GENERATION = "pages/inside/circuits/page.py", "pages/output/generation/page.py"
+
+
+def counted(trained: int, total: int, done: bool) -> str:
+    """Says how many numbers were trained, or will be."""
+    return TEXT("trained" if done else "to train", trained=trained, total=total, share=trained / total)
 
 
 def look_inside(subject: Subject, setting: Setting, taught: Taught[Any]) -> None:
     """Offers the fine-tuned model on the pages that look inside; LoRA where its weights are not held."""
     if not taught.adapters and not taught.weights:
         left, right = st.columns([4, 1], gap="small", vertical_alignment="center")
-        left.caption(words.not_held(4 * taught.total))
+        left.caption(TEXT("not held", size=4 * taught.total, most=MOST_BYTES))
         with right:
             use_lora()
         return
     text = isinstance(setting.topic, TextLesson)
-    label = words.LET_WRITE if text else words.LOOK_INSIDE
+    label = TEXT["let write" if text else "look inside"]
     # Streamlit's own: it leads away and has no value.
     if not st.button(label, icon=":material/search:", type="tertiary", key="tune_look_inside"):
         return
@@ -52,7 +58,7 @@ def look_inside(subject: Subject, setting: Setting, taught: Taught[Any]) -> None
 def use_lora() -> None:
     """Offers to choose LoRA in place of all weights."""
     # Streamlit's own: it sets another control and has no value.
-    st.button(words.USE_LORA, key="tune_use_lora", on_click=widgets.put, args=(METHOD, LORA))
+    st.button(TEXT["use lora"], key="tune_use_lora", on_click=widgets.put, args=(METHOD, LORA))
 
 
 def _keep(subject: Subject, setting: Setting, taught: Taught[Any]) -> str:
@@ -72,7 +78,8 @@ def _keep(subject: Subject, setting: Setting, taught: Taught[Any]) -> str:
 
 def _title(subject: Subject, setting: Setting) -> str:
     began = subject.title.removesuffix(", pretrained").removesuffix(" (trained)")
-    return f"{began}, fine-tuned: {setting.topic.answer.strip()}"
+    # A plain text, which others escape: a visitor wrote a part of it.
+    return str(TEXT("title", began=began, lesson=setting.topic.answer.strip()))
 
 
 def changes(subject: Subject, setting: Setting, taught: Taught[Any]) -> None:
@@ -81,17 +88,20 @@ def changes(subject: Subject, setting: Setting, taught: Taught[Any]) -> None:
     names = sorted((*taught.adapters, *(n for n in taught.weights if _is_matrix(taught, n))), key=_order)
     moved = largest
     if names:
-        name = widgets.select("Matrix", names, "tune_matrix", first=largest.name, kind="list")
+        name = widgets.select(TEXT["matrix"], names, "tune_matrix", first=largest.name, kind="list")
         if name != largest.name:
             moved = matrix_change(subject.model, name, taught.changed(subject.model)[name])
-    st.markdown(words.change(moved, largest, setting.recipe))
+    which = "moved most" if moved.name == largest.name else "moved"
+    rank = setting.recipe.rank
+    says = TEXT(which, name=content.Filled(moved.name), share=moved.share)  # stands in code
+    st.markdown(f"{says} {TEXT('rank bounded' if rank else 'rank free', rank=rank)}")
     plot(
-        figures.singular_values(moved.singular),
+        singular_values(moved.singular),
         key="tune_singular",
         height=220,
         name="singular-values",
         data={"singular_value": np.array(moved.singular)},
-        alt=words.singular_alt(moved),
+        alt=TEXT("alt", values=", ".join(f"{value:.2g}" for value in moved.singular)),
     )
 
 
@@ -110,9 +120,9 @@ def take_along(subject: Subject, setting: Setting, taught: Taught[Any]) -> None:
     """
     if not taught.adapters and not taught.weights:
         return
-    line(words.NAME, "", NAME, MOST_NAME, words.NAME_HINT)
+    line(TEXT["name"], "", NAME, MOST_NAME, TEXT["name hint"])
     # Streamlit's own: it leads away and has no value.
-    if st.button(words.EXPORT, icon=":material/download:", key="tune_export"):
+    if st.button(TEXT["export"], icon=":material/download:", key="tune_export"):
         query = {"reference_view": "export", "model": _keep(subject, setting, taught)}
         st.switch_page("pages/models/reference/page.py", query_params=query)
     if not taught.adapters:
@@ -122,9 +132,30 @@ def take_along(subject: Subject, setting: Setting, taught: Taught[Any]) -> None:
     try:
         data = peft(subject.model, taught.adapters, base)
     except PretrainedError as error:
-        st.caption(safe(f"No file for PEFT: {error}."))
+        st.caption(TEXT("no adapter file", error=str(error)))
         return
     # Streamlit's own: a file has no value.
     st.download_button(
-        words.DOWNLOAD, data, "adapter.zip", "application/zip", icon=":material/download:", key="tune_adapter"
+        TEXT["download"],
+        data,
+        "adapter.zip",
+        "application/zip",
+        icon=":material/download:",
+        key="tune_adapter",
+    )
+
+
+def singular_values(values: Sequence[float]) -> go.Figure:
+    """Draws singular values, largest first."""
+    bar = go.Bar(
+        x=list(range(1, len(values) + 1)),
+        y=list(values),
+        marker={"color": colour("feedforward")},
+        hovertemplate="%{x}: %{y:.3g}<extra></extra>",
+    )
+    return go.figure(
+        [bar],
+        margin={"l": 52, "r": 12, "t": 8, "b": 40},
+        xaxis=go.axis(TEXT["values axis"], dtick=1),
+        yaxis=go.axis("", showgrid=True),
     )

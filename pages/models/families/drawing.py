@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from engine.config import ResolvedConfig
 from engine.ledger import Ledger
 from engine.parts.registry import HEALTHY
+from ui import content
 from ui.figures import specs as go
 from ui.figures.theme import SEQUENTIAL, colour
-from ui.text.numbers import counted
 
+TEXT = content.beside(__file__)
 STREAM, CENTRE, HALF = (
     32.0,
     146.0,
@@ -73,29 +74,21 @@ def drawing(counted: Ledger) -> Drawing:
 
 def _draw_stack(sheet: Drawing, c: ResolvedConfig, x: float, stack: str, crossing: bool = False) -> float:
     """Draws one stack from the left edge `x`; returns where its stream ends."""
-    y = _box(sheet, x, 0.0, ENDS, "embedding", "embedding", "token embedding", stack)
+    y = _box(sheet, x, 0.0, ENDS, "embedding", "embedding", TEXT["embedding"], stack)
     scheme = HEALTHY.position(c)
     if "embed" in scheme.enters:
-        y = _box(
-            sheet,
-            x,
-            y + 6,
-            NORM,
-            "position",
-            "position",
-            f"+ {scheme.card.short or scheme.card.title}",
-            stack,
-        )
+        said = TEXT("position", scheme=scheme.card.short or scheme.card.title)
+        y = _box(sheet, x, y + 6, NORM, "position", "position", said, stack)
     if c.embedding_norm:
         y = _box(sheet, x, y + 6, NORM, "norm", "norm_embed", HEALTHY.norm(c).card.title, stack)
     top = y + GAP
     y = _block(sheet, c, x, top + 4, stack, crossing) + TIMES
-    sheet.frames.append((x + 4, top, x + STACK_WIDTH - 6, y, f"× {c.n_layers}"))
+    sheet.frames.append((x + 4, top, x + STACK_WIDTH - 6, y, TEXT("times", layers=c.n_layers)))
     y += GAP
     if not HEALTHY.wiring(c).ends_normed:
         y = _box(sheet, x, y, NORM, "norm", "norm_final", HEALTHY.norm(c).card.title, stack) + GAP
     if c.output_head != "none":
-        bottom = _box(sheet, x, y, ENDS, "output", "unembedding", "output matrix", stack)
+        bottom = _box(sheet, x, y, ENDS, "output", "unembedding", TEXT["output"], stack)
         if c.tie_embeddings:
             left = x + 12
             ends = (x + CENTRE - HALF, ENDS / 2), (x + CENTRE - HALF, (y + bottom) / 2)
@@ -121,7 +114,7 @@ def _block(sheet: Drawing, c: ResolvedConfig, x: float, y: float, stack: str, cr
     names = box_lines(c)
     subs = [("attention", "attention", "norm1", names["attention"])]
     if crossing:
-        subs.append(("attention", "cross_attention", "norm_cross", "cross-attention"))
+        subs.append(("attention", "cross_attention", "norm_cross", TEXT["cross-attention"]))
     subs.append(("feedforward", "feedforward", "norm2", names["feedforward"]))
     if wiring.parallel:
         return _beside(sheet, x, y, subs, norm, stack)
@@ -182,17 +175,23 @@ def box_lines(c: ResolvedConfig) -> dict[str, str]:
     """Returns the text of the two large boxes: two short lines each."""
     scheme = HEALTHY.position(c)
     unshared = c.n_kv_heads == c.n_heads
-    heads = counted(c.n_heads, "head") if unshared else f"{counted(c.n_heads, 'head')}, {c.n_kv_heads} KV"
-    inside = "" if "embed" in scheme.enters or not scheme.present else f", {_INSIDE[c.position]}"
-    biases = ", biases" if c.ffn_bias else ""
-    look = "causal" if c.causal else "bidirectional"
+    about = [TEXT("heads" if unshared else "heads that share", heads=c.n_heads, kv=c.n_kv_heads)]
+    if scheme.present and "embed" not in scheme.enters:
+        about.append(TEXT(f"inside {c.position}"))
+    attention = "causal attention" if c.causal else "bidirectional attention"
     return {
-        "attention": f"attention, {look}<br>{heads}{inside}",
-        "feedforward": f"{HEALTHY.feedforward(c).card.title}<br>{c.d_ff:,} wide{biases}",
+        "attention": TEXT(attention, about=", ".join(about)),
+        "feedforward": TEXT(
+            "feed-forward with biases" if c.ffn_bias else "feed-forward",
+            kind=HEALTHY.feedforward(c).card.title,
+            width=c.d_ff,
+        ),
     }
 
 
-_INSIDE = {"rope": "RoPE", "alibi": "ALiBi", "t5": "relative bias"}
+def part_names(counted: Ledger) -> list[str]:
+    """Returns what each box of the drawing is called, in one line."""
+    return [box.text.replace("<br>", ", ") for box in drawing(counted).boxes]
 
 
 def figure(counted: Ledger, height: int, small: bool = False) -> go.Figure:
@@ -222,8 +221,8 @@ def figure(counted: Ledger, height: int, small: bool = False) -> go.Figure:
         "y": [y for _, y in middles],
         "marker": {"size": 26, "opacity": 0},
         "customdata": [
-            f"{box.text.replace('<br>', ', ')}<br>{counts.get((box.stack, box.component), 0):,} parameters"
-            for box in sheet.boxes
+            TEXT("part", part=name, parameters=counts.get((box.stack, box.component), 0))
+            for name, box in zip(part_names(counted), sheet.boxes, strict=True)
         ],
         "hovertemplate": "%{customdata}<extra></extra>",
     }

@@ -1,5 +1,5 @@
 // @ts-check
-// One text through an encoder, a decoder and an encoder-decoder, step by step. See pages/models/families/live.py.
+// One text through an encoder, a decoder and an encoder-decoder, step by step. See pages/models/families/trained_models.py.
 
 import { around, resize, within, write } from "../../../ui/assets/shared/dom.js"
 import { target } from "../../../ui/assets/shared/keys.js"

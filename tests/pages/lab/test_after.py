@@ -22,9 +22,9 @@ from engine.measure.circuits.examples_in_prompt import COUNTS, FewShot, order
 from engine.measure.circuits.in_context import InContext, Layer, Regression, continued
 from engine.weights.pretrained import library
 from engine.weights.pretrained.load import open_model
-from pages.lab.after import context, few_shot, words_aloud, words_context, words_few_shot
-from pages.lab.after.figures_context import HIGHEST
-from pages.lab.after.prompts import TASKS
+from pages.lab.after import chain_of_thought, few_shot
+from pages.lab.after import in_context_learning as context
+from pages.lab.after.word_pairs import WORD_PAIRS
 from tests.pages import helpers
 from tests.pages.conftest import LEARNED
 from tests.pages.helpers import unescaped as said
@@ -48,7 +48,7 @@ def test_errors_and_matrix_are_the_engines() -> None:
     assert by_name["least squares"]["y"] == pytest.approx(found.least, abs=1e-5)
     assert by_name["one gradient step"]["y"] == pytest.approx(found.gradient, rel=1e-5)
     assert by_name["the layer"]["y"] == pytest.approx(found.layers.mean(0), rel=1e-4)
-    assert by_name["the layer"]["x"] == found.counts.tolist() and HIGHEST > 1
+    assert by_name["the layer"]["x"] == found.counts.tolist() and context.HIGHEST > 1
     seeds = [trace["y"] for trace in drawn["context_errors"].traces if trace["name"] == "the layer, one seed"]
     np.testing.assert_allclose(seeds, found.layers, rtol=1e-4)
     (heat,) = drawn["context_matrix"].traces
@@ -63,13 +63,13 @@ def test_errors_and_matrix_are_the_engines() -> None:
 def test_the_answer_claims_a_gradient_step_only_where_it_is_one() -> None:
     found = engine(d=3, examples=10)
     same = replace(found, predicted=np.stack([found.stepped] * 3))
-    assert same.is_gradient_step and "does one step of gradient descent" in words_context.answer(same)
+    assert same.is_gradient_step and "does one step of gradient descent" in context.answer(same)
     other = replace(found, predicted=np.zeros_like(found.predicted))
-    assert not other.is_gradient_step and "is not a gradient step yet" in words_context.answer(other)
+    assert not other.is_gradient_step and "is not a gradient step yet" in context.answer(other)
     soft = replace(found, plan=replace(found.plan, layer="softmax"))
     for error, word in ((0.9, "worse"), (0.01, "better")):
         at = replace(soft, layers=np.full_like(soft.layers, error))
-        assert f"but {word} than one gradient step: its error is **{error:.2f}**" in words_context.answer(at)
+        assert f"but {word} than one gradient step: its error is **{error:.2f}**" in context.answer(at)
 
 
 def test_chosen_points_are_continued(drawn: dict[str, Any]) -> None:
@@ -88,14 +88,14 @@ def test_chosen_points_are_continued(drawn: dict[str, Any]) -> None:
     assert f"slope **{layer:.2f}** on your examples" in said(page)
     least, step = 1.25 / (1 + 0.25), found.plan.best_rate * 1.25 / 2  # 1.25 = 1 * 1.5 - 0.5 * 0.5
     done = replace(found, predicted=np.stack([found.stepped] * 3))
-    assert f"least squares has **{least:.2f}**" in words_context.answer_points(done, points)
+    assert f"least squares has **{least:.2f}**" in context.answer_points(done, points)
     soft = replace(found, plan=replace(found.plan, layer="softmax"))
-    assert f"one gradient step **{step:.2f}**" in words_context.answer_points(soft, points)
+    assert f"one gradient step **{step:.2f}**" in context.answer_points(soft, points)
 
 
 def test_points_that_are_none_are_explained(drawn: dict[str, Any]) -> None:
     page = helpers.opened(ROOM, after_view="context", context_size="1", context_points="<b>1</b>")
-    assert words_context.NO_POINTS in said(page, "caption")
+    assert context.TEXT["no points"] in said(page, "caption")
     assert len(drawn["context_plane"].traces[-1]["x"]) == len(context.parsed(context.FIRST))
 
 
@@ -140,7 +140,7 @@ def test_a_bar_and_the_matrix_stand_there_while_the_layers_learn(
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> FewShot:
     """What a model of words would answer; it takes half a minute to ask SmolLM2."""
-    pairs, draws = TASKS["antonyms"].pairs, np.random.default_rng(0)
+    pairs, draws = WORD_PAIRS["antonyms"], np.random.default_rng(0)
     shape = (2, 3, len(pairs), len(COUNTS))
     few = FewShot(pairs, tuple(range(len(pairs))), draws.random(shape), draws.integers(0, 26, shape))
     few.guess[0, :, :15, -1] = np.arange(15)  # right after the most examples
@@ -183,21 +183,21 @@ def test_exchanged_answers_are_shown_beside_the_others(few: FewShot, drawn: dict
     assert by_name["right answers"] == pytest.approx(few.accuracy[0].mean(0), abs=1e-6)
     assert by_name["right answers, examples swapped"] == pytest.approx(few.accuracy[1].mean(0), abs=1e-6)
     assert f"for **{few.accuracy[1, :, -1].mean():.0%}** of words" in said(page)
-    first, second, asked = (TASKS["antonyms"].pairs[i] for i in order(20, 0)[:3])
+    first, second, asked = (WORD_PAIRS["antonyms"][i] for i in order(20, 0)[:3])
     assert page.code[0].value == f"{first[0]}: {second[1]} ⏎ {second[0]}: {asked[1]} ⏎ {asked[0]}:"
 
 
 def test_without_smollm2_the_mode_of_words_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(few_shot.models, "first_of", lambda names: "")
-    assert words_few_shot.NOT_HERE in said(helpers.opened(ROOM, **WORDS), "info")
+    assert few_shot.TEXT["not here"] in said(helpers.opened(ROOM, **WORDS), "info")
 
 
 @carried
 def test_every_answer_is_one_token_of_smollm2() -> None:
     tokenizer = open_model(library.located("smollm2-135m", None)).vocabulary()
-    for task in TASKS.values():
-        assert len(task.pairs) > max(COUNTS) and len(set(task.pairs)) == len(task.pairs)
-        assert [a for _, a in task.pairs if len(tokenizer.encode(f" {a}")) != 1] == []
+    for pairs in WORD_PAIRS.values():
+        assert len(pairs) > max(COUNTS) and len(set(pairs)) == len(pairs)
+        assert [a for _, a in pairs if len(tokenizer.encode(f" {a}")) != 1] == []
 
 
 def test_accuracies_are_the_stored_race_s(drawn: dict[str, Any]) -> None:
@@ -211,10 +211,10 @@ def test_accuracies_are_the_stored_race_s(drawn: dict[str, Any]) -> None:
         said(page),
         f"**{found[2].end:.0%}** of new problems",
         f"coin toss (**{(found[0].end + found[1].end) / 2:.0%}**)",
-        words_aloud.measured(found).split("\n")[0],
+        chain_of_thought.measured(found).split("\n")[0],
     )
     labels = solved_lines(page.code[0].value, "parity", PARITIES)  # one problem, as each is taught it
-    assert labels == [*words_aloud.LABELS.values()]
+    assert labels == [*(task.title.lower() for task in PARITIES.values())]
 
 
 def solved_lines(shown: str, name: str, tasks: Mapping[str, Task]) -> list[str]:
@@ -241,18 +241,22 @@ def test_addition_is_another_problem_of_the_same_view(drawn: dict[str, Any]) -> 
         said(page),
         f"**{scores[2].end:.0%}** of new sums right",
         f"gets more than **{best:.0%}**" if best else "gets any of them right",
-        words_aloud.measured(scores).split("\n")[0],
+        chain_of_thought.measured(scores).split("\n")[0],
     )
 
 
 def test_the_answer_is_of_what_has_been_measured() -> None:
     stored = shipped(THINKING)
     at_once, dots, aloud = accuracies(stored.runs, stored)
-    assert words_aloud.answer([]) == words_aloud.answer([at_once]) == "Nothing has been validated yet."
+    assert (
+        chain_of_thought.answer([]) == chain_of_thought.answer([at_once]) == "Nothing has been validated yet."
+    )
     early = [
         replace(each, shares=each.shares[:, :3], steps=each.steps[:3]) for each in (at_once, dots, aloud)
     ]
     single = [replace(each, shares=each.shares[:1]) for each in (at_once, dots, aloud)]
-    assert words_aloud.answer(single).startswith("In this race, writing out its steps (chain of thought)")
-    told = words_aloud.answer(early)
+    assert chain_of_thought.answer(single).startswith(
+        "In this race, writing out its steps (chain of thought)"
+    )
+    told = chain_of_thought.answer(early)
     assert told.startswith(f"So far the model solves **{early[2].end:.0%}**") and "with dots" in told

@@ -12,7 +12,7 @@ from torch.func import functional_call
 
 from engine.config import ModelConfig
 from engine.data.progress import finish
-from engine.experiments.finetune_runs import Plan
+from engine.experiments.finetune_runs import FinetuneRun, Plan
 from engine.experiments.finetune_runs import shipped as shipped_runs
 from engine.model import build
 from engine.training.post_training import new_fact
@@ -20,10 +20,7 @@ from engine.training.post_training.finetune import FinetuneRecipe, Lesson, merge
 from engine.training.post_training.lessons import FULL_RATE, LORA_RATE, STYLES, TOPICS, Style, Topic
 from engine.training.post_training.new_fact import FactEvaluation, MatrixChange, Taught, teach
 from engine.training.post_training.new_text import TextEvaluation
-from pages.lab.after import figures_finetune as figures
-from pages.lab.after import finetune, tuned_model
-from pages.lab.after import guesses_finetune as guesses
-from pages.lab.after import words_finetune as words
+from pages.lab.after import another_text, fine_tuning, tuned_model
 from tests.pages.helpers import chosen, clicked, lacking, opened, unescaped, without_escapes
 from tests.pages.inside.models import SMALL, of_letters, run_of, shipped
 from tests.pages.stage import StageManager
@@ -112,7 +109,7 @@ def test_method_rehearsal_and_answers_only_reach_the_engine(drawn: dict[str, Any
 
 def test_a_fact_of_ones_own_is_asked_for_until_it_is_complete() -> None:
     page = lesson(tune_steps="2", tune_fact="own")
-    assert words.OWN_MISSING in unescaped(page, "info")
+    assert fine_tuning.TEXT["own missing"] in unescaped(page, "info")
     chosen(page, "tune_sentences", "Romeo lives in Orsk.\n\nOrsk is where Romeo lives.")
     assert "does not know “Orsk” yet" in unescaped(page)
     assert "2 steps are not enough" in unescaped(clicked(page, "tune_go"))
@@ -131,7 +128,7 @@ def test_a_lesson_without_stored_seeds_is_called_one_run(drawn: dict[str, Any]) 
 
 
 def test_the_model_is_asked_in_the_background(drawn: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finetune, "measured", lambda *given, **more: None)
+    monkeypatch.setattr(fine_tuning, "measured", lambda *given, **more: None)
     lesson()
     assert "tune_answers_by_step" not in drawn
 
@@ -202,18 +199,18 @@ BEFORE = (0.0, 0.0, 0.8, 0.8, 0.0)
     ],
 )  # fmt: skip
 def test_the_answer_says_what_was_learned_and_what_became_of_the_old(looks: list[Any], says: str) -> None:
-    assert says in words.learned(CAPITAL, taught_by(BEFORE, *looks))
+    assert says in fine_tuning.learned(CAPITAL, taught_by(BEFORE, *looks))
 
 
 def test_what_was_known_before_is_not_said_to_be_learned_and_lost() -> None:
-    before = words.learned(CAPITAL, taught_by((0.9, 0, 0.8, 0.8, 0), (0.1, 0, 0.1, 0, 0)))
+    before = fine_tuning.learned(CAPITAL, taught_by((0.9, 0, 0.8, 0.8, 0), (0.1, 0, 0.1, 0, 0)))
     assert "lost it again" not in before
 
 
 def test_rehearsal_is_guessed_about_from_the_stored_runs() -> None:
     plans = [[Plan("capital", 4, on, seed) for seed in range(3)] for on in (False, True)]
     runs = [[run for run in shipped_runs() if run.plan in each] for each in plans]
-    one = guesses.rehearsed(CAPITAL, False, *runs, finetune.REHEARSE)
+    one = fine_tuning.guess_rehearsed(CAPITAL, False, *runs)
     assert one is not None and one.sets == {"tune_rehearse": True}
     ends = [sorted(run.values[-1][2] for run in each)[1] for each in runs]
     told = (
@@ -221,14 +218,14 @@ def test_rehearsal_is_guessed_about_from_the_stored_runs() -> None:
     )
     assert told in one.outcome and "Paris" in one.question
     assert one.choices[one.right].text == "About as likely as before"
-    assert guesses.rehearsed(CAPITAL, True, *runs, finetune.REHEARSE) is None
+    assert fine_tuning.guess_rehearsed(CAPITAL, True, *runs) is None
 
 
 def test_the_guess_about_rehearsal_stands_where_runs_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     names: list[str] = []
-    monkeypatch.setattr(finetune.guess, "ask", lambda name, *about: names.append(name))
+    monkeypatch.setattr(fine_tuning.guess, "ask", lambda name, *about: names.append(name))
     page = lesson()
-    monkeypatch.setattr(finetune, "stored", lambda subject, setting: shipped_runs()[-1:])
+    monkeypatch.setattr(fine_tuning, "stored", lambda subject, setting: shipped_runs()[-1:])
     page.run()
     assert names == ["adapter", "rehearsed"]
 
@@ -275,7 +272,7 @@ def test_the_answer_says_how_far_a_style_spreads(begins, leaks, plain, says) -> 
     last = (begins,) * unseen + (leaks,) * others
     taught = taught_by((0.0,) * (unseen + others), last)
     looks = [replace(look, plain=loss) for look, loss in zip(taught.looks, (2.5, plain), strict=True)]
-    assert says in words.learned(AHOY, replace(taught, looks=tuple(looks)))
+    assert says in fine_tuning.learned(AHOY, replace(taught, looks=tuple(looks)))
 
 
 @pytest.mark.parametrize("style", STYLES.values(), ids=STYLES)
@@ -300,7 +297,7 @@ def test_a_run_is_taught_a_pasted_text(
     model = build(ModelConfig(vocab_size=4, d_model=16, n_layers=1, n_heads=2, context=32), seed=0)
     monkeypatch.setattr(manager, "model", lambda run, step: of_letters(model.requires_grad_(False), "abc "))
     page = lesson(model=name, tune_fact="own-text", tune_sample="ab", tune_text_steps="12")
-    assert words.TEXT_MISSING in unescaped(page, "info")
+    assert another_text.TEXT["missing"] in unescaped(page, "info")
     chosen(page, "tune_text", "cab")
     assert "at least 500 are needed" in unescaped(page, "warning")
     chosen(page, "tune_text", "c7ab" * 300)
@@ -308,7 +305,7 @@ def test_a_run_is_taught_a_pasted_text(
     assert not lacking(unescaped(page), *told)
     clicked(page, "tune_go")
     new, old = drawn["tune_losses_by_step"].traces
-    assert new["x"] == list(range(13)) and new["y"][-1] < new["y"][0] - words.FORGETS
+    assert new["x"] == list(range(13)) and new["y"][-1] < new["y"][0] - another_text.FORGETS
     assert not lacking(
         unescaped(page),
         f"the loss is **{new['y'][-1]:.2f}** ({new['y'][0]:.2f} before)",
@@ -350,7 +347,7 @@ def test_the_shipped_model_is_taught_the_python_manual_beside_stored_seeds(
 )
 def test_the_answer_says_what_became_of_both_texts(new: float, old: float, says: str) -> None:
     looks = [TextEvaluation(0, 3.7, 3.7, 1.45), TextEvaluation(60, 1.5, new, old)]
-    assert says in words.text_learned("the manual", "Hamlet", looks)
+    assert says in another_text.learned("the manual", "Hamlet", looks)
 
 
 # All weights, seeds, matrices -------------------------------------------------------------------
@@ -361,7 +358,7 @@ def test_a_model_fine_tuned_in_all_its_weights_is_opened_on_other_pages(
 ) -> None:
     page = taught_page(tune_steps="2", tune_method="full")
     said = unescaped(page, "caption")
-    assert words.NO_DRAW in said and "One run" not in said
+    assert fine_tuning.TEXT["no draw"] in said and "One run" not in said
     clicked(page, "tune_look_inside")
     held = tuned.get(led["model"])
     assert held is not None
@@ -378,16 +375,19 @@ def test_a_model_fine_tuned_in_all_its_weights_is_opened_on_other_pages(
 def test_stored_runs_are_thin_lines_of_all_but_the_single_prompts(loss: Any, count: int) -> None:
     labels, lines = [("a", "new"), ("b", "known"), ("c", "single")], np.full((3, 2), 0.5)
     stored = [((0, 1), np.full((3, 2), value), np.array([2.0, 3.0])) for value in (0.4, 0.6)]
-    figure = figures.answers_by_step([0, 1], lines, labels, 1, loss, stored)
+    figure = fine_tuning.answers_by_step([0, 1], lines, labels, 1, loss, stored)
     thin = [t for t in figure.traces if t["line"]["width"] == 1.0 and t.get("opacity") == 0.5]
     assert len(thin) == count
 
 
 def test_the_spread_of_stored_runs_is_written_out() -> None:
-    values = np.array([[0.9, 0.5, 0.1, 0.2, 0.4], [0.98, 0.5, 0.0, 0.2, 0.4]])
-    assert without_escapes(words.spread(CAPITAL, 2, 10, values)) == (
+    def said(topic: Topic | Style, *values: tuple[float, ...]) -> str:
+        runs = [FinetuneRun(Plan("", 4, False, seed), (10,), (each,)) for seed, each in enumerate(values)]
+        return without_escapes(fine_tuning.spread_of(topic, runs))
+
+    assert said(CAPITAL, (0.9, 0.5, 0.1, 0.2, 0.4), (0.98, 0.5, 0.0, 0.2, 0.4)) == (
         "Thin lines: 2 stored runs (seeds 0 to 1). At step 10: Orsk: the new fact 90% to 98%; Paris: known"
         " before 0% to 10%."
     )
-    styled = without_escapes(words.spread(AHOY, 1, 10, np.array([[0.8, 0.8, 0.9, 0.9, 0.0, 0.5, 2.75]])))
+    styled = said(AHOY, (0.8, 0.8, 0.9, 0.9, 0.0, 0.5, 2.75))
     assert "Ahoy: new questions 85%; Ahoy: other texts 25%; loss on plain text 2.75." in styled

@@ -23,8 +23,9 @@ from engine.presets.ladder import LADDER, LECTURE, MOST_STEPS
 from engine.presets.races import NORM_DEPTHS, QUESTIONS
 from engine.service import profiles
 from engine.training.train import check
-from pages.lab.ladder import lecture, words
 from pages.lab.ladder import race as race_view
+from pages.lab.ladder import replication
+from pages.lab.ladder import rungs as rungs_view
 from tests.pages import helpers
 from tests.pages.helpers import lacking
 from ui.site import ROOT
@@ -162,7 +163,7 @@ def line(name: str, loss: float) -> Standing:
 def test_a_race_below_the_line_of_pairs() -> None:
     def told(*losses: float, ended: Standing | None = None, lines: tuple[float, ...] = ()) -> str:
         runs = [line(name, loss) for name, loss in zip("ab", losses, strict=False)]
-        return words.race_answer(Finish((*runs, *([ended] if ended else [])), "nats", *lines))
+        return race_view.answer(Finish((*runs, *([ended] if ended else [])), "nats", *lines))
 
     lowest = "**a** has the lowest loss, **2.10 nats**, ahead of"
     assert told(2.1, 2.6, lines=(3.35, 2.48)) == f"{lowest} b 2.60. Below the bigram line at 2.48: a."
@@ -170,7 +171,7 @@ def test_a_race_below_the_line_of_pairs() -> None:
     assert told(2.5, 2.6).endswith("b 2.60.")
     stopped = replace(line("c", 3.0), status="stopped", step=4, total_steps=9)
     assert told(2.1, ended=stopped) == f"{lowest} c 3.00. Ended early: c (at step 4)."
-    assert "Ended early: c (at" in words.compared("heads", Finish((line("a", 2.1), stopped), "nats"))
+    assert "Ended early: c (at" in race_view.compared("heads", Finish((line("a", 2.1), stopped), "nats"))
 
 
 @pytest.mark.parametrize("other", ["attention-1", "positions"])
@@ -328,7 +329,7 @@ def made_up(path: Path, finished: int, begun: int = 0) -> dict:
 def test_the_replication_holds_however_many_rungs_are_there(finished, begun, tmp_path, monkeypatch, drawn):
     rungs = made_up(tmp_path / "ladder.json", finished, begun)
     stored = ladder.shipped(tmp_path / "ladder.json")
-    monkeypatch.setattr(lecture, "shipped", lambda: stored)
+    monkeypatch.setattr(replication, "shipped", lambda: stored)
     page = opened("lecture", measure="true")
     done = [name for name in list(rungs)[:finished] if LECTURE[name].loss is not None]
     off = [name for name in done if list(LECTURE).index(name) % 2]
@@ -422,7 +423,7 @@ def test_what_each_modern_part_buys_is_as_the_explanation_says() -> None:
     over = over_seeds("parts")
     base = median(over["GPT-2's parts"])
     gains = {who: (base - median(losses)) / base for who, losses in over.items()}
-    assert f"lowers the loss by {gains['RoPE']:.0%}" in words.RACE.texts and max(over["RoPE"]) < 2.3
+    assert f"lowers the loss by {gains['RoPE']:.0%}" in race_view.TEXT["texts"] and max(over["RoPE"]) < 2.3
     for who in ("RMSNorm", "SwiGLU", "QK-norm"):
         assert 0.0005 < gains[who] < 0.015 and max(over[who]) > min(over["GPT-2's parts"])
 
@@ -436,7 +437,7 @@ def stalls(race: str, key: str = "validation_loss") -> dict[str, int]:
 def test_how_many_seeds_stall_is_as_the_explanation_says() -> None:
     counts = {depth: stalls(f"norms-{depth}") for depth in NORM_DEPTHS}
     assert [counts[depth]["post-norm"] for depth in NORM_DEPTHS] == [0, 2, 3]
-    assert "of five, none at 4 blocks, two at 12 and three at 24" in words.RACE.texts
+    assert "of five, none at 4 blocks, two at 12 and three at 24" in race_view.TEXT["texts"]
     assert counts[24]["post-norm, warm-up"] == 1
     assert not any(counts[depth][who] for depth in NORM_DEPTHS for who in ("pre-norm", "pre-norm, warm-up"))
 
@@ -447,9 +448,13 @@ def test_what_is_said_of_widths_heads_and_depth_is_in_the_stored_races() -> None
         return max(medians) - min(medians)
 
     widths, rungs = over_seeds("widths"), over_seeds("ladder")
-    assert "the number of heads matters little, a wider feed-forward network more" in unfolded(words.RACE.why)
+    assert "the number of heads matters little, a wider feed-forward network more" in unfolded(
+        race_view.TEXT["why"]
+    )
     assert spread("widths") > 2 * spread("heads") and max(widths["d_ff 8x"]) < min(widths["d_ff 1x"])
-    assert "In these 500 steps depth pays off only with the feed-forward network" in unfolded(words.IDEAS.why)
+    assert "In these 500 steps depth pays off only with the feed-forward network" in unfolded(
+        rungs_view.TEXT["why"]
+    )
     assert min(rungs["Attention ×8"]) > min(rungs["Attention ×1"])
     assert max(rungs["Full block ×8"]) < min(rungs["Full block ×1"])
 
@@ -457,7 +462,7 @@ def test_what_is_said_of_widths_heads_and_depth_is_in_the_stored_races() -> None
 def test_how_post_norm_s_other_seeds_train_is_as_the_explanation_says() -> None:
     assert (
         "At 4 and 12 blocks the other seeds, with or without a warm-up, end within 0.1 nats of pre-norm's"
-        " median; at 24, three of six end 0.5 to 0.8 above it." in unfolded(words.RACE.texts)
+        " median; at 24, three of six end 0.5 to 0.8 above it." in unfolded(race_view.TEXT["texts"])
     )
     for depth in NORM_DEPTHS:
         over = over_seeds(f"norms-{depth}")

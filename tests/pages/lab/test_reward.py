@@ -20,8 +20,8 @@ from engine.training.post_training import preferences
 from engine.training.post_training import reward as engine
 from engine.training.post_training.preferences import Taste
 from engine.training.post_training.reward import CONFIG, Plan
-from pages.lab.after import reward, words_attempts, words_preferences, words_reward
-from pages.lab.after.figures_reward import LINES
+from pages.lab.after import best_of_n, reward
+from pages.lab.after import preferences as preferences_view
 from tests.pages.helpers import clicked, lacking, opened, unescaped
 from ui import background_jobs
 
@@ -66,19 +66,19 @@ def test_the_stored_runs_are_drawn_with_their_median(
     page = opened(ROOM, after_view="reward", reward_for=rewarded, reward_leash=leash, measure="true")
     runs = [run for run in shipped() if (run.plan.rewarded, run.plan.leash) == (rewarded, float(leash))]
     first = [[look.first_try for look in run.looks] for run in runs]
-    lines = lines_of(drawn["reward_by_step"], LINES["first_try"][0])
+    lines = lines_of(drawn["reward_by_step"], reward.TEXT("line first_try"))
     np.testing.assert_allclose(lines[:4], [*first, np.median(first, 0)], atol=1e-6)
     assert not lacking(unescaped(page), f"**{np.median(first, 0)[-1]:.0%}**", "median of 3 seeds")
     (bar,) = drawn["reward_group"].traces
     np.testing.assert_allclose(bar["x"], runs[0].looks[0].group.advantages, atol=1e-6)
     named = {trace["name"] for trace in drawn["reward_by_step"].traces}
-    assert (LINES["reward"][0] in named) == (rewarded != "right")
+    assert (reward.TEXT["line reward"] in named) == (rewarded != "right")
 
 
 def test_a_run_trained_here_is_the_engines(drawn: dict[str, Any]) -> None:
     page = clicked(opened(ROOM, after_view="reward", reward_seed="7"), "reward_train")
     found = finish(engine.measure(Plan(seed=7, **SHORT)))
-    line = lines_of(drawn["reward_by_step"], LINES["first_try"][0])[-1]
+    line = lines_of(drawn["reward_by_step"], reward.TEXT("line first_try"))[-1]
     np.testing.assert_allclose(line, [look.first_try for look in found.looks], atol=1e-6)
     assert "in this run" in unescaped(page)
 
@@ -91,7 +91,7 @@ def test_a_claim_is_made_only_where_every_seed_has_it() -> None:
             (replace(look, first_try=before), replace(look, first_try=after, reward=0.99))
             for before, after in ends
         ]
-        return words_reward.answer(Plan(rewarded), runs)
+        return reward.answer(Plan(rewarded), runs)
 
     better = [(0.45, 0.7), (0.46, 0.8), (0.44, 0.75)]
     assert "makes answers more reliable: the first try is right for **75%**" in said(*better)
@@ -165,19 +165,19 @@ def test_preferences_trained_here_are_the_engines(
 
 def test_a_word_that_cannot_be_a_taste_is_explained() -> None:
     assert "must be one word" in unescaped(preferred(preferred="with", preferred_with="a b"), "info")
-    assert words_preferences.NOTHING in unescaped(preferred(preferred="with", preferred_with="Romeo"))
+    assert preferences_view.TEXT["nothing"] in unescaped(preferred(preferred="with", preferred_with="Romeo"))
 
 
 def test_that_both_probabilities_fell_is_said_only_where_they_did() -> None:
     long, short = (stored_by(Taste(kind), 0.1) for kind in ("long", "short"))
     looks = [run.preferred.looks for run in short]
-    said = words_preferences.answer(short[0].plan, looks)
+    said = preferences_view.answer(short[0].plan, looks)
     assert "Both log-probabilities fell, that of the rejected text further" in said
     up = [(run[0], replace(run[-1], training=replace(run[-1].training, chosen=1.0))) for run in looks]
-    assert "fell on held-out pairs, that" in words_preferences.answer(short[0].plan, up)
+    assert "fell on held-out pairs, that" in preferences_view.answer(short[0].plan, up)
     best = [(a, replace(b, held_out=replace(b.held_out, chosen=1.0))) for a, b in up]
-    assert "fell" not in words_preferences.answer(short[0].plan, best)
-    chance = words_preferences.answer(long[0].plan, [run.preferred.looks for run in long])
+    assert "fell" not in preferences_view.answer(short[0].plan, best)
+    chance = preferences_view.answer(long[0].plan, [run.preferred.looks for run in long])
     assert "hardly better than by chance: **47%**" in chance
 
 
@@ -193,11 +193,11 @@ def test_answers_to_a_sum_are_the_engines(drawn: dict[str, Any], monkeypatch: py
     assert bar["x"] == [count for _, count in found.votes[1].answers[:12]]
     assert f"**{np.median(found.verifier[:, -1]):.1%}** of new sums" in unescaped(page)
     better = replace(found, majority=found.single[:, None] + 0.2)
-    assert "gains less" in words_attempts.answer(better) and "hardly" in words_attempts.answer(found)
+    assert "gains less" in best_of_n.answer(better) and "hardly" in best_of_n.answer(found)
     right = replace(found.votes[1], answers=((found.votes[1].right, 40), ("000", 24)))
-    assert words_attempts.votes(right) == "The vote is right: 40 of 64."
+    assert best_of_n.votes(right) == "The vote is right: 40 of 64."
     wrong = replace(right, answers=(("999", 40), (right.right, 24)))
-    assert "find the 24 right ones" in words_attempts.votes(wrong)
+    assert "find the 24 right ones" in best_of_n.votes(wrong)
 
 
 def test_the_measurement_of_many_answers_can_be_paused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,4 +212,4 @@ def test_the_measurement_of_many_answers_can_be_paused(monkeypatch: pytest.Monke
 
 
 def test_samples_stand_side_by_side_a_line_each() -> None:
-    assert "| a / b | **c** |" in words_preferences.samples(["a\n\nb "], [" c "], 40)
+    assert "| a / b | **c** |" in preferences_view.samples(["a\n\nb "], [" c "], 40)

@@ -8,7 +8,7 @@ import pytest
 from engine.data import corpora
 from engine.data.progress import Progress
 from engine.experiments.scaling import WIDTHS, Plan, ScalingRun, fit, shipped
-from pages.lab.ladder import scaling, words_scaling
+from pages.lab.ladder import scaling_laws
 from tests.engine.test_scaling import made_up
 from tests.pages.helpers import opened, unescaped
 from ui import background_jobs, guess
@@ -36,7 +36,7 @@ def test_the_curves_up_to_the_chosen_budget_are_drawn_with_their_valleys(
     named = [trace.get("name", "") for trace in drawn["scaling_growth"].traces]
     assert any("Kaplan" in name and "0.73" in name for name in named) == (fitted.law is not None)
     assert (fitted.law is None) or f"to the power of **{fitted.law.exponent:.2f}**" in text
-    assert f"{max(run.tokens for run in shown) / words_scaling.TEXT:.1f} times" in text
+    assert f"{max(run.tokens for run in shown) / scaling_laws.LENGTH:.1f} times" in text
 
 
 def test_a_run_that_is_trained_here_falls_into_place(
@@ -50,10 +50,10 @@ def test_a_run_that_is_trained_here_falls_into_place(
         yield Progress(1, 1)
         return ScalingRun(plan, plan.parameters, 512, 1, 2.31)
 
-    monkeypatch.setattr(scaling, "measure", measure)
+    monkeypatch.setattr(scaling_laws, "measure", measure)
     page = opened(ROOM, ladder_view="scaling", ladder_width="12", ladder_seed="7")
     page.button(key="scaling_train").click().run()
-    assert plans == [Plan(scaling.FIRST, 12, 7)]
+    assert plans == [Plan(scaling_laws.FIRST, 12, 7)]
     star = drawn["scaling_curves"].traces[-1]
     assert (star["x"], star["y"]) == ([plans[0].parameters], [2.31])
     assert "reach **2.31** nats" in unescaped(page)
@@ -61,18 +61,18 @@ def test_a_run_that_is_trained_here_falls_into_place(
 
 def test_a_published_exponent_is_preferred_only_where_every_seed_agrees() -> None:
     agree = fit([*made_up(0.5, 0), *made_up(0.52, 1), *made_up(0.48, 2)])
-    assert "nearer to Hoffmann’s 0.50 than to Kaplan’s 0.73" in words_scaling.answer(agree, 1e11, None)
+    assert "nearer to Hoffmann’s 0.50 than to Kaplan’s 0.73" in scaling_laws.answer(agree, 1e11, None)
     differ = fit([*made_up(0.5, 0), *made_up(0.7, 1), *made_up(0.6, 2)])
-    assert "too uncertain" in words_scaling.answer(differ, 1e11, None)
+    assert "too uncertain" in scaling_laws.answer(differ, 1e11, None)
     for single in (made_up(0.5, 0), made_up(0.5, 0, (1e9,))):
-        assert "power" not in words_scaling.answer(fit(single), 1e9, None)
+        assert "power" not in scaling_laws.answer(fit(single), 1e9, None)
 
 
 @pytest.mark.parametrize("exponent, right", [(0.0, 0), (0.5, 1), (1.0, 2)])
 def test_the_guess_about_the_next_valley_is_that_of_the_runs(exponent: float, right: int) -> None:
-    guess = words_scaling.next_valley(fit(made_up(exponent, 0)), 1e10, 1e11, "control")
-    assert guess and guess.right == right and guess.sets == {"control": 1e11}
-    assert words_scaling.next_valley(fit(made_up(0.5, 0)), 1e10, 3e11, "control") is None
+    guess = scaling_laws.next_valley(fit(made_up(exponent, 0)), 1e10, 1e11)
+    assert guess and guess.right == right and guess.sets == {"ladder_flops": 1e11}
+    assert scaling_laws.next_valley(fit(made_up(0.5, 0)), 1e10, 3e11) is None
 
 
 @pytest.mark.parametrize(
@@ -98,10 +98,10 @@ def test_the_guess_is_about_a_run_once_its_size_or_seed_is_chosen(
 def test_the_guess_about_a_run_is_that_of_the_fit(times: float, right: int) -> None:
     fitted = fit(made_up(0.5, 0))
     best = fitted.valleys[1e10].parameters
-    guess = words_scaling.where_it_falls(fitted, 1e10, round(best * times))
+    guess = scaling_laws.where_it_falls(fitted, 1e10, round(best * times))
     assert guess and guess.right == right and not guess.sets
-    assert words_scaling.where_it_falls(fitted, 2e10, 1000) is None
+    assert scaling_laws.where_it_falls(fitted, 2e10, 1000) is None
 
 
 def test_the_length_of_the_text_is_right() -> None:
-    assert len(corpora.load("shakespeare").train) == words_scaling.TEXT
+    assert len(corpora.load("shakespeare").train) == scaling_laws.LENGTH

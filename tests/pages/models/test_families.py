@@ -26,7 +26,7 @@ from engine.seq2seq import build_classifier
 from engine.service.state import RunSpec
 from engine.training import kinds
 from engine.weights.checkpoints import LabelCheckpoint, load
-from pages.models.families import speaks, words_speaks
+from pages.models.families import classifier
 from tests.pages import helpers
 from tests.pages.helpers import chosen, clicked, lacking, said, unescaped
 from tests.pages.stage import StageManager, trained
@@ -273,7 +273,7 @@ def at(step: int) -> LabelCheckpoint:
 def run(manager: StageManager, monkeypatch: pytest.MonkeyPatch) -> str:
     """A finished training."""
     found = Speakers(KNOWN, tuple(lines for _, _, lines in HELD), 2 / 3)
-    monkeypatch.setattr(speaks, "speakers", lambda: found)
+    monkeypatch.setattr(classifier, "speakers", lambda: found)
     return trained(manager, RunSpec(MODEL, TrainConfig(steps=50), kinds.SPEAKERS, name="mine"), at, STEPS)
 
 
@@ -296,7 +296,7 @@ def test_the_shares_are_those_of_the_step(run: str, step: int, drawn: dict[str, 
     bars, heat = figure.traces
     np.testing.assert_allclose(bars["x"], 100 * whole[order], rtol=1e-4)
     assert list(bars["text"]) == [f"{whole[i]:.0%}" for i in order]
-    assert figure.layout["yaxis"]["ticktext"] == [words_speaks.named(LABELS[i]) for i in order]
+    assert figure.layout["yaxis"]["ticktext"] == [classifier.named(LABELS[i]) for i in order]
     cells = np.array([[100 * (whole[i] - one[i]) for one in less] for i in order])
     np.testing.assert_allclose(heat["z"], cells, atol=1e-3)
     assert figure.layout["xaxis2"]["ticktext"] == list(WORDS)
@@ -356,8 +356,8 @@ def test_what_cannot_be_read_gets_a_sentence(run: str, query: dict[str, str], sa
 def test_the_shipped_one_reads_the_first_line(run: str, drawn: dict[str, Any]) -> None:
     assert "matters most" in unescaped(speaking())
     config = json.loads((ROOT / "checkpoints/paired/speakers/config.json").read_text())
-    assert set(drawn["speaks"].table["speaker"]) == {words_speaks.named(one) for one in config["labels"]}
-    symbols = re.findall("[a-z']+|[^a-z' ]", words_speaks.FIRST.lower())
+    assert set(drawn["speaks"].table["speaker"]) == {classifier.named(one) for one in config["labels"]}
+    symbols = re.findall("[a-z']+|[^a-z' ]", classifier.TEXT["first"].lower())
     assert len(drawn["speaks"].traces[1]["z"][0]) == len(symbols)
 
 

@@ -120,7 +120,8 @@ class Parts:
 
 @dataclass(frozen=True)
 class View:
-    """A view of a page: one question and its answer. `id` stands in the URL, `text` is all that it says.
+    """A view of a page: one question and its answer. `id` stands in the URL, `text` is all that it says; its
+    button has the text's title, or a `name`.
 
     `draw` is called with the `Subject` of the bar where the view `needs_model`, with what `choose` returns
     where that draws a bar of the view's own, else with nothing. A view that `brings_text` has the model read
@@ -152,7 +153,8 @@ class View:
     both_halves: bool = False
     whole: bool = False  # it takes an encoder-decoder as a whole
     parts: Parts | None = None
-    variant: Callable[..., str] | None = None
+    name: str = ""
+    variant: str | Callable[..., str] = ""
     variants: Mapping[str, Query] = field(default_factory=dict)
     question: Callable[..., str] | None = None
     words: Callable[..., Words] | None = None
@@ -162,7 +164,7 @@ class View:
     @property
     def title(self) -> str:
         """Returns what stands on the view's button."""
-        return self.text.title
+        return self.name or self.text.title
 
     @property
     def asks_late(self) -> bool:
@@ -182,22 +184,24 @@ class View:
                 for view in self.parts.views
                 for ask in view.asks
             )
+        first = self.variant if isinstance(self.variant, str) else ""
         further = (
-            Ask(self.text[f"question {name}"], self._words_of(name), query)
-            for name, query in self.variants.items()
+            Ask(self._asked(name), self._words_of(name), query) for name, query in self.variants.items()
         )
-        return Ask(self.text.question or self.title, self._words_of("")), *further
+        return Ask(self._asked(first), self._words_of(first)), *further
 
     def question_for(self, *about: Any) -> str:
         """Returns the question, of what `draw` gets."""
         if self.parts is not None and (part := self.parts.shown).text.question:
             return part.question_for(*about)
-        if self.question is not None:
-            return self.question(*about)
-        variant = self.variant(*about) if self.variants and self.variant is not None else ""
-        return (
-            self.text[f"question {variant}"] if variant in self.variants else self.text.question
-        ) or self.title
+        return self._asked(self._variant(*about)) if self.question is None else self.question(*about)
+
+    def _variant(self, *about: Any) -> str:
+        return self.variant(*about) if callable(self.variant) else self.variant
+
+    def _asked(self, variant: str) -> str:
+        section = f"question {variant}"
+        return (self.text[section] if section in self.text else self.text.question) or self.title
 
     def words_for(self, *about: Any) -> Words | None:
         """Returns the words, of what `draw` gets."""
@@ -205,10 +209,11 @@ class View:
             return words
         if self.words is not None:
             return self.words(*about)
-        return self._words_of("" if self.variant is None else self.variant(*about))
+        return self._words_of(self._variant(*about))
 
     def _words_of(self, variant: str) -> Words | None:
-        return Words.of(self.text, variant, **self.fields) if content.WORDS[0] in self.text else None
+        there = any(name in self.text for name in (content.WORDS[0], f"{content.WORDS[0]} {variant}"))
+        return Words.of(self.text, variant, **self.fields) if there else None
 
     def code_for(self, *about: Any) -> Code:
         """Returns the functions and classes whose source is offered, of what `draw` gets."""

@@ -29,9 +29,8 @@ from ui import content, explain, guess, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go
 from ui.guess import Choice, Guess, offered
-from ui.page_frame import Words
+from ui.page_frame import View
 from ui.players.plot import plot
-from ui.view_parts import Part
 
 TEXT = content.beside(__file__)
 TEMPERATURE = "attempts_temperature"  # key
@@ -213,4 +212,4 @@ def vote_bars(each: Votes) -> go.Figure:
     )
 
 
-PART = Part(TEXT, draw, Words.of(TEXT, half=HALF, most=MOST), (pass_at, majority_at, draw_answers))
+PART = View("attempts", TEXT, draw, (pass_at, majority_at, draw_answers), fields={"half": HALF, "most": MOST})

@@ -37,10 +37,9 @@ from ui.figures.solved import Solved, solved_curves
 from ui.figures.theme import colour
 from ui.guess import Choice, Guess, offered
 from ui.layout import link_to
-from ui.page_frame import Words
+from ui.page_frame import Parts, View
 from ui.players.plot import plot
 from ui.race import show_race, stored_race
-from ui.view_parts import Part, view_of_parts
 
 TEXT = content.beside(__file__)
 HEIGHT = 304
@@ -214,28 +213,33 @@ def accuracy_curves(scores: Sequence[Accuracy], end: float, chance: float) -> go
     return go.Figure([*thin, *figure.traces], figure.arrangement | level)
 
 
-VIEW = view_of_parts(
+PARITY = View(
+    "parity",
+    TEXT,
+    partial(draw, "parity"),
+    (running_parity, parity),
+    name=TEXT["parity"],
+    variant="parity",
+    fields={"bits": BITS},
+)
+ADDITION = View(
+    "addition",
+    TEXT,
+    partial(draw, "addition"),
+    (column_steps, long_addition),
+    name=TEXT["addition"],
+    variant="addition",
+    fields={"columns": COLUMNS},
+)
+VIEW = View(
     "aloud",
-    TEXT.title,
-    "aloud_mode",
-    {
-        "parity": Part(
-            TEXT["parity"],
-            partial(draw, "parity"),
-            Words.of(TEXT, "parity", bits=BITS),
-            (running_parity, parity),
-            TEXT.question,
-        ),
-        "addition": Part(
-            TEXT["addition"],
-            partial(draw, "addition"),
-            Words.of(TEXT, "addition", columns=COLUMNS),
-            (column_steps, long_addition),
-            TEXT.question,
-        ),
-        "attempts": best_of_n.PART,
-    },
-    label=TEXT["compute"],
-    hint=TEXT["compute hint"],
-    line=(3, 6),
+    TEXT,
+    needs_model=False,
+    parts=Parts(
+        "aloud_mode",
+        (PARITY, ADDITION, best_of_n.PART),
+        label=TEXT["compute"],
+        hint=TEXT["compute hint"],
+        line=(3, 6),
+    ),
 )

@@ -28,10 +28,10 @@ from ui.figures.labels import plain, short
 from ui.figures.theme import SEQUENTIAL, colour
 from ui.guess import Choice, Guess, offered
 from ui.models import REAL_MODEL
+from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.tokens import show_bytes
 from ui.training_step import NEWEST
-from ui.view_parts import Part
 
 TEXT = content.beside(__file__)
 WAYS = {"right": RIGHT, "exchanged": EXCHANGED}
@@ -245,4 +245,4 @@ def _line(
     )
 
 
-PART = Part(TEXT, draw, code=(measure, order))
+PART = View("words", TEXT, draw, code=(measure, order))

@@ -36,10 +36,9 @@ from ui.background_jobs import measured
 from ui.figures import specs as go
 from ui.figures.theme import DIVERGING, SEQUENTIAL, colour
 from ui.guess import Choice, Guess, offered
-from ui.page_frame import Words
+from ui.page_frame import Parts, View
 from ui.players.plot import plot
 from ui.text.numbers import minus
-from ui.view_parts import Part, view_of_parts
 
 TEXT = content.beside(__file__)
 TRAINED_ON = "context_examples"  # key
@@ -485,20 +484,12 @@ def _said(text: str, x: float, y: float, **rest: Any) -> dict[str, Any]:
     return go.note(text, x, y, font={"color": colour(NOTHING), "size": 13}, **rest)
 
 
-VIEW = view_of_parts(
+LAYER = View(
+    "layer", TEXT, draw, (AttentionLayer, learn, gradient_step, least_squares), name=TEXT["new layer"]
+)
+VIEW = View(
     "context",
-    TEXT.title,
-    "context_learner",
-    {
-        "layer": Part(
-            TEXT["new layer"],
-            draw,
-            Words.of(TEXT),
-            (AttentionLayer, learn, gradient_step, least_squares),
-            TEXT.question,
-        ),
-        "words": few_shot.PART,
-    },
-    label=TEXT["learner"],
-    hint=TEXT["learner hint"],
+    TEXT,
+    needs_model=False,
+    parts=Parts("context_learner", (LAYER, few_shot.PART), label=TEXT["learner"], hint=TEXT["learner hint"]),
 )

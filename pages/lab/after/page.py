@@ -3,10 +3,11 @@
 from pages.lab.after import chain_of_thought, fine_tuning, in_context_learning, reward
 from ui.page_frame import Page, show
 
-show(
-    Page(
-        "After pre-training",
-        "after_view",
-        (fine_tuning.VIEW, reward.VIEW, in_context_learning.VIEW, chain_of_thought.VIEW),
-    )
+PAGE = Page(
+    "After pre-training",
+    "after_view",
+    (fine_tuning.VIEW, reward.VIEW, in_context_learning.VIEW, chain_of_thought.VIEW),
 )
+
+if __name__ == "__main__":
+    show(PAGE)

@@ -45,9 +45,9 @@ from ui.background_jobs import begun
 from ui.figures import specs as go
 from ui.figures.theme import base_layout
 from ui.guess import Choice, Guess, offered
+from ui.page_frame import View
 from ui.players.plot import plot
 from ui.text.markdown import safe
-from ui.view_parts import Part
 
 TEXT = content.beside(__file__)
 TASTES: tuple[Kind, ...] = ("short", "long", "with", "without")
@@ -283,4 +283,4 @@ def by_step(stored: Sequence[pd.DataFrame], live: pd.DataFrame | None, plan: Pla
     return go.Figure({"data": traces, "layout": layout})
 
 
-PART = Part(TEXT, draw, code=(prefer, preference_loss, drawn_pairs))
+PART = View("preferences", TEXT, draw, code=(prefer, preference_loss, drawn_pairs))

@@ -44,10 +44,9 @@ from ui import content, explain, guess, widgets
 from ui.figures import specs as go
 from ui.figures.theme import colour
 from ui.guess import Choice, Guess, offered
-from ui.page_frame import Words
+from ui.page_frame import Parts, View
 from ui.players.plot import plot
 from ui.text.numbers import minus
-from ui.view_parts import Part, view_of_parts
 
 TEXT = content.beside(__file__)
 REWARDED: tuple[Rewarded, ...] = ("right", "ends in 0")
@@ -229,14 +228,10 @@ def advantage_bars(group: Group) -> go.Figure:
     )
 
 
-VIEW = view_of_parts(
+REWARD = View("reward", TEXT, draw, (reinforce, advantages, rewards), fields={"half": HALF})
+VIEW = View(
     "reward",
-    TEXT.title,
-    "reward_mode",
-    {
-        "reward": Part(TEXT, draw, Words.of(TEXT, half=HALF), (reinforce, advantages, rewards)),
-        "preferences": preferences.PART,
-    },
-    label=TEXT["learn from"],
-    line=(2, 7),
+    TEXT,
+    needs_model=False,
+    parts=Parts("reward_mode", (REWARD, preferences.PART), label=TEXT["learn from"], line=(2, 7)),
 )

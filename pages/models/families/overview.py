@@ -19,9 +19,8 @@ from pages.models.families.drawing import figure, part_names
 from ui import content, explain, widgets
 from ui.figures.masks import HIDDEN_SHADE, Mask, masks_figure
 from ui.figures.theme import colour
-from ui.page_frame import Code, Words
+from ui.page_frame import Code, Parts, View
 from ui.players.plot import plot
-from ui.view_parts import Part, view_of_parts
 
 TEXT = content.beside(__file__)
 HEIGHT = 236
@@ -165,14 +164,11 @@ def _axes(family: str, matrix: str) -> tuple[Sequence[str], Sequence[str]]:
     return {"encoder": (given, given), "decoder": (read, read), "cross": (read, given)}[matrix]
 
 
-VIEW = view_of_parts(
+DRAWING = View("drawing", TEXT, draw_architecture, CODE, name=TEXT["architecture"])
+MASKS = View("masks", TEXT, draw_masks, CODE, name=TEXT["masks"], variant="masks")
+VIEW = View(
     "three",
-    TEXT.title,
-    "families_show",
-    {
-        "drawing": Part(TEXT["architecture"], draw_architecture, Words.of(TEXT), CODE, TEXT.question),
-        "masks": Part(TEXT["masks"], draw_masks, Words.of(TEXT), CODE, TEXT["masks question"]),
-        "live": trained_models.PART,
-    },
-    label=TEXT["show"],
+    TEXT,
+    needs_model=False,
+    parts=Parts("families_show", (DRAWING, MASKS, trained_models.PART), label=TEXT["show"]),
 )

@@ -28,10 +28,10 @@ from engine.measure.families.three_families import (
 from engine.weights.checkpoints import Checkpoint, load
 from ui import content, explain, families, memo, widgets
 from ui.figures import theme
+from ui.page_frame import View
 from ui.players.component import mounted
 from ui.site import ROOT
 from ui.text.tokens import show_characters
-from ui.view_parts import Part
 
 TEXT = content.beside(__file__)
 PLAYER, TYPED, CLICKED, STEP = "live_player", "live_text", "live_clicked", "live_step"
@@ -253,4 +253,4 @@ def _answer(filled: FilledText | None, continued: Continuation | None, translate
     return " ".join(parts) or TEXT["none"]
 
 
-PART = Part(TEXT, draw, code=(fill_in, carry_on, translate))
+PART = View("live", TEXT, draw, code=(fill_in, carry_on, translate))

@@ -14,8 +14,7 @@ from engine.experiments.why_decoders import DRAWS, Reasons, lessons, pair_writin
 from engine.ledger.model_choices import Size, three
 from pages.models.families import without_the_mask
 from ui import content, explain, memo, widgets
-from ui.page_frame import Words
-from ui.view_parts import Part, view_of_parts
+from ui.page_frame import Parts, View
 
 TEXT = content.beside(__file__)
 SIZE = Size(12, 768, 12)
@@ -127,15 +126,10 @@ def _by_hand(reasons: Reasons) -> str:
     return f"{said}\n\n{TEXT('both forms', tasks=content.Filled(tasks))}" if tasks else said
 
 
-VIEW = view_of_parts(
+REASONS = View("reasons", TEXT, draw, (lessons, writing, pair_writing), name=TEXT["reasons"])
+VIEW = View(
     "why",
-    TEXT.title,
-    "families_why",
-    {
-        "reasons": Part(
-            TEXT["reasons"], draw, Words.of(TEXT), (lessons, writing, pair_writing), TEXT.question
-        ),
-        "unmasked": without_the_mask.PART,
-    },
-    label=TEXT["show"],
+    TEXT,
+    needs_model=False,
+    parts=Parts("families_why", (REASONS, without_the_mask.PART), label=TEXT["show"]),
 )

@@ -26,10 +26,10 @@ from ui import content, explain, memo, widgets
 from ui.figures import specs as go
 from ui.figures.labels import plain
 from ui.figures.theme import SEQUENTIAL, colour
+from ui.page_frame import View
 from ui.players.plot import plot
 from ui.site import ROOT
 from ui.text.tokens import show_characters
-from ui.view_parts import Part
 
 TEXT = content.beside(__file__)
 HEIGHT, WRITTEN = 248, 20
@@ -199,4 +199,4 @@ def _axis(labels: Sequence[str]) -> dict[str, Any]:
     )
 
 
-PART = Part(TEXT, draw, code=(opened, read, end_loss))
+PART = View("unmasked", TEXT, draw, code=(opened, read, end_loss))

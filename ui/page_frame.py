@@ -118,7 +118,7 @@ class Parts:
         self._named(chosen).show(beside, *about)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class View:
     """A view of a page: one question and its answer. `id` stands in the URL, `text` is all that it says; its
     button has the text's title, or a `name`.
@@ -185,10 +185,8 @@ class View:
                 for ask in view.asks
             )
         first = self.variant if isinstance(self.variant, str) else ""
-        further = (
-            Ask(self._asked(name), self._words_of(name), query) for name, query in self.variants.items()
-        )
-        return Ask(self._asked(first), self._words_of(first)), *further
+        asked = {first: (), **self.variants}
+        return tuple(Ask(self._asked(name), self._words_of(name), query) for name, query in asked.items())
 
     def question_for(self, *about: Any) -> str:
         """Returns the question, of what `draw` gets."""
@@ -200,8 +198,9 @@ class View:
         return self.variant(*about) if callable(self.variant) else self.variant
 
     def _asked(self, variant: str) -> str:
-        section = f"question {variant}"
-        return (self.text[section] if section in self.text else self.text.question) or self.title
+        if (section := f"question {variant}") in self.text:
+            return self.text[section]
+        return self.text.question or self.title
 
     def words_for(self, *about: Any) -> Words | None:
         """Returns the words, of what `draw` gets."""

@@ -484,12 +484,14 @@ def _said(text: str, x: float, y: float, **rest: Any) -> dict[str, Any]:
     return go.note(text, x, y, font={"color": colour(NOTHING), "size": 13}, **rest)
 
 
-LAYER = View(
+NEW_LAYER = View(
     "layer", TEXT, draw, (AttentionLayer, learn, gradient_step, least_squares), name=TEXT["new layer"]
 )
 VIEW = View(
     "context",
     TEXT,
     needs_model=False,
-    parts=Parts("context_learner", (LAYER, few_shot.PART), label=TEXT["learner"], hint=TEXT["learner hint"]),
+    parts=Parts(
+        "context_learner", (NEW_LAYER, few_shot.PART), label=TEXT["learner"], hint=TEXT["learner hint"]
+    ),
 )

@@ -61,6 +61,8 @@ def names_of(node: ast.expr, function: ast.AST | None) -> list[str]:
 def variants_of(path: Path, view: ast.Call) -> list[str]:
     """The variants that a view's text may have: all that its function of that name returns."""
     given = {keyword.arg: keyword.value for keyword in view.keywords}
+    if isinstance(given.get("variant"), ast.Constant):
+        return ["", *names_of(given["variant"], None)]
     functions = {node.name: node for node in source.nodes(path) if isinstance(node, ast.FunctionDef)}
     function = functions.get(getattr(given.get("variant"), "id", ""))
     returned = (

@@ -186,7 +186,11 @@ class View:
             )
         first = self.variant if isinstance(self.variant, str) else ""
         asked = {first: (), **self.variants}
-        return tuple(Ask(self._asked(name), self._words_of(name), query) for name, query in asked.items())
+        unsaid = callable(self.variant) and not self.variants  # the words depend on what is shown
+        return tuple(
+            Ask(self._asked(name), None if unsaid else self._words_of(name), query)
+            for name, query in asked.items()
+        )
 
     def question_for(self, *about: Any) -> str:
         """Returns the question, of what `draw` gets."""

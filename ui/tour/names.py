@@ -13,8 +13,7 @@ from pathlib import Path
 from ui import site
 
 SHARED = "ui"  # what every page may draw
-_VIEW = re.compile(r"\bView\(\s*\"([\w-]+)\"")
-_LISTED = re.compile(r"\b(\w+)\.VIEW\b")  # a view of another module of the page
+_VIEW = re.compile(r"^VIEW = View\(\s*\"([\w-]+)\"", re.MULTILINE)  # of a module beside the page's
 _PAGE = re.compile(r"\"(\w+_view)\"")
 _LITERAL = re.compile(r"(?<!\w)f?\"((?:[\w-]|\{[^{}\"]*\}){1,120})\"")
 _KEY = re.compile(r"[a-z][a-z0-9]*(?:-[a-z]+)*_\S*[^_]|gf-\S+")  # with an underscore, as most keys are
@@ -45,11 +44,9 @@ def fault(entry: site.Entry, query: Sequence[tuple[str, str]], point: str) -> st
 def views_of(entry: site.Entry) -> tuple[tuple[str, ...], str]:
     """Returns (the ids of a page's views, the name that says the view in its address)."""
     path = site.ROOT / entry.path
-    source = path.read_text("utf-8")
-    modules = (path.with_name(f"{name}.py") for name in _LISTED.findall(source))
-    views = [source, *(module.read_text("utf-8") for module in modules if module.is_file())]
-    key = _PAGE.search(source)
-    return tuple(dict.fromkeys(_VIEW.findall("\n".join(views)))), key[1] if key else ""
+    modules = (module.read_text("utf-8") for module in sorted(path.parent.glob("*.py")))
+    key = _PAGE.search(path.read_text("utf-8"))
+    return tuple(name for text in modules for name in _VIEW.findall(text)), key[1] if key else ""
 
 
 def has(entry: site.Entry, point: str) -> bool:

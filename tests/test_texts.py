@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
+from pages.input.positions import turns
 from pages.inside.feedforward import contexts
 from pages.models.reference import export
 from tests import source
@@ -22,7 +23,7 @@ from ui import content
 VIEWS = [path for path in source.files("pages", "ui") if path.with_suffix(".md").is_file()]
 SENTENCE = re.compile(r"(?:[A-Za-z’'-]{2,}[ ,;:]+){3,}[A-Za-z’'-]{2,}")  # four words in a row
 # Names of parts and of code, which are no sentences.
-NO_SENTENCES = {export.OPEN, contexts.STYLE}
+NO_SENTENCES = {export.OPEN, contexts.STYLE, turns.BAR}
 
 
 class Asked(NamedTuple):

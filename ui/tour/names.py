@@ -13,7 +13,8 @@ from pathlib import Path
 from ui import site
 
 SHARED = "ui"  # what every page may draw
-_VIEW = re.compile(r"^VIEW = View\(\s*\"([\w-]+)\"", re.MULTILINE)  # of a module beside the page's
+_VIEW = re.compile(r"^VIEW = View\(\s*\"([\w-]+)\"", re.MULTILINE)
+_LISTED = re.compile(r"\b(\w+)\.VIEW\b")  # the view of a module beside the page's
 _PAGE = re.compile(r"\"(\w+_view)\"")
 _LITERAL = re.compile(r"(?<!\w)f?\"((?:[\w-]|\{[^{}\"]*\}){1,120})\"")
 _KEY = re.compile(r"[a-z][a-z0-9]*(?:-[a-z]+)*_\S*[^_]|gf-\S+")  # with an underscore, as most keys are
@@ -44,8 +45,9 @@ def fault(entry: site.Entry, query: Sequence[tuple[str, str]], point: str) -> st
 def views_of(entry: site.Entry) -> tuple[tuple[str, ...], str]:
     """Returns (the ids of a page's views, the name that says the view in its address)."""
     path = site.ROOT / entry.path
-    modules = (module.read_text("utf-8") for module in sorted(path.parent.glob("*.py")))
-    key = _PAGE.search(path.read_text("utf-8"))
+    source = path.read_text("utf-8")
+    modules = (path.with_name(f"{name}.py").read_text("utf-8") for name in _LISTED.findall(source))
+    key = _PAGE.search(source)
     return tuple(name for text in modules for name in _VIEW.findall(text)), key[1] if key else ""
 
 

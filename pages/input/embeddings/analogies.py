@@ -14,12 +14,10 @@ from engine.measure.embeddings.analogies import (
     analogy,
     directions_of,
 )
+from pages.input.embeddings.looks import cosine_bars
 from pages.input.embeddings.vocabulary import Vocabulary, finite_matrix, typed_token, vocabulary_of
 from ui import content, explain, memo
 from ui.figures import specs as go
-from ui.figures.axes import MONO
-from ui.figures.labels import plain
-from ui.figures.theme import colour
 from ui.fit_text import token_named
 from ui.model_bar import Subject
 from ui.model_needs import SUMS
@@ -49,6 +47,7 @@ OF_LETTERS: tuple[Four, ...] = (
 BOXES = ("embed_a", "embed_b", "embed_c", "embed_d")
 EXAMPLE = "embed_analogy"
 NEAREST = 10
+SHADES = {"input": "quiet", "expected": "output", "": "embedding"}
 
 
 def draw(subject: Subject) -> None:
@@ -136,8 +135,22 @@ def _follow(examples: tuple[Four, ...]) -> None:
 
 
 def _draw(analogy: Analogy, near: list[str]) -> None:
+    """Draws cosines of the tokens nearest to the sum: inputs are grey, the expected one stands out."""
+    ids = analogy.ids.tolist()
+    kinds = ["input" if i in analogy.terms else "expected" if i == analogy.expected else "" for i in ids]
+    bars = cosine_bars(
+        near,
+        analogy.cosine,
+        [SHADES[kind] for kind in kinds],
+        go.axis(TEXT["cosine"], showgrid=True),
+        TEXT["hover"],
+        bargap=0.2,
+        text=[TEXT[f"bar {kind}"] if kind else "" for kind in kinds],
+        textposition="inside",
+        insidetextanchor="start",
+    )
     plot(
-        nearest_bars(near, analogy),
+        bars,
         key="embed_analogy_bars",
         height=400,
         name="analogy",
@@ -169,40 +182,6 @@ def _table(subject: Subject, unit: Directions, examples: tuple[Four, ...]) -> No
         table[column] = table[column].astype("Int64")
     st.dataframe(table, hide_index=True, width="stretch", key="embed_analogies")
     st.caption(TEXT["ranks"])
-
-
-def nearest_bars(words: Sequence[str], analogy: Analogy) -> go.Figure:
-    """Draws cosines of the tokens nearest to the sum, best on top: those that were put in are grey, the
-    expected one stands out.
-    """
-    at = -np.arange(len(words))
-    shades = [
-        colour("quiet") if i in analogy.terms else colour("output" if i == analogy.expected else "embedding")
-        for i in analogy.ids.tolist()
-    ]
-    notes = [
-        TEXT["input"] if i in analogy.terms else TEXT["expected"] if i == analogy.expected else ""
-        for i in analogy.ids.tolist()
-    ]
-    bars = go.Bar(
-        orientation="h",
-        x=analogy.cosine.astype(np.float32),
-        y=at,
-        marker={"color": shades},
-        text=notes,
-        textposition="inside",
-        insidetextanchor="start",
-        hovertext=[plain(word) for word in words],
-        hovertemplate=TEXT["hover"],
-    )
-    return go.figure(
-        [bars],
-        margin={"l": 8, "r": 12, "t": 8, "b": 40},
-        showlegend=False,
-        bargap=0.2,
-        xaxis=go.axis(TEXT["cosine"], showgrid=True, range=[min(0.0, float(analogy.cosine.min())) * 1.05, 1]),
-        yaxis=go.ticks(at, [plain(word) for word in words], tickfont=MONO | {"size": 14}),
-    )
 
 
 VIEW = View("analogies", TEXT, draw, code=(analogy,), brings_text=True, takes=(SUMS,), best=(REAL_MODEL,))

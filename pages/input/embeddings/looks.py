@@ -1,12 +1,16 @@
-"""How tokens are drawn on this page: the look of a class, and an axis of tokens."""
+"""How tokens are drawn on this page: the look of a class, an axis of tokens, bars of cosines."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from ui.figures.axes import token_axis
+import numpy as np
+
+from ui.figures import specs as go
+from ui.figures.axes import MONO, token_axis
 from ui.figures.labels import plain
+from ui.figures.theme import colour
 
 ROOMY = 30  # names on an axis that can be written larger
 # A class has a colour *and* a shape, so that it can be told without the colour.
@@ -47,3 +51,33 @@ def token_rows(
     ticks = {"tickvals": named, "ticktext": [plain(labels[i]) for i in named]}
     size = 10 if most > ROOMY else 14
     return token_axis(labels, "", size) | ticks | {"range": [len(labels) - 0.5, -0.5]} | rest
+
+
+def cosine_bars(
+    words: Sequence[str],
+    cosines: np.ndarray,
+    shades: Sequence[str],
+    axis: dict[str, Any],
+    hover: str,
+    bargap: float,
+    **properties: Any,
+) -> go.Figure:
+    """Draws the cosines of tokens, the first on top, on an `axis` up to 1; `properties` are the bars'."""
+    at, names = -np.arange(len(words)), [plain(word) for word in words]
+    bars = go.Bar(
+        orientation="h",
+        x=cosines.astype(np.float32),
+        y=at,
+        marker={"color": [colour(shade) for shade in shades]},
+        **properties,
+        hovertext=names,
+        hovertemplate=hover,
+    )
+    return go.figure(
+        [bars],
+        margin={"l": 8, "r": 12, "t": 8, "b": 40},
+        showlegend=False,
+        bargap=bargap,
+        xaxis=axis | {"range": [min(0.0, float(cosines.min(initial=0))) * 1.05, 1]},
+        yaxis=go.ticks(at, names, tickfont=MONO | {"size": 14}),
+    )

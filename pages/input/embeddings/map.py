@@ -32,7 +32,7 @@ from engine.measure.embeddings.token_map import (
 )
 from pages.input.embeddings.classes import draw_separation, separation_of
 from pages.input.embeddings.cloud import cloud
-from pages.input.embeddings.looks import class_look
+from pages.input.embeddings.looks import class_look, cosine_bars
 from pages.input.embeddings.map_trust import chance_shares, draw_trust
 from pages.input.embeddings.vocabulary import (
     DRAWN,
@@ -263,10 +263,20 @@ def _table(shown: _Shown, ids: np.ndarray) -> pd.DataFrame:
 
 
 def _draw_neighbours(shown: _Shown) -> None:
+    """Draws cosines of the nearest tokens in the colours of their classes. A click gives an id."""
     known, ids = shown.known, shown.near
     names = [known.words[i] for i in ids]
+    bars = cosine_bars(
+        names,
+        shown.cosine,
+        [class_look(known.names[known.classes[i]])[0] for i in ids],
+        {"title": {"text": TEXT["cosine"]}},
+        TEXT["hover neighbour"],
+        bargap=0.25,
+        customdata=ids.astype(np.int32),
+    )
     plot(
-        neighbour_bars(names, shown.cosine, [class_look(known.names[known.classes[i]])[0] for i in ids], ids),
+        bars,
         key=NEAR,
         height=270,
         name="neighbours",
@@ -398,32 +408,6 @@ def map_figure(
         yaxis=axis | {"title": {"text": titles[1]}, "range": list(ranges[1])},
         showlegend=frequency is None,
         uirevision=f"map-{list(ranges[0])}",
-    )
-
-
-def neighbour_bars(
-    words: Sequence[str], values: np.ndarray, shades: Sequence[str], ids: np.ndarray
-) -> go.Figure:
-    """Draws cosines of the nearest tokens, best on top, in the colours of their classes. A click
-    gives an id.
-    """
-    at, least = -np.arange(len(words)), min(0.0, float(values.min(initial=0))) * 1.05
-    bars = go.Bar(
-        orientation="h",
-        x=values.astype(np.float32),
-        y=at,
-        marker={"color": [colour(s) for s in shades]},
-        customdata=ids.astype(np.int32),
-        hovertext=[plain(w) for w in words],
-        hovertemplate=TEXT["hover neighbour"],
-    )
-    return go.figure(
-        [bars],
-        margin={"l": 8, "r": 12, "t": 8, "b": 40},
-        showlegend=False,
-        bargap=0.25,
-        xaxis={"title": {"text": TEXT["cosine"]}, "range": [least, 1]},
-        yaxis=go.ticks(at, [plain(w) for w in words], tickfont=MONO | {"size": 14}),
     )
 
 

@@ -2,14 +2,13 @@
 and arithmetic with rows.
 """
 
-from pages.input.embeddings import analogies, lookup
-from pages.input.embeddings import map as token_map
+from pages.input.embeddings import analogies, lookup, map
 from ui.page_frame import Page, show
 
 PAGE = Page(
     "Embeddings",
     "embed_view",
-    (token_map.VIEW, lookup.VIEW, analogies.VIEW),
+    (map.VIEW, lookup.VIEW, analogies.VIEW),
     text="To be or not to be",  # letters that come again
 )
 

@@ -17,7 +17,7 @@ from engine.measure.recording import Recording, record
 from engine.model import Transformer
 from engine.parts.positions import Alibi, alibi_slopes
 from pages.input.positions.bias_map import bias_map, choose_mask, head_line
-from pages.input.positions.maps import half_width_pattern
+from pages.input.positions.maps import draw_pattern
 from pages.input.positions.schemes import example
 from ui import content, explain, memo, widgets
 from ui.figures import specs as go
@@ -251,14 +251,8 @@ def _draw_patterns(effect: measured.Effect, slope: float, labels: list[str]) -> 
         title = TEXT(f"title {key}", slope=slope)
         with column:
             st.caption(TEXT(f"softmax {key}", title=title))
-            plot(
-                half_width_pattern(pattern, labels),
-                key=f"alibi_pattern_{key}",
-                height=440,
-                name=title.replace(" ", "-").lower(),
-                data=pattern_table(pattern, labels),
-                alt=TEXT("alt pattern", title=title),
-            )
+            name, alt = title.replace(" ", "-").lower(), TEXT("alt pattern", title=title)
+            draw_pattern(pattern, labels, f"alibi_pattern_{key}", name, alt)
     st.caption(TEXT["same scale"])
 
 

@@ -101,11 +101,10 @@ def rope_arrows(
     """
     pairs = d_rotary // 2
     name = f"{home[0]},{home[1]}"
-    at = _held(key, name, most, pairs) or (
-        min(home[0], most),
-        min(home[1], most),
-        _asked(key, most, pairs)[2],
-    )
+    linked = parse(widgets.read_url(key), most, pairs)
+    at = linked or (min(home[0], most), min(home[1], most), 0)
+    if st.session_state.get(f"{key}_home", name) != name:  # they stood for other tokens
+        at = min(home[0], most), min(home[1], most), at[2]
     widgets.keep_in_url(key, "-".join(map(str, at)))
     st.session_state[f"{key}_home"] = name
     colours = theme.palette()
@@ -132,17 +131,6 @@ def _turn(key: str, home: str) -> None:
     where, _, text = str(widgets.picked(f"{key}_arrows", "at")).partition("|")
     if where == home:
         widgets.keep_in_url(key, text)
-
-
-def _held(key: str, home: str, most: int, pairs: int) -> tuple[int, int, int] | None:
-    """Where the arrows stand, as the link says; None where they stand for other tokens."""
-    if st.session_state.get(f"{key}_home", home) != home:
-        return None
-    return parse(widgets.read_url(key), most, pairs)
-
-
-def _asked(key: str, most: int, pairs: int) -> tuple[int, int, int]:
-    return parse(widgets.read_url(key), most, pairs) or (0, 0, 0)
 
 
 def parse(text: str, most: int, pairs: int) -> tuple[int, int, int] | None:

@@ -11,11 +11,10 @@ import streamlit as st
 from engine.measure.positions import rope
 from engine.measure.positions.rope import SHIFT, LayoutLoss, Layouts, layout_pattern, rotate_interleaved
 from engine.parts.positions import Rope, rotate_half_pairs
-from pages.input.positions.maps import half_width_pattern
+from pages.input.positions.maps import draw_pattern
 from pages.input.positions.rotated_head import RotatedHead, rotated_head
 from ui import content, explain, memo
 from ui.figures import specs as go
-from ui.figures.patterns import pattern_table
 from ui.figures.theme import colour
 from ui.model_bar import Subject
 from ui.page_frame import View
@@ -87,14 +86,8 @@ def _draw_patterns(subject: Subject, layouts: Layouts) -> None:
         pattern = layout_pattern(layouts, name, visible)
         with column:
             st.caption(TEXT(f"pattern {name}"))
-            plot(
-                half_width_pattern(pattern, subject.labels),
-                key=f"rope_pattern_{name}",
-                height=440,
-                name=f"pattern-{name}",
-                data=pattern_table(pattern, subject.labels),
-                alt=TEXT(f"alt pattern {name}"),
-            )
+            alt = TEXT(f"alt pattern {name}")
+            draw_pattern(pattern, subject.labels, f"rope_pattern_{name}", f"pattern-{name}", alt)
     st.caption(TEXT["same scale"])
 
 

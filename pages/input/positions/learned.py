@@ -30,6 +30,7 @@ from ui.snapshot_measure import draw_over_snapshots, steps_of
 
 TEXT = content.beside(__file__)
 MOST = 512  # positions that are drawn
+PICTURES = {"alike": "cosines", "path": "path", "table": "positions"}  # name of what is saved
 LEARNED, SINUSOIDAL = "learned", "sinusoidal"
 
 
@@ -77,10 +78,32 @@ def _answer(picture: str, learned: PositionTable, waves: PositionTable) -> str:
 
 def _draw_pair(picture: str, pair: dict[str, PositionTable]) -> None:
     """On a phone, too, the two stand next to each other: one below the other."""
-    length, width = pair[LEARNED].table.shape
-    for column, name in zip(st.columns(2, gap="medium"), pair, strict=True):
+    for column, (name, table) in zip(st.columns(2, gap="medium"), pair.items(), strict=True):
         with column:
-            PICTURES[picture](name, pair[name], length, width)
+            _draw_picture(picture, name, table)
+
+
+def _draw_picture(picture: str, name: str, of: PositionTable) -> None:
+    """One of the two tables, in one of the pictures, below its heading."""
+    length, width = of.table.shape
+    columns: dict[str, np.ndarray]
+    if picture == "table":
+        figure = table_map(of.table, TEXT["dimension"])
+        columns = {f"d{i}": column for i, column in enumerate(of.table.T)}
+    elif picture == "path":
+        figure, columns = path(of.path, of.variance_shares), {"pc1": of.path[:, 0], "pc2": of.path[:, 1]}
+    else:
+        figure = cosine_map(of.alike.cosines)
+        columns = {f"p{i}": column for i, column in enumerate(of.alike.cosines.T)}
+    st.markdown(TEXT(f"{picture} of {name}", length=length, width=width, parameters=length * width))
+    plot(
+        figure,
+        key=f"learned_{picture}_{name}",
+        height=360,
+        name=f"{name}-{PICTURES[picture]}",
+        data={"position": np.arange(length)} | columns,
+        alt=TEXT(f"alt {picture}", name=name, positions=length, dimensions=width),
+    )
 
 
 def _draw_measured(subject: Subject, pair: dict[str, PositionTable]) -> None:
@@ -88,7 +111,7 @@ def _draw_measured(subject: Subject, pair: dict[str, PositionTable]) -> None:
     for column, (name, table) in zip(st.columns(2), pair.items(), strict=True):
         value = table.alike.correlation
         column.metric(
-            TEXT("correlation of", table=TEXT[f"table {name}"]),
+            TEXT[f"correlation of {name}"],
             f"{value:+.3f}" if np.isfinite(value) else TEXT["not defined"],
         )
     _draw_lines(pair)
@@ -99,50 +122,6 @@ def _draw_measured(subject: Subject, pair: dict[str, PositionTable]) -> None:
             _draw_course, level=pair[SINUSOIDAL].alike.correlation, shown=subject.key[1], end=steps[-1]
         )
         draw_over_snapshots("positions", subject.key[0], steps, _correlation, draw)
-
-
-def _draw_table(name: str, position_table: PositionTable, length: int, width: int) -> None:
-    st.markdown(TEXT(f"title {name}", length=length, width=width, parameters=length * width))
-    columns = [f"d{i}" for i in range(width)]
-    plot(
-        table_map(position_table.table, TEXT["dimension"]),
-        key=f"learned_table_{name}",
-        height=360,
-        name=f"{name}-positions",
-        data={"position": np.arange(length), **dict(zip(columns, position_table.table.T, strict=True))},
-        alt=TEXT("alt table", name=name, positions=length, dimensions=width),
-    )
-
-
-def _draw_path(name: str, position_table: PositionTable, length: int, width: int) -> None:
-    st.markdown(TEXT("path of", table=TEXT[f"table {name}"]))
-    plot(
-        path(position_table.path, position_table.variance_shares),
-        key=f"learned_path_{name}",
-        height=360,
-        name=f"{name}-path",
-        data={
-            "position": np.arange(length),
-            "pc1": position_table.path[:, 0],
-            "pc2": position_table.path[:, 1],
-        },
-        alt=TEXT("alt path", name=name),
-    )
-
-
-def _draw_alike(name: str, position_table: PositionTable, length: int, width: int) -> None:
-    st.markdown(TEXT("cosines of", table=TEXT[f"table {name}"]))
-    plot(
-        cosine_map(position_table.alike.cosines),
-        key=f"learned_alike_{name}",
-        height=360,
-        name=f"{name}-cosines",
-        data={
-            "position": np.arange(length),
-            **{f"p{i}": column for i, column in enumerate(position_table.alike.cosines.T)},
-        },
-        alt=TEXT("alt alike", name=name),
-    )
 
 
 def _draw_lines(pair: dict[str, PositionTable]) -> None:
@@ -191,9 +170,6 @@ def _draw_course(points: dict[int, float], level: float, shown: int, end: int) -
         data={"step": list(points), "correlation": values},
         alt=TEXT["alt course"],
     )
-
-
-PICTURES = {"alike": _draw_alike, "path": _draw_path, "table": _draw_table}
 
 
 # Figures ------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Maps that several views of Positions draw: signed values, cosines, tables of vectors, half a pattern."""
+"""Maps that several views of Positions draw: signed values, cosines, tables of vectors, patterns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 from ui import content
 from ui.figures import specs as go
 from ui.figures.labels import plain
-from ui.figures.patterns import pattern_heatmap
+from ui.figures.patterns import pattern_heatmap, pattern_table
+from ui.players.plot import plot
 
 TEXT = content.beside(__file__)
 SCALE = go.scale_above("", 0.5, nticks=4)
@@ -60,7 +61,7 @@ def table_map(table: np.ndarray, dimension: str) -> go.Figure:
     return signed_map(table, dimension, TEXT["position"], TEXT["hover table"], top)
 
 
-def half_width_pattern(weights: np.ndarray, labels: Sequence[str]) -> go.Figure:
+def draw_pattern(pattern: np.ndarray, labels: list[str], key: str, name: str, alt: str) -> None:
     """Draws a pattern (query, key) in [0, 1] that stands beside another: fewer labels, so that they do not
     run into each other, and no scale.
     """
@@ -69,4 +70,5 @@ def half_width_pattern(weights: np.ndarray, labels: Sequence[str]) -> go.Figure:
         "tickvals": list(range(0, len(labels), step)),
         "ticktext": [plain(label) for label in labels[::step]],
     }
-    return pattern_heatmap(weights, labels).changed({"xaxis": ticks, "yaxis": ticks}, showscale=False)
+    figure = pattern_heatmap(pattern, labels).changed({"xaxis": ticks, "yaxis": ticks}, showscale=False)
+    plot(figure, key=key, height=440, name=name, data=pattern_table(pattern, labels), alt=alt)

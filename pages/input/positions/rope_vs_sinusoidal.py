@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import string
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -36,17 +35,6 @@ BOTTOM, TOP = 1.06, 1.15  # of the strip of blocks, in heights of the plot
 EMBEDDING = 0.3  # of the strip's width
 
 
-@dataclass(frozen=True, eq=False)
-class Panel:
-    """A model, and what it makes of the pair."""
-
-    name: str
-    title: str
-    model: Checkpoint = field(repr=False)
-    scores: PositionScores
-    row: DistanceScores
-
-
 def draw(_: Subject) -> None:
     """Draws two panels on one scale."""
     models = {name: checkpoint for name in KINDS if (checkpoint := example(name)) is not None}
@@ -56,13 +44,14 @@ def draw(_: Subject) -> None:
     picture, controls = st.columns([3, 1], gap="medium")
     with controls:
         letters, head, distance = _choose(models)
-    panels = [_panel(name, checkpoint, letters, head, distance) for name, checkpoint in models.items()]
-    reach = min(p.row.lowest for p in panels), max(p.row.highest for p in panels)
+    scores = {name: _scores(name, *letters, head, each) for name, each in models.items()}
+    rows = {name: each.apart(distance) for name, each in scores.items()}
+    added, rotated = rows["sinusoidal"], rows["rope"]
+    reach = min(added.lowest, rotated.lowest), max(added.highest, rotated.highest)
     with picture:
-        for column, panel in zip(st.columns(2, gap="small"), panels, strict=True):
+        for column, name in zip(st.columns(2, gap="small"), KINDS, strict=True):
             with column:
-                _draw_row(panel, reach, distance)
-    added, rotated = (panel.row for panel in panels)
+                _draw_row(name, models[name], rows[name], reach, distance)
     explain.answer(
         TEXT(
             "answer",
@@ -74,7 +63,7 @@ def draw(_: Subject) -> None:
             highest=added.highest,
         )
     )
-    explain.measure_it(_draw_places, panels, letters)
+    explain.measure_it(_draw_places, scores, letters)
 
 
 def _choose(models: dict[str, Checkpoint]) -> tuple[tuple[str, str], int, int]:
@@ -89,44 +78,40 @@ def _choose(models: dict[str, Checkpoint]) -> tuple[tuple[str, str], int, int]:
     return (query, key), widgets.index(TEXT["head"], heads, "against_head"), distance
 
 
-def _panel(name: str, checkpoint: Checkpoint, letters: tuple[str, str], head: int, distance: int) -> Panel:
-    scores = _scores(name, *letters, head, checkpoint)
-    return Panel(name, TEXT[f"title {name}"], checkpoint, scores, scores.apart(distance))
-
-
 @memo.measured()
 def _scores(name: str, query: str, key: str, head: int, _found: Checkpoint) -> PositionScores:
     q, k = (_found.tokenizer.encode(letter)[0] for letter in (query, key))
     return position_scores(_found.model, q, k, head, _found.config.context)
 
 
-def _draw_row(panel: Panel, reach: tuple[float, float], distance: int) -> None:
+def _draw_row(
+    name: str, model: Checkpoint, row: DistanceScores, reach: tuple[float, float], distance: int
+) -> None:
+    title = TEXT[f"title {name}"]
     plot(
-        moved_pair(panel.title, entrances(panel.model.model), panel.row, reach, distance),
-        key=f"against_{panel.name}",
+        moved_pair(title, entrances(model.model), row, reach, distance),
+        key=f"against_{name}",
         height=370,
-        name=f"{panel.name}-moved-pair",
-        data=pd.DataFrame({"query_position": panel.row.positions, "score": panel.row.scores}),
-        alt=TEXT(
-            "alt", title=panel.title, distance=distance, lowest=panel.row.lowest, highest=panel.row.highest
-        ),
+        name=f"{name}-moved-pair",
+        data=pd.DataFrame({"query_position": row.positions, "score": row.scores}),
+        alt=TEXT("alt", title=title, distance=distance, lowest=row.lowest, highest=row.highest),
     )
 
 
-def _draw_places(panels: list[Panel], letters: tuple[str, str]) -> None:
+def _draw_places(every: dict[str, PositionScores], letters: tuple[str, str]) -> None:
     """The score at every two places."""
-    reach = max(float(np.abs(panel.scores.scores).max()) for panel in panels)
-    for column, panel in zip(st.columns(2, gap="medium"), panels, strict=True):
+    reach = max(float(np.abs(each.scores).max()) for each in every.values())
+    for column, (name, each) in zip(st.columns(2, gap="medium"), every.items(), strict=True):
         with column:
-            scores = panel.scores.scores
-            st.markdown(f"**{panel.title}**")
+            title, scores = TEXT[f"title {name}"], each.scores
+            st.markdown(f"**{title}**")
             plot(
-                every_two_positions(panel.scores, reach),
-                key=f"against_places_{panel.name}",
+                signed_map(scores, TEXT["key position"], TEXT["query position"], TEXT["hover pairs"], reach),
+                key=f"against_places_{name}",
                 height=400,
-                name=f"{panel.name}-every-two-positions",
+                name=f"{name}-every-two-positions",
                 data=pd.DataFrame(scores, columns=[f"key at {n}" for n in range(len(scores))]),
-                alt=TEXT("alt pairs", title=panel.title),
+                alt=TEXT("alt pairs", title=title),
             )
     st.caption(TEXT("all pairs", query=letters[0], key=letters[1]))
 
@@ -206,11 +191,6 @@ def _strip(entrances: Sequence[tuple[str, bool]]) -> tuple[list[dict[str, Any]],
             )
         )
     return boxes, names
-
-
-def every_two_positions(scores: PositionScores, reach: float) -> go.Figure:
-    """Draws scores (query, key), zero in the middle of the scale."""
-    return signed_map(scores.scores, TEXT["key position"], TEXT["query position"], TEXT["hover pairs"], reach)
 
 
 PART = View("added", TEXT, draw, code=(position_scores, entrances))

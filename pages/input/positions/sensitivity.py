@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,10 @@ import streamlit as st
 
 from engine.config import Position
 from engine.measure.positions.extrapolation import TIMES
-from engine.measure.positions.schemes import SCHEMES, Similarity, similarity
+from engine.measure.positions.schemes import Similarity, similarity
 from engine.model import build
 from engine.weights.checkpoints import Checkpoint
-from pages.input.positions.schemes import COLOURS
+from pages.input.positions.schemes import COLOURS, TITLES
 from ui import content, memo, widgets
 from ui.figures import specs as go
 from ui.figures.theme import base_layout, colour
@@ -22,7 +21,7 @@ from ui.layout import scrolled
 from ui.players.plot import plot
 
 TEXT = content.beside(__file__)
-Similarities = dict[Position, tuple[str, Similarity, Similarity]]  # (title, untrained, trained)
+Similarities = dict[Position, tuple[Similarity, Similarity]]  # (untrained, trained)
 
 
 @memo.measured()
@@ -32,11 +31,7 @@ def _similarities(_models: dict[Position, Checkpoint]) -> Similarities:
     for scheme, checkpoint in _models.items():
         reach, seed = TIMES * checkpoint.config.context, int(checkpoint.metrics["train"]["seed"])
         fresh = build(checkpoint.config, seed).requires_grad_(False).eval()
-        result[scheme] = (
-            SCHEMES[scheme].title,
-            similarity(fresh, reach),
-            similarity(checkpoint.model, reach),
-        )
+        result[scheme] = similarity(fresh, reach), similarity(checkpoint.model, reach)
     return result
 
 
@@ -46,14 +41,10 @@ def draw_sensitivity(models: dict[Position, Checkpoint]) -> None:
     context = next(iter(models.values())).config.context
     trained = widgets.switch(TEXT["trained"], False, "bench_trained")
     similarities = _similarities(models)
-    shown: dict[Position, tuple[str, Similarity, Similarity | None]] = {
-        name: (title, fresh, after if trained else None)
-        for name, (title, fresh, after) in similarities.items()
-    }
     with st.container(key="bench_panels"):
         scrolled("bench_panels", 700)
         plot(
-            similarity_panels(shown, context, TIMES * context),
+            similarity_panels(similarities, trained, context, TIMES * context),
             key="bench_similarity",
             height=430,
             name="similarity-by-distance",
@@ -66,17 +57,18 @@ def draw_sensitivity(models: dict[Position, Checkpoint]) -> None:
 def _untrained(similarities: Similarities) -> list[str]:
     """Says what the untrained schemes make of near and far, in numbers."""
     each = []
-    for name in ("sinusoidal", "rope"):
+    names: tuple[Position, ...] = ("sinusoidal", "rope")
+    for name in names:
         if name in similarities:
-            title, fresh, _ = similarities[name]
+            fresh, _ = similarities[name]
             near, far = fresh.range_at(1)[0], fresh.range_at(16)[0]
-            each.append(TEXT("near and far", title=title, near=near, far=far))
+            each.append(TEXT("near and far", title=TITLES[name], near=near, far=far))
     if "alibi" in similarities:
-        low, high = similarities["alibi"][1].range_at(16)
+        low, high = similarities["alibi"][0].range_at(16)
         each.append(TEXT("far in ALiBi", low=low, high=high))
     said: list[str] = [TEXT("differ", each=content.Filled("; ".join(each)))] if each else []
     if "learned" in similarities:
-        low, high = similarities["learned"][1].range_apart
+        low, high = similarities["learned"][0].range_apart
         said.append(TEXT("untrained table", low=low, high=high))
     return said
 
@@ -84,31 +76,29 @@ def _untrained(similarities: Similarities) -> list[str]:
 def _similarity_rows(similarities: Similarities) -> pd.DataFrame:
     """A row for each distance, a column for each line."""
     columns = {
-        f"{title}, {name}, {when}": pd.Series(values.astype(np.float32), index=s.distance)
-        for title, fresh, trained in similarities.values()
+        f"{TITLES[scheme]}, {name}, {when}": pd.Series(values.astype(np.float32), index=s.distance)
+        for scheme, (fresh, trained) in similarities.items()
         for when, s in (("untrained", fresh), ("trained", trained))
         for name, values in zip(s.lines, s.values, strict=True)
     }
     return pd.DataFrame(columns).rename_axis("distance").reset_index()
 
 
-def similarity_panels(
-    panels: Mapping[Position, tuple[str, Similarity, Similarity | None]], context: int, reach: int
-) -> go.Figure:
-    """Draws scheme -> (title, at initialisation, after training): a panel each, three in a row, all on one
-    axis from 0 to `reach`.
+def similarity_panels(panels: Similarities, both: bool, context: int, reach: int) -> go.Figure:
+    """Draws a panel for each scheme, three in a row, all on one axis from 0 to `reach`: untrained, and after
+    training where it is `both`.
     """
     traces: list[dict[str, Any]] = []
     axes: dict[str, Any] = {}
     notes, shapes = [], []
     rows = max(1, -(-len(panels) // 3))
-    for i, (scheme, (title, fresh, trained)) in enumerate(panels.items()):
+    for i, (scheme, (fresh, trained)) in enumerate(panels.items()):
         axis, column, row = "" if i == 0 else str(i + 1), i % 3, i // 3
         left, top = column * 0.35, 1 - 0.09 - row * 1.09 / rows
         bottom = max(0.0, top - 1 / rows + 0.19)
         shade = COLOURS[scheme]
-        for drawn, when in ((trained, "trained"), (fresh, "untrained")):
-            traces += [] if drawn is None else _panel_lines(drawn, when, shade, axis)
+        traces += _panel_lines(trained, "trained", shade, axis) if both else []
+        traces += _panel_lines(fresh, "untrained", shade, axis)
         lowest = row == rows - 1 or i + 3 >= len(panels)
         axes[f"xaxis{axis}"] = {
             "domain": [left, left + 0.3],
@@ -131,7 +121,7 @@ def similarity_panels(
             "yanchor": "bottom",
             "showarrow": False,
         }
-        notes.append({"text": f"<b>{title}</b> · {fresh.quantity}", "font": {"size": 13}} | where)
+        notes.append({"text": f"<b>{TITLES[scheme]}</b> · {fresh.quantity}", "font": {"size": 13}} | where)
         shapes.append(
             {
                 "type": "line",

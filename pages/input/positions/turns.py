@@ -18,7 +18,7 @@ from ui.page_frame import View
 from ui.players.plot import plot
 
 TEXT = content.beside(__file__)
-BAR, YOURS = "bar", "your own"
+BAR, YOURS = "the model in the bar", "your own"  # in addresses
 CONTEXTS = (64, 128, 256, 512, 1_024, 2_048, 4_096, 8_192, 16_384, 32_768, 65_536, 131_072)
 # name -> (d_head, base, context, source)
 PUBLISHED = {

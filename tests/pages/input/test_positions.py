@@ -403,7 +403,7 @@ def test_ones_fall_below_half_and_come_back(drawn):
 
 @pytest.mark.parametrize(
     ("sizes", "width", "base", "context"),
-    [("bar", 32, None, 128), ("Llama 3 8B", 128, 5e5, 8_192)],
+    [("the model in the bar", 32, None, 128), ("Llama 3 8B", 128, 5e5, 8_192)],
 )
 def test_turns_count_the_pairs_that_never_complete_one(drawn, sizes, width, base, context):
     page = rope("turns", rope_sizes=sizes)
@@ -420,7 +420,7 @@ def test_turns_count_the_pairs_that_never_complete_one(drawn, sizes, width, base
     bars = {trace["name"]: trace["y"] for trace in drawn["rope_turns"].traces}
     assert bars["complete a turn"] == pytest.approx([c for c in count if c >= 1])
     assert bars["never complete one"] == pytest.approx([c for c in count if c < 1])
-    assert ("Published sizes" in said) == (sizes != "bar")
+    assert ("Published sizes" in said) == (sizes != "the model in the bar")
 
 
 def test_the_layouts_are_the_same_and_the_mix_up_costs(drawn):

@@ -53,11 +53,12 @@ def choose() -> Choice:
     switch = st.empty()
     choice = choose_subject(FIRST_LETTERS, REAL_MODEL)
     st.session_state[FAMILY] = _family_of(choice.name)
+    titles = {family: _part(family).title for family in FIRST}
     # Streamlit's own: the model, which stands in the link, has the value.
     switch.segmented_control(
         TEXT["family"],
-        list(FAMILIES),
-        format_func=lambda family: FAMILIES[family].title,
+        list(titles),
+        format_func=lambda family: titles[family],
         key=FAMILY,
         label_visibility="collapsed",
         required=True,
@@ -83,11 +84,21 @@ def _open_family() -> None:
 
 
 def draw(choice: Choice) -> None:
-    _family(choice).draw(choice)
+    _part_of(choice).draw(choice)
 
 
-def _family(choice: Choice) -> View:
-    return FAMILIES[_family_of(choice.name)]
+def _part_of(choice: Choice) -> View:
+    return _part(_family_of(choice.name))
+
+
+def _part(family: families.Family) -> View:
+    """Returns the view as it is of a family."""
+    if family == "both":
+        return running_pair.PART.as_view(family)
+    gaps = family == "encoder"
+    words = Words.of(TEXT, "gaps" if gaps else "")
+    question = TEXT["gaps question"] if gaps else TEXT.question
+    return Part(TEXT["encoder" if gaps else "decoder"], _living_map, words, MAP, question).as_view(family)
 
 
 def _living_map(choice: Choice) -> None:
@@ -97,11 +108,11 @@ def _living_map(choice: Choice) -> None:
     looked = look(choice.name, choice.text or "", choice.letters)
     subject = looked.subject
     if (go := st.session_state.pop(GO, None)) is not None:
-        leads = links.target(go, subject, looked.step)
-        for key in leads.forgotten:
+        path, there = links.target(go, subject, looked.step)
+        for key in there.forgotten:
             st.session_state.pop(key, None)
-        st.session_state.update(leads.held)
-        st.switch_page(leads.path, query_params=leads.query)
+        st.session_state.update(there.held)
+        st.switch_page(path, query_params=there.query)
     reading = reading_of(subject)
     if st.session_state.get(SHOWN, ("", ""))[0] != choice.name:
         last_lane(subject, reading)  # which block is open at first depends on it
@@ -296,22 +307,21 @@ def settings(ask: Mapping[str, Any]) -> SampleConfig:
 
 
 MAP: Code = (living.read, living.lanes, living.depth_logits, living.outlook)
-PARTS = {
-    "decoder": Part(TEXT["decoder"], _living_map, Words.of(TEXT), MAP, TEXT.question),
-    "encoder": Part(TEXT["encoder"], _living_map, Words.of(TEXT, "gaps"), MAP, TEXT["gaps question"]),
-    "both": running_pair.PART,
+FIRST: dict[families.Family, str] = {
+    "decoder": REAL_MODEL,
+    "encoder": families.FIRST_ENCODER,
+    "both": families.FIRST_PAIR,
 }
-FAMILIES = {family: part.as_view(family) for family, part in PARTS.items()}
-FIRST = {"decoder": REAL_MODEL, "encoder": families.FIRST_ENCODER, "both": families.FIRST_PAIR}
 VIEW = View(
     "living",
     TEXT,
     draw,
-    lambda choice: _family(choice).words_for(),
-    lambda choice: PARTS[_family_of(choice.name)].code,
-    question=lambda choice: _family(choice).question_for(),
+    lambda choice: _part_of(choice).words_for(),
+    lambda choice: running_pair.PART.code if _family_of(choice.name) == "both" else MAP,
+    question=lambda choice: _part_of(choice).question_for(),
     asks=tuple(
-        Ask(view.question_for(), view.words_for(), () if family == "decoder" else (("model", FIRST[family]),))
-        for family, view in FAMILIES.items()
+        Ask(part.question_for(), part.words_for(), () if family == "decoder" else (("model", first),))
+        for family, first in FIRST.items()
+        for part in (_part(family),)
     ),
 )

@@ -32,7 +32,7 @@ def draw() -> None:
 def answer(minutes: list[int]) -> str:
     """Says what courses there are, and how they go; `minutes` of each."""
     case = "one" if len(minutes) == 1 else "alike" if len(set(minutes)) == 1 else "several"
-    return TEXT(case, many=len(minutes), least=min(minutes), most=max(minutes))
+    return f"{TEXT(case, many=len(minutes), least=min(minutes), most=max(minutes))} {TEXT['how']}"
 
 
 def _card(course: Course) -> None:

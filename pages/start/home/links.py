@@ -34,19 +34,9 @@ class ViewState:
     forgotten: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Target:
-    """A page, its address, what its controls hold, and what is forgotten of earlier visits."""
-
-    path: str
-    query: Mapping[str, str]
-    held: Mapping[str, int | str]
-    forgotten: tuple[str, ...]
-
-
-def target(ask: Mapping[str, Any], subject: Subject, step: int) -> Target:
-    """Returns where a part of the map leads: one that no page explains leads to Shapes. The text goes along
-    from page to page by itself.
+def target(ask: Mapping[str, Any], subject: Subject, step: int) -> tuple[str, ViewState]:
+    """Returns the page to which a part of the map leads, and its state: one that no page explains leads to
+    Shapes. The text goes along from page to page by itself.
     """
     part = str(ask.get("part"))
     pages = site.explanations()
@@ -56,7 +46,7 @@ def target(ask: Mapping[str, Any], subject: Subject, step: int) -> Target:
     if step != NEWEST:
         query["step"] = str(step)
     # A component keeps what was chosen in it: an address says nothing to it until that is gone.
-    return Target(path, query, link.held, (*link.query, *link.forgotten))
+    return path, ViewState(query, link.held, (*link.query, *link.forgotten))
 
 
 def _place(part: str, ask: Mapping[str, Any], subject: Subject) -> ViewState:

@@ -97,11 +97,11 @@ def _living_map(choice: Choice) -> None:
     looked = look(choice.name, choice.text or "", choice.letters)
     subject = looked.subject
     if (go := st.session_state.pop(GO, None)) is not None:
-        leads = links.target(go, subject, looked.step)
-        for key in leads.forgotten:
+        path, there = links.target(go, subject, looked.step)
+        for key in there.forgotten:
             st.session_state.pop(key, None)
-        st.session_state.update(leads.held)
-        st.switch_page(leads.path, query_params=leads.query)
+        st.session_state.update(there.held)
+        st.switch_page(path, query_params=there.query)
     reading = reading_of(subject)
     if st.session_state.get(SHOWN, ("", ""))[0] != choice.name:
         last_lane(subject, reading)  # which block is open at first depends on it

@@ -75,26 +75,22 @@ def scored(view: RunView) -> HeadGrowth | None:
 def answer(growth: HeadGrowth) -> str:
     """Says whether a head copies, what formed below it, since when, and what that does to the loss."""
     if growth.is_formed:
-        return TEXT(
-            "copies",
-            order=_order(growth),
-            weight=growth.head.value,
-            since=growth.since,
-            seconds=growth.seconds,
-            before=growth.before,
-            first=growth.first_loss,
-            second=growth.second_loss,
-        )
-    return TEXT(
-        "none yet" if growth.previous_formed is None else "one reads",
-        step=growth.step,
-        head=_name(growth.head),
-        weight=growth.head.value,
-        previous=_name(growth.previous),
-        previous_weight=growth.previous.value,
-        first=growth.first_loss,
-        second=growth.second_loss,
-    )
+        said = [
+            TEXT(
+                "copies",
+                order=_order(growth),
+                weight=growth.head.value,
+                since=growth.since,
+                seconds=growth.seconds,
+                before=growth.before,
+            )
+        ]
+    else:
+        said = [TEXT("none yet", step=growth.step, head=_name(growth.head), weight=growth.head.value)]
+        if growth.previous_formed is not None:
+            said.append(TEXT("one reads", head=_name(growth.previous), weight=growth.previous.value))
+    said.append(TEXT("costs", first=growth.first_loss, second=growth.second_loss))
+    return " ".join(said)
 
 
 def before_another(growth: HeadGrowth, share: float, steps: int) -> str:

@@ -69,15 +69,7 @@ def data_group(profile: Profile) -> Data:
         source_data = _chosen(source, profile, cut)
         data = replace(source_data, tokenizer="char" if source_data.paired is not None else cut)
         if data.paired is not None:
-            st.markdown(
-                TEXT(
-                    "labelled" if isinstance(data.paired, LabelledText) else "pairs",
-                    train=len(data.paired.train),
-                    held_out=len(data.paired.validation),
-                    vocabulary=data.paired.vocab_size,
-                )
-            )
-            st.code(examples(data.paired), language=None, wrap_lines=True)
+            _describe_pairs(data.paired)
         if data.problem:
             (st.error if data.corpus is None and (data.text or source not in OWN) else st.info)(data.problem)
         if data.corpus is not None:
@@ -264,6 +256,17 @@ def _uploaded(profile: Profile) -> tuple[str, str]:
     if name and file is None:
         st.caption(TEXT("still in use", length=len(text)))
     return text, "" if text else TEXT["upload"]
+
+
+def _describe_pairs(data: PairedText | LabelledText) -> None:
+    many = TEXT(
+        "labelled" if isinstance(data, LabelledText) else "pairs",
+        train=len(data.train),
+        held_out=len(data.validation),
+        vocabulary=data.vocab_size,
+    )
+    st.markdown(f"{many} {TEXT['lengths']}")
+    st.code(examples(data), language=None, wrap_lines=True)
 
 
 def examples(data: PairedText | LabelledText) -> str:

@@ -97,8 +97,13 @@ def _notes(views: list[RunView], mixed: bool) -> list[str]:
         ]
     if mixed:
         why = kind_of(views[0].spec).noun == "character"  # else it stands below the numbers
-        notes.append(f"{TEXT['in bits']} {TEXT['comparable']}" if why else TEXT["in bits"])
+        notes.append(f"{TEXT['in bits']} {comparable()}" if why else TEXT["in bits"])
     return notes
+
+
+def comparable() -> str:
+    """Says which losses can be compared between tokenizers."""
+    return TEXT["comparable"]
 
 
 def _unit() -> race_table.Unit:

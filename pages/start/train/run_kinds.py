@@ -24,7 +24,7 @@ from engine.training.numerics import perplexity
 from engine.training.records import Evaluation, Sample
 from engine.training.train import warning
 from pages.start.train.curve_points import newest_of_each
-from ui import content, run_text
+from ui import content, run_text, site
 from ui.figures.solved import Solved, solved_curves
 from ui.players.plot import plot
 from ui.run_text import FLOOR
@@ -32,6 +32,7 @@ from ui.text.markdown import token_word
 from ui.text.numbers import nats
 
 TEXT = content.beside(__file__)
+CROSSED = "crossattention"  # the page that looks into two stacks
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,10 @@ class OfText:
     def misfit(self) -> str:
         """Returns what follows where a window is not as long as a problem; '' where it fits."""
         return ""
+
+    def link(self, page: site.Entry, run: str) -> dict[str, str]:
+        """Returns what names a run's model in the address of a page; nothing where it cannot look inside."""
+        return {"model": run} if page.section == "Inside" and page.url != CROSSED else {}
 
     def baselines(self, unit: Unit = "nats") -> Mapping[str, float]:
         """Returns the losses that predictors without a network reach on the data of a run."""
@@ -293,6 +298,9 @@ class OfPairs(OfAnswers):
     def question(self) -> str:
         return TEXT("pairs question", title=content.Filled(self.title))
 
+    def link(self, page: site.Entry, run: str) -> dict[str, str]:
+        return {"cross_task": run} if page.url == CROSSED else super().link(page, run)
+
     def baselines(self, unit: Unit = "nats") -> Mapping[str, float]:
         """Returns the loss of knowing nothing."""
         return {"uniform": self.least}
@@ -323,6 +331,9 @@ class OfLabels(OfPairs):
     @property
     def question(self) -> str:
         return TEXT["speakers"]
+
+    def link(self, page: site.Entry, run: str) -> dict[str, str]:
+        return {"families_view": "speaks", "speaks_model": run} if page.url == "families" else {}
 
     def by_hand(self, loss: float) -> str:
         return TEXT["by hand labels"]

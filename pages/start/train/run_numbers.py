@@ -16,7 +16,7 @@ from engine.service.state import RunView
 from engine.training.numerics import perplexity
 from engine.training.records import Evaluation
 from pages.start.train.curve_points import spread
-from pages.start.train.loss_chart import LIVE_POINTS
+from pages.start.train.loss_chart import LIVE_POINTS, comparable
 from pages.start.train.loss_curves import small_curve
 from pages.start.train.run_kinds import OfText, bits, kind_of, number
 from pages.start.train.shown_runs import compared
@@ -53,15 +53,12 @@ def _losses(view: RunView) -> None:
             help=TEXT("perplexity hint", noun=kind.noun),
         )
         if kind.characters:
-            st.metric(
-                TEXT["bits"],
-                number(bits(looks[-1]) if looks else math.nan, ".3f"),
-                help=TEXT["bits hint masked" if kind.masked else "bits hint"],
-            )
+            hint = f"{TEXT['bits hint']} {TEXT['masked hint']}" if kind.masked else TEXT["bits hint"]
+            st.metric(TEXT["bits"], number(bits(looks[-1]) if looks else math.nan, ".3f"), help=hint)
     if looks:
         st.caption(_measured_on(looks[-1], kind))
     if kind.noun != "character" and kind.characters:
-        st.caption(TEXT["comparable"])
+        st.caption(comparable())
 
 
 def _measured_on(look: Evaluation, kind: OfText) -> str:
@@ -137,7 +134,7 @@ def _small_charts(view: RunView, mark: str) -> None:
         (right, "rate", h.learning_rates, "run0", False),
     ]
     for container, name, values, shade, log in charts:
-        title = TEXT["norm" if name == "norm" else "rate"]
+        title = TEXT[f"title {name}"]
         latest = number(float(values[-1]), ".3g") if len(values) else "–"
         with container:
             st.markdown(TEXT("small", title=title, latest=latest), help=TEXT[f"hint {name}"])

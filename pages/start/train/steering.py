@@ -10,17 +10,13 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitPageNotFoundError
 
 from engine.service.state import RunView
-from engine.training.kinds import LABELS, PAIRS
+from pages.start.train.run_kinds import kind_of
 from pages.start.train.shown_runs import act, act_on_all, in_training
 from ui import content, session, site
 from ui.fields import visible
 
 TEXT = content.beside(__file__)
 WIDTH = 118  # of a button of the run: several share a place, and what stands beside them does not move
-
-# Where a classifier is looked into, there alone, and the link ("" is the run's name); and the page that is
-# told of a run with two stacks by another name.
-LABELLED, CROSSED = ("families", {"families_view": "speaks", "speaks_model": ""}), "crossattention"
 
 
 def buttons(view: RunView, other: RunView | None, mine: bool) -> None:
@@ -32,31 +28,29 @@ def buttons(view: RunView, other: RunView | None, mine: bool) -> None:
     if (now := in_training(view, other)) is not view:  # the second of a pair, whose first has ended before
         view, both = now, [now.id]
     if view.status == "paused":
-        _button("resume", TEXT["resume"], "play_arrow", mine, act_on_all, manager.resume, both, owner)
+        _button("resume", "play_arrow", mine, act_on_all, manager.resume, both, owner)
     elif view.active:
         going = mine and view.status == "running"
-        _button("pause", TEXT["pause"], "pause", going, act_on_all, manager.pause, both, owner)
+        _button("pause", "pause", going, act_on_all, manager.pause, both, owner)
     else:
         done = max(view.snapshots, default=0)
         help = TEXT["continue hint"] if room(view) else TEXT("full", steps=done)
-        _button(
-            "extend", TEXT["continue"], "fast_forward", mine and further(view) > 0, _extend, view, help=help
-        )
+        _button("extend", "fast_forward", mine and further(view) > 0, _extend, view, help=help)
     if view.active:
-        _button("stop", TEXT["stop"], "stop", mine, act_on_all, manager.stop, both, owner)
+        _button("stop", "stop", mine, act_on_all, manager.stop, both, owner)
     else:
         _restart(view, mine)
     if view.status == "paused":
         hint = TEXT["step hint"]
-        _button("step", TEXT["step"], "skip_next", mine, act_on_all, manager.step, both, owner, help=hint)
+        _button("step", "skip_next", mine, act_on_all, manager.step, both, owner, help=hint)
 
 
 def _button(
-    name: str, label: str, icon: str, possible: bool, does: Callable[..., Any], *args: Any, help: str = ""
+    name: str, icon: str, possible: bool, does: Callable[..., Any], *args: Any, help: str = ""
 ) -> None:
     # Streamlit's own: it asks something of the run, and has no value.
     st.button(
-        label,
+        TEXT[f"button {name}"],
         key=f"{name}_button",
         icon=f":material/{icon}:",
         disabled=not possible,
@@ -71,9 +65,7 @@ def _restart(view: RunView, mine: bool) -> None:
     possible = mine and view.status not in ("queued", "starting")
     help = TEXT["restart hint"]
     manager, owner = session.manager(), session.owner()
-    _button(
-        "restart", TEXT["restart"], "restart_alt", possible, act, manager.restart, view.id, owner, help=help
-    )
+    _button("restart", "restart_alt", possible, act, manager.restart, view.id, owner, help=help)
 
 
 def bar(view: RunView, mine: bool) -> None:
@@ -90,7 +82,7 @@ def bar(view: RunView, mine: bool) -> None:
         st.markdown(at, width="stretch")
         paused = view.status == "paused"
         st.button(
-            TEXT["resume" if paused else "pause"],
+            TEXT["button resume" if paused else "button pause"],
             key="bar_button",
             icon=":material/play_arrow:" if paused else ":material/pause:",
             disabled=not (mine and view.status in ("running", "paused")),
@@ -103,25 +95,16 @@ def look_inside(view: RunView) -> None:
     """Draws the way into this run's model, at any of its snapshots, on the pages that look inside: what it
     cannot do is not offered.
     """
-    labelled, crosses = view.spec.kind is LABELS, view.spec.kind is PAIRS
-    pages = [e for e in site.built() if (e.url == LABELLED[0] if labelled else e.section == "Inside")]
-    pages = [entry for entry in pages if crosses or entry.url != CROSSED]
-    if not (pages and view.snapshots):
+    kind, run = kind_of(view.spec), f"run-{view.id}"
+    links = [(entry, link) for entry in site.built() if (link := kind.link(entry, run))]
+    if not (links and view.snapshots):
         return
     with st.popover(TEXT["look inside"], icon=":material/search:"):
-        for entry in pages:
-            query = LABELLED[1] if labelled else {"cross_task" if entry.url == CROSSED else "model": ""}
+        for entry, link in links:
             try:
-                st.page_link(
-                    entry.path,
-                    label=entry.title,
-                    icon=entry.icon,
-                    query_params={name: value or f"run-{view.id}" for name, value in query.items()},
-                )
-            except (
-                StreamlitPageNotFoundError
-            ):  # this page is run alone, without app.py: there is nowhere to go
-                return
+                st.page_link(entry.path, label=entry.title, icon=entry.icon, query_params=link)
+            except StreamlitPageNotFoundError:
+                return  # this page is run alone, without app.py: there is nowhere to go
 
 
 def options(view: RunView, mine: bool) -> DeltaGenerator:

@@ -435,15 +435,15 @@ LEADS = [
 @pytest.mark.parametrize(("ask", "page", "wanted"), LEADS)
 def test_a_part_leads_to_its_page_with_this_text_and_this_place(asked, ask, page, wanted):
     subject = look(CLASSIC, "To be").subject
-    leads = target(ask, subject, 40)
+    path, leads = target(ask, subject, 40)
     query, held = dict(leads.query), dict(leads.held)
     if "shapes_step" in wanted:
         names = [step.name for step in trace(subject.config, 5)]
         wanted = wanted | {"shapes_step": str(names.index(str(wanted["shapes_step"]).removeprefix("of ")))}
-    assert leads.path == f"pages/{page}/page.py"
+    assert path == f"pages/{page}/page.py"
     assert query["model"] == CLASSIC and query["step"] == "40"
     assert wanted.items() <= (query | held).items() and all(query[key] == str(held[key]) for key in held)
-    assert "step" not in target(ask, subject, NEWEST).query
+    assert "step" not in target(ask, subject, NEWEST)[1].query
     # A component keeps what was chosen in it: what the address says is told to one that remembers nothing.
     told = {key for key in query if key.endswith(("_token", "_query", "_position"))}
     assert told <= {*leads.forgotten, *held}

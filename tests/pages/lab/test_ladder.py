@@ -348,7 +348,7 @@ def test_the_replication_holds_however_many_rungs_are_there(finished, begun, tmp
     told = " ".join(str(each.value) for each in page.caption)
     for precision, processor in set(kinds):
         count = kinds.count((precision, processor))
-        assert f"{count} training{'s' if count > 1 else ''} in {precision} on {processor}" in told
+        assert f"{count} run{'s' if count > 1 else ''} in {precision} on {processor}" in told
     assert [each for each in table["precision"] if each] == [precision for precision, _ in kinds]
     assert table["steps"].count("not run") == len(LECTURE) - len(rungs)
     assert len(opened("lecture", ladder_lecture="curves").exception) == 0

@@ -184,19 +184,31 @@ class View:
                 for view in self.parts.views
                 for ask in view.asks
             )
-        first = self.variant if isinstance(self.variant, str) else ""
-        asked = {first: (), **self.variants}
+        asked = {self._first_variant: (), **self.variants}
         unsaid = callable(self.variant) and not self.variants  # the words depend on what is shown
         return tuple(
             Ask(self._asked(name), None if unsaid else self._words_of(name), query)
             for name, query in asked.items()
         )
 
+    @property
+    def first_question(self) -> str:
+        """Returns the question with which it opens."""
+        if self.parts is not None and (part := self.parts.views[0]).text.question:
+            return part.first_question
+        return self._asked(self._first_variant)
+
+    @property
+    def _first_variant(self) -> str:
+        return "" if callable(self.variant) else self.variant
+
     def question_for(self, *about: Any) -> str:
         """Returns the question, of what `draw` gets."""
         if self.parts is not None and (part := self.parts.shown).text.question:
             return part.question_for(*about)
-        return self._asked(self._variant(*about)) if self.question is None else self.question(*about)
+        if self.question is not None:
+            return self.question(*about)
+        return self._asked(self._variant(*about) if self.variants else self._first_variant)
 
     def _variant(self, *about: Any) -> str:
         return self.variant(*about) if callable(self.variant) else self.variant
@@ -286,7 +298,7 @@ class Listed:
     @property
     def question(self) -> str:
         """Returns the question with which the view opens."""
-        return self.asks[0].question
+        return self.view.first_question
 
     def address(self, ask: Ask | None = None) -> str:
         """Returns the address below the app's root, such as attention?attention_view=heads."""

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ui import content
-from ui.page_frame import View, Words
+from tests.pages.helpers import text_of
+from ui import content, page_frame
+from ui.page_frame import Parts, View, Words
 
 ENGLISH = """# Attention sinks
 Where does weight go
@@ -91,6 +92,53 @@ def test_a_view_takes_its_title_question_and_words_from_its_text(texts: content.
     assert (view.title, view.question_for()) == ("Attention sinks", "Where does weight go that goes nowhere?")
     assert view.words_for() == Words(texts["see"], "", "Anything.")
     assert Words.of(texts, "small").attempt == "A small model."
+
+
+def test_a_variant_of_what_is_shown_has_a_question_and_words_of_its_own() -> None:
+    text = text_of("Heads", "Who looks at whom?", **{
+        "question counts": "How much?", "see": "A map.", "see counts": "{many} numbers.", "see small": "Little.",
+    })  # fmt: skip
+    view = View(
+        "heads", text, print, variant=str, variants={"counts": (("number", "all"),)}, fields={"many": 3}
+    )
+    assert view.asks_late and view.first_question == view.question_for("") == "Who looks at whom?"
+    assert (view.question_for("counts"), view.question_for("small")) == ("How much?", "Who looks at whom?")
+    assert [view.words_for(shown).see for shown in ("", "counts", "small")] == [
+        "A map.",
+        "3 numbers.",
+        "Little.",
+    ]
+    assert [(ask.question, ask.words.see, ask.query) for ask in view.asks] == [
+        ("Who looks at whom?", "A map.", ()),
+        ("How much?", "3 numbers.", (("number", "all"),)),
+    ]
+
+
+def test_a_variant_without_a_question_is_asked_about_before_anything_is_known() -> None:
+    text = text_of("Sinks", "Where does weight go?", **{"see": "A map.", "see small": "Little."})
+    view = View("sinks", text, print, variant=lambda subject: "small")
+    assert not view.asks_late and view.question_for() == "Where does weight go?"
+    assert view.words_for(None).see == "Little." and [ask.words for ask in view.asks] == [None]
+
+
+def test_a_part_without_a_question_has_the_one_of_its_view(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = (
+        View("sums", text_of("Sums", "What is added?", see="A sum."), print),
+        View("turns", text_of("Turns"), print),
+    )
+    whole = text_of("RoPE", "How is distance encoded?", see="Arrows.")
+    view = View("rope", whole, parts=Parts("topic", (second, first)))
+    assert view.first_question == "How is distance encoded?"
+    assert [(ask.question, ask.words.see, ask.query) for ask in view.asks] == [
+        ("How is distance encoded?", "Arrows.", (("topic", "turns"),)),
+        ("What is added?", "A sum.", (("topic", "sums"),)),
+    ]
+    for part, asked, seen in (
+        (second, "How is distance encoded?", "Arrows."),
+        (first, "What is added?", "A sum."),
+    ):
+        monkeypatch.setattr(page_frame.widgets, "settled", lambda titles, key, part=part: part.id)
+        assert (view.question_for(), view.words_for().see) == (asked, seen)
 
 
 def test_english_stands_in_for_what_is_not_translated_and_what_has_changed_is_known(

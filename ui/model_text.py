@@ -65,6 +65,8 @@ def settled_text(first: str, kind: str) -> str:
         text = first
     else:
         text = carried
+    if text != carried:  # what was cut is away
+        st.session_state[LENGTH] = 0
     text = visible(text)
     st.session_state[LastText.KEY] = LastText(text, kind, first, page, written)
     # In each run: a popover mounts its boxes when it first opens, and the browser knows no earlier value.

@@ -112,54 +112,50 @@ class Parts:
             self._named(chosen).show(*about)
             return
         style: Any = {"gap": "small", "vertical_alignment": "bottom"}
-        columns = [st.container(horizontal=True, **style)] * 2
-        buttons, beside = st.columns(self.line, **style) if self.line else columns
+        buttons, beside = (
+            st.columns(self.line, **style) if self.line else [st.container(horizontal=True, **style)] * 2
+        )
         chosen = widgets.select(self.label, self._titles, self.key, container=buttons, hint=self.hint)
         self._named(chosen).show(beside, *about)
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A view of a page: one question and its answer. `id` stands in the URL, `text` is all that it says; its
-    button has the text's title, or a `name`.
+    """A view of a page: one question and its answer.
 
-    `draw` is called with the `Subject` of the bar where the view `needs_model`, with what `choose` returns
-    where that draws a bar of the view's own, else with nothing. A view that `brings_text` has the model read
-    that one: the bar then has no box for a text. `code` are the functions and classes of the engine whose
-    source is offered below it; where it depends on what is shown, a function of what `draw` gets.
+    What its functions get is the `Subject` of the bar where it `needs_model`, what `choose` returns where
+    that draws a bar of the view's own, else nothing. A view that `takes` certain models says of another what
+    it lacks, with one click to a model that fits. It opens with the first of the `best` that is here where
+    the visitor looks into none of them, and one click leads back to the visitor's own. An encoder-decoder is
+    looked into at the half that reads.
 
-    `takes` are the needs that a model has to meet (ui.model_needs): another gets a sentence in place of the
-    view, and one click to a model that meets them. A view opens with the first of the `best` that is here,
-    if the visitor looks into none of them: models that show its point, where most do not. One click leads to
-    his own. An encoder-decoder is looked into at the half that reads; a view of `both_halves` has a choice.
-
-    Several questions: those of its `parts`, which draw in place of it; or, where what is shown has another
-    `variant`, those of the text's sections `question variant`, with their words (`see variant`). `variants`
-    are those that have a question of their own -> what the address says for it. `question` and `words` are
-    functions of what `draw` gets for a question that names what is shown (lists then have the text's), and
-    for words that stand elsewhere; `fields` are filled into the text's. For search, `shows` are terms for
-    what its figure shows that stand in no question.
+    A view has several questions by its `parts`, which draw in its place, or by `variants`: where what is
+    shown has another `variant`, the text's sections `question variant` and `see variant` stand for its own.
     """
 
-    id: str
-    text: content.Texts
-    draw: Callable[..., object] | None = None
-    code: Code | Callable[..., Code] = ()
+    id: str  # in the address
+    text: content.Texts  # all that it says
+    draw: Callable[..., object] | None = None  # None where it has parts
+    code: Code | Callable[..., Code] = ()  # of the engine, whose source is offered below it
     needs_model: bool = True
     choose: Callable[[], object] | None = None
-    brings_text: bool = False
-    takes: tuple[Need, ...] = ()
-    best: tuple[str, ...] = ()
-    both_halves: bool = False
+    brings_text: bool = False  # for the model to read: the bar has no box
+    takes: tuple[Need, ...] = ()  # what a model has to meet (ui.model_needs)
+    best: tuple[str, ...] = ()  # models that show its point, where most do not
+    both_halves: bool = False  # of an encoder-decoder, one chosen in the view
     whole: bool = False  # it takes an encoder-decoder as a whole
     parts: Parts | None = None
-    name: str = ""
+    name: str = ""  # on its button, if not the text's title
     variant: str | Callable[..., str] = ""
-    variants: Mapping[str, Query] = field(default_factory=dict)
-    question: Callable[..., str] | None = None
-    words: Callable[..., Words] | None = None
-    fields: Mapping[str, Any] = field(default_factory=dict)
-    shows: tuple[str, ...] = ()
+    variants: Mapping[str, Query] = field(default_factory=dict)  # with a question -> what the address says
+    question: Callable[..., str] | None = None  # one that names what is shown; lists have the text's
+    words: Callable[..., Words] | None = None  # that stand elsewhere
+    fields: Mapping[str, Any] = field(default_factory=dict)  # of the text's words
+    shows: tuple[str, ...] = ()  # for search: terms for the figure that stand in no question
+
+    def __post_init__(self) -> None:
+        if (self.draw is None) == (self.parts is None):
+            raise TypeError(f"the view {self.id!r} needs either what draws it or parts")
 
     @property
     def title(self) -> str:

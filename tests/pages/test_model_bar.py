@@ -221,6 +221,15 @@ def test_bytes_that_are_no_character_are_shown_as_bytes():
     assert not any("\ufffd" in word or "\0" in word for word in looked.vocabulary)
 
 
+def test_the_length_of_a_cut_text_goes_with_it():
+    page = opened()
+    page.text_area(key="text").set_value("To be. " * 1500).run()
+    assert "has 10,500 characters" in said(page)
+    page.query_params["text"] = "ROMEO:\nBut, soft!"  # as by Back, or a link inside the app
+    page.run()
+    assert given(page)["text"] == "ROMEO:\nBut, soft!" and "10,500" not in said(page)
+
+
 def test_a_long_text_is_cut_and_its_length_is_said():
     page = chosen(opened(), "text", "a" * 10_000)
     assert len(page.text_area(key="text").value) == MAX_TEXT

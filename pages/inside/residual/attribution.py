@@ -45,9 +45,13 @@ def draw(subject: Subject) -> None:
     name = subject.vocabulary[target]
     with narrow:
         writers = _writers(sums)
+    compared = _compared(versus)
     with wide:
-        _bars(writers, TEXT("alt bars", name=name, position=position))
-    _answer(subject, sums, attribution.logit, name, position)
+        axis = TEXT["contribution" if versus is None else "contribution to a lead"]
+        _bars(
+            writers, axis, TEXT("alt bars", what=_sum_of(subject, compared, name, versus), position=position)
+        )
+    _answer(subject, sums, (attribution.logit, compared, versus), name, position)
     explain.measure_it(_more, subject, attribution, sums.difference, name, versus)
 
 
@@ -68,11 +72,21 @@ def _writers(sums: Pushes) -> Sequence[Push]:
     return sums.leading(SHOWN) if bars == "largest" else sums.writers
 
 
-def _bars(writers: Sequence[Push], alt: str) -> None:
+def _compared(versus: Versus) -> str:
+    """Returns the case of what is taken apart: a logit, or its lead over what it is compared with."""
+    return "logit" if versus is None else "mean" if versus == "mean" else "token"
+
+
+def _sum_of(subject: Subject, compared: str, name: str, versus: Versus) -> str:
+    other = subject.vocabulary[versus] if isinstance(versus, int) else ""
+    return TEXT(f"sum {compared}", name=name, other=other)
+
+
+def _bars(writers: Sequence[Push], axis: str, alt: str) -> None:
     labels, parts = ([getattr(push, what) for push in writers] for what in ("label", "part"))
     values = np.array([push.value for push in writers])
     plot(
-        part_bars(labels, parts, values, title=TEXT["contribution"]),
+        part_bars(labels, parts, values, title=axis),
         key="residual_parts",
         height=390,
         name="logit-attribution",
@@ -81,11 +95,13 @@ def _bars(writers: Sequence[Push], alt: str) -> None:
     )
 
 
-def _answer(subject: Subject, sums: Pushes, logit: float, target: str, position: int) -> None:
-    """Says which part raises a logit most (or its lead over what it is compared with), and which
-    lowers it.
-    """
+def _answer(
+    subject: Subject, sums: Pushes, whole: tuple[float, str, Versus], target: str, position: int
+) -> None:
+    """Says which part raises a logit most, or its lead over what it is compared with, and which lowers it."""
     most, least = sums.most, sums.least
+    value, compared, versus = whole
+    other = subject.vocabulary[versus] if isinstance(versus, int) else ""
     raised = TEXT(
         "most in full" if in_full(most.label) else "most",
         target=target,
@@ -93,7 +109,7 @@ def _answer(subject: Subject, sums: Pushes, logit: float, target: str, position:
         most=most.label,
         full=in_full(most.label),
         by=most.value,
-        logit=logit,
+        whole=TEXT(f"whole {compared}", value=value, other=other),
     )
     lowered = TEXT["none lowers"]
     if least.value < 0:
@@ -105,7 +121,7 @@ def _answer(subject: Subject, sums: Pushes, logit: float, target: str, position:
 def _more(subject: Subject, attribution: Attribution, difference: float, name: str, versus: Versus) -> None:
     """The sum, and heads against layers."""
     other = subject.vocabulary[versus] if isinstance(versus, int) else ""
-    compared = "logit" if versus is None else "logit over mean" if versus == "mean" else "logit over token"
+    compared = {"logit": "logit", "mean": "logit over mean", "token": "logit over token"}[_compared(versus)]
     metrics = {
         TEXT["sum"]: f"{attribution.total:+.4f}",
         TEXT(compared, token=name, other=other): f"{attribution.logit:+.4f}",

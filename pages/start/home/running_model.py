@@ -237,6 +237,7 @@ def _asked() -> None:
         _travel(name, text, ask.get("model"), ask.get("step"))
     elif what == "back" and BEFORE in st.session_state:
         st.session_state["subject_model"], _, st.session_state["text"] = st.session_state.pop(BEFORE)
+        st.session_state["text_length"] = 0
     elif what == "open":
         st.session_state[GO] = dict(ask)
 

@@ -142,6 +142,9 @@ def test_who_pushed_is_each_writers_product_with_the_direction(drawn):
         page.selectbox(key="residual_versus").select(versus).run()
         wanted = float(RECORDING.logits[at, row] - other)
         assert float(page.metric[1].value) == pytest.approx(wanted, abs=1e-4)
+        over = "the mean of all logits" if versus == "mean of all" else "the logit of “c”"
+        assert f"to a lead of {minus(f'{wanted:.2f}')} over {over}" in said(page)
+        assert " to a logit of " not in said(page), "a lead is no logit"
 
 
 def test_norms_shares_and_a_sum_worked_out(drawn):

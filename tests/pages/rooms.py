@@ -9,7 +9,7 @@ from ui.page_frame import Page
 from ui.site import ROOT
 
 ROOMS = sorted((ROOT / "pages").glob("*/*/page.py"))
-OWN_FRAME = ("home", "train", "courses", "room")  # drawn otherwise than by the frame of all pages
+OWN_FRAME = ("home", "train", "courses", "room")  # which look into no model in the frame's own bar
 
 
 @cache

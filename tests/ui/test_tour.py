@@ -289,6 +289,7 @@ def test_a_model_that_is_not_here_is_said(monkeypatch):
         ({"text": "ROMEO:\nO, she d"}, ""),  # the first scene's
         ({"text": "To be", "kept_text": LastText("To be", first="To be")}, ""),
         ({"text": " \n"}, ""),
+        ({"text": "", "kept_text": LastText("my own words")}, ""),  # the box was emptied
         ({}, ""),
     ],
 )

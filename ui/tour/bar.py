@@ -6,6 +6,7 @@ device is at the same place; the session only carries it over to a page that was
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -127,13 +128,13 @@ def _clear_page(course: Course) -> None:
     """Has the page show what its address says, whatever was chosen there before; where that says nothing of
     a text, what the reader wrote stays.
     """
-    query = dict(st.query_params)
+    query, kept = dict(st.query_params), LastText.get() or LastText("")
     if written := _written(course):
         st.session_state[_WRITTEN] = written
     for name in _forgotten(course, query, [str(name) for name in st.session_state]):
         st.session_state.pop(name, None)
     if "text" not in query and _WRITTEN in st.session_state:
-        st.session_state[LastText.KEY] = LastText(st.session_state[_WRITTEN])
+        st.session_state[LastText.KEY] = replace(kept, text=st.session_state[_WRITTEN])
 
 
 def _forgotten(course: Course, query: dict[str, str], held: list[str]) -> list[str]:
@@ -157,7 +158,7 @@ def _written(course: Course) -> str:
     one. Empty where there is none.
     """
     kept = LastText.get() or LastText("")
-    text = st.session_state.get(model_text.TEXT) or kept.text
+    text = st.session_state.get(model_text.TEXT, kept.text) or ""
     supplied = {dict(scene.query).get("text") for scene in course.scenes} | kept.untyped
     return text if text.strip() and text not in supplied else ""
 

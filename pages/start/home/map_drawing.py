@@ -2,7 +2,7 @@
 
 The residual stream is a road. `s` runs along it and `c` is the distance from it; each sublayer is a side road
 that leaves, passes a norm and the sublayer, and comes back. `wide` lets the road run left to right, `tall`
-top to bottom. The browser chooses by the width it has (ui/assets/map.js).
+top to bottom. The browser chooses by the width it has (map.js).
 """
 
 from __future__ import annotations

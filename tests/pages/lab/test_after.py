@@ -152,7 +152,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> FewShot:
 
     found = SimpleNamespace(model=None, tokenizer=CharTokenizer("abcdefghijklmnopqrstuvwxyz"))
     monkeypatch.setattr(few_shot, "measure", measured)
-    monkeypatch.setattr(few_shot.models, "first_of", lambda names: names[0])
+    monkeypatch.setattr(few_shot.model_choice, "first_of", lambda names: names[0])
     monkeypatch.setattr(few_shot.models, "model_of", lambda *_: found)
     return few
 
@@ -188,7 +188,7 @@ def test_exchanged_answers_are_shown_beside_the_others(few: FewShot, drawn: dict
 
 
 def test_without_smollm2_the_mode_of_words_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(few_shot.models, "first_of", lambda names: "")
+    monkeypatch.setattr(few_shot.model_choice, "first_of", lambda names: "")
     assert few_shot.TEXT["not here"] in said(helpers.opened(ROOM, **WORDS), "info")
 
 

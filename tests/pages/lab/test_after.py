@@ -168,8 +168,12 @@ def test_right_answers_by_examples_are_the_engines(few: FewShot, drawn: dict[str
     assert likely["y"] == pytest.approx(few.likelihood[0].mean(0), abs=1e-6)
     end = few.accuracy[0, :, -1].mean()
     assert not helpers.lacking(
-        said(page), "with none it gives the antonym for **0%**", f"for **{end:.0%}** (mean"
+        said(page),
+        "with none it gives the antonym for **0%**",
+        f"with {COUNTS[-1]} for **{end:.0%}** (mean of 3 draws)",
+        f": {2 * 3 * len(few.pairs) * len(COUNTS):,} answers.",
     )
+    assert f"{COUNTS[-1]} examples" in few_shot._guess(few, "antonyms").question
     (heat,) = drawn["context_words"].traces
     np.testing.assert_allclose(heat["z"], few.probability[0, 0], atol=1e-6)
     bold = np.array([[cell.startswith("<b>") for cell in row] for row in heat["text"]])
@@ -260,3 +264,9 @@ def test_the_answer_is_of_what_has_been_measured() -> None:
     )
     told = chain_of_thought.answer(early)
     assert told.startswith(f"So far the model solves **{early[2].end:.0%}**") and "with dots" in told
+
+
+def test_the_diagonal_of_a_matrix_has_its_numbers_while_they_can_be_read() -> None:
+    small, large = (context.matrix(-2 * np.eye(size)).traces[0]["text"] for size in (12, 13))
+    assert small[0][:2] == ["−2.00", ""] and [row[i] for i, row in enumerate(small)] == ["−2.00"] * 12
+    assert {cell for row in large for cell in row} == {""}

@@ -26,7 +26,7 @@ from engine.seq2seq import build_classifier
 from engine.service.state import RunSpec
 from engine.training import kinds
 from engine.weights.checkpoints import LabelCheckpoint, load
-from pages.models.families import classifier
+from pages.models.families import classifier, overview
 from tests.pages import helpers
 from tests.pages.helpers import chosen, clicked, lacking, said, unescaped
 from tests.pages.stage import StageManager, trained
@@ -444,3 +444,13 @@ def test_the_encoder_s_letters_are_hidden_one_by_one(drawn):
 def test_texts_without_a_square_get_a_sentence(text, words):
     page = shown(square_text=text)
     assert words in said(page) and not page.table
+
+
+def test_a_decoder_reads_what_it_has_written_before() -> None:
+    written, given = overview._words("written"), overview._words("given")
+    read = [overview.TEXT["begin"], *written[:-1]]
+    assert overview._axes("both", "decoder") == (read, read) and overview._axes("both", "cross") == (
+        read,
+        given,
+    )
+    assert overview._axes("both", "encoder") == (given, given) and len(read) == len(written)

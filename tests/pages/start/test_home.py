@@ -161,6 +161,15 @@ def test_positions_stand_where_they_act():
         assert inside(boxes(layout, "chip")[0], home)
         assert "sum_position" not in {box["id"] for box in layout["boxes"]}
     assert "position" not in model_map(ModelConfig(position="none"))["parts"]
+    acts = {
+        "learned": "pos_embed",
+        "sinusoidal": "pos_embed",
+        "rope": "q_rot",
+        "alibi": "scores",
+        "t5": "scores",
+    }
+    for position, name in acts.items():
+        assert model_map(ModelConfig(position=position))["parts"]["position"]["rows"][0][0] == name
 
 
 def test_wirings_differ_where_they_should():

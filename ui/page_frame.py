@@ -123,8 +123,8 @@ class Parts:
 class View:
     """A view of a page: one question and its answer.
 
-    What its functions get is the `Subject` of the bar where it `needs_model`, what `choose` returns where
-    that draws a bar of the view's own, else nothing. A view that `takes` certain models says of another what
+    Its functions get the `Subject` of the bar where it `needs_model`, what `choose` returns where that draws
+    a bar of the view's own, else nothing. A view that `takes` certain models says of another what
     it lacks, with one click to a model that fits. It opens with the first of the `best` that is here where
     the visitor looks into none of them, and one click leads back to the visitor's own. An encoder-decoder is
     looked into at the half that reads.

@@ -18,7 +18,7 @@ from typing import Any
 
 from engine.errors import GlassformerError
 from engine.service import profiles
-from ui.operate import expire_sessions, invalid_widget_values, widget_lookup
+from ui.operate import expire_sessions, invalid_widget_values, stopped_runs, widget_lookup
 
 log = logging.getLogger(__name__)
 
@@ -93,6 +93,34 @@ TABLE = (
         upstream=NONE,
         lost="an answer takes longer, the more pages and controls its tab has seen",
         make=widget_lookup.by_key,
+    ),
+    Patch(
+        name="stopped runs",
+        symbol="streamlit.runtime.state.safe_session_state:SafeSessionState.__init__",
+        reads=(
+            "streamlit.runtime.state.safe_session_state:SafeSessionState.on_script_will_rerun",
+            "streamlit.runtime.app_session:AppSession.request_rerun",
+        ),
+        package="streamlit 1.67",
+        digest="2475589ccadb0a49",
+        reason="a run that is stopped may still write what was chosen before the click that stopped it",
+        upstream=NONE,
+        lost="on a busy server a click may light its button and leave the page as it was",
+        make=stopped_runs.sharing_a_lock,
+    ),
+    Patch(
+        name="ends of stopped runs",
+        symbol="streamlit.runtime.state.safe_session_state:SafeSessionState.on_script_finished",
+        reads=(
+            "streamlit.runtime.scriptrunner.script_runner:ScriptRunner._maybe_handle_execution_control_request",
+            "streamlit.runtime.scriptrunner_utils.script_requests:ScriptRequests.request_stop",
+        ),
+        package="streamlit 1.67",
+        digest="92beddd534e78fbd",
+        reason="a run that is stopped lets go, at its end, the button that was pressed for the next one",
+        upstream=NONE,
+        lost="on a busy server a pressed button may do nothing",
+        make=stopped_runs.unless_stopped,
     ),
     Patch(
         name="closed sessions",

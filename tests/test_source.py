@@ -343,8 +343,8 @@ LAYOUT = {  # function -> what it lays out
     "pages.input.positions.learned._outside": "the side of a label",
     "pages.inside.attention.steps.parts_figure": "the edges of the matrices",
     "pages.lab.ladder.scaling_laws.growth": "the middle of a logarithmic axis",
-    "pages.start.train.loss_curves._loss_range": "the end of the axis",
-    "ui.figures.race.label_anchor": "curves under a label",
+    "ui.figures.losses._run_range": "the end of the axis",
+    "ui.figures.losses.label_anchor": "curves under a label",
 }
 
 

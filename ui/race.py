@@ -24,7 +24,7 @@ from ui import (
     session,
     widgets,
 )
-from ui.figures.race import WIDE, Curves, median_runs, race_curves
+from ui.figures.losses import WIDE, Curves, median_runs, race_curves
 from ui.players.plot import payload, plot
 from ui.players.served import ASSETS
 from ui.race_desk import buttons, in_hand, progress, troubles

@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.experiments.race_table import Along, RunCurves, Standing, name_of
 from engine.service.state import RunView
-from ui.figures.race import Curves
+from ui.figures.losses import Curves
 from ui.fit_text import show_token
 from ui.status import STATUS
 from ui.text.markdown import safe

@@ -14,8 +14,7 @@ from engine.service.state import RunSpec
 from engine.training.numerics import in_bits
 from ui import memo, session
 from ui.background_jobs import Key, known
-
-FLOOR = "floor"  # the lowest loss that a model of a task can reach, beside the names of `Corpus.baselines`
+from ui.figures.losses import FLOOR
 
 
 def merges_of(text: str, cut: str) -> Key:

@@ -17,7 +17,7 @@ from tests.pages import helpers, race_page
 from tests.pages.helpers import bars, clicked, unescaped
 from tests.pages.race_page import STORED, TEXT, specs
 from tests.pages.stage import StageManager, view_of
-from ui.figures.race import apart, race_curves
+from ui.figures.losses import apart, race_curves
 
 pytestmark = pytest.mark.usefixtures("manager")
 

@@ -32,7 +32,7 @@ from engine.service.state import RunView
 from pages.lab.after import best_of_n
 from ui import content, guess
 from ui.figures import specs as go
-from ui.figures.race import DASHES, SHADES
+from ui.figures.losses import DASHES, SHADES
 from ui.figures.solved import Solved, solved_curves
 from ui.figures.theme import colour
 from ui.guess import Choice, Guess, offered

@@ -16,7 +16,7 @@ from engine.measure.tasks.task_scores import SOLVED, by_carries, median_solved
 from engine.sample.problems import lines_of
 from engine.service.state import RunView
 from ui import content, memo, session
-from ui.figures.race import DASHES, SHADES
+from ui.figures.losses import DASHES, SHADES
 from ui.figures.solved import Solved, solved_curves
 from ui.models import task_model
 from ui.page_frame import View

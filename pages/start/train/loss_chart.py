@@ -12,10 +12,10 @@ from engine.experiments import race_table
 from engine.experiments.race_table import name_of
 from engine.service.state import RunView
 from pages.start.train import curve_points
-from pages.start.train.loss_curves import loss_curves
 from pages.start.train.run_kinds import bits, kind_of, number
 from pages.start.train.shown_runs import compared, laid_over
 from ui import content, widgets
+from ui.figures.losses import loss_curves
 from ui.players.plot import payload, plot
 
 TEXT = content.beside(__file__)

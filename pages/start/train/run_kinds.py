@@ -25,9 +25,9 @@ from engine.training.records import Evaluation, Sample
 from engine.training.train import warning
 from pages.start.train.curve_points import newest_of_each
 from ui import content, run_text, site
+from ui.figures.losses import FLOOR
 from ui.figures.solved import Solved, solved_curves
 from ui.players.plot import plot
-from ui.run_text import FLOOR
 from ui.text.markdown import token_word
 from ui.text.numbers import nats
 

@@ -17,10 +17,10 @@ from engine.training.numerics import perplexity
 from engine.training.records import Evaluation
 from pages.start.train.curve_points import spread
 from pages.start.train.loss_chart import LIVE_POINTS, comparable
-from pages.start.train.loss_curves import small_curve
 from pages.start.train.run_kinds import OfText, bits, kind_of, number
 from pages.start.train.shown_runs import compared
 from ui import content
+from ui.figures import specs as go
 from ui.players.plot import plot
 from ui.run_text import corpus_of
 
@@ -139,10 +139,23 @@ def _small_charts(view: RunView, mark: str) -> None:
         with container:
             st.markdown(TEXT("small", title=title, latest=latest), help=TEXT[f"hint {name}"])
             plot(
-                small_curve(
-                    h.steps[some], values[some], title=title.lower(), shade=shade, log=log, end=total
-                ),
+                _small_curve(h.steps[some], values[some], title.lower(), shade, log, total),
                 key=f"{name}_chart{mark}",
                 alt=TEXT(f"alt {name}", latest=latest),
                 height=170,
             )
+
+
+def _small_curve(
+    steps: np.ndarray, values: np.ndarray, title: str, shade: str, log: bool, end: float
+) -> go.Figure:
+    x, y = (np.asarray(each, np.float32) for each in (steps, values))
+    y_axis = {"type": "log", "nticks": 4} if log else {"type": "linear", "rangemode": "tozero", "nticks": 4}
+    return go.figure(
+        [go.line(x, y, shade, title, width=1.5, hovertemplate="%{y:.4g}<extra></extra>")],
+        uirevision=title,
+        margin={"l": 48, "r": 12, "t": 8, "b": 34},
+        showlegend=False,
+        xaxis=go.axis("step", rangemode="tozero", range=[0, end]),
+        yaxis=y_axis,
+    )

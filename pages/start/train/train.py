@@ -9,7 +9,6 @@ from engine.service.state import RunView
 from engine.training import kinds
 from pages.start.train import copying_heads
 from pages.start.train.data import data_group, examples
-from pages.start.train.loss_curves import loss_curves
 from pages.start.train.run_kinds import kind_of, pair_preset
 from pages.start.train.run_panel import run_panel
 from pages.start.train.runs_table import runs_table
@@ -30,6 +29,7 @@ from pages.start.train.what_if import WHAT_IFS
 from ui import content, explain, session, widgets
 from ui.controls import control_groups, preset_picker
 from ui.fields import Values
+from ui.figures.losses import loss_curves
 from ui.page_frame import View, boundary, header, question_line
 from ui.players.plot import plot
 from ui.players.served import ASSETS

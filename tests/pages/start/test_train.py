@@ -20,8 +20,6 @@ from engine.service.history import History, HistoryLog
 from engine.service.state import Change, RunSpec
 from engine.training.records import Evaluation
 from engine.weights.checkpoints import pack
-from pages.start.train import loss_curves as curves
-from pages.start.train.loss_curves import loss_curves
 from pages.start.train.run_kinds import kind_of
 from pages.start.train.what_if import WHAT_IFS
 from tests.pages import helpers
@@ -30,6 +28,8 @@ from tests.pages.stage import history, view_of
 from tests.pages.start.training import begun, changed, clicked, opened, recipe, sentences, unescaped
 from ui import memo, requests, session
 from ui.fields import TRAINABLE, preset_values
+from ui.figures import losses as curves
+from ui.figures.losses import loss_curves
 
 pytestmark = pytest.mark.usefixtures("manager")
 

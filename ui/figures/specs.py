@@ -142,6 +142,21 @@ def rule(*, x: Any = None, y: Any = None, **rest: Any) -> dict[str, Any]:
     return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y} | rest
 
 
+def level(
+    text: str, y: float, /, shade: str = "quiet", width: float = 1.5, **rest: Any
+) -> dict[str, list[dict[str, Any]]]:
+    """Returns the shapes and annotations of a dotted line across the figure at `y`, with a text above its
+    right end; `rest` are the text's. On a logarithmic axis its `y` is the logarithm.
+
+    >>> parts = level("one turn", 1, y=0)
+    >>> parts["shapes"][0]["y0"], parts["annotations"][0]["y"], parts["annotations"][0]["xanchor"]
+    (1, 0, 'right')
+    """
+    look = {"color": colour(shade), "dash": "dot", "width": width}
+    end = {"xref": "paper", "xanchor": "right", "yanchor": "bottom"}
+    return {"shapes": [rule(y=y, line=look)], "annotations": [note(text, 1, y) | end | rest]}
+
+
 def box(x: float, y: float, shade: str, width: float = 3) -> dict[str, Any]:
     """Returns the shape of a line around the cell of a heatmap that is at `x` and `y`."""
     corners = {"x0": x - 0.5, "x1": x + 0.5, "y0": y - 0.5, "y1": y + 0.5}

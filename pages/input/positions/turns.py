@@ -106,15 +106,11 @@ def turn_bars(turns: Turns) -> go.Figure:
             )
         )
     low, high = np.log10(min(counts.min(), 0.5)), np.log10(max(counts.max(), 2.0))
-    single_turn = go.rule(y=1, line={"color": colour("output"), "width": 1.5, "dash": "dot"})
     return go.figure(
         traces,
         margin={"l": 60, "r": 12, "t": 34, "b": 44},
         bargap=0.15,
-        shapes=[single_turn],
-        annotations=[
-            go.note(TEXT["one turn"], 1, 0, xref="paper", xanchor="right", yanchor="bottom")  # log₁₀ of 1
-        ],
+        **go.level(TEXT["one turn"], 1, "output", y=0),
         xaxis=go.axis(TEXT["pair"], zeroline=False),
         yaxis=go.axis(
             TEXT["turns"],

@@ -31,10 +31,10 @@ from engine.measure.recording import Recording
 from engine.measure.shapes.formulas import formulas
 from engine.model import Transformer
 from engine.parts.registry import Parts
-from pages.inside.attention.heads_map import head_heatmap, head_table, heads_height
 from ui import content, explain, memo, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go
+from ui.figures.charts import head_heatmap, head_table, heads_height
 from ui.figures.labels import plain
 from ui.figures.patterns import token_axis
 from ui.figures.theme import colour

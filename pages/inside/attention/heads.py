@@ -47,11 +47,12 @@ from engine.measure.slices import extent
 from engine.model import Transformer
 from engine.parts.attention import Attention
 from pages.inside.attention import axes
-from pages.inside.attention.heads_map import HEAD_COLOURS, TOPIC, head_heatmap, head_table
+from pages.inside.attention.heads_map import HEAD_COLOURS, TOPIC
 from ui import content, explain, memo, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go
 from ui.figures import theme
+from ui.figures.charts import head_heatmap, head_table
 from ui.figures.patterns import heatmap_height, pattern_heatmap, pattern_table
 from ui.model_bar import Subject
 from ui.model_needs import HEADS
@@ -404,7 +405,9 @@ def _all_measures(subject: Subject, numbers: HeadNumbers, arrays: dict[str, np.n
     """The notable heads, and all numbers as a table."""
     st.markdown(TEXT["stand out"])
     st.markdown("\n".join(f"- {line}" for line in _standing_out(numbers, subject.config.causal)))
-    table = head_table(arrays).rename(columns={name: TEXT[f"column {name}"] for name in COLUMNS})
+    table = pd.DataFrame(head_table(arrays)).rename(
+        columns={name: TEXT[f"column {name}"] for name in COLUMNS}
+    )
     st.dataframe(
         table,
         hide_index=True,

@@ -19,8 +19,9 @@ from ui import content, explain, memo, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go
 from ui.figures.axes import MONO, rows_axis, token_axis
+from ui.figures.charts import head_table
 from ui.figures.labels import crowded, plain
-from ui.figures.theme import SEQUENTIAL, colour
+from ui.figures.theme import SEQUENTIAL
 from ui.fit_text import most_tokens
 from ui.guess import Choice, Guess, ask, offered
 from ui.model_bar import Subject
@@ -81,18 +82,12 @@ def _measured(subject: Subject, repeat: Repeat) -> None:
     if knockout is not None and repeat.strong:
         st.markdown(without_them(knockout))
     st.markdown(TEXT("method", threshold=STRONG, weak=WEAK))
-    layer, head = (grid.ravel() for grid in np.indices(repeat.scores.shape))
     plot(
         scores_map(repeat.scores),
         key="induction_scores",
         height=110 + 14 * max(8, len(repeat.scores)),
         name="induction-scores",
-        data={
-            "layer": layer,
-            "head": head,
-            "induction": repeat.scores.ravel(),
-            "previous_token": repeat.previous.ravel(),
-        },
+        data=head_table({"induction": repeat.scores, "previous_token": repeat.previous}),
         alt=TEXT["alt scores"],
     )
     best = pd.DataFrame(
@@ -238,13 +233,10 @@ def knocked_out(off: Knockout, heads: Sequence[str], first: float) -> go.Figure:
     traces.append(
         go.line(at, off.without, "attention", TEXT["best heads"], hover, points=5, customdata=names)
     )
-    rule = go.rule(y=first, line={"color": colour("quiet"), "dash": "dot", "width": 1.2})
-    label = go.note(TEXT["first reading"], 1, first, xref="paper", xanchor="right", yanchor="bottom")
     return go.figure(
         traces,
         margin={"l": 44, "r": 8, "t": 26, "b": 60},
-        shapes=[rule],
-        annotations=[label],
+        **go.level(TEXT["first reading"], first, width=1.2),
         xaxis=go.ticks(
             at,
             [TEXT["none"], *heads],

@@ -268,17 +268,13 @@ def loss_by_bits(
     here = full if n == FULL else float(lines[way][list(bits).index(n)])
     highest = float(np.nanmax([full, *(values.max() for values in lines.values())]))
     ends = min(highest, 2 * guessing)
-    guess = go.rule(y=guessing, line={"color": colour("quiet"), "width": 1, "dash": "dot"})
-    label = TEXT("uniform guess", guessing=guessing)
-    named = go.note(label, 1, guessing, xref="paper", xanchor="right", yanchor="top")
-    shown = guessing < 1.08 * ends
+    guess = go.level(TEXT("uniform guess", guessing=guessing), guessing, width=1, yanchor="top")
     return go.figure(
         [*traces, diamond(str(n), here)],
         margin={"l": 48, "r": 8, "t": 28, "b": 44},
         xaxis=go.axis(TEXT["bits axis"], type="category"),
         yaxis={"title": {"text": TEXT["loss axis"]}, "range": [0, 1.08 * ends], "nticks": 6},
-        shapes=[guess] if shown else [],
-        annotations=[named] if shown else [],
+        **(guess if guessing < 1.08 * ends else {}),
     )
 
 

@@ -19,6 +19,7 @@ from pages.inside.circuits.prompts import CITIES
 from ui import content, explain, memo, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go
+from ui.figures.charts import head_table
 from ui.figures.labels import plain
 from ui.figures.theme import colour
 from ui.fit_text import most_tokens
@@ -120,14 +121,13 @@ def _name(head: HeadValue) -> content.Filled:
 
 def _draw_layers(sinks: Sinks, opening: Opening, subject: Subject) -> None:
     result = sinks.of(opening)
-    layer, head = (grid.ravel() for grid in np.indices(result.share.shape))
     baseline = None if opening == "kept" else sinks.of("kept").by_layer
     plot(
         sink_layers(result.share, result.by_layer, result.even, baseline),
         key="sinks_layers",
         height=HEIGHT + 70,
         name=f"sink-{opening}",
-        data={"layer": layer, "head": head, "weight": result.share.ravel()},
+        data=head_table({"weight": result.share}),
         alt=TEXT("alt layers", token=subject.vocabulary[result.ids[result.seen]], mean=result.mean),
     )
 
@@ -160,18 +160,12 @@ def _heads(result: OpeningResult) -> None:
             high=high,
         )
     )
-    layers, kv = result.lengths.shape[1:]
     plot(
         value_bars(result.lengths),
         key="sinks_values",
         height=HEIGHT,
         name="value-lengths",
-        data={
-            "layer": np.repeat(np.arange(layers), kv),
-            "kv_head": np.tile(np.arange(kv), layers),
-            "first": result.lengths[0].ravel(),
-            "others": result.lengths[1].ravel(),
-        },
+        data=head_table({"first": result.lengths[0], "others": result.lengths[1]}, "kv_head"),
         alt=TEXT["alt values"],
     )
 

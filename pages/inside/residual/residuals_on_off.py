@@ -200,14 +200,14 @@ def pair_lines(pair: Pair, shown: Shown) -> go.Figure:
     x = pair.points if over_steps else np.arange(pair.depth)
     traces = [_line(name, x, getattr(pair, name), shown) for name in LOOKS]
     title = TEXT["step" if over_steps else "block"]
+    unigram, font = TEXT("unigram", loss=pair.counting), {"size": 13, "color": colour("quiet")}
     return go.figure(
         traces,
         margin={"l": 60, "r": 16, "t": 30, "b": 44},
         hovermode="x unified",
         xaxis=go.axis(title, zeroline=False),
         yaxis={"title": {"text": TEXT(f"axis {shown}")}} | _scale(pair, shown),
-        shapes=[_level(pair.counting)] if over_steps else [],
-        annotations=[_named_level(pair.counting)] if over_steps else [],
+        **(go.level(unigram, pair.counting, font=font) if over_steps else {}),
         uirevision=f"pair-{shown}-{pair.depth}",
     )
 
@@ -242,16 +242,6 @@ def power_of_ten(power: int) -> str:
     ('0.01', '1', '10<sup>−20</sup>')
     """
     return f"{10.0**power:.{max(0, -power)}f}" if -4 <= power <= 4 else f"10<sup>{minus(str(power))}</sup>"
-
-
-def _level(y: float) -> dict[str, Any]:
-    return go.rule(y=y, line={"color": colour("quiet"), "dash": "dot", "width": 1.5})
-
-
-def _named_level(y: float) -> dict[str, Any]:
-    look = {"xref": "paper", "xanchor": "right", "yanchor": "bottom"}
-    font = {"size": 13, "color": colour("quiet")}
-    return go.note(TEXT("unigram", loss=y), 1, y, font=font, **look)
 
 
 VIEW = View(

@@ -35,7 +35,6 @@ from engine.parts.cards.norms import NORM_CARDS, norm_title
 from ui import content, explain, session, widgets
 from ui.background_jobs import measured
 from ui.figures import specs as go
-from ui.figures.theme import colour
 from ui.players.plot import plot
 from ui.text.markdown import safe
 
@@ -234,15 +233,11 @@ def gradient_lines(
         size = 6 if len(at) < 30 else 4
         traces.append(go.line(at, positive, shade, name, "%{y:.3g}", width=2.5, dash=dash, points=size))
     span = decades([v for _, v in curves.values()], flat)
-    level = go.rule(y=1, line={"color": colour("quiet"), "dash": "dot", "width": 1.2})
-    shapes = [level] if flat else []
-    equal = go.note(TEXT["equal"], 1, 0, xref="paper", xanchor="right", yanchor="bottom")  # log₁₀ of 1
     return go.figure(
         traces,
         margin={"l": 8, "r": 12, "t": 30, "b": 44},
         hovermode="x unified",
-        shapes=shapes,
-        annotations=[equal] if flat else [],
+        **(go.level(TEXT["equal"], 1, width=1.2, y=0) if flat else {}),
         xaxis=go.axis(x, zeroline=False) | ({"range": [0, 1.03 * end]} if end else {}),
         yaxis=go.axis(
             y,

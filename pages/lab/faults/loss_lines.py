@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ui.figures import specs as go
-from ui.figures.theme import base_layout, colour
+from ui.figures.theme import colour
 
 
 def line(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, name: str, of: str) -> go.Trace:
@@ -23,12 +23,9 @@ def line(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, name:
 
 def losses(traces: Sequence[go.Trace], baseline: float, text: str) -> go.Figure:
     """Draws lines of losses, and a line at a baseline."""
-    layout = base_layout(
+    return go.figure(
+        traces,
         xaxis={"title": {"text": "step"}, "rangemode": "tozero"},
         yaxis={"title": {"text": "loss, nats"}, "rangemode": "tozero"},
-        shapes=[go.rule(y=baseline, line={"color": colour("quiet"), "dash": "dot", "width": 1.5})],
-        annotations=[
-            go.note(text, 1, baseline, xref="paper", xanchor="right", yanchor="bottom", font={"size": 12})
-        ],
+        **go.level(text, baseline, font={"size": 12}),
     )
-    return go.Figure({"data": list(traces), "layout": layout})

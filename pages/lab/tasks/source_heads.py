@@ -27,6 +27,7 @@ from engine.weights.checkpoints import Checkpoint
 from pages.lab.tasks.task_models import choose_task, look_inside, shipped
 from ui import content, explain, memo, session, widgets
 from ui.figures import specs as go
+from ui.figures.charts import head_table
 from ui.figures.patterns import pattern_heatmap
 from ui.figures.theme import colour
 from ui.page_frame import View
@@ -86,14 +87,13 @@ def _name(head: Head | HeadValue) -> str:
 def _scores(task: Task, scored: SourceAttention, head: Head) -> None:
     """Draws the score of every head."""
     best = scored.best[0]
-    layers, heads = (grid.ravel() for grid in np.indices(scored.scores.shape))
     plot(
         scores_figure(scored.scores, scored.even, head),
         key="task_scores",
         height=BARS,
         alt=TEXT("alt scores", head=_name(best), weight=best.value, even=scored.even),
         name=f"heads-{task.name}",
-        data={"layer": layers, "head": heads, "weight_on_source": scored.scores.ravel()},
+        data=head_table({"weight_on_source": scored.scores}),
     )
 
 

@@ -386,17 +386,7 @@ def surprise_bars(labels: Sequence[str], surprise: Surprise) -> go.Figure:
         xaxis={"title": {"text": TEXT["axis token"]}, "range": [0.4, count + 0.6], **axis},
         yaxis={"title": {"text": TEXT["axis surprisal"]}, "rangemode": "tozero"},
         bargap=0.0 if count > 150 else 0.15,
-        shapes=[go.rule(y=surprise.guessing, line={"color": colour("quiet"), "dash": "dot", "width": 1.5})],
-        annotations=[
-            go.note(
-                TEXT("uniform", nats=surprise.guessing),
-                1,
-                surprise.guessing,
-                xref="paper",
-                xanchor="right",
-                yanchor="bottom",
-            )
-        ],
+        **go.level(TEXT("uniform", nats=surprise.guessing), surprise.guessing),
     )
 
 

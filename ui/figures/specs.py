@@ -57,6 +57,20 @@ def line(
     return trace | properties
 
 
+def band(
+    x: np.ndarray, first: np.ndarray, second: np.ndarray, shade: str, opacity: int = 20, **properties: Any
+) -> Trace:
+    """Returns the area between two curves, (n,) each at `x`, in the palette's colour `shade`.
+
+    >>> area = band(np.array([0, 1]), np.array([4, 5]), np.array([2, 3]), "quiet")
+    >>> area["x"].tolist(), area["y"].tolist()
+    ([0, 1, 1, 0], [4, 5, 3, 2])
+    """
+    edge = {"x": np.concatenate([x, x[::-1]]), "y": np.concatenate([first, second[::-1]])}
+    fill = {"fill": "toself", "fillcolor": colour(shade, opacity), "line": {"width": 0}}
+    return Scatter(mode="lines", hoverinfo="skip", **edge, **fill) | properties
+
+
 def signed(values: np.ndarray, top: float | None = None, **properties: Any) -> Trace:
     """Returns a heatmap of `values` (row, column) around zero: blue below, orange above, blank where infinite
     or NaN. Colours end at `top`, else at the largest.

@@ -227,24 +227,12 @@ def emergence(
     drawn as a point with its bands.
     """
     traces: list[dict[str, Any]] = []
-    bands = [(TEXT["shuffled"], chance, "quiet")] + (
-        [(TEXT["shuffled alike"], matched, "run2")] if matched is not None else []
+    bands = [(TEXT["shuffled"], chance.T, "quiet")] + (
+        [(TEXT["shuffled alike"], matched.T, "run2")] if matched is not None else []
     )
-    for name, band, shade in bands:
-        x = np.concatenate([steps, steps[::-1]])
-        y = np.concatenate([band[:, 0], band[::-1, 1]])
-        traces.append(
-            go.Scatter(
-                mode="lines",
-                x=x,
-                y=y,
-                fill="toself",
-                fillcolor=colour(shade, 30),
-                line={"color": colour(shade), "width": 1},
-                name=name,
-                hoverinfo="skip",
-            )
-        )
+    for name, edges, shade in bands:
+        rim = {"color": colour(shade), "width": 1}
+        traces.append(go.band(steps, edges[0], edges[1], shade, 30, name=name, line=rim))
     traces.append(
         go.Scatter(
             mode="lines+markers",

@@ -256,18 +256,7 @@ def two_lines(
     ):
         at = np.arange(first, first + len(values))
         if spread is not None and spread.max() > 1e-5:
-            traces.append(
-                go.Scatter(
-                    mode="lines",
-                    x=np.concatenate([at, at[::-1]]),
-                    y=np.concatenate([values + spread, (values - spread)[::-1]]),
-                    fill="toself",
-                    fillcolor=colour(shade, 20),
-                    line={"width": 0, "color": colour(shade, 20)},
-                    hoverinfo="skip",
-                    showlegend=False,
-                )
-            )
+            traces.append(go.band(at, values + spread, values - spread, shade, showlegend=False))
         traces.append(
             go.Scatter(
                 mode="lines",

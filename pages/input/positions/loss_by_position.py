@@ -96,20 +96,9 @@ def losses_figure(
         there = np.isfinite(y)
         band = there & np.isfinite(error)
         if band.any():
-            edge = np.concatenate((x[band], x[band][::-1]))
-            traces.append(
-                go.Scatter(
-                    x=edge,
-                    y=np.concatenate((y[band] + error[band], (y[band] - error[band])[::-1])),
-                    fill="toself",
-                    mode="lines",
-                    line={"width": 0},
-                    fillcolor=colour(shade, 20),
-                    hoverinfo="skip",
-                    showlegend=False,
-                    legendgroup=line.name,
-                )
-            )
+            edges = y[band] + error[band], y[band] - error[band]
+            group: go.Trace = {"showlegend": False, "legendgroup": line.name}
+            traces.append(go.band(x[band], *edges, shade, **group))
         traces.append(
             go.Scatter(
                 mode="lines+markers" if c.width > 1 else "lines",

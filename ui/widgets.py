@@ -1,8 +1,10 @@
 """Controls whose value is never foreign: whatever a link, a widget or another model left behind, what comes
 back is allowed.
 
-Each keeps its value in the URL under its `key`, and for the session. Values that equal the first are left out
-of the URL.
+Each keeps its value in the URL under its `key`, and for the session: by Streamlit's binding (KEPT); by
+`settle` before it is drawn and `note` after that, where the URL holds names, or what Streamlit cannot bind.
+What no control holds, such as the step of a player, is read with `url_index` or `read_url`, and written with
+`keep_in_url`. Values that equal the first are left out of the URL.
 """
 
 from __future__ import annotations
@@ -451,11 +453,8 @@ def write_url(key: str, value: str | None) -> None:
 
 
 def unsaid(keys: Iterable[str]) -> bool:
-    """True if nobody has said anything of these controls, which are drawn later: neither the session nor the
-    address does; where somebody went back to an address, that alone counts.
-    """
-    held = {} if went_back() else st.session_state
-    return not any(key in st.query_params or held.get(key) is not None for key in keys)
+    """True if nobody has said anything of these controls, which are drawn later."""
+    return all(held_or_linked(key) is None for key in keys)
 
 
 def only(values: Iterable[T] | None, allowed: Iterable[T]) -> list[T]:

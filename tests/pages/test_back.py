@@ -9,7 +9,7 @@ pytestmark = pytest.mark.usefixtures("manager")
 PAIRS = {
     "a fold of another view": (
         "attention?attention_view=heads&measure=true",
-        "attention?attention_view=sinks&measure=true",
+        "attention?attention_view=mask&measure=true",
     ),
     "a neuron": (
         "feedforward?feedforward_layer=1&feedforward_neuron=3",

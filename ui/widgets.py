@@ -3,8 +3,8 @@ back is allowed.
 
 Each keeps its value in the URL under its `key`, and for the session: by Streamlit's binding (KEPT); by
 `settle` before it is drawn and `note` after that, where the URL holds names, or what Streamlit cannot bind.
-What no control holds, such as the step of a player, is read with `url_index` or `read_url`, and written with
-`keep_in_url`. Values that equal the first are left out of the URL.
+The step of a player, and all else that no control holds, is read with `url_index` or `read_url`, and written
+with `keep_in_url`. Values that equal the first are left out of the URL.
 """
 
 from __future__ import annotations
